@@ -9,7 +9,7 @@ use crate::{Call, Errno, Error, File, Open, Result, Whence, WorkerProgress};
 use diskperf_machine::Kernel;
 use diskperf_machine::{From as Origin, How, PipeEnd, Rendezvous, Session, Time, Written};
 use diskperf_timeline::Nanoseconds;
-use measuring::Measuring;
+use measuring::TimedPartRecorder;
 use ring::Ring;
 use std::ops::Range;
 use std::rc::Rc;
@@ -38,7 +38,7 @@ pub struct Model {
     meeting: Rc<Rendezvous>,
     stop: Arc<AtomicBool>,
     files: Vec<Option<OpenFile>>,
-    measuring: Measuring,
+    measuring: TimedPartRecorder,
     ring: Option<Ring>,
 }
 
@@ -61,7 +61,7 @@ impl Model {
             progress,
         } = ports;
         let session = Session::begin(kernel, number, pipe_ends, &meeting).await;
-        let measuring = Measuring::new(session.volumes(), time_calls, progress);
+        let measuring = TimedPartRecorder::new(session.volumes(), time_calls, progress);
         Self {
             session,
             meeting,

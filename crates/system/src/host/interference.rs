@@ -109,8 +109,8 @@ impl Watch {
             own_read_bytes,
         ));
         if let (Some(before), Some(after)) = (&before.memory, &after.memory) {
-            let program_bytes = program_bytes(repetition) * if is_layered { 2 } else { 1 };
-            found.extend(memory::detect((before, after), span, program_bytes));
+            let program_io_bytes = program_io_bytes(repetition) * if is_layered { 2 } else { 1 };
+            found.extend(memory::detect((before, after), span, program_io_bytes));
         }
         found.extend(settings::detect(&self.initial_settings, &now));
         found
@@ -124,7 +124,7 @@ fn notable_share(time: Nanoseconds, total: Nanoseconds) -> Option<f64> {
 }
 
 /// Returns the bytes that storage delivered to the program, plus those that the program wrote.
-fn program_bytes(repetition: &Repetition) -> u64 {
+fn program_io_bytes(repetition: &Repetition) -> u64 {
     repetition.total(|worker| {
         worker.storage_read_bytes.unwrap_or(worker.read_bytes) + worker.written_bytes
     })

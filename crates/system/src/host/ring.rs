@@ -21,10 +21,10 @@ use diskperf_timeline::{Engine as EngineName, Nanoseconds};
 use files::RingFiles;
 pub use log::RingLog;
 pub(super) use log::RingRecord;
-use mapped::Mapped;
-use pool::Pool;
-use positioned::Positioned;
-use spliced::Spliced;
+use mapped::MappedFiles;
+use pool::ThreadPool;
+use positioned::PositionedCalls;
+use spliced::SplicePipe;
 use std::sync::Arc;
 use uring::Uring;
 
@@ -60,11 +60,11 @@ pub(super) struct Ring {
 
 enum Engine {
     Uring(Box<Uring>),
-    Pool(Pool),
+    Pool(ThreadPool),
     /// Copies to and from memory-mapped files, made by the worker on submission.
-    Mapped(Mapped),
-    Spliced(Spliced),
-    Worker(Positioned),
+    Mapped(MappedFiles),
+    Spliced(SplicePipe),
+    Worker(PositionedCalls),
     /// Null engine for null drives: a request completes on submission.
     Null,
 }
@@ -395,12 +395,14 @@ impl Engine {
         if files.are_null()? {
             return Ok((Self::Null, None));
         }
-        let pool = || Pool::new(options, files, buffers).map(Self::Pool);
+        let pool = || ThreadPool::new(options, files, buffers).map(Self::Pool);
         match options.engine {
             EngineChoice::Threads => return Ok((pool()?, None)),
-            EngineChoice::Mapped(how) => return Ok((Self::Mapped(Mapped::new(files, how)?), None)),
-            EngineChoice::Spliced => return Ok((Self::Spliced(Spliced::new()?), None)),
-            EngineChoice::Worker => return Ok((Self::Worker(Positioned::new(options)), None)),
+            EngineChoice::Mapped(how) => {
+                return Ok((Self::Mapped(MappedFiles::new(files, how)?), None));
+            }
+            EngineChoice::Spliced => return Ok((Self::Spliced(SplicePipe::new()?), None)),
+            EngineChoice::Worker => return Ok((Self::Worker(PositionedCalls::new(options)), None)),
             EngineChoice::Best | EngineChoice::IoUring | EngineChoice::SqPoll => {}
         }
         match Uring::new(options, files, buffers) {

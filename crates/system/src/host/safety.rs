@@ -19,7 +19,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// Maximum number of gaps that a note lists, of possibly hundreds.
-const NAMED_MAX: usize = 3;
+const NAMED_FACTS_MAX: usize = 3;
 
 /// Device that may be written and is claimed from the kernel. While the claim exists, the device
 /// cannot be mounted, used as swap, or added to a device mapper or md device.
@@ -46,7 +46,7 @@ impl ClaimedDevice {
         let named: Vec<&str> = self
             .undetermined
             .iter()
-            .take(NAMED_MAX)
+            .take(NAMED_FACTS_MAX)
             .map(String::as_str)
             .collect();
         let others = match self.undetermined.len() - named.len() {

@@ -389,7 +389,7 @@ fn try_create(
         Err(Errno::WOULDBLOCK) => return Ok(None),
         Err(error) => {
             drop(lock);
-            let _ = rustix::fs::unlinkat(&directory, folder::MARKER, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(&directory, folder::MARKER_NAME, AtFlags::empty());
             let _ = give_up();
             return Err(WorkspaceError::LocksUnsupported {
                 path: parent_path.to_owned(),
@@ -420,7 +420,7 @@ fn try_create(
 fn new_marker(directory: BorrowedFd<'_>) -> rustix::io::Result<Option<File>> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
-    let marker = match rustix::fs::openat(directory, folder::MARKER, flags, mode) {
+    let marker = match rustix::fs::openat(directory, folder::MARKER_NAME, flags, mode) {
         Ok(marker) => File::from(marker),
         Err(Errno::NOENT) => return Ok(None),
         Err(error) => return Err(error),
@@ -433,7 +433,7 @@ fn new_marker(directory: BorrowedFd<'_>) -> rustix::io::Result<Option<File>> {
         return Ok(Some(marker));
     }
     drop(marker);
-    rustix::fs::unlinkat(directory, folder::MARKER, AtFlags::empty())?;
+    rustix::fs::unlinkat(directory, folder::MARKER_NAME, AtFlags::empty())?;
     same.map(|_| None)
 }
 

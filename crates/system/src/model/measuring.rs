@@ -8,7 +8,7 @@ use diskperf_timeline::{LatencyRecorder, Nanoseconds, Stage, WorkerMeasure};
 use std::sync::Arc;
 
 /// Counts and times of a worker's timed part.
-pub(super) struct Measuring {
+pub(super) struct TimedPartRecorder {
     pub(super) progress: Arc<WorkerProgress>,
     /// Whether the timed part has started and not ended.
     is_running: bool,
@@ -21,7 +21,7 @@ pub(super) struct Measuring {
     /// Measure of the ring's requests, if the worker has a ring.
     pub(super) load: Option<LoadRecorder>,
     /// Measure of a timed part that ended before the program.
-    pub(super) ended: Option<Box<WorkerMeasure>>,
+    pub(super) ended_measure: Option<Box<WorkerMeasure>>,
     /// Time from which the worker's start is measured.
     origin: Nanoseconds,
     started: Time,
@@ -41,7 +41,7 @@ impl Default for Latencies {
     }
 }
 
-impl Measuring {
+impl TimedPartRecorder {
     pub(super) fn new(drives: usize, time_calls: bool, progress: Arc<WorkerProgress>) -> Self {
         Self {
             progress,
@@ -52,7 +52,7 @@ impl Measuring {
             written_bytes: 0,
             latencies: time_calls.then(Box::default),
             load: None,
-            ended: None,
+            ended_measure: None,
             origin: Nanoseconds::ZERO,
             started: Time::ZERO,
         }
@@ -170,12 +170,12 @@ impl Model {
 
     pub(crate) async fn end_timed_part(&mut self) -> Result<()> {
         let measure = self.finish_measuring().await?;
-        self.measuring.ended = Some(Box::new(measure));
+        self.measuring.ended_measure = Some(Box::new(measure));
         Ok(())
     }
 
     pub(crate) async fn finish_measuring(&mut self) -> Result<WorkerMeasure> {
-        if let Some(measure) = self.measuring.ended.take() {
+        if let Some(measure) = self.measuring.ended_measure.take() {
             return Ok(*measure);
         }
         self.check()?;

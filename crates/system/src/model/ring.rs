@@ -220,7 +220,7 @@ impl Model {
     }
 
     pub(crate) fn count_verified(&mut self, verified: Verified) {
-        match (&mut self.measuring.ended, &mut self.measuring.load) {
+        match (&mut self.measuring.ended_measure, &mut self.measuring.load) {
             (Some(ended), _) => ended.count_verified(verified),
             (None, Some(load)) => load.count_verified(verified),
             (None, None) => {}

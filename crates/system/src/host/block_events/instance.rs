@@ -20,7 +20,7 @@ const READ_BYTES: usize = 64 << 10;
 
 /// Prefix of the names of diskperf's instances. The process id, its start time and a counter
 /// follow.
-const PREFIX: &str = "diskperf-";
+const INSTANCE_NAME_PREFIX: &str = "diskperf-";
 
 /// Private mount of tracefs, attached to no directory and reachable only through its descriptor.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Tracefs {
         let owner = this_process().replace(' ', "-");
         let mut number = 1;
         loop {
-            let name = format!("{PREFIX}{owner}-{number}");
+            let name = format!("{INSTANCE_NAME_PREFIX}{owner}-{number}");
             let path = self.instances().join(&name);
             match std::fs::create_dir(&path) {
                 Ok(()) => {
@@ -98,7 +98,7 @@ impl Tracefs {
 /// Returns the owner in the name of a tracefs instance, in the form of [`this_process`]; `None` for
 /// instances of other programs.
 fn parse_owner(name: &str) -> Option<String> {
-    let mut parts = name.strip_prefix(PREFIX)?.split('-');
+    let mut parts = name.strip_prefix(INSTANCE_NAME_PREFIX)?.split('-');
     let (process, started, number) = (parts.next()?, parts.next()?, parts.next()?);
     let numeric = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let ours = parts.next().is_none() && [process, started, number].into_iter().all(numeric);

@@ -13,7 +13,7 @@ pub(super) struct PageLayout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Field {
     pub(super) offset: usize,
-    pub(super) bytes: usize,
+    pub(super) size_bytes: usize,
 }
 
 impl Field {
@@ -36,7 +36,10 @@ impl Field {
         };
         let (offset, bytes) = (number("offset:")?, number("size:")?);
         // No description of a kernel has more, and sums stay small.
-        (offset < 1 << 20 && bytes < 1 << 20).then_some(Self { offset, bytes })
+        (offset < 1 << 20 && bytes < 1 << 20).then_some(Self {
+            offset,
+            size_bytes: bytes,
+        })
     }
 
     /// Reads the field as an unsigned number of up to 8 bytes.
@@ -54,7 +57,7 @@ impl Field {
     }
 
     pub(super) fn slice(self, record: &[u8]) -> Option<&[u8]> {
-        record.get(self.offset..self.offset + self.bytes)
+        record.get(self.offset..self.offset + self.size_bytes)
     }
 }
 
@@ -83,7 +86,7 @@ impl PageLayout {
 
     /// Returns the length of a page in bytes.
     pub(super) fn page_bytes(&self) -> usize {
-        self.data.offset + self.data.bytes
+        self.data.offset + self.data.size_bytes
     }
 
     /// Calls `handle` for each event of a page, with its time and data.
@@ -98,7 +101,7 @@ impl PageLayout {
     ) -> Result<(), &'static str> {
         let stamp = Field {
             offset: 0,
-            bytes: 8,
+            size_bytes: 8,
         }
         .read_number(page);
         let filled = self.commit.read_number(page);
@@ -258,7 +261,7 @@ mod tests {
     #[test]
     fn fields_are_found_by_name() {
         let text = "format:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:char rwbs[10];\toffset:34;\tsize:10;\tsigned:0;\n\tfield:__data_loc char[] cmd;\toffset:60;\tsize:4;\tsigned:0;\n";
-        let found = |name| Field::find(name, text).map(|field| (field.offset, field.bytes));
+        let found = |name| Field::find(name, text).map(|field| (field.offset, field.size_bytes));
         assert_eq!(found("rwbs"), Some((34, 10)));
         assert_eq!(found("cmd"), Some((60, 4)));
         assert_eq!(found("common_type"), Some((0, 2)));

@@ -24,7 +24,7 @@ pub(super) struct RequestTracker {
 struct InFlightRequest {
     request: BlockRequest,
     /// Incomplete part of the request: first sector and number of sectors.
-    incomplete: (u64, u64),
+    incomplete_sectors: (u64, u64),
     is_at_device: bool,
 }
 
@@ -79,7 +79,7 @@ impl RequestTracker {
                 issued: event.at,
                 completed: event.at,
             },
-            incomplete: (event.sector, event.sectors),
+            incomplete_sectors: (event.sector, event.sectors),
             is_at_device: true,
         });
     }
@@ -111,7 +111,7 @@ impl RequestTracker {
     /// are matched by their operation.
     fn find_request(&self, device: u32, event: &BlockEvent) -> Option<usize> {
         self.in_flight.iter().position(|in_flight| {
-            let (first, sectors) = in_flight.incomplete;
+            let (first, sectors) = in_flight.incomplete_sectors;
             let there = match sectors {
                 0 => event.sectors == 0 && in_flight.request.operation == event.operation,
                 _ => event.sectors > 0 && (first..first + sectors).contains(&event.sector),
@@ -126,9 +126,10 @@ impl RequestTracker {
         let Some(place) = self.find_request(device, event) else {
             return;
         };
-        let (first, sectors) = self.in_flight[place].incomplete;
+        let (first, sectors) = self.in_flight[place].incomplete_sectors;
         if event.sectors < sectors {
-            self.in_flight[place].incomplete = (first + event.sectors, sectors - event.sectors);
+            self.in_flight[place].incomplete_sectors =
+                (first + event.sectors, sectors - event.sectors);
             return;
         }
         let mut request = self.in_flight.remove(place).request;

@@ -57,14 +57,14 @@ pub(in crate::host) fn unmount_with_retries(mount_point: &Path) -> io::Result<()
 
 /// Mounted file system. A drop unmounts it, immediately or when its last file is closed.
 #[derive(Debug)]
-pub(super) struct Mounted {
+pub(super) struct MountedFilesystem {
     directory: PathBuf,
     /// Path to the mount point through an open directory, which nobody can redirect.
     mount_point: PathBuf,
     is_unmounted: bool,
 }
 
-impl Mounted {
+impl MountedFilesystem {
     /// Creates the directory and mounts `device` on it. `mount_point` is another path to the
     /// directory, valid for the lifetime of the mount.
     pub(super) fn mount(
@@ -107,7 +107,7 @@ impl Mounted {
     }
 }
 
-impl Drop for Mounted {
+impl Drop for MountedFilesystem {
     fn drop(&mut self) {
         if !self.is_unmounted {
             // Nobody is left to report to; `diskperf clean` finds what stays.

@@ -6,7 +6,7 @@ use super::FreshKind;
 /// Kind of value that an mkfs option accepts.
 #[derive(Clone, Copy)]
 enum OptionValue {
-    Nothing,
+    NoValue,
     Word,
     /// Value in the form `KEY` or `KEY=VALUE`, or several with commas, with one of these keys.
     Keys(&'static [&'static str]),
@@ -18,7 +18,7 @@ type MkfsOption = (char, &'static str, OptionValue);
 const EXT_MKFS_OPTIONS: &[MkfsOption] = &[
     ('b', "", OptionValue::Word),
     ('C', "", OptionValue::Word),
-    ('D', "", OptionValue::Nothing),
+    ('D', "", OptionValue::NoValue),
     (
         'E',
         "",
@@ -54,17 +54,17 @@ const EXT_MKFS_OPTIONS: &[MkfsOption] = &[
         "",
         OptionValue::Keys(&["fast_commit_size", "location", "size"]),
     ),
-    ('j', "", OptionValue::Nothing),
+    ('j', "", OptionValue::NoValue),
     ('L', "", OptionValue::Word),
     ('m', "", OptionValue::Word),
     ('N', "", OptionValue::Word),
     ('O', "", OptionValue::Word),
     ('o', "", OptionValue::Word),
-    ('q', "", OptionValue::Nothing),
+    ('q', "", OptionValue::NoValue),
     ('r', "", OptionValue::Word),
     ('T', "", OptionValue::Word),
     ('U', "", OptionValue::Word),
-    ('v', "", OptionValue::Nothing),
+    ('v', "", OptionValue::NoValue),
 ];
 
 const XFS_MKFS_OPTIONS: &[MkfsOption] = &[
@@ -100,7 +100,7 @@ const XFS_MKFS_OPTIONS: &[MkfsOption] = &[
             "sparse",
         ]),
     ),
-    ('K', "", OptionValue::Nothing),
+    ('K', "", OptionValue::NoValue),
     ('L', "", OptionValue::Word),
     (
         'l',
@@ -136,23 +136,23 @@ const XFS_MKFS_OPTIONS: &[MkfsOption] = &[
         "",
         OptionValue::Keys(&["ftype", "parent", "size", "version"]),
     ),
-    ('q', "", OptionValue::Nothing),
+    ('q', "", OptionValue::NoValue),
     ('s', "", OptionValue::Keys(&["size"])),
 ];
 
 const BTRFS_MKFS_OPTIONS: &[MkfsOption] = &[
     ('d', "data", OptionValue::Word),
-    ('K', "nodiscard", OptionValue::Nothing),
+    ('K', "nodiscard", OptionValue::NoValue),
     ('L', "label", OptionValue::Word),
-    ('M', "mixed", OptionValue::Nothing),
+    ('M', "mixed", OptionValue::NoValue),
     ('m', "metadata", OptionValue::Word),
     ('n', "nodesize", OptionValue::Word),
     ('O', "features", OptionValue::Word),
-    ('q', "quiet", OptionValue::Nothing),
+    ('q', "quiet", OptionValue::NoValue),
     ('R', "runtime-features", OptionValue::Word),
     ('s', "sectorsize", OptionValue::Word),
     ('U', "uuid", OptionValue::Word),
-    ('v', "verbose", OptionValue::Nothing),
+    ('v', "verbose", OptionValue::NoValue),
 ];
 
 /// Mount options that are valid for every file system.
@@ -320,8 +320,8 @@ pub(super) fn check_mkfs(kind: FreshKind, arguments: &[String]) -> Result<(), Di
         };
         let (takes, name) = (option.2, format_option(option));
         let value = match (takes, attached) {
-            (OptionValue::Nothing, None) => continue,
-            (OptionValue::Nothing, Some(_)) => {
+            (OptionValue::NoValue, None) => continue,
+            (OptionValue::NoValue, Some(_)) => {
                 let allowed = format!("{name} by itself");
                 return Err(DisallowedOption::new(word, allowed));
             }
@@ -333,7 +333,7 @@ pub(super) fn check_mkfs(kind: FreshKind, arguments: &[String]) -> Result<(), Di
             None => format!("{word} {value}"),
         };
         match takes {
-            OptionValue::Nothing => {}
+            OptionValue::NoValue => {}
             OptionValue::Word if is_plain_word(value) => {}
             OptionValue::Word => {
                 let allowed = format!("{name} with a number or a word, without `/`");

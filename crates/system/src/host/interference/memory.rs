@@ -63,7 +63,7 @@ impl MemoryCounters {
 pub(super) fn detect(
     (before, after): (&MemoryCounters, &MemoryCounters),
     span: Nanoseconds,
-    program_bytes: u64,
+    program_io_bytes: u64,
 ) -> Vec<Interference> {
     let bytes = |count: fn(&MemoryCounters) -> u64| {
         let pages = count(after).saturating_sub(count(before));
@@ -75,7 +75,7 @@ pub(super) fn detect(
     let scanned_bytes = bytes(|one| one.scanned_pages);
     let swapped_bytes = bytes(|one| one.swapped_pages);
     let is_short = notable_share(stalled, span).is_some()
-        || scanned_bytes > program_bytes * ALLOWED_SCAN_BYTES.0 + ALLOWED_SCAN_BYTES.1
+        || scanned_bytes > program_io_bytes * ALLOWED_SCAN_BYTES.0 + ALLOWED_SCAN_BYTES.1
         || swapped_bytes >= REPORTED_SWAP_BYTES_MIN;
     let short = is_short.then(|| Interference::MemoryShort {
         stalled_us,
@@ -83,7 +83,7 @@ pub(super) fn detect(
         scanned_bytes,
         swapped_bytes,
     });
-    let own = program_bytes + program_bytes / PAGE_TABLE_DIVISOR;
+    let own = program_io_bytes + program_io_bytes / PAGE_TABLE_DIVISOR;
     let taken_bytes = bytes(|one| one.allocated_pages).saturating_sub(own);
     let most =
         ALLOWED_ALLOCATION_BYTES + (ALLOWED_ALLOCATION_BYTES_PER_S as f64 * span.seconds()) as u64;

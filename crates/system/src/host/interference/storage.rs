@@ -4,7 +4,7 @@
 //! requested them, and to its process when the thread has ended. For writes, only the bytes
 //! accepted by the calls are known, so the file system's own writes have to be estimated.
 
-use super::program_bytes;
+use super::program_io_bytes;
 use diskperf_timeline::{DeviceTraffic, Interference, Repetition};
 
 /// Traffic of other processes that goes unreported, in bytes. Every machine commits a file system
@@ -35,7 +35,8 @@ pub(super) fn detect(
         let (read, written) = match is_plain {
             true => allowed_bytes(repetition, own_read_bytes),
             false => {
-                let bytes = program_bytes(repetition) * LAYERED_ALLOWANCE.0 + LAYERED_ALLOWANCE.1;
+                let bytes =
+                    program_io_bytes(repetition) * LAYERED_ALLOWANCE.0 + LAYERED_ALLOWANCE.1;
                 (bytes, bytes)
             }
         };

@@ -11,14 +11,17 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 /// Prefix of a partial file's name; a random number and the suffix follow.
-const PREFIX: &str = "diskperf-";
-const SUFFIX: &str = ".partial";
+const PARTIAL_NAME_PREFIX: &str = "diskperf-";
+const PARTIAL_NAME_SUFFIX: &str = ".partial";
 const HEX_DIGITS: usize = 16;
 
 /// Reports whether a name is that of a partial file.
 pub(super) fn is_name(name: &OsStr) -> bool {
     let name = name.to_str();
-    let number = name.and_then(|name| name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX));
+    let number = name.and_then(|name| {
+        name.strip_prefix(PARTIAL_NAME_PREFIX)?
+            .strip_suffix(PARTIAL_NAME_SUFFIX)
+    });
     let is_digit = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
     number.is_some_and(|number| number.len() == HEX_DIGITS && number.bytes().all(is_digit))
 }
@@ -55,7 +58,10 @@ impl<'a> Partial<'a> {
 
     /// Creates and locks a partial file; `None` if `diskperf clean` took it between the two steps.
     fn try_create(directory: BorrowedFd<'a>, mode: Mode) -> Result<Option<Self>, Errno> {
-        let name = format!("{PREFIX}{:0HEX_DIGITS$x}{SUFFIX}", random_number());
+        let name = format!(
+            "{PARTIAL_NAME_PREFIX}{:0HEX_DIGITS$x}{PARTIAL_NAME_SUFFIX}",
+            random_number()
+        );
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(directory, &name, flags, mode)?;

@@ -14,7 +14,7 @@ pub struct RingLog {
 
 #[derive(Debug, Default)]
 struct LogState {
-    is_on: bool,
+    is_recording: bool,
     issued_count: u64,
     events: Vec<DeviceEvent>,
     files: Vec<String>,
@@ -29,7 +29,7 @@ impl RingLog {
     /// Starts logging the requests of rings, and returns the start time.
     pub fn begin(&self) -> Nanoseconds {
         let mut state = self.lock_state();
-        state.is_on = true;
+        state.is_recording = true;
         state.events.clear();
         monotonic()
     }
@@ -43,7 +43,7 @@ impl RingLog {
 
     /// Stops logging, moves the remaining events to `events` and returns the end time.
     pub fn end(&self, events: &mut Vec<DeviceEvent>) -> Nanoseconds {
-        self.lock_state().is_on = false;
+        self.lock_state().is_recording = false;
         self.poll(events);
         monotonic()
     }
@@ -58,7 +58,7 @@ impl RingLog {
 pub(in super::super) struct RingRecord {
     log: RingLog,
     /// Request number of each slot; `None` if its request was not logged.
-    numbers: Vec<Option<u64>>,
+    request_numbers: Vec<Option<u64>>,
     /// Numbers that the log assigns to the ring's files.
     files: Vec<(File, u32)>,
 }
@@ -78,7 +78,7 @@ impl RingRecord {
         drop(state);
         Self {
             log: log.clone(),
-            numbers: vec![None; depth as usize],
+            request_numbers: vec![None; depth as usize],
             files,
         }
     }
@@ -88,9 +88,9 @@ impl RingRecord {
         let at = monotonic();
         let mut state = self.log.lock_state();
         for submission in submissions {
-            let number = &mut self.numbers[submission.slot as usize];
+            let number = &mut self.request_numbers[submission.slot as usize];
             *number = None;
-            if !state.is_on {
+            if !state.is_recording {
                 continue;
             }
             let file = self.files.iter().find(|(file, _)| *file == submission.file);
@@ -109,7 +109,7 @@ impl RingRecord {
         result: Result<u32, Errno>,
         at: Nanoseconds,
     ) {
-        if let Some(number) = self.numbers[slot as usize].take() {
+        if let Some(number) = self.request_numbers[slot as usize].take() {
             let errno = result.err().map_or(0, |errno| errno.number() as u16);
             let step = DeviceStep::Completed { number, errno };
             self.log.lock_state().events.push(DeviceEvent { at, step });

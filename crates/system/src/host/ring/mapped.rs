@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
 /// Memory mappings of a ring's files, by file index.
-pub(super) struct Mapped {
+pub(super) struct MappedFiles {
     files: Vec<MappedFile>,
     options: MapOptions,
     page_bytes: usize,
@@ -19,14 +19,14 @@ pub(super) struct Mapped {
 /// Mapping of a whole file. An empty file has no memory.
 struct MappedFile {
     memory: Option<NonNull<u8>>,
-    bytes: usize,
+    length_bytes: usize,
 }
 
 // SAFETY: the memory is this structure's alone, and belongs to no thread.
 #[allow(unsafe_code)]
 unsafe impl Send for MappedFile {}
 
-impl Mapped {
+impl MappedFiles {
     pub(super) fn new(files: &RingFiles, options: MapOptions) -> Result<Self> {
         let map = |file: &RingFile| {
             MappedFile::new(file, options)
@@ -51,14 +51,14 @@ impl Mapped {
             Operation::Read => true,
             Operation::Write => false,
             Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => {
-                return mapping.sync(0, mapping.bytes).map(|()| 0);
+                return mapping.sync(0, mapping.length_bytes).map(|()| 0);
             }
             Operation::Discard => return Err(Errno::OPNOTSUPP),
         };
         let Ok(start) = usize::try_from(submission.offset_bytes) else {
             return Ok(0);
         };
-        let left = mapping.bytes.saturating_sub(start);
+        let left = mapping.length_bytes.saturating_sub(start);
         let bytes = left.min(submission.bytes as usize);
         if bytes == 0 {
             return Ok(0);
@@ -83,7 +83,10 @@ impl MappedFile {
         let bytes = usize::try_from(file.length_bytes()?).map_err(|_| Errno::FBIG)?;
         if bytes == 0 {
             let memory = None;
-            return Ok(Self { memory, bytes });
+            return Ok(Self {
+                memory,
+                length_bytes: bytes,
+            });
         }
         let flags = rustix::fs::fcntl_getfl(file.descriptor())?;
         let access = match flags & OFlags::ACCMODE {
@@ -103,7 +106,10 @@ impl MappedFile {
             )?
         };
         let memory = NonNull::new(start.cast());
-        let mapping = Self { memory, bytes };
+        let mapping = Self {
+            memory,
+            length_bytes: bytes,
+        };
         let advice = match options.is_random {
             true => Advice::Random,
             false => Advice::Sequential,
@@ -114,7 +120,11 @@ impl MappedFile {
 
     #[allow(unsafe_code)]
     fn address_at(&self, offset: usize) -> *mut u8 {
-        assert!(offset < self.bytes, "byte {offset} of {}", self.bytes);
+        assert!(
+            offset < self.length_bytes,
+            "byte {offset} of {}",
+            self.length_bytes
+        );
         let memory = self.memory.expect("a file with bytes is mapped");
         // SAFETY: the offset is within the mapping.
         unsafe { memory.as_ptr().add(offset) }
@@ -140,7 +150,7 @@ impl MappedFile {
     #[allow(unsafe_code)]
     fn advise(&self, (offset, bytes): (usize, usize), advice: Advice) -> rustix::io::Result<()> {
         let start = self.address_at(offset);
-        assert!(bytes <= self.bytes - offset, "a range of the file");
+        assert!(bytes <= self.length_bytes - offset, "a range of the file");
         // SAFETY: the range is within the mapping of a file, which loses nothing by any of
         // the advice that is given here.
         unsafe { madvise(start.cast(), bytes, advice) }
@@ -160,7 +170,10 @@ impl MappedFile {
     #[allow(unsafe_code)]
     fn copy_data(&self, offset: usize, buffer: &mut [u8], reads: bool) {
         let place = self.address_at(offset);
-        assert!(buffer.len() <= self.bytes - offset, "a range of the file");
+        assert!(
+            buffer.len() <= self.length_bytes - offset,
+            "a range of the file"
+        );
         let bytes = buffer.len();
         // SAFETY: both are as long as this, and the buffer is no part of the file's memory.
         // Others may change the file meanwhile: the copy is then of either state, and nobody
@@ -179,7 +192,7 @@ impl Drop for MappedFile {
     fn drop(&mut self) {
         if let Some(memory) = self.memory {
             // SAFETY: the mapping is this structure's, and nobody uses it any more.
-            let _ = unsafe { munmap(memory.as_ptr().cast(), self.bytes) };
+            let _ = unsafe { munmap(memory.as_ptr().cast(), self.length_bytes) };
         }
     }
 }

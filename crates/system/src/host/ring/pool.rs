@@ -4,7 +4,7 @@
 use super::buffers::Buffers;
 use super::files::RingFiles;
 use super::kernel_result;
-use super::positioned::Positioned;
+use super::positioned::PositionedCalls;
 use crate::host::limits::why_not_started;
 use crate::host::usage::helper_name;
 use crate::{Call, Error, Result, RingOptions, Submission};
@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Thread pool with one thread for each slot of the ring.
-pub(super) struct Pool {
+pub(super) struct ThreadPool {
     state: Arc<PoolState>,
     threads: Vec<JoinHandle<()>>,
     /// Requests that wait to be passed to the pool's threads.
@@ -26,7 +26,7 @@ pub(super) struct Pool {
 struct PoolState {
     files: Arc<RingFiles>,
     buffers: Arc<Buffers>,
-    calls: Positioned,
+    calls: PositionedCalls,
     queue: Mutex<WorkQueue>,
     work_available: Condvar,
     /// Completed slots with the bytes moved or a negated error number.
@@ -42,7 +42,7 @@ struct WorkQueue {
 /// Stack size of a pool thread in bytes; the thread only makes system calls.
 const STACK_BYTES: usize = 64 << 10;
 
-impl Pool {
+impl ThreadPool {
     pub(super) fn new(
         options: &RingOptions,
         files: &Arc<RingFiles>,
@@ -52,7 +52,7 @@ impl Pool {
         let state = Arc::new(PoolState {
             files: Arc::clone(files),
             buffers: Arc::clone(buffers),
-            calls: Positioned::new(options),
+            calls: PositionedCalls::new(options),
             queue: Mutex::new(WorkQueue {
                 submissions: VecDeque::with_capacity(depth),
                 is_closing: false,
@@ -131,7 +131,7 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for ThreadPool {
     fn drop(&mut self) {
         lock(&self.state.queue).is_closing = true;
         self.state.work_available.notify_all();

@@ -12,11 +12,11 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Executor of read and write calls at an offset of a file.
 #[derive(Clone, Copy)]
-pub(super) struct Positioned {
+pub(super) struct PositionedCalls {
     flags: ReadWriteFlags,
 }
 
-impl Positioned {
+impl PositionedCalls {
     pub(super) fn new(options: &RingOptions) -> Self {
         Self {
             flags: match options.poll {

@@ -9,13 +9,13 @@ use rustix::pipe::{IoSliceRaw, PipeFlags, SpliceFlags, pipe_with, splice, vmspli
 use std::os::fd::OwnedFd;
 
 /// Pipe between the file and the worker's memory. It is empty between requests.
-pub(super) struct Spliced {
+pub(super) struct SplicePipe {
     reader: OwnedFd,
     writer: OwnedFd,
     pipe_capacity_bytes: usize,
 }
 
-impl Spliced {
+impl SplicePipe {
     pub(super) fn new() -> Result<Self> {
         let made = pipe_with(PipeFlags::CLOEXEC).and_then(|(reader, writer)| {
             let pipe_capacity_bytes = rustix::pipe::fcntl_getpipe_size(&writer)?;

@@ -157,7 +157,7 @@ fn examine(
     }
     // Anything but a file here is not ours, and must not be waited on.
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let lock = match rustix::fs::openat(&directory, folder::MARKER, flags, Mode::empty()) {
+    let lock = match rustix::fs::openat(&directory, folder::MARKER_NAME, flags, Mode::empty()) {
         Ok(lock) => File::from(lock),
         Err(Errno::NOENT) => {
             let empty = !is_alive(pid)

@@ -9,7 +9,7 @@
 use super::folder;
 use crate::host::device::BlockDevice;
 use crate::host::device::tool::Tool;
-use crate::host::fresh::{IMAGE, IMAGE_FOLDER};
+use crate::host::fresh::{IMAGE_FOLDER_PREFIX, IMAGE_NAME};
 use crate::host::processes::is_alive;
 use rustix::fs::OFlags;
 use std::ffi::{OsStr, OsString};
@@ -22,7 +22,7 @@ use std::time::Duration;
 const DELETED_SUFFIX: &[u8] = b" (deleted)";
 
 /// Maximum number of checks whether a device has been detached.
-const DETACH_ATTEMPTS: u32 = 100;
+const DETACH_ATTEMPTS_MAX: u32 = 100;
 const DETACH_PAUSE: Duration = Duration::from_millis(20);
 
 /// Loop device whose backing file is the deleted image of a killed run.
@@ -50,7 +50,7 @@ impl OrphanedLoop {
     /// The device came into use after it was found.
     pub fn detach(self) -> io::Result<()> {
         let mut failure = None;
-        for _ in 0..DETACH_ATTEMPTS {
+        for _ in 0..DETACH_ATTEMPTS_MAX {
             if !self.is_orphaned() {
                 return Ok(());
             }
@@ -117,9 +117,12 @@ fn parse_orphaned_image(backing_file: &[u8]) -> Option<PathBuf> {
     let path = backing_file.strip_suffix(DELETED_SUFFIX)?;
     let path = PathBuf::from(OsString::from_vec(path.to_vec()));
     let folder = path.parent()?;
-    let number = folder.file_name()?.to_str()?.strip_prefix(IMAGE_FOLDER)?;
+    let number = folder
+        .file_name()?
+        .to_str()?
+        .strip_prefix(IMAGE_FOLDER_PREFIX)?;
     let owner = folder::parse_owner(folder.parent()?.file_name()?)?;
-    let is_image = path.file_name()? == IMAGE && number.parse::<u32>().is_ok();
+    let is_image = path.file_name()? == IMAGE_NAME && number.parse::<u32>().is_ok();
     (path.is_absolute() && is_image && !is_alive(owner)).then_some(path)
 }
 

@@ -25,29 +25,29 @@ pub(in super::super) struct SetupRefusal {
 
 enum RefusalReason {
     /// Failure of io_uring_setup(2).
-    Setup,
+    SetupFailed,
     /// Queue depth that exceeds the maximum of a ring.
-    Depth(u32),
+    DepthTooLarge(u32),
     /// Kernel before Linux 5.11, which has no timed waits.
-    TooOld,
+    KernelTooOld,
     /// Failure of io_uring_register(2) for files.
-    Files,
+    FileRegistrationFailed,
     /// Failure of a test call of io_uring_enter(2) without requests.
-    Enter,
+    EnterFailed,
 }
 
 impl SetupRefusal {
     pub(super) fn from_registration(error: &io::Error) -> Self {
         Self {
             errno: errno(error),
-            reason: RefusalReason::Files,
+            reason: RefusalReason::FileRegistrationFailed,
         }
     }
 
     pub(super) fn from_enter(errno: Errno) -> Self {
         Self {
             errno,
-            reason: RefusalReason::Enter,
+            reason: RefusalReason::EnterFailed,
         }
     }
 
@@ -55,20 +55,22 @@ impl SetupRefusal {
     pub(in super::super) fn is_system_wide(&self) -> bool {
         let is_forbidden = matches!(self.errno, Errno::NOSYS | Errno::PERM | Errno::ACCESS);
         match self.reason {
-            RefusalReason::TooOld => true,
-            RefusalReason::Depth(_) => false,
-            RefusalReason::Files | RefusalReason::Enter => is_forbidden,
-            RefusalReason::Setup => is_forbidden || self.errno == Errno::NOMEM,
+            RefusalReason::KernelTooOld => true,
+            RefusalReason::DepthTooLarge(_) => false,
+            RefusalReason::FileRegistrationFailed | RefusalReason::EnterFailed => is_forbidden,
+            RefusalReason::SetupFailed => is_forbidden || self.errno == Errno::NOMEM,
         }
     }
 
     pub(in super::super) fn into_error(self) -> Error {
         let what = match self.reason {
-            RefusalReason::Setup => "of a ring".to_owned(),
-            RefusalReason::Depth(depth) => format!("of depth {depth} (at most {MOST_ENTRIES})"),
-            RefusalReason::TooOld => "of a kernel before Linux 5.11".to_owned(),
-            RefusalReason::Files => "of the files of a ring".to_owned(),
-            RefusalReason::Enter => "of requests of a ring".to_owned(),
+            RefusalReason::SetupFailed => "of a ring".to_owned(),
+            RefusalReason::DepthTooLarge(depth) => {
+                format!("of depth {depth} (at most {MOST_ENTRIES})")
+            }
+            RefusalReason::KernelTooOld => "of a kernel before Linux 5.11".to_owned(),
+            RefusalReason::FileRegistrationFailed => "of the files of a ring".to_owned(),
+            RefusalReason::EnterFailed => "of requests of a ring".to_owned(),
         };
         Error::failed(Call::Ring, what, self.errno)
     }
@@ -79,18 +81,20 @@ impl fmt::Display for SetupRefusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let disabled = std::fs::read_to_string(DISABLED_SETTING_PATH).unwrap_or_default();
         match (&self.reason, self.errno, disabled.trim()) {
-            (RefusalReason::TooOld, ..) => {
+            (RefusalReason::KernelTooOld, ..) => {
                 out.write_str("io_uring of this kernel is older than Linux 5.11")
             }
-            (RefusalReason::Files | RefusalReason::Enter, errno, _) => write!(
-                out,
-                "{} of io_uring is forbidden here, as by a filter of system calls ({})",
-                match self.reason {
-                    RefusalReason::Files => "io_uring_register",
-                    _ => "io_uring_enter",
-                },
-                crate::Errno::from(errno)
-            ),
+            (RefusalReason::FileRegistrationFailed | RefusalReason::EnterFailed, errno, _) => {
+                write!(
+                    out,
+                    "{} of io_uring is forbidden here, as by a filter of system calls ({})",
+                    match self.reason {
+                        RefusalReason::FileRegistrationFailed => "io_uring_register",
+                        _ => "io_uring_enter",
+                    },
+                    crate::Errno::from(errno)
+                )
+            }
             (_, Errno::NOSYS, _) => out.write_str(
                 "this kernel has no io_uring, or a filter of system calls hides it (ENOSYS)",
             ),
@@ -137,7 +141,7 @@ pub(super) fn create_ring(options: &RingOptions) -> Result<IoUring, SetupRefusal
     if depth > MOST_ENTRIES {
         return Err(SetupRefusal {
             errno: Errno::INVAL,
-            reason: RefusalReason::Depth(depth),
+            reason: RefusalReason::DepthTooLarge(depth),
         });
     }
     let mut refused = Errno::INVAL;
@@ -146,7 +150,7 @@ pub(super) fn create_ring(options: &RingOptions) -> Result<IoUring, SetupRefusal
             Ok(ring) if !ring.params().is_feature_ext_arg() => {
                 return Err(SetupRefusal {
                     errno: Errno::NOSYS,
-                    reason: RefusalReason::TooOld,
+                    reason: RefusalReason::KernelTooOld,
                 });
             }
             Ok(ring) => return Ok(ring),
@@ -158,7 +162,7 @@ pub(super) fn create_ring(options: &RingOptions) -> Result<IoUring, SetupRefusal
     }
     Err(SetupRefusal {
         errno: refused,
-        reason: RefusalReason::Setup,
+        reason: RefusalReason::SetupFailed,
     })
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Descriptor {
     /// Link in /proc to the open file.
     pub(super) link: PathBuf,
-    info: PathBuf,
+    info_path: PathBuf,
 }
 
 /// Kind of open file, by whether it may keep other files open.
@@ -31,7 +31,7 @@ impl Descriptor {
     pub(super) fn new(thread: &Path, name: OsString) -> Self {
         Self {
             link: thread.join("fd").join(&name),
-            info: thread.join("fdinfo").join(&name),
+            info_path: thread.join("fdinfo").join(&name),
         }
     }
 
@@ -49,7 +49,7 @@ impl Descriptor {
 
     /// Reads the descriptor's file in fdinfo; `None` if the descriptor was closed meanwhile.
     pub(super) fn info(&self) -> io::Result<Option<DescriptorInfo>> {
-        match std::fs::read_to_string(&self.info) {
+        match std::fs::read_to_string(&self.info_path) {
             Ok(text) => Ok(Some(DescriptorInfo(text))),
             Err(error) if has_ended(&error) => Ok(None),
             Err(error) => Err(error),
