@@ -205,7 +205,7 @@ impl Layout {
         reads
             .map(|read| FsckRead {
                 pass: read.pass,
-                extent: self.extent(read.address, read.bytes),
+                extent: self.to_extent(read.address, read.bytes),
             })
             .collect()
     }
@@ -213,7 +213,7 @@ impl Layout {
     /// Returns the blocks of all inodes, in order.
     pub fn inode_blocks(&self) -> Vec<Extent> {
         let blocks = self.file_system.inode_blocks().into_iter();
-        blocks.map(|block| self.block(block)).collect()
+        blocks.map(|block| self.block_extent(block)).collect()
     }
 
     /// Returns all files and directories in order of their inodes.
@@ -224,7 +224,7 @@ impl Layout {
                 inode: dumped.inode.0,
                 directory: dumped.kind == InodeKind::Directory,
                 size_bytes: dumped.size_bytes,
-                inode_block: self.block(dumped.inode_block),
+                inode_block: self.block_extent(dumped.inode_block),
                 path: dumped.path,
             })
             .collect()
@@ -240,10 +240,10 @@ impl Layout {
         blocks
             .map(|block| match block {
                 DumpBlock::Indirect { address, bytes } => {
-                    FileSegment::Indirect(self.extent(address, bytes))
+                    FileSegment::Indirect(self.to_extent(address, bytes))
                 }
                 DumpBlock::Data { address, bytes } => {
-                    FileSegment::Data(self.extent(address, bytes))
+                    FileSegment::Data(self.to_extent(address, bytes))
                 }
                 DumpBlock::Hole { bytes } => FileSegment::Hole {
                     length_bytes: bytes,
@@ -261,7 +261,7 @@ impl Layout {
         self.file_system.directory_bytes(InodeNumber(inode))
     }
 
-    fn extent(&self, address: Fragment, bytes: u32) -> Extent {
+    fn to_extent(&self, address: Fragment, bytes: u32) -> Extent {
         let fragment_bytes = self.file_system.superblock().fragment_bytes();
         Extent {
             offset_bytes: u64::from(address.0) * u64::from(fragment_bytes),
@@ -269,8 +269,8 @@ impl Layout {
         }
     }
 
-    fn block(&self, address: Fragment) -> Extent {
-        self.extent(address, self.file_system.superblock().block_bytes())
+    fn block_extent(&self, address: Fragment) -> Extent {
+        self.to_extent(address, self.file_system.superblock().block_bytes())
     }
 }
 
@@ -300,7 +300,7 @@ impl System {
                 Ok(())
             }
             System::Model(model) => {
-                let span = model.time_of(work);
+                let span = model.service_time_of(work);
                 model.compute(span).await
             }
         }

@@ -30,7 +30,7 @@ macro_rules! on_each_world {
     ($self:ident, $world:ident => $call:expr) => {
         match $self {
             #[cfg(feature = "host")]
-            System::Host($world) => SystemCall::made($call),
+            System::Host($world) => SystemCall::finished($call),
             System::Model($world) => SystemCall::modelled($call),
         }
     };
@@ -364,7 +364,7 @@ impl System {
             #[cfg(feature = "host")]
             System::Host(host) => {
                 drop(host);
-                SystemCall::made(())
+                SystemCall::finished(())
             }
             System::Model(model) => SystemCall::modelled(model.end()),
         }
@@ -411,7 +411,7 @@ impl System {
 /// Description of why the file cannot be written.
 pub fn write_new_file(path: &str, bytes: &[u8]) -> std::result::Result<(), String> {
     #[cfg(feature = "host")]
-    return host::log_file::write_new(Path::new(path), bytes);
+    return host::log_file::write_new_file(Path::new(path), bytes);
     #[cfg(not(feature = "host"))]
     Err(format!(
         "{path}: {} bytes are written on Linux alone",
@@ -426,7 +426,7 @@ pub fn write_new_file(path: &str, bytes: &[u8]) -> std::result::Result<(), Strin
 /// Description of why the file cannot be read.
 pub fn read_small_file(path: &str, bytes_max: u64) -> std::result::Result<Vec<u8>, String> {
     #[cfg(feature = "host")]
-    return host::log_file::read_small(Path::new(path), bytes_max);
+    return host::log_file::read_small_file(Path::new(path), bytes_max);
     #[cfg(not(feature = "host"))]
     Err(format!("{path}: {bytes_max} bytes are read on Linux alone"))
 }

@@ -9,7 +9,7 @@ use crate::{Call, Errno, Error, File, Open, Result, Whence, WorkerProgress};
 use diskperf_machine::Kernel;
 use diskperf_machine::{From as Origin, How, PipeEnd, Rendezvous, Session, Time, Written};
 use diskperf_timeline::Nanoseconds;
-use measuring::Measuring;
+use measuring::TimedPartRecorder;
 use ring::Ring;
 use std::ops::Range;
 use std::rc::Rc;
@@ -38,7 +38,7 @@ pub struct Model {
     meeting: Rc<Rendezvous>,
     stop: Arc<AtomicBool>,
     files: Vec<Option<OpenFile>>,
-    measuring: Measuring,
+    measuring: TimedPartRecorder,
     ring: Option<Ring>,
 }
 
@@ -61,7 +61,7 @@ impl Model {
             progress,
         } = ports;
         let session = Session::begin(kernel, number, pipe_ends, &meeting).await;
-        let measuring = Measuring::new(session.volumes(), time_calls, progress);
+        let measuring = TimedPartRecorder::new(session.volumes(), time_calls, progress);
         Self {
             session,
             meeting,
@@ -92,7 +92,7 @@ impl Model {
         }
     }
 
-    fn keep(&mut self, number: usize, file: OpenFile) -> File {
+    fn insert_file(&mut self, number: usize, file: OpenFile) -> File {
         if self.files.len() <= number {
             self.files.resize_with(number + 1, || None);
         }
@@ -110,42 +110,42 @@ impl Model {
 }
 
 impl Model {
-    pub(crate) async fn open(&mut self, path: &str, how: Open) -> Result<File> {
+    pub(crate) async fn open(&mut self, path: &str, options: Open) -> Result<File> {
         self.check()?;
         let failed = |errno: Errno| Error::failed(Call::Open, path, errno);
-        if !how.read && !how.write {
+        if !options.read && !options.write {
             return Err(failed(Errno::Invalid));
         }
         let name = self.resolve(path).map_err(failed)?;
         // These kernels have no way past the buffer cache but a drive by
         // itself, and most have no other way to that.
-        let drive = matches!(name, Name::Drive(_));
+        let drive = matches!(name, PathTarget::Drive(_));
         let both_ways = drive && self.session.has_block_devices();
-        if how.direct != drive && !both_ways {
+        if options.direct != drive && !both_ways {
             return Err(failed(Errno::NotDirect));
         }
         // A drive by itself can be told to have each write on its medium.
-        let dsync = how.dsync || how.sync;
+        let dsync = options.dsync || options.sync;
         if dsync && (!drive || both_ways) {
             return Err(failed(Errno::NotSynchronous));
         }
-        let how = How {
-            read: how.read,
-            write: how.write,
-            create: how.create,
-            exclusive: how.exclusive,
-            truncate: how.truncate,
-            direct: how.direct,
+        let options = How {
+            read: options.read,
+            write: options.write,
+            create: options.create,
+            exclusive: options.exclusive,
+            truncate: options.truncate,
+            direct: options.direct,
             dsync,
         };
-        let opened = self.session.open(path, how).await;
+        let opened = self.session.open(path, options).await;
         let number = opened.map_err(|errno| failed(errno.into()))?;
         let drive = match name {
-            Name::OnDrive(drive) => Some(drive),
-            Name::Device | Name::BlockNull | Name::Drive(_) => None,
+            PathTarget::OnDrive(drive) => Some(drive),
+            PathTarget::Device | PathTarget::BlockNull | PathTarget::Drive(_) => None,
         };
         let path = path.to_owned();
-        Ok(self.keep(number, OpenFile { path, drive }))
+        Ok(self.insert_file(number, OpenFile { path, drive }))
     }
 
     #[inline]
@@ -168,8 +168,8 @@ impl Model {
             Some(Some(open)) => open.drive,
             _ => None,
         };
-        let took = self.session.now() - begin;
-        self.measuring.count_write(drive, count, took);
+        let duration = self.session.now() - begin;
+        self.measuring.count_write(drive, count, duration);
         Ok(count)
     }
 
@@ -268,10 +268,10 @@ impl Model {
     }
 
     /// Returns the target of a name. A drive or block device must exist.
-    fn resolve(&self, path: &str) -> std::result::Result<Name, Errno> {
-        match resolve(path)? {
-            Name::Drive(drive) if !self.session.has_volume(drive) => Err(Errno::NoEntry),
-            Name::BlockNull if !self.session.has_block_devices() => Err(Errno::NoEntry),
+    fn resolve(&self, path: &str) -> std::result::Result<PathTarget, Errno> {
+        match parse_path(path)? {
+            PathTarget::Drive(drive) if !self.session.has_volume(drive) => Err(Errno::NoEntry),
+            PathTarget::BlockNull if !self.session.has_block_devices() => Err(Errno::NoEntry),
             name => Ok(name),
         }
     }
@@ -280,8 +280,8 @@ impl Model {
     fn check_name(&self, call: Call, path: &str) -> Result<()> {
         self.check()?;
         match self.resolve(path) {
-            Ok(Name::OnDrive(_)) => Ok(()),
-            Ok(Name::Device | Name::BlockNull | Name::Drive(_)) => {
+            Ok(PathTarget::OnDrive(_)) => Ok(()),
+            Ok(PathTarget::Device | PathTarget::BlockNull | PathTarget::Drive(_)) => {
                 Err(Error::failed(call, path, Errno::Access))
             }
             Err(errno) => Err(Error::failed(call, path, errno)),
@@ -337,7 +337,7 @@ impl Model {
     pub(crate) async fn pipe_end(&mut self, number: usize) -> Result<File> {
         let path = format!("pipe end {number}");
         match self.session.pipe_end(number).await {
-            Ok(file) => Ok(self.keep(file, OpenFile { path, drive: None })),
+            Ok(file) => Ok(self.insert_file(file, OpenFile { path, drive: None })),
             Err(errno) => Err(Error::failed(Call::Pipe, path, errno)),
         }
     }
@@ -370,7 +370,7 @@ impl Model {
 
 /// Target of a name, as far as the name alone determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Name {
+enum PathTarget {
     /// Name on the file system of this drive, if there is one.
     OnDrive(u32),
     /// Device file `/dev/null` or `/dev/zero`.
@@ -382,22 +382,28 @@ enum Name {
 
 /// Parses a name, and refuses names that no worker may use on any system. The crate's documentation
 /// describes the name space.
-fn resolve(path: &str) -> std::result::Result<Name, Errno> {
+fn parse_path(path: &str) -> std::result::Result<PathTarget, Errno> {
     if let "/dev/null" | "/dev/zero" = path {
-        return Ok(Name::Device);
+        return Ok(PathTarget::Device);
     }
     if path == "/dev/bnull" {
-        return Ok(Name::BlockNull);
+        return Ok(PathTarget::BlockNull);
     }
     if let Some(number) = path.strip_prefix("/dev/drive") {
-        return number.parse().map(Name::Drive).map_err(|_| Errno::NoEntry);
+        return number
+            .parse()
+            .map(PathTarget::Drive)
+            .map_err(|_| Errno::NoEntry);
     }
     let rest = path.strip_prefix("/mnt").ok_or(Errno::NoEntry)?;
     let (drive, name) = rest.split_once('/').unwrap_or((rest, ""));
     if name.split('/').any(|part| part == "..") {
         return Err(Errno::Access);
     }
-    drive.parse().map(Name::OnDrive).map_err(|_| Errno::NoEntry)
+    drive
+        .parse()
+        .map(PathTarget::OnDrive)
+        .map_err(|_| Errno::NoEntry)
 }
 
 fn nanoseconds(time: Time) -> Nanoseconds {

@@ -214,7 +214,7 @@ impl System {
     ) -> SystemCall<'a, Result<()>> {
         match self {
             #[cfg(feature = "host")]
-            Self::Host(host) => SystemCall::made(host.submit_at(Some(moment), submissions)),
+            Self::Host(host) => SystemCall::finished(host.submit_at(Some(moment), submissions)),
             Self::Model(model) => SystemCall::modelled(async move {
                 model.sleep_until(moment).await?;
                 model.submit(submissions).await
@@ -266,8 +266,8 @@ impl System {
 
     /// Records how a program with given issue times used the ring's slots: the number of requests
     /// that were late because no slot was free, and the maximum number in flight.
-    pub fn used_slots(&mut self, held_up: u64, deepest: u64) {
-        at_once_on_each_world!(self, world => world.used_slots(held_up, deepest))
+    pub fn used_slots(&mut self, slot_waits: u64, in_flight_max: u64) {
+        at_once_on_each_world!(self, world => world.used_slots(slot_waits, in_flight_max))
     }
 
     /// Switches the time series to commits and their response times, in place of single requests.
@@ -292,15 +292,15 @@ impl System {
         at_once_on_each_world!(self, world => world.count_calls(interval))
     }
 
-    /// Counts a call of the program that ends now. It took `took` and wrote `bytes`.
-    pub fn count_call(&mut self, call: NameCall, bytes: u64, took: Nanoseconds) {
-        at_once_on_each_world!(self, world => world.count_call(call, bytes, took))
+    /// Counts a call of the program that ends now. It took `duration` and wrote `bytes`.
+    pub fn count_call(&mut self, call: NameCall, bytes: u64, duration: Nanoseconds) {
+        at_once_on_each_world!(self, world => world.count_call(call, bytes, duration))
     }
 
     /// Counts a read or write that ends now and consisted of several calls, for a worker [without a
-    /// ring](Self::count_calls). It took `took` and moved `bytes`.
-    pub fn count_request(&mut self, operation: Operation, bytes: u64, took: Nanoseconds) {
-        at_once_on_each_world!(self, world => world.count_request(operation, bytes, took))
+    /// ring](Self::count_calls). It took `duration` and moved `bytes`.
+    pub fn count_request(&mut self, operation: Operation, bytes: u64, duration: Nanoseconds) {
+        at_once_on_each_world!(self, world => world.count_request(operation, bytes, duration))
     }
 
     /// Counts a request that had arrived, but was not even issued when the program ended, because

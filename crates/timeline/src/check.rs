@@ -49,7 +49,7 @@ const MOST_DRIVES: u32 = 1 << 16;
 
 /// Upper bound of a latency bucket. The recorder counts calls longer than 2^50 ns in the bucket of
 /// 2^50 ns.
-const LONGEST_LATENCY_NS: u64 = 1 << 51;
+const LATENCY_NS_MAX: u64 = 1 << 51;
 
 impl Run {
     /// Checks that every figure of the run is possible, alone and together with the others.
@@ -77,16 +77,16 @@ impl Run {
                 ),
             ));
         }
-        not_negative(
+        require_not_negative(
             "environment.load_average",
             Some(self.environment.load_average),
         )?;
         let overhead = self.overhead.as_ref();
-        not_negative(
+        require_not_negative(
             "overhead.null_call_ns",
             overhead.map(|overhead| overhead.null_call_ns),
         )?;
-        not_negative(
+        require_not_negative(
             "overhead.timing_ns",
             overhead.map(|overhead| overhead.timing_ns),
         )?;
@@ -96,12 +96,12 @@ impl Run {
                 let health = &device.health;
                 // Below the freezing point of water there are some.
                 let above_zero_k = health.temperature_c.map(|celsius| celsius + 273.15);
-                not_negative(&named("temperature_c"), above_zero_k)?;
-                not_negative(&named("wear_percent"), health.wear_percent)?;
+                require_not_negative(&named("temperature_c"), above_zero_k)?;
+                require_not_negative(&named("wear_percent"), health.wear_percent)?;
             }
         }
         let interleaved = self.interleaved.as_ref();
-        not_negative(
+        require_not_negative(
             "interleaved.min_effect",
             interleaved.and_then(|arm| arm.min_effect),
         )?;
@@ -118,7 +118,7 @@ impl Run {
 }
 
 /// Rejects rates, shares and times outside 0 to 1e15.
-fn not_negative(path: &str, value: Option<f64>) -> Result<(), Impossible> {
+fn require_not_negative(path: &str, value: Option<f64>) -> Result<(), Impossible> {
     match value {
         Some(value) if !(0.0..=1e15).contains(&value) => Err(Impossible::new(
             path,
@@ -129,7 +129,7 @@ fn not_negative(path: &str, value: Option<f64>) -> Result<(), Impossible> {
 }
 
 /// Maximum sum of one figure over a run: 2^60, that is 36 years in nanoseconds or one exbibyte.
-const LARGEST_SUM: u64 = 1 << 60;
+const SUM_MAX: u64 = 1 << 60;
 
 /// Sum of each figure over a run so far, by figure name.
 #[derive(Default)]
@@ -138,7 +138,7 @@ struct Sums(BTreeMap<&'static str, u64>);
 impl Sums {
     fn add(&mut self, name: &'static str, value: u64) -> Result<(), Impossible> {
         let sum = self.0.entry(name).or_default();
-        match sum.checked_add(value).filter(|sum| *sum <= LARGEST_SUM) {
+        match sum.checked_add(value).filter(|sum| *sum <= SUM_MAX) {
             Some(more) => {
                 *sum = more;
                 Ok(())
@@ -168,7 +168,7 @@ fn check_result(result: &ProgramResult, sums: &mut Sums) -> Result<(), Impossibl
             ),
         ));
     }
-    not_negative("protocol.stop_below_share", protocol.stop_below_share)?;
+    require_not_negative("protocol.stop_below_share", protocol.stop_below_share)?;
     if protocol.steady.is_some_and(|rule| !rule.is_possible()) {
         return Err(Impossible::new(
             "protocol.steady",
@@ -200,7 +200,7 @@ fn check_repetition(
             ("residency.before_bytes", found.before_bytes),
             ("residency.after_bytes", found.after_bytes),
         ] {
-            at_most(path, bytes, ("residency.file_bytes", found.file_bytes))?;
+            require_at_most(path, bytes, ("residency.file_bytes", found.file_bytes))?;
         }
     }
     for (number, device) in repetition.devices.iter().enumerate() {
@@ -218,13 +218,13 @@ fn check_repetition(
         check_flash(flash, sums).map_err(|wrong| wrong.within(&format!("flash[{number}]")))?;
     }
     for (number, one) in repetition.interference.iter().enumerate() {
-        not_negative("share", one.share())
+        require_not_negative("share", one.share())
             .map_err(|wrong| wrong.within(&format!("interference[{number}]")))?;
     }
     Ok(())
 }
 
-fn at_most(path: &str, value: u64, (whole, most): (&str, u64)) -> Result<(), Impossible> {
+fn require_at_most(path: &str, value: u64, (whole, most): (&str, u64)) -> Result<(), Impossible> {
     match value <= most {
         true => Ok(()),
         false => Err(Impossible::new(
@@ -304,10 +304,10 @@ fn check_latencies(worker: &WorkerMeasure, sums: &mut Sums) -> Result<(), Imposs
         ("write_latency", &worker.write_latency),
     ] {
         for (latency_ns, count) in latencies.buckets() {
-            at_most(
+            require_at_most(
                 name,
                 *latency_ns,
-                ("the longest there can be", LONGEST_LATENCY_NS),
+                ("the longest there can be", LATENCY_NS_MAX),
             )?;
             sums.add(name, *count)?;
         }
@@ -359,8 +359,8 @@ fn check_device(device: &DeviceTraffic, sums: &mut Sums) -> Result<(), Impossibl
 fn check_cache(cache: &ControllerCache, sums: &mut Sums) -> Result<(), Impossible> {
     sums.add("reads", cache.reads)?;
     sums.add("sectors", cache.sectors)?;
-    at_most("hits", cache.hits, ("reads", cache.reads))?;
-    at_most(
+    require_at_most("hits", cache.hits, ("reads", cache.reads))?;
+    require_at_most(
         "sectors_held",
         cache.sectors_held,
         ("sectors", cache.sectors),
@@ -375,8 +375,8 @@ fn check_media_cache(cache: &MediaCache, sums: &mut Sums) -> Result<(), Impossib
     sums.add("bands_cleaned", cache.bands_cleaned)?;
     sums.add("cleaning", cache.cleaning.0)?;
     let room = ("room_bytes", cache.room_bytes);
-    at_most("used_bytes", cache.used_bytes, room)?;
-    at_most(
+    require_at_most("used_bytes", cache.used_bytes, room)?;
+    require_at_most(
         "extents",
         cache.extents,
         ("most_extents", cache.most_extents),

@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Longest latency that recorders distinguish: 2^50 ns, thirteen days.
-const HIGHEST_NS: u64 = 1 << 50;
+const LATENCY_NS_MAX: u64 = 1 << 50;
 
 /// Relative resolution of a latency recorder, in significant digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Precision {
-    Fine,
-    Coarse,
+    ThreeDigits,
+    TwoDigits,
 }
 
 impl Precision {
     fn significant_digits(self) -> u8 {
         match self {
-            Self::Fine => 3,
-            Self::Coarse => 2,
+            Self::ThreeDigits => 3,
+            Self::TwoDigits => 2,
         }
     }
 
     /// Returns the number of leading bits that distinguish buckets: the bits of 2 * 10^digits.
     fn bucket_bits(self) -> u32 {
         match self {
-            Self::Fine => 11,
-            Self::Coarse => 8,
+            Self::ThreeDigits => 11,
+            Self::TwoDigits => 8,
         }
     }
 }
@@ -38,11 +38,11 @@ impl Precision {
 /// Only a recorder made by [`LatencyRecorder::growing`] allocates while it records.
 #[derive(Clone, Debug)]
 pub struct LatencyRecorder {
-    counts: Counts,
+    counts: BucketCounts,
 }
 
 #[derive(Clone, Debug)]
-enum Counts {
+enum BucketCounts {
     Fixed(Hdr<u64>),
     /// Numbers of calls in the buckets that were used, by the highest latency of each bucket.
     Growing(BTreeMap<u64, u64>, Precision),
@@ -50,23 +50,23 @@ enum Counts {
 
 impl Default for LatencyRecorder {
     fn default() -> Self {
-        Self::fixed(Precision::Fine)
+        Self::with_fixed_buckets(Precision::ThreeDigits)
     }
 }
 
 impl LatencyRecorder {
-    fn fixed(precision: Precision) -> Self {
-        let counts = Hdr::new_with_bounds(1, HIGHEST_NS, precision.significant_digits())
+    fn with_fixed_buckets(precision: Precision) -> Self {
+        let counts = Hdr::new_with_bounds(1, LATENCY_NS_MAX, precision.significant_digits())
             .expect("the bounds are constants that hdrhistogram accepts");
         Self {
-            counts: Counts::Fixed(counts),
+            counts: BucketCounts::Fixed(counts),
         }
     }
 
     /// Returns a recorder with two significant digits, an eighth as large, for the intervals of a
     /// time series.
     pub fn coarse() -> Self {
-        Self::fixed(Precision::Coarse)
+        Self::with_fixed_buckets(Precision::TwoDigits)
     }
 
     /// Returns a recorder that allocates memory only for the latencies that it meets. It suits
@@ -74,7 +74,7 @@ impl LatencyRecorder {
     /// recorders, and all but some dozens of the buckets of [`Self::default`] would stay empty.
     pub fn growing() -> Self {
         Self {
-            counts: Counts::Growing(BTreeMap::new(), Precision::Fine),
+            counts: BucketCounts::Growing(BTreeMap::new(), Precision::ThreeDigits),
         }
     }
 
@@ -82,20 +82,22 @@ impl LatencyRecorder {
     /// that it meets.
     pub fn coarse_growing() -> Self {
         Self {
-            counts: Counts::Growing(BTreeMap::new(), Precision::Coarse),
+            counts: BucketCounts::Growing(BTreeMap::new(), Precision::TwoDigits),
         }
     }
 
     /// Counts one call in the bucket of its latency.
     #[inline]
     pub fn record(&mut self, latency: Nanoseconds) {
-        let latency_ns = latency.0.min(HIGHEST_NS);
+        let latency_ns = latency.0.min(LATENCY_NS_MAX);
         match &mut self.counts {
-            Counts::Fixed(counts) => counts
+            BucketCounts::Fixed(counts) => counts
                 .record(latency_ns)
                 .expect("the highest latency has a place"),
-            Counts::Growing(counts, precision) => {
-                *counts.entry(bucket_of(latency_ns, *precision)).or_default() += 1;
+            BucketCounts::Growing(counts, precision) => {
+                *counts
+                    .entry(bucket_latency_max(latency_ns, *precision))
+                    .or_default() += 1;
             }
         }
     }
@@ -104,9 +106,9 @@ impl LatencyRecorder {
     pub fn clear(&mut self) {
         match &mut self.counts {
             // Its memory is some pages, all of which this writes.
-            Counts::Fixed(counts) if counts.is_empty() => {}
-            Counts::Fixed(counts) => counts.reset(),
-            Counts::Growing(counts, _) => counts.clear(),
+            BucketCounts::Fixed(counts) if counts.is_empty() => {}
+            BucketCounts::Fixed(counts) => counts.reset(),
+            BucketCounts::Growing(counts, _) => counts.clear(),
         }
     }
 
@@ -124,9 +126,9 @@ impl LatencyRecorder {
             (bucket.value_iterated_to(), bucket.count_at_value())
         };
         match &self.counts {
-            Counts::Fixed(counts) if counts.is_empty() => {}
-            Counts::Fixed(counts) => buckets.extend(counts.iter_recorded().map(bucket)),
-            Counts::Growing(counts, _) => {
+            BucketCounts::Fixed(counts) if counts.is_empty() => {}
+            BucketCounts::Fixed(counts) => buckets.extend(counts.iter_recorded().map(bucket)),
+            BucketCounts::Growing(counts, _) => {
                 buckets.extend(counts.iter().map(|(highest, count)| (*highest, *count)));
             }
         }
@@ -135,7 +137,7 @@ impl LatencyRecorder {
 
 /// Returns the highest latency of the bucket that contains `latency_ns`, as HDR histograms with
 /// that many significant digits define it: the leading bits of a latency select its bucket.
-fn bucket_of(latency_ns: u64, precision: Precision) -> u64 {
+fn bucket_latency_max(latency_ns: u64, precision: Precision) -> u64 {
     let unit_bits =
         (u64::BITS - latency_ns.leading_zeros()).saturating_sub(precision.bucket_bits());
     latency_ns | ((1 << unit_bits) - 1)

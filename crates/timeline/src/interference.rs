@@ -153,7 +153,7 @@ impl fmt::Display for Interference {
             Self::ProcessorWait { share, .. } => write!(
                 formatter,
                 "waited {} of the time for a processor",
-                percent(*share)
+                format_percent(*share)
             ),
             Self::ProcessorBusy { threads: 1 } => {
                 write!(formatter, "another thread kept a processor busy")
@@ -164,7 +164,7 @@ impl fmt::Display for Interference {
             Self::ProcessorStolen { share, .. } => write!(
                 formatter,
                 "the hypervisor took {} of the processors' time",
-                percent(*share)
+                format_percent(*share)
             ),
             Self::ProcessorThrottled { times } => {
                 write!(
@@ -183,17 +183,21 @@ impl fmt::Display for Interference {
                 read_bytes,
                 written_bytes,
             } => match (read_bytes, written_bytes) {
-                (read, 0) => write!(formatter, "other I/O on {device}, {} read", size(*read)),
+                (read, 0) => write!(
+                    formatter,
+                    "other I/O on {device}, {} read",
+                    format_rounded_size(*read)
+                ),
                 (0, written) => write!(
                     formatter,
                     "other I/O on {device}, {} written",
-                    size(*written)
+                    format_rounded_size(*written)
                 ),
                 (read, written) => write!(
                     formatter,
                     "other I/O on {device}, {} read and {} written",
-                    size(*read),
-                    size(*written)
+                    format_rounded_size(*read),
+                    format_rounded_size(*written)
                 ),
             },
             Self::MemoryShort {
@@ -204,12 +208,16 @@ impl fmt::Display for Interference {
             } => write!(
                 formatter,
                 "memory was short: {} of the time stalled, {} scanned, {} swapped",
-                percent(*share),
-                size(*scanned_bytes),
-                size(*swapped_bytes)
+                format_percent(*share),
+                format_rounded_size(*scanned_bytes),
+                format_rounded_size(*swapped_bytes)
             ),
             Self::MemoryTaken { bytes } => {
-                write!(formatter, "others took {} of memory", size(*bytes))
+                write!(
+                    formatter,
+                    "others took {} of memory",
+                    format_rounded_size(*bytes)
+                )
             }
             Self::SettingChanged {
                 device,
@@ -224,18 +232,18 @@ impl fmt::Display for Interference {
                 formatter,
                 "stopped for {} ms, {} of the time",
                 stopped_us / 1000,
-                percent(*share)
+                format_percent(*share)
             ),
         }
     }
 }
 
-fn percent(share: f64) -> String {
+fn format_percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
 /// Formats a byte count, in whole MiB from 1 MiB on.
-fn size(bytes: u64) -> String {
+fn format_rounded_size(bytes: u64) -> String {
     const MIB: u64 = 1 << 20;
     match bytes {
         0..MIB => format_size(bytes >> 10 << 10),

@@ -12,14 +12,14 @@ use std::borrow::Cow;
 /// A JSON document keeps its value: such characters occur only in its strings, where the escape
 /// means the character.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    shown(text, |character, next| {
+    escape_unless(text, |character, next| {
         character == '\n' || (character == '\r' && next == Some('\n'))
     })
 }
 
 /// Returns text made printable on one line, for a table cell or a name within a sentence.
 pub fn printable_line(text: &str) -> Cow<'_, str> {
-    shown(text, |_, _| false)
+    escape_unless(text, |_, _| false)
 }
 
 /// Reports whether a character is an instruction to a terminal instead of text: a control
@@ -62,16 +62,16 @@ pub fn is_invisible(character: char) -> bool {
     )
 }
 
-/// Escapes the instruction characters for which `stays` is false. `stays` receives the character
+/// Escapes the instruction characters for which `is_kept` is false. `is_kept` receives the character
 /// and its successor.
-fn shown(text: &str, stays: impl Fn(char, Option<char>) -> bool) -> Cow<'_, str> {
+fn escape_unless(text: &str, is_kept: impl Fn(char, Option<char>) -> bool) -> Cow<'_, str> {
     if !text.chars().any(is_instruction) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
-        if is_instruction(character) && !stays(character, characters.peek().copied()) {
+        if is_instruction(character) && !is_kept(character, characters.peek().copied()) {
             out += &format!("\\u{:04x}", u32::from(character));
         } else {
             out.push(character);

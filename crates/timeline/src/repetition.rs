@@ -106,7 +106,7 @@ impl WorkerMeasure {
 
     /// Returns the time from the start of the repetition to the return of the worker's last timed
     /// call.
-    fn ended(&self) -> Nanoseconds {
+    fn end_time(&self) -> Nanoseconds {
         self.started + self.elapsed
     }
 
@@ -185,12 +185,12 @@ pub struct ControllerCache {
 impl ControllerCache {
     /// Returns the cache hits as a percentage of the read commands.
     pub fn hit_percent(&self) -> f64 {
-        percent(self.hits, self.reads)
+        percent_of(self.hits, self.reads)
     }
 
     /// Returns the sectors found in the cache as a percentage of the sectors read.
     pub fn held_percent(&self) -> f64 {
-        percent(self.sectors_held, self.sectors)
+        percent_of(self.sectors_held, self.sectors)
     }
 
     /// Sums cache statistics with the same controller and class.
@@ -213,7 +213,7 @@ impl ControllerCache {
     }
 }
 
-fn percent(part: u64, whole: u64) -> f64 {
+fn percent_of(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 0.0,
         _ => 100.0 * part as f64 / whole as f64,
@@ -336,32 +336,35 @@ impl Repetition {
 
     /// Returns the time from the start of the first worker to the end of the last.
     pub fn elapsed(&self) -> Nanoseconds {
-        span(self.workers.iter(), WorkerMeasure::ended)
+        elapsed_span(self.workers.iter(), WorkerMeasure::end_time)
     }
 
     /// Returns the elapsed time until all written data was synced; `None` if nothing was written.
     pub fn durable(&self) -> Option<Nanoseconds> {
         let any = self.workers.iter().any(|worker| worker.durable.is_some());
-        any.then(|| span(self.workers.iter(), WorkerMeasure::durable_end))
+        any.then(|| elapsed_span(self.workers.iter(), WorkerMeasure::durable_end))
     }
 
     /// Returns the rate in KB/s as in 1983, until the last call returned. With several drives it is
     /// the sum of their rates.
     pub fn kb_per_s(&self) -> f64 {
-        self.per_drive(|workers| {
+        self.sum_over_drives(|workers| {
             let payload: u64 = workers.iter().map(|worker| worker.payload_bytes).sum();
-            rate(payload, span(workers.iter().copied(), WorkerMeasure::ended))
+            kb_per_second(
+                payload,
+                elapsed_span(workers.iter().copied(), WorkerMeasure::end_time),
+            )
         })
     }
 
     /// Returns the rate in KB/s until all written data was synced; `None` if nothing was written.
     pub fn durable_kb_per_s(&self) -> Option<f64> {
         self.durable()?;
-        Some(self.per_drive(|workers| {
+        Some(self.sum_over_drives(|workers| {
             let payload: u64 = workers.iter().map(|worker| worker.payload_bytes).sum();
-            rate(
+            kb_per_second(
                 payload,
-                span(workers.iter().copied(), WorkerMeasure::durable_end),
+                elapsed_span(workers.iter().copied(), WorkerMeasure::durable_end),
             )
         }))
     }
@@ -396,10 +399,10 @@ impl Repetition {
     /// workers with one call in flight.
     pub fn iops(&self) -> Option<f64> {
         self.loads().next()?;
-        Some(self.per_drive(|workers| {
+        Some(self.sum_over_drives(|workers| {
             let counted = |worker: &&WorkerMeasure| worker.load.as_ref().map(LoadMeasure::count);
             let count: u64 = workers.iter().filter_map(counted).sum();
-            let elapsed = span(workers.iter().copied(), WorkerMeasure::ended);
+            let elapsed = elapsed_span(workers.iter().copied(), WorkerMeasure::end_time);
             per_second(count as f64, elapsed)
         }))
     }
@@ -416,9 +419,9 @@ impl Repetition {
     /// Returns the CPU time of the program in percent of elapsed time, as `time` in csh prints it.
     /// With several drives it is the sum.
     pub fn cpu_percent(&self) -> f64 {
-        self.per_drive(|workers| {
+        self.sum_over_drives(|workers| {
             let cpu: Nanoseconds = workers.iter().map(|worker| worker.cpu).sum();
-            let elapsed = span(workers.iter().copied(), WorkerMeasure::ended);
+            let elapsed = elapsed_span(workers.iter().copied(), WorkerMeasure::end_time);
             if elapsed.0 == 0 {
                 0.0
             } else {
@@ -447,7 +450,7 @@ impl Repetition {
     }
 
     /// Applies `figure` to the workers of each drive and sums the results.
-    fn per_drive(&self, figure: impl Fn(&[&WorkerMeasure]) -> f64) -> f64 {
+    fn sum_over_drives(&self, figure: impl Fn(&[&WorkerMeasure]) -> f64) -> f64 {
         let mut workers: Vec<&WorkerMeasure> = self.workers.iter().collect();
         workers.sort_by_key(|worker| worker.drive);
         workers
@@ -458,7 +461,7 @@ impl Repetition {
 }
 
 /// Returns the time from the earliest start of a worker to the latest `end`.
-fn span<'a>(
+fn elapsed_span<'a>(
     workers: impl Iterator<Item = &'a WorkerMeasure> + Clone,
     end: impl Fn(&WorkerMeasure) -> Nanoseconds,
 ) -> Nanoseconds {
@@ -471,7 +474,7 @@ fn span<'a>(
 }
 
 /// Returns a rate in KB/s; 0 if no time elapsed.
-fn rate(bytes: u64, elapsed: Nanoseconds) -> f64 {
+fn kb_per_second(bytes: u64, elapsed: Nanoseconds) -> f64 {
     per_second(bytes as f64 / KIB as f64, elapsed)
 }
 

@@ -231,17 +231,17 @@ impl Run {
     /// Returns the identity of the measured system, independent of the working directory: absolute
     /// paths of real storage, or the name of the modelled system.
     pub fn measured(&self) -> String {
-        self.first_places(usize::MAX)
+        self.join_places(usize::MAX)
     }
 
     /// Returns the identity of the targets alone, without the second file system that programs copy
     /// to.
     pub fn target_paths(&self) -> String {
         let targets = self.experiment.as_ref().map(|asked| asked.targets.len());
-        self.first_places(targets.filter(|count| *count > 0).unwrap_or(usize::MAX))
+        self.join_places(targets.filter(|count| *count > 0).unwrap_or(usize::MAX))
     }
 
-    fn first_places(&self, count: usize) -> String {
+    fn join_places(&self, count: usize) -> String {
         let places = self.environment.places.iter().take(count);
         let paths: Vec<_> = places.map(|place| place.path.as_str()).collect();
         match self.world {

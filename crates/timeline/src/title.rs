@@ -19,57 +19,57 @@ impl Titled<'_> {
     /// Returns the program's name with its distinguishing parameters: `seqread layer=direct
     /// call_bytes=512`.
     pub fn key(&self) -> String {
-        self.with_the_others(self.program.to_owned(), &[])
+        self.append_other_parameters(self.program.to_owned(), &[])
     }
 
     /// Returns the title for people, such as `4 KiB random write, QD32`, for programs that keep
     /// requests in flight. Other programs have their [key](Self::key).
     pub fn title(&self) -> String {
-        let told = match self.program {
-            "random" | "sequential" => self.requests(),
-            "log_append" => self.log(),
-            "database" => self.database(),
+        let described = match self.program {
+            "random" | "sequential" => self.request_title(),
+            "log_append" => self.log_title(),
+            "database" => self.database_title(),
             _ => None,
         };
-        told.unwrap_or_else(|| self.key())
+        described.unwrap_or_else(|| self.key())
     }
 
     /// Returns the title of a random or sequential program. `None` for a job of a job file with
     /// that name, since it lacks the parameters.
-    fn requests(&self) -> Option<String> {
-        let size = sizes(self.value("block_bytes")?);
-        let write_share: f64 = self.value("write_share")?.parse().ok()?;
+    fn request_title(&self) -> Option<String> {
+        let size = format_sizes(self.parameter("block_bytes")?);
+        let write_share: f64 = self.parameter("write_share")?.parse().ok()?;
         let operation = match write_share {
             0.0 => " read".to_owned(),
             1.0 => " write".to_owned(),
-            share => format!(", {} % writes", percent(share)),
+            share => format!(", {} % writes", format_percent(share)),
         };
-        let title = format!("{size} {}{operation}", self.program) + &self.in_flight()?;
-        let told = ["block_bytes", "write_share", "depth", "rate_iops"];
-        Some(self.with_the_others(title, &told))
+        let title = format!("{size} {}{operation}", self.program) + &self.load_part()?;
+        let described = ["block_bytes", "write_share", "depth", "rate_iops"];
+        Some(self.append_other_parameters(title, &described))
     }
 
-    fn log(&self) -> Option<String> {
-        let size = sizes(self.value("record_bytes")?);
-        let group = match self.value("group")? {
+    fn log_title(&self) -> Option<String> {
+        let size = format_sizes(self.parameter("record_bytes")?);
+        let group = match self.parameter("group")? {
             "1" => String::new(),
             records => format!(", {records} a commit"),
         };
-        let title = format!("{size} log append{group}{}", self.rate());
-        Some(self.with_the_others(title, &["record_bytes", "group", "rate_iops"]))
+        let title = format!("{size} log append{group}{}", self.rate_part());
+        Some(self.append_other_parameters(title, &["record_bytes", "group", "rate_iops"]))
     }
 
-    fn database(&self) -> Option<String> {
-        let clients = self.value("clients")?;
+    fn database_title(&self) -> Option<String> {
+        let clients = self.parameter("clients")?;
         let plural = if clients == "1" { "" } else { "s" };
-        let title = format!("database, {clients} client{plural}{}", self.rate());
-        Some(self.with_the_others(title, &["clients", "rate_iops"]))
+        let title = format!("database, {clients} client{plural}{}", self.rate_part());
+        Some(self.append_other_parameters(title, &["clients", "rate_iops"]))
     }
 
     /// Returns the load part of a title: `, QD32` in closed loop; in open loop the arrival rate,
     /// with the depth if it was given.
-    fn in_flight(&self) -> Option<String> {
-        let depth = match (self.value("depth")?, self.rate()) {
+    fn load_part(&self) -> Option<String> {
+        let depth = match (self.parameter("depth")?, self.rate_part()) {
             ("0", rate) if rate.is_empty() => ", QD1".to_owned(),
             ("0", rate) => return Some(rate),
             (depth, rate) => format!(", QD{depth}{rate}"),
@@ -78,22 +78,22 @@ impl Titled<'_> {
     }
 
     /// Returns the rate part of a title, such as `, 2000/s`; empty in closed loop.
-    fn rate(&self) -> String {
-        match self.value("rate_iops") {
+    fn rate_part(&self) -> String {
+        match self.parameter("rate_iops") {
             None | Some("0") => String::new(),
             Some(rate) => format!(", {rate}/s"),
         }
     }
 
-    fn value(&self, name: &str) -> Option<&str> {
+    fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
     }
 
     /// Appends to a title the distinguishing parameters that it does not yet contain.
-    fn with_the_others(&self, title: String, told: &[&str]) -> String {
+    fn append_other_parameters(&self, title: String, described: &[&str]) -> String {
         let others = self.distinguishing.iter();
-        let others = others.filter(|name| !told.contains(&name.as_str()));
-        others.fold(title, |title, name| match self.value(name) {
+        let others = others.filter(|name| !described.contains(&name.as_str()));
+        others.fold(title, |title, name| match self.parameter(name) {
             Some(value) => format!("{title} {name}={value}"),
             None => title,
         })
@@ -101,7 +101,7 @@ impl Titled<'_> {
 }
 
 /// Formats one size, such as `4 KiB`, or the smallest and largest of several.
-fn sizes(text: &str) -> String {
+fn format_sizes(text: &str) -> String {
     let each = text.split(',').filter_map(|pair| {
         let size = pair.split_once(':').map_or(pair, |(size, _)| size);
         size.parse::<u64>().ok()
@@ -114,7 +114,7 @@ fn sizes(text: &str) -> String {
 }
 
 /// Formats a share in percent, without trailing zeros.
-fn percent(share: f64) -> String {
+fn format_percent(share: f64) -> String {
     let text = format!("{:.2}", 100.0 * share);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -231,20 +231,20 @@ pub struct TracedWork {
 /// ends, after spans that follow it.
 #[derive(Clone, Debug, Default)]
 pub struct Tiling {
-    parts: Vec<(Nanoseconds, Nanoseconds, Stage)>,
+    spans: Vec<(Nanoseconds, Nanoseconds, Stage)>,
 }
 
 impl Tiling {
     /// Adds a span of length `ns` that ended at `until`.
     pub fn add(&mut self, stage: Stage, until: Nanoseconds, ns: u64) {
         if ns > 0 {
-            self.parts.push((Nanoseconds(until.0 - ns), until, stage));
+            self.spans.push((Nanoseconds(until.0 - ns), until, stage));
         }
     }
 
     /// Returns the memory that the spans occupy, in bytes.
     pub fn bytes(&self) -> usize {
-        self.parts.capacity() * size_of::<(Nanoseconds, Nanoseconds, Stage)>()
+        self.spans.capacity() * size_of::<(Nanoseconds, Nanoseconds, Stage)>()
     }
 
     /// Returns the spans in order of time, with neighbours of the same stage merged.
@@ -253,10 +253,10 @@ impl Tiling {
     ///
     /// If the spans from `opened` on have a gap or overlap.
     pub fn tiled(mut self, opened: Nanoseconds) -> Vec<Span> {
-        self.parts.sort_by_key(|(from, _, _)| *from);
-        let mut spans: Vec<Span> = Vec::with_capacity(self.parts.len());
+        self.spans.sort_by_key(|(from, _, _)| *from);
+        let mut spans: Vec<Span> = Vec::with_capacity(self.spans.len());
         let mut at = opened;
-        for (from, until, stage) in self.parts {
+        for (from, until, stage) in self.spans {
             assert!(
                 from == at,
                 "a span of {stage:?} starts at {from:?}, and the one before it ends at {at:?}"

@@ -18,20 +18,20 @@ impl Host {
     }
 
     pub(crate) fn chown(&mut self, path: &str) -> Result<()> {
-        self.in_directory(Call::Chown, path, |directory, name| {
+        self.call_in_directory(Call::Chown, path, |directory, name| {
             rustix::fs::chownat(directory, name, None, None, AtFlags::empty())
         })
     }
 
     pub(crate) fn chmod(&mut self, path: &str, mode: u32) -> Result<()> {
-        self.in_directory(Call::Chmod, path, |directory, name| {
+        self.call_in_directory(Call::Chmod, path, |directory, name| {
             let mode = Mode::from_raw_mode(mode);
             rustix::fs::chmodat(directory, name, mode, AtFlags::empty())
         })
     }
 
     pub(crate) fn utimes(&mut self, path: &str) -> Result<()> {
-        self.in_directory(Call::Utimes, path, |directory, name| {
+        self.call_in_directory(Call::Utimes, path, |directory, name| {
             let now = Timespec {
                 tv_sec: 0,
                 tv_nsec: UTIME_NOW,

@@ -24,7 +24,7 @@ pub use stream::{BlockStream, Listened, POLL_EVERY};
 use super::device::{BlockDevice, DeviceNumber};
 use diskperf_timeline::BlockTrace;
 use diskperf_timeline::block::{BlockRequest, Switch, TimedPart};
-use instance::{Instance, Tracefs, USUAL_PLACE};
+use instance::{DEFAULT_INSTANCES_PATH, Instance, Tracefs};
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
 use std::io;
@@ -58,7 +58,7 @@ pub enum BlockEventsError {
 }
 
 /// Block-layer events to record: arrival of a bio, issue to the driver, requeue, and completion.
-const OF_DEVICES: [&str; 4] = [
+const DEVICE_EVENTS: [&str; 4] = [
     "block/block_bio_queue",
     "block/block_rq_issue",
     "block/block_rq_requeue",
@@ -66,13 +66,13 @@ const OF_DEVICES: [&str; 4] = [
 ];
 
 /// Maximum size of the event buffers of all processors together, in KiB.
-const BUFFERS_KIB: usize = 256 << 10;
+const TOTAL_BUFFER_KIB_MAX: usize = 256 << 10;
 /// Maximum size of the event buffer of one processor, in KiB; room for some 400,000 events.
-const BUFFER_KIB: usize = 32 << 10;
+const PROCESSOR_BUFFER_KIB_MAX: usize = 32 << 10;
 
-fn buffer_kib() -> usize {
+fn processor_buffer_kib() -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    (BUFFERS_KIB / processors).clamp(1 << 10, BUFFER_KIB)
+    (TOTAL_BUFFER_KIB_MAX / processors).clamp(1 << 10, PROCESSOR_BUFFER_KIB_MAX)
 }
 
 /// Recorder of the events of some disks and of the workers that request it.
@@ -81,10 +81,10 @@ pub struct BlockEvents {
     instance: Instance,
     /// Disk index by device number, for the disks and their partitions. A bio carries the
     /// partition's number before it reaches the queue.
-    numbers: BTreeMap<DeviceNumber, u32>,
+    device_indices: BTreeMap<DeviceNumber, u32>,
     devices: Vec<String>,
     /// Common name of the workers' threads, which the event filters match.
-    threads: String,
+    thread_name: String,
 }
 
 impl BlockEvents {
@@ -111,35 +111,35 @@ impl BlockEvents {
             }
         }
         let tracefs = Tracefs::open().map_err(BlockEventsError::NoTracefs)?;
-        for name in tracefs.abandoned() {
+        for name in tracefs.abandoned_names() {
             let _ = tracefs.remove(&name);
         }
         let events = Self {
             instance: tracefs.make_instance()?,
-            numbers,
+            device_indices: numbers,
             devices: disks.iter().map(|disk| disk.name().to_owned()).collect(),
             // At most 15 letters, of which a number takes 7.
-            threads: format!("dpio-{}", std::process::id()),
+            thread_name: format!("dpio-{}", std::process::id()),
         };
-        events.choose()?;
+        events.select_events()?;
         Ok(events)
     }
 
     /// Selects the events to record. Recording itself stays off.
-    fn choose(&self) -> Result<(), BlockEventsError> {
+    fn select_events(&self) -> Result<(), BlockEventsError> {
         let instance = &self.instance;
         instance.write("tracing_on", "0")?;
         instance.write("trace_clock", "mono")?;
-        instance.write("buffer_size_kb", &buffer_kib().to_string())?;
+        instance.write("buffer_size_kb", &processor_buffer_kib().to_string())?;
         let dev = |number: &DeviceNumber| {
             // The kernel's own number has 20 bits for the minor one.
             format!("dev == {}", (number.major << 20) | number.minor)
         };
-        let devices: Vec<String> = self.numbers.keys().map(dev).collect();
-        for event in OF_DEVICES {
+        let devices: Vec<String> = self.device_indices.keys().map(dev).collect();
+        for event in DEVICE_EVENTS {
             instance.enable(event, &devices.join(" || "))?;
         }
-        let name = &self.threads;
+        let name = &self.thread_name;
         let switched = format!("prev_comm == \"{name}\" || next_comm == \"{name}\"");
         instance.enable("sched/sched_switch", &switched)?;
         let of_ours = format!("comm == \"{name}\"");
@@ -168,7 +168,7 @@ impl BlockEvents {
     ///
     /// The kernel refuses to rename the thread.
     pub fn watch_this_thread(&self) -> io::Result<u32> {
-        let name = CString::new(self.threads.clone()).map_err(io::Error::other)?;
+        let name = CString::new(self.thread_name.clone()).map_err(io::Error::other)?;
         rustix::thread::set_name(&name)?;
         Ok(rustix::thread::gettid().as_raw_nonzero().get() as u32)
     }
@@ -195,7 +195,7 @@ impl BlockEvents {
             0 => self.instance.read("trace")?,
             _ => Vec::new(),
         };
-        let told = told(&text, &self.numbers, &self.threads);
+        let told = told(&text, &self.device_indices, &self.thread_name);
         let (requests, switches) = told.map_err(|error| BlockEventsError::Tracefs {
             file: "trace".to_owned(),
             source: error,
@@ -222,25 +222,25 @@ pub fn told(
     numbers: &BTreeMap<DeviceNumber, u32>,
     threads: &str,
 ) -> io::Result<(Vec<BlockRequest>, Vec<Switch>)> {
-    let mut of_threads = threads::Threads::default();
-    let mut requests = requests::Requests::default();
+    let mut thread_switches = threads::ThreadSwitches::default();
+    let mut requests = requests::RequestTracker::default();
     for line in text.split(|byte| *byte == b'\n') {
         match lines::parse(line, threads)? {
             None => {}
             Some(lines::Line::Switches(all)) => {
                 all.into_iter()
                     .flatten()
-                    .for_each(|one| of_threads.switch(one));
+                    .for_each(|one| thread_switches.add_switch(one));
             }
-            Some(lines::Line::Accounted(accounted)) => of_threads.accounted(&accounted),
+            Some(lines::Line::CpuCharge(charge)) => thread_switches.add_cpu_charge(&charge),
             Some(lines::Line::Block(event)) => {
                 if let Some(place) = numbers.get(&event.device) {
-                    requests.event(*place, &event);
+                    requests.process(*place, &event);
                 }
             }
         }
     }
-    Ok((requests.completed(), of_threads.into_switches()))
+    Ok((requests.into_completed(), thread_switches.into_switches()))
 }
 
 /// Tracefs instance whose owner no longer runs.
@@ -252,7 +252,7 @@ pub struct AbandonedInstance {
 impl AbandonedInstance {
     /// Returns the usual path of the instance, where tracefs is mounted in the usual place.
     pub fn path(&self) -> PathBuf {
-        Path::new(USUAL_PLACE).join(&self.name)
+        Path::new(DEFAULT_INSTANCES_PATH).join(&self.name)
     }
 
     /// Removes the abandoned instance.
@@ -275,7 +275,7 @@ pub fn abandoned() -> Vec<AbandonedInstance> {
         return Vec::new();
     };
     let tracefs = Arc::new(tracefs);
-    let names = tracefs.abandoned().into_iter();
+    let names = tracefs.abandoned_names().into_iter();
     names
         .map(|name| AbandonedInstance {
             tracefs: Arc::clone(&tracefs),

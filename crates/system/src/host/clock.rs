@@ -8,12 +8,12 @@
 use diskperf_timeline::Nanoseconds;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Shift of the conversion from ticks to nanoseconds: `ticks * scale >> SHIFT`.
-const SHIFT: u32 = 32;
+/// Shift of the conversion from ticks to nanoseconds: `ticks * scale >> SCALE_SHIFT`.
+const SCALE_SHIFT: u32 = 32;
 
 /// Duration of the comparison of the counter with the clock. It is long enough for an error below
 /// the histogram's resolution, and too short to delay a run.
-const CALIBRATION: Nanoseconds = Nanoseconds::from_millis(2);
+const CALIBRATION_TIME: Nanoseconds = Nanoseconds::from_millis(2);
 
 /// Clock that times single calls.
 #[derive(Clone, Copy, Debug)]
@@ -40,11 +40,11 @@ impl Clock {
     pub fn calibrated() -> Self {
         #[cfg(target_arch = "x86_64")]
         if kernel_keeps_time_by_tsc() {
-            let (begin, begin_ticks) = both_clocks(time_stamp_counter, |_| false);
-            while monotonic().since(begin) < CALIBRATION {}
-            let (end, end_ticks) = both_clocks(time_stamp_counter, |_| false);
+            let (begin, begin_ticks) = read_simultaneously(time_stamp_counter, |_| false);
+            while monotonic().since(begin) < CALIBRATION_TIME {}
+            let (end, end_ticks) = read_simultaneously(time_stamp_counter, |_| false);
             let ticks = u128::from(end_ticks.saturating_sub(begin_ticks).max(1));
-            let scale = (u128::from(end.since(begin).0) << SHIFT) / ticks;
+            let scale = (u128::from(end.since(begin).0) << SCALE_SHIFT) / ticks;
             return Self {
                 source: Source::TimeStampCounter {
                     scale: scale as u64,
@@ -82,7 +82,7 @@ impl Clock {
         match self.source {
             #[cfg(target_arch = "x86_64")]
             Source::TimeStampCounter { scale } => {
-                Nanoseconds(((u128::from(ticks) * u128::from(scale)) >> SHIFT) as u64)
+                Nanoseconds(((u128::from(ticks) * u128::from(scale)) >> SCALE_SHIFT) as u64)
             }
             Source::Gettime => Nanoseconds(ticks),
         }
@@ -91,7 +91,7 @@ impl Clock {
 
 /// Clock with the time of [`monotonic`] at the cost of a [`Clock`]. It is set by `monotonic`
 /// regularly and never runs backwards. Its error is about a hundredth of a microsecond, and at most
-/// [`SET_WITHIN`] unless the thread keeps losing the processor.
+/// [`SET_ERROR_MAX`] unless the thread keeps losing the processor.
 #[derive(Clone, Debug)]
 pub(crate) struct SteadyClock {
     clock: Clock,
@@ -101,12 +101,12 @@ pub(crate) struct SteadyClock {
 }
 
 /// Interval after which a steady clock is set by [`monotonic`] again.
-const SET_FOR: Nanoseconds = Nanoseconds::from_millis(1);
+const SET_INTERVAL: Nanoseconds = Nanoseconds::from_millis(1);
 
 /// Maximum time between the two counter readings around a clock reading. A longer time means that
 /// the thread lost the processor, and another attempt is better.
-const SET_WITHIN: Nanoseconds = Nanoseconds(500);
-const ATTEMPTS_TO_SET: usize = 8;
+const SET_ERROR_MAX: Nanoseconds = Nanoseconds(500);
+const SET_ATTEMPTS_MAX: usize = 8;
 
 impl SteadyClock {
     pub(crate) fn new(clock: Clock) -> Self {
@@ -116,30 +116,30 @@ impl SteadyClock {
             set_at_ticks: clock.ticks(),
             latest: Nanoseconds::ZERO,
         };
-        steady.set();
+        steady.set_by_monotonic();
         steady
     }
 
     /// Returns the time since the arbitrary start of [`monotonic`].
     #[inline]
     pub(crate) fn now(&mut self) -> Nanoseconds {
-        self.now_within(SET_FOR)
+        self.now_set_within(SET_INTERVAL)
     }
 
     /// Returns the current time, and sets the clock early, after half the usual interval. It serves
     /// callers that have time for it, so that later readings are quick.
     #[inline]
-    pub(crate) fn now_and_set(&mut self) -> Nanoseconds {
-        self.now_within(Nanoseconds(SET_FOR.0 / 2))
+    pub(crate) fn now_setting_early(&mut self) -> Nanoseconds {
+        self.now_set_within(Nanoseconds(SET_INTERVAL.0 / 2))
     }
 
     #[inline]
-    fn now_within(&mut self, set_for: Nanoseconds) -> Nanoseconds {
+    fn now_set_within(&mut self, set_for: Nanoseconds) -> Nanoseconds {
         let ticks = self.clock.ticks();
         let since = self.clock.span(self.set_at_ticks, ticks);
         // On some machines the counter begins anew after a sleep.
         if since > set_for || ticks.0 < self.set_at_ticks.0 {
-            self.set();
+            self.set_by_monotonic();
         } else {
             self.latest = self.latest.max(self.set_at + since);
         }
@@ -147,10 +147,10 @@ impl SteadyClock {
     }
 
     #[cold]
-    fn set(&mut self) {
+    fn set_by_monotonic(&mut self) {
         let clock = self.clock;
-        let near = |took| clock.span(Ticks(0), Ticks(took)) <= SET_WITHIN;
-        let (now, ticks) = both_clocks(|| clock.ticks().0, near);
+        let near = |took| clock.span(Ticks(0), Ticks(took)) <= SET_ERROR_MAX;
+        let (now, ticks) = read_simultaneously(|| clock.ticks().0, near);
         (self.set_at, self.set_at_ticks) = (now, Ticks(ticks));
         let since = self.clock.span(self.set_at_ticks, self.clock.ticks());
         self.latest = self.latest.max(self.set_at + since);
@@ -168,9 +168,12 @@ pub(crate) fn monotonic() -> Nanoseconds {
 /// Returns simultaneous readings of [`monotonic`] and the counter. Of several attempts it takes the
 /// one with the fewest ticks, or the first that is `near` enough. If the thread lost the processor
 /// between the two readings, they would be milliseconds apart.
-fn both_clocks(mut counter: impl FnMut() -> u64, near: impl Fn(u64) -> bool) -> (Nanoseconds, u64) {
+fn read_simultaneously(
+    mut counter: impl FnMut() -> u64,
+    near: impl Fn(u64) -> bool,
+) -> (Nanoseconds, u64) {
     let mut best = (u64::MAX, Nanoseconds::ZERO, 0);
-    for _ in 0..ATTEMPTS_TO_SET {
+    for _ in 0..SET_ATTEMPTS_MAX {
         let before = counter();
         let now = monotonic();
         let took = counter().saturating_sub(before);
@@ -186,7 +189,7 @@ fn both_clocks(mut counter: impl FnMut() -> u64, near: impl Fn(u64) -> bool) -> 
 }
 
 /// Returns the time that the machine has slept since it booted. [`monotonic`] does not count it.
-pub(crate) fn asleep() -> Nanoseconds {
+pub(crate) fn machine_sleep_time() -> Nanoseconds {
     let reading = || {
         let before = monotonic();
         let booted = clock_gettime(ClockId::Boottime);
@@ -194,7 +197,7 @@ pub(crate) fn asleep() -> Nanoseconds {
         // A thread that lost the processor between the two would seem to have slept.
         (monotonic().since(before), booted.since(before))
     };
-    let readings = (0..ATTEMPTS_TO_SET).map(|_| reading());
+    let readings = (0..SET_ATTEMPTS_MAX).map(|_| reading());
     readings.min().map_or(Nanoseconds::ZERO, |(_, slept)| slept)
 }
 
@@ -259,7 +262,7 @@ mod tests {
             }
             monotonic().0
         };
-        let (now, ticks) = both_clocks(counter, |_| false);
+        let (now, ticks) = read_simultaneously(counter, |_| false);
         let apart = now.0.abs_diff(ticks);
         assert!(apart < 10_000_000, "{apart} ns apart");
     }

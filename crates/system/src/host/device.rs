@@ -61,7 +61,7 @@ pub(super) struct FileNumber {
 
 impl FileNumber {
     /// Returns the file number in a file's status.
-    pub(super) fn in_status(status: &Stat) -> Self {
+    pub(super) fn from_status(status: &Stat) -> Self {
         Self {
             device: DeviceNumber::from_raw(status.st_dev),
             inode: status.st_ino,
@@ -73,8 +73,8 @@ impl FileNumber {
     /// # Errors
     ///
     /// The file's status cannot be read.
-    pub(super) fn of(file: impl AsFd) -> io::Result<Self> {
-        Ok(Self::in_status(&rustix::fs::fstat(file)?))
+    pub(super) fn from_file(file: impl AsFd) -> io::Result<Self> {
+        Ok(Self::from_status(&rustix::fs::fstat(file)?))
     }
 }
 
@@ -158,7 +158,7 @@ impl BlockDevice {
         let resolved = path
             .canonicalize()
             .map_err(|error| DeviceError::io(path, error))?;
-        let number = node_number(&resolved)
+        let number = device_number_at(&resolved)
             .map_err(|error| DeviceError::io(&resolved, error))?
             .ok_or_else(|| DeviceError::NotABlockDevice {
                 path: path.to_owned(),
@@ -178,7 +178,7 @@ impl BlockDevice {
         PathBuf::from(format!("/sys/dev/block/{number}"))
             .canonicalize()
             .ok()
-            .and_then(|sysfs| Self::at(sysfs, number))
+            .and_then(|sysfs| Self::from_sysfs_path(sysfs, number))
             .ok_or(DeviceError::NotInSysfs { number })
     }
 
@@ -190,7 +190,10 @@ impl BlockDevice {
     ///
     /// The path cannot be reached, or mountinfo or sysfs cannot be read.
     pub fn of_directory(path: &Path) -> Result<Vec<Self>, DeviceError> {
-        disks_under(directly_under(path)?, LoopDevices::SeenThrough)
+        disks_under(
+            devices_of_filesystem(path)?,
+            LoopTraversal::FollowBackingFile,
+        )
     }
 
     /// Returns the whole disks underneath this device, as [`Self::of_directory`] finds them. A disk
@@ -200,7 +203,7 @@ impl BlockDevice {
     ///
     /// sysfs cannot be read.
     pub fn underlying_disks(&self) -> Result<Vec<Self>, DeviceError> {
-        disks_under(vec![self.clone()], LoopDevices::SeenThrough)
+        disks_under(vec![self.clone()], LoopTraversal::FollowBackingFile)
     }
 
     /// Opens the device's node and checks that it still is the same device. `CLOEXEC` is added to
@@ -211,7 +214,7 @@ impl BlockDevice {
     /// Permission is missing, the kernel refuses, or the node is now another device.
     pub fn open(&self, flags: OFlags) -> io::Result<OwnedFd> {
         let opened = rustix::fs::open(&self.path, flags | OFlags::CLOEXEC, Mode::empty())?;
-        if number_in(&rustix::fs::fstat(&opened)?) != Some(self.number) {
+        if device_number_from_status(&rustix::fs::fstat(&opened)?) != Some(self.number) {
             return Err(io::Error::other(format!(
                 "{} is no longer block device {}",
                 self.path.display(),
@@ -254,7 +257,7 @@ impl BlockDevice {
 
     /// Reports whether the kernel refuses writes to the device; true if the kernel does not say.
     pub fn is_read_only(&self) -> bool {
-        self.attribute("ro").as_deref() != Some("0")
+        self.read_attribute("ro").as_deref() != Some("0")
     }
 
     /// Reports whether the device is a partition of a disk.
@@ -285,7 +288,7 @@ impl BlockDevice {
     ///
     /// sysfs cannot be read.
     pub fn partitions(&self) -> Result<Vec<Self>, DeviceError> {
-        let mut partitions = self.listed("")?;
+        let mut partitions = self.list_devices("")?;
         partitions.retain(Self::is_partition);
         Ok(partitions)
     }
@@ -296,7 +299,7 @@ impl BlockDevice {
     ///
     /// sysfs cannot be read.
     pub fn holders(&self) -> Result<Vec<Self>, DeviceError> {
-        self.listed("holders")
+        self.list_devices("holders")
     }
 
     /// Returns the devices that a device mapper or md device is built on, by name.
@@ -305,7 +308,7 @@ impl BlockDevice {
     ///
     /// sysfs cannot be read.
     pub fn slaves(&self) -> Result<Vec<Self>, DeviceError> {
-        self.listed("slaves")
+        self.list_devices("slaves")
     }
 
     /// Returns the path of a loop device's backing file; `None` for other devices.
@@ -317,7 +320,7 @@ impl BlockDevice {
     /// calls host-managed or host-aware.
     pub fn is_zoned(&self) -> bool {
         let disk = self.whole_disk().unwrap_or_else(|_| self.clone());
-        let model = disk.attribute("queue/zoned");
+        let model = disk.read_attribute("queue/zoned");
         model.is_some_and(|model| model != "none")
     }
 
@@ -328,18 +331,18 @@ impl BlockDevice {
         let disk = self.whole_disk().unwrap_or_else(|_| self.clone());
         Device {
             name: disk.name.clone(),
-            model: disk.attribute("device/model"),
+            model: disk.read_attribute("device/model"),
             size_bytes: disk.size_bytes(),
             rotational: disk
                 .number_attribute("queue/rotational")
                 .map(|flag| flag != 0),
             scheduler: disk
-                .attribute("queue/scheduler")
-                .map(|line| chosen(&line).to_owned()),
+                .read_attribute("queue/scheduler")
+                .map(|line| bracketed_word(&line).to_owned()),
             read_ahead_kib: disk.number_attribute("queue/read_ahead_kb"),
             queue_requests: disk.number_attribute("queue/nr_requests"),
             max_request_kib: disk.number_attribute("queue/max_sectors_kb"),
-            write_cache: disk.attribute("queue/write_cache"),
+            write_cache: disk.read_attribute("queue/write_cache"),
             logical_block_bytes: disk.number_attribute("queue/logical_block_size"),
             physical_block_bytes: disk.number_attribute("queue/physical_block_size"),
             health: Health::default(),
@@ -351,12 +354,12 @@ impl BlockDevice {
     pub fn describe_with_health(&self) -> Device {
         let disk = self.whole_disk().unwrap_or_else(|_| self.clone());
         Device {
-            health: health::of(&disk.sysfs.join("device"), &disk.path),
+            health: health::read_health(&disk.sysfs.join("device"), &disk.path),
             ..self.describe()
         }
     }
 
-    fn at(sysfs: PathBuf, number: DeviceNumber) -> Option<Self> {
+    fn from_sysfs_path(sysfs: PathBuf, number: DeviceNumber) -> Option<Self> {
         let name = sysfs.file_name()?.to_str()?.to_owned();
         Some(Self {
             // The kernel writes the slash of names such as cciss/c0d0 so.
@@ -371,11 +374,11 @@ impl BlockDevice {
     pub(super) fn from_sysfs(directory: &Path) -> Option<Self> {
         let sysfs = directory.canonicalize().ok()?;
         let number = std::fs::read_to_string(sysfs.join("dev")).ok()?;
-        Self::at(sysfs, number.parse().ok()?)
+        Self::from_sysfs_path(sysfs, number.parse().ok()?)
     }
 
     /// Returns the block devices that a subdirectory of the device's sysfs directory lists.
-    fn listed(&self, directory: &str) -> Result<Vec<Self>, DeviceError> {
+    fn list_devices(&self, directory: &str) -> Result<Vec<Self>, DeviceError> {
         let directory = self.sysfs.join(directory);
         let entries = match std::fs::read_dir(&directory) {
             Ok(entries) => entries,
@@ -392,30 +395,30 @@ impl BlockDevice {
         Ok(devices)
     }
 
-    fn attribute(&self, name: &str) -> Option<String> {
+    fn read_attribute(&self, name: &str) -> Option<String> {
         let text = std::fs::read_to_string(self.sysfs.join(name)).ok()?;
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
     }
 
     fn number_attribute(&self, name: &str) -> Option<u64> {
-        self.attribute(name)?.parse().ok()
+        self.read_attribute(name)?.parse().ok()
     }
 }
 
 /// Returns the device number of the block device at a path; `None` if the path leads to something
 /// else.
-pub(super) fn node_number(path: &Path) -> io::Result<Option<DeviceNumber>> {
-    Ok(number_in(&rustix::fs::stat(path)?))
+pub(super) fn device_number_at(path: &Path) -> io::Result<Option<DeviceNumber>> {
+    Ok(device_number_from_status(&rustix::fs::stat(path)?))
 }
 
-pub(super) fn number_in(status: &Stat) -> Option<DeviceNumber> {
+pub(super) fn device_number_from_status(status: &Stat) -> Option<DeviceNumber> {
     let is_block = FileType::from_raw_mode(status.st_mode).is_block_device();
     is_block.then(|| DeviceNumber::from_raw(status.st_rdev))
 }
 
 /// Returns the devices from which a file's file system is mounted.
-fn directly_under(path: &Path) -> Result<Vec<BlockDevice>, DeviceError> {
+fn devices_of_filesystem(path: &Path) -> Result<Vec<BlockDevice>, DeviceError> {
     let status = rustix::fs::stat(path).map_err(|error| DeviceError::io(path, error))?;
     let number = DeviceNumber::from_raw(status.st_dev);
     if number.major != 0 {
@@ -449,17 +452,17 @@ fn btrfs_members(member: &BlockDevice) -> Option<Vec<BlockDevice>> {
 
 /// Treatment of loop devices in a search for the disks underneath.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum LoopDevices {
+enum LoopTraversal {
     /// Search continues below the backing file, for the disks that finally store the bytes.
-    SeenThrough,
+    FollowBackingFile,
     /// Search stops at the loop device, for the queues that accept requests.
-    AreDisks,
+    StopAtLoop,
 }
 
 /// Follows devices down to disks without devices underneath.
 fn disks_under(
     devices: Vec<BlockDevice>,
-    loops: LoopDevices,
+    loops: LoopTraversal,
 ) -> Result<Vec<BlockDevice>, DeviceError> {
     let mut disks = BTreeMap::new();
     let mut seen = BTreeSet::new();
@@ -470,12 +473,12 @@ fn disks_under(
             continue;
         }
         let mut below = device.slaves()?;
-        if loops == LoopDevices::SeenThrough
+        if loops == LoopTraversal::FollowBackingFile
             && let Some(file) = device.backing_file()
         {
             // The file may be deleted, or not be visible from here; the loop
             // device is then the deepest that can be told.
-            below.extend(directly_under(&file).unwrap_or_default());
+            below.extend(devices_of_filesystem(&file).unwrap_or_default());
         }
         if below.is_empty() {
             disks.insert(device.name.clone(), device);
@@ -487,7 +490,7 @@ fn disks_under(
 }
 
 /// Returns the word in brackets of a line such as `none [mq-deadline] kyber`, or the whole line.
-fn chosen(line: &str) -> &str {
+fn bracketed_word(line: &str) -> &str {
     line.split_once('[')
         .and_then(|(_, rest)| rest.split_once(']'))
         .map_or(line, |(word, _)| word)
@@ -521,7 +524,7 @@ mod tests {
             ("none [mq-deadline] kyber", "mq-deadline"),
             ("none", "none"),
         ] {
-            assert_eq!(chosen(line), scheduler);
+            assert_eq!(bracketed_word(line), scheduler);
         }
     }
 

@@ -6,17 +6,17 @@ mod options;
 mod spec;
 
 pub use mounted::enter_private_mounts;
-pub(super) use mounted::unmount_patiently;
+pub(super) use mounted::unmount_with_retries;
 pub use spec::{FreshKind, FreshSpec, SpecError};
 
-use super::device::tool::{Tool, ToolError, what_it_said};
-use super::device::{DeviceNumber, LoopDevice, LoopError, node_number};
-use super::page_cache::{DirectSupport, direct_io, drop_pages, memory_file_system, mount_of};
+use super::device::tool::{Tool, ToolError, combine_output};
+use super::device::{DeviceNumber, LoopDevice, LoopError, device_number_at};
+use super::page_cache::{DirectSupport, direct_io, drop_pages, find_mount, memory_file_system};
 use super::workspace::{
-    Workspace, WorkspaceError, available_bytes, path_through, patiently, require_space,
+    Workspace, WorkspaceError, available_bytes, path_through, require_space, retry_while_busy,
 };
 use diskperf_timeline::units::format_size;
-use mounted::Mounted;
+use mounted::MountedFilesystem;
 use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -133,28 +133,28 @@ impl fmt::Display for FsckReport {
 #[derive(Debug)]
 pub struct FreshFilesystem {
     // In the order in which they have to go.
-    mounted: Mounted,
+    mounted: MountedFilesystem,
     device: LoopDevice,
-    folder: Folder,
+    folder: ImageFolder,
     spec: FreshSpec,
     notes: Vec<String>,
 }
 
 /// Folder that contains the image and the mount point.
 #[derive(Debug)]
-struct Folder {
+struct ImageFolder {
     /// Workspace that contains the folder, and keeps other users out of it.
     workspace: OwnedFd,
     name: String,
     path: PathBuf,
 }
 
-impl Folder {
+impl ImageFolder {
     /// Creates the folder `fresh-N` with the first unused N.
     fn new(workspace: &Workspace) -> Result<Self, FreshError> {
         let mut number = 1;
         loop {
-            let name = format!("{IMAGE_FOLDER}{number}");
+            let name = format!("{IMAGE_FOLDER_PREFIX}{number}");
             let path = workspace.path().join(&name);
             let failed = |source| FreshError::io("make a folder", &path, source);
             match rustix::fs::mkdirat(workspace.directory(), &name, Mode::RWXU) {
@@ -180,9 +180,9 @@ impl Folder {
 }
 
 /// Prefix of the image folder's name, before its number.
-pub(super) const IMAGE_FOLDER: &str = "fresh-";
-pub(super) const IMAGE: &str = "image";
-const MOUNT_POINT: &str = "files";
+pub(super) const IMAGE_FOLDER_PREFIX: &str = "fresh-";
+pub(super) const IMAGE_NAME: &str = "image";
+const MOUNT_POINT_NAME: &str = "files";
 
 impl FreshFilesystem {
     /// Creates and mounts a file system that has room for files of `payload_bytes`. The image takes
@@ -202,17 +202,17 @@ impl FreshFilesystem {
         }
         let image_bytes = spec.image_bytes(payload_bytes)?;
         require_space(workspace.directory(), workspace.path(), image_bytes)?;
-        let folder = Folder::new(workspace)?;
+        let folder = ImageFolder::new(workspace)?;
         let mut notes = Vec::new();
         let image = allocate_image(&folder, image_bytes, &mut notes)?;
-        let device = attach(&folder, &image, spec.block_bytes, &mut notes)?;
+        let device = attach_image(&folder, &image, spec.block_bytes, &mut notes)?;
         make_filesystem(spec, device.device().path())?;
-        let options = mount_options(spec, &mut notes);
-        let mounted = Mounted::mount(
+        let options = mount_options_with_notes(spec, &mut notes);
+        let mounted = MountedFilesystem::mount(
             spec.kind,
             device.device().path(),
-            &folder.path.join(MOUNT_POINT),
-            folder.safe_path().join(MOUNT_POINT),
+            &folder.path.join(MOUNT_POINT_NAME),
+            folder.safe_path().join(MOUNT_POINT_NAME),
             &options,
         )?;
         let fresh = Self {
@@ -222,11 +222,11 @@ impl FreshFilesystem {
             spec: spec.clone(),
             notes,
         };
-        fresh.require_room(payload_bytes)?;
+        fresh.require_free_space(payload_bytes)?;
         Ok(fresh)
     }
 
-    fn require_room(&self, payload_bytes: u64) -> Result<(), FreshError> {
+    fn require_free_space(&self, payload_bytes: u64) -> Result<(), FreshError> {
         let space = self
             .open_directory()
             .and_then(|directory| Ok(rustix::fs::fstatvfs(directory)?))
@@ -250,7 +250,7 @@ impl FreshFilesystem {
     ///
     /// The directory belongs to another file system.
     pub fn open_directory(&self) -> io::Result<OwnedFd> {
-        let path = self.folder.safe_path().join(MOUNT_POINT);
+        let path = self.folder.safe_path().join(MOUNT_POINT_NAME);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = rustix::fs::open(path, flags, Mode::empty())?;
         let device = self.device.device();
@@ -303,9 +303,9 @@ impl FreshFilesystem {
         // the file system wrote past it; the checker must see the image.
         drop_pages(device.file())
             .map_err(|error| FreshError::io("drop cached pages", device.device().path(), error))?;
-        let report = check(spec.kind, device.device().path())?;
+        let report = check_filesystem(spec.kind, device.device().path())?;
         device.detach()?;
-        patiently(|| std::fs::remove_dir_all(folder.safe_path()))
+        retry_while_busy(|| std::fs::remove_dir_all(folder.safe_path()))
             .map_err(|error| FreshError::io("remove", &folder.path, error))?;
         Ok(report)
     }
@@ -329,16 +329,16 @@ fn is_mounted_from(directory: BorrowedFd<'_>, device: DeviceNumber) -> io::Resul
     }
     // btrfs has a number of no driver's: only the mount's source names the
     // device.
-    let mount = mount_of(directory);
-    Ok(mount.is_some_and(|mount| node_number(&mount.source).ok().flatten() == Some(device)))
+    let mount = find_mount(directory);
+    Ok(mount.is_some_and(|mount| device_number_at(&mount.source).ok().flatten() == Some(device)))
 }
 
 fn allocate_image(
-    folder: &Folder,
+    folder: &ImageFolder,
     bytes: u64,
     notes: &mut Vec<String>,
 ) -> Result<File, FreshError> {
-    let path = folder.path.join(IMAGE);
+    let path = folder.path.join(IMAGE_NAME);
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::FileTooLarge => FreshError::TooLarge {
             path: path.clone(),
@@ -350,7 +350,7 @@ fn allocate_image(
         .read(true)
         .write(true)
         .create_new(true)
-        .open(folder.safe_path().join(IMAGE))
+        .open(folder.safe_path().join(IMAGE_NAME))
         .map_err(failed)?;
     match rustix::fs::fallocate(&image, FallocateFlags::empty(), 0, bytes) {
         Ok(()) => notes.push(
@@ -376,8 +376,8 @@ fn write_zeros(image: &mut File, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn attach(
-    folder: &Folder,
+fn attach_image(
+    folder: &ImageFolder,
     image: &File,
     block_bytes: u64,
     notes: &mut Vec<String>,
@@ -390,7 +390,7 @@ fn attach(
         }) if offset_alignment <= block_bytes => offset_alignment.max(LEAST_SECTOR_BYTES),
         _ => LEAST_SECTOR_BYTES,
     };
-    let device = LoopDevice::attach(&folder.path.join(IMAGE), image.as_fd(), sector_bytes)?;
+    let device = LoopDevice::attach(&folder.path.join(IMAGE_NAME), image.as_fd(), sector_bytes)?;
     if let Some(kind) = memory_file_system(image.as_fd()) {
         notes.push(format!("the image lies on {kind}, that is, in memory"));
     } else if !device.uses_direct_io() {
@@ -449,12 +449,12 @@ fn make_filesystem(spec: &FreshSpec, device: &Path) -> Result<(), FreshError> {
     let mut arguments: Vec<&OsStr> = own.iter().map(OsStr::new).collect();
     arguments.extend(spec.mkfs_arguments.iter().map(OsStr::new));
     arguments.push(device.as_os_str());
-    tool.run_well(&arguments)?;
+    tool.run_checked(&arguments)?;
     Ok(())
 }
 
 /// Returns the user's mount options, with `nodiscard` added for btrfs.
-fn mount_options(spec: &FreshSpec, notes: &mut Vec<String>) -> Vec<String> {
+fn mount_options_with_notes(spec: &FreshSpec, notes: &mut Vec<String>) -> Vec<String> {
     let mut options = spec.mount_options.clone();
     let speaks_of_discard = options.iter().any(|option| option.contains("discard"));
     if spec.kind == FreshKind::Btrfs && !speaks_of_discard {
@@ -467,7 +467,7 @@ fn mount_options(spec: &FreshSpec, notes: &mut Vec<String>) -> Vec<String> {
     options
 }
 
-fn check(kind: FreshKind, device: &Path) -> Result<FsckReport, FreshError> {
+fn check_filesystem(kind: FreshKind, device: &Path) -> Result<FsckReport, FreshError> {
     let (tool, options): (Tool, &[&str]) = match kind {
         FreshKind::Ext2 | FreshKind::Ext4 => (Tool::E2fsck, &["-f", "-n"]),
         FreshKind::Xfs => (Tool::XfsRepair, &["-n"]),
@@ -479,6 +479,6 @@ fn check(kind: FreshKind, device: &Path) -> Result<FsckReport, FreshError> {
     Ok(FsckReport {
         command: tool.command_line(&arguments),
         clean: output.status.success(),
-        output: what_it_said(&output),
+        output: combine_output(&output),
     })
 }

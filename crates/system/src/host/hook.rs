@@ -51,14 +51,14 @@ pub enum HookError {
 
 /// Interval between checks whether the command has ended. It is short relative to the start of a
 /// shell.
-const POLL: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Maximum wait for a command's last output. A process that it started may keep the pipe open
 /// forever.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+const OUTPUT_WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// Maximum length of the output in an error message, in bytes; the end of the output is kept.
-const SAID_BYTES: usize = 2048;
+const SHOWN_OUTPUT_BYTES_MAX: usize = 2048;
 
 impl Hook {
     /// Returns the hook for a command line that an option such as `--before-a` gave.
@@ -92,16 +92,16 @@ impl Hook {
                 child.kill().and_then(|()| child.wait()).map_err(not_run)?;
                 return Err(HookError::Stopped);
             }
-            match printed.recv_timeout(POLL) {
-                Ok(bytes) => keep_end(&mut said, &bytes),
-                Err(_) => std::thread::sleep(POLL),
+            match printed.recv_timeout(POLL_INTERVAL) {
+                Ok(bytes) => append_tail(&mut said, &bytes),
+                Err(_) => std::thread::sleep(POLL_INTERVAL),
             }
         };
         if status.success() {
             return Ok(());
         }
-        while let Ok(bytes) = printed.recv_timeout(LAST_WORDS) {
-            keep_end(&mut said, &bytes);
+        while let Ok(bytes) = printed.recv_timeout(OUTPUT_WAIT_MAX) {
+            append_tail(&mut said, &bytes);
         }
         let text = String::from_utf8_lossy(&said);
         Err(HookError::Failed {
@@ -124,13 +124,13 @@ impl Hook {
             .stdout(writer.try_clone()?)
             .stderr(writer)
             .spawn()?;
-        Ok((child, pieces(reader)?))
+        Ok((child, read_in_thread(reader)?))
     }
 }
 
 /// Reads a pipe in a thread and sends its contents in pieces. The thread reads to the end even if
 /// nobody listens any more, so that the writer never blocks.
-fn pieces(mut reader: PipeReader) -> io::Result<Receiver<Vec<u8>>> {
+fn read_in_thread(mut reader: PipeReader) -> io::Result<Receiver<Vec<u8>>> {
     let (sender, receiver) = channel();
     Builder::new().spawn(move || {
         let mut buffer = [0; 4096];
@@ -141,9 +141,9 @@ fn pieces(mut reader: PipeReader) -> io::Result<Receiver<Vec<u8>>> {
     Ok(receiver)
 }
 
-fn keep_end(said: &mut Vec<u8>, bytes: &[u8]) {
-    said.extend(bytes);
-    said.drain(..said.len().saturating_sub(SAID_BYTES));
+fn append_tail(output: &mut Vec<u8>, bytes: &[u8]) {
+    output.extend(bytes);
+    output.drain(..output.len().saturating_sub(SHOWN_OUTPUT_BYTES_MAX));
 }
 
 #[cfg(test)]
@@ -174,7 +174,7 @@ mod tests {
         // Of much, the end; and a process that stays is not waited for.
         let said = error("sleep 60 & yes | head -c 100000; echo; echo last; kill $!; exit 1");
         assert!(said.ends_with("last"), "{said}");
-        assert!(said.len() < 2 * SAID_BYTES);
+        assert!(said.len() < 2 * SHOWN_OUTPUT_BYTES_MAX);
     }
 
     #[test]

@@ -9,25 +9,25 @@ use std::path::{Path, PathBuf};
 
 /// Clock of the CPU-time limit. It counts scheduler ticks that found this process running
 /// (`CPUCLOCK_PROF`), unlike the exact time of `CLOCK_PROCESS_CPUTIME_ID`.
-const TICKS_OF_THIS_PROCESS: libc::clockid_t = !0 << 3;
+const PROCESS_TICK_CLOCK: libc::clockid_t = !0 << 3;
 
 /// Reports whether this process has used up its limit of CPU time. The kernel then sends SIGXCPU,
 /// raises the limit by a second each time, and finally kills the process.
 pub fn is_cpu_time_used_up() -> bool {
     let raised_s = getrlimit(Resource::Cpu).current;
-    raised_s.is_some_and(|raised_s| ticks_s() + 1 >= raised_s)
+    raised_s.is_some_and(|raised_s| cpu_time_s() + 1 >= raised_s)
 }
 
 /// Returns the CPU time of this process in whole seconds, by ticks.
 #[allow(unsafe_code)]
-fn ticks_s() -> u64 {
+fn cpu_time_s() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: the pointer is to a structure of the kernel's layout that outlives
     // the call; a clock that the kernel does not know leaves it as it is.
-    unsafe { libc::clock_gettime(TICKS_OF_THIS_PROCESS, &raw mut time) };
+    unsafe { libc::clock_gettime(PROCESS_TICK_CLOCK, &raw mut time) };
     time.tv_sec as u64
 }
 
@@ -82,7 +82,7 @@ pub fn why_not_started(error: &io::Error) -> String {
     }
     let user = getrlimit(Resource::Nproc).current;
     let user = user.map(|most| format!("{most} for this user (`ulimit -u`)"));
-    let container = pids_max().map(|most| format!("{most} for this container (pids.max)"));
+    let container = read_pids_max().map(|most| format!("{most} for this container (pids.max)"));
     // A thread has a stack, for which there is no room either.
     let space = getrlimit(Resource::As).current;
     let space = space.map(|bytes| format!("{} MiB of address space (`ulimit -v`)", bytes >> 20));
@@ -97,9 +97,9 @@ pub fn why_not_started(error: &io::Error) -> String {
 }
 
 /// Returns the smallest pids.max of the control groups that contain this process.
-fn pids_max() -> Option<u64> {
+fn read_pids_max() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let own = groups.lines().filter_map(pids_group);
+    let own = groups.lines().filter_map(parse_pids_group);
     own.flat_map(|(root, group)| {
         let above: Vec<PathBuf> = group.ancestors().map(|part| root.join(part)).collect();
         above
@@ -111,7 +111,7 @@ fn pids_max() -> Option<u64> {
 
 /// Parses a line of /proc/PID/cgroup, such as `8:pids:/a` or `0::/a`. Returns the mount point of
 /// the control groups that count processes, and the group below it.
-fn pids_group(line: &str) -> Option<(&'static Path, PathBuf)> {
+fn parse_pids_group(line: &str) -> Option<(&'static Path, PathBuf)> {
     let mut fields = line.splitn(3, ':');
     let (_, controllers, group) = (fields.next()?, fields.next()?, fields.next()?);
     let root = match controllers {
@@ -142,7 +142,7 @@ mod tests {
             ("", None),
         ] {
             let expected = expected.map(|(root, group)| (Path::new(root), PathBuf::from(group)));
-            assert_eq!(pids_group(line), expected, "{line}");
+            assert_eq!(parse_pids_group(line), expected, "{line}");
         }
     }
 

@@ -18,19 +18,19 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Lists the entries of a directory that match `wanted`, without subdirectories.
+    /// Lists the entries of a directory that match `is_wanted`, without subdirectories.
     ///
     /// # Errors
     ///
     /// The directory cannot be read.
-    pub(super) fn of(directory: &Path, wanted: impl Fn(&OsStr) -> bool) -> io::Result<Self> {
+    pub(super) fn read(directory: &Path, is_wanted: impl Fn(&OsStr) -> bool) -> io::Result<Self> {
         let path = directory.canonicalize()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = Arc::new(rustix::fs::open(&path, flags, Mode::empty())?);
         let mut names = Vec::new();
         for entry in Dir::read_from(&directory)? {
             let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
-            if wanted(&name) {
+            if is_wanted(&name) {
                 names.push(name);
             }
         }

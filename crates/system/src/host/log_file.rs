@@ -34,7 +34,7 @@ pub fn begin(path: &Path, beginning: &[u8]) -> Result<File, String> {
 ///
 /// Description of why the file cannot be written; for example, the name is in use, even as a
 /// dangling link.
-pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), String> {
+pub fn write_new_file(path: &Path, bytes: &[u8]) -> Result<(), String> {
     if path.symlink_metadata().is_ok() {
         return Err(format!("{} is there", path.display()));
     }
@@ -49,7 +49,7 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), String> {
 /// # Errors
 ///
 /// Description of why the file cannot be read.
-pub fn read_small(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
+pub fn read_small_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = File::options();
@@ -86,15 +86,15 @@ mod tests {
         std::os::unix::fs::symlink(at("nowhere"), at("link")).unwrap();
         std::fs::create_dir(at("folder")).unwrap();
         for name in ["mine", "link", "folder"] {
-            let refused = write_new(&at(name), b"block").unwrap_err();
+            let refused = write_new_file(&at(name), b"block").unwrap_err();
             assert!(refused.contains("is there"), "{refused}");
         }
         assert_eq!(std::fs::read(at("mine")).unwrap(), b"mine");
         assert!(!at("nowhere").exists());
-        write_new(&at("new"), b"block").unwrap();
-        assert_eq!(read_small(&at("new"), 5).unwrap(), b"block");
+        write_new_file(&at("new"), b"block").unwrap();
+        assert_eq!(read_small_file(&at("new"), 5).unwrap(), b"block");
         for (name, bytes_max) in [("new", 4), ("link", 9), ("folder", 9), ("absent", 9)] {
-            let refused = read_small(&at(name), bytes_max).unwrap_err();
+            let refused = read_small_file(&at(name), bytes_max).unwrap_err();
             assert!(refused.contains(name), "{refused}");
         }
     }

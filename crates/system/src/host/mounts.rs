@@ -139,7 +139,7 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     let [kind, source, super_options] = fields.get(separator + 1..separator + 4)? else {
         return None;
     };
-    let text = |field: &[u8]| String::from_utf8_lossy(&unescape(field)).into_owned();
+    let text = |field: &[u8]| String::from_utf8_lossy(&unescape_octal(field)).into_owned();
     Some(Mount {
         id: std::str::from_utf8(fields[0]).ok()?.parse().ok()?,
         device: std::str::from_utf8(fields[2]).ok()?.parse().ok()?,
@@ -154,10 +154,10 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
 /// Decodes a path in a file of /proc, where blanks, tabs, newlines and backslashes are written as a
 /// backslash and three octal digits.
 pub(super) fn unescaped_path(field: &[u8]) -> PathBuf {
-    PathBuf::from(OsString::from_vec(unescape(field)))
+    PathBuf::from(OsString::from_vec(unescape_octal(field)))
 }
 
-fn unescape(field: &[u8]) -> Vec<u8> {
+fn unescape_octal(field: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((&byte, after)) = rest.split_first() {

@@ -50,7 +50,7 @@ impl ReadAhead {
     }
 
     /// Gives the advice for an open file to the kernel.
-    pub(super) fn tell(self, file: BorrowedFd<'_>) -> std::result::Result<(), Errno> {
+    pub(super) fn advise(self, file: BorrowedFd<'_>) -> std::result::Result<(), Errno> {
         let advice = match self {
             Self::Normal => return Ok(()),
             Self::Sequential => Advice::Sequential,
@@ -115,16 +115,16 @@ impl DrivePort {
 
 impl Ports {
     /// Returns the target of a name in the name space that the crate's documentation describes.
-    pub(super) fn resolve<'a>(&'a self, path: &'a str) -> std::result::Result<Name<'a>, Errno> {
+    pub(super) fn resolve<'a>(&'a self, path: &'a str) -> std::result::Result<PortPath<'a>, Errno> {
         if let "/dev/null" | "/dev/zero" = path {
-            return Ok(Name::Device(path));
+            return Ok(PortPath::Device(path));
         }
         if let Some(number) = path.strip_prefix("/dev/drive") {
             let port = number
                 .parse()
                 .ok()
                 .and_then(|number: usize| self.drives.get(number));
-            return port.map(Name::Drive).ok_or(Errno::NoEntry);
+            return port.map(PortPath::Drive).ok_or(Errno::NoEntry);
         }
         let (mount, name) = path
             .strip_prefix("/mnt")
@@ -141,7 +141,7 @@ impl Ports {
             .ok()
             .and_then(|number: usize| self.directories.get(number));
         let directory = directory.ok_or(Errno::NoEntry)?;
-        Ok(Name::InDirectory(
+        Ok(PortPath::InDirectory(
             directory.as_fd(),
             if name.is_empty() { "." } else { name },
         ))
@@ -149,7 +149,7 @@ impl Ports {
 }
 
 /// Target of a name in the worker's name space.
-pub(super) enum Name<'a> {
+pub(super) enum PortPath<'a> {
     InDirectory(BorrowedFd<'a>, &'a str),
     Drive(&'a DrivePort),
     Device(&'a str),
@@ -157,43 +157,44 @@ pub(super) enum Name<'a> {
 
 impl Host {
     pub(crate) fn stat(&mut self, path: &str) -> Result<u64> {
-        self.in_directory(Call::Stat, path, |directory, name| {
+        self.call_in_directory(Call::Stat, path, |directory, name| {
             let status = rustix::fs::statat(directory, name, AtFlags::empty())?;
             Ok(status.st_size as u64)
         })
     }
 
     pub(crate) fn unlink(&mut self, path: &str) -> Result<()> {
-        self.in_directory(Call::Unlink, path, |directory, name| {
+        self.call_in_directory(Call::Unlink, path, |directory, name| {
             rustix::fs::unlinkat(directory, name, AtFlags::empty())
         })
     }
 
     pub(crate) fn mkdir(&mut self, path: &str) -> Result<()> {
-        self.in_directory(Call::Mkdir, path, |directory, name| {
+        self.call_in_directory(Call::Mkdir, path, |directory, name| {
             rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o777))
         })
     }
 
     pub(crate) fn rmdir(&mut self, path: &str) -> Result<()> {
-        self.in_directory(Call::Rmdir, path, |directory, name| {
+        self.call_in_directory(Call::Rmdir, path, |directory, name| {
             rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)
         })
     }
 
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> Result<()> {
         let failed = |errno| Error::failed(Call::Rename, to, errno);
-        let Name::InDirectory(to_directory, to_name) = self.ports.resolve(to).map_err(failed)?
+        let PortPath::InDirectory(to_directory, to_name) =
+            self.ports.resolve(to).map_err(failed)?
         else {
             return Err(failed(Errno::Access));
         };
-        self.in_directory(Call::Rename, from, |from_directory, from_name| {
+        self.call_in_directory(Call::Rename, from, |from_directory, from_name| {
             rustix::fs::renameat(from_directory, from_name, to_directory, to_name)
         })
     }
 
     /// Makes a call on a name, which must lie in one of the worker's directories.
-    pub(super) fn in_directory<T>(
+    pub(super) fn call_in_directory<T>(
         &self,
         call: Call,
         path: &str,
@@ -205,10 +206,12 @@ impl Host {
             .resolve(path)
             .map_err(|errno| Error::failed(call, path, errno))?
         {
-            Name::InDirectory(directory, name) => {
+            PortPath::InDirectory(directory, name) => {
                 act(directory, name).map_err(|errno| Error::failed(call, path, errno))
             }
-            Name::Drive(_) | Name::Device(_) => Err(Error::failed(call, path, Errno::Access)),
+            PortPath::Drive(_) | PortPath::Device(_) => {
+                Err(Error::failed(call, path, Errno::Access))
+            }
         }
     }
 }
@@ -238,8 +241,8 @@ mod tests {
             ("a", Err(Errno::NoEntry)),
         ] {
             let resolved = ports.resolve(path).map(|name| match name {
-                Name::InDirectory(_, name) => name,
-                Name::Drive(_) | Name::Device(_) => "a device",
+                PortPath::InDirectory(_, name) => name,
+                PortPath::Drive(_) | PortPath::Device(_) => "a device",
             });
             assert_eq!(resolved, expected, "{path}");
         }

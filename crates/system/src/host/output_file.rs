@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 pub struct OutputFile {
     path: PathBuf,
     /// Resolved name of the file; `None` for `/dev/null`.
-    place: Option<Destination>,
+    destination: Option<Destination>,
 }
 
 impl OutputFile {
@@ -44,18 +44,18 @@ impl OutputFile {
     /// The path leads to something other than a regular file, or to another user's file in a
     /// directory that others may write to, or it cannot be written.
     pub fn open(path: &Path) -> Result<Self, OutputError> {
-        let opened = Destination::find(path).and_then(|place| {
-            if let Some(place) = &place {
-                place.require_trusted_links()?;
-                place.replaceable()?;
-                Partial::create(place.directory(), None)?.remove()?;
+        let opened = Destination::find(path).and_then(|destination| {
+            if let Some(destination) = &destination {
+                destination.require_trusted_links()?;
+                destination.require_replaceable()?;
+                Partial::create(destination.directory(), None)?.remove()?;
             }
-            Ok(place)
+            Ok(destination)
         });
         match opened {
-            Ok(place) => Ok(Self {
+            Ok(destination) => Ok(Self {
                 path: path.to_owned(),
-                place,
+                destination,
             }),
             Err(problem) => Err(OutputError::new(path, problem)),
         }
@@ -69,9 +69,9 @@ impl OutputFile {
     /// The path leads to something other than a regular file, or through another user's link.
     pub fn check(path: &Path) -> Result<(), OutputError> {
         let found = match Destination::find(path) {
-            Ok(Some(place)) => place
+            Ok(Some(destination)) => destination
                 .require_trusted_links()
-                .and_then(|()| place.file().map(drop)),
+                .and_then(|()| destination.open_entry().map(drop)),
             Ok(None) => Err(OutputProblem::null()),
             Err(OutputProblem::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(problem) => Err(problem),
@@ -102,13 +102,13 @@ impl OutputFile {
         produce: impl FnOnce(&mut dyn Write) -> io::Result<T>,
     ) -> Result<T, OutputError> {
         let failed = |problem| OutputError::new(&self.path, problem);
-        let Some(place) = &self.place else {
+        let Some(destination) = &self.destination else {
             return produce(&mut io::sink()).map_err(|error| failed(error.into()));
         };
-        let written = place.replaceable().and_then(|replaced| {
-            let partial = Partial::create(place.directory(), replaced.as_ref())?;
+        let written = destination.require_replaceable().and_then(|replaced| {
+            let partial = Partial::create(destination.directory(), replaced.as_ref())?;
             let produced = produce(&mut partial.file())?;
-            partial.publish(place.name())?;
+            partial.publish(destination.name())?;
             Ok(produced)
         });
         written.map_err(failed)
@@ -122,16 +122,16 @@ impl OutputFile {
     /// The file cannot be created, or one exists and must stay.
     pub fn begin(self, replaces: bool) -> Result<File, OutputError> {
         let failed = |problem| OutputError::new(&self.path, problem);
-        let Some(place) = &self.place else {
+        let Some(destination) = &self.destination else {
             let null = File::options().write(true).open("/dev/null");
             return null.map_err(|error| failed(error.into()));
         };
-        let begun = place.replaceable().and_then(|replaced| {
-            let partial = Partial::create(place.directory(), replaced.as_ref())?;
+        let begun = destination.require_replaceable().and_then(|replaced| {
+            let partial = Partial::create(destination.directory(), replaced.as_ref())?;
             let file = partial.file().try_clone()?;
             match replaces {
-                true => partial.publish(place.name())?,
-                false => partial.publish_new(place.name())?,
+                true => partial.publish(destination.name())?,
+                false => partial.publish_new(destination.name())?,
             }
             Ok(file)
         });
@@ -141,20 +141,22 @@ impl OutputFile {
     /// Returns the free bytes of the file system that the file may use. `None` for `/dev/null`, or
     /// if the file system does not report it.
     pub fn available_bytes(&self) -> Option<u64> {
-        let place = self.place.as_ref()?;
-        let space = rustix::fs::fstatvfs(place.directory()).ok()?;
+        let destination = self.destination.as_ref()?;
+        let space = rustix::fs::fstatvfs(destination.directory()).ok()?;
         Some(space.f_bavail.saturating_mul(space.f_frsize))
     }
 
     /// Reports whether the output file exists already.
     pub fn is_there(&self) -> bool {
-        let place = self.place.as_ref();
-        place.is_some_and(|place| !matches!(place.file(), Ok(None)))
+        let destination = self.destination.as_ref();
+        destination.is_some_and(|destination| !matches!(destination.open_entry(), Ok(None)))
     }
 
     /// Reports whether a path leads to the file that would be replaced.
     pub fn is(&self, path: &Path) -> bool {
-        self.place.as_ref().is_some_and(|place| place.is(path))
+        self.destination
+            .as_ref()
+            .is_some_and(|destination| destination.is_same_file(path))
     }
 }
 

@@ -13,7 +13,7 @@ const RAMFS_MAGIC: u64 = 0x8584_58f6;
 const HUGETLBFS_MAGIC: u64 = 0x9584_58f6;
 
 /// Bytes of a file that one call of mincore(2) covers. Its answer takes one byte for each page.
-const WINDOW_BYTES: u64 = 1 << 30;
+const MINCORE_WINDOW_BYTES: u64 = 1 << 30;
 
 /// Number of the cachestat system call. It is valid on every architecture except MIPS, which has no
 /// such number and returns ENOSYS.
@@ -24,7 +24,7 @@ const SYS_CACHESTAT: libc::c_long = 451;
 #[error(
     "the caches of the whole machine were not dropped (/proc/sys/vm/drop_caches: {source}): it needs root; without root, omit `--drop-caches`: diskperf then drops only the pages of its own files"
 )]
-pub struct DropAllError {
+pub struct DropCachesError {
     pub(crate) source: io::Error,
 }
 
@@ -82,9 +82,9 @@ pub use crate::DROP_CACHES;
 /// # Errors
 ///
 /// The user is not root, or /proc is not that of the initial name space.
-pub fn drop_all_caches() -> Result<(), DropAllError> {
+pub fn drop_all_caches() -> Result<(), DropCachesError> {
     rustix::fs::sync();
-    std::fs::write(DROP_CACHES, "3\n").map_err(|source| DropAllError { source })
+    std::fs::write(DROP_CACHES, "3\n").map_err(|source| DropCachesError { source })
 }
 
 /// Returns the bytes of the first `length_bytes` of a file or block device that are in the page
@@ -103,7 +103,8 @@ pub fn resident_bytes(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
     if size_bytes == 0 {
         return Some(0);
     }
-    let pages = cached_pages(file, size_bytes).or_else(|| mapped_pages(file, size_bytes))?;
+    let pages =
+        count_cached_pages(file, size_bytes).or_else(|| count_mapped_pages(file, size_bytes))?;
     // The last page of a file is counted whole.
     Some((pages * rustix::param::page_size() as u64).min(size_bytes))
 }
@@ -112,7 +113,7 @@ pub fn resident_bytes(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
 /// for others.
 pub fn memory_file_system(file: BorrowedFd<'_>) -> Option<&'static str> {
     let status = rustix::fs::fstat(file).ok()?;
-    if !keeps_data(FileType::from_raw_mode(status.st_mode)) {
+    if !stores_data(FileType::from_raw_mode(status.st_mode)) {
         // The node of a device lies in memory; what it names does not.
         return None;
     }
@@ -145,7 +146,7 @@ pub fn direct_io(file: BorrowedFd<'_>) -> io::Result<DirectSupport> {
     }
     if status.stx_dio_offset_align == 0 {
         return Ok(DirectSupport::Unsupported {
-            why: why_not_direct(file),
+            why: explain_direct_refusal(file),
         });
     }
     Ok(DirectSupport::Supported {
@@ -167,7 +168,7 @@ pub fn direct_io_of_files_in(directory: &Path) -> io::Result<DirectSupport> {
     };
     match direct_io(file.as_fd())? {
         DirectSupport::Unknown if refuses_direct(file.as_fd()) => Ok(DirectSupport::Unsupported {
-            why: why_not_direct(file.as_fd()),
+            why: explain_direct_refusal(file.as_fd()),
         }),
         support => Ok(support),
     }
@@ -190,8 +191,8 @@ const ALIGNMENT_BYTES_MAX: usize = 65_536;
 
 /// Returns the reason why a file has no direct I/O, as far as the mount shows it. open(2) may
 /// accept O_DIRECT all the same: ext4 then caches silently.
-fn why_not_direct(file: BorrowedFd<'_>) -> String {
-    match mount_of(file) {
+fn explain_direct_refusal(file: BorrowedFd<'_>) -> String {
+    match find_mount(file) {
         Some(mount)
             if mount
                 .super_options
@@ -213,23 +214,23 @@ fn why_not_direct(file: BorrowedFd<'_>) -> String {
 
 /// Returns the mount that a file was opened on; `None` if the kernel does not report it (before
 /// Linux 5.8).
-pub(super) fn mount_of(file: BorrowedFd<'_>) -> Option<Mount> {
+pub(super) fn find_mount(file: BorrowedFd<'_>) -> Option<Mount> {
     let status = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
     let mounts = Mounts::read().ok()?;
     let mount = mounts.iter().find(|mount| mount.id == status.stx_mnt_id);
     mount.cloned()
 }
 
-fn keeps_data(kind: FileType) -> bool {
+fn stores_data(kind: FileType) -> bool {
     matches!(kind, FileType::RegularFile | FileType::Directory)
 }
 
 /// Returns the pages of a file in the page cache, by cachestat(2), since Linux 6.5.
 #[allow(unsafe_code)]
-fn cached_pages(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
+fn count_cached_pages(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
     /// Kernel's `struct cachestat_range`.
     #[repr(C)]
-    struct Range {
+    struct CacheRange {
         offset: u64,
         length: u64,
     }
@@ -237,15 +238,15 @@ fn cached_pages(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
     /// evicted.
     #[repr(C)]
     #[derive(Default)]
-    struct Statistics {
-        cached: u64,
-        others: [u64; 4],
+    struct CacheStatistics {
+        cached_pages: u64,
+        other_counts: [u64; 4],
     }
-    let range = Range {
+    let range = CacheRange {
         offset: 0,
         length: length_bytes,
     };
-    let mut statistics = Statistics::default();
+    let mut statistics = CacheStatistics::default();
     // SAFETY: the descriptor is open for as long as it is borrowed, and both
     // pointers are to structures of the kernel's layout that outlive the call.
     let result = unsafe {
@@ -257,19 +258,19 @@ fn cached_pages(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
             0,
         )
     };
-    (result == 0).then_some(statistics.cached)
+    (result == 0).then_some(statistics.cached_pages)
 }
 
 /// Returns the pages of a file in the page cache, by mincore(2) over a mapping of the file.
-fn mapped_pages(file: BorrowedFd<'_>, size_bytes: u64) -> Option<u64> {
-    if !mincore_tells_the_truth(file) {
+fn count_mapped_pages(file: BorrowedFd<'_>, size_bytes: u64) -> Option<u64> {
+    if !is_mincore_reliable(file) {
         return None;
     }
     let mut pages = 0;
     let mut offset = 0;
     while offset < size_bytes {
-        let length = WINDOW_BYTES.min(size_bytes - offset);
-        pages += resident_in_window(file, offset, usize::try_from(length).ok()?)?;
+        let length = MINCORE_WINDOW_BYTES.min(size_bytes - offset);
+        pages += count_resident_in_window(file, offset, usize::try_from(length).ok()?)?;
         offset += length;
     }
     Some(pages)
@@ -277,7 +278,7 @@ fn mapped_pages(file: BorrowedFd<'_>, size_bytes: u64) -> Option<u64> {
 
 /// Reports whether mincore(2) is reliable for a file. If the caller neither owns nor may write the
 /// file, mincore(2) reports all of it as resident.
-fn mincore_tells_the_truth(file: BorrowedFd<'_>) -> bool {
+fn is_mincore_reliable(file: BorrowedFd<'_>) -> bool {
     let owned = rustix::fs::fstat(file)
         .is_ok_and(|status| status.st_uid == rustix::process::geteuid().as_raw());
     owned
@@ -291,7 +292,7 @@ fn mincore_tells_the_truth(file: BorrowedFd<'_>) -> bool {
 }
 
 #[allow(unsafe_code)]
-fn resident_in_window(file: BorrowedFd<'_>, offset: u64, length: usize) -> Option<u64> {
+fn count_resident_in_window(file: BorrowedFd<'_>, offset: u64, length: usize) -> Option<u64> {
     use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
     let mut residency = vec![0_u8; length.div_ceil(rustix::param::page_size())];
     // SAFETY: the kernel chooses the place of the mapping, nothing reads
@@ -329,9 +330,9 @@ mod tests {
         for (bytes, pages) in [(0, 0), (1, 1), (page_bytes, 1), (10 * page_bytes + 7, 11)] {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&vec![1; bytes]).unwrap();
-            let mapped = mapped_pages(file.as_fd(), bytes as u64);
+            let mapped = count_mapped_pages(file.as_fd(), bytes as u64);
             assert_eq!(mapped, Some(pages), "{bytes} bytes");
-            match cached_pages(file.as_fd(), bytes as u64) {
+            match count_cached_pages(file.as_fd(), bytes as u64) {
                 Some(cached) => assert_eq!(cached, pages, "{bytes} bytes"),
                 None => eprintln!("SKIPPED cachestat: Linux before 6.5"),
             }

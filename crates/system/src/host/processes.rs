@@ -7,7 +7,7 @@ use rustix::process::Pid;
 /// start time, since ids are reused.
 pub(super) fn this_process() -> String {
     let process = std::process::id().to_string();
-    let started = started(&process).unwrap_or_default();
+    let started = start_time(&process).unwrap_or_default();
     format!("{process} {started}")
 }
 
@@ -15,13 +15,13 @@ pub(super) fn this_process() -> String {
 pub(super) fn is_running(owner: &str) -> bool {
     owner.split_once(' ').is_some_and(|(process, at)| {
         let number = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
-        number && started(process).is_some_and(|started| started == at)
+        number && start_time(process).is_some_and(|started| started == at)
     })
 }
 
 /// Returns the start time of a process in kernel ticks: field 22 of its stat file. The second
 /// field, in parentheses, may contain anything.
-fn started(process: &str) -> Option<String> {
+fn start_time(process: &str) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let after_name = stat.rsplit_once(')')?.1;
     after_name.split_whitespace().nth(19).map(str::to_owned)

@@ -5,7 +5,7 @@
 
 mod held;
 
-pub use held::{HeldQueue, LeftQueue, PutBack, abandoned, any_noted};
+pub use held::{AbandonedQueue, HeldQueue, PutBack, abandoned, any_noted};
 
 use super::device::{BlockDevice, DeviceError, DeviceNumber};
 use std::fs::OpenOptions;
@@ -34,7 +34,7 @@ impl QueueKey {
         }
     }
 
-    fn named(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|key| key.name() == name)
     }
 }
@@ -73,7 +73,7 @@ pub enum QueueError {
     },
     /// Note of original settings, or its directory, that users other than root may have written.
     #[error("{} is not owned by root alone, or is not a {what}, so its content cannot be trusted: remove it", path.display())]
-    NotRoots {
+    NotOwnedByRoot {
         /// Path of the note or of the directory.
         path: PathBuf,
         /// Kind of file that is expected: `directory` or `file`.
@@ -106,7 +106,7 @@ impl QueueError {
 pub struct Queue {
     disk: BlockDevice,
     /// Identity that distinguishes this disk from a later one with the same number.
-    stamp: String,
+    identity: String,
 }
 
 impl Queue {
@@ -127,13 +127,13 @@ impl Queue {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             read => read.map_err(|error| QueueError::io("read it", &counter, error))?,
         };
-        let stamp = format!("{}-{}", status.ino(), medium.trim());
-        Ok(Self { disk, stamp })
+        let identity = format!("{}-{}", status.ino(), medium.trim());
+        Ok(Self { disk, identity })
     }
 
     /// Returns the queue of the disk that now has this number; `None` if no disk has it. A disk
     /// that cannot be examined gives an error, since it may exist.
-    fn numbered(number: DeviceNumber) -> Result<Option<Self>, QueueError> {
+    fn from_number(number: DeviceNumber) -> Result<Option<Self>, QueueError> {
         let link = PathBuf::from(format!("/sys/dev/block/{number}"));
         match link.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -151,7 +151,7 @@ impl Queue {
         self.disk.sysfs().join("queue").join(key.name())
     }
 
-    fn text(&self, key: QueueKey) -> Result<String, QueueError> {
+    fn read_text(&self, key: QueueKey) -> Result<String, QueueError> {
         let path = self.path(key);
         std::fs::read_to_string(&path).map_err(|error| QueueError::io("read it", &path, error))
     }
@@ -162,7 +162,7 @@ impl Queue {
     ///
     /// The setting's file cannot be read.
     pub fn value(&self, key: QueueKey) -> Result<String, QueueError> {
-        Ok(chosen(key, &self.text(key)?))
+        Ok(selected_value(key, &self.read_text(key)?))
     }
 
     /// Checks that a queue setting accepts a value.
@@ -182,7 +182,7 @@ impl Queue {
                 _ => Err(refused(format!("the whole numbers to {}", u32::MAX))),
             },
             QueueKey::Scheduler => {
-                let text = self.text(key)?;
+                let text = self.read_text(key)?;
                 let choices: Vec<&str> = text
                     .split_whitespace()
                     .map(|word| word.trim_matches(['[', ']']))
@@ -201,7 +201,7 @@ impl Queue {
     ///
     /// The disk is gone, or the kernel rejects the value or the user.
     pub fn set(&self, key: QueueKey, value: &str) -> Result<(), QueueError> {
-        if Self::numbered(self.disk.number())?.as_ref() != Some(self) {
+        if Self::from_number(self.disk.number())?.as_ref() != Some(self) {
             return Err(QueueError::Gone {
                 disk: self.disk.name().to_owned(),
             });
@@ -219,7 +219,7 @@ impl Queue {
 
 /// Returns the value in a setting's text. For a scheduler it is the word in brackets; a single
 /// scheduler has no brackets.
-fn chosen(key: QueueKey, text: &str) -> String {
+fn selected_value(key: QueueKey, text: &str) -> String {
     let word = match key {
         QueueKey::Scheduler => text
             .split_whitespace()
@@ -236,10 +236,10 @@ mod tests {
 
     #[test]
     fn the_chosen_one_of_several_is_in_brackets() {
-        let of = |text| chosen(QueueKey::Scheduler, text);
+        let of = |text| selected_value(QueueKey::Scheduler, text);
         assert_eq!(of("[none] mq-deadline kyber \n"), "none");
         assert_eq!(of("none [mq-deadline]\n"), "mq-deadline");
         assert_eq!(of("none\n"), "none");
-        assert_eq!(chosen(QueueKey::ReadAheadKb, "128\n"), "128");
+        assert_eq!(selected_value(QueueKey::ReadAheadKb, "128\n"), "128");
     }
 }

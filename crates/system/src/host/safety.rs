@@ -19,7 +19,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// Maximum number of gaps that a note lists, of possibly hundreds.
-const NAMED_MAX: usize = 3;
+const NAMED_FACTS_MAX: usize = 3;
 
 /// Device that may be written and is claimed from the kernel. While the claim exists, the device
 /// cannot be mounted, used as swap, or added to a device mapper or md device.
@@ -27,7 +27,7 @@ const NAMED_MAX: usize = 3;
 pub struct ClaimedDevice {
     device: BlockDevice,
     /// Facts about other processes that could not be determined.
-    untold: BTreeSet<String>,
+    undetermined: BTreeSet<String>,
     /// Exclusive open descriptor of the device, which is the claim.
     _claim: OwnedFd,
 }
@@ -40,16 +40,16 @@ impl ClaimedDevice {
 
     /// Describes the facts about other processes that could not be determined; `None` if all were.
     pub fn note(&self) -> Option<String> {
-        if self.untold.is_empty() {
+        if self.undetermined.is_empty() {
             return None;
         }
         let named: Vec<&str> = self
-            .untold
+            .undetermined
             .iter()
-            .take(NAMED_MAX)
+            .take(NAMED_FACTS_MAX)
             .map(String::as_str)
             .collect();
-        let others = match self.untold.len() - named.len() {
+        let others = match self.undetermined.len() - named.len() {
             0 => String::new(),
             count => format!(", and {count} more of the kind"),
         };
@@ -94,24 +94,25 @@ pub fn claim_for_writing(
             source,
         },
     })?;
-    let untold = usage::require_no_writer(device)?;
+    let undetermined = usage::require_no_writer(device)?;
     if !ignore_signature {
         require_no_signature(device)?;
     }
     Ok(ClaimedDevice {
         device: device.clone(),
-        untold,
+        undetermined,
         _claim: claim,
     })
 }
 
 fn require_same_device(device: &BlockDevice, named: &Path) -> Result<(), Refusal> {
-    let named_device = BlockDevice::from_path(named).map_err(|source| Refusal::NamedNoDevice {
-        device: device.path().to_owned(),
-        source,
-    })?;
+    let named_device =
+        BlockDevice::from_path(named).map_err(|source| Refusal::PermittedNoDevice {
+            device: device.path().to_owned(),
+            source,
+        })?;
     if named_device.number() != device.number() {
-        return Err(Refusal::NamedAnother {
+        return Err(Refusal::PermittedOtherDevice {
             device: device.path().to_owned(),
             number: device.number(),
             named: named.to_owned(),
@@ -124,7 +125,7 @@ fn require_same_device(device: &BlockDevice, named: &Path) -> Result<(), Refusal
 /// Refuses a device with a signature. A partition table counts, even one that only the kernel still
 /// knows.
 fn require_no_signature(device: &BlockDevice) -> Result<(), Refusal> {
-    let not_proven = |why: String| Refusal::NotProven {
+    let not_proven = |why: String| Refusal::IdleUnproven {
         device: device.path().to_owned(),
         why,
     };
@@ -158,7 +159,7 @@ fn require_no_signature(device: &BlockDevice) -> Result<(), Refusal> {
 fn signatures(device: &BlockDevice) -> Result<Vec<String>, ToolError> {
     let options = ["--no-act", "--noheadings", "--output", "OFFSET,TYPE"].map(OsStr::new);
     let arguments = [&options[..], &[device.path().as_os_str()]].concat();
-    let list = Tool::Wipefs.run_well(&arguments)?;
+    let list = Tool::Wipefs.run_checked(&arguments)?;
     Ok(list
         .lines()
         .filter(|line| !line.trim().is_empty())

@@ -17,7 +17,7 @@ pub fn process_cpu_time() -> Nanoseconds {
 
 /// Resource usage since the start of a thread.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Usage {
+pub(crate) struct ThreadUsage {
     /// CPU time at the resolution of the scheduler's clock.
     pub(crate) cpu: Nanoseconds,
     /// CPU time in user mode, counted in kernel ticks like `system`.
@@ -29,11 +29,11 @@ pub(crate) struct Usage {
     pub(crate) major_faults: u64,
 }
 
-impl Usage {
+impl ThreadUsage {
     /// Returns the usage of the calling thread from getrusage(2). The total CPU time comes from the
     /// thread's clock, since getrusage updates it only at a tick.
     #[allow(unsafe_code)]
-    pub(crate) fn of_this_thread() -> Result<Self, Errno> {
+    pub(crate) fn of_current_thread() -> Result<Self, Errno> {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
         // SAFETY: the kernel fills the whole structure when it returns 0, and
         // it is read only then.
@@ -70,8 +70,8 @@ fn thread_cpu_time() -> Nanoseconds {
 /// thread's id. In a container, the thread does not know the id that the kernel uses there, so only
 /// the former count.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Helpers {
-    by_thread: BTreeMap<String, HelperUsage>,
+pub(crate) struct HelperThreads {
+    usage_by_thread: BTreeMap<String, HelperUsage>,
 }
 
 /// CPU time and storage reads of helper threads.
@@ -85,23 +85,23 @@ pub(crate) struct HelperUsage {
 }
 
 /// Returns the name of a thread's helpers, of at most 15 characters.
-pub(crate) fn helper_name(of: Pid) -> String {
-    format!("io-{of}")
+pub(crate) fn helper_name(thread: Pid) -> String {
+    format!("io-{thread}")
 }
 
 /// Frequency of the ticks in which `/proc` gives user and system time, the same on all
 /// architectures.
-const TICKS_A_SECOND: u64 = 100;
+const TICKS_PER_SECOND: u64 = 100;
 
-impl Helpers {
+impl HelperThreads {
     /// Returns the usage so far of the helpers of a thread of this process.
-    pub(crate) fn of(thread: Pid) -> Self {
+    pub(crate) fn read(thread: Pid) -> Self {
         let names = [
             helper_name(thread),
             format!("iou-wrk-{thread}"),
             format!("iou-sqp-{thread}"),
         ];
-        let mut by_thread = BTreeMap::new();
+        let mut usage_by_thread = BTreeMap::new();
         for entry in std::fs::read_dir("/proc/self/task").into_iter().flatten() {
             let Ok(entry) = entry else { continue };
             let read = |name| std::fs::read_to_string(entry.path().join(name)).ok();
@@ -116,17 +116,21 @@ impl Helpers {
                 let account = read("io").and_then(|text| storage_read_bytes(&text));
                 usage.storage_read_bytes = account.unwrap_or_default();
                 let number = entry.file_name().to_string_lossy().into_owned();
-                by_thread.insert(number, usage);
+                usage_by_thread.insert(number, usage);
             }
         }
-        Self { by_thread }
+        Self { usage_by_thread }
     }
 
     /// Returns the usage since an earlier reading. Helpers that ended meanwhile count nothing.
     pub(crate) fn since(&self, before: &Self) -> HelperUsage {
         let mut sum = HelperUsage::default();
-        for (thread, now) in &self.by_thread {
-            let before = before.by_thread.get(thread).copied().unwrap_or_default();
+        for (thread, now) in &self.usage_by_thread {
+            let before = before
+                .usage_by_thread
+                .get(thread)
+                .copied()
+                .unwrap_or_default();
             let used = HelperUsage {
                 cpu: now.cpu.since(before.cpu),
                 user: now.user.since(before.user),
@@ -161,7 +165,7 @@ impl HelperUsage {
         let (_, fields) = stat.rsplit_once(')')?;
         let mut ticks = fields.split_ascii_whitespace().skip(11).map(|field| {
             let ticks: u64 = field.parse().ok()?;
-            Some(Nanoseconds(ticks * (1_000_000_000 / TICKS_A_SECOND)))
+            Some(Nanoseconds(ticks * (1_000_000_000 / TICKS_PER_SECOND)))
         });
         let (user, system) = (ticks.next()??, ticks.next()??);
         let exact = schedstat.and_then(|text| text.split_ascii_whitespace().next()?.parse().ok());
@@ -182,7 +186,7 @@ pub(crate) struct CpuWait {
 impl CpuWait {
     /// Opens the calling thread's reader of CPU waiting time; `None` if the kernel does not account
     /// it.
-    pub(crate) fn of_this_thread() -> Option<Self> {
+    pub(crate) fn of_current_thread() -> Option<Self> {
         let wait = Self {
             file: File::open("/proc/thread-self/schedstat").ok()?,
         };
@@ -210,7 +214,7 @@ pub(crate) struct StorageAccount {
 impl StorageAccount {
     /// Opens the calling thread's reader of storage reads; `None` if the kernel does not account
     /// them or hides them from this user.
-    pub(crate) fn of_this_thread() -> Option<Self> {
+    pub(crate) fn of_current_thread() -> Option<Self> {
         let account = Self {
             file: File::open("/proc/thread-self/io").ok()?,
         };
@@ -245,7 +249,7 @@ mod tests {
     #[test]
     fn a_helper_s_time_is_its_owner_s() {
         let own = rustix::thread::gettid();
-        let before = Helpers::of(own);
+        let before = HelperThreads::read(own);
         let (done, told) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let spin = move || {
@@ -257,9 +261,9 @@ mod tests {
         let helper = std::thread::Builder::new().name(helper_name(own));
         let helper = helper.spawn(spin).unwrap();
         told.recv().unwrap();
-        let used = Helpers::of(own).since(&before);
+        let used = HelperThreads::read(own).since(&before);
         assert!(used.cpu >= Nanoseconds::from_millis(5), "{used:?}");
-        assert_eq!(Helpers::of(own).by_thread.len(), 1);
+        assert_eq!(HelperThreads::read(own).usage_by_thread.len(), 1);
         drop(end);
         helper.join().unwrap();
     }

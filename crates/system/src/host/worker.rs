@@ -1,12 +1,12 @@
 //! Worker on real storage. Each call of a program is one system call on the worker's own thread.
 
 use super::clock::{Clock, monotonic};
-use super::names::{Name, Ports};
+use super::names::{PortPath, Ports};
 use super::null::NullFile;
 use super::page_cache::{self, DirectSupport};
 use super::rendezvous::Rendezvous;
 use super::ring::{EngineNote, Ring, RingRecord};
-use super::usage::{CpuWait, HelperUsage, Helpers, StorageAccount, Usage};
+use super::usage::{CpuWait, HelperThreads, HelperUsage, StorageAccount, ThreadUsage};
 use crate::ring::record::LoadRecorder;
 use crate::{Call, Errno, Error, File, Open, Result, Whence, WorkerProgress, Written};
 use diskperf_timeline::{LatencyRecorder, Nanoseconds, WorkerMeasure};
@@ -74,21 +74,21 @@ pub struct Host {
     pub(super) control: Control,
     pub(super) files: Vec<Option<OpenFile>>,
     /// Files that were written and closed in the timed part, to be synced at its end.
-    closed: Vec<OpenFile>,
+    closed_unsynced: Vec<OpenFile>,
     /// Whether more files were written and closed than `closed` holds.
-    closed_more: bool,
+    has_unsynced_closed_files: bool,
     storage_account: Option<StorageAccount>,
     cpu_wait: Option<CpuWait>,
     read_latency: LatencyRecorder,
     write_latency: LatencyRecorder,
     pub(super) measure: WorkerMeasure,
     /// Whether the timed part has started and not ended.
-    pub(super) measuring: bool,
-    pub(super) started: Instant,
+    pub(super) is_measuring: bool,
+    pub(super) started: MeasureStart,
     /// CPU time of helpers that ended in the timed part.
     pub(super) ended_helpers: HelperUsage,
     /// Measure of a timed part that ended before the program.
-    pub(super) ended: Option<Box<WorkerMeasure>>,
+    pub(super) ended_measure: Option<Box<WorkerMeasure>>,
 }
 
 pub(super) struct OpenFile {
@@ -97,20 +97,20 @@ pub(super) struct OpenFile {
     /// State of a null drive; `None` for other files.
     pub(super) null: Option<NullFile>,
     /// Whether the file stores written data, unlike a pipe or `/dev/null`.
-    pub(super) keeps_data: bool,
-    in_directory: bool,
+    pub(super) stores_data: bool,
+    is_in_directory: bool,
     /// Whether the file was written since the timed part started.
-    pub(super) dirty: bool,
+    pub(super) is_dirty: bool,
 }
 
 /// Clock and counter readings at the start of the timed part.
 #[derive(Default)]
-pub(super) struct Instant {
+pub(super) struct MeasureStart {
     pub(super) origin: Nanoseconds,
     pub(super) time: Nanoseconds,
-    usage: Usage,
+    usage: ThreadUsage,
     /// Usage of the helpers, for a worker with a ring.
-    pub(super) helpers: Helpers,
+    pub(super) helpers: HelperThreads,
     storage_read_bytes: Option<u64>,
     cpu_wait: Option<Nanoseconds>,
 }
@@ -128,20 +128,20 @@ impl Host {
             ring: None,
             ring_record: None,
             load: None,
-            ended: None,
+            ended_measure: None,
             engine_note: None,
             ports,
             control,
             files: Vec::new(),
-            closed: Vec::new(),
-            closed_more: false,
-            storage_account: StorageAccount::of_this_thread(),
-            cpu_wait: CpuWait::of_this_thread(),
+            closed_unsynced: Vec::new(),
+            has_unsynced_closed_files: false,
+            storage_account: StorageAccount::of_current_thread(),
+            cpu_wait: CpuWait::of_current_thread(),
             read_latency: LatencyRecorder::default(),
             write_latency: LatencyRecorder::default(),
             measure: WorkerMeasure::default(),
-            measuring: false,
-            started: Instant::default(),
+            is_measuring: false,
+            started: MeasureStart::default(),
             ended_helpers: HelperUsage::default(),
         }
     }
@@ -150,48 +150,48 @@ impl Host {
         self.control.check()
     }
 
-    pub(crate) fn open(&mut self, path: &str, how: Open) -> Result<File> {
+    pub(crate) fn open(&mut self, path: &str, options: Open) -> Result<File> {
         self.check_stop()?;
         let failed = |errno: Errno| Error::failed(Call::Open, path, errno);
-        let flags = open_flags(how).ok_or(failed(Errno::Invalid))?;
+        let flags = open_flags(options).ok_or(failed(Errno::Invalid))?;
         let mode = Mode::from_raw_mode(0o666);
         let name = self.ports.resolve(path).map_err(failed)?;
         let descriptor = match &name {
-            Name::InDirectory(directory, name) => {
+            PortPath::InDirectory(directory, name) => {
                 rustix::fs::openat(directory, *name, flags, mode).map_err(Errno::from)
             }
-            Name::Drive(port) => port.open(flags),
-            Name::Device(path) => {
+            PortPath::Drive(port) => port.open(flags),
+            PortPath::Device(path) => {
                 rustix::fs::open(*path, flags - OFlags::CREATE - OFlags::TRUNC, mode)
                     .map_err(Errno::from)
             }
         }
         .map_err(failed)?;
         let null = match &name {
-            Name::Drive(port) => port.null_file(),
-            Name::InDirectory(..) | Name::Device(_) => None,
+            PortPath::Drive(port) => port.null_file(),
+            PortPath::InDirectory(..) | PortPath::Device(_) => None,
         };
         // Some file systems take the flag and use their cache all the same.
         let direct =
-            (how.direct && null.is_none()).then(|| page_cache::direct_io(descriptor.as_fd()));
+            (options.direct && null.is_none()).then(|| page_cache::direct_io(descriptor.as_fd()));
         if let Some(Ok(DirectSupport::Unsupported { .. })) = direct {
             return Err(failed(Errno::NotDirect));
         }
-        let keeps_data = !matches!(name, Name::Device(_)) && null.is_none();
-        if keeps_data {
-            let told = self.ports.read_ahead.tell(descriptor.as_fd());
+        let stores_data = !matches!(name, PortPath::Device(_)) && null.is_none();
+        if stores_data {
+            let told = self.ports.read_ahead.advise(descriptor.as_fd());
             told.map_err(failed)?;
         }
-        let in_directory = matches!(name, Name::InDirectory(..));
+        let is_in_directory = matches!(name, PortPath::InDirectory(..));
         self.measure.metadata_calls += u64::from(flags.contains(OFlags::CREATE));
         let path = path.to_owned();
         Ok(self.take_slot(OpenFile {
             descriptor,
             path,
             null,
-            keeps_data,
-            in_directory,
-            dirty: false,
+            stores_data,
+            is_in_directory,
+            is_dirty: false,
         }))
     }
 
@@ -212,7 +212,7 @@ impl Host {
     #[inline]
     pub(crate) fn read(&mut self, file: File, buffer: &mut [u8]) -> Result<usize> {
         let open = open_file(&self.control, &self.files, file, Call::Read)?;
-        let (latency, result) = timed(&self.control, || match &open.null {
+        let (latency, result) = time_call(&self.control, || match &open.null {
             None => rustix::io::read(&open.descriptor, &mut *buffer),
             Some(null) => Ok(null.advance(buffer.len())),
         });
@@ -222,14 +222,14 @@ impl Host {
         }
         self.measure.calls += 1;
         self.measure.read_bytes += count as u64;
-        self.show_progress_now_and_then();
+        self.publish_progress_now_and_then();
         Ok(count)
     }
 
     #[inline]
     pub(crate) fn write(&mut self, file: File, data: Written<'_>) -> Result<usize> {
         let open = open_file(&self.control, &self.files, file, Call::Write)?;
-        let (latency, result) = timed(&self.control, || match &open.null {
+        let (latency, result) = time_call(&self.control, || match &open.null {
             None => rustix::io::write(&open.descriptor, &data),
             Some(null) => Ok(null.advance(data.len())),
         });
@@ -238,21 +238,21 @@ impl Host {
             self.write_latency.record(latency);
         }
         if let Some(Some(open)) = self.files.get_mut(file.0) {
-            open.dirty = open.keeps_data && self.measuring;
+            open.is_dirty = open.stores_data && self.is_measuring;
         }
         self.measure.calls += 1;
         self.measure.written_bytes += count as u64;
-        self.show_progress_now_and_then();
+        self.publish_progress_now_and_then();
         Ok(count)
     }
 
     #[inline]
-    fn show_progress_now_and_then(&self) {
-        show_progress_now_and_then(&self.control, &self.measure);
+    fn publish_progress_now_and_then(&self) {
+        publish_progress_now_and_then(&self.control, &self.measure);
     }
 
-    fn show_progress(&self) {
-        show_progress(&self.control, &self.measure);
+    fn publish_progress(&self) {
+        publish_progress(&self.control, &self.measure);
     }
 
     pub(crate) fn lseek(&mut self, file: File, offset: i64, whence: Whence) -> Result<u64> {
@@ -327,12 +327,15 @@ impl Host {
     pub(crate) fn close(&mut self, file: File) -> Result<()> {
         let slot = self.files.get_mut(file.0).and_then(Option::take);
         let mut open = slot.ok_or_else(|| not_open(Call::Close, file))?;
-        let writes = self.ring.as_mut().is_some_and(|ring| ring.forget(file));
-        open.dirty |= writes && open.keeps_data && self.measuring;
-        if open.dirty && self.closed.len() < MOST_CLOSED {
-            self.closed.push(open);
-        } else if open.dirty {
-            self.closed_more = true;
+        let writes = self
+            .ring
+            .as_mut()
+            .is_some_and(|ring| ring.mark_closed(file));
+        open.is_dirty |= writes && open.stores_data && self.is_measuring;
+        if open.is_dirty && self.closed_unsynced.len() < MOST_CLOSED {
+            self.closed_unsynced.push(open);
+        } else if open.is_dirty {
+            self.has_unsynced_closed_files = true;
         }
         Ok(())
     }
@@ -352,7 +355,7 @@ impl Host {
         act: impl FnOnce(BorrowedFd<'_>) -> rustix::io::Result<()>,
     ) -> Result<()> {
         let open = open_file(&self.control, &self.files, file, call)?;
-        if !open.in_directory {
+        if !open.is_in_directory {
             return Err(Error::failed(call, &open.path, Errno::Access));
         }
         self.call(file, call, act)
@@ -423,9 +426,9 @@ impl Host {
             descriptor,
             path,
             null: None,
-            keeps_data: false,
-            in_directory: false,
-            dirty: false,
+            stores_data: false,
+            is_in_directory: false,
+            is_dirty: false,
         }))
     }
 }
@@ -436,16 +439,16 @@ impl Host {
         self.measure = WorkerMeasure::default();
         self.read_latency.clear();
         self.write_latency.clear();
-        self.closed.clear();
-        self.closed_more = false;
+        self.closed_unsynced.clear();
+        self.has_unsynced_closed_files = false;
         for open in self.files.iter_mut().flatten() {
-            open.dirty = false;
+            open.is_dirty = false;
         }
-        self.show_progress();
+        self.publish_progress();
         self.control.progress.start_timed_part();
         self.restart_load();
-        self.measuring = true;
-        self.started = Instant {
+        self.is_measuring = true;
+        self.started = MeasureStart {
             origin,
             helpers: self.helpers(),
             storage_read_bytes: self
@@ -462,12 +465,12 @@ impl Host {
     }
 
     pub(crate) fn end_timed_part(&mut self) -> Result<()> {
-        self.ended = Some(Box::new(self.finish_measuring()?));
+        self.ended_measure = Some(Box::new(self.finish_measuring()?));
         Ok(())
     }
 
     pub(crate) fn finish_measuring(&mut self) -> Result<WorkerMeasure> {
-        if let Some(measure) = self.ended.take() {
+        if let Some(measure) = self.ended_measure.take() {
             return Ok(*measure);
         }
         let usage = self.usage()?;
@@ -478,8 +481,8 @@ impl Host {
             .storage_account
             .as_ref()
             .and_then(StorageAccount::read_bytes);
-        self.measuring = false;
-        let Instant {
+        self.is_measuring = false;
+        let MeasureStart {
             origin,
             time,
             usage: before,
@@ -509,26 +512,27 @@ impl Host {
             .zip(waited_before)
             .map(|(after, before)| after.since(before).min(measure.elapsed));
         let mut wrote = false;
-        let open = self.files.iter_mut().flatten().filter(|open| open.dirty);
-        for open in open.chain(&mut self.closed) {
+        let open = self.files.iter_mut().flatten().filter(|open| open.is_dirty);
+        for open in open.chain(&mut self.closed_unsynced) {
             rustix::fs::fsync(&open.descriptor)
                 .map_err(|errno| Error::failed(Call::Fsync, &open.path, errno))?;
-            open.dirty = false;
+            open.is_dirty = false;
             wrote = true;
         }
-        if std::mem::take(&mut self.closed_more) {
+        if std::mem::take(&mut self.has_unsynced_closed_files) {
             for directory in &self.ports.directories {
                 rustix::fs::syncfs(directory)
                     .map_err(|errno| Error::failed(Call::Fsync, "the file system", errno))?;
             }
         }
         measure.durable = wrote.then(|| monotonic().since(time));
-        self.closed.clear();
+        self.closed_unsynced.clear();
         Ok(measure)
     }
 
-    fn usage(&self) -> Result<Usage> {
-        Usage::of_this_thread().map_err(|errno| Error::failed(Call::Usage, "this thread", errno))
+    fn usage(&self) -> Result<ThreadUsage> {
+        ThreadUsage::of_current_thread()
+            .map_err(|errno| Error::failed(Call::Usage, "this thread", errno))
     }
 
     pub(crate) fn give_up(&self) {
@@ -539,27 +543,27 @@ impl Host {
     pub(crate) fn close_all(&mut self) {
         self.ring = None;
         self.files.clear();
-        self.closed.clear();
+        self.closed_unsynced.clear();
     }
 }
 
 impl Host {
     pub(crate) fn drop_cached(&mut self, path: &str) -> Result<()> {
         let failed = |errno: Errno| Error::failed(Call::DropCached, path, errno);
-        self.aside(path, Call::DropCached, |descriptor| {
+        self.open_aside(path, Call::DropCached, |descriptor| {
             page_cache::drop_pages(descriptor).map_err(|error| failed(error.into()))
         })
     }
 
     pub(crate) fn drop_clean(&mut self, path: &str) -> Result<()> {
         let failed = |errno: Errno| Error::failed(Call::DropCached, path, errno);
-        self.aside(path, Call::DropCached, |descriptor| {
+        self.open_aside(path, Call::DropCached, |descriptor| {
             page_cache::drop_clean_pages(descriptor).map_err(|error| failed(error.into()))
         })
     }
 
     pub(crate) fn resident_bytes(&mut self, path: &str, length: u64) -> Result<Option<u64>> {
-        self.aside(path, Call::Residency, |descriptor| {
+        self.open_aside(path, Call::Residency, |descriptor| {
             Ok(page_cache::resident_bytes(descriptor, length))
         })
     }
@@ -570,7 +574,7 @@ impl Host {
     }
 
     /// Runs `act` on a file that it opens for reading, in addition to the program's open files.
-    fn aside<T>(
+    fn open_aside<T>(
         &mut self,
         path: &str,
         call: Call,
@@ -587,13 +591,13 @@ impl Host {
 /// Publishes the progress every 64 calls. Another core reads it, so that publishing in every call
 /// would add a few nanoseconds to each.
 #[inline]
-pub(super) fn show_progress_now_and_then(control: &Control, measure: &WorkerMeasure) {
+pub(super) fn publish_progress_now_and_then(control: &Control, measure: &WorkerMeasure) {
     if measure.calls.is_multiple_of(64) {
-        show_progress(control, measure);
+        publish_progress(control, measure);
     }
 }
 
-fn show_progress(control: &Control, measure: &WorkerMeasure) {
+fn publish_progress(control: &Control, measure: &WorkerMeasure) {
     let moved = measure.read_bytes + measure.written_bytes;
     control.progress.set_moved_bytes(moved);
 }
@@ -621,7 +625,7 @@ fn not_open(call: Call, file: File) -> Error {
 /// Makes a system call, and repeats it if a signal interrupts it. Returns the result, and the
 /// duration if calls are timed.
 #[inline]
-fn timed<T>(
+fn time_call<T>(
     control: &Control,
     mut call: impl FnMut() -> rustix::io::Result<T>,
 ) -> (Option<Nanoseconds>, rustix::io::Result<T>) {
@@ -639,20 +643,20 @@ fn timed<T>(
 }
 
 /// Converts to the flags of open(2); `None` for a file opened neither for reading nor for writing.
-fn open_flags(how: Open) -> Option<OFlags> {
-    let access = match (how.read, how.write) {
+fn open_flags(options: Open) -> Option<OFlags> {
+    let access = match (options.read, options.write) {
         (true, true) => OFlags::RDWR,
         (false, true) => OFlags::WRONLY,
         (true, false) => OFlags::RDONLY,
         (false, false) => return None,
     };
     let mut flags = access | OFlags::CLOEXEC;
-    flags.set(OFlags::CREATE, how.create);
-    flags.set(OFlags::EXCL, how.exclusive);
-    flags.set(OFlags::TRUNC, how.truncate);
-    flags.set(OFlags::DIRECT, how.direct);
-    flags.set(OFlags::DSYNC, how.dsync);
-    if how.sync {
+    flags.set(OFlags::CREATE, options.create);
+    flags.set(OFlags::EXCL, options.exclusive);
+    flags.set(OFlags::TRUNC, options.truncate);
+    flags.set(OFlags::DIRECT, options.direct);
+    flags.set(OFlags::DSYNC, options.dsync);
+    if options.sync {
         flags |= OFlags::SYNC;
     }
     Some(flags)

@@ -33,8 +33,8 @@ mod abandoned;
 mod folder;
 mod orphaned;
 
-pub use abandoned::Abandoned;
-pub(super) use folder::{path_through, patiently};
+pub use abandoned::AbandonedWorkspace;
+pub(super) use folder::{path_through, retry_while_busy};
 pub use orphaned::{OrphanedLoop, orphaned_loops};
 
 use diskperf_timeline::units::{MIB, format_size};
@@ -52,7 +52,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Maximum number of folder names that are tried; each fails only by accident.
-const ATTEMPTS: usize = 100;
+const CREATE_ATTEMPTS_MAX: usize = 100;
 
 static WORKSPACE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -102,7 +102,7 @@ pub enum WorkspaceError {
     #[error(
         "{path} cannot be written to: its file system says that it has no room for files at all, as /proc and /sys do: name a directory on a disk"
     )]
-    NoRoomAtAll {
+    NothingAvailable {
         /// Path of the target directory.
         path: PathBuf,
     },
@@ -110,7 +110,7 @@ pub enum WorkspaceError {
     #[error(
         "{path} is on a file system without flock ({source}), by which diskperf protects its folder: name another directory"
     )]
-    NoLocks {
+    LocksUnsupported {
         /// Path of the target directory.
         path: PathBuf,
         /// Error that flock(2) returned.
@@ -174,22 +174,22 @@ impl WorkspaceError {
 #[derive(Debug)]
 pub struct Workspace {
     folder: Folder,
-    removed: bool,
-    _counted: Counted,
+    is_removed: bool,
+    _count: WorkspaceCount,
 }
 
 /// Guard that counts in [`WORKSPACE_COUNT`], from before the folder's creation until its removal.
 #[derive(Debug)]
-struct Counted;
+struct WorkspaceCount;
 
-impl Counted {
+impl WorkspaceCount {
     fn new() -> Self {
         WORKSPACE_COUNT.fetch_add(1, Ordering::Relaxed);
         Self
     }
 }
 
-impl Drop for Counted {
+impl Drop for WorkspaceCount {
     fn drop(&mut self) {
         WORKSPACE_COUNT.fetch_sub(1, Ordering::Relaxed);
     }
@@ -217,15 +217,15 @@ impl Workspace {
             .map_err(|error| WorkspaceError::from_io("open", &path, error))?;
         require_space(parent.as_fd(), &path, needed_bytes)?;
         let parent = Arc::new(parent);
-        let counted = Counted::new();
-        for _ in 0..ATTEMPTS {
+        let counted = WorkspaceCount::new();
+        for _ in 0..CREATE_ATTEMPTS_MAX {
             let name = folder::new_name(std::process::id(), random_number());
             announce(&path.join(&name));
             if let Some(folder) = try_create(&path, &parent, name.into())? {
                 return Ok(Self {
                     folder,
-                    removed: false,
-                    _counted: counted,
+                    is_removed: false,
+                    _count: counted,
                 });
             }
         }
@@ -257,7 +257,7 @@ impl Workspace {
         path.is_absolute()
             && path
                 .file_name()
-                .is_some_and(|name| folder::owner(name).is_some())
+                .is_some_and(|name| folder::parse_owner(name).is_some())
     }
 
     /// Removes the folder with all its contents.
@@ -267,7 +267,7 @@ impl Workspace {
     /// Something is mounted inside, or a file cannot be removed.
     pub fn remove(mut self) -> Result<(), WorkspaceError> {
         // Also after an error: what failed once is reported, not tried again.
-        self.removed = true;
+        self.is_removed = true;
         self.folder.remove()
     }
 
@@ -276,7 +276,7 @@ impl Workspace {
     /// # Errors
     ///
     /// The directory cannot be read.
-    pub fn abandoned(directory: &Path) -> Result<Vec<Abandoned>, WorkspaceError> {
+    pub fn abandoned(directory: &Path) -> Result<Vec<AbandonedWorkspace>, WorkspaceError> {
         Ok(Self::find_abandoned(directory)?.collect())
     }
 
@@ -288,14 +288,14 @@ impl Workspace {
     /// The directory cannot be read.
     pub fn find_abandoned(
         directory: &Path,
-    ) -> Result<impl Iterator<Item = Abandoned> + use<>, WorkspaceError> {
+    ) -> Result<impl Iterator<Item = AbandonedWorkspace> + use<>, WorkspaceError> {
         abandoned::find(directory)
     }
 }
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        if !self.removed {
+        if !self.is_removed {
             // Nobody is left to report to; `diskperf clean` finds what stays.
             let _ = self.folder.remove();
         }
@@ -309,7 +309,7 @@ pub(super) fn available_bytes(space: &StatVfs) -> u64 {
 
 /// Returns the free bytes needed to write `payload_bytes`. The file system's own data needs space
 /// as well, and a completely full file system is not a subject of measurement.
-fn with_reserve(payload_bytes: u64) -> u64 {
+fn add_reserve(payload_bytes: u64) -> u64 {
     payload_bytes
         .saturating_add(payload_bytes / 32)
         .saturating_add(MIB)
@@ -329,9 +329,9 @@ pub(super) fn require_space(
         return Err(WorkspaceError::ReadOnly { path });
     }
     if space.f_blocks == 0 {
-        return Err(WorkspaceError::NoRoomAtAll { path });
+        return Err(WorkspaceError::NothingAvailable { path });
     }
-    let needed_bytes = with_reserve(payload_bytes);
+    let needed_bytes = add_reserve(payload_bytes);
     let available_bytes = available_bytes(&space);
     if available_bytes < needed_bytes {
         return Err(WorkspaceError::NotEnoughSpace {
@@ -389,9 +389,9 @@ fn try_create(
         Err(Errno::WOULDBLOCK) => return Ok(None),
         Err(error) => {
             drop(lock);
-            let _ = rustix::fs::unlinkat(&directory, folder::MARKER, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(&directory, folder::MARKER_NAME, AtFlags::empty());
             let _ = give_up();
-            return Err(WorkspaceError::NoLocks {
+            return Err(WorkspaceError::LocksUnsupported {
                 path: parent_path.to_owned(),
                 source: error.into(),
             });
@@ -420,7 +420,7 @@ fn try_create(
 fn new_marker(directory: BorrowedFd<'_>) -> rustix::io::Result<Option<File>> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
-    let marker = match rustix::fs::openat(directory, folder::MARKER, flags, mode) {
+    let marker = match rustix::fs::openat(directory, folder::MARKER_NAME, flags, mode) {
         Ok(marker) => File::from(marker),
         Err(Errno::NOENT) => return Ok(None),
         Err(error) => return Err(error),
@@ -433,7 +433,7 @@ fn new_marker(directory: BorrowedFd<'_>) -> rustix::io::Result<Option<File>> {
         return Ok(Some(marker));
     }
     drop(marker);
-    rustix::fs::unlinkat(directory, folder::MARKER, AtFlags::empty())?;
+    rustix::fs::unlinkat(directory, folder::MARKER_NAME, AtFlags::empty())?;
     same.map(|_| None)
 }
 

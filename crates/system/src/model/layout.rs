@@ -11,7 +11,7 @@ impl Model {
         Some(Layout::of_device(format!("/dev/drive{mount}"), file_system))
     }
 
-    pub(crate) fn time_of(&self, work: Work) -> Nanoseconds {
+    pub(crate) fn service_time_of(&self, work: Work) -> Nanoseconds {
         nanoseconds(self.session.time_of(work))
     }
 }

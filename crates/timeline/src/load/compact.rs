@@ -12,14 +12,14 @@ use serde::{Serialize, Serializer};
 
 /// Possible values of `bits`: those of recorders with two and three significant digits, and 64,
 /// which fits any latency.
-const WIDTHS: [u32; 3] = [8, 11, u64::BITS];
+const BIT_WIDTHS: [u32; 3] = [8, 11, u64::BITS];
 
 pub(crate) fn serialize<S: Serializer>(
     histogram: &Histogram,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     use serde::ser::Error;
-    let numbers = packed(histogram).ok_or_else(|| S::Error::custom("a count is beyond 2^63"))?;
+    let numbers = encode(histogram).ok_or_else(|| S::Error::custom("a count is beyond 2^63"))?;
     numbers.serialize(serializer)
 }
 
@@ -27,24 +27,26 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Histogram, D::Error> {
     let numbers = Vec::<i64>::deserialize(deserializer)?;
-    unpacked(&numbers).map_err(D::Error::custom)
+    decode(&numbers).map_err(D::Error::custom)
 }
 
 /// Encodes a histogram; an empty list if it has no calls. `None` if a count exceeds 63 bits.
-fn packed(histogram: &Histogram) -> Option<Vec<i64>> {
+fn encode(histogram: &Histogram) -> Option<Vec<i64>> {
     let buckets = histogram.buckets();
     if buckets.is_empty() {
         return Some(Vec::new());
     }
     let fits = |bits: &u32| {
         let mut latencies = buckets.iter().map(|(latency_ns, _)| *latency_ns);
-        latencies.all(|latency_ns| highest(number(latency_ns, *bits), *bits) == Some(latency_ns))
+        latencies.all(|latency_ns| {
+            latency_max(bucket_number(latency_ns, *bits), *bits) == Some(latency_ns)
+        })
     };
-    let bits = WIDTHS.into_iter().find(fits).unwrap_or(u64::BITS);
+    let bits = BIT_WIDTHS.into_iter().find(fits).unwrap_or(u64::BITS);
     let mut numbers = vec![i64::from(bits)];
     let mut next = 0;
     for (latency_ns, count) in buckets {
-        let number = number(*latency_ns, bits);
+        let number = bucket_number(*latency_ns, bits);
         let mut empty: u64 = number - next;
         while empty > 0 {
             let passed = i64::try_from(empty).unwrap_or(i64::MAX);
@@ -57,7 +59,7 @@ fn packed(histogram: &Histogram) -> Option<Vec<i64>> {
     Some(numbers)
 }
 
-fn unpacked(numbers: &[i64]) -> Result<Histogram, &'static str> {
+fn decode(numbers: &[i64]) -> Result<Histogram, &'static str> {
     let Some((bits, counts)) = numbers.split_first() else {
         return Ok(Histogram::new());
     };
@@ -71,7 +73,7 @@ fn unpacked(numbers: &[i64]) -> Result<Histogram, &'static str> {
         match number {
             0 => return Err("a histogram counts nothing in a bucket"),
             1.. => {
-                let latency_ns = highest(next, bits).ok_or("a bucket is beyond 2^64 ns")?;
+                let latency_ns = latency_max(next, bits).ok_or("a bucket is beyond 2^64 ns")?;
                 buckets.push((latency_ns, number.unsigned_abs()));
                 next = next.saturating_add(1);
             }
@@ -82,14 +84,14 @@ fn unpacked(numbers: &[i64]) -> Result<Histogram, &'static str> {
 }
 
 /// Returns the number of the bucket that contains a latency.
-fn number(latency_ns: u64, bits: u32) -> u64 {
+fn bucket_number(latency_ns: u64, bits: u32) -> u64 {
     let length = u64::BITS - latency_ns.leading_zeros();
     let shift = length.saturating_sub(bits);
     (u64::from(shift) << (bits - 1)) + (latency_ns >> shift)
 }
 
 /// Returns the highest latency of a bucket; `None` if it exceeds 64 bits.
-fn highest(number: u64, bits: u32) -> Option<u64> {
+fn latency_max(number: u64, bits: u32) -> Option<u64> {
     let shift = (number >> (bits - 1)).saturating_sub(1);
     if bits + u32::try_from(shift).ok()? > u64::BITS {
         return None;
@@ -107,7 +109,7 @@ mod tests {
 
     /// What HDR of two significant digits has: eight bits.
     fn coarse(latency_ns: u64) -> u64 {
-        highest(number(latency_ns, 8), 8).unwrap()
+        latency_max(bucket_number(latency_ns, 8), 8).unwrap()
     }
 
     fn comes_back(histogram: &Histogram) -> usize {
@@ -131,26 +133,26 @@ mod tests {
             let mut recorder = LatencyRecorder::growing();
             latencies.iter().for_each(|ns| recorder.record(Nanoseconds(*ns)));
             let fine = recorder.histogram();
-            prop_assert!(packed(&fine).unwrap().first().is_none_or(|bits| *bits <= 11));
+            prop_assert!(encode(&fine).unwrap().first().is_none_or(|bits| *bits <= 11));
             comes_back(&fine);
             let coarse: Histogram = latencies.iter().map(|ns| Nanoseconds(coarse(*ns))).collect();
-            prop_assert!(packed(&coarse).unwrap().first().is_none_or(|bits| *bits == 8));
+            prop_assert!(encode(&coarse).unwrap().first().is_none_or(|bits| *bits == 8));
             comes_back(&coarse);
         }
 
         #[test]
         fn arbitrary_numbers_are_read_or_refused(numbers in prop::collection::vec(any::<i64>(), 0..9)) {
-            let _ = unpacked(&numbers);
+            let _ = decode(&numbers);
         }
     }
 
     #[test]
     fn buckets_are_numbered_without_a_gap() {
         for bits in [1, 8, 11, 64] {
-            let found: Vec<u64> = (0..4000).map_while(|it| highest(it, bits)).collect();
+            let found: Vec<u64> = (0..4000).map_while(|it| latency_max(it, bits)).collect();
             assert!(found.is_sorted_by(|one, next| one < next), "{bits}");
             for (expected, latency_ns) in (0..).zip(found) {
-                assert_eq!(number(latency_ns, bits), expected, "{bits} bits");
+                assert_eq!(bucket_number(latency_ns, bits), expected, "{bits} bits");
             }
         }
     }
@@ -177,7 +179,7 @@ mod tests {
             (vec![8, 0], "nothing"),
             (vec![8, -10_000, 1], "beyond 2^64 ns"),
         ] {
-            let error = unpacked(&numbers).unwrap_err();
+            let error = decode(&numbers).unwrap_err();
             assert!(error.contains(why), "{numbers:?}: {error}");
         }
     }

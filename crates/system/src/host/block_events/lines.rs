@@ -21,20 +21,20 @@ pub(super) enum Line {
     /// Scheduler switch: a recorded thread lost its processor, another one got it, or both.
     Switches([Option<Switch>; 2]),
     /// Charge of processor time to a recorded thread.
-    Accounted(Accounted),
+    CpuCharge(CpuCharge),
 }
 
 /// Processor time that a thread was charged for, ending at the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Accounted {
+pub(super) struct CpuCharge {
     pub(super) at: Nanoseconds,
     pub(super) thread: u32,
-    pub(super) time: Nanoseconds,
+    pub(super) charged: Nanoseconds,
 }
 
 /// State of a bio or request after a block event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum BioStep {
     /// Bio that entered the block layer.
     Queued,
     /// Request that was issued to the device.
@@ -49,7 +49,7 @@ pub(super) enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BlockEvent {
     pub(super) at: Nanoseconds,
-    pub(super) step: Step,
+    pub(super) step: BioStep,
     pub(super) device: DeviceNumber,
     pub(super) operation: Operation,
     pub(super) sector: u64,
@@ -58,11 +58,11 @@ pub(super) struct BlockEvent {
 }
 
 /// Columns of the task's name and the hyphen that follows it.
-const NAME: usize = 17;
+const TASK_COLUMNS: usize = 17;
 
-/// Parses one line of a trace; `None` for a comment or an event of no interest. `threads` is the
+/// Parses one line of a trace; `None` for a comment or an event of no interest. `thread_name` is the
 /// common name of the recorded threads.
-pub(super) fn parse(line: &[u8], threads: &str) -> io::Result<Option<Line>> {
+pub(super) fn parse(line: &[u8], thread_name: &str) -> io::Result<Option<Line>> {
     if line.is_empty() || line.starts_with(b"#") {
         return Ok(None);
     }
@@ -71,7 +71,7 @@ pub(super) fn parse(line: &[u8], threads: &str) -> io::Result<Option<Line>> {
         let text = format!("`{line}` is not a line that diskperf can read");
         io::Error::new(io::ErrorKind::InvalidData, text)
     };
-    let rest = String::from_utf8_lossy(line.get(NAME..).ok_or_else(broken)?);
+    let rest = String::from_utf8_lossy(line.get(TASK_COLUMNS..).ok_or_else(broken)?);
     // Number, processor, flags, and the time with a colon behind it.
     let mut rest: &str = &rest;
     let mut word = || -> Option<&str> {
@@ -88,26 +88,39 @@ pub(super) fn parse(line: &[u8], threads: &str) -> io::Result<Option<Line>> {
     if !processor.starts_with('[') {
         return Err(broken());
     }
-    let at = time.strip_suffix(':').and_then(nanoseconds);
-    let (Some(at), Some((event, told))) = (at, rest.trim_start().split_once(": ")) else {
+    let at = time.strip_suffix(':').and_then(parse_time);
+    let (Some(at), Some((event, fields))) = (at, rest.trim_start().split_once(": ")) else {
         return Err(broken());
     };
     let step = match event {
-        "block_bio_queue" => Step::Queued,
-        "block_rq_issue" => Step::Issued,
-        "block_rq_requeue" => Step::Requeued,
-        "block_rq_complete" => Step::Completed,
-        "sched_switch" => return Ok(Some(Line::Switches(switches(at, told, threads)))),
-        "sched_waking" => return Ok(Some(Line::Switches([waking(at, told, threads), None]))),
-        "sched_stat_runtime" => return Ok(accounted(at, told, threads).map(Line::Accounted)),
+        "block_bio_queue" => BioStep::Queued,
+        "block_rq_issue" => BioStep::Issued,
+        "block_rq_requeue" => BioStep::Requeued,
+        "block_rq_complete" => BioStep::Completed,
+        "sched_switch" => {
+            return Ok(Some(Line::Switches(parse_switches(
+                at,
+                fields,
+                thread_name,
+            ))));
+        }
+        "sched_waking" => {
+            return Ok(Some(Line::Switches([
+                parse_wake_up(at, fields, thread_name),
+                None,
+            ])));
+        }
+        "sched_stat_runtime" => {
+            return Ok(parse_cpu_charge(at, fields, thread_name).map(Line::CpuCharge));
+        }
         _ => return Ok(None),
     };
-    let event = block_event(at, step, told).ok_or_else(broken)?;
+    let event = parse_block_event(at, step, fields).ok_or_else(broken)?;
     Ok(Some(Line::Block(event)))
 }
 
 /// Parses a time such as `69938.051718` (seconds and microseconds).
-fn nanoseconds(time: &str) -> Option<Nanoseconds> {
+fn parse_time(time: &str) -> Option<Nanoseconds> {
     let (seconds, microseconds) = time.split_once('.')?;
     (microseconds.len() == 6).then_some(())?;
     let seconds: u64 = seconds.parse().ok()?;
@@ -118,12 +131,12 @@ fn nanoseconds(time: &str) -> Option<Nanoseconds> {
 
 /// Parses a bio event, `254,0 WS 255159040 + 256 [dd]`, or a request event, `254,0 WS 131072 ()
 /// 255159040 + 256 be,0,4 [dd]`, which has length and command before the sector.
-fn block_event(at: Nanoseconds, step: Step, told: &str) -> Option<BlockEvent> {
-    let (before, after) = told.split_once(" + ")?;
+fn parse_block_event(at: Nanoseconds, step: BioStep, fields: &str) -> Option<BlockEvent> {
+    let (before, after) = fields.split_once(" + ")?;
     let sectors: u64 = after.split(' ').next()?.parse().ok()?;
     let mut words = before.split(' ');
     let (major, minor) = words.next()?.split_once(',')?;
-    let operation = operation(words.next()?);
+    let operation = parse_operation(words.next()?);
     let sector: u64 = words.next_back()?.parse().ok()?;
     // No device has a byte that 64 bits cannot number. What moves no data has a
     // number all the same, which means nothing.
@@ -146,7 +159,7 @@ fn block_event(at: Nanoseconds, step: Step, told: &str) -> Option<BlockEvent> {
 
 /// Returns the operation that the kernel's `rwbs` letters describe. A leading F requests a cache
 /// flush first; the letters after the operation are modifiers.
-fn operation(letters: &str) -> Operation {
+fn parse_operation(letters: &str) -> Operation {
     let rest = letters.strip_prefix('F').unwrap_or(letters);
     let letters = match rest.chars().next() {
         Some('R' | 'W' | 'F' | 'D' | 'N' | 'Z') => rest,
@@ -165,9 +178,9 @@ fn operation(letters: &str) -> Operation {
 
 /// Parses a switch event: `prev_comm=a prev_pid=7 prev_prio=120 prev_state=D ==> next_comm=b
 /// next_pid=8 next_prio=120`.
-fn switches(at: Nanoseconds, told: &str, threads: &str) -> [Option<Switch>; 2] {
+fn parse_switches(at: Nanoseconds, fields: &str, thread_name: &str) -> [Option<Switch>; 2] {
     let left = || {
-        let rest = told.strip_prefix(&format!("prev_comm={threads} prev_pid="))?;
+        let rest = fields.strip_prefix(&format!("prev_comm={thread_name} prev_pid="))?;
         let thread = rest.split(' ').next()?.parse().ok()?;
         let state = rest.split(" prev_state=").nth(1)?;
         let to = match state.starts_with('R') {
@@ -177,7 +190,7 @@ fn switches(at: Nanoseconds, told: &str, threads: &str) -> [Option<Switch>; 2] {
         Some(Switch { at, thread, to })
     };
     let came = || {
-        let (_, rest) = told.split_once(&format!(" ==> next_comm={threads} next_pid="))?;
+        let (_, rest) = fields.split_once(&format!(" ==> next_comm={thread_name} next_pid="))?;
         let thread = rest.split(' ').next()?.parse().ok()?;
         let to = Scheduled::Running;
         Some(Switch { at, thread, to })
@@ -186,8 +199,8 @@ fn switches(at: Nanoseconds, told: &str, threads: &str) -> [Option<Switch>; 2] {
 }
 
 /// Parses a wake-up event: `comm=a pid=7 prio=120 target_cpu=001`.
-fn waking(at: Nanoseconds, told: &str, threads: &str) -> Option<Switch> {
-    let rest = told.strip_prefix(&format!("comm={threads} pid="))?;
+fn parse_wake_up(at: Nanoseconds, fields: &str, thread_name: &str) -> Option<Switch> {
+    let rest = fields.strip_prefix(&format!("comm={thread_name} pid="))?;
     Some(Switch {
         at,
         thread: rest.split(' ').next()?.parse().ok()?,
@@ -197,13 +210,13 @@ fn waking(at: Nanoseconds, told: &str, threads: &str) -> Option<Switch> {
 
 /// Parses a charge of processor time: `comm=a pid=7 runtime=6580 [ns]`. Kernels before Linux 6.7
 /// append more fields.
-fn accounted(at: Nanoseconds, told: &str, threads: &str) -> Option<Accounted> {
-    let rest = told.strip_prefix(&format!("comm={threads} pid="))?;
+fn parse_cpu_charge(at: Nanoseconds, fields: &str, thread_name: &str) -> Option<CpuCharge> {
+    let rest = fields.strip_prefix(&format!("comm={thread_name} pid="))?;
     let (thread, rest) = rest.split_once(" runtime=")?;
-    Some(Accounted {
+    Some(CpuCharge {
         at,
         thread: thread.parse().ok()?,
-        time: Nanoseconds(rest.split(' ').next()?.parse().ok()?),
+        charged: Nanoseconds(rest.split(' ').next()?.parse().ok()?),
     })
 }
 

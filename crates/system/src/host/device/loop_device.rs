@@ -11,8 +11,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const DETACH_LIMIT: Duration = Duration::from_secs(10);
-const DETACH_POLL: Duration = Duration::from_millis(5);
+const DETACH_TIME_MAX: Duration = Duration::from_secs(10);
+const DETACH_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Reason why a loop device could not be attached or detached.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +36,7 @@ pub enum LoopError {
     #[error(
         "{device} shows another file than the image that diskperf made: {image} or a folder above it was replaced meanwhile: name a directory that nobody else can rename"
     )]
-    AnotherFile {
+    WrongBackingFile {
         /// Path of the loop device's node, such as `/dev/loop0`.
         device: PathBuf,
         /// Path of the image file that losetup attached.
@@ -68,7 +68,7 @@ pub enum LoopError {
 #[derive(Debug)]
 pub struct LoopDevice {
     device: BlockDevice,
-    held: OwnedFd,
+    node: OwnedFd,
 }
 
 impl LoopDevice {
@@ -97,45 +97,49 @@ impl LoopDevice {
         // Where the image's file system has no direct I/O, some versions of
         // losetup fail and some kernels ignore the wish.
         let printed = Tool::Losetup
-            .run_well(&direct)
-            .or_else(|_| Tool::Losetup.run_well(&buffered))?;
-        let held = Self::hold(Path::new(printed.trim()), path, image);
-        if held.is_err()
-            && let Ok(number) = FileNumber::of(image)
+            .run_checked(&direct)
+            .or_else(|_| Tool::Losetup.run_checked(&buffered))?;
+        let node = Self::open_attached(Path::new(printed.trim()), path, image);
+        if node.is_err()
+            && let Ok(number) = FileNumber::from_file(image)
         {
             // Nobody would find it when the image is removed. What failed first
             // says more than what fails now.
             let _ = detach_backed_by(&BTreeSet::from([number]));
         }
-        held
+        node
     }
 
-    /// Opens the device at `node`, which was just attached, makes it detach on its last close, and
+    /// Opens the device at `device_path`, which was just attached, makes it detach on its last close, and
     /// checks that it is backed by the image.
-    fn hold(node: &Path, path: &Path, image: BorrowedFd<'_>) -> Result<Self, LoopError> {
-        let device = BlockDevice::from_path(node)?;
+    fn open_attached(
+        device_path: &Path,
+        path: &Path,
+        image: BorrowedFd<'_>,
+    ) -> Result<Self, LoopError> {
+        let device = BlockDevice::from_path(device_path)?;
         let open_error = |source| LoopError::Open {
             device: device.path().to_owned(),
             source,
         };
-        let held = device.open(OFlags::RDONLY).map_err(open_error)?;
+        let node = device.open(OFlags::RDONLY).map_err(open_error)?;
         // To detach a device that is open means: when its last user closes it.
-        Tool::Losetup.run_well(&[OsStr::new("--detach"), device.path().as_os_str()])?;
+        Tool::Losetup.run_checked(&[OsStr::new("--detach"), device.path().as_os_str()])?;
         let shown = losetup_backing_files()?.get(device.path()).copied();
-        if shown != Some(FileNumber::of(image).map_err(open_error)?) {
-            return Err(LoopError::AnotherFile {
+        if shown != Some(FileNumber::from_file(image).map_err(open_error)?) {
+            return Err(LoopError::WrongBackingFile {
                 device: device.path().to_owned(),
                 image: path.to_owned(),
             });
         }
-        let attached = Self { device, held };
-        attached.forget_partitions()?;
+        let attached = Self { device, node };
+        attached.remove_stale_partitions()?;
         Ok(attached)
     }
 
     /// Removes the kernel's partitions from an earlier backing file. They outlive its detachment
     /// and would be parts of this device.
-    fn forget_partitions(&self) -> Result<(), LoopError> {
+    fn remove_stale_partitions(&self) -> Result<(), LoopError> {
         let device = &self.device;
         if device.partitions()?.is_empty() {
             return Ok(());
@@ -158,12 +162,12 @@ impl LoopDevice {
 
     /// Returns the loop device's descriptor, open for reading.
     pub fn file(&self) -> BorrowedFd<'_> {
-        self.held.as_fd()
+        self.node.as_fd()
     }
 
     /// Reports whether the kernel bypasses the page cache for the image file.
     pub fn uses_direct_io(&self) -> bool {
-        self.device.attribute("loop/dio").as_deref() == Some("1")
+        self.device.read_attribute("loop/dio").as_deref() == Some("1")
     }
 
     /// Closes the loop device and waits until it is detached.
@@ -172,16 +176,16 @@ impl LoopDevice {
     ///
     /// Another process has it open.
     pub fn detach(self) -> Result<(), LoopError> {
-        let Self { device, held } = self;
-        drop(held);
-        let deadline = Instant::now() + DETACH_LIMIT;
+        let Self { device, node } = self;
+        drop(node);
+        let deadline = Instant::now() + DETACH_TIME_MAX;
         while device.backing_file().is_some() {
             if Instant::now() > deadline {
                 return Err(LoopError::Held {
                     device: device.path,
                 });
             }
-            std::thread::sleep(DETACH_POLL);
+            std::thread::sleep(DETACH_POLL_INTERVAL);
         }
         Ok(())
     }
@@ -233,12 +237,12 @@ pub(in crate::host) fn losetup_backing_files() -> Result<BackingFiles, ToolError
         "--output",
         "NAME,BACK-MAJ:MIN,BACK-INO",
     ];
-    let list = Tool::Losetup.run_well(&arguments)?;
-    Ok(list.lines().filter_map(listed_backing_file).collect())
+    let list = Tool::Losetup.run_checked(&arguments)?;
+    Ok(list.lines().filter_map(parse_backing_file_line).collect())
 }
 
 /// Parses a line of losetup, such as `/dev/loop0 254:0 4711`; `None` if columns are empty.
-fn listed_backing_file(line: &str) -> Option<(PathBuf, FileNumber)> {
+fn parse_backing_file_line(line: &str) -> Option<(PathBuf, FileNumber)> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let [name, device, inode] = fields[..] else {
         return None;
@@ -261,7 +265,7 @@ pub(in crate::host) fn detach_backed_by(files: &BTreeSet<FileNumber>) -> Result<
             continue;
         }
         let detach = [OsStr::new("--detach"), device.as_os_str()];
-        if let Err(error) = Tool::Losetup.run_well(&detach) {
+        if let Err(error) = Tool::Losetup.run_checked(&detach) {
             // The kernel may have been first, when the last user closed it.
             if losetup_backing_files()?.get(&device) == Some(&file) {
                 return Err(error);
@@ -290,7 +294,7 @@ mod tests {
             ("", None),
         ] {
             let expected = expected.map(|(device, file)| (PathBuf::from(device), file));
-            assert_eq!(listed_backing_file(line), expected, "{line}");
+            assert_eq!(parse_backing_file_line(line), expected, "{line}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Devices whose request queues serve a path or a device.
 
-use super::{BlockDevice, DeviceError, LoopDevices, directly_under, disks_under};
+use super::{BlockDevice, DeviceError, LoopTraversal, devices_of_filesystem, disks_under};
 use std::path::Path;
 
 impl BlockDevice {
@@ -12,7 +12,7 @@ impl BlockDevice {
     ///
     /// The path cannot be reached, or mountinfo or sysfs cannot be read.
     pub fn queues_under(path: &Path) -> Result<Vec<Self>, DeviceError> {
-        disks_under(directly_under(path)?, LoopDevices::AreDisks)
+        disks_under(devices_of_filesystem(path)?, LoopTraversal::StopAtLoop)
     }
 
     /// Returns the disks whose request queues serve this device.
@@ -21,7 +21,7 @@ impl BlockDevice {
     ///
     /// sysfs cannot be read.
     pub fn own_queues(&self) -> Result<Vec<Self>, DeviceError> {
-        disks_under(vec![self.clone()], LoopDevices::AreDisks)
+        disks_under(vec![self.clone()], LoopTraversal::StopAtLoop)
     }
 
     /// Returns the disks whose `read_ahead_kb` applies to a file, directory or block device: the
@@ -34,7 +34,7 @@ impl BlockDevice {
     pub fn read_ahead_of(path: &Path) -> Result<Vec<Self>, DeviceError> {
         let devices = match Self::from_path(path) {
             Ok(device) => vec![device],
-            Err(_) => directly_under(path)?,
+            Err(_) => devices_of_filesystem(path)?,
         };
         let disks: Result<Vec<_>, _> = devices.iter().map(Self::whole_disk).collect();
         let mut disks = disks?;

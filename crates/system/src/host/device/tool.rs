@@ -133,29 +133,29 @@ impl Tool {
             .env("PATH", path)
             .env("LC_ALL", "C")
             .stdin(Stdio::null());
-        die_with_us(&mut command);
+        end_with_parent(&mut command);
         command
     }
 
     /// Runs the tool and returns its standard output, with any exit code. `None` if the tool is not
     /// installed, or does not end within the limit, in which case it is killed.
-    pub fn said_within<A: AsRef<OsStr>>(
+    pub fn run_with_timeout<A: AsRef<OsStr>>(
         self,
         arguments: &[A],
-        patience: Duration,
+        time_max: Duration,
     ) -> Option<String> {
         let mut command = self.command(arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().ok()?;
         let mut stdout = child.stdout.take()?;
-        let (send, said) = channel();
+        let (send, receiver) = channel();
         let reader = std::thread::spawn(move || {
             let mut text = String::new();
             // What is not text is no answer.
             let read = stdout.read_to_string(&mut text);
             let _ = send.send(read.ok().map(|_| text));
         });
-        let answer = said.recv_timeout(patience).ok().flatten();
+        let answer = receiver.recv_timeout(time_max).ok().flatten();
         if answer.is_none() {
             let _ = child.kill();
         }
@@ -169,7 +169,7 @@ impl Tool {
     /// # Errors
     ///
     /// The tool is not installed, cannot be started, or has a non-zero exit code.
-    pub fn run_well<A: AsRef<OsStr>>(self, arguments: &[A]) -> Result<String, ToolError> {
+    pub fn run_checked<A: AsRef<OsStr>>(self, arguments: &[A]) -> Result<String, ToolError> {
         let output = self.run(arguments)?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
@@ -177,7 +177,7 @@ impl Tool {
         Err(ToolError::Failed {
             command: self.command_line(arguments),
             status: output.status,
-            message: what_it_said(&output),
+            message: combine_output(&output),
         })
     }
 
@@ -195,7 +195,7 @@ impl Tool {
 /// Makes a tool end when this process is killed. Otherwise losetup could attach a device after
 /// `diskperf clean` had removed the image and searched for its devices.
 #[allow(unsafe_code)]
-fn die_with_us(command: &mut Command) {
+fn end_with_parent(command: &mut Command) {
     let us = rustix::process::getpid();
     let in_the_child = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -211,7 +211,7 @@ fn die_with_us(command: &mut Command) {
 }
 
 /// Returns a tool's standard output and standard error as one text.
-pub fn what_it_said(output: &Output) -> String {
+pub fn combine_output(output: &Output) -> String {
     [&output.stderr, &output.stdout]
         .map(|stream| String::from_utf8_lossy(stream).trim().to_owned())
         .into_iter()

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Attempts to unmount a busy file system, 20 ms apart. Another thread may be starting a tool,
 /// which has a copy of every open file until it runs; and an indexer may look into the mount for a
 /// moment.
-const UNMOUNT_ATTEMPTS: u32 = 50;
+const UNMOUNT_ATTEMPTS_MAX: u32 = 50;
 const UNMOUNT_PAUSE: Duration = Duration::from_millis(20);
 
 /// Gives this thread, and all threads and processes that it starts later, a private mount
@@ -42,11 +42,11 @@ pub fn enter_private_mounts() -> Result<(), FreshError> {
 
 /// Unmounts the file system at `mount_point`, and retries for up to a second while it is busy.
 /// Links are not followed.
-pub(in crate::host) fn unmount_patiently(mount_point: &Path) -> io::Result<()> {
+pub(in crate::host) fn unmount_with_retries(mount_point: &Path) -> io::Result<()> {
     let mut attempts = 1;
     loop {
         match rustix::mount::unmount(mount_point, UnmountFlags::NOFOLLOW) {
-            Err(Errno::BUSY) if attempts < UNMOUNT_ATTEMPTS => {
+            Err(Errno::BUSY) if attempts < UNMOUNT_ATTEMPTS_MAX => {
                 attempts += 1;
                 std::thread::sleep(UNMOUNT_PAUSE);
             }
@@ -57,14 +57,14 @@ pub(in crate::host) fn unmount_patiently(mount_point: &Path) -> io::Result<()> {
 
 /// Mounted file system. A drop unmounts it, immediately or when its last file is closed.
 #[derive(Debug)]
-pub(super) struct Mounted {
+pub(super) struct MountedFilesystem {
     directory: PathBuf,
     /// Path to the mount point through an open directory, which nobody can redirect.
     mount_point: PathBuf,
-    unmounted: bool,
+    is_unmounted: bool,
 }
 
-impl Mounted {
+impl MountedFilesystem {
     /// Creates the directory and mounts `device` on it. `mount_point` is another path to the
     /// directory, valid for the lifetime of the mount.
     pub(super) fn mount(
@@ -83,11 +83,11 @@ impl Mounted {
             arguments.extend([OsStr::new("-o"), OsStr::new(&options)]);
         }
         arguments.extend([device.as_os_str(), directory.as_os_str()]);
-        Tool::Mount.run_well(&arguments)?;
+        Tool::Mount.run_checked(&arguments)?;
         Ok(Self {
             directory: directory.to_owned(),
             mount_point,
-            unmounted: false,
+            is_unmounted: false,
         })
     }
 
@@ -98,18 +98,18 @@ impl Mounted {
     /// Unmounts the file system, which writes all its data to the device.
     pub(super) fn unmount(mut self) -> Result<(), FreshError> {
         // After an error, the drop detaches it.
-        unmount_patiently(&self.mount_point).map_err(|source| FreshError::Unmount {
+        unmount_with_retries(&self.mount_point).map_err(|source| FreshError::Unmount {
             directory: self.directory.clone(),
             source,
         })?;
-        self.unmounted = true;
+        self.is_unmounted = true;
         Ok(())
     }
 }
 
-impl Drop for Mounted {
+impl Drop for MountedFilesystem {
     fn drop(&mut self) {
-        if !self.unmounted {
+        if !self.is_unmounted {
             // Nobody is left to report to; `diskperf clean` finds what stays.
             let flags = UnmountFlags::NOFOLLOW | UnmountFlags::DETACH;
             let _ = rustix::mount::unmount(&self.mount_point, flags);

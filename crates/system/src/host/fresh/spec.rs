@@ -33,7 +33,7 @@ impl FreshKind {
     }
 
     /// Returns the size of the smallest image on which mkfs creates a usable file system.
-    fn smallest_image_bytes(self) -> u64 {
+    fn image_bytes_min(self) -> u64 {
         match self {
             Self::Ext2 | Self::Ext4 => 4 * MIB,
             Self::Xfs => 300 * MIB,
@@ -52,7 +52,7 @@ impl FreshKind {
         };
         payload_bytes
             .saturating_add(own_bytes)
-            .max(self.smallest_image_bytes())
+            .max(self.image_bytes_min())
             .checked_next_multiple_of(MIB)
             .unwrap_or(u64::MAX)
     }
@@ -91,13 +91,13 @@ impl fmt::Display for FreshKind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// Unknown kind of file system.
-    #[error("`{kind}` is not a file system that diskperf makes; {}", or_else_nearest(.kind, &FreshKind::ALL.map(FreshKind::name)))]
+    #[error("`{kind}` is not a file system that diskperf makes; {}", suggest_nearest(.kind, &FreshKind::ALL.map(FreshKind::name)))]
     UnknownKind {
         /// Kind of file system as the user wrote it.
         kind: String,
     },
     /// Unknown key in the specification.
-    #[error("`{key}` is not a key of a fresh file system; {}", or_else_nearest(.key, &KEYS))]
+    #[error("`{key}` is not a key of a fresh file system; {}", suggest_nearest(.key, &SPEC_KEYS))]
     UnknownKey {
         /// Unknown key as the user wrote it.
         key: String,
@@ -120,30 +120,30 @@ pub enum SpecError {
     },
     /// Argument of mkfs that might name a device or a file.
     #[error(
-        "mkfs=`{written}`: mkfs.{kind} is given no argument that could name a device or a file, for it would overwrite that too; what may be given: {allowed}"
+        "mkfs=`{option}`: mkfs.{kind} is given no argument that could name a device or a file, for it would overwrite that too; what may be given: {allowed}"
     )]
     MkfsArgument {
         /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
         kind: FreshKind,
         /// Argument of mkfs as the user wrote it.
-        written: String,
+        option: String,
         /// Arguments of mkfs that are accepted instead.
         allowed: String,
     },
     /// Mount option that might name a device or a file.
     #[error(
-        "mount=`{written}`: a fresh {kind} is mounted with no option that could name a device or a file beside its own image; what may be given: {allowed}"
+        "mount=`{option}`: a fresh {kind} is mounted with no option that could name a device or a file beside its own image; what may be given: {allowed}"
     )]
     MountOption {
         /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
         kind: FreshKind,
         /// Mount option as the user wrote it.
-        written: String,
+        option: String,
         /// Mount options that are accepted instead.
         allowed: String,
     },
     /// Block size that the file system kind does not support on this machine.
-    #[error("{kind} has no blocks of {block_bytes} bytes on this machine: block_bytes must be {}", listed(.allowed))]
+    #[error("{kind} has no blocks of {block_bytes} bytes on this machine: block_bytes must be {}", format_sizes(.allowed))]
     BlockBytes {
         /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
         kind: FreshKind,
@@ -164,7 +164,7 @@ pub enum SpecError {
     },
 }
 
-const KEYS: [&str; 4] = ["block_bytes", "size", "mkfs", "mount"];
+const SPEC_KEYS: [&str; 4] = ["block_bytes", "size", "mkfs", "mount"];
 const DEFAULT_BLOCK_BYTES: u64 = 4096;
 
 /// Fresh file system to create: `KIND[:KEY=VALUE[,KEY=VALUE...]]`. The keys are `block_bytes`,
@@ -206,7 +206,7 @@ impl FreshSpec {
         };
         // Whether the payload fits on an image of the user's own size is seen
         // once it is made; below this, it certainly does not.
-        let needed_bytes = self.kind.smallest_image_bytes().max(payload_bytes);
+        let needed_bytes = self.kind.image_bytes_min().max(payload_bytes);
         if size_bytes < needed_bytes {
             return Err(SpecError::TooSmall {
                 kind: self.kind,
@@ -221,7 +221,7 @@ impl FreshSpec {
         let kind = self.kind;
         check_mkfs(kind, &self.mkfs_arguments).map_err(|refused| SpecError::MkfsArgument {
             kind,
-            written: refused.written,
+            option: refused.option,
             allowed: refused.allowed,
         })
     }
@@ -230,7 +230,7 @@ impl FreshSpec {
         let kind = self.kind;
         check_mount(kind, option).map_err(|refused| SpecError::MountOption {
             kind,
-            written: refused.written,
+            option: refused.option,
             allowed: refused.allowed,
         })
     }
@@ -285,7 +285,7 @@ impl FromStr for FreshSpec {
 
 /// Returns a hint with the known word nearest to `word` and the list of known words, such as "did
 /// you mean ext4? (ext2, ext4, xfs, btrfs)"; only the list if none is near.
-fn or_else_nearest(word: &str, known: &[&str]) -> String {
+fn suggest_nearest(word: &str, known: &[&str]) -> String {
     let nearest = known
         .iter()
         .map(|name| (strsim::osa_distance(word, name), name))
@@ -298,7 +298,7 @@ fn or_else_nearest(word: &str, known: &[&str]) -> String {
     }
 }
 
-fn listed(sizes: &[u64]) -> String {
+fn format_sizes(sizes: &[u64]) -> String {
     let words: Vec<String> = sizes.iter().map(u64::to_string).collect();
     words.join(" or ")
 }

@@ -4,62 +4,63 @@
 //! requested them, and to its process when the thread has ended. For writes, only the bytes
 //! accepted by the calls are known, so the file system's own writes have to be estimated.
 
-use super::own_bytes;
+use super::program_io_bytes;
 use diskperf_timeline::{DeviceTraffic, Interference, Repetition};
 
 /// Traffic of other processes that goes unreported, in bytes. Every machine commits a file system
 /// journal every few seconds.
-const UNNAMED_BYTES: u64 = 512 << 10;
+const REPORTED_BYTES_MIN: u64 = 512 << 10;
 
 /// Divisor of a program's bytes that gives the file system's own I/O for maps and checksums.
-const METADATA_PART: u64 = 20;
+const METADATA_DIVISOR: u64 = 20;
 
 /// Allowance for each file that is created or synced: its inode, directory and maps, both in the
 /// journal and in place.
-const CALL_BYTES: u64 = 32 << 10;
+const METADATA_CALL_BYTES: u64 = 32 << 10;
 
 /// Allowance for a drive with several disks or below a loop device: this multiple of the program's
 /// bytes, plus this many bytes. A byte of the program may be several on a disk: the file system of
 /// the image, read-ahead in its file, parity.
-const LAYERED: (u64, u64) = (2, 16 << 20);
+const LAYERED_ALLOWANCE: (u64, u64) = (2, 16 << 20);
 
 /// Returns the I/O of other processes on each device. `own_read_bytes` is the number of bytes read
 /// by this process, including its kernel threads; `None` if the kernel does not account them.
-pub(super) fn found(
-    plain: &[String],
+pub(super) fn detect(
+    sole_disks: &[String],
     repetition: &Repetition,
     own_read_bytes: Option<u64>,
 ) -> Vec<Interference> {
     let others = repetition.devices.iter().filter_map(|device| {
-        let is_plain = plain.contains(&device.device);
+        let is_plain = sole_disks.contains(&device.device);
         let (read, written) = match is_plain {
-            true => allowed(repetition, own_read_bytes),
+            true => allowed_bytes(repetition, own_read_bytes),
             false => {
-                let bytes = own_bytes(repetition) * LAYERED.0 + LAYERED.1;
+                let bytes =
+                    program_io_bytes(repetition) * LAYERED_ALLOWANCE.0 + LAYERED_ALLOWANCE.1;
                 (bytes, bytes)
             }
         };
-        beyond(device, read, written)
+        excess_traffic(device, read, written)
     });
     others.collect()
 }
 
 /// Returns the bytes of reads and writes that the program may have caused.
-fn allowed(repetition: &Repetition, own_read_bytes: Option<u64>) -> (u64, u64) {
+fn allowed_bytes(repetition: &Repetition, own_read_bytes: Option<u64>) -> (u64, u64) {
     let of_workers =
         || repetition.total(|worker| worker.storage_read_bytes.unwrap_or(worker.read_bytes));
     let read = own_read_bytes.unwrap_or_else(of_workers);
     let written = repetition.total(|worker| worker.written_bytes);
     let calls = repetition.total(|worker| worker.metadata_calls);
     (
-        read + read / METADATA_PART,
-        written + written / METADATA_PART + calls * CALL_BYTES,
+        read + read / METADATA_DIVISOR,
+        written + written / METADATA_DIVISOR + calls * METADATA_CALL_BYTES,
     )
 }
 
-fn beyond(device: &DeviceTraffic, read: u64, written: u64) -> Option<Interference> {
+fn excess_traffic(device: &DeviceTraffic, read: u64, written: u64) -> Option<Interference> {
     let beyond = |moved: u64, allowed: u64| match moved.saturating_sub(allowed) {
-        0..UNNAMED_BYTES => 0,
+        0..REPORTED_BYTES_MIN => 0,
         bytes => bytes,
     };
     let read_bytes = beyond(device.read_bytes, read);
@@ -83,7 +84,7 @@ mod tests {
     fn others(
         (read, written, calls): (u64, u64, u64),
         (read_bytes, written_bytes): (u64, u64),
-        plain: &[&str],
+        sole_disks: &[&str],
     ) -> Option<(u64, u64)> {
         let repetition = Repetition {
             workers: vec![WorkerMeasure {
@@ -101,8 +102,8 @@ mod tests {
             }],
             ..Repetition::default()
         };
-        let plain: Vec<String> = plain.iter().map(|&name| name.to_owned()).collect();
-        match found(&plain, &repetition, None)[..] {
+        let sole_disks: Vec<String> = sole_disks.iter().map(|&name| name.to_owned()).collect();
+        match detect(&sole_disks, &repetition, None)[..] {
             [
                 Interference::OtherIo {
                     read_bytes,
@@ -148,7 +149,7 @@ mod tests {
                 devices: vec![device(moved * MIB)],
                 ..Repetition::default()
             };
-            let found = found(&["vda".to_owned()], &repetition, Some(own * MIB));
+            let found = detect(&["vda".to_owned()], &repetition, Some(own * MIB));
             assert_eq!(found.len(), named, "{own} of {moved} MiB");
         }
     }

@@ -32,15 +32,15 @@ impl AbandonedOutput {
             path,
             directory,
             names,
-        } = Listing::of(directory, is_name)?;
+        } = Listing::read(directory, is_name)?;
         Ok(names
             .into_iter()
-            .filter_map(move |name| Self::of(path.join(&name), name, &directory)))
+            .filter_map(move |name| Self::open_if_abandoned(path.join(&name), name, &directory)))
     }
 
     /// Returns the file if it is abandoned; `None` if it belongs to another user, is being written,
     /// or cannot be opened.
-    fn of(path: PathBuf, name: OsString, directory: &Arc<OwnedFd>) -> Option<Self> {
+    fn open_if_abandoned(path: PathBuf, name: OsString, directory: &Arc<OwnedFd>) -> Option<Self> {
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::openat(directory, &name, flags, Mode::empty()).ok()?;
         let found = rustix::fs::fstat(&file).ok()?;

@@ -30,9 +30,9 @@ pub enum OutputProblem {
     /// Path that leads to something other than a regular file.
     #[error(
         "cannot be written, because it {}: output takes the place of regular files only; name another file",
-        is(kind, real.as_deref())
+        describe_kind(kind, real.as_deref())
     )]
-    NotAFile {
+    NotRegularFile {
         /// Kind of the existing file, such as `a block device`.
         kind: &'static str,
         /// Resolved path, if a link leads to the file.
@@ -52,7 +52,7 @@ pub enum OutputProblem {
         "cannot be written, because {} is a symbolic link of user {owner}, who decides where it leads: name the file itself",
         link.display()
     )]
-    LinkOfAnother {
+    LinkOfOtherUser {
         /// Path of the symbolic link.
         link: PathBuf,
         /// User id of the link's owner.
@@ -62,7 +62,7 @@ pub enum OutputProblem {
     #[error(
         "cannot be written, because it is a file of user {owner} in a directory that others may write to: name another file"
     )]
-    FileOfAnother {
+    FileOfOtherUser {
         /// User id of the file's owner.
         owner: u32,
     },
@@ -70,7 +70,7 @@ pub enum OutputProblem {
     #[error(
         "cannot be written, because its directory does not let the file that was tried there, {name}, be removed ({source}): name a file in another directory"
     )]
-    Stays {
+    NotRemovable {
         /// Name of the file that was tried.
         name: String,
         /// Error that the operating system returned.
@@ -81,7 +81,7 @@ pub enum OutputProblem {
     Io(#[from] io::Error),
 }
 
-fn is(kind: &str, real: Option<&Path>) -> String {
+fn describe_kind(kind: &str, real: Option<&Path>) -> String {
     match real {
         Some(real) => format!("leads to {}, {kind}", real.display()),
         None => format!("is {kind}"),
@@ -91,7 +91,7 @@ fn is(kind: &str, real: Option<&Path>) -> String {
 impl OutputProblem {
     /// Returns the problem for the path `/dev/null` where a regular file is required.
     pub(super) fn null() -> Self {
-        Self::NotAFile {
+        Self::NotRegularFile {
             kind: "a character device",
             real: None,
         }
@@ -100,7 +100,7 @@ impl OutputProblem {
     /// Reports whether the problem lies with the file's name, so that another name would help, and
     /// not with the disk or the machine.
     pub fn is_of_the_name(&self) -> bool {
-        const OF_THE_MACHINE: [Errno; 7] = [
+        const MACHINE_ERRORS: [Errno; 7] = [
             Errno::NOSPC,
             Errno::DQUOT,
             Errno::IO,
@@ -112,7 +112,7 @@ impl OutputProblem {
         match self {
             Self::Io(error) => {
                 let errno = Errno::from_io_error(error);
-                errno.is_none_or(|errno| !OF_THE_MACHINE.contains(&errno))
+                errno.is_none_or(|errno| !MACHINE_ERRORS.contains(&errno))
             }
             _ => true,
         }

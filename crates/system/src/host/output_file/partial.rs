@@ -11,16 +11,19 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 /// Prefix of a partial file's name; a random number and the suffix follow.
-const PREFIX: &str = "diskperf-";
-const SUFFIX: &str = ".partial";
-const DIGITS: usize = 16;
+const PARTIAL_NAME_PREFIX: &str = "diskperf-";
+const PARTIAL_NAME_SUFFIX: &str = ".partial";
+const HEX_DIGITS: usize = 16;
 
 /// Reports whether a name is that of a partial file.
 pub(super) fn is_name(name: &OsStr) -> bool {
     let name = name.to_str();
-    let number = name.and_then(|name| name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX));
+    let number = name.and_then(|name| {
+        name.strip_prefix(PARTIAL_NAME_PREFIX)?
+            .strip_suffix(PARTIAL_NAME_SUFFIX)
+    });
     let is_digit = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
-    number.is_some_and(|number| number.len() == DIGITS && number.bytes().all(is_digit))
+    number.is_some_and(|number| number.len() == HEX_DIGITS && number.bytes().all(is_digit))
 }
 
 /// Partial output file, removed on drop unless it was published. It is locked for the lifetime of
@@ -30,7 +33,7 @@ pub(super) struct Partial<'a> {
     name: String,
     file: File,
     /// Whether the file has its final name, or was removed.
-    done: bool,
+    is_finished: bool,
 }
 
 impl<'a> Partial<'a> {
@@ -48,14 +51,17 @@ impl<'a> Partial<'a> {
             }
         };
         if let Some(replaced) = replaced {
-            partial.take_access_of(replaced)?;
+            partial.copy_access_from(replaced)?;
         }
         Ok(partial)
     }
 
     /// Creates and locks a partial file; `None` if `diskperf clean` took it between the two steps.
     fn try_create(directory: BorrowedFd<'a>, mode: Mode) -> Result<Option<Self>, Errno> {
-        let name = format!("{PREFIX}{:0DIGITS$x}{SUFFIX}", random_number());
+        let name = format!(
+            "{PARTIAL_NAME_PREFIX}{:0HEX_DIGITS$x}{PARTIAL_NAME_SUFFIX}",
+            random_number()
+        );
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(directory, &name, flags, mode)?;
@@ -63,7 +69,7 @@ impl<'a> Partial<'a> {
             directory,
             name,
             file: file.into(),
-            done: false,
+            is_finished: false,
         };
         // Where files cannot be locked, `clean` cannot lock this one either.
         let lock = rustix::fs::flock(&partial.file, FlockOperation::NonBlockingLockExclusive);
@@ -74,9 +80,9 @@ impl<'a> Partial<'a> {
 
     /// Removes the file, after a test whether it can be created.
     pub(super) fn remove(mut self) -> Result<(), OutputProblem> {
-        self.done = true;
+        self.is_finished = true;
         rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty()).map_err(|error| {
-            OutputProblem::Stays {
+            OutputProblem::NotRemovable {
                 name: std::mem::take(&mut self.name),
                 source: error.into(),
             }
@@ -89,7 +95,7 @@ impl<'a> Partial<'a> {
 
     /// Gives the file the owner, group and permissions of another. If this user may not set the
     /// group, the group gets the same permissions as others.
-    fn take_access_of(&self, other: &Stat) -> Result<(), Errno> {
+    fn copy_access_from(&self, other: &Stat) -> Result<(), Errno> {
         let (owner, group) = (Uid::from_raw(other.st_uid), Gid::from_raw(other.st_gid));
         let same_group = rustix::fs::fchown(&self.file, Some(owner), Some(group))
             .or_else(|_| rustix::fs::fchown(&self.file, None, Some(group)))
@@ -112,7 +118,7 @@ impl<'a> Partial<'a> {
     pub(super) fn publish(mut self, name: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         rustix::fs::renameat(self.directory, &self.name, self.directory, name)?;
-        self.done = true;
+        self.is_finished = true;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::openat(self.directory, ".", flags, Mode::empty()) {
             Ok(directory) => match rustix::fs::fsync(directory) {
@@ -142,14 +148,14 @@ impl Partial<'_> {
             }
             outcome => outcome?,
         }
-        self.done = true;
+        self.is_finished = true;
         Ok(())
     }
 }
 
 impl Drop for Partial<'_> {
     fn drop(&mut self) {
-        if !self.done {
+        if !self.is_finished {
             // The error that matters is already at hand.
             let _ = rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty());
         }

@@ -28,19 +28,19 @@ use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-const DIRECTORY: &str = "/run/diskperf";
-const PREFIX: &str = "queue-";
+const NOTES_DIRECTORY: &str = "/run/diskperf";
+const NOTE_NAME_PREFIX: &str = "queue-";
 
 /// First line of a note of original settings. A note without its last line was never finished, and
 /// no setting was changed yet.
-const BEGIN: &str = "diskperf-queue 1";
-const END: &str = "end";
+const FIRST_LINE: &str = "diskperf-queue 1";
+const LAST_LINE: &str = "end";
 
 /// Maximum size of a note, the file with a disk's original settings, in bytes.
-const NOTE_BYTES: u64 = 4096;
+const NOTE_BYTES_MAX: u64 = 4096;
 
 /// Maximum attempts to open a note of original settings that its holder removes meanwhile.
-const ATTEMPTS: usize = 100;
+const LOCK_ATTEMPTS_MAX: usize = 100;
 
 /// Setting of a disk with its original value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,8 +70,8 @@ impl fmt::Display for PutBack {
 pub struct HeldQueue {
     queue: Queue,
     values: Vec<(QueueKey, String)>,
-    note: Note,
-    is_put_back: bool,
+    note: SettingsNote,
+    is_restored: bool,
 }
 
 impl HeldQueue {
@@ -86,10 +86,10 @@ impl HeldQueue {
         keys: &[QueueKey],
     ) -> Result<(Self, Vec<PutBack>), QueueError> {
         let queue = Queue::of(device)?;
-        let directory = make_directory()?;
-        let note = Note::lock(directory, queue.disk().number(), Missing::Make)?
-            .ok_or_else(|| QueueError::io("lock it", Path::new(DIRECTORY), Errno::NOENT))?;
-        let left = note.read()?.leftovers(&queue)?;
+        let directory = create_notes_directory()?;
+        let note = SettingsNote::lock(directory, queue.disk().number(), MissingNote::Create)?
+            .ok_or_else(|| QueueError::io("lock it", Path::new(NOTES_DIRECTORY), Errno::NOENT))?;
+        let left = note.read()?.values_to_restore(&queue)?;
         for (key, value) in &left {
             queue.set(*key, value)?;
         }
@@ -97,18 +97,18 @@ impl HeldQueue {
             .iter()
             .map(|key| Ok((*key, queue.value(*key)?)))
             .collect::<Result<Vec<_>, QueueError>>()?;
-        note.write(&Noted {
-            boot: boot()?,
-            stamp: queue.stamp.clone(),
+        note.write(&NoteContents {
+            boot_id: read_boot_id()?,
+            identity: queue.identity.clone(),
             holder: std::process::id().to_string(),
             values: values.clone(),
         })?;
-        let left = named(queue.disk().name(), left);
+        let left = to_settings(queue.disk().name(), left);
         let held = Self {
             queue,
             values,
             note,
-            is_put_back: false,
+            is_restored: false,
         };
         Ok((held, left))
     }
@@ -143,7 +143,7 @@ impl HeldQueue {
     ///
     /// As [`Self::as_they_were`]; the note stays then. A disk that is gone has nothing to restore.
     pub fn put_back(mut self) -> Result<(), QueueError> {
-        self.is_put_back = true;
+        self.is_restored = true;
         self.restore()
     }
 
@@ -157,7 +157,7 @@ impl HeldQueue {
 
 impl Drop for HeldQueue {
     fn drop(&mut self) {
-        if !self.is_put_back {
+        if !self.is_restored {
             // Whoever can hear of an error calls `put_back`.
             let _ = self.restore();
         }
@@ -167,14 +167,14 @@ impl Drop for HeldQueue {
 /// Disk settings that a killed process left changed. The lock keeps other processes from changing
 /// them.
 #[derive(Debug)]
-pub struct LeftQueue {
-    note: Note,
+pub struct AbandonedQueue {
+    note: SettingsNote,
     /// Queue of the disk; `None` if the disk is gone.
     queue: Option<Queue>,
     settings: Vec<PutBack>,
 }
 
-impl LeftQueue {
+impl AbandonedQueue {
     /// Returns the path of the note with the original settings.
     pub fn path(&self) -> &Path {
         &self.note.path
@@ -223,14 +223,14 @@ impl LeftQueue {
 /// # Errors
 ///
 /// The directory of the notes cannot be listed, or does not belong to root.
-pub fn abandoned() -> Result<Vec<Result<LeftQueue, QueueError>>, QueueError> {
+pub fn abandoned() -> Result<Vec<Result<AbandonedQueue, QueueError>>, QueueError> {
     let mut found = Vec::new();
-    for number in noted()? {
-        let Some(directory) = open_directory()? else {
+    for number in list_noted_disks()? {
+        let Some(directory) = open_notes_directory()? else {
             break;
         };
-        match Note::lock(directory, number, Missing::Leave) {
-            Ok(Some(note)) => found.push(left_in(note, number)),
+        match SettingsNote::lock(directory, number, MissingNote::ReturnNone) {
+            Ok(Some(note)) => found.push(read_leftover(note, number)),
             Ok(None) | Err(QueueError::Held { .. }) => {}
             Err(error) => found.push(Err(error)),
         }
@@ -241,25 +241,25 @@ pub fn abandoned() -> Result<Vec<Result<LeftQueue, QueueError>>, QueueError> {
 /// Reports whether any queue settings are noted as changed, by a running or a killed process. Users
 /// other than root cannot learn more.
 pub fn any_noted() -> bool {
-    noted().is_ok_and(|noted| !noted.is_empty())
+    list_noted_disks().is_ok_and(|noted| !noted.is_empty())
 }
 
-fn left_in(note: Note, number: DeviceNumber) -> Result<LeftQueue, QueueError> {
+fn read_leftover(note: SettingsNote, number: DeviceNumber) -> Result<AbandonedQueue, QueueError> {
     let noted = note.read()?;
-    let queue = Queue::numbered(number)?;
+    let queue = Queue::from_number(number)?;
     let values = match &queue {
-        Some(queue) => noted.leftovers(queue)?,
+        Some(queue) => noted.values_to_restore(queue)?,
         None => Vec::new(),
     };
     let disk = queue.as_ref().map(|queue| queue.disk().name().to_owned());
-    Ok(LeftQueue {
+    Ok(AbandonedQueue {
         note,
-        settings: named(&disk.unwrap_or_default(), values),
+        settings: to_settings(&disk.unwrap_or_default(), values),
         queue,
     })
 }
 
-fn named(disk: &str, values: Vec<(QueueKey, String)>) -> Vec<PutBack> {
+fn to_settings(disk: &str, values: Vec<(QueueKey, String)>) -> Vec<PutBack> {
     let named = |(key, value)| PutBack {
         disk: disk.to_owned(),
         key,
@@ -269,40 +269,42 @@ fn named(disk: &str, values: Vec<(QueueKey, String)>) -> Vec<PutBack> {
 }
 
 /// Returns the disks for which notes of original settings exist.
-fn noted() -> Result<Vec<DeviceNumber>, QueueError> {
-    let Some(directory) = open_directory()? else {
+fn list_noted_disks() -> Result<Vec<DeviceNumber>, QueueError> {
+    let Some(directory) = open_notes_directory()? else {
         return Ok(Vec::new());
     };
-    let failed = |error| QueueError::io("list it", Path::new(DIRECTORY), error);
+    let failed = |error| QueueError::io("list it", Path::new(NOTES_DIRECTORY), error);
     let mut numbers: Vec<DeviceNumber> = Vec::new();
     for entry in std::fs::read_dir(path_through(directory.as_fd())).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let number = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(NOTE_NAME_PREFIX));
         numbers.extend(number.and_then(|number| number.parse::<DeviceNumber>().ok()));
     }
     numbers.sort();
     Ok(numbers)
 }
 
-fn make_directory() -> Result<OwnedFd, QueueError> {
-    let path = Path::new(DIRECTORY);
+fn create_notes_directory() -> Result<OwnedFd, QueueError> {
+    let path = Path::new(NOTES_DIRECTORY);
     match rustix::fs::mkdir(path, Mode::from_raw_mode(0o755)) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(QueueError::io("make it", path, error)),
     }
-    open_directory()?.ok_or_else(|| QueueError::io("open it", path, Errno::NOENT))
+    open_notes_directory()?.ok_or_else(|| QueueError::io("open it", path, Errno::NOENT))
 }
 
 /// Opens the directory of the settings notes; `None` if it does not exist.
-fn open_directory() -> Result<Option<OwnedFd>, QueueError> {
-    let path = Path::new(DIRECTORY);
+fn open_notes_directory() -> Result<Option<OwnedFd>, QueueError> {
+    let path = Path::new(NOTES_DIRECTORY);
     let failed = |error| QueueError::io("open it", path, error);
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
         Ok(directory) => directory,
         Err(Errno::NOENT) => return Ok(None),
         Err(Errno::LOOP | Errno::NOTDIR) => {
-            return Err(QueueError::NotRoots {
+            return Err(QueueError::NotOwnedByRoot {
                 path: path.to_owned(),
                 what: "directory",
             });
@@ -311,7 +313,7 @@ fn open_directory() -> Result<Option<OwnedFd>, QueueError> {
     };
     let status = rustix::fs::fstat(&directory).map_err(failed)?;
     if status.st_uid != 0 || status.st_mode & 0o022 != 0 {
-        return Err(QueueError::NotRoots {
+        return Err(QueueError::NotOwnedByRoot {
             path: path.to_owned(),
             what: "directory",
         });
@@ -319,7 +321,7 @@ fn open_directory() -> Result<Option<OwnedFd>, QueueError> {
     Ok(Some(directory))
 }
 
-fn boot() -> Result<String, QueueError> {
+fn read_boot_id() -> Result<String, QueueError> {
     const PATH: &str = "/proc/sys/kernel/random/boot_id";
     std::fs::read_to_string(PATH)
         .map(|boot| boot.trim().to_owned())
@@ -328,36 +330,36 @@ fn boot() -> Result<String, QueueError> {
 
 /// Action if the note of a disk's original settings does not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Missing {
-    Make,
-    Leave,
+enum MissingNote {
+    Create,
+    ReturnNone,
 }
 
 /// Locked note: the file with a disk's original queue settings.
 #[derive(Debug)]
-struct Note {
+struct SettingsNote {
     directory: OwnedFd,
     name: String,
     path: PathBuf,
     file: File,
 }
 
-impl Note {
+impl SettingsNote {
     /// Locks the note of a disk's original settings; `None` if there is none and none is to be
     /// created.
     fn lock(
         directory: OwnedFd,
         number: DeviceNumber,
-        missing: Missing,
+        missing: MissingNote,
     ) -> Result<Option<Self>, QueueError> {
-        let name = format!("{PREFIX}{number}");
-        let path = Path::new(DIRECTORY).join(&name);
+        let name = format!("{NOTE_NAME_PREFIX}{number}");
+        let path = Path::new(NOTES_DIRECTORY).join(&name);
         let failed = |error: Errno| QueueError::io("lock it", &path, error);
         let mut flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        if missing == Missing::Make {
+        if missing == MissingNote::Create {
             flags |= OFlags::CREATE;
         }
-        for _ in 0..ATTEMPTS {
+        for _ in 0..LOCK_ATTEMPTS_MAX {
             let mode = Mode::RUSR | Mode::WUSR;
             let file = match rustix::fs::openat(&directory, &name, flags, mode) {
                 Ok(file) => File::from(file),
@@ -367,17 +369,17 @@ impl Note {
             let status = rustix::fs::fstat(&file).map_err(failed)?;
             let is_file = FileType::from_raw_mode(status.st_mode).is_file();
             if !is_file || status.st_uid != 0 || status.st_mode & 0o077 != 0 {
-                return Err(QueueError::NotRoots { path, what: "file" });
+                return Err(QueueError::NotOwnedByRoot { path, what: "file" });
             }
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
-                Err(Errno::WOULDBLOCK) => return Err(held(number, &file)),
+                Err(Errno::WOULDBLOCK) => return Err(held_error(number, &file)),
                 Err(error) => return Err(failed(error)),
             }
             // Its holder may have removed it between opening and locking.
             let there = rustix::fs::statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW);
-            let there = there.map(|there| FileNumber::in_status(&there));
-            if there == Ok(FileNumber::in_status(&status)) {
+            let there = there.map(|there| FileNumber::from_status(&there));
+            if there == Ok(FileNumber::from_status(&status)) {
                 return Ok(Some(Self {
                     directory,
                     name,
@@ -389,13 +391,13 @@ impl Note {
         Err(failed(Errno::AGAIN))
     }
 
-    fn read(&self) -> Result<Noted, QueueError> {
-        text_of(&self.file)
-            .map(|text| Noted::parse(&text).unwrap_or_default())
+    fn read(&self) -> Result<NoteContents, QueueError> {
+        read_note_text(&self.file)
+            .map(|text| NoteContents::parse(&text).unwrap_or_default())
             .map_err(|error| QueueError::io("read it", &self.path, error))
     }
 
-    fn write(&self, noted: &Noted) -> Result<(), QueueError> {
+    fn write(&self, noted: &NoteContents) -> Result<(), QueueError> {
         let mut file = &self.file;
         file.set_len(0)
             .and_then(|()| file.rewind())
@@ -417,7 +419,7 @@ impl Note {
     }
 }
 
-impl Drop for Note {
+impl Drop for SettingsNote {
     fn drop(&mut self) {
         // A tool that is just being started has a copy of the descriptor.
         let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
@@ -425,9 +427,11 @@ impl Drop for Note {
 }
 
 /// Returns the error for a disk whose settings note another process has locked.
-fn held(number: DeviceNumber, file: &File) -> QueueError {
+fn held_error(number: DeviceNumber, file: &File) -> QueueError {
     let disk = BlockDevice::from_number(number);
-    let noted = text_of(file).ok().and_then(|text| Noted::parse(&text));
+    let noted = read_note_text(file)
+        .ok()
+        .and_then(|text| NoteContents::parse(&text));
     QueueError::Held {
         disk: disk.map_or_else(
             |_| format!("block device {number}"),
@@ -440,70 +444,70 @@ fn held(number: DeviceNumber, file: &File) -> QueueError {
     }
 }
 
-fn text_of(mut file: &File) -> io::Result<String> {
+fn read_note_text(mut file: &File) -> io::Result<String> {
     let mut text = String::new();
     file.rewind()?;
-    file.take(NOTE_BYTES).read_to_string(&mut text)?;
+    file.take(NOTE_BYTES_MAX).read_to_string(&mut text)?;
     Ok(text)
 }
 
 /// Contents of a disk's settings note; empty if the note was never finished.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Noted {
-    boot: String,
-    stamp: String,
+struct NoteContents {
+    boot_id: String,
+    identity: String,
     holder: String,
     values: Vec<(QueueKey, String)>,
 }
 
-impl Noted {
+impl NoteContents {
     /// Returns the queue settings to restore if their note belongs to this boot and this disk; else
     /// none.
-    fn leftovers(self, queue: &Queue) -> Result<Vec<(QueueKey, String)>, QueueError> {
-        let is_of_now = boot()? == self.boot && self.stamp == queue.stamp;
-        Ok(match is_of_now {
+    fn values_to_restore(self, queue: &Queue) -> Result<Vec<(QueueKey, String)>, QueueError> {
+        let is_current = read_boot_id()? == self.boot_id && self.identity == queue.identity;
+        Ok(match is_current {
             true => self.values,
             false => Vec::new(),
         })
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let (text, rest) = text.split_once(&format!("\n{END}\n"))?;
+        let (text, rest) = text.split_once(&format!("\n{LAST_LINE}\n"))?;
         let mut lines = text.lines();
-        if !rest.is_empty() || lines.next()? != BEGIN {
+        if !rest.is_empty() || lines.next()? != FIRST_LINE {
             return None;
         }
         let mut field = |name: &str| Some(lines.next()?.strip_prefix(name)?.trim().to_owned());
-        let (boot, stamp, holder) = (field("boot ")?, field("disk ")?, field("process ")?);
+        let (boot_id, identity, holder) = (field("boot ")?, field("disk ")?, field("process ")?);
         let value = |line: &str| {
             let (key, value) = line.split_once(' ')?;
-            Some((QueueKey::named(key)?, value.to_owned()))
+            Some((QueueKey::from_name(key)?, value.to_owned()))
         };
         Some(Self {
-            boot,
-            stamp,
+            boot_id,
+            identity,
             holder,
             values: lines.map(value).collect::<Option<_>>()?,
         })
     }
 }
 
-impl fmt::Display for Noted {
+impl fmt::Display for NoteContents {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            boot,
-            stamp,
+            boot_id,
+            identity,
             holder,
             values,
         } = self;
         writeln!(
             formatter,
-            "{BEGIN}\nboot {boot}\ndisk {stamp}\nprocess {holder}"
+            "{FIRST_LINE}\nboot {boot_id}\ndisk {identity}\nprocess {holder}"
         )?;
         for (key, value) in values {
             writeln!(formatter, "{} {value}", key.name())?;
         }
-        writeln!(formatter, "{END}")
+        writeln!(formatter, "{LAST_LINE}")
     }
 }
 
@@ -513,9 +517,9 @@ mod tests {
 
     #[test]
     fn a_note_is_read_as_it_was_written_and_only_whole() {
-        let noted = Noted {
-            boot: "14bd2039-9586".to_owned(),
-            stamp: "6923-13".to_owned(),
+        let noted = NoteContents {
+            boot_id: "14bd2039-9586".to_owned(),
+            identity: "6923-13".to_owned(),
             holder: "4711".to_owned(),
             values: vec![
                 (QueueKey::ReadAheadKb, "128".to_owned()),
@@ -523,16 +527,16 @@ mod tests {
             ],
         };
         let text = noted.to_string();
-        assert_eq!(Noted::parse(&text), Some(noted));
+        assert_eq!(NoteContents::parse(&text), Some(noted));
         for length in 0..text.len() {
-            assert_eq!(Noted::parse(&text[..length]), None, "{length}");
+            assert_eq!(NoteContents::parse(&text[..length]), None, "{length}");
         }
         for broken in [
             text.clone() + "end\n",
             text.replace("scheduler", "../scheduler"),
             text.replace("diskperf-queue 1", "diskperf-queue 2"),
         ] {
-            assert_eq!(Noted::parse(&broken), None, "{broken}");
+            assert_eq!(NoteContents::parse(&broken), None, "{broken}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 /// Flag `IORING_ENTER_GETEVENTS`: wait for completions.
 pub(super) const GET_EVENTS: u32 = 1;
 /// Flag `IORING_ENTER_SQ_WAKEUP`: wake the kernel's submission thread.
-pub(super) const WAKE_UP: u32 = 1 << 1;
+pub(super) const WAKE_SUBMISSION_THREAD: u32 = 1 << 1;
 /// Flag `IORING_ENTER_SQ_WAIT`: wait for room in the submission queue.
 pub(super) const WAIT_FOR_ROOM: u32 = 1 << 2;
 const EXTENDED_ARGUMENT: u32 = 1 << 3;
@@ -21,33 +21,33 @@ const MASK_BYTES: usize = 8;
 
 /// Kernel's `struct io_uring_getevents_arg`.
 #[repr(C)]
-struct Argument {
+struct WaitArgument {
     mask: u64,
     mask_bytes: u32,
-    least_wait_us: u32,
+    min_wait_us: u32,
     timeout: u64,
 }
 
 /// Kernel's `struct io_uring_rsrc_update`.
 #[repr(C)]
-struct Update {
+struct RegisterUpdate {
     offset: u32,
     reserved: u32,
     data: u64,
 }
 
 /// Number by which this thread's system calls refer to a ring.
-pub(super) struct Gate {
+pub(super) struct RingHandle {
     number: RawFd,
     flags: u32,
 }
 
-impl Gate {
+impl RingHandle {
     /// Registers the ring with this thread, which saves each call the descriptor look-up (Linux
     /// 5.18). If that fails, calls use the descriptor.
     #[allow(unsafe_code)]
     pub(super) fn new(ring: BorrowedFd<'_>) -> Self {
-        let mut update = Update {
+        let mut update = RegisterUpdate {
             offset: u32::MAX,
             reserved: 0,
             data: ring.as_raw_fd() as u64,
@@ -81,7 +81,7 @@ impl Gate {
         if self.flags == 0 {
             return;
         }
-        let update = Update {
+        let update = RegisterUpdate {
             offset: self.number as u32,
             reserved: 0,
             data: 0,
@@ -101,7 +101,12 @@ impl Gate {
     /// Calls io_uring_enter(2), and returns the number of submissions that the kernel accepted.
     #[inline]
     #[allow(unsafe_code)]
-    pub(super) fn enter(&self, submit: u32, least: u32, flags: u32) -> Result<u32, Errno> {
+    pub(super) fn enter(
+        &self,
+        submit: u32,
+        completions_min: u32,
+        flags: u32,
+    ) -> Result<u32, Errno> {
         let flags = flags | self.flags;
         // SAFETY: the kernel reads and writes the ring, whose memory is mapped for as long
         // as there is a gate to it, and the buffers of the submissions in it, for which
@@ -111,13 +116,13 @@ impl Gate {
                 libc::SYS_io_uring_enter,
                 self.number,
                 submit,
-                least,
+                completions_min,
                 flags,
                 std::ptr::null::<u8>(),
                 MASK_BYTES,
             )
         };
-        taken(result)
+        submitted_count(result)
     }
 
     /// Calls io_uring_enter(2) with a time limit, and returns the number of submissions that the
@@ -126,17 +131,17 @@ impl Gate {
     pub(super) fn enter_for(
         &self,
         submit: u32,
-        least: u32,
+        completions_min: u32,
         flags: u32,
-        at_most_ns: u64,
+        time_max_ns: u64,
     ) -> Result<u32, Errno> {
         let timeout = io_uring::types::Timespec::new()
-            .sec(at_most_ns / 1_000_000_000)
-            .nsec((at_most_ns % 1_000_000_000) as u32);
-        let argument = Argument {
+            .sec(time_max_ns / 1_000_000_000)
+            .nsec((time_max_ns % 1_000_000_000) as u32);
+        let argument = WaitArgument {
             mask: 0,
             mask_bytes: MASK_BYTES as u32,
-            least_wait_us: 0,
+            min_wait_us: 0,
             timeout: (&raw const timeout) as u64,
         };
         let flags = flags | self.flags | EXTENDED_ARGUMENT;
@@ -146,18 +151,18 @@ impl Gate {
                 libc::SYS_io_uring_enter,
                 self.number,
                 submit,
-                least,
+                completions_min,
                 flags,
                 &raw const argument,
-                size_of::<Argument>(),
+                size_of::<WaitArgument>(),
             )
         };
-        taken(result)
+        submitted_count(result)
     }
 }
 
 #[inline]
-fn taken(result: libc::c_long) -> Result<u32, Errno> {
+fn submitted_count(result: libc::c_long) -> Result<u32, Errno> {
     u32::try_from(result).map_err(|_| last_error())
 }
 

@@ -10,51 +10,51 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Files that a ring was opened for. The ring has its own descriptors, so that requests in flight
 /// continue when the program closes a file.
 pub(super) struct RingFiles {
-    named: Vec<RingFile>,
+    files: Vec<RingFile>,
     /// Index in `named` by the program's file number.
-    places: Vec<Option<u32>>,
+    indices: Vec<Option<u32>>,
 }
 
 /// File that a ring was opened for.
 pub(super) struct RingFile {
     /// Index of the file in the ring, by which it is registered with the kernel.
-    pub(super) place: u32,
+    pub(super) index: u32,
     file: File,
     descriptor: OwnedFd,
     path: String,
     pub(super) is_block_device: bool,
     /// Length of a null drive in bytes; `None` for other files.
     null_bytes: Option<u64>,
-    forgotten: AtomicBool,
+    is_closed: AtomicBool,
 }
 
 impl RingFiles {
     pub(in super::super) fn new(files: &[File], open: &[Option<OpenFile>]) -> Result<Self> {
         let mut ring = Self {
-            named: Vec::with_capacity(files.len()),
-            places: vec![None; open.len()],
+            files: Vec::with_capacity(files.len()),
+            indices: vec![None; open.len()],
         };
         for &file in files {
             let failed = |errno| Error::failed(Call::Ring, format!("file {}", file.0), errno);
             let Some(Some(open)) = open.get(file.0) else {
                 return Err(failed(Errno::BadFile));
             };
-            if ring.places[file.0].is_some() {
+            if ring.indices[file.0].is_some() {
                 continue;
             }
             let descriptor = open.descriptor.try_clone();
             let descriptor = descriptor.map_err(|error| failed(error.into()))?;
             let status = rustix::fs::fstat(&descriptor).map_err(|errno| failed(errno.into()))?;
-            let place = ring.named.len() as u32;
-            ring.places[file.0] = Some(place);
-            ring.named.push(RingFile {
-                place,
+            let index = ring.files.len() as u32;
+            ring.indices[file.0] = Some(index);
+            ring.files.push(RingFile {
+                index,
                 file,
                 descriptor,
                 path: open.path.clone(),
                 is_block_device: FileType::from_raw_mode(status.st_mode).is_block_device(),
                 null_bytes: open.null.as_ref().map(|null| null.length_bytes()),
-                forgotten: AtomicBool::new(false),
+                is_closed: AtomicBool::new(false),
             });
         }
         Ok(ring)
@@ -64,11 +64,11 @@ impl RingFiles {
     /// error.
     pub(super) fn are_null(&self) -> Result<bool> {
         let nulls = self
-            .named
+            .files
             .iter()
             .filter(|file| file.null_bytes.is_some())
             .count();
-        if nulls > 0 && nulls < self.named.len() {
+        if nulls > 0 && nulls < self.files.len() {
             let what = "of files and of drives that are not there";
             return Err(Error::failed(Call::Ring, what, Errno::Invalid));
         }
@@ -77,42 +77,42 @@ impl RingFiles {
 
     /// Returns the ring's file with the program's number; `None` if the program has closed it.
     #[inline]
-    pub(super) fn of(&self, file: File) -> Option<&RingFile> {
-        let file = self.even_forgotten(file)?;
-        (!file.forgotten.load(Ordering::Relaxed)).then_some(file)
+    pub(super) fn find(&self, file: File) -> Option<&RingFile> {
+        let file = self.find_even_closed(file)?;
+        (!file.is_closed.load(Ordering::Relaxed)).then_some(file)
     }
 
     /// Returns the ring's file with the program's number, even if the program has closed it.
     #[inline]
-    pub(super) fn even_forgotten(&self, file: File) -> Option<&RingFile> {
-        let place = self.places.get(file.0).copied().flatten()?;
-        Some(&self.named[place as usize])
+    pub(super) fn find_even_closed(&self, file: File) -> Option<&RingFile> {
+        let index = self.indices.get(file.0).copied().flatten()?;
+        Some(&self.files[index as usize])
     }
 
     /// Returns all files of the ring in order of their indexes.
-    pub(super) fn all(&self) -> impl Iterator<Item = &RingFile> {
-        self.named.iter()
+    pub(super) fn iter(&self) -> impl Iterator<Item = &RingFile> {
+        self.files.iter()
     }
 
-    pub(super) fn knows(&self, file: File) -> bool {
-        self.of(file).is_some()
+    pub(super) fn contains(&self, file: File) -> bool {
+        self.find(file).is_some()
     }
 
-    pub(super) fn forget(&self, file: File) {
-        if let Some(file) = self.of(file) {
-            file.forgotten.store(true, Ordering::Relaxed);
+    pub(super) fn mark_closed(&self, file: File) {
+        if let Some(file) = self.find(file) {
+            file.is_closed.store(true, Ordering::Relaxed);
         }
     }
 
     pub(super) fn descriptors(&self) -> Vec<RawFd> {
         let raw = |file: &RingFile| file.descriptor.as_raw_fd();
-        self.named.iter().map(raw).collect()
+        self.files.iter().map(raw).collect()
     }
 
     /// Returns each file's number with its real path, or the program's name for it if there is
     /// none.
-    pub(super) fn names(&self) -> impl Iterator<Item = (File, String)> {
-        self.named.iter().map(|named| {
+    pub(super) fn real_paths(&self) -> impl Iterator<Item = (File, String)> {
+        self.files.iter().map(|named| {
             let link = format!("/proc/self/fd/{}", named.descriptor.as_raw_fd());
             let real = std::fs::read_link(link)
                 .ok()
@@ -124,7 +124,7 @@ impl RingFiles {
 
     /// Returns the name by which the program opened a file, with the real path in parentheses.
     pub(super) fn path(&self, file: File) -> String {
-        let Some(file) = self.named.iter().find(|named| named.file == file) else {
+        let Some(file) = self.files.iter().find(|named| named.file == file) else {
             return format!("file {}", file.0);
         };
         let link = format!("/proc/self/fd/{}", file.descriptor.as_raw_fd());
@@ -152,10 +152,10 @@ impl RingFile {
 
     /// Returns the bytes that a request moves to or from a null drive.
     #[inline]
-    pub(super) fn moved_at_once(&self, submission: &Submission) -> i32 {
+    pub(super) fn null_drive_result(&self, submission: &Submission) -> i32 {
         match (submission.operation, self.null_bytes) {
             (Operation::Read | Operation::Write, Some(length)) => {
-                null::moved_at(length, submission.offset_bytes, submission.bytes as usize) as i32
+                null::bytes_moved(length, submission.offset_bytes, submission.bytes as usize) as i32
             }
             _ => 0,
         }

@@ -5,7 +5,7 @@ use rustix::io::Errno;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Returns the sync_file_range(2) flags for the requested steps.
-pub(super) fn flags(steps: RangeSteps) -> u32 {
+pub(super) fn to_flags(steps: RangeSteps) -> u32 {
     let asked = [
         (steps.wait_before, libc::SYNC_FILE_RANGE_WAIT_BEFORE),
         (steps.write, libc::SYNC_FILE_RANGE_WRITE),
@@ -25,7 +25,8 @@ pub(super) fn call(
 ) -> rustix::io::Result<()> {
     let offset = i64::try_from(offset_bytes).map_err(|_| Errno::INVAL)?;
     // SAFETY: the call takes numbers alone.
-    match unsafe { libc::sync_file_range(file.as_raw_fd(), offset, bytes.into(), flags(steps)) } {
+    match unsafe { libc::sync_file_range(file.as_raw_fd(), offset, bytes.into(), to_flags(steps)) }
+    {
         0 => Ok(()),
         _ => {
             let error = std::io::Error::last_os_error();

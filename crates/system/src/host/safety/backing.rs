@@ -4,7 +4,7 @@
 //! (overlay), or one that gets its files from elsewhere (FUSE, NFS), assigns numbers of its own, so
 //! that two numbers may belong to one file. Then the file's extents on disk are compared.
 
-use super::extents::Extents;
+use super::extents::FileExtents;
 use crate::host::device::FileNumber;
 use rustix::fs::{Mode, OFlags};
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// Magic numbers (`statfs`) of file systems without a device of their own that still give each file
 /// a single number.
-const KEEPING_FILES: &[u64] = &[
+const STABLE_NUMBER_FILESYSTEMS: &[u64] = &[
     0x9123_683e, // btrfs
     0x0102_1994, // tmpfs
     0x8584_58f6, // ramfs
@@ -22,7 +22,7 @@ const KEEPING_FILES: &[u64] = &[
 
 /// Backing file of a loop device or of swap.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ShownFile {
+pub(super) struct BackingFile {
     /// Path that the kernel has for the file, which need not lead to it in this mount namespace.
     pub(super) path: PathBuf,
     /// Device and inode numbers of the backing file, if they are known.
@@ -34,7 +34,7 @@ pub(super) struct ShownFile {
 
 /// Result of comparing two backing files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sameness {
+pub(super) enum FileComparison {
     /// Same file under both names.
     Same,
     /// Different files.
@@ -43,33 +43,33 @@ pub(super) enum Sameness {
     Unknown,
 }
 
-impl ShownFile {
+impl BackingFile {
     /// Compares the backing file with another one.
-    pub(super) fn sameness(&self, other: &Self) -> Sameness {
+    pub(super) fn compare(&self, other: &Self) -> FileComparison {
         let (Some(number), Some(other_number)) = (self.number, other.number) else {
             return match self.path == other.path {
-                true => Sameness::Same,
-                false => Sameness::Unknown,
+                true => FileComparison::Same,
+                false => FileComparison::Unknown,
             };
         };
         if number == other_number {
-            return Sameness::Same;
+            return FileComparison::Same;
         }
         let (one, two) = (self.open(), other.open());
-        if is_only_number(number, one.as_ref()) && is_only_number(other_number, two.as_ref()) {
-            return Sameness::Different;
+        if is_unique_number(number, one.as_ref()) && is_unique_number(other_number, two.as_ref()) {
+            return FileComparison::Different;
         }
         let followed = |file: &Self, opened: &Option<OwnedFd>| {
             file.writable
                 || file
                     .number
-                    .is_some_and(|number| is_only_number(number, opened.as_ref()))
+                    .is_some_and(|number| is_unique_number(number, opened.as_ref()))
         };
         match (&one, &two) {
             (Some(left), Some(right)) if followed(self, &one) && followed(other, &two) => {
-                by_place(left, right)
+                compare_extents(left, right)
             }
-            _ => Sameness::Unknown,
+            _ => FileComparison::Unknown,
         }
     }
 
@@ -77,33 +77,33 @@ impl ShownFile {
     fn open(&self) -> Option<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let opened = rustix::fs::open(&self.path, flags, Mode::empty()).ok()?;
-        let number = FileNumber::of(opened.as_fd()).ok()?;
+        let number = FileNumber::from_file(opened.as_fd()).ok()?;
         (Some(number) == self.number).then_some(opened)
     }
 }
 
 /// Reports whether a file has no other file number than this one.
-fn is_only_number(number: FileNumber, opened: Option<&OwnedFd>) -> bool {
+fn is_unique_number(number: FileNumber, opened: Option<&OwnedFd>) -> bool {
     if number.device.major != 0 {
         return true;
     }
     let kind = opened.and_then(|file| rustix::fs::fstatfs(file).ok());
-    kind.is_some_and(|kind| KEEPING_FILES.contains(&(kind.f_type as u64 & 0xffff_ffff)))
+    kind.is_some_and(|kind| STABLE_NUMBER_FILESYSTEMS.contains(&(kind.f_type as u64 & 0xffff_ffff)))
 }
 
 /// Compares two files by their extents on disk. The first file is examined twice, since the other
 /// may be written to in between.
-fn by_place(one: &OwnedFd, other: &OwnedFd) -> Sameness {
-    let places = [one, other, one].map(|file| Extents::of(file.as_fd()));
+fn compare_extents(one: &OwnedFd, other: &OwnedFd) -> FileComparison {
+    let places = [one, other, one].map(|file| FileExtents::read(file.as_fd()));
     let [Ok(before), Ok(other), Ok(after)] = &places else {
-        return Sameness::Unknown;
+        return FileComparison::Unknown;
     };
-    if before.overlap(other) || after.overlap(other) {
-        Sameness::Same
+    if before.overlaps(other) || after.overlaps(other) {
+        FileComparison::Same
     } else if before != after || (before.is_empty() && other.is_empty()) {
-        Sameness::Unknown
+        FileComparison::Unknown
     } else {
-        Sameness::Different
+        FileComparison::Different
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn files_are_compared_by_number_and_else_by_path() {
-        let file = |path: &str, number: Option<(&str, u64)>| ShownFile {
+        let file = |path: &str, number: Option<(&str, u64)>| BackingFile {
             path: PathBuf::from(path),
             number: number.map(|(device, inode)| FileNumber {
                 device: device.parse().unwrap(),
@@ -124,19 +124,27 @@ mod tests {
         };
         let disk = |path: &str, inode| file(path, Some(("254:0", inode)));
         for (one, other, sameness) in [
-            (disk("/no/a", 1), disk("/no/b", 1), Sameness::Same),
-            (disk("/no/a", 1), disk("/no/a", 2), Sameness::Different),
-            (disk("/no/a", 1), file("/no/a", None), Sameness::Same),
-            (file("/no/a", None), file("/no/b", None), Sameness::Unknown),
+            (disk("/no/a", 1), disk("/no/b", 1), FileComparison::Same),
+            (
+                disk("/no/a", 1),
+                disk("/no/a", 2),
+                FileComparison::Different,
+            ),
+            (disk("/no/a", 1), file("/no/a", None), FileComparison::Same),
+            (
+                file("/no/a", None),
+                file("/no/b", None),
+                FileComparison::Unknown,
+            ),
             // Of no device's file system, and not to be opened from here.
             (
                 disk("/no/a", 1),
                 file("/no/b", Some(("0:41", 2))),
-                Sameness::Unknown,
+                FileComparison::Unknown,
             ),
         ] {
-            assert_eq!(one.sameness(&other), sameness, "{one:?} {other:?}");
-            assert_eq!(other.sameness(&one), sameness, "{other:?} {one:?}");
+            assert_eq!(one.compare(&other), sameness, "{one:?} {other:?}");
+            assert_eq!(other.compare(&one), sameness, "{other:?} {one:?}");
         }
     }
 
@@ -150,13 +158,13 @@ mod tests {
         let shown = |name: &str| {
             let path = folder.path().join(name);
             let file = std::fs::File::create(&path).unwrap();
-            let number = FileNumber::of(file.as_fd()).ok();
-            ShownFile {
+            let number = FileNumber::from_file(file.as_fd()).ok();
+            BackingFile {
                 path,
                 number,
                 writable: false,
             }
         };
-        assert_eq!(shown("a").sameness(&shown("b")), Sameness::Different);
+        assert_eq!(shown("a").compare(&shown("b")), FileComparison::Different);
     }
 }

@@ -12,7 +12,7 @@ pub enum Refusal {
     #[error(
         "{device} is not written: `--destroy-data-on {named}` names another device ({named_number}, where {device} is {number}): name {device} itself, if its data may be lost"
     )]
-    NamedAnother {
+    PermittedOtherDevice {
         /// Path of the device to be written.
         device: PathBuf,
         /// Device number of the device to be written.
@@ -24,7 +24,7 @@ pub enum Refusal {
     },
     /// Path that the user permitted to overwrite, but that is not a block device.
     #[error("{device} is not written: `--destroy-data-on` must name that same device: {source}")]
-    NamedNoDevice {
+    PermittedNoDevice {
         /// Path of the device to be written.
         device: PathBuf,
         /// Error of the path that the user permitted to overwrite.
@@ -78,7 +78,7 @@ pub enum Refusal {
     #[error(
         "{device} is not written: {part} is shown as {loop_device}: `losetup --detach {loop_device}`, or name another device"
     )]
-    BacksLoop {
+    AttachedToLoop {
         /// Path of the device to be written.
         device: PathBuf,
         /// Device that is attached: the device to be written, one of its partitions, or its disk.
@@ -90,7 +90,7 @@ pub enum Refusal {
     #[error(
         "{device} is not written: {loop_device} shows the same file as {part} ({file}), and whatever uses it would be destroyed: `losetup --detach {loop_device}`, or name another device"
     )]
-    ShownTwice {
+    SharedBackingFile {
         /// Path of the device to be written.
         device: PathBuf,
         /// Device with the backing file: the device to be written, its disk, or the loop device
@@ -105,7 +105,7 @@ pub enum Refusal {
     #[error(
         "{device} is not written: {part} shows {file}, which is swap (/proc/swaps): `swapoff {file}`, or name another device"
     )]
-    ShowsSwap {
+    BackingFileIsSwap {
         /// Path of the device to be written.
         device: PathBuf,
         /// Loop device whose backing file is swap.
@@ -158,7 +158,7 @@ pub enum Refusal {
     },
     /// Device that could not be proven idle.
     #[error("{device} is not written: diskperf cannot tell whether it is idle and empty: {why}")]
-    NotProven {
+    IdleUnproven {
         /// Path of the device to be written.
         device: PathBuf,
         /// Failure of the idleness check, with a remedy.

@@ -16,27 +16,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Name of the marker file, which makes a folder a workspace.
-pub(super) const MARKER: &str = "diskperf-workspace";
-const PREFIX: &str = "diskperf-";
+pub(super) const MARKER_NAME: &str = "diskperf-workspace";
+const WORKSPACE_NAME_PREFIX: &str = "diskperf-";
 const HEX_DIGITS: usize = 6;
 
 /// Name prefixes of files that FUSE's library and NFS keep for removed files that are still open.
 /// Such a file disappears when it is closed.
-const HIDDEN: [&str; 2] = [".fuse_hidden", ".nfs"];
+const KEPT_OPEN_PREFIXES: [&str; 2] = [".fuse_hidden", ".nfs"];
 
 /// Maximum attempts to remove a folder that is not yet empty, because a removed file is still being
 /// closed.
-const REMOVE_ATTEMPTS: u32 = 200;
+const REMOVE_ATTEMPTS_MAX: u32 = 200;
 const REMOVE_PAUSE: Duration = Duration::from_millis(20);
 
 /// Returns the name of a new workspace folder.
 pub(super) fn new_name(pid: u32, random: u64) -> String {
-    format!("{PREFIX}{pid}-{:06x}", random & 0xff_ffff)
+    format!("{WORKSPACE_NAME_PREFIX}{pid}-{:06x}", random & 0xff_ffff)
 }
 
 /// Returns the process id in the name of a workspace folder; `None` for other names.
-pub(super) fn owner(name: &OsStr) -> Option<i32> {
-    let (pid, hex) = name.to_str()?.strip_prefix(PREFIX)?.split_once('-')?;
+pub(super) fn parse_owner(name: &OsStr) -> Option<i32> {
+    let (pid, hex) = name
+        .to_str()?
+        .strip_prefix(WORKSPACE_NAME_PREFIX)?
+        .split_once('-')?;
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let pid_is_plain = pid.bytes().all(|byte| byte.is_ascii_digit());
     if hex.len() != HEX_DIGITS || !hex.bytes().all(is_hex) || !pid_is_plain {
@@ -101,22 +104,24 @@ impl Folder {
     /// Reports whether the path still leads to this folder, and the folder still contains the
     /// locked marker.
     pub(super) fn is_ours(&self) -> io::Result<bool> {
-        Ok(self.is_in_place()? && self.marker_there()? == MarkerThere::Locked)
+        Ok(self.is_in_place()? && self.marker_state()? == MarkerState::LockedByUs)
     }
 
     /// Reports whether the path still leads to this folder.
     fn is_in_place(&self) -> io::Result<bool> {
-        let there = number_at(self.parent.as_fd(), &self.name)?;
-        Ok(there == Some(FileNumber::of(self.directory())?))
+        let there = file_number_at(self.parent.as_fd(), &self.name)?;
+        Ok(there == Some(FileNumber::from_file(self.directory())?))
     }
 
-    fn marker_there(&self) -> io::Result<MarkerThere> {
-        let held = self.lock.as_ref().map(FileNumber::of).transpose()?;
-        Ok(match number_at(self.directory(), OsStr::new(MARKER))? {
-            None => MarkerThere::None,
-            there if there == held => MarkerThere::Locked,
-            Some(_) => MarkerThere::Another,
-        })
+    fn marker_state(&self) -> io::Result<MarkerState> {
+        let held = self.lock.as_ref().map(FileNumber::from_file).transpose()?;
+        Ok(
+            match file_number_at(self.directory(), OsStr::new(MARKER_NAME))? {
+                None => MarkerState::Missing,
+                there if there == held => MarkerState::LockedByUs,
+                Some(_) => MarkerState::OtherFile,
+            },
+        )
     }
 
     /// Reports whether the folder was removed since it was opened. A file server may have forgotten
@@ -200,13 +205,13 @@ impl Folder {
         }
         // Without its marker it is being removed by somebody else as well.
         let is_in_place = self.is_in_place().map_err(failed)?;
-        if !is_in_place || self.marker_there().map_err(failed)? == MarkerThere::Another {
+        if !is_in_place || self.marker_state().map_err(failed)? == MarkerState::OtherFile {
             return Err(WorkspaceError::Replaced { path });
         }
-        patiently(|| self.remove_contents()).map_err(failed)?;
+        retry_while_busy(|| self.remove_contents()).map_err(failed)?;
         // What is open cannot be removed from every file system.
         self.release();
-        patiently(|| self.remove_marker_and_folder()).map_err(|error| {
+        retry_while_busy(|| self.remove_marker_and_folder()).map_err(|error| {
             self.put_marker_back();
             failed(error)
         })
@@ -216,7 +221,7 @@ impl Folder {
     fn remove_contents(&self) -> io::Result<()> {
         for entry in std::fs::read_dir(path_through(self.directory()))? {
             let entry = entry?;
-            if entry.file_name() == MARKER {
+            if entry.file_name() == MARKER_NAME {
                 continue;
             }
             let removed = if entry.file_type()?.is_dir() {
@@ -235,7 +240,7 @@ impl Folder {
     /// Removes the marker and then the folder. The parent is open, so that it cannot be swapped; at
     /// worst an empty folder of the same name is removed from it.
     fn remove_marker_and_folder(&self) -> io::Result<()> {
-        match rustix::fs::unlinkat(&self.directory, MARKER, AtFlags::empty()) {
+        match rustix::fs::unlinkat(&self.directory, MARKER_NAME, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
@@ -251,7 +256,7 @@ impl Folder {
     fn put_marker_back(&self) {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
-        if let Ok(marker) = rustix::fs::openat(&self.directory, MARKER, flags, mode) {
+        if let Ok(marker) = rustix::fs::openat(&self.directory, MARKER_NAME, flags, mode) {
             let _ = File::from(marker).write_all(b"not removed\n");
         }
     }
@@ -265,32 +270,34 @@ impl Drop for Folder {
 
 /// State of the marker's name in a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum MarkerThere {
+enum MarkerState {
     /// Marker file whose lock this process holds.
-    Locked,
-    None,
-    Another,
+    LockedByUs,
+    Missing,
+    OtherFile,
 }
 
 /// Returns the number of the file with a name in a directory, without following a link; `None` if
 /// there is none.
-fn number_at(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<FileNumber>> {
+fn file_number_at(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<FileNumber>> {
     match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(status) => Ok(Some(FileNumber::in_status(&status))),
+        Ok(status) => Ok(Some(FileNumber::from_status(&status))),
         Err(Errno::NOENT) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Repeats a removal that fails because a file is still being closed.
-pub(in crate::host) fn patiently(mut remove: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+pub(in crate::host) fn retry_while_busy(
+    mut remove: impl FnMut() -> io::Result<()>,
+) -> io::Result<()> {
     use io::ErrorKind::{DirectoryNotEmpty, ResourceBusy};
     let mut attempts = 1;
     loop {
         match remove() {
             Err(error)
                 if matches!(error.kind(), DirectoryNotEmpty | ResourceBusy)
-                    && attempts < REMOVE_ATTEMPTS =>
+                    && attempts < REMOVE_ATTEMPTS_MAX =>
             {
                 attempts += 1;
                 std::thread::sleep(REMOVE_PAUSE);
@@ -325,7 +332,7 @@ fn names(directory: BorrowedFd<'_>) -> io::Result<impl Iterator<Item = OsString>
 }
 
 fn is_hidden(name: &OsStr) -> bool {
-    HIDDEN
+    KEPT_OPEN_PREFIXES
         .iter()
         .any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }
@@ -337,7 +344,7 @@ mod tests {
     #[test]
     fn only_names_of_this_form_are_ours() {
         assert_eq!(
-            owner(OsStr::new(&new_name(4711, 0xfedc_ba98_7654_3210))),
+            parse_owner(OsStr::new(&new_name(4711, 0xfedc_ba98_7654_3210))),
             Some(4711)
         );
         for (name, pid) in [
@@ -353,7 +360,7 @@ mod tests {
             ("diskperf-results-00ff3a", None),
             ("diskperf", None),
         ] {
-            assert_eq!(owner(OsStr::new(name)), pid, "{name}");
+            assert_eq!(parse_owner(OsStr::new(name)), pid, "{name}");
         }
     }
 }

@@ -9,7 +9,7 @@
 use super::folder;
 use crate::host::device::BlockDevice;
 use crate::host::device::tool::Tool;
-use crate::host::fresh::{IMAGE, IMAGE_FOLDER};
+use crate::host::fresh::{IMAGE_FOLDER_PREFIX, IMAGE_NAME};
 use crate::host::processes::is_alive;
 use rustix::fs::OFlags;
 use std::ffi::{OsStr, OsString};
@@ -19,10 +19,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Suffix that the kernel appends to the path of a deleted file.
-const DELETED: &[u8] = b" (deleted)";
+const DELETED_SUFFIX: &[u8] = b" (deleted)";
 
 /// Maximum number of checks whether a device has been detached.
-const DETACH_ATTEMPTS: u32 = 100;
+const DETACH_ATTEMPTS_MAX: u32 = 100;
 const DETACH_PAUSE: Duration = Duration::from_millis(20);
 
 /// Loop device whose backing file is the deleted image of a killed run.
@@ -50,7 +50,7 @@ impl OrphanedLoop {
     /// The device came into use after it was found.
     pub fn detach(self) -> io::Result<()> {
         let mut failure = None;
-        for _ in 0..DETACH_ATTEMPTS {
+        for _ in 0..DETACH_ATTEMPTS_MAX {
             if !self.is_orphaned() {
                 return Ok(());
             }
@@ -66,7 +66,9 @@ impl OrphanedLoop {
         let _held = self.device.open(OFlags::RDONLY | OFlags::EXCL)?;
         if self.is_orphaned() {
             let detach = [OsStr::new("--detach"), self.device.path().as_os_str()];
-            Tool::Losetup.run_well(&detach).map_err(io::Error::other)?;
+            Tool::Losetup
+                .run_checked(&detach)
+                .map_err(io::Error::other)?;
         }
         Ok(())
     }
@@ -105,19 +107,22 @@ fn orphaned_image(device: &BlockDevice) -> Option<PathBuf> {
         return None;
     }
     let file = attribute("backing_file")?;
-    let image = image_of_dead_owner(file.trim_ascii_end())?;
+    let image = parse_orphaned_image(file.trim_ascii_end())?;
     Some(image)
 }
 
 /// Returns the path before ` (deleted)`, if it is that of an image in a workspace whose owner no
 /// longer runs.
-fn image_of_dead_owner(backing_file: &[u8]) -> Option<PathBuf> {
-    let path = backing_file.strip_suffix(DELETED)?;
+fn parse_orphaned_image(backing_file: &[u8]) -> Option<PathBuf> {
+    let path = backing_file.strip_suffix(DELETED_SUFFIX)?;
     let path = PathBuf::from(OsString::from_vec(path.to_vec()));
     let folder = path.parent()?;
-    let number = folder.file_name()?.to_str()?.strip_prefix(IMAGE_FOLDER)?;
-    let owner = folder::owner(folder.parent()?.file_name()?)?;
-    let is_image = path.file_name()? == IMAGE && number.parse::<u32>().is_ok();
+    let number = folder
+        .file_name()?
+        .to_str()?
+        .strip_prefix(IMAGE_FOLDER_PREFIX)?;
+    let owner = folder::parse_owner(folder.parent()?.file_name()?)?;
+    let is_image = path.file_name()? == IMAGE_NAME && number.parse::<u32>().is_ok();
     (path.is_absolute() && is_image && !is_alive(owner)).then_some(path)
 }
 
@@ -141,7 +146,7 @@ mod tests {
             ("/x/other/fresh-1/image (deleted)".to_owned(), false),
             (" (deleted)".to_owned(), false),
         ] {
-            let found = image_of_dead_owner(file.as_bytes());
+            let found = parse_orphaned_image(file.as_bytes());
             assert_eq!(found.is_some(), is_orphaned, "{file}");
         }
     }

@@ -1,6 +1,6 @@
 //! Open descriptors of other processes, from /proc.
 
-use super::is_gone;
+use super::has_ended;
 use crate::host::mounts::unescaped_path;
 use rustix::fs::{FileType, Stat};
 use std::ffi::OsString;
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 pub(super) struct Descriptor {
     /// Link in /proc to the open file.
     pub(super) link: PathBuf,
-    info: PathBuf,
+    info_path: PathBuf,
 }
 
 /// Kind of open file, by whether it may keep other files open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum DescriptorKind {
     /// Ring of io_uring, with which files can be registered.
     Ring,
     /// Socket, in which descriptors can wait for their receiver.
@@ -28,39 +28,39 @@ pub(super) enum Kind {
 impl Descriptor {
     /// Returns the descriptor of a thread by its name (a number in text form). `thread` is a
     /// directory of /proc/PID/task.
-    pub(super) fn of(thread: &Path, name: OsString) -> Self {
+    pub(super) fn new(thread: &Path, name: OsString) -> Self {
         Self {
             link: thread.join("fd").join(&name),
-            info: thread.join("fdinfo").join(&name),
+            info_path: thread.join("fdinfo").join(&name),
         }
     }
 
-    pub(super) fn kind(&self, status: &Stat) -> Kind {
+    pub(super) fn kind(&self, status: &Stat) -> DescriptorKind {
         match FileType::from_raw_mode(status.st_mode) {
-            FileType::Socket => Kind::Socket,
+            FileType::Socket => DescriptorKind::Socket,
             // Only what has no type of its own is made by the kernel for itself.
             FileType::Unknown => match std::fs::read_link(&self.link) {
-                Ok(name) if name == Path::new("anon_inode:[io_uring]") => Kind::Ring,
-                _ => Kind::Other,
+                Ok(name) if name == Path::new("anon_inode:[io_uring]") => DescriptorKind::Ring,
+                _ => DescriptorKind::Other,
             },
-            _ => Kind::Other,
+            _ => DescriptorKind::Other,
         }
     }
 
     /// Reads the descriptor's file in fdinfo; `None` if the descriptor was closed meanwhile.
-    pub(super) fn info(&self) -> io::Result<Option<Info>> {
-        match std::fs::read_to_string(&self.info) {
-            Ok(text) => Ok(Some(Info(text))),
-            Err(error) if is_gone(&error) => Ok(None),
+    pub(super) fn info(&self) -> io::Result<Option<DescriptorInfo>> {
+        match std::fs::read_to_string(&self.info_path) {
+            Ok(text) => Ok(Some(DescriptorInfo(text))),
+            Err(error) if has_ended(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
 }
 
 /// Text of a descriptor's file in /proc/PID/fdinfo.
-pub(super) struct Info(String);
+pub(super) struct DescriptorInfo(String);
 
-impl Info {
+impl DescriptorInfo {
     /// Reports whether the open file may be written; true if its flags are unknown.
     pub(super) fn is_open_for_writing(&self) -> bool {
         let flags = self.field("flags:");
@@ -83,7 +83,7 @@ impl Info {
 
 /// Files that are registered with an io_uring.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Registered {
+pub(super) struct RegisteredFiles {
     pub(super) paths: Vec<PathBuf>,
     /// Whether the list of registered files is complete. The kernel lists none for an io_uring in
     /// use.
@@ -92,7 +92,7 @@ pub(super) struct Registered {
 
 /// Parses `UserFiles:` with the number of slots, and the line of each slot in use: `    0:
 /// /tmp/some\040file`.
-pub(super) fn registered_files(info: &Info) -> Registered {
+pub(super) fn registered_files(info: &DescriptorInfo) -> RegisteredFiles {
     let slots = info.field("UserFiles:");
     let slots = slots.and_then(|slots| slots.parse::<u64>().ok());
     let lines = info.0.lines();
@@ -106,7 +106,7 @@ pub(super) fn registered_files(info: &Info) -> Registered {
             Some(unescaped_path(path.as_bytes()))
         })
         .collect();
-    Registered {
+    RegisteredFiles {
         // Kernels before 5.1 have no io_uring, and later ones tell the number.
         are_all_named: slots == Some(0) || !paths.is_empty(),
         paths,
@@ -117,8 +117,8 @@ pub(super) fn registered_files(info: &Info) -> Registered {
 mod tests {
     use super::*;
 
-    fn info(text: &str) -> Info {
-        Info(text.to_owned())
+    fn info(text: &str) -> DescriptorInfo {
+        DescriptorInfo(text.to_owned())
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
             ("SqThread:\t-1\n", &[], false),
         ] {
             let paths = paths.iter().map(PathBuf::from).collect();
-            let expected = Registered {
+            let expected = RegisteredFiles {
                 paths,
                 are_all_named,
             };
