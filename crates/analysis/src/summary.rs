@@ -197,7 +197,7 @@ impl Summary {
         let count = |of: fn(&WorkerMeasure) -> u64| figure(&|one| one.total(of) as f64);
         let has_storage = Layer::of(result).is_none_or(Layer::has_storage);
         let read = merged(&kept, |worker| &worker.read_latency);
-        let cache = CacheVerdict::of(result);
+        let cache = CacheVerdict::from_result(result);
         let write = merged(&kept, |worker| &worker.write_latency);
         Self {
             kept: kept.len(),

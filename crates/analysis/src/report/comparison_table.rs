@@ -60,7 +60,7 @@ pub(super) fn blocks(comparison: &Comparison) -> Vec<Block> {
     }
     if let Some(gated) = &comparison.gated {
         let reasons = gated.failures.iter().map(|failure| failure.to_string());
-        blocks.push(Block::Section(gated.words()));
+        blocks.push(Block::Section(gated.describe()));
         blocks.push(Block::List(reasons.collect()));
     }
     blocks
@@ -328,7 +328,7 @@ fn shapes(comparison: &Comparison) -> Vec<String> {
                 Quantity::ResponseP50Us => ", p50",
                 Quantity::ResponseP99Us => ", p99",
             };
-            let of = |figure: &f64| pair.quantity.turned(*figure);
+            let of = |figure: &f64| pair.quantity.invert_time(*figure);
             let speeds: Vec<f64> = side.repetitions.iter().map(of).collect();
             lines.push(format!(
                 "{}{quantity}, {}: {} {}",

@@ -11,7 +11,7 @@ use super::unwritten;
 use crate::explanation::words::{deadline, milliseconds, percent, stage};
 use crate::explanation::{
     Account, Buffered, Counterfactual, DeviceAccount, DriveComponent, Explanation, Missed,
-    ProgramExplanation, Utilisation, is_of_processor,
+    ProgramExplanation, Utilisation, is_processor_stage,
 };
 use diskperf_timeline::ledger::Entry;
 use diskperf_timeline::trace::Counted;
@@ -421,7 +421,7 @@ pub(super) fn csv(found: &Explanation) -> String {
         };
         for entry in account.ledger.entries() {
             let (name, cause) = named(entry.stage);
-            let kind = match is_of_processor(entry.stage) {
+            let kind = match is_processor_stage(entry.stage) {
                 true => "processor",
                 false => "waiting",
             };

@@ -249,10 +249,10 @@ fn lines_wait_while_a_transfer_is_started_and_the_clock_does_not() {
     let with_ticks = |inputs: &Inputs| ticking(inputs.clone(), 0.5);
     // A buffer that is held off is served when the next sector has been asked
     // for; only one that comes just before a sector's end delays it.
-    let (all, held_off) = (missed(&with_lines(&before)), missed(&with_lines(&in_it)));
+    let (all, waits_for_program) = (missed(&with_lines(&before)), missed(&with_lines(&in_it)));
     assert!(
-        held_off > 0.0 && held_off < 0.3 * all,
-        "{held_off} of {all}"
+        waits_for_program > 0.0 && waits_for_program < 0.3 * all,
+        "{waits_for_program} of {all}"
     );
     near(missed(&with_ticks(&in_it)), missed(&with_ticks(&before)));
 }

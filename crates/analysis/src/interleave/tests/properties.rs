@@ -65,7 +65,7 @@ fn with_more(inputs: &Inputs, which: u8) -> Inputs {
 /// of all that are counted.
 fn none_loses_less(slower: &Interleave, faster: &Interleave) -> Result<(), String> {
     for (one, other) in slower.factors.iter().zip(&faster.factors) {
-        if one.lost_revolutions < other.lost_revolutions - 1.0 / follow::COUNTED - 1e-9 {
+        if one.lost_revolutions < other.lost_revolutions - 1.0 / follow::SECTORS_COUNTED - 1e-9 {
             return Err(format!("{one:?} loses less than {other:?}"));
         }
     }
