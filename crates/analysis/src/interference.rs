@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    fn written(mib: u64) -> Interference {
+    fn storage_writes(mib: u64) -> Interference {
         Interference::OtherIo {
             device: "vda".to_owned(),
             read_bytes: 0,
@@ -199,7 +199,7 @@ mod tests {
             }
             one
         };
-        let counts = result(&[(1, false, waited_share(41)), (2, false, written(3))]);
+        let counts = result(&[(1, false, waited_share(41)), (2, false, storage_writes(3))]);
         let more = result(&[(1, false, waited_share(50)), (3, false, waited_share(12))]);
         let again = result(&[(1, true, waited_share(20))]);
         let calm = result(&[]);
@@ -224,11 +224,11 @@ mod tests {
         // The first does not count anyhow.
         assert_eq!(noted(&[(0, true, waited_share(41))]), None);
         assert_eq!(
-            noted(&[(1, true, waited_share(41)), (2, true, waited_share(12)), (4, true, written(210))]),
+            noted(&[(1, true, waited_share(41)), (2, true, waited_share(12)), (4, true, storage_writes(210))]),
             Some("3 of 5 repetitions disturbed and repeated: waited 41 % of the time for a processor (2); other I/O on vda, 210 MiB written".to_owned())
         );
         assert_eq!(
-            noted(&[(1, false, waited_share(41)), (2, false, written(3))]),
+            noted(&[(1, false, waited_share(41)), (2, false, storage_writes(3))]),
             Some("2 of 5 repetitions disturbed, and all count, because too few were undisturbed: waited 41 % of the time for a processor; other I/O on vda, 3 MiB written".to_owned())
         );
     }

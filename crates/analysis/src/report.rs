@@ -66,17 +66,17 @@ pub enum Format {
 /// terminal in columns; only [`Format::Table`] uses it.
 pub fn runs(runs: &[Run], format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&run_table::blocks(&View::of_all(runs)), width),
-        Format::Markdown => document::markdown(&run_table::blocks(&View::of_all(runs))),
-        Format::Json => json::runs(&View::of_all(runs)),
-        Format::Csv => csv::runs(&View::of_all(runs)),
+        Format::Table => document::text(&run_table::blocks(&View::from_runs(runs)), width),
+        Format::Markdown => document::markdown(&run_table::blocks(&View::from_runs(runs))),
+        Format::Json => json::runs(&View::from_runs(runs)),
+        Format::Csv => csv::runs(&View::from_runs(runs)),
     }
 }
 
 /// Formats the series of each program over time, as far as runs store one. `width` as in [`runs`];
 /// the JSON is that of [`runs`], which contains the series.
 pub fn series(runs: &[Run], format: Format, width: u16) -> String {
-    let views = View::of_all(runs);
+    let views = View::from_runs(runs);
     match format {
         Format::Table => document::text(&series::blocks(&views), width),
         Format::Markdown => document::markdown(&series::blocks(&views)),
@@ -218,17 +218,17 @@ pub fn differences(found: &Differences, format: Format, width: u16) -> String {
 
 /// Formats text as one field of CSV.
 pub fn csv_field(text: &str) -> String {
-    csv::escaped(text)
+    csv::escape_field(text)
 }
 
 /// Formats text as one cell of a Markdown table.
 pub fn markdown_cell(text: &str) -> String {
-    document::escaped(text)
+    document::escape_markdown(text)
 }
 
 /// Formats all details of one run for a terminal of this width in columns.
 pub fn details(run: &Run, width: u16) -> String {
-    let views = View::of_all(std::slice::from_ref(run));
+    let views = View::from_runs(std::slice::from_ref(run));
     document::text(&details::blocks(&views), width)
 }
 

@@ -136,11 +136,11 @@ pub(super) fn device(one: &Device) -> String {
     if let (Some(logical), Some(physical)) = (one.logical_block_bytes, one.physical_block_bytes) {
         facts.push(format!("blocks of {logical} bytes, {physical} physically"));
     }
-    facts.extend(health(&one.health));
+    facts.extend(describe_health(&one.health));
     format!("device: {}: {}", one.name, facts.join(", "))
 }
 
-fn health(one: &Health) -> Vec<String> {
+fn describe_health(one: &Health) -> Vec<String> {
     let errors = |count: u64| match count {
         1 => "1 media error".to_owned(),
         count => format!("{count} media errors"),
@@ -412,9 +412,9 @@ fn strips(view: &View) -> Vec<String> {
 }
 
 /// Function that formats one figure for every repetition.
-type Text<'t> = &'t dyn Fn(&dyn Fn(&Repetition) -> String) -> Vec<String>;
+type RepetitionText<'t> = &'t dyn Fn(&dyn Fn(&Repetition) -> String) -> Vec<String>;
 
-fn speed_columns(all: &[(&Row, usize, &Repetition)], text: Text) -> Vec<Column> {
+fn speed_columns(all: &[(&Row, usize, &Repetition)], text: RepetitionText) -> Vec<Column> {
     let pairs = all
         .iter()
         .map(|(_, _, one)| {
@@ -446,7 +446,7 @@ fn speed_columns(all: &[(&Row, usize, &Repetition)], text: Text) -> Vec<Column> 
     ]
 }
 
-fn processor_columns(text: Text) -> Vec<Column> {
+fn processor_columns(text: RepetitionText) -> Vec<Column> {
     let cpu = |ns: u64| figures::seconds(Nanoseconds(ns).seconds());
     vec![
         Column::figures("CPU", text(&|one| cpu(one.total(|worker| worker.cpu.0)))),
@@ -480,7 +480,7 @@ fn processor_columns(text: Text) -> Vec<Column> {
     ]
 }
 
-fn storage_columns(text: Text) -> Vec<Column> {
+fn storage_columns(text: RepetitionText) -> Vec<Column> {
     let resident = |bytes: fn(&diskperf_timeline::Residency) -> u64| {
         move |one: &Repetition| match &one.residency {
             Some(found) if found.file_bytes > 0 => {

@@ -1,8 +1,8 @@
 //! Differences between two runs as tables, JSON and CSV.
 
-use super::csv::{Field, written};
+use super::csv::{Field, format_records};
 use super::document::{Block, Column, Grid, Group};
-use super::explanation::named;
+use super::explanation::name_stage;
 use super::figures::decimals;
 use super::json::pretty;
 use crate::diagnosis::Diagnosis;
@@ -20,7 +20,7 @@ pub(super) fn blocks(found: &Differences) -> Vec<Block> {
         found.a, found.b
     ))];
     for program in &found.programs {
-        blocks.extend(of_program(program));
+        blocks.extend(describe_program(program));
     }
     if !found.unlike.is_empty() {
         blocks.push(Block::Section(
@@ -34,7 +34,7 @@ pub(super) fn blocks(found: &Differences) -> Vec<Block> {
     blocks
 }
 
-fn of_program(program: &Difference) -> Vec<Block> {
+fn describe_program(program: &Difference) -> Vec<Block> {
     let (a, b) = program.elapsed;
     let difference = b.0 as f64 - a.0 as f64;
     // B's time is for as many requests as A's.
@@ -70,9 +70,9 @@ fn of_program(program: &Difference) -> Vec<Block> {
     ))];
     if let Some(found) = &program.diagnosis {
         if program.drives.0 != program.drives.1 {
-            blocks.push(Block::Text(moved(program)));
+            blocks.push(Block::Text(describe_change(program)));
         }
-        blocks.push(Block::Text(told(found)));
+        blocks.push(Block::Text(describe_diagnosis(found)));
     }
     blocks.push(Block::Grid(by_stage(&program.stages, difference)));
     let counting: Vec<&Contribution> = program.parts.iter().filter(|part| part.ns != 0).collect();
@@ -81,13 +81,13 @@ fn of_program(program: &Difference) -> Vec<Block> {
     }
     let idle = program.parts.len() - counting.len();
     if let Some(method) = program.method {
-        blocks.push(Block::List(vec![how(method, idle)]));
+        blocks.push(Block::List(vec![describe_method(method, idle)]));
     }
     blocks
 }
 
 /// Describes the different amounts of data that the program moves in the two runs.
-fn moved(program: &Difference) -> String {
+fn describe_change(program: &Difference) -> String {
     let (a, b) = program.elapsed;
     let bytes = f64::from(program.drives.1) / f64::from(program.drives.0);
     format!(
@@ -98,7 +98,7 @@ fn moved(program: &Difference) -> String {
 }
 
 /// Describes the diagnosis of a difference from the spans of two traces alone.
-fn told(found: &Diagnosis) -> String {
+fn describe_diagnosis(found: &Diagnosis) -> String {
     let component = match found.component {
         Some(component) => {
             let part = found.part.map(|part| format!("'s {}", part.words()));
@@ -118,11 +118,11 @@ fn told(found: &Diagnosis) -> String {
     format!(
         "{component}{}{others}. {}",
         missed.unwrap_or_default(),
-        sentence(&found.evidence)
+        join_evidence(&found.evidence)
     )
 }
 
-fn sentence(evidence: &[String]) -> String {
+fn join_evidence(evidence: &[String]) -> String {
     let all = evidence.join("; ");
     let mut letters = all.chars();
     match letters.next() {
@@ -131,7 +131,7 @@ fn sentence(evidence: &[String]) -> String {
     }
 }
 
-fn how(method: Method, idle: usize) -> String {
+fn describe_method(method: Method, idle: usize) -> String {
     let others = match idle {
         0 => String::new(),
         1 => "; one more change has no effect here".to_owned(),
@@ -161,10 +161,10 @@ fn by_stage(stages: &[StageDifference], difference: f64) -> Grid {
             vec![
                 Column::figures("A ms", column(&|one| ms(one.a.0 as f64))),
                 Column::figures("B ms", column(&|one| ms(one.b.0 as f64))),
-                Column::figures("B - A ms", column(&|one| signed(one.more_ns()))),
+                Column::figures("B - A ms", column(&|one| signed_ms(one.more_ns()))),
                 Column::figures(
                     "of the difference",
-                    column(&|one| share(one.more_ns(), difference)),
+                    column(&|one| share_of_difference(one.more_ns(), difference)),
                 ),
             ],
         )],
@@ -181,10 +181,10 @@ fn by_change(parts: &[&Contribution], difference: f64) -> Grid {
         groups: vec![Group::of(
             "",
             vec![
-                Column::figures("B - A ms", column(&|part| signed(part.ns))),
+                Column::figures("B - A ms", column(&|part| signed_ms(part.ns))),
                 Column::figures(
                     "of the difference",
-                    column(&|part| share(part.ns, difference)),
+                    column(&|part| share_of_difference(part.ns, difference)),
                 ),
             ],
         )],
@@ -195,11 +195,11 @@ fn ms(ns: f64) -> String {
     format!("{:.1}", ns / 1e6)
 }
 
-fn signed(ns: i64) -> String {
+fn signed_ms(ns: i64) -> String {
     format!("{:+.1}", ns as f64 / 1e6)
 }
 
-fn share(ns: i64, difference: f64) -> String {
+fn share_of_difference(ns: i64, difference: f64) -> String {
     match difference {
         0.0 => String::new(),
         difference => format!("{:.1} %", 100.0 * ns as f64 / difference),
@@ -257,7 +257,7 @@ pub(super) fn json(found: &Differences) -> String {
             a_requests: one.requests.map(|requests| requests.a),
             b_requests: one.requests.map(|requests| requests.b),
             difference_ns: one.elapsed.1.0 as i64 - one.elapsed.0.0 as i64,
-            stages: one.stages.iter().map(line).collect(),
+            stages: one.stages.iter().map(stage_line).collect(),
             diagnosis: &one.diagnosis,
             parts: &one.parts,
             method: one.method,
@@ -272,8 +272,8 @@ pub(super) fn json(found: &Differences) -> String {
     })
 }
 
-fn line(one: &StageDifference) -> StageLine {
-    let (stage, cause) = named(one.stage);
+fn stage_line(one: &StageDifference) -> StageLine {
+    let (stage, cause) = name_stage(one.stage);
     StageLine {
         stage,
         cause,
@@ -302,7 +302,7 @@ pub(super) fn csv(found: &Differences) -> String {
                 ]
             };
         for one in &program.stages {
-            let (name, cause) = named(one.stage);
+            let (name, cause) = name_stage(one.stage);
             let of = (Some(one.a.0), Some(one.b.0));
             records.push(record(
                 "stage",
@@ -317,5 +317,5 @@ pub(super) fn csv(found: &Differences) -> String {
             records.push(record("change", name, String::new(), (None, None), part.ns));
         }
     }
-    written(&records)
+    format_records(&records)
 }

@@ -1,6 +1,6 @@
 //! Gains of orders of service by queue depth, as tables, JSON and CSV.
 
-use super::csv::{Field, number, written};
+use super::csv::{Field, format_records, number};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::disk_queue::{Depth, DiskQueue, Order};
@@ -15,10 +15,10 @@ pub(super) fn blocks(found: &DiskQueue) -> Vec<Block> {
     let remarks = [
         Some("bound: the shortest positioning among so many fresh requests, from the drive's own seek curve; orders leave the bad ones behind and come near it".to_owned()),
         Some("only the arm: without the firmware's time, caches and the link, which `diskperf run today26` has".to_owned()),
-        limits(found),
+        describe_limits(found),
         parameters(found),
         starvation(found),
-        without_effect(found),
+        describe_settings_without_effect(found),
     ];
     vec![
         Block::Heading(heading),
@@ -63,7 +63,7 @@ fn grid(found: &DiskQueue, title: &str, figure: impl Fn(&Order) -> String) -> Gr
 }
 
 /// Describes the limits of the drive that the calculation leaves out.
-fn limits(found: &DiskQueue) -> Option<String> {
+fn describe_limits(found: &DiskQueue) -> Option<String> {
     let deepest = found.depths.last()?.depth;
     let mut limits = Vec::new();
     if let Some(limit_ms) = found.age_limit_ms {
@@ -123,7 +123,7 @@ fn starvation(found: &DiskQueue) -> Option<String> {
     ))
 }
 
-fn without_effect(found: &DiskQueue) -> Option<String> {
+fn describe_settings_without_effect(found: &DiskQueue) -> Option<String> {
     let settings = &found.without_effect;
     (!settings.is_empty())
         .then(|| format!("without effect on these figures: {}", settings.join(", ")))
@@ -153,5 +153,5 @@ pub(super) fn csv(found: &DiskQueue) -> String {
         .iter()
         .flat_map(|depth| depth.orders.iter().map(move |of| record(depth, of)))
         .collect();
-    written(&records)
+    format_records(&records)
 }

@@ -1,6 +1,6 @@
 //! Figures of a drive beside the expected ones, as a table, JSON and CSV.
 
-use super::csv::{Field, number, written};
+use super::csv::{Field, format_records, number};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::expected::{ExpectedFigures, ExpectedValue};
@@ -22,14 +22,14 @@ pub(super) fn blocks(found: &ExpectedFigures) -> Vec<Block> {
             found.drive
         )),
         Block::Grid(Grid {
-            key: Column::words("figure", cells(&words)),
+            key: Column::words("figure", cells(&describe_value)),
             groups: vec![
                 Group::of(
                     "",
                     vec![
                         Column::figures("depth", cells(&|of| of.depth.to_string())),
-                        Column::figures("expected", cells(&|of| figure(of.expected))),
-                        Column::figures("modelled", cells(&|of| figure(of.found))),
+                        Column::figures("expected", cells(&|of| format_figure(of.expected))),
+                        Column::figures("modelled", cells(&|of| format_figure(of.found))),
                         Column::words("unit", cells(&|of| of.unit.clone())),
                         Column::figures(
                             "off by",
@@ -56,7 +56,7 @@ pub(super) fn blocks(found: &ExpectedFigures) -> Vec<Block> {
 }
 
 /// Describes a figure of a drive with the drive's settings for it.
-fn words(of: &ExpectedValue) -> String {
+fn describe_value(of: &ExpectedValue) -> String {
     match of.settings.is_empty() {
         true => of.words.clone(),
         false => format!("{}; {}", of.words, of.settings.join(" ")),
@@ -64,7 +64,7 @@ fn words(of: &ExpectedValue) -> String {
 }
 
 /// Formats a value: three decimals for milliseconds, none for thousands.
-fn figure(value: f64) -> String {
+fn format_figure(value: f64) -> String {
     let places = match value {
         value if value < 100.0 => 3,
         value if value < 1000.0 => 1,
@@ -95,5 +95,5 @@ pub(super) fn csv(found: &ExpectedFigures) -> String {
         ]
     };
     let records: Vec<Vec<Field>> = found.values.iter().map(record).collect();
-    written(&records)
+    format_records(&records)
 }

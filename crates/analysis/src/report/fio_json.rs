@@ -47,18 +47,18 @@ fn results(run: &Run) -> Option<Results> {
     let mut disks: Vec<DiskUtilisation> = Vec::new();
     let mut elapsed = Nanoseconds::default();
     for (number, result) in run.results.iter().enumerate() {
-        let Some(one) = middle(result) else {
+        let Some(one) = median_repetition(result) else {
             continue;
         };
         elapsed = elapsed + one.elapsed();
-        disks_of(one, &mut disks);
+        add_disk_utilisation(one, &mut disks);
         let section = file
             .as_ref()
             .and_then(|file| file.jobs.get(result.row as usize));
         if section.is_some_and(|job| !job.report.is_reported) {
             continue;
         }
-        let rows = rows(result, one, (number as u32, section));
+        let rows = job_rows(result, one, (number as u32, section));
         let merged = section.is_some_and(|job| job.report.by_group);
         for row in rows {
             let of_group = |(_, other): &&mut (u32, JobResult)| merged && other.group == row.group;
@@ -85,21 +85,21 @@ fn results(run: &Run) -> Option<Results> {
 }
 
 /// Returns the median repetition of a result, which represents the others.
-fn middle(result: &ProgramResult) -> Option<&Repetition> {
-    let mut kept: Vec<&Repetition> = result.kept().filter(|one| is_of_requests(one)).collect();
+fn median_repetition(result: &ProgramResult) -> Option<&Repetition> {
+    let mut kept: Vec<&Repetition> = result.kept().filter(|one| has_requests(one)).collect();
     kept.sort_by(|one, other| judged_s(one).total_cmp(&judged_s(other)));
     kept.get(kept.len().saturating_sub(1) / 2).copied()
 }
 
 /// Tests whether the repetition did only work that fio knows. Operations on file names are timed
 /// like requests but do not count.
-fn is_of_requests(one: &Repetition) -> bool {
+fn has_requests(one: &Repetition) -> bool {
     let mut loads = one.loads().peekable();
     loads.peek().is_some() && loads.all(|load| load.name_calls() == 0)
 }
 
 /// Returns the fio results of a job, one for each of its clones.
-fn rows(
+fn job_rows(
     result: &ProgramResult,
     one: &Repetition,
     (number, section): (u32, Option<&Job>),
@@ -252,7 +252,7 @@ fn processor(worker: &WorkerMeasure) -> Processor {
 
 /// Adds the disks that a repetition used, each once, with the utilisation of the first job that
 /// used it.
-fn disks_of(one: &Repetition, disks: &mut Vec<DiskUtilisation>) {
+fn add_disk_utilisation(one: &Repetition, disks: &mut Vec<DiskUtilisation>) {
     let elapsed_ms = (one.elapsed().0 / 1_000_000).max(1) as f64;
     for device in &one.devices {
         if disks.iter().any(|disk| disk.name == device.device) {

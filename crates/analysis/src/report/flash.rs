@@ -1,6 +1,6 @@
 //! Flash calculations without timing, as tables, JSON and CSV.
 
-use super::csv::{Field, number, optional, written};
+use super::csv::{Field, format_records, number, optional};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::flash::{Amplification, Cliff, DieUse, Flash, Spare};
@@ -174,5 +174,5 @@ pub(super) fn csv(found: &Flash) -> String {
         .iter()
         .flat_map(|spare| spare.policies.iter().map(move |of| record(spare, of)))
         .collect();
-    written(&records)
+    format_records(&records)
 }

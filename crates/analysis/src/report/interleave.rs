@@ -1,31 +1,31 @@
 //! Calculation of an interleave factor as tables, JSON and CSV.
 
-use super::csv::{Field, number, written};
+use super::csv::{Field, format_records, number};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::interleave::{FactorResult, Interleave, Interruption, Responsible};
 
 /// Share of missed sectors above which the best factor is no recommendation.
-const HOPELESS: f64 = 0.999;
+const MISSED_SHARE_MAX: f64 = 0.999;
 
 /// Formats the calculation as a report. `asked` is a factor that the report compares with the best.
 pub(super) fn blocks(found: &Interleave, asked: Option<u32>) -> Vec<Block> {
     let mut blocks = vec![
         Block::Heading(heading(found)),
-        Block::Text(interlace(found)),
+        Block::Text(interleave_order(found)),
     ];
     if found.service_ms > 0.0 {
         blocks.push(Block::Grid(parts(found)));
     }
     if !found.interruptions.is_empty() {
-        let lines = found.interruptions.iter().map(interruption);
+        let lines = found.interruptions.iter().map(describe_interruption);
         blocks.push(Block::List(lines.collect()));
     }
     blocks.push(Block::Grid(factors(found)));
-    let mut remarks = vec![recommendation(found), reason(found)];
-    remarks.extend(asked.and_then(|factor| of_factor(found, factor)));
-    remarks.extend(check(found));
-    remarks.extend(hidden(found));
+    let mut remarks = vec![recommendation(found), describe_reason(found)];
+    remarks.extend(asked.and_then(|factor| describe_factor(found, factor)));
+    remarks.extend(check_against_model(found));
+    remarks.extend(describe_hidden_cost(found));
     if found.inputs.read_ahead {
         let said = "read-ahead averages two consecutive service times: rare interrupts disturb half as much, constant work as much as before";
         remarks.push(said.to_owned());
@@ -63,7 +63,7 @@ fn parts(found: &Interleave) -> Grid {
     }
 }
 
-fn interlace(found: &Interleave) -> String {
+fn interleave_order(found: &Interleave) -> String {
     let speed = match found.inputs.cpu_speed {
         1.0 => String::new(),
         speed => format!(" (processor times divided by {speed})"),
@@ -91,7 +91,7 @@ fn interlace(found: &Interleave) -> String {
     )
 }
 
-fn interruption(one: &Interruption) -> String {
+fn describe_interruption(one: &Interruption) -> String {
     let sources = match one.sources {
         1 => String::new(),
         sources => format!("{sources} times "),
@@ -126,7 +126,7 @@ fn factors(found: &Interleave) -> Grid {
                 Column::figures("KB/s", column(&|row| rate(row.kb_per_s))),
             ]
             .into_iter()
-            .chain(modelled(rows))
+            .chain(modelled_column(rows))
             .chain([Column::words("", column(&mark))])
             .collect(),
         )],
@@ -134,7 +134,7 @@ fn factors(found: &Interleave) -> Grid {
 }
 
 /// Returns the column with the modelled machine's rates, where the case was run on it.
-fn modelled(rows: &[FactorResult]) -> Option<Column> {
+fn modelled_column(rows: &[FactorResult]) -> Option<Column> {
     let rates: Option<Vec<String>> = rows
         .iter()
         .map(|row| row.modelled_kb_per_s.map(rate))
@@ -143,7 +143,7 @@ fn modelled(rows: &[FactorResult]) -> Option<Column> {
 }
 
 /// Describes the result of the modelled machine beside the recommendation.
-fn check(found: &Interleave) -> Option<String> {
+fn check_against_model(found: &Interleave) -> Option<String> {
     let best = found.modelled_best()?;
     let own = found.recommended.factor;
     if best == own {
@@ -173,7 +173,7 @@ fn recommendation(found: &Interleave) -> String {
         "recommended: factor {}, {} KB/s{}",
         best.factor,
         rate(best.kb_per_s),
-        if best.missed_share > HOPELESS {
+        if best.missed_share > MISSED_SHARE_MAX {
             "; no factor of this track gives the processor enough time; this one loses the least"
         } else {
             ""
@@ -181,7 +181,7 @@ fn recommendation(found: &Interleave) -> String {
     )
 }
 
-fn reason(found: &Interleave) -> String {
+fn describe_reason(found: &Interleave) -> String {
     let what = match found.responsible {
         Responsible::Service => return "responsible: the service time itself".to_owned(),
         Responsible::Term(term) => term.words(),
@@ -194,7 +194,7 @@ fn reason(found: &Interleave) -> String {
 }
 
 /// Describes the rate of a factor as a share of the best.
-fn of_factor(found: &Interleave, factor: u32) -> Option<String> {
+fn describe_factor(found: &Interleave, factor: u32) -> Option<String> {
     let row = found.factor(factor)?;
     Some(format!(
         "factor {factor}: {} KB/s, {} of the best",
@@ -204,7 +204,7 @@ fn of_factor(found: &Interleave, factor: u32) -> Option<String> {
 }
 
 /// Describes the effect of several outstanding requests.
-fn hidden(found: &Interleave) -> Option<String> {
+fn describe_hidden_cost(found: &Interleave) -> Option<String> {
     let outstanding = found.inputs.outstanding;
     if outstanding < 2 {
         return None;
@@ -248,11 +248,15 @@ pub(super) fn json(found: &Interleave) -> String {
 
 /// Formats the calculation as CSV, one line for each factor.
 pub(super) fn csv(found: &Interleave) -> String {
-    let records: Vec<Vec<Field>> = found.factors.iter().map(|row| record(found, row)).collect();
-    written(&records)
+    let records: Vec<Vec<Field>> = found
+        .factors
+        .iter()
+        .map(|row| factor_record(found, row))
+        .collect();
+    format_records(&records)
 }
 
-fn record(found: &Interleave, row: &FactorResult) -> Vec<Field> {
+fn factor_record(found: &Interleave, row: &FactorResult) -> Vec<Field> {
     vec![
         ("factor", row.factor.to_string()),
         ("missed_share", number(row.missed_share)),

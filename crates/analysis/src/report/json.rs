@@ -2,7 +2,7 @@
 //! change.
 
 use super::replay::ReplayJson;
-use super::targets::{Part, parts};
+use super::targets::{TargetPart, split_by_target};
 use super::view::{Row, View};
 use crate::cache::{CacheVerdict, device_share};
 use crate::comparison::{
@@ -142,9 +142,9 @@ struct TargetJson<'a> {
     durable_elapsed_s: Option<f64>,
 }
 
-impl<'a> From<Part<'a>> for TargetJson<'a> {
-    fn from(part: Part<'a>) -> Self {
-        let Part { target, summary } = part;
+impl<'a> From<TargetPart<'a>> for TargetJson<'a> {
+    fn from(part: TargetPart<'a>) -> Self {
+        let TargetPart { target, summary } = part;
         Self {
             target,
             kb_per_s: summary.kb_per_s,
@@ -324,7 +324,10 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
         write_amplification: write_amplification(result),
         shape: summary.shape,
         notes: &result.notes,
-        targets: parts(run, result).into_iter().map(Into::into).collect(),
+        targets: split_by_target(run, result)
+            .into_iter()
+            .map(Into::into)
+            .collect(),
         repetitions: result.repetitions.iter().map(repetition).collect(),
     }
 }

@@ -1,6 +1,6 @@
 //! Result of recording a disk as text lines, JSON and CSV.
 
-use super::csv::{number, written};
+use super::csv::{format_records, number};
 use super::document::Block;
 use super::json::pretty;
 use crate::recorded::Observed;
@@ -49,7 +49,7 @@ pub(super) fn json(found: &Observed) -> String {
 
 pub(super) fn csv(found: &Observed) -> String {
     let count = |count: u64| count.to_string();
-    written(&[vec![
+    format_records(&[vec![
         ("devices", found.devices.join(" ")),
         ("elapsed_s", number(found.elapsed_s)),
         ("requests", count(found.requests)),

@@ -1,6 +1,6 @@
 //! Mean response time by stage, as a table and JSON.
 
-use super::{Line, lines};
+use super::{Line, ledger_lines};
 use crate::explanation::response::Response;
 use crate::explanation::words::{percent, stage};
 use crate::report::document::{Column, Grid, Group};
@@ -58,7 +58,7 @@ impl ResponseLine {
             mean_ns: of.mean_ns(),
             before_issue_mean_ns: of.before_issue_ns,
             total_ns: of.ledger.total().0,
-            stages: lines(of.ledger.entries()),
+            stages: ledger_lines(of.ledger.entries()),
         }
     }
 }

@@ -62,7 +62,7 @@ fn trace() -> Trace {
         processes: vec![TracedProcess {
             number: 1,
             opened: Nanoseconds(1000),
-            work: Vec::new(),
+            processor_work: Vec::new(),
             spans: vec![
                 Span {
                     stage: Stage::User,
@@ -152,7 +152,7 @@ fn what_the_arm_does_for_nobody_is_drawn() {
             })
             .collect(),
     };
-    of.arms = vec![
+    of.arm_work = vec![
         arm(ArmWork::Destage, 0),
         arm(ArmWork::Cleaning, REVOLUTION),
         arm(ArmWork::ReadAhead, 2 * REVOLUTION),
