@@ -339,10 +339,10 @@ fn name_run(run: &Run, differs: Vec<String>) -> RunName {
 
 /// Counts the rows of a comparison that share its error probability with one row: those of its own
 /// A/B measurement, or all rows of separate runs.
-fn count_comparable_rows(one: &Candidate<'_>, all: &[Candidate<'_>]) -> usize {
-    let beside = all.iter().filter(|other| match one.basis {
-        Basis::MedianBlock => other.run == one.run && other.basis == one.basis,
-        Basis::Medians | Basis::Exact | Basis::SameRun => other.basis == one.basis,
+fn count_comparable_rows(candidate: &Candidate<'_>, all: &[Candidate<'_>]) -> usize {
+    let beside = all.iter().filter(|other| match candidate.basis {
+        Basis::MedianBlock => other.run == candidate.run && other.basis == candidate.basis,
+        Basis::Medians | Basis::Exact | Basis::SameRun => other.basis == candidate.basis,
     });
     beside.count()
 }

@@ -101,8 +101,8 @@ fn count_later_than(lags: &Histogram, moment: Nanoseconds) -> u64 {
 }
 
 /// Adds numbers without overflow, since a stored document may hold any numbers.
-fn sum(of: impl Iterator<Item = u64>) -> u64 {
-    of.fold(0, u64::saturating_add)
+fn sum(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
 }
 
 /// Tests whether the host kept up with a result; `true` if it is no replay.

@@ -2,7 +2,7 @@
 
 use super::{Doubt, Quantity, Verdict};
 use crate::statistics::interleaved::{self, Decided, Limits, PRACTICAL_FLOOR, Sequence};
-use crate::statistics::separate::{self, Separate};
+use crate::statistics::separate::{self, SeparateEstimate};
 use crate::statistics::shape::Shape;
 use crate::statistics::{Interval, Method, median};
 use diskperf_timeline::{ProgramResult, Repetition};
@@ -90,13 +90,13 @@ pub(super) fn judge(
     let ratio = median(other)
         .zip(median(base))
         .map(|(other, base)| other / base);
-    let found = Separate::of(base, other, rows, floor).zip(ratio);
+    let found = SeparateEstimate::from_runs(base, other, rows, floor).zip(ratio);
     let Some((found, ratio)) = found.filter(|(_, ratio)| ratio.is_finite() && *ratio > 0.0) else {
         return Judgement::undecided(ratio.filter(|ratio| ratio.is_finite()));
     };
     let interval = Interval {
-        low: ratio * libm::exp(-found.half),
-        high: ratio * libm::exp(found.half),
+        low: ratio * libm::exp(-found.half_width),
+        high: ratio * libm::exp(found.half_width),
         confidence: 1.0 - separate::ERROR,
         method: Method::SeparateRuns,
         widened_by: 1.0,
@@ -105,13 +105,13 @@ pub(super) fn judge(
         return Judgement::undecided(Some(ratio));
     }
     let doubt = found.doubt.map(convert_doubt);
-    let (verdict, doubt) = match (found.excludes_none(), doubt) {
+    let (verdict, doubt) = match (found.excludes_equality(), doubt) {
         (true, None) if ratio > 1.0 => (Verdict::Faster, None),
         (true, None) => (Verdict::Slower, None),
         (true, Some(Doubt::TooFew)) if ratio > 1.0 => (Verdict::SuggestsFaster, doubt),
         (true, Some(Doubt::TooFew)) => (Verdict::SuggestsSlower, doubt),
         (_, Some(Doubt::TooFew)) => (Verdict::TooFewRepetitions, doubt),
-        (_, None) if found.cannot_tell_below() < limits.min_effect => {
+        (_, None) if found.difference_unresolved_max() < limits.min_effect => {
             (Verdict::NoDifferenceSeen, None)
         }
         (_, doubt) => (Verdict::Unsure, doubt.or(Some(Doubt::Noise))),

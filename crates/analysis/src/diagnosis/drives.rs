@@ -105,9 +105,12 @@ fn find_seek_curve_cause(one: &Measures, other: &Measures) -> Option<Cause> {
 }
 
 /// Interpolates the seek time over a distance from the nearest measured distances of a run.
-fn interpolate_seek_ns(of: &Measures, (drive, distance): (u32, u32)) -> Option<f64> {
-    let below = of.seeks.range((drive, 1)..=(drive, distance)).next_back()?;
-    let above = of
+fn interpolate_seek_ns(measures: &Measures, (drive, distance): (u32, u32)) -> Option<f64> {
+    let below = measures
+        .seeks
+        .range((drive, 1)..=(drive, distance))
+        .next_back()?;
+    let above = measures
         .seeks
         .range((drive, distance)..=(drive, u32::MAX))
         .next()?;

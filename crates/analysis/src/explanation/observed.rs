@@ -70,14 +70,14 @@ pub fn trace(block: &BlockTrace) -> Trace {
     trace
 }
 
-fn trace_request(of: &BlockRequest) -> TracedRequest {
+fn trace_request(block_request: &BlockRequest) -> TracedRequest {
     let span = |stage, until| Span { stage, until };
     TracedRequest {
-        drive: of.device,
-        sector: of.sector,
-        sectors: (of.bytes / SECTOR_BYTES) as u32,
+        drive: block_request.device,
+        sector: block_request.sector,
+        sectors: (block_request.bytes / SECTOR_BYTES) as u32,
         forced: false,
-        purpose: match of.operation {
+        purpose: match block_request.operation {
             Operation::Read => Purpose::Read,
             Operation::ReadAhead => Purpose::ReadAhead,
             Operation::Write | Operation::Flush | Operation::Discard | Operation::Other => {
@@ -85,10 +85,10 @@ fn trace_request(of: &BlockRequest) -> TracedRequest {
             }
         },
         position: None,
-        issued: of.queued,
+        issued: block_request.queued,
         spans: vec![
-            span(Stage::DriverQueue, of.issued),
-            span(Stage::Device, of.completed),
+            span(Stage::DriverQueue, block_request.issued),
+            span(Stage::Device, block_request.completed),
         ],
         uses: Vec::new(),
     }

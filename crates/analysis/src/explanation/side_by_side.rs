@@ -82,14 +82,15 @@ pub fn side_by_side(a: &Side<'_>, b: &Side<'_>, unlike: Vec<String>) -> Option<D
 
 /// Finds the same program among others, if possible on the same file system.
 fn find_partner(
-    of: &ProgramExplanation,
+    program_explanation: &ProgramExplanation,
     among: &[ProgramExplanation],
     taken: &[bool],
 ) -> Option<usize> {
-    let free = |place: &usize| !taken[*place] && among[*place].program == of.program;
+    let free =
+        |place: &usize| !taken[*place] && among[*place].program == program_explanation.program;
     let places = || (0..among.len()).filter(free);
     places()
-        .find(|place| among[*place].filesystem == of.filesystem)
+        .find(|place| among[*place].filesystem == program_explanation.filesystem)
         .or_else(|| places().next())
 }
 

@@ -170,12 +170,16 @@ pub fn tails(trace: &Trace) -> Vec<Tail> {
 }
 
 /// Summarizes the requests of a tail in a rerun without this stage.
-pub fn rerun(of: &Tail, (stage, same_moments): (Stage, bool), trace: &Trace) -> Option<TailRerun> {
-    let sorted = requests_by_time(trace, of.way);
+pub fn rerun(
+    tail: &Tail,
+    (stage, same_moments): (Stage, bool),
+    trace: &Trace,
+) -> Option<TailRerun> {
+    let sorted = requests_by_time(trace, tail.way);
     let slowest: Vec<&TracedRequest> = (sorted.iter().copied())
-        .filter(|one| response_time(one) > of.p99)
+        .filter(|one| response_time(one) > tail.p99)
         .collect();
-    let left = find_causes((&sorted, &slowest), of.p99);
+    let left = find_causes((&sorted, &slowest), tail.p99);
     Some(TailRerun {
         stage,
         same_moments,
@@ -183,7 +187,7 @@ pub fn rerun(of: &Tail, (stage, same_moments): (Stage, bool), trace: &Trace) -> 
         left: left.first().map(|cause| cause.stage),
         p99: response_time(sorted.get(quantile_index(sorted.len(), 99, 100)?)?),
         p999: response_time(sorted.get(quantile_index(sorted.len(), 999, 1000)?)?),
-        above: total_above(&sorted, of.p99),
+        above: total_above(&sorted, tail.p99),
     })
 }
 

@@ -193,7 +193,7 @@ const WRITE_HEADINGS: [&str; 6] = [
     "write_max_ns",
 ];
 
-fn latency(headings: &[&'static str; 6], found: Option<Percentiles>) -> Vec<Field> {
+fn latency(headings: &[&'static str; 6], percentiles: Option<Percentiles>) -> Vec<Field> {
     let of = |one: Percentiles| {
         [
             one.p50_ns,
@@ -205,14 +205,14 @@ fn latency(headings: &[&'static str; 6], found: Option<Percentiles>) -> Vec<Fiel
         ]
     };
     let text = |ns: Option<u64>| ns.map_or_else(String::new, |ns| ns.to_string());
-    let fields = found.map_or_else(Default::default, |one| of(one).map(text));
+    let fields = percentiles.map_or_else(Default::default, |one| of(one).map(text));
     headings.iter().copied().zip(fields).collect()
 }
 
 /// Returns the CSV fields of a program with several requests in flight; empty for a program with
 /// one call after the other.
-fn load(found: Option<&LoadSummary>, operations: &[OperationColumns]) -> Vec<Field> {
-    let of = |figure: fn(&LoadSummary) -> Option<f64>| optional(found.and_then(figure));
+fn load(load_summary: Option<&LoadSummary>, operations: &[OperationColumns]) -> Vec<Field> {
+    let of = |figure: fn(&LoadSummary) -> Option<f64>| optional(load_summary.and_then(figure));
     let mut fields = vec![
         ("depth", of(|load| Some(f64::from(load.depth)))),
         ("workers", of(|load| Some(f64::from(load.workers)))),
@@ -224,10 +224,10 @@ fn load(found: Option<&LoadSummary>, operations: &[OperationColumns]) -> Vec<Fie
         ("cpu_us_per_io", of(|load| load.cpu_us_per_io)),
         ("unfinished", of(|load| Some(load.unfinished as f64))),
     ];
-    let response = found.and_then(|load| load.response.as_ref());
+    let response = load_summary.and_then(|load| load.response.as_ref());
     fields.extend(responses(headings!("response"), response));
     for (name, rate, headings) in operations {
-        let mut made = found.into_iter().flat_map(|load| &load.latency);
+        let mut made = load_summary.into_iter().flat_map(|load| &load.latency);
         let made = made.find(|one| one.name == *name);
         fields.push((rate, optional(made.map(|one| one.iops))));
         let response = made.and_then(|one| one.response.as_ref());
@@ -236,8 +236,8 @@ fn load(found: Option<&LoadSummary>, operations: &[OperationColumns]) -> Vec<Fie
     fields
 }
 
-fn responses(headings: [&'static str; 6], found: Option<&Latency>) -> Vec<Field> {
-    let of = |figure: fn(&Latency) -> Option<f64>| optional(found.and_then(figure));
+fn responses(headings: [&'static str; 6], latency: Option<&Latency>) -> Vec<Field> {
+    let of = |figure: fn(&Latency) -> Option<f64>| optional(latency.and_then(figure));
     let figures = [
         of(|one| one.p50_us),
         of(|one| one.p99_us),

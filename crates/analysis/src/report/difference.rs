@@ -14,22 +14,22 @@ use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::units::format_nanoseconds;
 use serde::Serialize;
 
-pub(super) fn blocks(found: &Differences) -> Vec<Block> {
+pub(super) fn blocks(differences: &Differences) -> Vec<Block> {
     let mut blocks = vec![Block::Heading(format!(
         "Why they differ: A, {}; B, {}",
-        found.a, found.b
+        differences.a, differences.b
     ))];
-    for program in &found.programs {
+    for program in &differences.programs {
         blocks.extend(describe_program(program));
     }
-    if !found.unlike.is_empty() {
+    if !differences.unlike.is_empty() {
         blocks.push(Block::Section(
             "What differs in plan and environment: A, B".to_owned(),
         ));
-        blocks.push(Block::List(found.unlike.clone()));
+        blocks.push(Block::List(differences.unlike.clone()));
     }
-    if !found.notes.is_empty() {
-        blocks.push(Block::List(found.notes.clone()));
+    if !differences.notes.is_empty() {
+        blocks.push(Block::List(differences.notes.clone()));
     }
     blocks
 }
@@ -98,19 +98,19 @@ fn describe_change(program: &Difference) -> String {
 }
 
 /// Describes the diagnosis of a difference from the spans of two traces alone.
-fn describe_diagnosis(found: &Diagnosis) -> String {
-    let component = match found.component {
+fn describe_diagnosis(diagnosis: &Diagnosis) -> String {
+    let component = match diagnosis.component {
         Some(component) => {
-            let part = found.part.map(|part| format!("'s {}", part.words()));
+            let part = diagnosis.part.map(|part| format!("'s {}", part.words()));
             let part = part.unwrap_or_default();
             format!("The spans of both point to the {}{part}", component.name())
         }
         None => "The spans of both do not show the cause".to_owned(),
     };
-    let missed = found
+    let missed = diagnosis
         .deadline
         .map(|missed| format!(", by way of a deadline: {}", deadline(missed)));
-    let others: Vec<&str> = found.others.iter().map(|one| one.name()).collect();
+    let others: Vec<&str> = diagnosis.others.iter().map(|one| one.name()).collect();
     let others = match others.as_slice() {
         [] => String::new(),
         others => format!(" (these differ as well: {})", others.join(", ")),
@@ -118,7 +118,7 @@ fn describe_diagnosis(found: &Diagnosis) -> String {
     format!(
         "{component}{}{others}. {}",
         missed.unwrap_or_default(),
-        join_evidence(&found.evidence)
+        join_evidence(&diagnosis.evidence)
     )
 }
 
@@ -215,7 +215,7 @@ struct StageLine {
     difference_ns: i64,
 }
 
-pub(super) fn json(found: &Differences) -> String {
+pub(super) fn json(differences: &Differences) -> String {
     #[derive(Serialize)]
     struct Program<'d> {
         program: &'d str,
@@ -245,48 +245,48 @@ pub(super) fn json(found: &Differences) -> String {
         unlike: &'d [String],
         notes: &'d [String],
     }
-    fn program(one: &Difference) -> Program<'_> {
+    fn program(difference: &Difference) -> Program<'_> {
         Program {
-            program: &one.program,
-            a_filesystem: &one.filesystems.0,
-            b_filesystem: &one.filesystems.1,
-            a_drives: one.drives.0,
-            b_drives: one.drives.1,
-            a_elapsed_ns: one.elapsed.0.0,
-            b_elapsed_ns: one.elapsed.1.0,
-            a_requests: one.requests.map(|requests| requests.a),
-            b_requests: one.requests.map(|requests| requests.b),
-            difference_ns: one.elapsed.1.0 as i64 - one.elapsed.0.0 as i64,
-            stages: one.stages.iter().map(stage_line).collect(),
-            diagnosis: &one.diagnosis,
-            parts: &one.parts,
-            method: one.method,
+            program: &difference.program,
+            a_filesystem: &difference.filesystems.0,
+            b_filesystem: &difference.filesystems.1,
+            a_drives: difference.drives.0,
+            b_drives: difference.drives.1,
+            a_elapsed_ns: difference.elapsed.0.0,
+            b_elapsed_ns: difference.elapsed.1.0,
+            a_requests: difference.requests.map(|requests| requests.a),
+            b_requests: difference.requests.map(|requests| requests.b),
+            difference_ns: difference.elapsed.1.0 as i64 - difference.elapsed.0.0 as i64,
+            stages: difference.stages.iter().map(stage_line).collect(),
+            diagnosis: &difference.diagnosis,
+            parts: &difference.parts,
+            method: difference.method,
         }
     }
     pretty(&Document {
-        a: &found.a,
-        b: &found.b,
-        programs: found.programs.iter().map(program).collect(),
-        unlike: &found.unlike,
-        notes: &found.notes,
+        a: &differences.a,
+        b: &differences.b,
+        programs: differences.programs.iter().map(program).collect(),
+        unlike: &differences.unlike,
+        notes: &differences.notes,
     })
 }
 
-fn stage_line(one: &StageDifference) -> StageLine {
-    let (stage, cause) = name_stage(one.stage);
+fn stage_line(stage_difference: &StageDifference) -> StageLine {
+    let (stage, cause) = name_stage(stage_difference.stage);
     StageLine {
         stage,
         cause,
-        a_ns: one.a.0,
-        b_ns: one.b.0,
-        difference_ns: one.more_ns(),
+        a_ns: stage_difference.a.0,
+        b_ns: stage_difference.b.0,
+        difference_ns: stage_difference.more_ns(),
     }
 }
 
 /// Formats the differences as CSV, one line for each stage and one for each change.
-pub(super) fn csv(found: &Differences) -> String {
+pub(super) fn csv(differences: &Differences) -> String {
     let mut records: Vec<Vec<Field>> = Vec::new();
-    for program in &found.programs {
+    for program in &differences.programs {
         let record =
             |kind: &str, name: String, cause: String, of: (Option<u64>, Option<u64>), ns: i64| {
                 let number = |ns: Option<u64>| ns.map_or_else(String::new, |ns| ns.to_string());

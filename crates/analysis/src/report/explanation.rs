@@ -24,14 +24,14 @@ const COUNTERFACTUALS_MAX: usize = 12;
 /// their parts.
 const PAIRS_MAX: usize = 3;
 
-pub(super) fn blocks(found: &Explanation) -> Vec<Block> {
-    let mut blocks = vec![Block::Heading(format!("Explained: {}", found.what))];
-    for program in &found.programs {
+pub(super) fn blocks(explanation: &Explanation) -> Vec<Block> {
+    let mut blocks = vec![Block::Heading(format!("Explained: {}", explanation.what))];
+    for program in &explanation.programs {
         blocks.extend(describe_program(program));
     }
-    let shares = found.programs.iter().map(|one| one.unwritten_share);
+    let shares = explanation.programs.iter().map(|one| one.unwritten_share);
     let notes = unwritten::legend(shares).into_iter();
-    let notes: Vec<String> = notes.chain(found.notes.iter().cloned()).collect();
+    let notes: Vec<String> = notes.chain(explanation.notes.iter().cloned()).collect();
     if !notes.is_empty() {
         blocks.push(Block::List(notes));
     }
@@ -292,7 +292,7 @@ fn ledger_lines(entries: &[Entry]) -> Vec<Line> {
 }
 
 /// Formats the explanation as JSON by the `explain` contract.
-pub(super) fn json(found: &Explanation) -> String {
+pub(super) fn json(explanation: &Explanation) -> String {
     #[derive(Serialize)]
     struct Document<'e> {
         what: &'e str,
@@ -300,9 +300,9 @@ pub(super) fn json(found: &Explanation) -> String {
         notes: &'e [String],
     }
     let document = Document {
-        what: &found.what,
-        programs: found.programs.iter().map(Program::of).collect(),
-        notes: &found.notes,
+        what: &explanation.what,
+        programs: explanation.programs.iter().map(Program::of).collect(),
+        notes: &explanation.notes,
     };
     pretty(&document)
 }
@@ -412,9 +412,9 @@ impl<'e> Program<'e> {
 
 /// Formats the explanation as CSV: one line for each stage, some for the requests of each device,
 /// and one for each counterfactual.
-pub(super) fn csv(found: &Explanation) -> String {
+pub(super) fn csv(explanation: &Explanation) -> String {
     let mut records: Vec<Vec<Field>> = Vec::new();
-    for program in &found.programs {
+    for program in &explanation.programs {
         let account = &program.account;
         let elapsed = account.elapsed.0.max(1) as f64;
         let record = |kind: &str, name: String, cause: String, ns: u64, gain: Option<f64>| {

@@ -93,15 +93,15 @@ fn median_repetition(result: &ProgramResult) -> Option<&Repetition> {
 
 /// Tests whether the repetition did only work that fio knows. Operations on file names are timed
 /// like requests but do not count.
-fn has_requests(one: &Repetition) -> bool {
-    let mut loads = one.loads().peekable();
+fn has_requests(repetition: &Repetition) -> bool {
+    let mut loads = repetition.loads().peekable();
     loads.peek().is_some() && loads.all(|load| load.name_calls() == 0)
 }
 
 /// Returns the fio results of a job, one for each of its clones.
 fn job_rows(
     result: &ProgramResult,
-    one: &Repetition,
+    repetition: &Repetition,
     (number, section): (u32, Option<&Job>),
 ) -> Vec<JobResult> {
     let of_worker = |worker: &WorkerMeasure| {
@@ -150,7 +150,7 @@ fn job_rows(
         };
         Some(row)
     };
-    one.workers.iter().filter_map(of_worker).collect()
+    repetition.workers.iter().filter_map(of_worker).collect()
 }
 
 /// Lists the program's options as a job file would give them.
@@ -185,12 +185,12 @@ fn options(result: &ProgramResult, load: &LoadMeasure) -> Vec<(String, String)> 
 /// Summarizes one direction, read or write. `in_point` gives its requests and bytes in an interval
 /// of the series.
 fn direction(
-    of: &OperationMeasure,
+    operation_measure: &OperationMeasure,
     load: &LoadMeasure,
     runtime_ms: u64,
     in_point: impl Fn(&SeriesPoint) -> (u64, u64) + Clone,
 ) -> DirectionResult {
-    if of.is_empty() {
+    if operation_measure.is_empty() {
         return DirectionResult::default();
     }
     // The last interval may be shorter than the others.
@@ -202,17 +202,17 @@ fn direction(
         false => 0,
     };
     // A job that verifies reads back when it has written.
-    let runtime_ms = match of.span.0 {
+    let runtime_ms = match operation_measure.span.0 {
         0 => runtime_ms,
         span_ns => span_ns.div_ceil(1_000_000),
     };
     DirectionResult {
-        bytes: of.bytes,
-        ios: of.count(),
+        bytes: operation_measure.bytes,
+        ios: operation_measure.count(),
         runtime_ms,
-        submission: latency(&of.submit),
-        completion: latency(&of.completion),
-        total: latency(&of.response),
+        submission: latency(&operation_measure.submit),
+        completion: latency(&operation_measure.completion),
+        total: latency(&operation_measure.response),
         bandwidth_samples_kib_per_s: points
             .clone()
             .map(|(_, bytes)| per_second(bytes / KIB))
@@ -222,12 +222,12 @@ fn direction(
     }
 }
 
-fn latency(of: &Histogram) -> Latency {
-    let mut latency = Latency::of(of.buckets().to_vec());
-    if of.count() > 0 {
-        latency.min_ns = of.min().0;
-        latency.max_ns = of.max().0;
-        latency.mean_ns = of.mean_ns();
+fn latency(histogram: &Histogram) -> Latency {
+    let mut latency = Latency::of(histogram.buckets().to_vec());
+    if histogram.count() > 0 {
+        latency.min_ns = histogram.min().0;
+        latency.max_ns = histogram.max().0;
+        latency.mean_ns = histogram.mean_ns();
     }
     latency
 }
@@ -252,9 +252,9 @@ fn processor(worker: &WorkerMeasure) -> Processor {
 
 /// Adds the disks that a repetition used, each once, with the utilisation of the first job that
 /// used it.
-fn add_disk_utilisation(one: &Repetition, disks: &mut Vec<DiskUtilisation>) {
-    let elapsed_ms = (one.elapsed().0 / 1_000_000).max(1) as f64;
-    for device in &one.devices {
+fn add_disk_utilisation(repetition: &Repetition, disks: &mut Vec<DiskUtilisation>) {
+    let elapsed_ms = (repetition.elapsed().0 / 1_000_000).max(1) as f64;
+    for device in &repetition.devices {
         if disks.iter().any(|disk| disk.name == device.device) {
             continue;
         }

@@ -341,17 +341,17 @@ pub fn tuned(tuned: &Tuned) -> String {
 }
 
 /// Formats the contents of a block trace as an HTML page.
-pub fn trace(found: &Trace) -> String {
-    let mut page = Page::new(&format!("Trace: {}", found.files.join(", ")));
-    page.html(&figures(&trace::charts(found)));
-    page.blocks(without_title(&super::trace::blocks(found)));
+pub fn trace(trace: &Trace) -> String {
+    let mut page = Page::new(&format!("Trace: {}", trace.files.join(", ")));
+    page.html(&figures(&trace::charts(trace)));
+    page.blocks(without_title(&super::trace::blocks(trace)));
     page.finish()
 }
 
 /// Formats real drives and their replays as an HTML page.
-pub fn real_drives(found: &RealDrives) -> String {
+pub fn real_drives(real_drives: &RealDrives) -> String {
     let mut page = Page::new("Real drives: modelled against measured");
-    page.blocks(without_title(&super::real_drives::blocks(found)));
+    page.blocks(without_title(&super::real_drives::blocks(real_drives)));
     page.finish()
 }
 

@@ -160,12 +160,12 @@ fn row_lines(row: &Row, key: String, indent: &str) -> Vec<LoadLine> {
     lines
 }
 
-fn operation_line(one: &OperationSummary, indent: &str) -> LoadLine {
+fn operation_line(operation_summary: &OperationSummary, indent: &str) -> LoadLine {
     LoadLine {
-        key: format!("{indent}  {}", one.name),
-        iops: figures::iops(one.iops),
-        mb_per_s: megabytes(one.mb_per_s),
-        ..response_line(one.response.as_ref())
+        key: format!("{indent}  {}", operation_summary.name),
+        iops: figures::iops(operation_summary.iops),
+        mb_per_s: megabytes(operation_summary.mb_per_s),
+        ..response_line(operation_summary.response.as_ref())
     }
 }
 

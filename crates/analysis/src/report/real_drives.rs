@@ -9,8 +9,8 @@ use crate::real_drives::{
 
 const HEADING: &str = "Real drives: modelled against measured, request by request";
 
-pub(super) fn json(found: &RealDrives) -> String {
-    pretty(found)
+pub(super) fn json(real_drives: &RealDrives) -> String {
+    pretty(real_drives)
 }
 
 fn replayed_drive(drive: &RealDrive) -> Option<(&str, &Replayed)> {
@@ -20,9 +20,13 @@ fn replayed_drive(drive: &RealDrive) -> Option<(&str, &Replayed)> {
     }
 }
 
-pub(super) fn blocks(found: &RealDrives) -> Vec<Block> {
+pub(super) fn blocks(real_drives: &RealDrives) -> Vec<Block> {
     let mut blocks = vec![Block::Heading(HEADING.to_owned())];
-    let drives: Vec<(&str, &Replayed)> = found.drives.iter().filter_map(replayed_drive).collect();
+    let drives: Vec<(&str, &Replayed)> = real_drives
+        .drives
+        .iter()
+        .filter_map(replayed_drive)
+        .collect();
     if !drives.is_empty() {
         blocks.push(Block::Text(
             "Fitted to the first half of each trace; every figure is of its second half, replayed in a closed loop. Unfitted: the same model with the values of the drive's files; only where the pauses are and the period of revolution were found.".to_owned(),
@@ -38,7 +42,7 @@ pub(super) fn blocks(found: &RealDrives) -> Vec<Block> {
         blocks.push(Block::List(drives.iter().map(revolutions).collect()));
         blocks.push(cause_grid(&drives));
     }
-    let refused = found
+    let refused = real_drives
         .drives
         .iter()
         .filter_map(|drive| match &drive.outcome {
@@ -62,8 +66,15 @@ fn names(drives: &ReplayedDrives<'_>) -> Column {
     )
 }
 
-fn figures(drives: &ReplayedDrives<'_>, heading: &str, of: impl Fn(&Replayed) -> String) -> Column {
-    Column::figures(heading, drives.iter().map(|drive| of(drive.1)).collect())
+fn figures(
+    drives: &ReplayedDrives<'_>,
+    heading: &str,
+    figure_of: impl Fn(&Replayed) -> String,
+) -> Column {
+    Column::figures(
+        heading,
+        drives.iter().map(|drive| figure_of(drive.1)).collect(),
+    )
 }
 
 fn error_grid(drives: &ReplayedDrives<'_>) -> Block {
@@ -235,9 +246,9 @@ fn cause_grid(drives: &ReplayedDrives<'_>) -> Block {
 
 /// Formats the results as CSV: one line for each drive and set of figures, one for each cause of
 /// errors, and one for each fitted parameter.
-pub(super) fn csv(found: &RealDrives) -> String {
+pub(super) fn csv(real_drives: &RealDrives) -> String {
     let mut records: Vec<Vec<Field>> = Vec::new();
-    for drive in &found.drives {
+    for drive in &real_drives.drives {
         let record = |set: &str, figure: &str, value: String| -> Vec<Field> {
             vec![
                 ("drive", drive.name.clone()),

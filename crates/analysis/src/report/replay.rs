@@ -79,9 +79,9 @@ fn replayed_response(result: &ProgramResult, name: &str) -> Histogram {
     all
 }
 
-fn format_percentile(of: &Histogram, percentile: f64) -> String {
-    match of.tells(percentile) {
-        true => figures::time_us(of.percentile(percentile).0 as f64 / 1e3),
+fn format_percentile(histogram: &Histogram, percentile: f64) -> String {
+    match histogram.tells(percentile) {
+        true => figures::time_us(histogram.percentile(percentile).0 as f64 / 1e3),
         false => "-".to_owned(),
     }
 }

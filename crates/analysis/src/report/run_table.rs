@@ -125,8 +125,8 @@ fn describe_amount(view: &View) -> Option<String> {
 }
 
 /// Returns the value that all rows of a run share; `None` if they differ, or there are none.
-fn only_value<T: PartialEq>(view: &View, of: impl Fn(&Row) -> T) -> Option<T> {
-    let mut values = view.rows.iter().map(of);
+fn only_value<T: PartialEq>(view: &View, figure_of: impl Fn(&Row) -> T) -> Option<T> {
+    let mut values = view.rows.iter().map(figure_of);
     let first = values.next()?;
     values.all(|value| value == first).then_some(first)
 }

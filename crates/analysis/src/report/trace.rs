@@ -85,8 +85,8 @@ fn count_requests(count: u64) -> String {
     }
 }
 
-fn devices(of: &Summary) -> String {
-    match of.devices.as_slice() {
+fn devices(summary: &Summary) -> String {
+    match summary.devices.as_slice() {
         [one] => format!(" on {}", one.device),
         all if all.len() >= DEVICES_MAX => format!(" on {} devices or more", all.len()),
         several => format!(" on {} devices", several.len()),
@@ -167,10 +167,10 @@ fn operations(all: &[OperationSummary]) -> Grid {
 }
 
 /// Describes the accessed ranges of a trace: sizes, positions and sequentiality.
-fn describe_ranges(of: &Summary) -> Vec<String> {
+fn describe_ranges(summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(sizes) = &of.size_bytes {
-        let common: Vec<String> = of
+    if let Some(sizes) = &summary.size_bytes {
+        let common: Vec<String> = summary
             .sizes
             .iter()
             .map(|one| format!("{} {}", format_size(one.bytes), percent(one.share)))
@@ -183,11 +183,11 @@ fn describe_ranges(of: &Summary) -> Vec<String> {
         ));
         lines.push(format!(
             "aligned to 4096 bytes {}, to 512 {}; addresses up to {}",
-            percent(of.aligned_4096_share),
-            percent(of.aligned_512_share),
-            format_size(of.highest_bytes)
+            percent(summary.aligned_4096_share),
+            percent(summary.aligned_512_share),
+            format_size(summary.highest_bytes)
         ));
-        let locality = &of.locality;
+        let locality = &summary.locality;
         lines.push(format!(
             "sequential: {} begin where the last one ended (runs of {:.1}), {} go on in one of 32 streams, {} begin within 128 KiB",
             percent(locality.strict_share),
@@ -196,26 +196,29 @@ fn describe_ranges(of: &Summary) -> Vec<String> {
             percent(locality.near_share)
         ));
     }
-    if of.failed > 0 {
-        lines.push(format!("{} ended with an error", count_requests(of.failed)));
+    if summary.failed > 0 {
+        lines.push(format!(
+            "{} ended with an error",
+            count_requests(summary.failed)
+        ));
     }
     lines
 }
 
-fn describe_times(of: &Summary) -> Vec<String> {
+fn describe_times(summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
-    match &of.resolution {
+    match &summary.resolution {
         Some(resolution) => lines.push(describe_resolution(resolution)),
-        None => lines.extend(of.arrivals.as_ref().map(describe_gaps)),
+        None => lines.extend(summary.arrivals.as_ref().map(describe_gaps)),
     }
-    lines.extend(of.arrivals.as_ref().and_then(describe_dispersion));
-    lines.extend(of.depth.as_ref().map(|depth| {
+    lines.extend(summary.arrivals.as_ref().and_then(describe_dispersion));
+    lines.extend(summary.depth.as_ref().map(|depth| {
         format!(
             "under way: {:.2} in the mean, {} at the most",
             depth.mean, depth.most
         )
     }));
-    lines.extend(of.think_ns.as_ref().map(|think| {
+    lines.extend(summary.think_ns.as_ref().map(|think| {
         format!(
             "pauses between requests: mean {}, p50 {}, p99 {}",
             format_duration(think.mean),
@@ -227,23 +230,26 @@ fn describe_times(of: &Summary) -> Vec<String> {
 }
 
 /// Describes timestamps that are too coarse for the gaps between requests.
-fn describe_resolution(of: &Resolution) -> String {
+fn describe_resolution(resolution: &Resolution) -> String {
     format!(
         "times are in steps of {}: {} of the requests have that of the one before, so nothing that is shorter is told",
-        format_duration(of.ns as f64),
-        percent(of.shared_share)
+        format_duration(resolution.ns as f64),
+        percent(resolution.shared_share)
     )
 }
 
-fn describe_gaps(of: &ArrivalSummary) -> String {
+fn describe_gaps(arrival_summary: &ArrivalSummary) -> String {
     let mut line = format!(
         "gaps: mean {}, p50 {}, p99 {}; coefficient of variation {:.2} (a clock 0, Poisson 1)",
-        format_duration(of.gaps_ns.mean),
-        format_duration(of.gaps_ns.p50),
-        format_quantile(of.gaps_ns.p99, format_duration),
-        of.coefficient_of_variation
+        format_duration(arrival_summary.gaps_ns.mean),
+        format_duration(arrival_summary.gaps_ns.p50),
+        format_quantile(arrival_summary.gaps_ns.p99, format_duration),
+        arrival_summary.coefficient_of_variation
     );
-    if let (Some(peak), Some(idle)) = (of.peak_over_mean, of.idle_seconds_share) {
+    if let (Some(peak), Some(idle)) = (
+        arrival_summary.peak_over_mean,
+        arrival_summary.idle_seconds_share,
+    ) {
         line += &format!(
             "; busiest second {peak:.1} times the mean, {} of the seconds idle",
             percent(idle)
@@ -252,12 +258,12 @@ fn describe_gaps(of: &ArrivalSummary) -> String {
     line
 }
 
-fn describe_dispersion(of: &ArrivalSummary) -> Option<String> {
+fn describe_dispersion(arrival_summary: &ArrivalSummary) -> Option<String> {
     let window = |ms: u64| match ms {
         ms if ms < 1000 => format!("{ms} ms"),
         ms => format!("{} s", ms / 1000),
     };
-    let all: Vec<String> = of
+    let all: Vec<String> = arrival_summary
         .dispersion
         .iter()
         .map(|one| format!("{} {:.2}", window(one.window_ms), one.index))
@@ -271,9 +277,9 @@ fn describe_dispersion(of: &ArrivalSummary) -> Option<String> {
 }
 
 /// Draws requests, bytes and queue depth over time as strips of bars.
-fn strips(of: &Summary) -> Vec<String> {
-    let intervals = || of.series.filled(of.span_ns).iter();
-    let each = format_duration(of.series.interval_ns as f64);
+fn strips(summary: &Summary) -> Vec<String> {
+    let intervals = || summary.series.filled(summary.span_ns).iter();
+    let each = format_duration(summary.series.interval_ns as f64);
     let requests: Vec<f64> = intervals()
         .map(|one| (one.reads + one.writes + one.others) as f64)
         .collect();
@@ -282,7 +288,7 @@ fn strips(of: &Summary) -> Vec<String> {
         format!("requests, each {each} {}", strip(&requests)),
         format!("bytes    {} {}", " ".repeat(each.len() + 5), strip(&bytes)),
     ];
-    if of.depth.is_some() {
+    if summary.depth.is_some() {
         let depth: Vec<f64> = intervals().map(|one| one.depth).collect();
         lines.push(format!(
             "depth    {} {}",
@@ -352,9 +358,9 @@ fn reuse(reuse: &ReuseSummary) -> String {
     )
 }
 
-fn device_grid(of: &Summary) -> Grid {
+fn device_grid(summary: &Summary) -> Grid {
     const LISTED: usize = 10;
-    let listed = &of.devices[..of.devices.len().min(LISTED)];
+    let listed = &summary.devices[..summary.devices.len().min(LISTED)];
     let column = |text: &dyn Fn(usize) -> String| (0..listed.len()).map(text).collect();
     Grid {
         key: Column::words("device", column(&|at| listed[at].device.clone())),
@@ -429,9 +435,9 @@ fn counted_lines(count: u64) -> String {
 }
 
 /// Describes the lines of a trace file, unless each is a request.
-fn describe_notices(of: &Notices) -> Option<String> {
-    let lines = &of.lines;
-    let is_plain = of.dropped.is_empty() && lines.more == 0 && of.without_issue == 0;
+fn describe_notices(notices: &Notices) -> Option<String> {
+    let lines = &notices.lines;
+    let is_plain = notices.dropped.is_empty() && lines.more == 0 && notices.without_issue == 0;
     (!is_plain && lines.read > 0).then(|| {
         format!(
             "{} read: {} begin a request, {} say more of one, {} are headings, comments or empty",

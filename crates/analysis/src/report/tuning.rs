@@ -177,7 +177,7 @@ fn describe_verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Strin
     if standing == Standing::Unproven {
         return verdict;
     }
-    for (path, value) in tuned.at_an_end() {
+    for (path, value) in tuned.parameters_at_range_end() {
         verdict.push(format!(
             "{path}={value} is at the end of the range: a better value may lie beyond"
         ));
@@ -291,7 +291,7 @@ fn remarks(tuned: &Tuned) -> Vec<String> {
             tuned.method.from_store, tuned.method.tried
         ));
     }
-    let idle = tuned.idle_keys();
+    let idle = tuned.parameters_without_effect();
     if !idle.is_empty() {
         remarks.push(format!("{} had no effect", idle.join(" and ")));
     }
@@ -326,7 +326,7 @@ fn describe_uncertainty(tuned: &Tuned) -> String {
     }
     match tuned.goal {
         Goal::Latency => {
-            let fall = tuned.fall_of_a_cliff().map(|(least, most)| {
+            let fall = tuned.cliff_loss_range().map(|(least, most)| {
                 let (least, most) = (format_loss(-least), format_loss(-most));
                 match least == most {
                     true => format!(": {least} with the calls of this search"),

@@ -96,14 +96,17 @@ impl Accesses {
         found
     }
 
-    fn add_access(&mut self, one: &Access) {
-        let of_way = one.parts.iter().filter(|(stage, _)| is_positioning(*stage));
+    fn add_access(&mut self, access: &Access) {
+        let of_way = access
+            .parts
+            .iter()
+            .filter(|(stage, _)| is_positioning(*stage));
         self.positioning
             .push(of_way.clone().map(|(_, ns)| ns).sum());
         for (stage, ns) in of_way {
             *self.stages.entry(*stage).or_default() += ns;
         }
-        self.destages += usize::from(one.work == Some(ArmWork::Destage));
+        self.destages += usize::from(access.work == Some(ArmWork::Destage));
     }
 
     /// Counts the accesses that the statistics include, without those that clean bands.

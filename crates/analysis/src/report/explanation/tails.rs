@@ -104,14 +104,14 @@ fn describe_check(check: &TailCheck, stated: f64) -> String {
 }
 
 /// Describes the stages of the request at p99.9.
-fn describe_example(way: Way, of: &Example) -> String {
-    let at = match of.position {
+fn describe_example(way: Way, example: &Example) -> String {
+    let at = match example.position {
         Some(Position::Flash { channel, die }) => format!(" of die {die} on channel {channel}"),
         Some(Position::Disk(_)) | None => String::new(),
     };
     // A long request comes by the same stage many times.
     let mut parts: Vec<(Stage, Nanoseconds)> = Vec::new();
-    for (stage, ns) in &of.parts {
+    for (stage, ns) in &example.parts {
         match parts.iter_mut().find(|(other, _)| other == stage) {
             Some((_, sum)) => sum.0 += ns.0,
             None => parts.push((*stage, *ns)),
@@ -128,7 +128,7 @@ fn describe_example(way: Way, of: &Example) -> String {
     let told: Vec<String> = told.collect();
     format!(
         "The {name} at p99.9{at} took {}: {}.",
-        us(of.took.0 as f64),
+        us(example.took.0 as f64),
         told.join(", ")
     )
 }

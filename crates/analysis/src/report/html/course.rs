@@ -85,12 +85,12 @@ fn group_by_rate<'c, 'v>(courses: &'c [ProgramSeries<'v>]) -> Vec<Vec<&'c Progra
 /// intervals.
 fn rows(
     courses: &[&ProgramSeries],
-    of: impl Fn(&crate::summary::load::SeriesFigures) -> Option<(&'static str, f64)>,
+    figure_of: impl Fn(&crate::summary::load::SeriesFigures) -> Option<(&'static str, f64)>,
 ) -> Vec<Value> {
     let mut rows = Vec::new();
     for course in courses {
         let points = course.load.series.iter().filter_map(|one| {
-            let (field, value) = of(one)?;
+            let (field, value) = figure_of(one)?;
             Some(json!({ "series": course.title, "at_s": one.at_s, field: value }))
         });
         let points: Vec<Value> = points.collect();

@@ -69,10 +69,10 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
     ))
 }
 
-fn merge_histograms(result: &ProgramResult, of: LatencyHistogram) -> Histogram {
+fn merge_histograms(result: &ProgramResult, latency_histogram: LatencyHistogram) -> Histogram {
     let mut merged = Histogram::new();
     for worker in result.kept().flat_map(|one| &one.workers) {
-        merged.merge(of(worker));
+        merged.merge(latency_histogram(worker));
     }
     merged
 }
@@ -134,6 +134,6 @@ mod tests {
         let many: Histogram = (1..=10_000).map(Nanoseconds).collect();
         let last = histogram_rows("many", &many).pop().unwrap();
         assert!((last["percentile"].as_f64().unwrap() - 99.99).abs() < 1e-9);
-        assert!(super::curve("none", &Histogram::new()).is_empty());
+        assert!(super::histogram_rows("none", &Histogram::new()).is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{format_figure, format_loss, percent};
 use crate::report::document::{Block, Column, Grid, Group};
-use crate::tuning::{Cliff, Places, Standing, Tuned, WIDEST_FACTOR, distance};
+use crate::tuning::{CLIFF_STEP_RATIO_MAX, Cliff, Places, Standing, Tuned, distance};
 
 const MOST_ROWS: usize = 12;
 
@@ -27,7 +27,7 @@ pub(super) fn advice(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Stri
     advice.extend(
         of_today.map(|cliff| format!("TODAY IS ON A CLIFF: {}", describe_fall(tuned, cliff))),
     );
-    let wide = tuned.wide_steps();
+    let wide = tuned.find_wide_steps();
     let at_hand = |step: &Cliff| is_told(step) || tuned.is_today(&step.top);
     advice.extend(worst_cliff(&wide, at_hand).map(|step| {
         format!(
@@ -38,8 +38,8 @@ pub(super) fn advice(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Stri
     advice
 }
 
-fn worst_cliff(cliffs: &[Cliff], of: impl Fn(&Cliff) -> bool) -> Option<&Cliff> {
-    let cliffs = cliffs.iter().filter(|cliff| of(cliff));
+fn worst_cliff(cliffs: &[Cliff], figure_of: impl Fn(&Cliff) -> bool) -> Option<&Cliff> {
+    let cliffs = cliffs.iter().filter(|cliff| figure_of(cliff));
     cliffs.min_by(|left, right| left.gain.total_cmp(&right.gain))
 }
 
@@ -63,7 +63,11 @@ fn describe_safe_point(tuned: &Tuned, best: &Places) -> String {
     };
     let cost = tuned.value(best).zip(tuned.value(safe));
     let cost = cost.map_or(0.0, |(best, safe)| tuned.goal.gain(best, safe));
-    let beside = |places: &Places| tuned.worst_beside(places).map_or(String::new(), format_figure);
+    let beside = |places: &Places| {
+        tuned
+            .worst_beside(places)
+            .map_or(String::new(), format_figure)
+    };
     format!(
         "safe is {}, which costs {}; one step off it gives {} {}, not {}",
         tuned.settings(safe),
@@ -91,13 +95,14 @@ fn describe_nearest_cliff(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Opt
 /// Tabulates all cliffs, and the equally deep falls between values far apart.
 pub(super) fn blocks(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Block> {
     let mut blocks = cliff_list(tuned, best, ("Cliffs:", "cliffs"), cliffs);
-    let title =
-        format!("Steps by more than a factor of {WIDEST_FACTOR}, with nothing tried between:");
+    let title = format!(
+        "Steps by more than a factor of {CLIFF_STEP_RATIO_MAX}, with nothing tried between:"
+    );
     blocks.extend(cliff_list(
         tuned,
         best,
         (&title, "such steps"),
-        &tuned.wide_steps(),
+        &tuned.find_wide_steps(),
     ));
     blocks
 }
@@ -154,7 +159,10 @@ fn grid(tuned: &Tuned, best: &Places, cliffs: &[&Cliff]) -> Grid {
                 ),
                 Column::figures("gain", column(&|cliff| percent(cliff.gain))),
                 Column::figures("expected", column(&|cliff| percent(cliff.expected))),
-                Column::words("with", column(&|cliff| tuned.other_settings(cliff))),
+                Column::words(
+                    "with",
+                    column(&|cliff| tuned.describe_other_settings(cliff)),
+                ),
                 Column::words(" ", column(&|cliff| edge_of(tuned, best, cliff).to_owned())),
             ],
         )],

@@ -33,10 +33,10 @@ struct Document<'t> {
     /// Cliffs between all points that were tried.
     cliffs: Vec<CliffJson<'t>>,
     /// Falls as deep as a cliff, between values too far apart to tell a cliff from a slope.
-    wide_steps: Vec<CliffJson<'t>>,
+    find_wide_steps: Vec<CliffJson<'t>>,
     /// Best point among those on no cliff, where the best one is on a cliff.
     safe: Option<Point<'t>>,
-    at_an_end: Vec<&'t str>,
+    parameters_at_range_end: Vec<&'t str>,
     no_effect: Vec<&'t str>,
     method: &'t Method,
     notes: &'t [String],
@@ -190,17 +190,17 @@ pub(in crate::report) fn json(tuned: &Tuned) -> String {
         }),
         cliff: best.map_or(Vec::new(), |best| tuned.steps(best)),
         cliffs: falls(tuned, &tuned.cliffs()),
-        wide_steps: falls(tuned, &tuned.wide_steps()),
+        find_wide_steps: falls(tuned, &tuned.find_wide_steps()),
         on_cliff: best.is_some_and(|best| tuned.on_cliff(best)),
         safe: proven
             .and_then(|_| tuned.safe())
             .map(|safe| point(tuned, safe)),
-        at_an_end: tuned
-            .at_an_end()
+        parameters_at_range_end: tuned
+            .parameters_at_range_end()
             .into_iter()
             .map(|(path, _)| path)
             .collect(),
-        no_effect: tuned.idle_keys(),
+        no_effect: tuned.parameters_without_effect(),
         method: &tuned.method,
         notes: &tuned.notes,
     })

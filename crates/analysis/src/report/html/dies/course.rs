@@ -83,8 +83,11 @@ impl FlashSeries {
     }
 
     /// Returns the maximum of a figure over all intervals; 0 without any.
-    pub(super) fn max_of(&self, of: impl Fn(&Interval) -> Option<f64>) -> f64 {
-        self.intervals.iter().filter_map(of).fold(0.0, f64::max)
+    pub(super) fn max_of(&self, figure_of: impl Fn(&Interval) -> Option<f64>) -> f64 {
+        self.intervals
+            .iter()
+            .filter_map(figure_of)
+            .fold(0.0, f64::max)
     }
 }
 

@@ -7,7 +7,7 @@ fn us(us: u64) -> Nanoseconds {
     Nanoseconds(us * 1000)
 }
 
-fn die_activities(die: u32, by: DieBusy, (from, until): (u64, u64)) -> TracedDie {
+fn die_activity(die: u32, by: DieBusy, (from, until): (u64, u64)) -> TracedDie {
     TracedDie {
         die,
         by,
@@ -80,11 +80,11 @@ fn trace() -> Trace {
             unit_bytes: 4096,
             buffer_units: 16,
             kept: vec![
-                kept(0, DieBusy::Read, (100, 200)),
-                kept(3, DieBusy::Erase, (2000, 5000)),
+                die_activity(0, DieBusy::Read, (100, 200)),
+                die_activity(3, DieBusy::Erase, (2000, 5000)),
                 TracedDie {
                     stands: true,
-                    ..die_activities(3, DieBusy::Read, (5000, 5050))
+                    ..die_activity(3, DieBusy::Read, (5000, 5050))
                 },
             ],
             levels: vec![levels(0, 100, 100), levels(4000, 110, 130)],
@@ -97,7 +97,7 @@ fn trace() -> Trace {
 /// The same with so much going on that not every interval can be drawn.
 fn busy() -> Trace {
     let mut trace = trace();
-    let reads = (0..9_000).map(|number| kept(1, DieBusy::Read, (number, number + 1)));
+    let reads = (0..9_000).map(|number| die_activity(1, DieBusy::Read, (number, number + 1)));
     trace.flash[0].kept.extend(reads);
     trace
 }
@@ -151,9 +151,9 @@ fn a_long_time_is_drawn_twice() {
 #[test]
 fn stretches_are_joined_and_say_what_most_of_them_went_to() {
     let all = [
-        kept(0, DieBusy::Program, (0, 800)),
-        kept(0, DieBusy::Read, (800, 805)),
-        kept(1, DieBusy::Read, (1595, 1600)),
+        die_activity(0, DieBusy::Program, (0, 800)),
+        die_activity(0, DieBusy::Read, (800, 805)),
+        die_activity(1, DieBusy::Read, (1595, 1600)),
     ];
     let found = stretches::of(all.iter(), (us(0), us(1600)), 2);
     let found: Vec<_> = found
@@ -209,11 +209,11 @@ fn documents_of_any_numbers_are_drawn() {
     flash.channels = 0;
     flash.kept.push(TracedDie {
         from: Nanoseconds(u64::MAX),
-        ..die_activities(u32::MAX, DieBusy::Read, (0, 1))
+        ..die_activity(u32::MAX, DieBusy::Read, (0, 1))
     });
     flash.kept.push(TracedDie {
         until: Nanoseconds(u64::MAX),
-        ..die_activities(0, DieBusy::Read, (0, 1))
+        ..die_activity(0, DieBusy::Read, (0, 1))
     });
     flash.levels.push(FlashLevels {
         buffer_units: u32::MAX,

@@ -62,7 +62,7 @@ fn trace() -> Trace {
         processes: vec![TracedProcess {
             number: 1,
             opened: Nanoseconds(1000),
-            processor_work: Vec::new(),
+            work: Vec::new(),
             spans: vec![
                 Span {
                     stage: Stage::User,
@@ -152,7 +152,7 @@ fn what_the_arm_does_for_nobody_is_drawn() {
             })
             .collect(),
     };
-    of.arm_work = vec![
+    of.arms = vec![
         arm(ArmWork::Destage, 0),
         arm(ArmWork::Cleaning, REVOLUTION),
         arm(ArmWork::ReadAhead, 2 * REVOLUTION),
