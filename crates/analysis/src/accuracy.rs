@@ -337,17 +337,17 @@ mod tests {
         }
     }
 
-    fn near(left: Option<f64>, right: f64) -> bool {
+    fn is_near(left: Option<f64>, right: f64) -> bool {
         left.is_some_and(|left| (left - right).abs() < 1e-12)
     }
 
     #[test]
     fn errors_are_shares_and_of_cpu_points() {
         let rate = cell(Quantity::KbPerS, Some(500.0), None);
-        assert!(near(rate.error_of(550.0), 0.1));
+        assert!(is_near(rate.error_of(550.0), 0.1));
         let share = cell(Quantity::CpuPercent, Some(70.0), None);
-        assert!(near(share.error_of(66.0), -4.0));
-        assert!(near(share.error_of(66.9), -4.0), "as csh prints it");
+        assert!(is_near(share.error_of(66.0), -4.0));
+        assert!(is_near(share.error_of(66.9), -4.0), "as csh prints it");
         assert_eq!(cell(Quantity::KbPerS, None, None).error_of(1.0), None);
     }
 
@@ -355,10 +355,10 @@ mod tests {
     fn within_a_printed_range_there_is_no_error() {
         let about = cell(Quantity::BlocksPerS, Some(40.0), Some((36.0, 44.0)));
         assert_eq!(about.error_of(43.9), Some(0.0));
-        assert!(near(about.error_of(48.0), 0.2));
+        assert!(is_near(about.error_of(48.0), 0.2));
         let words = cell(Quantity::Ratio, None, Some((1.7, 2.0)));
         assert_eq!(words.error_of(1.9), Some(0.0));
-        assert!(near(words.error_of(2.2), 0.1));
-        assert!(near(words.error_of(0.85), -0.5));
+        assert!(is_near(words.error_of(2.2), 0.1));
+        assert!(is_near(words.error_of(0.85), -0.5));
     }
 }

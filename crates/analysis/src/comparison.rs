@@ -18,7 +18,7 @@ mod pairing;
 mod warnings;
 
 pub use crate::quantity::Quantity;
-pub use gate::{Failure, Gate, Gated};
+pub use gate::{Failure, Gate, GateResult};
 pub use history::History;
 pub use judgement::Judgement;
 pub(crate) use judgement::{Block, judge_blocks};
@@ -197,7 +197,7 @@ pub struct Comparison {
     /// Warnings about whole runs, such as unfinished ones.
     pub warnings: Vec<RunWarning>,
     /// Result of the slow-down limit that the comparison was held to, if any.
-    pub gated: Option<Gated>,
+    pub gated: Option<GateResult>,
 }
 
 impl Comparison {
@@ -247,12 +247,12 @@ impl Comparison {
 /// Lists the differences in how two runs, and their results of the same program, were measured.
 /// Each line names both values.
 pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
-    let mut found: Vec<String> = warnings::between(a, b, 1)
+    let mut found: Vec<String> = warnings::warn_of_run_pair(a, b, 1)
         .into_iter()
         .map(|warning| warning.text)
         .collect();
-    for (one, other) in Pairing::of(a, b).pairs {
-        for text in warnings::of_pair(one, other) {
+    for (one, other) in Pairing::match_results(a, b).pairs {
+        for text in warnings::warn_of_result_pair(one, other) {
             if !found.contains(&text) {
                 found.push(text);
             }
@@ -279,8 +279,8 @@ pub fn compare(runs: &[Run]) -> Comparison {
 /// Compares every run with the first one on the given terms.
 pub fn compare_on(runs: &[Run], terms: &Terms) -> Comparison {
     let mut comparison = Comparison {
-        runs: names(runs),
-        warnings: warnings::of_states(runs),
+        runs: name_runs(runs),
+        warnings: warnings::warn_of_states(runs),
         ..Comparison::default()
     };
     let Some((base, others)) = runs.split_first() else {
@@ -288,21 +288,21 @@ pub fn compare_on(runs: &[Run], terms: &Terms) -> Comparison {
     };
     let pairings: Vec<Pairing> = others
         .iter()
-        .map(|other| Pairing::of(base, other))
+        .map(|other| Pairing::match_results(base, other))
         .collect();
     let candidates: Vec<Candidate> = pairings
         .iter()
         .enumerate()
         .flat_map(|(index, pairing)| pairing.pairs.iter().map(move |pair| (index + 1, *pair)))
-        .flat_map(|(run, pair)| Candidate::all((run, (base, &runs[run])), pair))
+        .flat_map(|(run, pair)| Candidate::list((run, (base, &runs[run])), pair))
         .collect();
-    let judged = |one: &Candidate| one.judge(rows_beside(one, &candidates), terms);
+    let judged = |one: &Candidate| one.judge(count_comparable_rows(one, &candidates), terms);
     comparison.pairs = candidates.iter().map(judged).collect();
     for (index, (pairing, other)) in pairings.iter().zip(others).enumerate() {
         let run = index + 1;
         comparison
             .warnings
-            .extend(warnings::between(base, other, run));
+            .extend(warnings::warn_of_run_pair(base, other, run));
         let mut lone = |result: &ProgramResult, run: usize, missing_in: usize| {
             comparison.unpaired.push(Unpaired {
                 run,
@@ -318,13 +318,13 @@ pub fn compare_on(runs: &[Run], terms: &Terms) -> Comparison {
     comparison
 }
 
-fn names(runs: &[Run]) -> Vec<RunName> {
-    let differences = differences::differences(runs);
+fn name_runs(runs: &[Run]) -> Vec<RunName> {
+    let differences = differences::list_differences(runs);
     let named = runs.iter().zip(differences);
-    named.map(|(run, differs)| name(run, differs)).collect()
+    named.map(|(run, differs)| name_run(run, differs)).collect()
 }
 
-fn name(run: &Run, differs: Vec<String>) -> RunName {
+fn name_run(run: &Run, differs: Vec<String>) -> RunName {
     RunName {
         id: run.id.clone(),
         label: run.label.clone(),
@@ -339,10 +339,10 @@ fn name(run: &Run, differs: Vec<String>) -> RunName {
 
 /// Counts the rows of a comparison that share its error probability with one row: those of its own
 /// A/B measurement, or all rows of separate runs.
-fn rows_beside(one: &Candidate<'_>, all: &[Candidate<'_>]) -> usize {
-    let beside = all.iter().filter(|other| match one.basis {
-        Basis::MedianBlock => other.run == one.run && other.basis == one.basis,
-        Basis::Medians | Basis::Exact | Basis::SameRun => other.basis == one.basis,
+fn count_comparable_rows(candidate: &Candidate<'_>, all: &[Candidate<'_>]) -> usize {
+    let beside = all.iter().filter(|other| match candidate.basis {
+        Basis::MedianBlock => other.run == candidate.run && other.basis == candidate.basis,
+        Basis::Medians | Basis::Exact | Basis::SameRun => other.basis == candidate.basis,
     });
     beside.count()
 }
@@ -361,11 +361,11 @@ struct Candidate<'a> {
 
 impl<'a> Candidate<'a> {
     /// Creates one candidate for each quantity by which both results are compared.
-    fn all(
+    fn list(
         (run, runs): (usize, (&'a Run, &'a Run)),
         (base, other): (&'a ProgramResult, &'a ProgramResult),
     ) -> Vec<Self> {
-        let basis = basis(runs);
+        let basis = choose_basis(runs);
         let summaries = (Summary::of(base), Summary::of(other));
         let past_cache = [base, other]
             .iter()
@@ -377,8 +377,8 @@ impl<'a> Candidate<'a> {
             base,
             other,
             quantity,
-            base_side: side(base, &summaries.0, (quantity, basis)),
-            other_side: side(other, &summaries.1, (quantity, basis)),
+            base_side: build_side(base, &summaries.0, (quantity, basis)),
+            other_side: build_side(other, &summaries.1, (quantity, basis)),
         };
         let quantities = Quantity::of_both(base.kept(), other.kept(), past_cache);
         quantities.into_iter().map(of).collect()
@@ -389,40 +389,44 @@ impl<'a> Candidate<'a> {
         let mut blocks = None;
         let judgement = match self.basis {
             Basis::Exact | Basis::SameRun => {
-                let [base, other] = [&base, &other].map(|side| self.quantity.turned(side.figure));
+                let [base, other] =
+                    [&base, &other].map(|side| self.quantity.invert_time(side.figure));
                 judge_exact(base, other)
             }
             Basis::Medians => {
-                let floor = terms.history.floor(self.runs, self.base, self.quantity);
+                let floor = terms
+                    .history
+                    .error_floor(self.runs, self.base, self.quantity);
                 let modes = [&base, &other].map(|side| side.shape);
-                let [base, other] = [self.base, self.other].map(|one| speeds(one, self.quantity));
+                let [base, other] =
+                    [self.base, self.other].map(|one| list_speeds(one, self.quantity));
                 let limits = terms.limits.unwrap_or_default();
-                judge((&base, &other), (rows, floor), limits).unless_of_one_mode(modes)
+                judge((&base, &other), (rows, floor), limits).doubt_two_modes(modes)
             }
             Basis::MedianBlock => {
-                let common = Block::all_of(self.base, self.other, self.quantity);
+                let common = Block::pair_up(self.base, self.other, self.quantity);
                 let asked = self.runs.0.interleaved.as_ref();
                 let asked = asked.and_then(|arm| arm.min_effect);
                 let asked = asked.map(|min_effect| Limits { min_effect });
                 let limits = terms.limits.or(asked).unwrap_or_default();
                 let (judgement, figures) = judge_blocks(&common, rows, limits);
-                blocks = Some(BlockCounts::of(&common));
+                blocks = Some(BlockCounts::count(&common));
                 if let Some((of_base, of_other)) = figures {
-                    base.show(self.quantity, self.quantity.turned(of_base));
-                    other.show(self.quantity, self.quantity.turned(of_other));
+                    base.set_figure(self.quantity, self.quantity.invert_time(of_base));
+                    other.set_figure(self.quantity, self.quantity.invert_time(of_other));
                 }
                 judgement
             }
         };
         let judgement = match self.quantity.is_time() {
-            true => judgement.of_times(),
+            true => judgement.as_times(),
             false => judgement,
         };
         let judgement = match [self.base, self.other].map(replay::kept_up) {
             _ if self.basis == Basis::SameRun => judgement,
             [true, true] => judgement,
-            [false, _] => judgement.none_because(Doubt::BaseLate),
-            [true, false] => judgement.none_because(Doubt::OtherLate),
+            [false, _] => judgement.without_verdict(Doubt::BaseLate),
+            [true, false] => judgement.without_verdict(Doubt::OtherLate),
         };
         Pair {
             run: self.run,
@@ -434,47 +438,54 @@ impl<'a> Candidate<'a> {
             other,
             judgement,
             blocks,
-            warnings: warnings::of_pair(self.base, self.other),
+            warnings: warnings::warn_of_result_pair(self.base, self.other),
             unlike_work: warnings::unlike_work(self.base, self.other),
         }
     }
 }
 
-fn basis((base, other): (&Run, &Run)) -> Basis {
-    if is_same(base, other) {
+fn choose_basis((base, other): (&Run, &Run)) -> Basis {
+    if is_same_run(base, other) {
         Basis::SameRun
     } else if [base, other].iter().all(|run| run.world == World::Model) {
         Basis::Exact
-    } else if are_partners(base, other) {
+    } else if are_ab_partners(base, other) {
         Basis::MedianBlock
     } else {
         Basis::Medians
     }
 }
 
-fn is_same(base: &Run, other: &Run) -> bool {
+fn is_same_run(base: &Run, other: &Run) -> bool {
     base.id == other.id && base.results == other.results
 }
 
-fn are_partners(base: &Run, other: &Run) -> bool {
-    let names = |run: &Run, partner: &Run| {
+fn are_ab_partners(base: &Run, other: &Run) -> bool {
+    let names_partner = |run: &Run, partner: &Run| {
         let interleaved = run.interleaved.as_ref();
         interleaved.is_some_and(|one| one.partner == partner.id)
     };
-    names(base, other) && names(other, base)
+    names_partner(base, other) && names_partner(other, base)
 }
 
 /// Returns the speeds of the kept repetitions in the order of running. A repetition that moved
 /// nothing or took no time has no speed.
-fn speeds(result: &ProgramResult, quantity: Quantity) -> Vec<f64> {
+fn list_speeds(result: &ProgramResult, quantity: Quantity) -> Vec<f64> {
     let kept = result.kept();
     kept.filter_map(|one| quantity.speed(one)).collect()
 }
 
-fn side(result: &ProgramResult, summary: &Summary, (quantity, basis): (Quantity, Basis)) -> Side {
-    let speeds = speeds(result, quantity);
+fn build_side(
+    result: &ProgramResult,
+    summary: &Summary,
+    (quantity, basis): (Quantity, Basis),
+) -> Side {
+    let speeds = list_speeds(result, quantity);
     let times: Vec<f64> = speeds.iter().map(|speed| 1.0 / speed).collect();
-    let repetitions: Vec<f64> = speeds.iter().map(|one| quantity.turned(*one)).collect();
+    let repetitions: Vec<f64> = speeds
+        .iter()
+        .map(|one| quantity.invert_time(*one))
+        .collect();
     let mut side = Side {
         figure: 0.0,
         kb_per_s: summary.kb_per_s,
@@ -500,17 +511,17 @@ fn side(result: &ProgramResult, summary: &Summary, (quantity, basis): (Quantity,
     };
     // Minima are statistics of models alone: in virtual time nothing disturbs.
     let figure = match basis {
-        Basis::Exact => exact(summary, quantity),
+        Basis::Exact => exact_figure(summary, quantity),
         Basis::Medians | Basis::MedianBlock | Basis::SameRun => {
-            median(&speeds).map(|median| quantity.turned(median))
+            median(&speeds).map(|median| quantity.invert_time(median))
         }
     };
-    side.show(quantity, figure.unwrap_or(0.0));
+    side.set_figure(quantity, figure.unwrap_or(0.0));
     side
 }
 
 /// Returns a modelled result's figure in one quantity, by the protocol's statistic.
-fn exact(summary: &Summary, quantity: Quantity) -> Option<f64> {
+fn exact_figure(summary: &Summary, quantity: Quantity) -> Option<f64> {
     let load = summary.load.as_ref();
     let response = || load?.response.as_ref();
     match quantity {

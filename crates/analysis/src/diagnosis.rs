@@ -108,18 +108,18 @@ pub struct Diagnosis {
 
 /// Minimum idle time of the processor, as a share of the difference between two runs, at which
 /// missed revolutions can be the cause. With less idle time the processor has other work meanwhile.
-const IDLES: f64 = 0.3;
+const IDLE_SHARE_MIN: f64 = 0.3;
 /// Minimum share of the difference between two runs, for each drive, that revolutions missed for
 /// one deadline must explain.
-const COUNTS: f64 = 0.3;
+const DEADLINE_SHARE_MIN: f64 = 0.3;
 /// Minimum share of the difference between two runs, on one drive, that missed revolutions for all
 /// deadlines must explain.
-const MORE: f64 = 0.2;
+const MISSED_SHARE_MIN: f64 = 0.2;
 /// Share of the difference between two runs by which programs must wait less for missed revolutions
 /// to rule these out as a cause.
-const LESS: f64 = 0.05;
+const MISSED_LESS_SHARE: f64 = 0.05;
 /// Maximum number of causes whose evidence a diagnosis lists.
-const TOLD: usize = 3;
+const EVIDENCE_COUNT_MAX: usize = 3;
 
 /// Condition that ends a program: its work is done, or its time is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,20 +132,20 @@ pub enum Ending {
 
 /// Diagnoses the difference between two runs of the same program.
 pub fn diagnose(a: &Trace, b: &Trace, ending: Ending) -> Diagnosis {
-    let (one, other) = (Measures::of(a), Measures::of(b));
-    let found = causes((a, &one), (b, &other), ending);
+    let (one, other) = (Measures::from_trace(a), Measures::from_trace(b));
+    let found = find_causes((a, &one), (b, &other), ending);
     let (programs, more) = (a.processes.len(), b.processes.len());
     let alike = programs == more;
     let first = found.first().filter(|_| alike);
     let component = first.map(|cause| cause.suspect);
     // What may be a consequence is no part of its own.
-    let sure = found.iter().filter(|cause| cause.is_sure());
+    let sure = found.iter().filter(|cause| cause.is_certain());
     let mut others: Vec<Suspect> = sure.map(|cause| cause.suspect).collect();
     others.sort_unstable();
     others.dedup();
     others.retain(|other| Some(*other) != component);
     let missed = match ending {
-        Ending::ByWork => deadline(&one, &other),
+        Ending::ByWork => find_deadline_cause(&one, &other),
         // As much time is waited for it in either.
         Ending::ByTime => None,
     };
@@ -157,12 +157,12 @@ pub fn diagnose(a: &Trace, b: &Trace, ending: Ending) -> Diagnosis {
     }
     let of_component = found.iter().filter(|cause| {
         let same_part = first.is_some_and(|first| first.part == cause.part);
-        Some(cause.suspect) == component && (same_part || cause.is_sure())
+        Some(cause.suspect) == component && (same_part || cause.is_certain())
     });
     let of_others = found
         .iter()
-        .filter(|cause| Some(cause.suspect) != component && cause.is_sure());
-    let causes = of_component.chain(of_others).take(TOLD);
+        .filter(|cause| Some(cause.suspect) != component && cause.is_certain());
+    let causes = of_component.chain(of_others).take(EVIDENCE_COUNT_MAX);
     evidence.extend(causes.map(|cause: &Cause| cause.evidence.clone()));
     let (deadline, words) = missed.unzip();
     evidence.extend(words);
@@ -175,16 +175,20 @@ pub fn diagnose(a: &Trace, b: &Trace, ending: Ending) -> Diagnosis {
     }
 }
 
-fn causes(a: (&Trace, &Measures), b: (&Trace, &Measures), ending: Ending) -> Vec<Cause> {
-    let mut found = drives::shape(a, b);
+fn find_causes(a: (&Trace, &Measures), b: (&Trace, &Measures), ending: Ending) -> Vec<Cause> {
+    let mut found = drives::find_shape_causes(a, b);
     let same_shape = !found.iter().any(Cause::is_shape);
     let ((_, a), (_, b)) = (a, b);
-    let waits = a.requested(Stage::Cleaning) + b.requested(Stage::Cleaning) > 0.0;
-    found.extend(disks::disks(&a.disks, &b.disks, (same_shape, waits)));
-    found.extend(files::layout(a, b, ending));
-    found.extend(routines::routines(&a.routines, &b.routines));
-    found.extend(searches::searches(&a.searches, &b.searches));
-    found.extend(requests::requests(a, b));
+    let waits = a.request_stage_ns(Stage::Cleaning) + b.request_stage_ns(Stage::Cleaning) > 0.0;
+    found.extend(disks::find_disk_causes(
+        &a.disks,
+        &b.disks,
+        (same_shape, waits),
+    ));
+    found.extend(files::find_layout_cause(a, b, ending));
+    found.extend(routines::find_routine_causes(&a.routines, &b.routines));
+    found.extend(searches::find_search_causes(&a.searches, &b.searches));
+    found.extend(requests::find_request_causes(a, b));
     found.sort_by(|one, other| {
         let ranks = one.weight.0.cmp(&other.weight.0);
         ranks
@@ -197,19 +201,19 @@ fn causes(a: (&Trace, &Measures), b: (&Trace, &Measures), ending: Ending) -> Vec
 /// Returns the deadline that costs one run the most additional missed revolutions, if the processor
 /// idles meanwhile. Programs may wait in a queue behind requests that miss revolutions, or for each
 /// other.
-fn deadline(a: &Measures, b: &Measures) -> Option<(Deadline, String)> {
+fn find_deadline_cause(a: &Measures, b: &Measures) -> Option<(Deadline, String)> {
     let difference = b.elapsed_ns - a.elapsed_ns;
-    if difference == 0.0 || (b.idle_ns - a.idle_ns) / difference < IDLES {
+    if difference == 0.0 || (b.idle_ns - a.idle_ns) / difference < IDLE_SHARE_MIN {
         return None;
     }
     let missed = |of: &Measures, deadline| {
         let stage = Stage::MissedRevolution(deadline);
-        (of.requested(stage) / of.drives).max(of.booked(stage) / of.programs)
+        (of.request_stage_ns(stage) / of.drives).max(of.program_stage_ns(stage) / of.programs)
     };
     let more = |deadline: Deadline| (missed(b, deadline) - missed(a, deadline)) / difference;
     let all = Deadline::ALL.into_iter();
     let most = all.max_by(|one, other| more(*one).total_cmp(&more(*other)))?;
-    if more(most) < COUNTS {
+    if more(most) < DEADLINE_SHARE_MIN {
         return None;
     }
     let lost = |of: fn(&Measures, Stage) -> f64| {
@@ -220,9 +224,9 @@ fn deadline(a: &Measures, b: &Measures) -> Option<(Deadline, String)> {
     // Of one drive, a revolution that is missed for one deadline and not for
     // another costs nothing more; and it costs nobody anything where programs
     // wait less for those that are missed, all told.
-    let of_requests = lost(Measures::requested);
-    let of_programs = lost(Measures::booked) / a.programs;
-    if (a.drives == 1.0 && of_requests < MORE) || of_programs < -LESS {
+    let of_requests = lost(Measures::request_stage_ns);
+    let of_programs = lost(Measures::program_stage_ns) / a.programs;
+    if (a.drives == 1.0 && of_requests < MISSED_SHARE_MIN) || of_programs < -MISSED_LESS_SHARE {
         return None;
     }
     let words = format!(

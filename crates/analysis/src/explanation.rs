@@ -168,7 +168,7 @@ impl DriveAccount {
 }
 
 /// Tests whether the processor works in a given stage.
-pub fn is_of_processor(stage: Stage) -> bool {
+pub fn is_processor_stage(stage: Stage) -> bool {
     matches!(
         stage,
         Stage::User
@@ -268,7 +268,7 @@ impl Account {
     /// average before they are issued. The trace does not contain that wait.
     pub fn in_open_loop(trace: &Trace, before_issue_ns: Option<f64>) -> Option<Self> {
         let (from, until) = window(trace)?;
-        let ledger = ledger(&trace.processes, from, until);
+        let ledger = build_ledger(&trace.processes, from, until);
         let elapsed = until.since(from);
         assert!(
             ledger.total() == elapsed,
@@ -277,18 +277,18 @@ impl Account {
         );
         let programs = match trace.processes.as_slice() {
             [_] => Vec::new(),
-            several => several.iter().map(program_ledger).collect(),
+            several => several.iter().map(build_program_ledger).collect(),
         };
         Some(Self {
             elapsed,
             ledger,
             programs,
-            missed: missed(trace, from, until),
-            utilisation: Utilisation::of(trace, from, until),
-            drives: drives(trace, from, until),
+            missed: find_missed(trace, from, until),
+            utilisation: Utilisation::from_trace(trace, from, until),
+            drives: account_drives(trace, from, until),
             devices: Vec::new(),
-            response: Response::of(trace, (from, until), before_issue_ns),
-            buffered: Buffered::of(trace, (from, until)),
+            response: Response::from_trace(trace, (from, until), before_issue_ns),
+            buffered: Buffered::from_trace(trace, (from, until)),
         })
     }
 }
@@ -301,7 +301,7 @@ pub fn window(trace: &Trace) -> Option<(Nanoseconds, Nanoseconds)> {
     Some((from, until))
 }
 
-fn program_ledger(process: &TracedProcess) -> ProgramLedger {
+fn build_program_ledger(process: &TracedProcess) -> ProgramLedger {
     let mut table = [0; Stage::COUNT];
     for (stage, from, until) in process.parts() {
         table[stage.index()] += until.0 - from.0;
@@ -313,7 +313,7 @@ fn program_ledger(process: &TracedProcess) -> ProgramLedger {
 }
 
 /// Follows the programs back in time, from the last end to the first start, and sums their stages.
-fn ledger(processes: &[TracedProcess], from: Nanoseconds, until: Nanoseconds) -> Ledger {
+fn build_ledger(processes: &[TracedProcess], from: Nanoseconds, until: Nanoseconds) -> Ledger {
     let mut table = [0; Stage::COUNT];
     let mut at = until;
     while at > from {
@@ -336,7 +336,7 @@ fn ledger(processes: &[TracedProcess], from: Nanoseconds, until: Nanoseconds) ->
 }
 
 /// Returns the parts of a request that lie within the window, cut to it.
-fn parts_within(
+fn request_parts_within(
     request: &TracedRequest,
     from: Nanoseconds,
     until: Nanoseconds,
@@ -349,9 +349,9 @@ fn parts_within(
 
 /// Distance in nanoseconds from a whole number of revolutions, below which a rotational wait does
 /// not show how late its request was.
-const WHOLE_NS: f64 = 2_000.0;
+const WHOLE_REVOLUTION_TOLERANCE_NS: f64 = 2_000.0;
 
-fn missed(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<Missed> {
+fn find_missed(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<Missed> {
     let mut found: Vec<(Deadline, u64, u64, Vec<u64>)> = Vec::new();
     for request in &trace.requests {
         let revolution = trace.drives[request.drive as usize].revolution_ns;
@@ -372,8 +372,9 @@ fn missed(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<Missed> {
             one.1 += 1;
             one.2 += waited;
             let late = revolution - waited as f64 % revolution;
-            let tells =
-                deadline != Deadline::DataLate && late > WHOLE_NS && late < revolution - WHOLE_NS;
+            let tells = deadline != Deadline::DataLate
+                && late > WHOLE_REVOLUTION_TOLERANCE_NS
+                && late < revolution - WHOLE_REVOLUTION_TOLERANCE_NS;
             if tells {
                 one.3.push(late as u64);
             }
@@ -393,18 +394,18 @@ fn missed(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<Missed> {
     found.into_iter().map(told).collect()
 }
 
-fn drives(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<DriveAccount> {
-    let all = (0..trace.drives.len() as u32).map(|drive| drive_account(trace, drive, from, until));
+fn account_drives(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<DriveAccount> {
+    let all = (0..trace.drives.len() as u32).map(|drive| account_drive(trace, drive, from, until));
     all.filter(|one| one.requests > 0).collect()
 }
 
-fn drive_account(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanoseconds) -> DriveAccount {
+fn account_drive(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanoseconds) -> DriveAccount {
     let of = trace.drives[drive as usize];
     let mut table = [0; Stage::COUNT];
     let mut sizes: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
     let mut requests = 0;
     for request in trace.requests.iter().filter(|one| one.drive == drive) {
-        for (stage, start, stop) in parts_within(request, from, until) {
+        for (stage, start, stop) in request_parts_within(request, from, until) {
             table[stage.index()] += stop.0 - start.0;
         }
         if (from..=until).contains(&request.completed()) {
@@ -421,7 +422,7 @@ fn drive_account(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanosecond
         usual_bytes: usual.map_or(0, |(bytes, _)| *bytes),
         usual_requests: usual.map_or(0, |(_, count)| *count),
         revolution_ns: of.revolution_ns,
-        parts: DriveParts::of(trace, drive, (from, until), &table),
+        parts: DriveParts::from_trace(trace, drive, (from, until), &table),
         stages: Ledger::from_table(&table).entries().to_vec(),
         idle: Nanoseconds(until.since(from).0 - busy),
     }

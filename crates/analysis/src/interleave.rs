@@ -22,7 +22,7 @@ pub use check::{InputError, check_work};
 pub use inputs::{Clock, Inputs, Serial, SerialMethod, Service, Track};
 pub use terms::{Interrupt, Interruption, Term};
 
-use follow::{Course, Lateness, Processor, ROUNDING_MS, Work};
+use follow::{Lateness, Processor, ROUNDING_MS, SectorSequence, Work};
 use serde::{Serialize, Serializer};
 
 /// Share by which a revolution takes longer than nominal. No drive turns at exactly its nominal
@@ -71,7 +71,7 @@ pub struct Interleave {
 
 impl Interleave {
     /// Adds the rates of the modelled machine to the calculated ones, one for each of
-    /// [`Interleave::factors`].
+    /// [`Interleave::rate_factors`].
     ///
     /// # Panics
     ///
@@ -165,13 +165,13 @@ impl Serialize for Responsible {
 /// [`InputError`]: an input out of its range, a factor beyond the track, or interrupts that leave
 /// the processor no time.
 pub fn calculate(inputs: &Inputs, also: Option<u32>) -> Result<Interleave, InputError> {
-    check::check(inputs, also)?;
-    let case = Case::new(inputs, &|_| true);
-    let (mut factors, best) = case.factors(also.unwrap_or(1));
+    check::check_inputs(inputs, also)?;
+    let case = InterleaveCase::new(inputs, &|_| true);
+    let (mut factors, best) = case.rate_factors(also.unwrap_or(1));
     let recommended = factors[best];
     let last = (recommended.factor + ROWS_AFTER_BEST).max(also.unwrap_or(1));
     factors.truncate(last as usize);
-    let (responsible, factor_without) = responsible(inputs, recommended.factor);
+    let (responsible, factor_without) = find_responsible(inputs, recommended.factor);
     let sector_ms = inputs.track.sector_ms();
     let service_sectors = inputs.service_ms() / sector_ms;
     let parts = inputs.service.parts().into_iter();
@@ -186,7 +186,7 @@ pub fn calculate(inputs: &Inputs, also: Option<u32>) -> Result<Interleave, Input
             .collect(),
         service_ms: inputs.service_ms(),
         service_sectors,
-        mean_service_ms: case.lateness(recommended.factor).service_ms,
+        mean_service_ms: case.simulate_lateness(recommended.factor).service_ms,
         interruptions: inputs.interruptions(),
         uninterrupted_factor: (service_sectors - ROUNDING_MS / sector_ms).ceil() as u64 + 1,
         factors,
@@ -199,9 +199,9 @@ pub fn calculate(inputs: &Inputs, also: Option<u32>) -> Result<Interleave, Input
 
 /// Returns the kind of interruption whose removal changes the best factor the most, and the new
 /// best factor.
-fn responsible(inputs: &Inputs, best: u32) -> (Responsible, Option<u32>) {
+fn find_responsible(inputs: &Inputs, best: u32) -> (Responsible, Option<u32>) {
     let best_with = |kept: &dyn Fn(Term) -> bool| {
-        let (factors, best) = Case::new(inputs, kept).factors(1);
+        let (factors, best) = InterleaveCase::new(inputs, kept).rate_factors(1);
         factors[best].factor
     };
     let terms = inputs.terms();
@@ -222,12 +222,12 @@ fn responsible(inputs: &Inputs, best: u32) -> (Responsible, Option<u32>) {
 }
 
 /// Calculation with some of the interruptions switched on, and the simulated processor.
-struct Case<'i> {
+struct InterleaveCase<'i> {
     inputs: &'i Inputs,
     processor: Processor,
 }
 
-impl<'i> Case<'i> {
+impl<'i> InterleaveCase<'i> {
     fn new(inputs: &'i Inputs, kept: &dyn Fn(Term) -> bool) -> Self {
         Self {
             inputs,
@@ -244,7 +244,7 @@ impl<'i> Case<'i> {
 
     /// Calculates the rates of factors from 1 on, as far as one may be the best or a row is wanted.
     /// Also returns the index of the best one: the smallest of equal ones.
-    fn factors(&self, wanted: u32) -> (Vec<FactorResult>, usize) {
+    fn rate_factors(&self, wanted: u32) -> (Vec<FactorResult>, usize) {
         let track = &self.inputs.track;
         let mut factors: Vec<FactorResult> = Vec::new();
         let mut best = 0;
@@ -253,7 +253,7 @@ impl<'i> Case<'i> {
             let done = best_so_far.is_some_and(|so_far| {
                 let last = (so_far.factor + ROWS_AFTER_BEST).max(wanted);
                 // Nothing is faster than its sectors come by.
-                factor > last && self.rate(factor, 0.0) <= so_far.kb_per_s
+                factor > last && self.transfer_rate(factor, 0.0) <= so_far.kb_per_s
             });
             if done {
                 break;
@@ -270,19 +270,19 @@ impl<'i> Case<'i> {
     }
 
     fn factor(&self, factor: u32) -> FactorResult {
-        let lateness = self.lateness(factor);
+        let lateness = self.simulate_lateness(factor);
         FactorResult {
             factor,
             missed_share: lateness.missed_share,
             lost_revolutions: lateness.lost_revolutions,
-            kb_per_s: self.rate(factor, lateness.lost_revolutions),
+            kb_per_s: self.transfer_rate(factor, lateness.lost_revolutions),
             modelled_kb_per_s: None,
         }
     }
 
     /// Returns the rate in KB/s of an interleave factor that loses this many revolutions per sector
     /// on average.
-    fn rate(&self, factor: u32, lost_revolutions: f64) -> f64 {
+    fn transfer_rate(&self, factor: u32, lost_revolutions: f64) -> f64 {
         let track = &self.inputs.track;
         let slots: u32 = track.spacings(factor).iter().sum();
         let slots = f64::from(slots) / f64::from(track.sectors_per_track);
@@ -290,10 +290,10 @@ impl<'i> Case<'i> {
         f64::from(track.sector_bytes) / 1024.0 / (ms / 1e3)
     }
 
-    fn lateness(&self, factor: u32) -> Lateness {
+    fn simulate_lateness(&self, factor: u32) -> Lateness {
         let track = &self.inputs.track;
         let sector_ms = track.sector_ms() * (1.0 + SLOWER_SHARE);
-        self.processor.follow(&Course {
+        self.processor.simulate(&SectorSequence {
             spacings: track.spacings(factor),
             sector_ms,
             revolution_ms: track.revolution_ms() * (1.0 + SLOWER_SHARE),

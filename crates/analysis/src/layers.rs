@@ -137,7 +137,7 @@ impl Estimate {
     }
 
     /// Estimates a part from the mean of one sample; `None` without values.
-    fn of(part: CallPart, sample: &[f64]) -> Option<Self> {
+    fn from_sample(part: CallPart, sample: &[f64]) -> Option<Self> {
         let half_width = mean_interval(sample, CONFIDENCE)
             .map(|(center, _, high)| (high - center) * drift::widening(&[sample]));
         Some(Self::new(part, mean(sample)?, half_width))
@@ -174,8 +174,8 @@ pub struct Decomposition {
 pub fn decompose(results: &[&ProgramResult]) -> Vec<Decomposition> {
     let samples: Vec<Sample> = results
         .iter()
-        .filter(|one| !CacheVerdict::of(one).is_fault())
-        .filter_map(|one| Sample::of(one))
+        .filter(|one| !CacheVerdict::from_result(one).is_fault())
+        .filter_map(|one| Sample::from_result(one))
         .collect();
     let mut found: Vec<_> = samples
         .iter()
@@ -197,7 +197,7 @@ struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    fn of(result: &'a ProgramResult) -> Option<Self> {
+    fn from_result(result: &'a ProgramResult) -> Option<Self> {
         let per_call = |figure: fn(&Repetition) -> Option<f64>| -> Vec<f64> {
             result.kept().filter_map(figure).collect()
         };
@@ -220,7 +220,7 @@ impl<'a> Sample<'a> {
 
     /// Returns the sample of another layer at the same call size, on the same file system if there
     /// are several.
-    fn beside<'s>(&self, samples: &'s [Self], layer: Layer) -> Option<&'s Self> {
+    fn find_like<'s>(&self, samples: &'s [Self], layer: Layer) -> Option<&'s Self> {
         samples
             .iter()
             .filter(|other| other.layer == layer && other.call_bytes == self.call_bytes)
@@ -228,9 +228,9 @@ impl<'a> Sample<'a> {
     }
 
     fn decompose(&self, samples: &[Self]) -> Option<Decomposition> {
-        let null = self.beside(samples, Layer::Null)?;
-        let mut parts = vec![Estimate::of(CallPart::Call, &null.elapsed)?];
-        let cached = self.beside(samples, Layer::Cached);
+        let null = self.find_like(samples, Layer::Null)?;
+        let mut parts = vec![Estimate::from_sample(CallPart::Call, &null.elapsed)?];
+        let cached = self.find_like(samples, Layer::Cached);
         let mut part = |part: CallPart, upper: &[f64], lower: &[f64]| {
             parts.push(Estimate::difference(part, upper, lower)?);
             Some(())

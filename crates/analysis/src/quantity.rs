@@ -110,11 +110,12 @@ impl Quantity {
     /// Returns the quantity of a repetition as a speed, so that more is faster: the inverse of a
     /// time.
     pub fn speed(self, repetition: &Repetition) -> Option<f64> {
-        self.figure(repetition).map(|figure| self.turned(figure))
+        self.figure(repetition)
+            .map(|figure| self.invert_time(figure))
     }
 
     /// Converts a time to a speed or a speed to a time, and leaves rates as they are; 0 stays 0.
-    pub fn turned(self, figure: f64) -> f64 {
+    pub fn invert_time(self, figure: f64) -> f64 {
         match self.is_time() && figure > 0.0 {
             true => 1.0 / figure,
             false => figure,

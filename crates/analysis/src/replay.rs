@@ -58,7 +58,7 @@ impl Fidelity {
         let elapsed: u64 = sum(result.kept().map(|one| one.elapsed().0));
         let late_after = Nanoseconds(elapsed / issued).clamp(LATE_AT_LEAST, LATE_AT_MOST);
         let held_up: u64 = sum(loads().map(|load| load.held_up));
-        let late = later_than(&lags, late_after).saturating_sub(held_up);
+        let late = count_later_than(&lags, late_after).saturating_sub(held_up);
         let share = |count: u64| count as f64 / issued as f64;
         let us = |lag: Nanoseconds| lag.0 as f64 / 1e3;
         Some(Self {
@@ -66,7 +66,7 @@ impl Fidelity {
             p50_us: us(lags.percentile(50.0)),
             p99_us: us(lags.percentile(99.0)),
             max_us: us(lags.max()),
-            within_100_us: 1.0 - share(later_than(&lags, Nanoseconds(100_000))),
+            within_100_us: 1.0 - share(count_later_than(&lags, Nanoseconds(100_000))),
             late_after_us: us(late_after),
             late: share(late),
             held_up,
@@ -95,14 +95,14 @@ impl Fidelity {
     }
 }
 
-fn later_than(lags: &Histogram, moment: Nanoseconds) -> u64 {
+fn count_later_than(lags: &Histogram, moment: Nanoseconds) -> u64 {
     let later = lags.buckets().iter().filter(|(lag, _)| *lag > moment.0);
     sum(later.map(|(_, count)| *count))
 }
 
 /// Adds numbers without overflow, since a stored document may hold any numbers.
-fn sum(of: impl Iterator<Item = u64>) -> u64 {
-    of.fold(0, u64::saturating_add)
+fn sum(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
 }
 
 /// Tests whether the host kept up with a result; `true` if it is no replay.

@@ -66,17 +66,17 @@ pub enum Format {
 /// terminal in columns; only [`Format::Table`] uses it.
 pub fn runs(runs: &[Run], format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&run_table::blocks(&View::of_all(runs)), width),
-        Format::Markdown => document::markdown(&run_table::blocks(&View::of_all(runs))),
-        Format::Json => json::runs(&View::of_all(runs)),
-        Format::Csv => csv::runs(&View::of_all(runs)),
+        Format::Table => document::text(&run_table::blocks(&View::from_runs(runs)), width),
+        Format::Markdown => document::markdown(&run_table::blocks(&View::from_runs(runs))),
+        Format::Json => json::runs(&View::from_runs(runs)),
+        Format::Csv => csv::runs(&View::from_runs(runs)),
     }
 }
 
 /// Formats the series of each program over time, as far as runs store one. `width` as in [`runs`];
 /// the JSON is that of [`runs`], which contains the series.
 pub fn series(runs: &[Run], format: Format, width: u16) -> String {
-    let views = View::of_all(runs);
+    let views = View::from_runs(runs);
     match format {
         Format::Table => document::text(&series::blocks(&views), width),
         Format::Markdown => document::markdown(&series::blocks(&views)),
@@ -107,12 +107,17 @@ pub fn card(card: &Card, format: Format, width: u16) -> String {
 
 /// Formats the calculation of an interleave factor, with a remark on the factor that the user asked
 /// about. `width` as in [`runs`].
-pub fn interleave(found: &Interleave, format: Format, width: u16, asked: Option<u32>) -> String {
+pub fn interleave(
+    interleave: &Interleave,
+    format: Format,
+    width: u16,
+    asked: Option<u32>,
+) -> String {
     match format {
-        Format::Table => document::text(&interleave::blocks(found, asked), width),
-        Format::Markdown => document::markdown(&interleave::blocks(found, asked)),
-        Format::Json => interleave::json(found),
-        Format::Csv => interleave::csv(found),
+        Format::Table => document::text(&interleave::blocks(interleave, asked), width),
+        Format::Markdown => document::markdown(&interleave::blocks(interleave, asked)),
+        Format::Json => interleave::json(interleave),
+        Format::Csv => interleave::csv(interleave),
     }
 }
 
@@ -137,98 +142,98 @@ pub fn formatting(times: &Formatting, format: Format, width: u16) -> String {
 }
 
 /// Formats the contents of a block trace. `width` as in [`runs`].
-pub fn trace(found: &Trace, format: Format, width: u16) -> String {
+pub fn trace(trace: &Trace, format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&trace::blocks(found), width),
-        Format::Markdown => document::markdown(&trace::blocks(found)),
-        Format::Json => trace::json(found),
-        Format::Csv => trace::csv(found),
+        Format::Table => document::text(&trace::blocks(trace), width),
+        Format::Markdown => document::markdown(&trace::blocks(trace)),
+        Format::Json => trace::json(trace),
+        Format::Csv => trace::csv(trace),
     }
 }
 
 /// Formats the result of recording a disk. `width` as in [`runs`].
-pub fn recorded(found: &Observed, format: Format, width: u16) -> String {
+pub fn recorded(recorded: &Observed, format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&recorded::blocks(found), width),
-        Format::Markdown => document::markdown(&recorded::blocks(found)),
-        Format::Json => recorded::json(found),
-        Format::Csv => recorded::csv(found),
+        Format::Table => document::text(&recorded::blocks(recorded), width),
+        Format::Markdown => document::markdown(&recorded::blocks(recorded)),
+        Format::Json => recorded::json(recorded),
+        Format::Csv => recorded::csv(recorded),
     }
 }
 
 /// Formats the gains of orders of service. `width` as in [`runs`].
-pub fn disk_queue(found: &DiskQueue, format: Format, width: u16) -> String {
+pub fn disk_queue(disk_queue: &DiskQueue, format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&disk_queue::blocks(found), width),
-        Format::Markdown => document::markdown(&disk_queue::blocks(found)),
-        Format::Json => disk_queue::json(found),
-        Format::Csv => disk_queue::csv(found),
+        Format::Table => document::text(&disk_queue::blocks(disk_queue), width),
+        Format::Markdown => document::markdown(&disk_queue::blocks(disk_queue)),
+        Format::Json => disk_queue::json(disk_queue),
+        Format::Csv => disk_queue::csv(disk_queue),
     }
 }
 
 /// Formats a drive's figures beside the expected ones. `width` as in [`runs`].
-pub fn expected(found: &ExpectedFigures, format: Format, width: u16) -> String {
+pub fn expected(expected_figures: &ExpectedFigures, format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&expected::blocks(found), width),
-        Format::Markdown => document::markdown(&expected::blocks(found)),
-        Format::Json => expected::json(found),
-        Format::Csv => expected::csv(found),
+        Format::Table => document::text(&expected::blocks(expected_figures), width),
+        Format::Markdown => document::markdown(&expected::blocks(expected_figures)),
+        Format::Json => expected::json(expected_figures),
+        Format::Csv => expected::csv(expected_figures),
     }
 }
 
 /// Formats the calculations for a flash drive. `width` as in [`runs`].
-pub fn flash(found: &Flash, format: Format, width: u16) -> String {
+pub fn flash(flash: &Flash, format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&flash::blocks(found), width),
-        Format::Markdown => document::markdown(&flash::blocks(found)),
-        Format::Json => flash::json(found),
-        Format::Csv => flash::csv(found),
+        Format::Table => document::text(&flash::blocks(flash), width),
+        Format::Markdown => document::markdown(&flash::blocks(flash)),
+        Format::Json => flash::json(flash),
+        Format::Csv => flash::csv(flash),
     }
 }
 
 /// Formats real drives and their replays. `width` as in [`runs`].
-pub fn real_drives(found: &RealDrives, format: Format, width: u16) -> String {
+pub fn real_drives(real_drives: &RealDrives, format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&real_drives::blocks(found), width),
-        Format::Markdown => document::markdown(&real_drives::blocks(found)),
-        Format::Json => real_drives::json(found),
-        Format::Csv => real_drives::csv(found),
+        Format::Table => document::text(&real_drives::blocks(real_drives), width),
+        Format::Markdown => document::markdown(&real_drives::blocks(real_drives)),
+        Format::Json => real_drives::json(real_drives),
+        Format::Csv => real_drives::csv(real_drives),
     }
 }
 
 /// Formats the account of the time of programs. `width` as in [`runs`].
-pub fn explanation(found: &Explanation, format: Format, width: u16) -> String {
+pub fn explanation(explanation: &Explanation, format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&explanation::blocks(found), width),
-        Format::Markdown => document::markdown(&explanation::blocks(found)),
-        Format::Json => explanation::json(found),
-        Format::Csv => explanation::csv(found),
+        Format::Table => document::text(&explanation::blocks(explanation), width),
+        Format::Markdown => document::markdown(&explanation::blocks(explanation)),
+        Format::Json => explanation::json(explanation),
+        Format::Csv => explanation::csv(explanation),
     }
 }
 
 /// Formats the differences between two runs. `width` as in [`runs`].
-pub fn differences(found: &Differences, format: Format, width: u16) -> String {
+pub fn differences(differences: &Differences, format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&difference::blocks(found), width),
-        Format::Markdown => document::markdown(&difference::blocks(found)),
-        Format::Json => difference::json(found),
-        Format::Csv => difference::csv(found),
+        Format::Table => document::text(&difference::blocks(differences), width),
+        Format::Markdown => document::markdown(&difference::blocks(differences)),
+        Format::Json => difference::json(differences),
+        Format::Csv => difference::csv(differences),
     }
 }
 
 /// Formats text as one field of CSV.
 pub fn csv_field(text: &str) -> String {
-    csv::escaped(text)
+    csv::escape_field(text)
 }
 
 /// Formats text as one cell of a Markdown table.
 pub fn markdown_cell(text: &str) -> String {
-    document::escaped(text)
+    document::escape_markdown(text)
 }
 
 /// Formats all details of one run for a terminal of this width in columns.
 pub fn details(run: &Run, width: u16) -> String {
-    let views = View::of_all(std::slice::from_ref(run));
+    let views = View::from_runs(std::slice::from_ref(run));
     document::text(&details::blocks(&views), width)
 }
 

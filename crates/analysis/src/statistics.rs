@@ -18,7 +18,7 @@ use serde::{Serialize, Serializer};
 pub const CONFIDENCE: f64 = 0.95;
 
 /// Minimum number of values for which the median gets a bootstrap interval.
-const BOOTSTRAP_FROM: usize = 6;
+const BOOTSTRAP_VALUES_MIN: usize = 6;
 
 /// Method by which an interval was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,7 +100,7 @@ impl Interval {
     }
 
     /// Returns the interval of exponentials of `center + [low, high]`, widened around `center`.
-    fn of_logarithms(center: f64, low: f64, high: f64, widened_by: f64) -> (f64, f64) {
+    fn from_logarithms(center: f64, low: f64, high: f64, widened_by: f64) -> (f64, f64) {
         (
             libm::exp(center + (low - center) * widened_by),
             libm::exp(center + (high - center) * widened_by),
@@ -194,7 +194,7 @@ pub fn median_interval(values: &[f64]) -> Option<Interval> {
     let logs = logarithms(values)?;
     let method = match values.len() {
         0 | 1 => return None,
-        n if n < BOOTSTRAP_FROM => Method::StudentLog,
+        n if n < BOOTSTRAP_VALUES_MIN => Method::StudentLog,
         _ => Method::BootstrapMedian,
     };
     let widened_by = drift::widening(&[&logs]);
@@ -205,7 +205,7 @@ pub fn median_interval(values: &[f64]) -> Option<Interval> {
             Method::StudentLog => student::mean_interval(&logs, CONFIDENCE)?,
             _ => bootstrap::median_interval(&logs, CONFIDENCE)?,
         };
-        Interval::of_logarithms(center, low, high, widened_by)
+        Interval::from_logarithms(center, low, high, widened_by)
     };
     high.is_finite().then_some(Interval {
         low,

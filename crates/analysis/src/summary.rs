@@ -145,7 +145,7 @@ pub struct SteadySummary {
 
 impl SteadySummary {
     /// Tests the rounds of a result; `None` for a program that was repeated by another rule.
-    pub fn of(result: &ProgramResult) -> Option<Self> {
+    pub fn from_result(result: &ProgramResult) -> Option<Self> {
         let rule = result.protocol.steady?;
         let all = &result.repetitions;
         let attained = is_steady(&rates(all), &rule);
@@ -175,7 +175,7 @@ impl Summary {
             summary.durable_interval = summary.durable_kb_per_s.map(Interval::exact);
             summary.shape = Shape::Steady;
             if let Some(load) = &mut summary.load {
-                load.exact();
+                load.drop_intervals();
             }
         }
         summary
@@ -193,64 +193,64 @@ impl Summary {
                 .into_iter()
                 .collect(),
         };
-        let figure = |of: &dyn Fn(&Repetition) -> f64| middle(&chosen, |one| Some(of(one)));
+        let figure = |of: &dyn Fn(&Repetition) -> f64| median_of(&chosen, |one| Some(of(one)));
         let count = |of: fn(&WorkerMeasure) -> u64| figure(&|one| one.total(of) as f64);
         let has_storage = Layer::of(result).is_none_or(Layer::has_storage);
-        let read = merged(&kept, |worker| &worker.read_latency);
-        let cache = CacheVerdict::of(result);
-        let write = merged(&kept, |worker| &worker.write_latency);
+        let read = merge_latencies(&kept, |worker| &worker.read_latency);
+        let cache = CacheVerdict::from_result(result);
+        let write = merge_latencies(&kept, |worker| &worker.write_latency);
         Self {
             kept: kept.len(),
             elapsed_s: figure(&|one| one.elapsed().seconds()).unwrap_or(0.0),
-            durable_s: middle(&chosen, |one| one.durable().map(Nanoseconds::seconds)),
+            durable_s: median_of(&chosen, |one| one.durable().map(Nanoseconds::seconds)),
             kb_per_s: figure(&Repetition::kb_per_s).unwrap_or(0.0),
-            durable_kb_per_s: middle(&chosen, Repetition::durable_kb_per_s),
+            durable_kb_per_s: median_of(&chosen, Repetition::durable_kb_per_s),
             cpu_percent: figure(&Repetition::cpu_percent).unwrap_or(0.0),
             cpu_s: count(|worker| worker.cpu.0).unwrap_or(0.0) / 1e9,
             user_s: count(|worker| worker.user.0).unwrap_or(0.0) / 1e9,
             system_s: count(|worker| worker.system.0).unwrap_or(0.0) / 1e9,
-            interval: interval(result, |one| Some(one.kb_per_s())),
-            durable_interval: interval(result, Repetition::durable_kb_per_s),
+            interval: speed_interval(result, |one| Some(one.kb_per_s())),
+            durable_interval: speed_interval(result, Repetition::durable_kb_per_s),
             calls: count(|worker| worker.calls).unwrap_or(0.0),
-            mean_call_ns: mean_call_ns(&kept, &[&read, &write]),
+            mean_call_ns: mean_call_time_ns(&kept, &[&read, &write]),
             read_latency: Percentiles::of(&read),
             write_latency: Percentiles::of(&write),
             voluntary_switches: count(|worker| worker.voluntary_switches).unwrap_or(0.0),
             involuntary_switches: count(|worker| worker.involuntary_switches).unwrap_or(0.0),
             minor_faults: count(|worker| worker.minor_faults).unwrap_or(0.0),
             major_faults: count(|worker| worker.major_faults).unwrap_or(0.0),
-            device_share: middle(&chosen, device_share)
+            device_share: median_of(&chosen, device_share)
                 .filter(|_| has_storage && cache != CacheVerdict::Unknown),
             cache,
             shape: Shape::of(&kept.iter().map(|one| judged_s(one)).collect::<Vec<_>>()),
-            steady: SteadySummary::of(result),
-            cliff: CacheCliff::of(result),
+            steady: SteadySummary::from_result(result),
+            cliff: CacheCliff::from_result(result),
             unwritten_share: unwritten::share(kept.iter().copied()),
             load: LoadSummary::of(
                 &result.repetitions,
                 (&kept, &chosen),
                 result.protocol.statistic,
             ),
-            verified: verified(&result.repetitions),
+            verified: total_verified(&result.repetitions),
         }
     }
 }
 
 /// Sums the blocks that all repetitions read back, including discarded ones: an incorrect block
 /// counts there, too.
-fn verified(repetitions: &[Repetition]) -> Option<Verified> {
+fn total_verified(repetitions: &[Repetition]) -> Option<Verified> {
     let of_each = repetitions.iter().filter_map(Repetition::verified);
     let of_each: Vec<Verified> = of_each.collect();
     Verified::sum(&of_each)
 }
 
 /// Returns the median of a figure over the repetitions that have it; `None` if none has.
-fn middle(chosen: &[&Repetition], figure: impl Fn(&Repetition) -> Option<f64>) -> Option<f64> {
+fn median_of(chosen: &[&Repetition], figure: impl Fn(&Repetition) -> Option<f64>) -> Option<f64> {
     let figures: Vec<f64> = chosen.iter().filter_map(|one| figure(one)).collect();
     median(&figures)
 }
 
-fn interval(
+fn speed_interval(
     result: &ProgramResult,
     speed: impl Fn(&Repetition) -> Option<f64>,
 ) -> Option<Interval> {
@@ -263,7 +263,10 @@ fn interval(
     }
 }
 
-fn merged(kept: &[&Repetition], latency: impl Fn(&WorkerMeasure) -> &Histogram) -> Histogram {
+fn merge_latencies(
+    kept: &[&Repetition],
+    latency: impl Fn(&WorkerMeasure) -> &Histogram,
+) -> Histogram {
     let mut merged = Histogram::new();
     for worker in kept.iter().flat_map(|repetition| &repetition.workers) {
         merged.merge(latency(worker));
@@ -271,7 +274,7 @@ fn merged(kept: &[&Repetition], latency: impl Fn(&WorkerMeasure) -> &Histogram) 
     merged
 }
 
-fn mean_call_ns(kept: &[&Repetition], timed: &[&Histogram]) -> Option<f64> {
+fn mean_call_time_ns(kept: &[&Repetition], timed: &[&Histogram]) -> Option<f64> {
     let count: u64 = timed.iter().map(|histogram| histogram.count()).sum();
     if count > 0 {
         let total: f64 = timed
@@ -290,29 +293,32 @@ fn mean_call_ns(kept: &[&Repetition], timed: &[&Histogram]) -> Option<f64> {
 /// Returns the nanoseconds from call to call in one repetition, including the program's own work.
 /// `None` without calls.
 pub(crate) fn elapsed_per_call_ns(repetition: &Repetition) -> Option<f64> {
-    per_call(repetition, |worker| worker.elapsed)
+    time_per_call(repetition, |worker| worker.elapsed)
 }
 
 /// Returns the CPU nanoseconds per call, in user mode and in the kernel. `None` without calls.
 pub(crate) fn cpu_per_call_ns(repetition: &Repetition) -> Option<f64> {
-    per_call(repetition, |worker| worker.cpu)
+    time_per_call(repetition, |worker| worker.cpu)
 }
 
-fn per_call(repetition: &Repetition, time: impl Fn(&WorkerMeasure) -> Nanoseconds) -> Option<f64> {
+fn time_per_call(
+    repetition: &Repetition,
+    time: impl Fn(&WorkerMeasure) -> Nanoseconds,
+) -> Option<f64> {
     let calls = repetition.total(|worker| worker.calls);
     let total = repetition.total(|worker| time(worker).0);
     (calls > 0).then(|| total as f64 / calls as f64)
 }
 
 /// Share of a call's time above which the system call, and not the device, limits the measurement.
-const GENERATOR_SHARE: f64 = 0.5;
+const GENERATOR_SHARE_MIN: f64 = 0.5;
 
 /// Returns the share (0 to 1) of the mean call's time that a call on `/dev/null` takes, where it
 /// exceeds one half. The generator is then the limit, not the device. `None` elsewhere.
 pub fn generator_limited(summary: &Summary, overhead: &Overhead) -> Option<f64> {
     let call_ns = summary.mean_call_ns.filter(|&call_ns| call_ns > 0.0)?;
     let share = (overhead.null_call_ns / call_ns).min(1.0);
-    (share > GENERATOR_SHARE).then_some(share)
+    (share > GENERATOR_SHARE_MIN).then_some(share)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod goal;
 mod samples;
 mod spread;
 
-pub use cliffs::{Cliff, WIDEST_FACTOR, number};
+pub use cliffs::{CLIFF_STEP_RATIO_MAX, Cliff, number};
 pub use goal::{Doubt, FEWEST_CALLS, Figures, Goal, p99_range};
 pub use samples::{Samples, Visit};
 pub use spread::{Extent, Spread};
@@ -161,7 +161,7 @@ pub const CLIFF_SHARE: f64 = 0.1;
 pub const SAFE_SHARE: f64 = 0.5;
 
 /// Maximum number of impossible values between two neighbouring values of a parameter.
-const LONGEST_STEP: usize = 64;
+const IMPOSSIBLE_VALUES_MAX: usize = 64;
 
 impl Outcome {
     /// Returns the figures of a point that ran.
@@ -188,20 +188,20 @@ impl Tuned {
     /// Returns the share of a point's read bytes that were never written on a modelled flash drive:
     /// the largest of its programs.
     pub fn unwritten_share(&self, places: &[usize]) -> Option<f64> {
-        largest_unwritten(self.points.get(places)?.figures()?)
+        unwritten_share_max(self.points.get(places)?.figures()?)
     }
 
     /// Returns the share of read bytes that were never written with the target's current settings,
     /// on a modelled flash drive.
     pub fn today_unwritten_share(&self) -> Option<f64> {
-        largest_unwritten(&self.today)
+        unwritten_share_max(&self.today)
     }
 
     /// Returns the best point that was tried; of equal ones the first. `None` where no point could
     /// be run.
     pub fn best(&self) -> Option<&Places> {
         match &self.samples {
-            None => self.first_best(self.points.keys()),
+            None => self.first_best_point(self.points.keys()),
             // Points that left early were measured in other rounds: only what they are
             // beside today's in the same rounds can be compared.
             Some(_) => {
@@ -251,7 +251,10 @@ impl Tuned {
         }
     }
 
-    fn first_best<'p>(&self, points: impl Iterator<Item = &'p Places> + Clone) -> Option<&'p Places>
+    fn first_best_point<'p>(
+        &self,
+        points: impl Iterator<Item = &'p Places> + Clone,
+    ) -> Option<&'p Places>
     where
         Self: 'p,
     {
@@ -283,7 +286,7 @@ impl Tuned {
             let above = (places[number] + 1..key.values.len()).collect();
             let sides: [Vec<usize>; 2] = [below, above];
             for side in sides.iter().filter(|_| key.ordered) {
-                let beside = side.iter().take(LONGEST_STEP).map(|place| {
+                let beside = side.iter().take(IMPOSSIBLE_VALUES_MAX).map(|place| {
                     let mut beside = places.to_vec();
                     beside[number] = *place;
                     beside
@@ -313,7 +316,7 @@ impl Tuned {
                 from: key.values[places[number]].clone(),
                 to: key.values[beside[number]].clone(),
                 gain: self.gain_between(places, &beside).map(|(gain, _)| gain),
-                cliff: falls(&cliffs, places, &beside),
+                cliff: is_fall(&cliffs, places, &beside),
             })
         };
         neighbours.filter_map(step).collect()
@@ -324,7 +327,7 @@ impl Tuned {
     pub fn away_from_cliffs(&self, places: &[usize]) -> Option<Places> {
         let cliffs = self.cliffs();
         let neighbours = self.neighbours(places);
-        let falls = |beside: &Places| falls(&cliffs, places, beside);
+        let falls = |beside: &Places| is_fall(&cliffs, places, beside);
         let mut away = places.to_vec();
         for (number, beside) in neighbours.iter().filter(|(_, beside)| falls(beside)) {
             let opposite = neighbours
@@ -339,7 +342,7 @@ impl Tuned {
 
     /// Tests whether a point is at the edge of a cliff.
     pub fn on_cliff(&self, places: &[usize]) -> bool {
-        stands_on(&self.cliffs(), places)
+        is_on_top(&self.cliffs(), places)
     }
 
     /// Returns the worst value among a point and its neighbours, if all of them are known.
@@ -362,7 +365,7 @@ impl Tuned {
         let best = self.best()?;
         let fall = self.worst_beside(best)?;
         let cliffs = self.cliffs();
-        if !stands_on(&cliffs, best) {
+        if !is_on_top(&cliffs, best) {
             return None;
         }
         let gain = |from, to| self.goal.gain(from, to);
@@ -373,7 +376,7 @@ impl Tuned {
             let (Some(value), Some(worst)) = (self.value(places), self.worst_beside(places)) else {
                 continue;
             };
-            if stands_on(&cliffs, places) || gain(at_best, value) < most_cost {
+            if is_on_top(&cliffs, places) || gain(at_best, value) < most_cost {
                 continue;
             }
             let better = safe.is_none_or(|(other, other_value, other_worst)| {
@@ -395,7 +398,7 @@ impl Tuned {
 
     /// Returns the parameters that changed nothing, in any pair of points that differ only in them.
     /// There must be such a pair.
-    pub fn idle_keys(&self) -> Vec<&str> {
+    pub fn parameters_without_effect(&self) -> Vec<&str> {
         let idle = |number: &usize| {
             let mut seen: BTreeMap<Places, &Outcome> = BTreeMap::new();
             let mut pairs = false;
@@ -418,7 +421,7 @@ impl Tuned {
 
     /// Returns the parameters whose best value is the first or the last that was tried, with that
     /// value. A better value may lie beyond.
-    pub fn at_an_end(&self) -> Vec<(&str, &str)> {
+    pub fn parameters_at_range_end(&self) -> Vec<(&str, &str)> {
         let Some(best) = self.best() else {
             return Vec::new();
         };
@@ -433,12 +436,12 @@ impl Tuned {
     }
 }
 
-fn falls(cliffs: &[Cliff], from: &[usize], to: &[usize]) -> bool {
+fn is_fall(cliffs: &[Cliff], from: &[usize], to: &[usize]) -> bool {
     let mut cliffs = cliffs.iter();
     cliffs.any(|cliff| cliff.top == from && cliff.bottom == to)
 }
 
-fn stands_on(cliffs: &[Cliff], places: &[usize]) -> bool {
+fn is_on_top(cliffs: &[Cliff], places: &[usize]) -> bool {
     cliffs.iter().any(|cliff| cliff.top == places)
 }
 
@@ -448,7 +451,7 @@ pub fn distance(from: &[usize], to: &[usize]) -> usize {
     apart.sum()
 }
 
-fn largest_unwritten(figures: &[Figures]) -> Option<f64> {
+fn unwritten_share_max(figures: &[Figures]) -> Option<f64> {
     let shares = figures.iter().filter_map(|one| one.unwritten_share);
     shares.reduce(f64::max)
 }

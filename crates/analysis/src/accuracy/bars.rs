@@ -35,9 +35,9 @@ pub struct Bar {
 }
 
 /// Accuracy goal for a group of published numbers.
-struct Asked {
+struct BarRule {
     name: &'static str,
-    of: fn(&Cell) -> bool,
+    includes: fn(&Cell) -> bool,
     shares: &'static [(f64, f64)],
     limit: Option<f64>,
 }
@@ -51,28 +51,28 @@ const ZACHARIASSEN: &str = "zachariassen-1987";
 
 const KIRKENDALL: &str = "kirkendall-1989";
 
-const ASKED: [Asked; 9] = [
-    Asked {
+const BAR_RULES: [BarRule; 9] = [
+    BarRule {
         name: "one drive, MASSBUS controllers, KB/s",
-        of: |cell| is_rate(cell, 1) && !is_uda50(cell),
+        includes: |cell| is_rate(cell, 1) && !is_uda50(cell),
         shares: &[(0.05, 0.7), (0.10, 0.9)],
         limit: Some(0.20),
     },
-    Asked {
+    BarRule {
         name: "one drive, UDA50, KB/s",
-        of: |cell| is_rate(cell, 1) && is_uda50(cell),
+        includes: |cell| is_rate(cell, 1) && is_uda50(cell),
         shares: &[(0.10, 0.8)],
         limit: Some(0.20),
     },
-    Asked {
+    BarRule {
         name: "two drives, KB/s, mean over phases",
-        of: |cell| is_rate(cell, 2),
+        includes: |cell| is_rate(cell, 2),
         shares: &[(0.10, 0.75), (0.20, 0.9)],
         limit: None,
     },
-    Asked {
+    BarRule {
         name: "one drive, CPU share, points",
-        of: |cell| {
+        includes: |cell| {
             cell.published == KRIDLE_MCKUSICK
                 && cell.quantity == Quantity::CpuPercent
                 && cell.drives == 1
@@ -80,36 +80,36 @@ const ASKED: [Asked; 9] = [
         shares: &[(5.0, 0.7), (10.0, 0.9)],
         limit: None,
     },
-    Asked {
+    BarRule {
         name: "dd on VME controllers, KB/s",
-        of: |cell| cell.published == ZACHARIASSEN && cell.quantity == Quantity::KbPerS,
+        includes: |cell| cell.published == ZACHARIASSEN && cell.quantity == Quantity::KbPerS,
         shares: &[(0.10, 0.8), (0.20, 0.9)],
         limit: None,
     },
-    Asked {
+    BarRule {
         name: "fsck, dump and restore, format and verify, elapsed",
-        of: |cell| {
+        includes: |cell| {
             cell.published == ZACHARIASSEN
                 && matches!(cell.quantity, Quantity::Seconds | Quantity::Minutes)
         },
         shares: &[(0.10, 0.7), (0.20, 0.9)],
         limit: None,
     },
-    Asked {
+    BarRule {
         name: "blocks per second and their ratio",
-        of: |cell| cell.published == SPECK_BASS,
+        includes: |cell| cell.published == SPECK_BASS,
         shares: &[(0.0, 1.0)],
         limit: None,
     },
-    Asked {
+    BarRule {
         name: "tracks and sectors by interleave, KB/s",
-        of: |cell| cell.published == PIZIALI_ZAM,
+        includes: |cell| cell.published == PIZIALI_ZAM,
         shares: &[(0.02, 1.0)],
         limit: None,
     },
-    Asked {
+    BarRule {
         name: "sequential read through the layers of Minix, KB/s",
-        of: |cell| cell.published == KIRKENDALL,
+        includes: |cell| cell.published == KIRKENDALL,
         shares: &[(0.10, 0.9)],
         limit: None,
     },
@@ -127,23 +127,23 @@ fn is_uda50(cell: &Cell) -> bool {
 /// Returns the accuracy result of each group that contains at least one of the given published
 /// numbers.
 pub fn bars(cells: &[Cell]) -> Vec<Bar> {
-    let bar = |asked: &Asked| {
+    let bar = |rule: &BarRule| {
         let group: Vec<&Cell> = cells
             .iter()
-            .filter(|cell| cell.counts() && (asked.of)(cell))
+            .filter(|cell| cell.counts() && (rule.includes)(cell))
             .collect();
-        (!group.is_empty()).then(|| measure(asked, &group))
+        (!group.is_empty()).then(|| measure_bar(rule, &group))
     };
-    ASKED.iter().filter_map(bar).collect()
+    BAR_RULES.iter().filter_map(bar).collect()
 }
 
 /// Rounding tolerance for the comparison of an error with its limit, so that an error equal to the
 /// limit is within it.
 const ROUNDING: f64 = 1e-9;
 
-fn measure(asked: &Asked, group: &[&Cell]) -> Bar {
+fn measure_bar(rule: &BarRule, group: &[&Cell]) -> Bar {
     let error = |cell: &Cell| cell.error.unwrap_or(0.0).abs();
-    let shares: Vec<Share> = asked
+    let shares: Vec<Share> = rule
         .shares
         .iter()
         .map(|(within, share)| Share {
@@ -159,20 +159,19 @@ fn measure(asked: &Asked, group: &[&Cell]) -> Bar {
         .iter()
         .filter(|cell| !cell.unexplained)
         .filter(|cell| {
-            asked
-                .limit
+            rule.limit
                 .is_some_and(|limit| error(cell) > limit + ROUNDING)
         })
         .map(|cell| cell.id.clone())
         .collect();
     let enough = |share: &Share| share.cells as f64 >= share.asked * group.len() as f64 - ROUNDING;
     Bar {
-        name: asked.name.to_owned(),
+        name: rule.name.to_owned(),
         cells: group.len(),
         unexplained: group.iter().filter(|cell| cell.unexplained).count(),
         met: shares.iter().all(enough) && beyond.is_empty(),
         shares,
         beyond,
-        limit: asked.limit,
+        limit: rule.limit,
     }
 }

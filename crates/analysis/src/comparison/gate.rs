@@ -3,7 +3,7 @@
 //! The comparison must show that the limit is kept. A slow-down that the repetitions cannot exclude
 //! is not excluded, and a row without a measurement is missing.
 
-use super::warnings::why_unfinished;
+use super::warnings::reason_unfinished;
 use super::{Basis, Comparison, Pair, Quantity, Verdict};
 use serde::Serialize;
 use std::fmt;
@@ -37,7 +37,7 @@ impl Gate {
 
 /// Limit on slow-downs that a comparison was held to, with the result.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Gated {
+pub struct GateResult {
     /// Share (0 to 1) of the base's speed that any program may lose.
     pub limit: f64,
     /// Most severe result of the limit over all rows of the comparison.
@@ -46,9 +46,9 @@ pub struct Gated {
     pub failures: Vec<Failure>,
 }
 
-impl Gated {
+impl GateResult {
     /// Describes the limit and its result in one line.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let of = |limit: f64| format!("{} %", (limit * 1e4).round() / 100.0);
         let limit = of(self.limit);
         match self.outcome {
@@ -190,9 +190,9 @@ impl Comparison {
     ///
     /// The limit is kept if every run is finished, every program of each run has a counterpart that
     /// did the same work, and every pair excludes a larger loss.
-    pub fn hold_to(&mut self, limit: f64) -> Gated {
-        let failures = self.failures(limit);
-        let gated = Gated {
+    pub fn hold_to(&mut self, limit: f64) -> GateResult {
+        let failures = self.find_failures(limit);
+        let gated = GateResult {
             limit,
             outcome: failures
                 .iter()
@@ -205,8 +205,8 @@ impl Comparison {
         gated
     }
 
-    fn failures(&self, limit: f64) -> Vec<Failure> {
-        let mut failures: Vec<Failure> = self.unfinished().collect();
+    fn find_failures(&self, limit: f64) -> Vec<Failure> {
+        let mut failures: Vec<Failure> = self.list_unfinished_runs().collect();
         if self.pairs.is_empty() {
             failures.push(Failure::NothingCompared);
             return failures;
@@ -216,24 +216,24 @@ impl Comparison {
             run: self.run_name(one.missing_in),
         }));
         let judged = self.pairs.iter();
-        failures.extend(judged.filter_map(|pair| self.failure(pair, limit)));
+        failures.extend(judged.filter_map(|pair| self.find_failure(pair, limit)));
         failures
     }
 
-    fn unfinished(&self) -> impl Iterator<Item = Failure> {
+    fn list_unfinished_runs(&self) -> impl Iterator<Item = Failure> {
         self.runs.iter().enumerate().filter_map(|(index, run)| {
             Some(Failure::NotFinished {
                 run: self.run_name(index),
-                why: why_unfinished(&run.state)?.to_owned(),
+                why: reason_unfinished(&run.state)?.to_owned(),
             })
         })
     }
 
-    fn failure(&self, pair: &Pair, limit: f64) -> Option<Failure> {
+    fn find_failure(&self, pair: &Pair, limit: f64) -> Option<Failure> {
         let Some(slowdown) = pair.slowdown() else {
             let lacking = if pair.other.figure > 0.0 { 0 } else { pair.run };
             return Some(Failure::NotMeasured {
-                program: program(pair),
+                program: describe_program(pair),
                 run: self.run_name(lacking),
             });
         };
@@ -265,7 +265,7 @@ impl Comparison {
     fn pair_name(&self, pair: &Pair) -> String {
         format!(
             "{}, {} against {}",
-            program(pair),
+            describe_program(pair),
             self.run_name(pair.run),
             self.run_name(0)
         )
@@ -274,7 +274,7 @@ impl Comparison {
 
 /// Returns the program of a pair with all facts that distinguish it from other pairs of that
 /// program.
-fn program(pair: &Pair) -> String {
+fn describe_program(pair: &Pair) -> String {
     let mut facts = vec![pair.other.filesystem.clone()];
     if pair.other.drives > 1 {
         facts.push(format!("{} drives", pair.other.drives));

@@ -1,6 +1,6 @@
 //! Estimate of the noise between whole runs of one thing, from earlier runs.
 
-use super::{Quantity, speeds};
+use super::{Quantity, list_speeds};
 use crate::statistics::{median, separate};
 use diskperf_timeline::{ProgramResult, Run, RunState, World};
 
@@ -20,7 +20,7 @@ impl History {
     /// It comes from earlier runs of the same program, parameters, size, target and cache mode on
     /// the same machine, without these two. Too few such runs leave the value known for shared
     /// machines.
-    pub(super) fn floor(
+    pub(super) fn error_floor(
         &self,
         (base, other): (&Run, &Run),
         result: &ProgramResult,
@@ -46,7 +46,7 @@ impl History {
             };
             run.results.iter().find(same)
         });
-        let medians = results.filter_map(|one| median(&speeds(one, quantity)));
+        let medians = results.filter_map(|one| median(&list_speeds(one, quantity)));
         separate::floor(&medians.collect::<Vec<_>>())
     }
 }

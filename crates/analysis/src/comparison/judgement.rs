@@ -2,7 +2,7 @@
 
 use super::{Doubt, Quantity, Verdict};
 use crate::statistics::interleaved::{self, Decided, Limits, PRACTICAL_FLOOR, Sequence};
-use crate::statistics::separate::{self, Separate};
+use crate::statistics::separate::{self, SeparateEstimate};
 use crate::statistics::shape::Shape;
 use crate::statistics::{Interval, Method, median};
 use diskperf_timeline::{ProgramResult, Repetition};
@@ -24,15 +24,15 @@ pub struct Judgement {
 
 impl Judgement {
     /// Returns the share beyond which the interval excludes a difference in either direction.
-    pub fn excluded_above(&self) -> Option<f64> {
+    pub fn excluded_slowdown(&self) -> Option<f64> {
         let interval = self.interval?;
-        let outermost = factor(interval.low).max(factor(interval.high)) - 1.0;
+        let outermost = slowdown_factor(interval.low).max(slowdown_factor(interval.high)) - 1.0;
         outermost.is_finite().then_some(outermost)
     }
 
     /// Makes the verdict inconclusive where either sample is bimodal, so that the choice of the
     /// mode would decide it.
-    pub(super) fn unless_of_one_mode(self, shapes: [Shape; 2]) -> Self {
+    pub(super) fn doubt_two_modes(self, shapes: [Shape; 2]) -> Self {
         let modes = shapes.map(|shape| shape.modes_s());
         if !self.verdict.is_difference() || modes.iter().all(Option::is_none) {
             return self;
@@ -45,7 +45,7 @@ impl Judgement {
     }
 
     /// Replaces the verdict by "inconclusive" for the given reason, whatever the figures are.
-    pub(super) fn none_because(self, doubt: Doubt) -> Self {
+    pub(super) fn without_verdict(self, doubt: Doubt) -> Self {
         Self {
             verdict: Verdict::Unsure,
             doubt: Some(doubt),
@@ -55,7 +55,7 @@ impl Judgement {
 
     /// Converts the judgement of speeds to one of times, which are their inverses: ratio and
     /// interval are inverted.
-    pub(super) fn of_times(self) -> Self {
+    pub(super) fn as_times(self) -> Self {
         let turned = |interval: Interval| Interval {
             low: 1.0 / interval.high,
             high: 1.0 / interval.low,
@@ -68,7 +68,7 @@ impl Judgement {
         }
     }
 
-    fn nothing(ratio: Option<f64>) -> Self {
+    fn undecided(ratio: Option<f64>) -> Self {
         Self {
             ratio,
             interval: None,
@@ -90,28 +90,28 @@ pub(super) fn judge(
     let ratio = median(other)
         .zip(median(base))
         .map(|(other, base)| other / base);
-    let found = Separate::of(base, other, rows, floor).zip(ratio);
+    let found = SeparateEstimate::from_runs(base, other, rows, floor).zip(ratio);
     let Some((found, ratio)) = found.filter(|(_, ratio)| ratio.is_finite() && *ratio > 0.0) else {
-        return Judgement::nothing(ratio.filter(|ratio| ratio.is_finite()));
+        return Judgement::undecided(ratio.filter(|ratio| ratio.is_finite()));
     };
     let interval = Interval {
-        low: ratio * libm::exp(-found.half),
-        high: ratio * libm::exp(found.half),
+        low: ratio * libm::exp(-found.half_width),
+        high: ratio * libm::exp(found.half_width),
         confidence: 1.0 - separate::ERROR,
         method: Method::SeparateRuns,
         widened_by: 1.0,
     };
     if !interval.high.is_finite() || interval.low <= 0.0 {
-        return Judgement::nothing(Some(ratio));
+        return Judgement::undecided(Some(ratio));
     }
-    let doubt = found.doubt.map(doubt);
-    let (verdict, doubt) = match (found.excludes_none(), doubt) {
+    let doubt = found.doubt.map(convert_doubt);
+    let (verdict, doubt) = match (found.excludes_equality(), doubt) {
         (true, None) if ratio > 1.0 => (Verdict::Faster, None),
         (true, None) => (Verdict::Slower, None),
         (true, Some(Doubt::TooFew)) if ratio > 1.0 => (Verdict::SuggestsFaster, doubt),
         (true, Some(Doubt::TooFew)) => (Verdict::SuggestsSlower, doubt),
         (_, Some(Doubt::TooFew)) => (Verdict::TooFewRepetitions, doubt),
-        (_, None) if found.cannot_tell_below() < limits.min_effect => {
+        (_, None) if found.difference_unresolved_max() < limits.min_effect => {
             (Verdict::NoDifferenceSeen, None)
         }
         (_, doubt) => (Verdict::Unsure, doubt.or(Some(Doubt::Noise))),
@@ -124,8 +124,8 @@ pub(super) fn judge(
     }
 }
 
-fn doubt(of: separate::Doubt) -> Doubt {
-    match of {
+fn convert_doubt(doubt: separate::Doubt) -> Doubt {
+    match doubt {
         separate::Doubt::TooFew => Doubt::TooFew,
         separate::Doubt::BaseDisturbed => Doubt::BaseDisturbed,
         separate::Doubt::OtherDisturbed => Doubt::OtherDisturbed,
@@ -146,7 +146,7 @@ pub(crate) struct Block {
 impl Block {
     /// Returns the blocks in which both arms of an A/B measurement have a speed, in the order of
     /// running.
-    pub(super) fn all_of(
+    pub(super) fn pair_up(
         base: &ProgramResult,
         other: &ProgramResult,
         quantity: Quantity,
@@ -170,7 +170,7 @@ impl Block {
 }
 
 /// Figures of base and other in the median block; their quotient is the ratio.
-type Figures = (f64, f64);
+type MedianFigures = (f64, f64);
 
 /// Judges blocks of an A/B measurement in the order of running.
 ///
@@ -180,7 +180,7 @@ pub(crate) fn judge_blocks(
     blocks: &[Block],
     rows: usize,
     limits: Limits,
-) -> (Judgement, Option<Figures>) {
+) -> (Judgement, Option<MedianFigures>) {
     let mut sequence = Sequence::new(rows, limits);
     for block in blocks {
         if block.after_verdict {
@@ -188,15 +188,15 @@ pub(crate) fn judge_blocks(
         }
         sequence.add_rates(block.base, block.other, block.other_second);
     }
-    let levels: Vec<f64> = blocks.iter().map(level).collect();
+    let levels: Vec<f64> = blocks.iter().map(log_mean_rate).collect();
     let Some((ln_ratio, level)) = sequence.size().zip(median(&levels)) else {
-        return (Judgement::nothing(None), None);
+        return (Judgement::undecided(None), None);
     };
     let half = libm::exp(-ln_ratio / 2.0);
     let figures = (libm::exp(level) / half, libm::exp(level) * half);
     let ratio = figures.1 / figures.0;
     let Some(estimate) = sequence.estimate() else {
-        return (Judgement::nothing(Some(ratio)), Some(figures));
+        return (Judgement::undecided(Some(ratio)), Some(figures));
     };
     let (verdict, doubt) = match sequence.verdict() {
         Some(Decided::Faster) => (Verdict::Faster, None),
@@ -222,7 +222,7 @@ pub(crate) fn judge_blocks(
 }
 
 /// Returns the natural logarithm of the geometric mean of a block's two rates.
-fn level(block: &Block) -> f64 {
+fn log_mean_rate(block: &Block) -> f64 {
     0.5 * (libm::log(block.base) + libm::log(block.other))
 }
 
@@ -234,7 +234,9 @@ pub(super) fn judge_exact(base: f64, other: f64) -> Judgement {
         interval: ratio.map(Interval::exact),
         verdict: match ratio {
             None => Verdict::TooFewRepetitions,
-            Some(ratio) if factor(ratio) < 1.0 + PRACTICAL_FLOOR => Verdict::NoDifferenceSeen,
+            Some(ratio) if slowdown_factor(ratio) < 1.0 + PRACTICAL_FLOOR => {
+                Verdict::NoDifferenceSeen
+            }
             Some(ratio) if ratio > 1.0 => Verdict::Faster,
             Some(_) => Verdict::Slower,
         },
@@ -243,6 +245,6 @@ pub(super) fn judge_exact(base: f64, other: f64) -> Judgement {
 }
 
 /// Returns the speed of the faster side divided by that of the slower side; at least 1.
-fn factor(ratio: f64) -> f64 {
+fn slowdown_factor(ratio: f64) -> f64 {
     ratio.max(1.0 / ratio)
 }

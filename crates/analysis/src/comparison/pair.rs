@@ -79,7 +79,7 @@ pub struct BlockCounts {
 }
 
 impl BlockCounts {
-    pub(super) fn of(blocks: &[Block]) -> Self {
+    pub(super) fn count(blocks: &[Block]) -> Self {
         Self {
             total: blocks.len(),
             after_verdict: blocks.iter().filter(|one| one.after_verdict).count(),
@@ -98,7 +98,7 @@ impl Pair {
     /// other is faster. The speed of a time is its inverse. `None` where no ratio is known.
     pub fn slowdown(&self) -> Option<f64> {
         let ratio = self.judgement.ratio?;
-        Some(1.0 - self.quantity.turned(ratio))
+        Some(1.0 - self.quantity.invert_time(ratio))
     }
 
     /// Returns the largest share of the base's speed that the other side may lack; `None` where no
@@ -114,7 +114,7 @@ impl Pair {
     /// Describes the verdict, with the question that it leaves open.
     pub fn verdict(&self) -> String {
         let Judgement { verdict, doubt, .. } = self.judgement;
-        let below = self.judgement.excluded_above().map(percent_above);
+        let below = self.judgement.excluded_slowdown().map(format_percent_above);
         match (verdict, doubt, below) {
             (Verdict::NoDifferenceSeen, _, _) if self.basis == Basis::SameRun => {
                 "the same run".to_owned()
@@ -135,7 +135,7 @@ impl Pair {
 
 /// Formats a bound in percent, rounded up so that it remains a bound: `34%`, `3.1%`. It has no
 /// space, so that a narrow table does not split it.
-fn percent_above(share: f64) -> String {
+fn format_percent_above(share: f64) -> String {
     let percent = 100.0 * share;
     match percent {
         small if small < 9.95 => format!("{:.1}%", (10.0 * small).ceil() / 10.0),
@@ -146,7 +146,7 @@ fn percent_above(share: f64) -> String {
 
 impl Side {
     /// Sets the compared figure of one side, and its speed where the quantity is in KB/s.
-    pub(super) fn show(&mut self, quantity: Quantity, figure: f64) {
+    pub(super) fn set_figure(&mut self, quantity: Quantity, figure: f64) {
         self.figure = figure;
         match quantity {
             Quantity::KbPerS | Quantity::DurableKbPerS => self.kb_per_s = figure,

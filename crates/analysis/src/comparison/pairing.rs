@@ -15,8 +15,8 @@ impl<'a> Pairing<'a> {
     ///
     /// The arms of one A/B measurement ran the same programs in the same order, whatever their
     /// parameters are, so their results are paired by position.
-    pub(super) fn of(base: &'a Run, other: &'a Run) -> Self {
-        if super::are_partners(base, other) {
+    pub(super) fn match_results(base: &'a Run, other: &'a Run) -> Self {
+        if super::are_ab_partners(base, other) {
             let mut pairs: Vec<_> = base.results.iter().zip(&other.results).collect();
             pairs.sort_by_key(|(result, _)| result.row);
             let beyond = |one: &'a Run| one.results.iter().skip(pairs.len()).collect();
@@ -26,14 +26,15 @@ impl<'a> Pairing<'a> {
                 pairs,
             };
         }
-        let base = in_table_order(base);
-        let other = in_table_order(other);
+        let base = results_in_table_order(base);
+        let other = results_in_table_order(other);
         let mut candidates = Vec::new();
         for (b, base_result) in base.iter().enumerate() {
             for (o, other_result) in other.iter().enumerate() {
-                let alone = is_alone(base_result, &base) && is_alone(other_result, &other);
-                if let Some(unlikeness) = unlikeness(base_result, other_result, alone) {
-                    candidates.push((unlikeness, b, o));
+                let alone =
+                    is_only_result(base_result, &base) && is_only_result(other_result, &other);
+                if let Some(unlikeness_score) = unlikeness_score(base_result, other_result, alone) {
+                    candidates.push((unlikeness_score, b, o));
                 }
             }
         }
@@ -63,27 +64,27 @@ impl<'a> Pairing<'a> {
     }
 }
 
-fn in_table_order(run: &Run) -> Vec<&ProgramResult> {
+fn results_in_table_order(run: &Run) -> Vec<&ProgramResult> {
     let mut results: Vec<&ProgramResult> = run.results.iter().collect();
     results.sort_by_key(|result| result.row);
     results
 }
 
 /// Tests whether a result's program occurs only once among the results.
-fn is_alone(result: &ProgramResult, results: &[&ProgramResult]) -> bool {
+fn is_only_result(result: &ProgramResult, results: &[&ProgramResult]) -> bool {
     let same = |other: &&&ProgramResult| other.program == result.program;
     results.iter().filter(same).count() == 1
 }
 
 /// Returns the dissimilarity of two results, 0 for alike results; `None` if they may not be
 /// compared. Parameters may differ only where the program occurs once in each run.
-fn unlikeness(base: &ProgramResult, other: &ProgramResult, alone: bool) -> Option<u32> {
+fn unlikeness_score(base: &ProgramResult, other: &ProgramResult, alone: bool) -> Option<u32> {
     let parameters = !differing_parameters(base, other).is_empty();
     if base.program != other.program || (parameters && !alone) {
         return None;
     }
-    let (base_kind, base_block) = kind_and_block(&base.filesystem);
-    let (other_kind, other_block) = kind_and_block(&other.filesystem);
+    let (base_kind, base_block) = split_filesystem_kind(&base.filesystem);
+    let (other_kind, other_block) = split_filesystem_kind(&other.filesystem);
     let differences = [
         parameters,
         base.drives != other.drives,
@@ -97,7 +98,7 @@ fn unlikeness(base: &ProgramResult, other: &ProgramResult, alone: bool) -> Optio
     )
 }
 
-fn kind_and_block(filesystem: &str) -> (&str, &str) {
+fn split_filesystem_kind(filesystem: &str) -> (&str, &str) {
     filesystem.split_once('/').unwrap_or((filesystem, ""))
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Cause {
 
 impl Cause {
     /// Assigns the cause to a part of a drive with firmware.
-    pub(super) fn of_part(mut self, part: DrivePart) -> Self {
+    pub(super) fn with_part(mut self, part: DrivePart) -> Self {
         self.part = Some(part);
         self
     }
@@ -28,7 +28,7 @@ impl Cause {
     }
 
     /// Tests whether the cause is unlikely to be a consequence of another one.
-    pub(super) fn is_sure(&self) -> bool {
+    pub(super) fn is_certain(&self) -> bool {
         self.weight.0 >= Rank::Unit
     }
 }
@@ -54,7 +54,7 @@ pub(super) enum Rank {
 }
 
 /// Minimum absolute logarithm of the ratio of two values that counts as a difference between runs.
-const SAME: f64 = 0.015;
+const EQUAL_LOG_RATIO_MAX: f64 = 0.015;
 /// Ratio assumed for a cost that occurs in only one of two runs.
 const MOST_RATIO: f64 = 20.0;
 
@@ -69,7 +69,7 @@ pub(super) fn cause(suspect: Suspect, weight: (Rank, f64), evidence: String) -> 
 
 /// Returns the absolute logarithm of the ratio of two values, if they differ. A missing value
 /// counts as 0.
-pub(super) fn differs(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+pub(super) fn log_ratio_if_different(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     let (a, b) = (a.unwrap_or(0.0), b.unwrap_or(0.0));
     let most = MOST_RATIO.ln();
     let size = match (a > 0.0, b > 0.0) {
@@ -77,18 +77,18 @@ pub(super) fn differs(a: Option<f64>, b: Option<f64>) -> Option<f64> {
         (false, false) => 0.0,
         (true, false) | (false, true) => most,
     };
-    (size > SAME).then_some(size)
+    (size > EQUAL_LOG_RATIO_MAX).then_some(size)
 }
 
 /// Minimum number of samples from which the diagnosis draws a conclusion.
 pub(super) const FEWEST: usize = 20;
 /// Coefficient of the Kolmogorov-Smirnov test at 1 %: two samples of one distribution exceed it by
 /// chance once in a hundred times.
-const BY_CHANCE: f64 = 1.63;
+const KOLMOGOROV_SMIRNOV_COEFFICIENT: f64 = 1.63;
 
 /// Returns the largest distance between the distributions of two sorted samples, unless chance
 /// explains it.
-pub(super) fn drawn_otherwise(a: &[u64], b: &[u64]) -> Option<f64> {
+pub(super) fn distribution_distance(a: &[u64], b: &[u64]) -> Option<f64> {
     let (of_a, of_b) = (a.len() as f64, b.len() as f64);
     if a.len().min(b.len()) < FEWEST {
         return None;
@@ -96,11 +96,11 @@ pub(super) fn drawn_otherwise(a: &[u64], b: &[u64]) -> Option<f64> {
     let below = |of: &[u64], value: u64| of.partition_point(|one| *one <= value) as f64;
     let apart = |value: &u64| (below(a, *value) / of_a - below(b, *value) / of_b).abs();
     let most = a.iter().chain(b).map(apart).max_by(f64::total_cmp)?;
-    (most > BY_CHANCE * ((of_a + of_b) / (of_a * of_b)).sqrt()).then_some(most)
+    (most > KOLMOGOROV_SMIRNOV_COEFFICIENT * ((of_a + of_b) / (of_a * of_b)).sqrt()).then_some(most)
 }
 
 /// Describes the durations of the same thing in two runs.
-pub(super) fn each(what: &str, a: Option<f64>, b: Option<f64>) -> String {
+pub(super) fn describe_both(what: &str, a: Option<f64>, b: Option<f64>) -> String {
     let told = |ns: Option<f64>| ns.map_or_else(|| "nothing".to_owned(), words::milliseconds);
     format!(
         "{what} takes {} in one run and {} in the other",

@@ -1,6 +1,6 @@
 //! Reads that disks served from their buffers, divided by the origin of the buffered data.
 
-use super::response::waited_for;
+use super::response::requests_waited_for;
 use super::words::percent;
 use diskperf_timeline::trace::{ArmWork, Purpose, TracedArm};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
@@ -20,13 +20,13 @@ pub struct Buffered {
 }
 
 /// Minimum share of buffer hits among the reads that the explanation mentions.
-const WORTH: f64 = 0.1;
+const MENTION_SHARE_MIN: f64 = 0.1;
 
 /// Disjoint extents of sectors that read-ahead fetched: the end of each by drive and first sector.
 #[derive(Default)]
-struct Passed(BTreeMap<(u32, u64), u64>);
+struct ReadAheadExtents(BTreeMap<(u32, u64), u64>);
 
-impl Passed {
+impl ReadAheadExtents {
     fn add(&mut self, arm: &TracedArm) {
         let (mut first, mut end) = (arm.sector, arm.sector + u64::from(arm.sectors));
         // What it meets becomes one with it.
@@ -42,7 +42,7 @@ impl Passed {
         self.0.insert((drive, first), end);
     }
 
-    fn has(&self, drive: u32, sector: u64) -> bool {
+    fn contains(&self, drive: u32, sector: u64) -> bool {
         let below = self.0.range((drive, 0)..=(drive, sector)).next_back();
         below.is_some_and(|(_, end)| sector < *end)
     }
@@ -51,7 +51,7 @@ impl Passed {
 impl Buffered {
     /// Counts the buffered reads within the elapsed time; `None` where no disk with a buffer was
     /// read.
-    pub(super) fn of(trace: &Trace, window: (Nanoseconds, Nanoseconds)) -> Option<Self> {
+    pub(super) fn from_trace(trace: &Trace, window: (Nanoseconds, Nanoseconds)) -> Option<Self> {
         let reads_ahead = |arm: &&TracedArm| arm.work == ArmWork::ReadAhead;
         let mut ahead: Vec<&TracedArm> = (trace.arms.iter())
             .filter(reads_ahead)
@@ -59,8 +59,8 @@ impl Buffered {
             .collect();
         ahead.sort_unstable_by_key(|arm| arm.from);
         let mut ahead = ahead.into_iter().peekable();
-        let mut passed = Passed::default();
-        let mut requests = waited_for(trace, window);
+        let mut passed = ReadAheadExtents::default();
+        let mut requests = requests_waited_for(trace, window);
         requests.sort_by_key(|one| one.completed());
         let mut found = Self::default();
         for one in requests {
@@ -77,7 +77,7 @@ impl Buffered {
                 found.answered += 1;
                 // Of the last sector: what was asked for before may end in the midst of it.
                 let last = one.sector + u64::from(one.sectors) - 1;
-                found.read_ahead += u64::from(passed.has(one.drive, last));
+                found.read_ahead += u64::from(passed.contains(one.drive, last));
             }
         }
         (found.reads > 0).then_some(found)
@@ -86,7 +86,7 @@ impl Buffered {
     /// Describes the reads served from the buffer, where their share is worth a sentence.
     pub(super) fn sentence(&self) -> Option<String> {
         let share = self.answered as f64 / self.reads.max(1) as f64;
-        if share < WORTH {
+        if share < MENTION_SHARE_MIN {
             return None;
         }
         let of_what = match self.answered - self.read_ahead {

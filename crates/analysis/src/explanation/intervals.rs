@@ -5,7 +5,7 @@ pub(super) struct Intervals(Vec<(u64, u64)>);
 
 impl Intervals {
     /// Creates a set of disjoint intervals from any intervals, joining those that meet.
-    pub(super) fn of(spans: impl IntoIterator<Item = (u64, u64)>) -> Self {
+    pub(super) fn from_spans(spans: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut spans: Vec<_> = spans.into_iter().collect();
         spans.sort_unstable();
         let mut joined: Vec<(u64, u64)> = Vec::new();
@@ -20,7 +20,7 @@ impl Intervals {
 
     /// Returns the union of several sets of intervals.
     pub(super) fn union<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
-        Self::of(all.flat_map(|one| one.0.iter().copied()))
+        Self::from_spans(all.flat_map(|one| one.0.iter().copied()))
     }
 
     /// Returns the total length of the set's intervals.
@@ -50,9 +50,9 @@ mod tests {
 
     #[test]
     fn spans_join_and_overlap() {
-        let one = Intervals::of([(5, 7), (0, 3), (2, 4), (7, 9)]);
+        let one = Intervals::from_spans([(5, 7), (0, 3), (2, 4), (7, 9)]);
         assert_eq!(one.total(), 8);
-        let other = Intervals::of([(1, 6), (8, 20)]);
+        let other = Intervals::from_spans([(1, 6), (8, 20)]);
         assert_eq!(one.overlap(&other), 3 + 1 + 1);
         assert_eq!(Intervals::union([one, other].iter()).total(), 20);
     }

@@ -6,7 +6,7 @@
 //! 1. the worker is charged for a processor: `system_call` (later divided into `user` and
 //!    `system_call` by the kernel's ticks);
 //! 2. it could run, and something else has the processor: `cpu_wait`;
-//! 3. it waits while a device has at least one request: `device`;
+//! 3. it waits while a device has at least one request: `account_device`;
 //! 4. it waits while requests are queued and no device has any: `driver_queue`;
 //! 5. it waits for something other than a request: `unattributed`.
 //!
@@ -29,13 +29,13 @@ const SECTOR_BYTES: u64 = 512;
 
 /// Converts recorded events into a trace, as a model would have recorded it.
 pub fn trace(block: &BlockTrace) -> Trace {
-    let edges = Edges::of(&block.requests);
+    let edges = QueueEdges::from_requests(&block.requests);
     let mut workers: Vec<(u32, &TimedPart)> = (1..).zip(&block.workers).collect();
     workers.sort_by_key(|(_, worker)| worker.ended);
     let process = |(number, worker): &(u32, &TimedPart)| TracedProcess {
         number: *number,
         opened: worker.opened,
-        spans: edges.worker(worker, &block.switches),
+        spans: edges.worker_spans(worker, &block.switches),
         // No kernel's routines are told apart here.
         work: Vec::new(),
     };
@@ -49,7 +49,7 @@ pub fn trace(block: &BlockTrace) -> Trace {
             };
             block.devices.len()
         ],
-        requests: block.requests.iter().map(request).collect(),
+        requests: block.requests.iter().map(trace_request).collect(),
         processes: workers.iter().map(process).collect(),
         ..Trace::default()
     };
@@ -70,14 +70,14 @@ pub fn trace(block: &BlockTrace) -> Trace {
     trace
 }
 
-fn request(of: &BlockRequest) -> TracedRequest {
+fn trace_request(block_request: &BlockRequest) -> TracedRequest {
     let span = |stage, until| Span { stage, until };
     TracedRequest {
-        drive: of.device,
-        sector: of.sector,
-        sectors: (of.bytes / SECTOR_BYTES) as u32,
+        drive: block_request.device,
+        sector: block_request.sector,
+        sectors: (block_request.bytes / SECTOR_BYTES) as u32,
         forced: false,
-        purpose: match of.operation {
+        purpose: match block_request.operation {
             Operation::Read => Purpose::Read,
             Operation::ReadAhead => Purpose::ReadAhead,
             Operation::Write | Operation::Flush | Operation::Discard | Operation::Other => {
@@ -85,27 +85,27 @@ fn request(of: &BlockRequest) -> TracedRequest {
             }
         },
         position: None,
-        issued: of.queued,
+        issued: block_request.queued,
         spans: vec![
-            span(Stage::DriverQueue, of.issued),
-            span(Stage::Device, of.completed),
+            span(Stage::DriverQueue, block_request.issued),
+            span(Stage::Device, block_request.completed),
         ],
         uses: Vec::new(),
     }
 }
 
 /// Times at which block requests enter the queue, enter a device and leave it.
-struct Edges(Vec<Edge>);
+struct QueueEdges(Vec<QueueEdge>);
 
-struct Edge {
+struct QueueEdge {
     at: Nanoseconds,
     queued: i64,
     at_device: i64,
 }
 
-impl Edges {
-    fn of(requests: &[BlockRequest]) -> Self {
-        let edge = |at, queued, at_device| Edge {
+impl QueueEdges {
+    fn from_requests(requests: &[BlockRequest]) -> Self {
+        let edge = |at, queued, at_device| QueueEdge {
             at,
             queued,
             at_device,
@@ -122,7 +122,7 @@ impl Edges {
 
     /// Returns the spans of a worker's time without gaps. They begin on a processor, since the
     /// worker has just read the clock.
-    fn worker(&self, worker: &TimedPart, switches: &[Switch]) -> Vec<Span> {
+    fn worker_spans(&self, worker: &TimedPart, switches: &[Switch]) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
         let mut book = |stage, until: Nanoseconds, at: &mut Nanoseconds| {
             let until = until.min(worker.ended);
@@ -139,7 +139,7 @@ impl Edges {
         let mut scheduled = Scheduled::Running;
         let mut at = worker.opened;
         let mut edges = self.0.iter().peekable();
-        let switches = with_missing(worker, switches);
+        let switches = add_missing_switches(worker, switches);
         let mut switches = switches.iter().peekable();
         loop {
             let edge = edges.peek().map(|edge| edge.at);
@@ -147,7 +147,7 @@ impl Edges {
             let Some(next) = edge.into_iter().chain(switch).min() else {
                 break;
             };
-            book(stage(scheduled, queued, at_device), next, &mut at);
+            book(stage_of_state(scheduled, queued, at_device), next, &mut at);
             while let Some(edge) = edges.next_if(|edge| edge.at == next) {
                 queued += edge.queued;
                 at_device += edge.at_device;
@@ -156,7 +156,11 @@ impl Edges {
                 scheduled = switch.to;
             }
         }
-        book(stage(scheduled, queued, at_device), worker.ended, &mut at);
+        book(
+            stage_of_state(scheduled, queued, at_device),
+            worker.ended,
+            &mut at,
+        );
         spans
     }
 }
@@ -166,7 +170,7 @@ impl Edges {
 /// As a processor leaves its idle loop, the switch event of its new thread is sometimes missing,
 /// for all tracers alike and without being counted as lost. A thread that leaves a processor must
 /// have been on it: since its wake-up, except for the microseconds that an idle processor takes.
-fn with_missing(worker: &TimedPart, switches: &[Switch]) -> Vec<Switch> {
+fn add_missing_switches(worker: &TimedPart, switches: &[Switch]) -> Vec<Switch> {
     let own = switches
         .iter()
         .filter(|switch| switch.thread == worker.thread && switch.at > worker.opened);
@@ -189,7 +193,7 @@ fn with_missing(worker: &TimedPart, switches: &[Switch]) -> Vec<Switch> {
 }
 
 /// Returns the stage to which a worker's instant is booked, by the rules of the module.
-fn stage(scheduled: Scheduled, queued: i64, at_device: i64) -> Stage {
+fn stage_of_state(scheduled: Scheduled, queued: i64, at_device: i64) -> Stage {
     match scheduled {
         Scheduled::Running => Stage::SystemCall,
         Scheduled::Preempted | Scheduled::Woken => Stage::CpuWait,
@@ -210,7 +214,7 @@ pub struct Disagreement {
 
 /// Maximum difference of the two processor shares that counts as agreement: events are in whole
 /// microseconds, and only the events include interrupts.
-const AGREES_WITHIN: f64 = 0.05;
+const AGREEMENT_SHARE_MAX: f64 = 0.05;
 
 /// Returns the worker whose events and accounting differ most; `None` if all agree. Possible
 /// reasons are missing events that are not counted as lost, time that the hypervisor took, and
@@ -230,7 +234,7 @@ pub fn disagreement(block: &BlockTrace, repetition: &Repetition) -> Option<Disag
     };
     let apart = |one: &Disagreement| (one.by_events - one.by_accounting).abs();
     let all = trace.processes.iter().filter_map(of_worker);
-    all.filter(|one| apart(one) > AGREES_WITHIN)
+    all.filter(|one| apart(one) > AGREEMENT_SHARE_MAX)
         .max_by(|one, other| apart(one).total_cmp(&apart(other)))
 }
 
@@ -246,12 +250,12 @@ pub fn account(block: &BlockTrace) -> Option<Account> {
     let (from, until) = window(&trace)?;
     let devices = (0..).zip(&block.devices);
     account.devices = devices
-        .map(|(number, name)| device(block, (number, name), (from, until)))
+        .map(|(number, name)| account_device(block, (number, name), (from, until)))
         .collect();
     Some(account)
 }
 
-fn device(
+fn account_device(
     block: &BlockTrace,
     (number, name): (u32, &String),
     (from, until): (Nanoseconds, Nanoseconds),
@@ -270,7 +274,7 @@ fn device(
     let completed = |operation| {
         let all = own.iter().copied();
         let done = all.filter(move |one| one.operation == operation && one.completed <= until);
-        OperationAccount::of(operation, &done.collect::<Vec<_>>())
+        OperationAccount::from_requests(operation, &done.collect::<Vec<_>>())
     };
     DeviceAccount {
         device: name.clone(),
@@ -300,11 +304,11 @@ pub fn most_at_once(requests: impl Iterator<Item = (Nanoseconds, Nanoseconds)>) 
 }
 
 impl OperationAccount {
-    fn of(operation: Operation, all: &[&BlockRequest]) -> Option<Self> {
+    fn from_requests(operation: Operation, all: &[&BlockRequest]) -> Option<Self> {
         let spread = |of: &dyn Fn(&BlockRequest) -> u64| {
             let mut values: Vec<u64> = all.iter().map(|one| of(one)).collect();
             values.sort_unstable();
-            Spread::of(&values)
+            Spread::from_values(&values)
         };
         Some(Self {
             operation,
@@ -319,7 +323,7 @@ impl OperationAccount {
 
 impl Spread {
     /// Returns the percentiles of values in ascending order; `None` for an empty slice.
-    fn of(values: &[u64]) -> Option<Self> {
+    fn from_values(values: &[u64]) -> Option<Self> {
         // The smallest that at least so many in a hundred do not exceed.
         let at = |percent: usize| values[(values.len() * percent).div_ceil(100).max(1) - 1];
         (!values.is_empty()).then(|| Self {

@@ -1,7 +1,7 @@
 //! Times of a drive's actuator and platters by activity.
 
 use super::intervals::Intervals;
-use super::parts_within;
+use super::request_parts_within;
 use diskperf_timeline::trace::{ArmWork, Trace};
 use diskperf_timeline::{Nanoseconds, Stage};
 
@@ -31,7 +31,7 @@ pub struct DriveParts {
 }
 
 /// Returns the background work of a drive's arm within the elapsed time.
-pub(super) fn arms(
+pub(super) fn arm_work(
     trace: &Trace,
     drive: u32,
     from: Nanoseconds,
@@ -50,21 +50,26 @@ pub(super) fn arms(
 
 /// Returns the time in nanoseconds in which a drive's link carried data without a media transfer of
 /// the same request.
-pub(super) fn on_link(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanoseconds) -> u64 {
+pub(super) fn link_busy_ns(
+    trace: &Trace,
+    drive: u32,
+    from: Nanoseconds,
+    until: Nanoseconds,
+) -> u64 {
     let carries = |stage: Stage| matches!(stage, Stage::BusTransfer | Stage::CacheHit);
-    Intervals::of(of_requests(trace, drive, (from, until), carries)).total()
+    Intervals::from_spans(request_spans(trace, drive, (from, until), carries)).total()
 }
 
 /// Returns the intervals in which requests of a drive were in the selected stages, within the
 /// elapsed time.
-pub(super) fn of_requests(
+pub(super) fn request_spans(
     trace: &Trace,
     drive: u32,
     (from, until): (Nanoseconds, Nanoseconds),
     which: impl Fn(Stage) -> bool,
 ) -> impl Iterator<Item = (u64, u64)> {
     let requests = trace.requests.iter().filter(move |one| one.drive == drive);
-    let parts = requests.flat_map(move |request| parts_within(request, from, until));
+    let parts = requests.flat_map(move |request| request_parts_within(request, from, until));
     parts.filter_map(move |(stage, start, stop)| which(stage).then_some((start.0, stop.0)))
 }
 
@@ -75,7 +80,7 @@ fn is_missed(stage: Stage) -> bool {
 impl DriveParts {
     /// Returns the times of a drive's actuator and platters, given the time that its requests spent
     /// in each stage.
-    pub(super) fn of(
+    pub(super) fn from_trace(
         trace: &Trace,
         drive: u32,
         window: (Nanoseconds, Nanoseconds),
@@ -97,22 +102,23 @@ impl DriveParts {
             passing: spent(|one| one == Stage::MediaTransfer),
         };
         match trace.drives[drive as usize].has_link {
-            true => of_requests.with_arm(trace, drive, window),
+            true => of_requests.add_arm_work(trace, drive, window),
             false => of_requests,
         }
     }
 
     /// Replaces stage times of requests by those of the arm, since several requests may wait for
     /// one action of the arm.
-    fn with_arm(self, trace: &Trace, drive: u32, window: (Nanoseconds, Nanoseconds)) -> Self {
+    fn add_arm_work(self, trace: &Trace, drive: u32, window: (Nanoseconds, Nanoseconds)) -> Self {
         let (from, until) = window;
         let of_arm = |which: &dyn Fn(ArmWork, Stage) -> bool| {
-            let all = arms(trace, drive, from, until);
+            let all = arm_work(trace, drive, from, until);
             let found = all.filter(|(work, stage, _)| which(*work, *stage));
-            Intervals::of(found.map(|(.., span)| span))
+            Intervals::from_spans(found.map(|(.., span)| span))
         };
-        let requests =
-            |which: fn(Stage) -> bool| Intervals::of(of_requests(trace, drive, window, which));
+        let requests = |which: fn(Stage) -> bool| {
+            Intervals::from_spans(request_spans(trace, drive, window, which))
+        };
         let both = |one: &Intervals, other: &Intervals| Intervals::union([one, other].into_iter());
         let total = |of: &Intervals| Nanoseconds(of.total());
         let missed = both(&requests(is_missed), &of_arm(&|_, stage| is_missed(stage)));

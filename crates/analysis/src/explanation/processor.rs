@@ -12,25 +12,25 @@ use diskperf_timeline::{Ledger, Nanoseconds, ProgramResult, Stage};
 /// Minimum processor time for a division: ten ticks at 250 Hz, the usual rate. With fewer ticks the
 /// division depends on their timing rather than on the program (ten leave a standard error of up to
 /// a sixth).
-const TELLING: Nanoseconds = Nanoseconds::from_millis(40);
+const DIVISION_TIME_MIN: Nanoseconds = Nanoseconds::from_millis(40);
 
 /// Division of a program's processor time into user mode and kernel.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Division {
+pub(super) struct ProcessorDivision {
     user: Nanoseconds,
     system: Nanoseconds,
 }
 
-impl Division {
+impl ProcessorDivision {
     /// Divides a program's processor time by the ticks of all kept repetitions; `None` where they
     /// are too few.
-    pub(super) fn of(result: &ProgramResult) -> Option<Self> {
+    pub(super) fn from_result(result: &ProgramResult) -> Option<Self> {
         let workers = || result.kept().flat_map(|one| &one.workers);
         let division = Self {
             user: workers().map(|worker| worker.user).sum(),
             system: workers().map(|worker| worker.system).sum(),
         };
-        (division.user + division.system >= TELLING).then_some(division)
+        (division.user + division.system >= DIVISION_TIME_MIN).then_some(division)
     }
 
     /// Returns the user-mode part of a processor time.
@@ -42,8 +42,8 @@ impl Division {
 }
 
 /// Returns the ledger lines for a processor time: user and system time, or one unattributed line.
-pub(super) fn lines(
-    division: Option<Division>,
+pub(super) fn ledger_lines(
+    division: Option<ProcessorDivision>,
     processor: Nanoseconds,
 ) -> [(Stage, Nanoseconds); 2] {
     match division {
@@ -64,18 +64,18 @@ pub(super) fn lines(
 /// Divides the `system_call` entries of the ledgers, which hold all processor time, into user and
 /// system time.
 pub fn divide(account: &mut Account, result: &ProgramResult) {
-    let division = Division::of(result);
+    let division = ProcessorDivision::from_result(result);
     let own = account.programs.iter_mut().map(|one| &mut one.ledger);
     for ledger in own.chain([&mut account.ledger]) {
-        *ledger = divided(ledger, division);
+        *ledger = divide_ledger(ledger, division);
     }
 }
 
-fn divided(ledger: &Ledger, division: Option<Division>) -> Ledger {
+fn divide_ledger(ledger: &Ledger, division: Option<ProcessorDivision>) -> Ledger {
     let mut table = [0; Stage::COUNT];
     for entry in ledger.entries() {
         if entry.stage == Stage::SystemCall {
-            for (stage, ns) in lines(division, entry.ns) {
+            for (stage, ns) in ledger_lines(division, entry.ns) {
                 table[stage.index()] += ns.0;
             }
         } else {
@@ -112,7 +112,7 @@ pub fn divide_by_layers(account: &mut Account, layers: &Decomposition, calls: u6
 
 /// Describes why the processor time of a program is not divided; `None` where it is.
 pub fn note(result: &ProgramResult) -> Option<String> {
-    Division::of(result).is_none().then(|| {
+    ProcessorDivision::from_result(result).is_none().then(|| {
         format!(
             "{}: the CPU time is too short for the kernel's ticks to divide it into user and system time, and is unattributed; use a larger --size or more --runs",
             result.title()

@@ -25,23 +25,23 @@ pub struct Response {
 
 /// Minimum share of queueing in the response time at which the explanation names queueing as the
 /// main cost.
-const DOMINATES: f64 = 0.5;
+const DOMINANT_SHARE_MIN: f64 = 0.5;
 /// Minimum share of the response time at which the sentence mentions a stage.
-const WORTH: f64 = 0.01;
+const MENTION_SHARE_MIN: f64 = 0.01;
 /// Maximum number of stages that the sentence on response times mentions.
-const TOLD: usize = 3;
+const STAGES_MENTIONED_MAX: usize = 3;
 
 impl Response {
     /// Sums the response times of the requests that were issued and completed within a window.
     ///
     /// `None` where no drive had more than one request in flight, since the program's own account
     /// then says everything, unless the requests came in open loop and waited before their issue.
-    pub(super) fn of(
+    pub(super) fn from_trace(
         trace: &Trace,
         window: (Nanoseconds, Nanoseconds),
         before_issue_ns: Option<f64>,
     ) -> Option<Self> {
-        let requests = waited_for(trace, window);
+        let requests = requests_waited_for(trace, window);
         let several = (0..trace.drives.len() as u32).any(|drive| {
             let own = requests.iter().filter(|one| one.drive == drive);
             most_at_once(own.map(|one| (one.issued, one.completed()))) > 1
@@ -90,14 +90,16 @@ impl Response {
     /// Describes the response time by stage, with the share of the queues first.
     pub(super) fn sentence(&self) -> String {
         let queued: Nanoseconds = (self.ledger.entries().iter())
-            .filter(|entry| is_queue(entry.stage))
+            .filter(|entry| is_queue_stage(entry.stage))
             .map(|entry| entry.ns)
             .sum();
         let mut others: Vec<_> = (self.ledger.entries().iter())
-            .filter(|entry| !is_queue(entry.stage) && self.share(entry.ns) >= WORTH)
+            .filter(|entry| {
+                !is_queue_stage(entry.stage) && self.share(entry.ns) >= MENTION_SHARE_MIN
+            })
             .collect();
         others.sort_by_key(|entry| std::cmp::Reverse(entry.ns));
-        let others: Vec<String> = (others.iter().take(TOLD))
+        let others: Vec<String> = (others.iter().take(STAGES_MENTIONED_MAX))
             .map(|entry| {
                 let each = milliseconds(self.each(entry.ns));
                 format!("{each} {}", stage(entry.stage))
@@ -112,7 +114,7 @@ impl Response {
             milliseconds(self.each(queued)),
         );
         let (share, under_way) = (self.share(queued), self.under_way_mean);
-        let told = match share >= DOMINATES {
+        let told = match share >= DOMINANT_SHARE_MIN {
             true => format!(
                 "Queueing is what requests spend their time on: with {under_way:.1} under way in the mean, one takes {mean}, {each} of it ({}) in queues behind others{others}.",
                 percent(share)
@@ -138,7 +140,7 @@ impl Response {
 }
 
 /// Tests whether requests wait for other requests in a given stage.
-fn is_queue(stage: Stage) -> bool {
+fn is_queue_stage(stage: Stage) -> bool {
     // On flash: a die that works for the host, or a way that carries what others have. What
     // the drive does of its own accord is no other request.
     matches!(
@@ -152,7 +154,7 @@ fn is_queue(stage: Stage) -> bool {
 }
 
 /// Returns the requests within a window that a program waited for.
-pub(super) fn waited_for(
+pub(super) fn requests_waited_for(
     trace: &Trace,
     (from, until): (Nanoseconds, Nanoseconds),
 ) -> Vec<&TracedRequest> {

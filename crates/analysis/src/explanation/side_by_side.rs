@@ -32,7 +32,7 @@ pub fn side_by_side(a: &Side<'_>, b: &Side<'_>, unlike: Vec<String>) -> Option<D
     let mut programs = Vec::new();
     let mut notes: Vec<String> = Vec::new();
     for (one, of_a) in a.explanation.programs.iter().zip(a.amounts) {
-        let Some(place) = partner(one, &b.explanation.programs, &taken) else {
+        let Some(place) = find_partner(one, &b.explanation.programs, &taken) else {
             continue;
         };
         taken[place] = true;
@@ -55,7 +55,7 @@ pub fn side_by_side(a: &Side<'_>, b: &Side<'_>, unlike: Vec<String>) -> Option<D
         let work = requests.map_or(bytes, Work::from);
         programs.push(Difference {
             requests,
-            ..difference(one, other, work)
+            ..build_difference(one, other, work)
         });
     }
     if programs.is_empty() {
@@ -81,15 +81,20 @@ pub fn side_by_side(a: &Side<'_>, b: &Side<'_>, unlike: Vec<String>) -> Option<D
 }
 
 /// Finds the same program among others, if possible on the same file system.
-fn partner(of: &ProgramExplanation, among: &[ProgramExplanation], taken: &[bool]) -> Option<usize> {
-    let free = |place: &usize| !taken[*place] && among[*place].program == of.program;
+fn find_partner(
+    program_explanation: &ProgramExplanation,
+    among: &[ProgramExplanation],
+    taken: &[bool],
+) -> Option<usize> {
+    let free =
+        |place: &usize| !taken[*place] && among[*place].program == program_explanation.program;
     let places = || (0..among.len()).filter(free);
     places()
-        .find(|place| among[*place].filesystem == of.filesystem)
+        .find(|place| among[*place].filesystem == program_explanation.filesystem)
         .or_else(|| places().next())
 }
 
-fn difference(a: &ProgramExplanation, b: &ProgramExplanation, work: Work) -> Difference {
+fn build_difference(a: &ProgramExplanation, b: &ProgramExplanation, work: Work) -> Difference {
     let stages = stages(&a.account, &b.account, work);
     Difference {
         program: a.program.clone(),

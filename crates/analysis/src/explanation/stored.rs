@@ -8,7 +8,7 @@
 //! These are means: with layers the ledger is that of the mean repetition, otherwise that of the
 //! median one.
 
-use super::processor::{Division, lines};
+use super::processor::{ProcessorDivision, ledger_lines};
 use super::{Account, DeviceAccount, Utilisation};
 use crate::layers::{CallPart, Decomposition, Estimate, Layer};
 use crate::summary::load::in_the_middle;
@@ -18,10 +18,10 @@ use diskperf_timeline::{Ledger, Nanoseconds, ProgramResult, Repetition, Stage, W
 /// run.
 pub fn account(result: &ProgramResult, layers: &[Decomposition]) -> Option<Account> {
     let repetition = middle(result)?;
-    let mut account = of_counters(repetition, Division::of(result));
+    let mut account = account_from_counters(repetition, ProcessorDivision::from_result(result));
     if let Some(parts) = layers_of(result, layers) {
         let calls = repetition.total(|worker| worker.calls);
-        (account.elapsed, account.ledger) = of_layers(parts, calls);
+        (account.elapsed, account.ledger) = ledger_from_layers(parts, calls);
     } else if Layer::of(result) == Some(Layer::Null) {
         // The lowest layer is one part, the call.
         let mut table = [0; Stage::COUNT];
@@ -51,21 +51,21 @@ pub fn middle(result: &ProgramResult) -> Option<&Repetition> {
 }
 
 /// Returns the worker that ended last, whose time the ledger covers.
-pub(super) fn last_to_end(repetition: &Repetition) -> Option<&WorkerMeasure> {
+pub(super) fn last_worker_to_end(repetition: &Repetition) -> Option<&WorkerMeasure> {
     let ended = |worker: &&WorkerMeasure| worker.started + worker.elapsed;
     repetition.workers.iter().max_by_key(ended)
 }
 
-fn of_counters(repetition: &Repetition, division: Option<Division>) -> Account {
+fn account_from_counters(repetition: &Repetition, division: Option<ProcessorDivision>) -> Account {
     let elapsed = repetition.elapsed();
     let mut table = [0; Stage::COUNT];
     let mut left = elapsed.0;
-    if let Some(worker) = last_to_end(repetition) {
+    if let Some(worker) = last_worker_to_end(repetition) {
         let own = worker.elapsed.0.min(left);
         let processor = worker.cpu.0.min(own);
         let waiting = worker.cpu_wait.unwrap_or_default().0.min(own - processor);
         let ready = [(Stage::CpuWait, Nanoseconds(waiting))];
-        for (stage, ns) in lines(division, Nanoseconds(processor))
+        for (stage, ns) in ledger_lines(division, Nanoseconds(processor))
             .into_iter()
             .chain(ready)
         {
@@ -79,9 +79,9 @@ fn of_counters(repetition: &Repetition, division: Option<Division>) -> Account {
         ledger: Ledger::from_table(&table),
         programs: Vec::new(),
         missed: Vec::new(),
-        utilisation: utilisation(repetition),
+        utilisation: measure_utilisation(repetition),
         drives: Vec::new(),
-        devices: devices(repetition),
+        devices: account_devices(repetition),
         response: None,
         buffered: None,
     }
@@ -89,19 +89,19 @@ fn of_counters(repetition: &Repetition, division: Option<Division>) -> Account {
 
 /// Minimum duration for which a device's busy time is reported. The kernel counts it in steps of a
 /// few milliseconds.
-const COUNTED: Nanoseconds = Nanoseconds::from_millis(40);
+const BUSY_TIME_MIN: Nanoseconds = Nanoseconds::from_millis(40);
 
 /// Returns the time for which the devices' counters ran, until all data were durable; `None` where
 /// it is too short.
-fn counted(repetition: &Repetition) -> Option<Nanoseconds> {
+fn busy_time_counted(repetition: &Repetition) -> Option<Nanoseconds> {
     let span = repetition.durable().unwrap_or_default();
     let span = span.max(repetition.elapsed());
-    (span >= COUNTED).then_some(span)
+    (span >= BUSY_TIME_MIN).then_some(span)
 }
 
-fn utilisation(repetition: &Repetition) -> Utilisation {
+fn measure_utilisation(repetition: &Repetition) -> Utilisation {
     let elapsed = repetition.elapsed().0.max(1) as f64;
-    let span = counted(repetition);
+    let span = busy_time_counted(repetition);
     let busy = repetition.devices.iter().filter_map(|device| {
         let span_ms = span?.0 as f64 / 1e6;
         Some((device.busy_ms as f64 / span_ms).min(1.0))
@@ -113,8 +113,8 @@ fn utilisation(repetition: &Repetition) -> Utilisation {
     }
 }
 
-fn devices(repetition: &Repetition) -> Vec<DeviceAccount> {
-    let known = counted(repetition).map(|_| &repetition.devices);
+fn account_devices(repetition: &Repetition) -> Vec<DeviceAccount> {
+    let known = busy_time_counted(repetition).map(|_| &repetition.devices);
     let name = |device: &diskperf_timeline::DeviceTraffic| DeviceAccount {
         device: device.device.clone(),
         in_queue_mean: None,
@@ -142,7 +142,7 @@ pub(super) fn stage(part: &Estimate) -> Stage {
 }
 
 /// Returns the elapsed time and the ledger of a number of calls with the mean parts of a layer.
-fn of_layers(layers: &Decomposition, calls: u64) -> (Nanoseconds, Ledger) {
+fn ledger_from_layers(layers: &Decomposition, calls: u64) -> (Nanoseconds, Ledger) {
     let ns = |per_call: f64| (per_call * calls as f64).round() as i64;
     let elapsed = ns(layers.total_ns);
     let mut table = [0_i64; Stage::COUNT];

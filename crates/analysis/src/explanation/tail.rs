@@ -166,36 +166,40 @@ pub fn tails(trace: &Trace) -> Vec<Tail> {
         return Vec::new();
     }
     let both = [Way::Read, Way::Write].into_iter();
-    both.filter_map(|way| tail(trace, way)).collect()
+    both.filter_map(|way| build_tail(trace, way)).collect()
 }
 
 /// Summarizes the requests of a tail in a rerun without this stage.
-pub fn rerun(of: &Tail, (stage, same_moments): (Stage, bool), trace: &Trace) -> Option<TailRerun> {
-    let sorted = by_time(trace, of.way);
+pub fn rerun(
+    tail: &Tail,
+    (stage, same_moments): (Stage, bool),
+    trace: &Trace,
+) -> Option<TailRerun> {
+    let sorted = requests_by_time(trace, tail.way);
     let slowest: Vec<&TracedRequest> = (sorted.iter().copied())
-        .filter(|one| took(one) > of.p99)
+        .filter(|one| response_time(one) > tail.p99)
         .collect();
-    let left = causes((&sorted, &slowest), of.p99);
+    let left = find_causes((&sorted, &slowest), tail.p99);
     Some(TailRerun {
         stage,
         same_moments,
         requests: sorted.len(),
         left: left.first().map(|cause| cause.stage),
-        p99: took(sorted.get(rank(sorted.len(), 99, 100)?)?),
-        p999: took(sorted.get(rank(sorted.len(), 999, 1000)?)?),
-        above: above(&sorted, of.p99),
+        p99: response_time(sorted.get(quantile_index(sorted.len(), 99, 100)?)?),
+        p999: response_time(sorted.get(quantile_index(sorted.len(), 999, 1000)?)?),
+        above: total_above(&sorted, tail.p99),
     })
 }
 
-fn tail(trace: &Trace, way: Way) -> Option<Tail> {
-    let sorted = by_time(trace, way);
+fn build_tail(trace: &Trace, way: Way) -> Option<Tail> {
+    let sorted = requests_by_time(trace, way);
     if sorted.len() < LEAST {
         return None;
     }
-    let at = |of: usize, all: usize| Some(sorted[rank(sorted.len(), of, all)?]);
-    let p99 = took(at(99, 100)?);
+    let at = |of: usize, all: usize| Some(sorted[quantile_index(sorted.len(), of, all)?]);
+    let p99 = response_time(at(99, 100)?);
     let slowest: Vec<&TracedRequest> = (sorted.iter().copied())
-        .filter(|one| took(one) > p99)
+        .filter(|one| response_time(one) > p99)
         .collect();
     if slowest.len() < LEAST_SLOWEST {
         return None;
@@ -204,14 +208,14 @@ fn tail(trace: &Trace, way: Way) -> Option<Tail> {
     Some(Tail {
         way,
         requests: sorted.len(),
-        p50: took(at(50, 100)?),
+        p50: response_time(at(50, 100)?),
         p99,
-        p999: took(example),
+        p999: response_time(example),
         slowest: slowest.len(),
-        above: above(&sorted, p99),
-        causes: causes((&sorted, &slowest), p99),
+        above: total_above(&sorted, p99),
+        causes: find_causes((&sorted, &slowest), p99),
         example: Example {
-            took: took(example),
+            took: response_time(example),
             position: example.position,
             parts: (example.parts())
                 .map(|(stage, from, until)| (stage, until.since(from)))
@@ -222,7 +226,7 @@ fn tail(trace: &Trace, way: Way) -> Option<Tail> {
 }
 
 /// Returns the requests of one direction in the timed part, the fastest first.
-fn by_time(trace: &Trace, way: Way) -> Vec<&TracedRequest> {
+fn requests_by_time(trace: &Trace, way: Way) -> Vec<&TracedRequest> {
     let Some((from, until)) = window(trace) else {
         return Vec::new();
     };
@@ -233,26 +237,26 @@ fn by_time(trace: &Trace, way: Way) -> Vec<&TracedRequest> {
             Purpose::Write | Purpose::WriteBehind => way == Way::Write,
         })
         .collect();
-    all.sort_by_key(|one| (took(one), one.issued));
+    all.sort_by_key(|one| (response_time(one), one.issued));
     all
 }
 
 /// Returns the index of the `of`/`all` quantile among `count` sorted values; `None` if there are no
 /// values.
-fn rank(count: usize, of: usize, all: usize) -> Option<usize> {
+fn quantile_index(count: usize, of: usize, all: usize) -> Option<usize> {
     (count * of).div_ceil(all).checked_sub(1)
 }
 
-fn took(request: &TracedRequest) -> Nanoseconds {
+fn response_time(request: &TracedRequest) -> Nanoseconds {
     request.completed().since(request.issued)
 }
 
-fn above(requests: &[&TracedRequest], p99: Nanoseconds) -> Nanoseconds {
-    let beyond = |one: &&TracedRequest| Nanoseconds(took(one).0.saturating_sub(p99.0));
+fn total_above(requests: &[&TracedRequest], p99: Nanoseconds) -> Nanoseconds {
+    let beyond = |one: &&TracedRequest| Nanoseconds(response_time(one).0.saturating_sub(p99.0));
     requests.iter().map(beyond).sum()
 }
 
-fn by_stage(request: &TracedRequest) -> [u64; Stage::COUNT] {
+fn time_by_stage(request: &TracedRequest) -> [u64; Stage::COUNT] {
     let mut table = [0; Stage::COUNT];
     for (stage, from, until) in request.parts() {
         table[stage.index()] += until.0 - from.0;
@@ -260,14 +264,14 @@ fn by_stage(request: &TracedRequest) -> [u64; Stage::COUNT] {
     table
 }
 
-fn causes(
+fn find_causes(
     (all, slowest): (&[&TracedRequest], &[&TracedRequest]),
     p99: Nanoseconds,
 ) -> Vec<TailCause> {
     let mean = |requests: &[&TracedRequest]| {
         let mut sums = [0.0; Stage::COUNT];
         for request in requests {
-            for (sum, ns) in sums.iter_mut().zip(by_stage(request)) {
+            for (sum, ns) in sums.iter_mut().zip(time_by_stage(request)) {
                 *sum += ns as f64;
             }
         }
@@ -276,8 +280,8 @@ fn causes(
     let (usual, of_slowest) = (mean(all), mean(slowest));
     let mut above = [0; Stage::COUNT];
     for request in slowest {
-        let beyond = took(request).0 - p99.0;
-        for (sum, ns) in above.iter_mut().zip(by_stage(request)) {
+        let beyond = response_time(request).0 - p99.0;
+        for (sum, ns) in above.iter_mut().zip(time_by_stage(request)) {
             *sum += ns.min(beyond);
         }
     }

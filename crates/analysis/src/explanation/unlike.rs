@@ -53,13 +53,13 @@ pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
     found
 }
 
-fn devices(run: &Run, of: impl Fn(&Device) -> Option<String>) -> String {
+fn devices(run: &Run, figure_of: impl Fn(&Device) -> Option<String>) -> String {
     let devices = run
         .environment
         .places
         .iter()
         .flat_map(|place| &place.devices);
-    let told: Vec<String> = devices.filter_map(of).collect();
+    let told: Vec<String> = devices.filter_map(figure_of).collect();
     told.join(" + ")
 }
 

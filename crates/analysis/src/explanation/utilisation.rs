@@ -1,7 +1,7 @@
 //! Utilisation of processor, bus, controllers, links and drives.
 
 use super::intervals::Intervals;
-use super::{is_of_drive, is_of_processor, parts};
+use super::{is_of_drive, is_processor_stage, parts};
 use diskperf_timeline::trace::{Counted, TracedBusy, TracedProcess};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use serde::Serialize;
@@ -72,7 +72,7 @@ pub struct ControllerUse {
 
 impl Utilisation {
     /// Measures the busy shares between two times of a trace.
-    pub(super) fn of(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Self {
+    pub(super) fn from_trace(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Self {
         let elapsed = until.since(from).0.max(1) as f64;
         let of_computer = |share| Some(share).filter(|_| !trace.is_of_rig);
         let mut found = Self {
@@ -127,10 +127,10 @@ impl Utilisation {
         for (number, _) in trace.drives.iter().enumerate().filter(|one| one.1.has_link) {
             let drive = number as u32;
             let share_in = |which: fn(Stage) -> bool| {
-                let spans = parts::of_requests(trace, drive, (from, until), which);
-                Intervals::of(spans).total() as f64 / elapsed
+                let spans = parts::request_spans(trace, drive, (from, until), which);
+                Intervals::from_spans(spans).total() as f64 / elapsed
             };
-            self.links[number] = parts::on_link(trace, drive, from, until) as f64 / elapsed;
+            self.links[number] = parts::link_busy_ns(trace, drive, from, until) as f64 / elapsed;
             self.awaited[number] = share_in(is_of_drive);
             self.parts.push(DriveComponentUse {
                 drive,
@@ -183,9 +183,9 @@ pub(super) fn at_drive(
     from: Nanoseconds,
     until: Nanoseconds,
 ) -> Intervals {
-    let of_requests = parts::of_requests(trace, drive, (from, until), is_of_drive);
-    let of_arm = parts::arms(trace, drive, from, until).map(|(.., span)| span);
-    Intervals::of(of_requests.chain(of_arm))
+    let of_requests = parts::request_spans(trace, drive, (from, until), is_of_drive);
+    let of_arm = parts::arm_work(trace, drive, from, until).map(|(.., span)| span);
+    Intervals::from_spans(of_requests.chain(of_arm))
 }
 
 fn processor_at_work(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Intervals {
@@ -196,7 +196,7 @@ fn processor_at_work(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> In
         .map(|work| (work.stage, work.from, work.until));
     let cut = |(stage, start, stop): (Stage, Nanoseconds, Nanoseconds)| {
         let (start, stop) = (start.max(from).0, stop.min(until).0);
-        (is_of_processor(stage) && start < stop).then_some((start, stop))
+        (is_processor_stage(stage) && start < stop).then_some((start, stop))
     };
-    Intervals::of(of_programs.chain(of_handlers).filter_map(cut))
+    Intervals::from_spans(of_programs.chain(of_handlers).filter_map(cut))
 }

@@ -97,7 +97,7 @@ pub fn cause(of: Stage) -> String {
 }
 
 /// Returns the name of a missed deadline as the subject of a sentence.
-pub fn late_thing(deadline: Deadline) -> &'static str {
+pub fn describe_late_event(deadline: Deadline) -> &'static str {
     match deadline {
         Deadline::Search => "the search command is issued",
         Deadline::TransferCommand => "the transfer command is issued",

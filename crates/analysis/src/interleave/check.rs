@@ -1,6 +1,6 @@
 //! Validation of the inputs of the interleave calculation.
 
-use super::follow::{SECTORS, STARTS};
+use super::follow::{SECTORS, START_PHASES};
 use super::inputs::Inputs;
 use super::terms::{Interruption, Term};
 use std::fmt;
@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 /// Maximum share of the processor that interrupts may take. Beyond it the disk gets no usable
 /// service, and real lines lose characters.
-const HIGHEST_LOAD: f64 = 0.99;
+const INTERRUPT_LOAD_MAX: f64 = 0.99;
 
 /// Invalid input of the interleave calculation.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,7 +54,7 @@ impl fmt::Display for InputError {
                 f,
                 "interrupts alone take {:.0} % of the processor; up to {:.0} % is allowed",
                 100.0 * share,
-                100.0 * HIGHEST_LOAD
+                100.0 * INTERRUPT_LOAD_MAX
             ),
         }
     }
@@ -75,7 +75,7 @@ pub fn check_work(inputs: &Inputs) -> Result<(), InputError> {
     let sources: u32 = interruptions.iter().map(|one| one.sources).sum();
     // Each calculation is made again without each of the terms, and without any.
     let calculations = inputs.terms().len() + 2;
-    let sectors = STARTS * SECTORS * inputs.track.sectors_per_track.min(USUAL_FACTORS);
+    let sectors = START_PHASES * SECTORS * inputs.track.sectors_per_track.min(FACTORS_MAX_DEFAULT);
     let come = inputs.interrupts_per_ms() * inputs.track.revolution_ms();
     let looks = come * f64::from(sectors) * f64::from(sources) * calculations as f64;
     let often = |one: &Interruption| f64::from(one.sources) / one.period_ms;
@@ -92,11 +92,11 @@ pub fn check_work(inputs: &Inputs) -> Result<(), InputError> {
 }
 
 /// Number of factors that most calculations need before the best is known.
-const USUAL_FACTORS: u32 = 32;
+const FACTORS_MAX_DEFAULT: u32 = 32;
 
 /// Checks every input, and the factor for which a row is wanted.
-pub(super) fn check(inputs: &Inputs, also: Option<u32>) -> Result<(), InputError> {
-    for (input, value, allowed) in numbers(inputs, also) {
+pub(super) fn check_inputs(inputs: &Inputs, also: Option<u32>) -> Result<(), InputError> {
+    for (input, value, allowed) in numbers_with_ranges(inputs, also) {
         // A number that is none is in no range.
         if !allowed.contains(&value) {
             return Err(InputError::Range {
@@ -113,7 +113,7 @@ pub(super) fn check(inputs: &Inputs, also: Option<u32>) -> Result<(), InputError
         .iter()
         .max_by(|one, other| one.processor_share.total_cmp(&other.processor_share));
     match most {
-        Some(most) if share > HIGHEST_LOAD => Err(InputError::Overload {
+        Some(most) if share > INTERRUPT_LOAD_MAX => Err(InputError::Overload {
             share,
             term: most.interrupt.term(),
         }),
@@ -121,10 +121,10 @@ pub(super) fn check(inputs: &Inputs, also: Option<u32>) -> Result<(), InputError
     }
 }
 
-type Number = (&'static str, f64, RangeInclusive<f64>);
+type InputRange = (&'static str, f64, RangeInclusive<f64>);
 
 /// Lists every numeric input with its range.
-fn numbers(inputs: &Inputs, also: Option<u32>) -> Vec<Number> {
+fn numbers_with_ranges(inputs: &Inputs, also: Option<u32>) -> Vec<InputRange> {
     let (track, service) = (&inputs.track, &inputs.service);
     let sectors = f64::from(track.sectors_per_track);
     let spare = f64::from(track.spare_sectors_per_track);

@@ -14,18 +14,18 @@ use std::collections::VecDeque;
 /// Tolerance for rounding in the comparison of two times: a nanosecond, in ms.
 pub(super) const ROUNDING_MS: f64 = 1e-6;
 /// Number of initial phases that the simulation starts from.
-pub(super) const STARTS: u32 = 32;
+pub(super) const START_PHASES: u32 = 32;
 /// Number of sectors that are followed from each initial phase.
 pub(super) const SECTORS: u32 = 400;
 /// Sectors at the beginning that do not count, since drive and interrupts meet there in phases that
 /// never occur later.
-const LEFT_OUT: u32 = 16;
+const WARM_UP_SECTORS: u32 = 16;
 /// Number of sectors that count for each initial phase.
-pub(super) const COUNTED: f64 = (SECTORS - LEFT_OUT) as f64;
+pub(super) const SECTORS_COUNTED: f64 = (SECTORS - WARM_UP_SECTORS) as f64;
 /// Number of points of the lattice that gives the initial phases, a prime.
-const POINTS: u64 = 16_381;
+const LATTICE_POINTS: u64 = 16_381;
 /// Generator of the lattice: its powers are the steps of the coordinates.
-const GENERATOR: u64 = 9_979;
+const LATTICE_GENERATOR: u64 = 9_979;
 
 /// Source of processor interrupts at equal intervals, such as a clock or a serial line.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,12 +38,12 @@ pub(super) struct Source {
     pub(super) dimension: u32,
     /// Whether the interrupt waits while the driver starts a transfer, with interrupts of the
     /// disk's level and below held off.
-    pub(super) held_off: bool,
+    pub(super) waits_for_program: bool,
 }
 
 /// Geometry of a track that is read with some interleave factor.
 #[derive(Clone, Debug)]
-pub(super) struct Course {
+pub(super) struct SectorSequence {
     /// Distances in slots from the start of each sector of a track to the start of the next.
     pub(super) spacings: Vec<u32>,
     /// Time in which a sector passes the head, in ms.
@@ -99,16 +99,20 @@ impl Processor {
     }
 
     /// Simulates the sectors of a track and returns their mean lateness.
-    pub(super) fn follow(&self, course: &Course) -> Lateness {
+    pub(super) fn simulate(&self, course: &SectorSequence) -> Lateness {
         let mut sum = Lateness {
             missed_share: 0.0,
             lost_revolutions: 0.0,
             service_ms: 0.0,
         };
         // Without interrupts every start is the same.
-        let starts = if self.sources.is_empty() { 1 } else { STARTS };
+        let starts = if self.sources.is_empty() {
+            1
+        } else {
+            START_PHASES
+        };
         for start in 0..starts {
-            let one = self.follow_from(course, start);
+            let one = self.simulate_from(course, start);
             sum.missed_share += one.missed_share;
             sum.lost_revolutions += one.lost_revolutions;
             sum.service_ms += one.service_ms;
@@ -121,8 +125,8 @@ impl Processor {
         }
     }
 
-    fn follow_from(&self, course: &Course, start: u32) -> Lateness {
-        let mut interrupts = Interrupts::new(&self.sources, start);
+    fn simulate_from(&self, course: &SectorSequence, start: u32) -> Lateness {
+        let mut interrupts = InterruptQueue::new(&self.sources, start);
         // When each of the last services was done, which is when the request
         // `depth` sectors on was made.
         let mut done: VecDeque<f64> = VecDeque::from(vec![0.0; self.depth]);
@@ -148,22 +152,22 @@ impl Processor {
             earlier_ms = own_ms;
             let revolutions = (late_ms.max(0.0) / course.revolution_ms).ceil();
             ended_ms += spacing_ms + revolutions * course.revolution_ms;
-            if sector >= LEFT_OUT {
+            if sector >= WARM_UP_SECTORS {
                 missed += u32::from(revolutions > 0.0);
                 lost += revolutions;
                 served_ms += ends_ms - begins_ms;
             }
         }
         Lateness {
-            missed_share: f64::from(missed) / COUNTED,
-            lost_revolutions: lost / COUNTED,
-            service_ms: served_ms / COUNTED,
+            missed_share: f64::from(missed) / SECTORS_COUNTED,
+            lost_revolutions: lost / SECTORS_COUNTED,
+            service_ms: served_ms / SECTORS_COUNTED,
         }
     }
 }
 
 /// State of the pending interrupts of a simulated processor.
-struct Interrupts<'s> {
+struct InterruptQueue<'s> {
     sources: &'s [Source],
     /// Time of the next interrupt of each source, in ms.
     next_ms: Vec<f64>,
@@ -171,13 +175,14 @@ struct Interrupts<'s> {
     busy_ms: f64,
 }
 
-impl<'s> Interrupts<'s> {
+impl<'s> InterruptQueue<'s> {
     fn new(sources: &'s [Source], start: u32) -> Self {
         let phase = |source: &Source| {
-            let step = (0..source.dimension).fold(1, |power, _| power * GENERATOR % POINTS);
-            let point = u64::from(start) * (POINTS / u64::from(STARTS));
-            let place = point * step % POINTS;
-            (place as f64 + 0.5) / POINTS as f64 * source.period_ms
+            let step = (0..source.dimension)
+                .fold(1, |power, _| power * LATTICE_GENERATOR % LATTICE_POINTS);
+            let point = u64::from(start) * (LATTICE_POINTS / u64::from(START_PHASES));
+            let place = point * step % LATTICE_POINTS;
+            (place as f64 + 0.5) / LATTICE_POINTS as f64 * source.period_ms
         };
         Self {
             sources,
@@ -190,20 +195,20 @@ impl<'s> Interrupts<'s> {
     /// first. Interrupts that are held off during the transfer start come after it, when the next
     /// sector has been requested.
     fn work(&mut self, begins_ms: f64, work: Work) -> f64 {
-        while let Some((source, at_ms)) = self.first_before(begins_ms, |_| true) {
+        while let Some((source, at_ms)) = self.next_interrupt_before(begins_ms, |_| true) {
             self.busy_ms = self.busy_ms.max(at_ms);
             self.serve(source);
         }
         self.busy_ms = begins_ms.max(self.busy_ms) + work.service_ms - work.start_ms;
-        self.serve_meanwhile(|_| true);
+        self.serve_until_idle(|_| true);
         self.busy_ms += work.start_ms;
-        self.serve_meanwhile(|source| !source.held_off);
+        self.serve_until_idle(|source| !source.waits_for_program);
         self.busy_ms
     }
 
     /// Serves all interrupts that come before the processor's work ends. Each of them delays that
     /// end; the order does not matter for the total.
-    fn serve_meanwhile(&mut self, counts: impl Fn(&Source) -> bool) {
+    fn serve_until_idle(&mut self, counts: impl Fn(&Source) -> bool) {
         loop {
             let until_ms = self.busy_ms - ROUNDING_MS;
             let before_ms = self.busy_ms;
@@ -225,7 +230,7 @@ impl<'s> Interrupts<'s> {
         self.next_ms[source] += self.sources[source].period_ms;
     }
 
-    fn first_before(
+    fn next_interrupt_before(
         &self,
         until_ms: f64,
         counts: impl Fn(&Source) -> bool,

@@ -161,7 +161,7 @@ impl Inputs {
                         dimension,
                         // The clock's level is above that of the disks, where
                         // the lines are.
-                        held_off: one.interrupt != Interrupt::ClockTick,
+                        waits_for_program: one.interrupt != Interrupt::ClockTick,
                     }),
                 }
             }

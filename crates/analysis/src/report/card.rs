@@ -1,6 +1,6 @@
 //! Accuracy card as tables, JSON and CSV.
 
-use super::csv::{Field, optional, written};
+use super::csv::{Field, format_records, optional};
 use super::document::{Block, Column, Grid, Group};
 use super::figures::decimals;
 use super::json::pretty;
@@ -21,18 +21,18 @@ pub(super) fn halves(card: &Card) -> (Vec<Block>, Vec<Block>) {
         "Accuracy: {}",
         card.documents.join(", ")
     ))];
-    blocks.push(Block::Text(circumstances(card)));
+    blocks.push(Block::Text(describe_circumstances(card)));
     if !card.cells.is_empty() {
         blocks.push(Block::Section("How near".to_owned()));
         blocks.push(Block::Grid(summary(&card.summary)));
-        blocks.push(Block::List(card.bars.iter().map(bar).collect()));
+        blocks.push(Block::List(card.bars.iter().map(describe_bar).collect()));
     }
-    (blocks, of_cells(card))
+    (blocks, describe_cells(card))
 }
 
 /// Formats the tables of published numbers, with the notes, the claims of the documents and the
 /// free parameters.
-fn of_cells(card: &Card) -> Vec<Block> {
+fn describe_cells(card: &Card) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (published, table) in tables(card) {
         let cells: Vec<&Cell> = card
@@ -41,7 +41,7 @@ fn of_cells(card: &Card) -> Vec<Block> {
             .filter(|cell| cell.published == published && cell.table == table)
             .collect();
         blocks.push(Block::Section(format!("{published}, {table}")));
-        blocks.push(Block::Grid(grid(&cells)));
+        blocks.push(Block::Grid(cell_grid(&cells)));
     }
     blocks.extend(notes(card));
     blocks.extend(statements(card));
@@ -66,7 +66,7 @@ pub(super) fn page(card: &Card) -> Vec<Block> {
 }
 
 /// Describes the conditions that all figures of the card share.
-fn circumstances(card: &Card) -> String {
+fn describe_circumstances(card: &Card) -> String {
     let mut text = format!(
         "printed: as published; modelled: the same programs on the modelled system, seed {}; \
          error: modelled over printed less 1, \"in range\" within the rounding of a number printed \
@@ -98,7 +98,7 @@ fn tables(card: &Card) -> Vec<(&str, &str)> {
     tables
 }
 
-fn bar(bar: &Bar) -> String {
+fn describe_bar(bar: &Bar) -> String {
     let points = bar.name.contains("points");
     let limit = |within: f64| match (points, within) {
         (true, within) => format!("{within:.0} points"),
@@ -170,7 +170,7 @@ fn summary(summaries: &[Summary]) -> Grid {
     }
 }
 
-fn grid(cells: &[&Cell]) -> Grid {
+fn cell_grid(cells: &[&Cell]) -> Grid {
     let rows: Vec<(&Cell, Option<&Cell>)> = cells
         .iter()
         .filter(|cell| cell.quantity != Quantity::CpuPercent)
@@ -199,14 +199,14 @@ fn grid(cells: &[&Cell]) -> Grid {
                 column(&|cell| cell.test.clone().unwrap_or_default()),
             ),
             Column::figures("drives", column(&|cell| cell.drives.to_string())),
-            Column::figures("printed", column(&printed)),
-            Column::figures("modelled", column(&modelled)),
+            Column::figures("printed", column(&printed_value)),
+            Column::figures("modelled", column(&modelled_value)),
             Column::words("", column(&|cell| cell.quantity.words().to_owned())),
-            Column::figures("error", column(&error)),
-            Column::figures("spread", column(&spread)),
-            Column::figures("CPU %", share(&printed)),
-            Column::figures("modelled ", share(&modelled)),
-            Column::figures("points", share(&error)),
+            Column::figures("error", column(&error_value)),
+            Column::figures("spread", column(&spread_of_seeds)),
+            Column::figures("CPU %", share(&printed_value)),
+            Column::figures("modelled ", share(&modelled_value)),
+            Column::figures("points", share(&error_value)),
             Column::words("", column(&marks)),
         ],
     );
@@ -226,7 +226,7 @@ fn figure(quantity: Quantity, value: f64) -> String {
     }
 }
 
-fn printed(cell: &Cell) -> String {
+fn printed_value(cell: &Cell) -> String {
     match (cell.printed, cell.printed_low, cell.printed_high) {
         (Some(printed), ..) => figure(cell.quantity, printed),
         (None, Some(low), Some(high)) => format!("{low} to {high}"),
@@ -234,12 +234,12 @@ fn printed(cell: &Cell) -> String {
     }
 }
 
-fn modelled(cell: &Cell) -> String {
+fn modelled_value(cell: &Cell) -> String {
     let value = cell.modelled;
     value.map_or_else(String::new, |value| figure(cell.quantity, value))
 }
 
-fn error(cell: &Cell) -> String {
+fn error_value(cell: &Cell) -> String {
     if cell
         .modelled
         .is_some_and(|modelled| cell.in_range(modelled))
@@ -254,7 +254,7 @@ fn error(cell: &Cell) -> String {
     }
 }
 
-fn spread(cell: &Cell) -> String {
+fn spread_of_seeds(cell: &Cell) -> String {
     cell.spread.map_or_else(String::new, |spread| {
         let figure = |value| figure(cell.quantity, value);
         format!("{} to {}", figure(spread.low), figure(spread.high))
@@ -311,7 +311,7 @@ fn statements(card: &Card) -> Vec<Block> {
         blocks.push(Block::Text(format!(
             "{} {} {}",
             statement.statement,
-            verdict(statement),
+            describe_verdict(statement),
             statement.conclusion
         )));
         let findings = statement.findings.iter();
@@ -322,7 +322,7 @@ fn statements(card: &Card) -> Vec<Block> {
     blocks
 }
 
-fn verdict(statement: &Statement) -> &'static str {
+fn describe_verdict(statement: &Statement) -> &'static str {
     match statement.holds {
         Some(true) => "(The models agree.)",
         Some(false) => "(The models do NOT agree.)",
@@ -383,11 +383,11 @@ pub(super) fn json(card: &Card) -> String {
 
 /// Formats the card as CSV, one line for each published number.
 pub(super) fn csv(card: &Card) -> String {
-    let records: Vec<Vec<Field>> = card.cells.iter().map(record).collect();
-    written(&records)
+    let records: Vec<Vec<Field>> = card.cells.iter().map(csv_record).collect();
+    format_records(&records)
 }
 
-fn record(cell: &Cell) -> Vec<Field> {
+fn csv_record(cell: &Cell) -> Vec<Field> {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     vec![
         ("id", cell.id.clone()),

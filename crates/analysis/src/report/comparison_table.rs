@@ -23,11 +23,11 @@ pub(super) fn blocks(comparison: &Comparison) -> Vec<Block> {
         ))];
     }
     let mut blocks = vec![
-        Block::Heading(format!("base: {}", introduced(base))),
+        Block::Heading(format!("base: {}", introduce_run(base))),
         Block::List(
             others
                 .iter()
-                .map(|other| format!("other: {}", introduced(other)))
+                .map(|other| format!("other: {}", introduce_run(other)))
                 .collect(),
         ),
     ];
@@ -50,7 +50,7 @@ pub(super) fn blocks(comparison: &Comparison) -> Vec<Block> {
         }
     }
     blocks.push(Block::List(legend(comparison)));
-    let shapes = shapes(comparison);
+    let shapes = describe_shapes(comparison);
     if !shapes.is_empty() {
         blocks.push(Block::List(shapes));
     }
@@ -60,13 +60,13 @@ pub(super) fn blocks(comparison: &Comparison) -> Vec<Block> {
     }
     if let Some(gated) = &comparison.gated {
         let reasons = gated.failures.iter().map(|failure| failure.to_string());
-        blocks.push(Block::Section(gated.words()));
+        blocks.push(Block::Section(gated.describe()));
         blocks.push(Block::List(reasons.collect()));
     }
     blocks
 }
 
-fn introduced(run: &RunName) -> String {
+fn introduce_run(run: &RunName) -> String {
     let label = run
         .label
         .as_ref()
@@ -174,7 +174,10 @@ fn interval(pair: &Pair) -> String {
     match (pair.judgement.interval, pair.judgement.ratio) {
         (Some(Interval { low, high, .. }), _) => {
             let digits = if high - low < 0.02 { 3 } else { 2 };
-            let (low, high) = (end(low, digits, f64::floor), end(high, digits, f64::ceil));
+            let (low, high) = (
+                interval_end(low, digits, f64::floor),
+                interval_end(high, digits, f64::ceil),
+            );
             format!("{low}-{high}")
         }
         (None, Some(_)) => UNKNOWN.to_owned(),
@@ -184,7 +187,7 @@ fn interval(pair: &Pair) -> String {
 
 /// Formats one end of an interval, with enough digits to differ from 1 where the interval excludes
 /// 1.
-fn end(end: f64, digits: usize, rounded: fn(f64) -> f64) -> String {
+fn interval_end(end: f64, digits: usize, rounded: fn(f64) -> f64) -> String {
     let at = |digits: usize| {
         let unit = 10_f64.powi(digits as i32);
         (digits, rounded(end * unit) / unit)
@@ -206,9 +209,9 @@ fn legend(comparison: &Comparison) -> Vec<String> {
         .collect();
     bases.sort_unstable();
     bases.dedup();
-    lines.extend(bases.iter().map(|basis| meaning(*basis).to_owned()));
+    lines.extend(bases.iter().map(|basis| basis_meaning(*basis).to_owned()));
     lines.extend(loads::legend(pairs));
-    lines.extend(blocks_run(comparison));
+    lines.extend(count_blocks_run(comparison));
     let separate = || pairs.iter().filter(|pair| pair.basis == Basis::Medians);
     let doubts = |doubt: Doubt| separate().any(|pair| pair.judgement.doubt == Some(doubt));
     let remarks = [
@@ -233,7 +236,7 @@ fn legend(comparison: &Comparison) -> Vec<String> {
             "two modes: which of them a run was in more often decides the medians",
         ),
         (
-            pairs.iter().any(may_overstate),
+            pairs.iter().any(may_overstate_size),
             "fewer than 5 blocks ran after a verdict: its ratio may overstate the difference, as the blocks ended where it was found; give `diskperf ab` more --budget or --blocks",
         ),
         (
@@ -262,7 +265,7 @@ fn legend(comparison: &Comparison) -> Vec<String> {
 
 /// Tests whether the ratio may overstate the difference, since its blocks ended because they
 /// differed.
-fn may_overstate(pair: &Pair) -> bool {
+fn may_overstate_size(pair: &Pair) -> bool {
     let counted = pair
         .blocks
         .filter(|_| pair.judgement.verdict.is_difference());
@@ -270,7 +273,7 @@ fn may_overstate(pair: &Pair) -> bool {
 }
 
 /// Describes the number of blocks that an A/B measurement had for each program.
-fn blocks_run(comparison: &Comparison) -> Option<String> {
+fn count_blocks_run(comparison: &Comparison) -> Option<String> {
     let interleaved = comparison
         .pairs
         .iter()
@@ -294,7 +297,7 @@ fn blocks_run(comparison: &Comparison) -> Option<String> {
 }
 
 /// Describes the ratio and its interval for one basis of comparison.
-fn meaning(basis: Basis) -> &'static str {
+fn basis_meaning(basis: Basis) -> &'static str {
     match basis {
         Basis::Medians => {
             "ratio: other over base, of the medians; 99 %: its interval, for all rows together, by how far quarters of the runs, and earlier runs, differ"
@@ -308,7 +311,7 @@ fn meaning(basis: Basis) -> &'static str {
 }
 
 /// Lists the repetitions that are not steady, as strips of bars.
-fn shapes(comparison: &Comparison) -> Vec<String> {
+fn describe_shapes(comparison: &Comparison) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, pair) in comparison.pairs.iter().enumerate() {
         let sides = [(0, &pair.base), (pair.run, &pair.other)];
@@ -328,7 +331,7 @@ fn shapes(comparison: &Comparison) -> Vec<String> {
                 Quantity::ResponseP50Us => ", p50",
                 Quantity::ResponseP99Us => ", p99",
             };
-            let of = |figure: &f64| pair.quantity.turned(*figure);
+            let of = |figure: &f64| pair.quantity.invert_time(*figure);
             let speeds: Vec<f64> = side.repetitions.iter().map(of).collect();
             lines.push(format!(
                 "{}{quantity}, {}: {} {}",

@@ -31,7 +31,7 @@ macro_rules! headings {
 }
 
 /// Name of an operation, with the CSV headings of its rate and its response times.
-type Operation = (&'static str, &'static str, [&'static str; 6]);
+type OperationColumns = (&'static str, &'static str, [&'static str; 6]);
 
 macro_rules! operation {
     ($name:literal) => {
@@ -40,7 +40,7 @@ macro_rules! operation {
 }
 
 /// Operations that every CSV file has columns for.
-const OPERATIONS: [Operation; 4] = [
+const OPERATIONS: [OperationColumns; 4] = [
     operation!("read"),
     operation!("write"),
     operation!("sync"),
@@ -48,7 +48,7 @@ const OPERATIONS: [Operation; 4] = [
 ];
 
 /// Operations that a CSV file has columns for only where a program performs them.
-const RARE_OPERATIONS: [Operation; 5] = [
+const RARE_OPERATIONS: [OperationColumns; 5] = [
     operation!("discard"),
     operation!("create"),
     operation!("stat"),
@@ -63,13 +63,13 @@ pub(super) fn runs(views: &[View]) -> String {
         .iter()
         .flat_map(|view| {
             let rows = view.rows.iter();
-            rows.map(|row| record(view.run, row, operations))
+            rows.map(|row| run_record(view.run, row, operations))
         })
         .collect();
-    written(&records)
+    format_records(&records)
 }
 
-fn record(run: &Run, row: &Row, operations: Option<&[Operation]>) -> Vec<Field> {
+fn run_record(run: &Run, row: &Row, operations: Option<&[OperationColumns]>) -> Vec<Field> {
     let mut fields = identity(run, row);
     fields.extend(speeds(row));
     fields.extend(counts(row));
@@ -193,7 +193,7 @@ const WRITE_HEADINGS: [&str; 6] = [
     "write_max_ns",
 ];
 
-fn latency(headings: &[&'static str; 6], found: Option<Percentiles>) -> Vec<Field> {
+fn latency(headings: &[&'static str; 6], percentiles: Option<Percentiles>) -> Vec<Field> {
     let of = |one: Percentiles| {
         [
             one.p50_ns,
@@ -205,14 +205,14 @@ fn latency(headings: &[&'static str; 6], found: Option<Percentiles>) -> Vec<Fiel
         ]
     };
     let text = |ns: Option<u64>| ns.map_or_else(String::new, |ns| ns.to_string());
-    let fields = found.map_or_else(Default::default, |one| of(one).map(text));
+    let fields = percentiles.map_or_else(Default::default, |one| of(one).map(text));
     headings.iter().copied().zip(fields).collect()
 }
 
 /// Returns the CSV fields of a program with several requests in flight; empty for a program with
 /// one call after the other.
-fn load(found: Option<&LoadSummary>, operations: &[Operation]) -> Vec<Field> {
-    let of = |figure: fn(&LoadSummary) -> Option<f64>| optional(found.and_then(figure));
+fn load(load_summary: Option<&LoadSummary>, operations: &[OperationColumns]) -> Vec<Field> {
+    let of = |figure: fn(&LoadSummary) -> Option<f64>| optional(load_summary.and_then(figure));
     let mut fields = vec![
         ("depth", of(|load| Some(f64::from(load.depth)))),
         ("workers", of(|load| Some(f64::from(load.workers)))),
@@ -224,10 +224,10 @@ fn load(found: Option<&LoadSummary>, operations: &[Operation]) -> Vec<Field> {
         ("cpu_us_per_io", of(|load| load.cpu_us_per_io)),
         ("unfinished", of(|load| Some(load.unfinished as f64))),
     ];
-    let response = found.and_then(|load| load.response.as_ref());
+    let response = load_summary.and_then(|load| load.response.as_ref());
     fields.extend(responses(headings!("response"), response));
     for (name, rate, headings) in operations {
-        let mut made = found.into_iter().flat_map(|load| &load.latency);
+        let mut made = load_summary.into_iter().flat_map(|load| &load.latency);
         let made = made.find(|one| one.name == *name);
         fields.push((rate, optional(made.map(|one| one.iops))));
         let response = made.and_then(|one| one.response.as_ref());
@@ -236,8 +236,8 @@ fn load(found: Option<&LoadSummary>, operations: &[Operation]) -> Vec<Field> {
     fields
 }
 
-fn responses(headings: [&'static str; 6], found: Option<&Latency>) -> Vec<Field> {
-    let of = |figure: fn(&Latency) -> Option<f64>| optional(found.and_then(figure));
+fn responses(headings: [&'static str; 6], latency: Option<&Latency>) -> Vec<Field> {
+    let of = |figure: fn(&Latency) -> Option<f64>| optional(latency.and_then(figure));
     let figures = [
         of(|one| one.p50_us),
         of(|one| one.p99_us),
@@ -251,10 +251,12 @@ fn responses(headings: [&'static str; 6], found: Option<&Latency>) -> Vec<Field>
 
 /// Returns the operations that a CSV file of these rows has columns for; `None` where no program
 /// has several requests in flight.
-fn operations<'v>(rows: impl Iterator<Item = &'v Row<'v>> + Clone) -> Option<Vec<Operation>> {
+fn operations<'v>(
+    rows: impl Iterator<Item = &'v Row<'v>> + Clone,
+) -> Option<Vec<OperationColumns>> {
     let loads = || rows.clone().filter_map(|row| row.summary.load.as_ref());
     loads().next()?;
-    let occurs = |(name, ..): &Operation| {
+    let occurs = |(name, ..): &OperationColumns| {
         let mut made = loads().flat_map(|load| &load.latency);
         made.any(|one| one.name == *name)
     };
@@ -268,11 +270,11 @@ pub(super) fn comparison(comparison: &Comparison) -> String {
         .iter()
         .map(|pair| pair_record(comparison, pair))
         .collect();
-    written(&records)
+    format_records(&records)
 }
 
 /// Returns the CSV fields of the compared quantity, unless every row compares KB/s.
-fn compared(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
+fn comparison_record(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
     let of_loads = |pair: &Pair| pair.quantity.is_primary() && pair.quantity != Quantity::KbPerS;
     if !comparison.pairs.iter().any(of_loads) {
         return Vec::new();
@@ -307,7 +309,7 @@ fn pair_record(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
         ("base_cpu_percent", number(pair.base.cpu_percent)),
         ("cpu_percent", number(pair.other.cpu_percent)),
     ];
-    fields.extend(compared(comparison, pair));
+    fields.extend(comparison_record(comparison, pair));
     fields.extend([
         ("ratio", optional(pair.judgement.ratio)),
         ("interval_low", of(|one| one.low)),
@@ -336,7 +338,7 @@ pub(super) fn optional(value: Option<f64>) -> String {
 }
 
 /// Formats CSV records as text; empty, without a heading, if there are none.
-pub(super) fn written(records: &[Vec<Field>]) -> String {
+pub(super) fn format_records(records: &[Vec<Field>]) -> String {
     let mut out = String::new();
     if let Some(first) = records.first() {
         line(&mut out, first.iter().map(|(heading, _)| *heading));
@@ -352,13 +354,13 @@ fn line<'f>(out: &mut String, fields: impl Iterator<Item = &'f str>) {
         if index > 0 {
             out.push(',');
         }
-        *out += &escaped(field);
+        *out += &escape_field(field);
     }
     *out += "\r\n";
 }
 
 /// Escapes one CSV field so that it is plain text to a spreadsheet.
-pub(super) fn escaped(field: &str) -> String {
+pub(super) fn escape_field(field: &str) -> String {
     let text = printable(field);
     let is_formula =
         text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) && !is_number(&text);

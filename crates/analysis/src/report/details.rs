@@ -87,73 +87,84 @@ pub(super) fn environment(machine: &Environment) -> Vec<String> {
     lines
 }
 
-pub(super) fn filesystem(one: &Filesystem) -> String {
+pub(super) fn filesystem(filesystem: &Filesystem) -> String {
     // A modelled one is mounted without any.
-    let options = match one.mount_options.as_str() {
+    let options = match filesystem.mount_options.as_str() {
         "" => String::new(),
         options => format!(" ({options})"),
     };
     format!(
         "file system: {} of {}-byte blocks on {}, mounted at {}{options}, {} of {} free",
-        one.kind,
-        one.block_bytes,
-        one.source,
-        one.mount_point,
-        format_size(one.available_bytes),
-        format_size(one.total_bytes)
+        filesystem.kind,
+        filesystem.block_bytes,
+        filesystem.source,
+        filesystem.mount_point,
+        format_size(filesystem.available_bytes),
+        format_size(filesystem.total_bytes)
     )
 }
 
-pub(super) fn device(one: &Device) -> String {
-    let mut facts = vec![format_size(one.size_bytes)];
-    facts.extend(one.model.as_ref().map(|model| model.trim().to_owned()));
+pub(super) fn device(device: &Device) -> String {
+    let mut facts = vec![format_size(device.size_bytes)];
+    facts.extend(device.model.as_ref().map(|model| model.trim().to_owned()));
     facts.extend(
-        one.rotational
+        device
+            .rotational
             .map(|rotates| if rotates { "rotating" } else { "not rotating" }.to_owned()),
     );
     facts.extend(
-        one.scheduler
+        device
+            .scheduler
             .as_ref()
             .map(|name| format!("scheduler {name}")),
     );
     facts.extend(
-        one.read_ahead_kib
+        device
+            .read_ahead_kib
             .map(|kib| format!("read-ahead {kib} KiB")),
     );
     facts.extend(
-        one.queue_requests
+        device
+            .queue_requests
             .map(|requests| format!("queue of {requests}")),
     );
     facts.extend(
-        one.max_request_kib
+        device
+            .max_request_kib
             .map(|kib| format!("requests up to {kib} KiB")),
     );
     facts.extend(
-        one.write_cache
+        device
+            .write_cache
             .as_ref()
             .map(|cache| format!("cache: {cache}")),
     );
-    if let (Some(logical), Some(physical)) = (one.logical_block_bytes, one.physical_block_bytes) {
+    if let (Some(logical), Some(physical)) =
+        (device.logical_block_bytes, device.physical_block_bytes)
+    {
         facts.push(format!("blocks of {logical} bytes, {physical} physically"));
     }
-    facts.extend(health(&one.health));
-    format!("device: {}: {}", one.name, facts.join(", "))
+    facts.extend(describe_health(&device.health));
+    format!("device: {}: {}", device.name, facts.join(", "))
 }
 
-fn health(one: &Health) -> Vec<String> {
+fn describe_health(health: &Health) -> Vec<String> {
     let errors = |count: u64| match count {
         1 => "1 media error".to_owned(),
         count => format!("{count} media errors"),
     };
     let facts = [
-        one.firmware
+        health
+            .firmware
             .as_ref()
             .map(|version| format!("firmware {}", version.trim())),
-        one.temperature_c
+        health
+            .temperature_c
             .map(|celsius| format!("{} °C at the start", figures::decimals(celsius))),
-        one.wear_percent
+        health
+            .wear_percent
             .map(|percent| format!("{} % of its endurance used", figures::decimals(percent))),
-        one.media_errors.map(errors),
+        health.media_errors.map(errors),
     ];
     facts.into_iter().flatten().collect()
 }
@@ -412,9 +423,9 @@ fn strips(view: &View) -> Vec<String> {
 }
 
 /// Function that formats one figure for every repetition.
-type Text<'t> = &'t dyn Fn(&dyn Fn(&Repetition) -> String) -> Vec<String>;
+type RepetitionText<'t> = &'t dyn Fn(&dyn Fn(&Repetition) -> String) -> Vec<String>;
 
-fn speed_columns(all: &[(&Row, usize, &Repetition)], text: Text) -> Vec<Column> {
+fn speed_columns(all: &[(&Row, usize, &Repetition)], text: RepetitionText) -> Vec<Column> {
     let pairs = all
         .iter()
         .map(|(_, _, one)| {
@@ -446,7 +457,7 @@ fn speed_columns(all: &[(&Row, usize, &Repetition)], text: Text) -> Vec<Column> 
     ]
 }
 
-fn processor_columns(text: Text) -> Vec<Column> {
+fn processor_columns(text: RepetitionText) -> Vec<Column> {
     let cpu = |ns: u64| figures::seconds(Nanoseconds(ns).seconds());
     vec![
         Column::figures("CPU", text(&|one| cpu(one.total(|worker| worker.cpu.0)))),
@@ -480,7 +491,7 @@ fn processor_columns(text: Text) -> Vec<Column> {
     ]
 }
 
-fn storage_columns(text: Text) -> Vec<Column> {
+fn storage_columns(text: RepetitionText) -> Vec<Column> {
     let resident = |bytes: fn(&diskperf_timeline::Residency) -> u64| {
         move |one: &Repetition| match &one.residency {
             Some(found) if found.file_bytes > 0 => {

@@ -181,7 +181,7 @@ pub(super) fn text(blocks: &[Block], terminal: u16) -> String {
 
 /// Splits a strip of bars into parts that fit on a line each. Other words stay whole, since a user
 /// who copies a path needs all of it.
-fn in_lines(word: &str, columns: usize) -> Vec<&str> {
+fn split_word(word: &str, columns: usize) -> Vec<&str> {
     let is_strip = word
         .chars()
         .all(|character| ('▁'..='█').contains(&character));
@@ -197,7 +197,7 @@ fn wrap(paragraph: &str, columns: usize, indent: &str) -> String {
     let mut out = String::new();
     let mut line = String::new();
     let words = paragraph.split_whitespace();
-    for word in words.flat_map(|word| in_lines(word, columns - indent.len())) {
+    for word in words.flat_map(|word| split_word(word, columns - indent.len())) {
         if !line.trim().is_empty() && width(&line) + 1 + width(word) > columns {
             out += line.trim_end();
             out.push('\n');
@@ -215,7 +215,7 @@ fn wrap(paragraph: &str, columns: usize, indent: &str) -> String {
 impl Grid {
     fn text(&self, columns: usize) -> String {
         let mut out = String::new();
-        for (index, groups) in self.pack(columns).into_iter().enumerate() {
+        for (index, groups) in self.pack_groups(columns).into_iter().enumerate() {
             if index > 0 {
                 out.push('\n');
             }
@@ -230,7 +230,7 @@ impl Grid {
     }
 
     /// Divides the groups of a table into sequences that fit beside the key column.
-    fn pack(&self, columns: usize) -> Vec<&[Group]> {
+    fn pack_groups(&self, columns: usize) -> Vec<&[Group]> {
         let mut packed = Vec::new();
         let mut start = 0;
         let mut used = self.key.width();
@@ -318,7 +318,7 @@ impl Grid {
                 true => room.max(columns.saturating_sub(width(&line))),
                 false => room,
             };
-            let title = shortened(&group.title, most);
+            let title = truncate(&group.title, most);
             let padding = (room + GAP + self.group_gap()).saturating_sub(width(&title));
             line += &title;
             line += &" ".repeat(padding);
@@ -327,7 +327,7 @@ impl Grid {
     }
 
     fn markdown(&self) -> String {
-        let mut headings = vec![escaped(&self.key.heading)];
+        let mut headings = vec![escape_markdown(&self.key.heading)];
         let mut columns = vec![&self.key];
         for group in &self.groups {
             for (index, column) in group.columns.iter().enumerate() {
@@ -335,8 +335,8 @@ impl Grid {
                 let gap = if title.is_empty() { "" } else { "<br>" };
                 headings.push(format!(
                     "{}{gap}{}",
-                    escaped(title),
-                    escaped(&column.heading)
+                    escape_markdown(title),
+                    escape_markdown(&column.heading)
                 ));
                 columns.push(column);
             }
@@ -348,7 +348,7 @@ impl Grid {
         for index in 0..self.key.cells.len() {
             let cells: Vec<String> = columns
                 .iter()
-                .map(|column| escaped(column.cells[index].trim()))
+                .map(|column| escape_markdown(column.cells[index].trim()))
                 .collect();
             out += &row(cells.iter().map(String::as_str));
         }
@@ -357,7 +357,7 @@ impl Grid {
 }
 
 /// Shortens a text from the left, since the end of a path says the most.
-fn shortened(text: &str, columns: usize) -> String {
+fn truncate(text: &str, columns: usize) -> String {
     let length = width(text);
     if length <= columns {
         return text.to_owned();
@@ -372,7 +372,7 @@ fn row<'a>(cells: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// Escapes text for Markdown and puts it on one line.
-pub(super) fn escaped(text: &str) -> String {
+pub(super) fn escape_markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let lines = text.replace("\r\n", "\n");
     for character in printable(&lines).chars() {
@@ -396,13 +396,13 @@ pub(super) fn markdown(blocks: &[Block]) -> String {
             out.push('\n');
         }
         match block {
-            Block::Heading(title) => out += &format!("## {}\n", escaped(title)),
-            Block::Section(title) => out += &format!("### {}\n", escaped(title)),
-            Block::Text(paragraph) => out += &format!("{}\n", escaped(paragraph)),
+            Block::Heading(title) => out += &format!("## {}\n", escape_markdown(title)),
+            Block::Section(title) => out += &format!("### {}\n", escape_markdown(title)),
+            Block::Text(paragraph) => out += &format!("{}\n", escape_markdown(paragraph)),
             Block::List(remarks) => {
                 remarks
                     .iter()
-                    .for_each(|one| out += &format!("- {}\n", escaped(one)));
+                    .for_each(|one| out += &format!("- {}\n", escape_markdown(one)));
             }
             Block::Grid(grid) => out += &grid.markdown(),
         }

@@ -4,14 +4,14 @@ mod devices;
 mod response;
 mod tails;
 
-use super::csv::{Field, number, optional, written};
+use super::csv::{Field, format_records, number, optional};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use super::unwritten;
 use crate::explanation::words::{deadline, milliseconds, percent, stage};
 use crate::explanation::{
     Account, Buffered, Counterfactual, DeviceAccount, DriveComponent, Explanation, Missed,
-    ProgramExplanation, Utilisation, is_of_processor,
+    ProgramExplanation, Utilisation, is_processor_stage,
 };
 use diskperf_timeline::ledger::Entry;
 use diskperf_timeline::trace::Counted;
@@ -19,26 +19,26 @@ use diskperf_timeline::{Ledger, Nanoseconds, Stage};
 use serde::Serialize;
 
 /// Maximum number of counterfactuals in the table: those with the largest gain.
-const SHOWN: usize = 12;
+const COUNTERFACTUALS_MAX: usize = 12;
 /// Maximum number of pairs of changes in the table, among those that gain more than the sum of
 /// their parts.
-const PAIRS: usize = 3;
+const PAIRS_MAX: usize = 3;
 
-pub(super) fn blocks(found: &Explanation) -> Vec<Block> {
-    let mut blocks = vec![Block::Heading(format!("Explained: {}", found.what))];
-    for program in &found.programs {
-        blocks.extend(of_program(program));
+pub(super) fn blocks(explanation: &Explanation) -> Vec<Block> {
+    let mut blocks = vec![Block::Heading(format!("Explained: {}", explanation.what))];
+    for program in &explanation.programs {
+        blocks.extend(describe_program(program));
     }
-    let shares = found.programs.iter().map(|one| one.unwritten_share);
+    let shares = explanation.programs.iter().map(|one| one.unwritten_share);
     let notes = unwritten::legend(shares).into_iter();
-    let notes: Vec<String> = notes.chain(found.notes.iter().cloned()).collect();
+    let notes: Vec<String> = notes.chain(explanation.notes.iter().cloned()).collect();
     if !notes.is_empty() {
         blocks.push(Block::List(notes));
     }
     blocks
 }
 
-fn of_program(program: &ProgramExplanation) -> Vec<Block> {
+fn describe_program(program: &ProgramExplanation) -> Vec<Block> {
     let account = &program.account;
     let drives = match program.drives {
         1 => String::new(),
@@ -53,7 +53,7 @@ fn of_program(program: &ProgramExplanation) -> Vec<Block> {
             unwritten::mark(program.unwritten_share)
         )),
         Block::Text(program.verdict.join(" ")),
-        Block::Grid(ledger(account)),
+        Block::Grid(ledger_grid(account)),
     ];
     blocks.extend(
         account
@@ -62,9 +62,9 @@ fn of_program(program: &ProgramExplanation) -> Vec<Block> {
             .map(response::grid)
             .map(Block::Grid),
     );
-    blocks.push(Block::Grid(used(account)));
+    blocks.push(Block::Grid(utilisation_grid(account)));
     if !account.missed.is_empty() {
-        blocks.push(Block::Grid(missed(&account.missed)));
+        blocks.push(Block::Grid(missed_grid(&account.missed)));
     }
     if account.devices.iter().any(|one| !one.operations.is_empty()) {
         blocks.push(Block::Grid(devices::requests(&account.devices)));
@@ -74,15 +74,18 @@ fn of_program(program: &ProgramExplanation) -> Vec<Block> {
     let gaining = |one: &&Counterfactual| one.gain(account.elapsed) > 0.0;
     let alone = shown.iter().filter(|one| !one.beats_sum).filter(gaining);
     let pairs = shown.iter().filter(|one| one.beats_sum).filter(gaining);
-    let mut best: Vec<&Counterfactual> = alone.take(SHOWN).chain(pairs.take(PAIRS)).collect();
+    let mut best: Vec<&Counterfactual> = alone
+        .take(COUNTERFACTUALS_MAX)
+        .chain(pairs.take(PAIRS_MAX))
+        .collect();
     best.sort_by_key(|one| one.elapsed);
     if !best.is_empty() {
-        blocks.push(Block::Grid(counterfactuals(&best, account.elapsed)));
+        blocks.push(Block::Grid(counterfactual_grid(&best, account.elapsed)));
     }
     blocks
 }
 
-fn ledger(account: &Account) -> Grid {
+fn ledger_grid(account: &Account) -> Grid {
     let stages: Vec<Stage> = Stage::ALL
         .into_iter()
         .filter(|one| {
@@ -100,7 +103,7 @@ fn ledger(account: &Account) -> Grid {
             .collect();
         let all = elapsed.0.max(1) as f64;
         vec![
-            Column::figures("ms", ns.iter().map(|ns| figure(*ns)).collect()),
+            Column::figures("ms", ns.iter().map(|ns| format_milliseconds(*ns)).collect()),
             Column::figures(
                 "share",
                 ns.iter().map(|ns| percent(*ns as f64 / all)).collect(),
@@ -125,14 +128,14 @@ fn ledger(account: &Account) -> Grid {
     }
 }
 
-fn figure(ns: u64) -> String {
+fn format_milliseconds(ns: u64) -> String {
     match ns {
         0 => String::new(),
         ns => format!("{:.1}", ns as f64 / 1e6),
     }
 }
 
-fn used(account: &Account) -> Grid {
+fn utilisation_grid(account: &Account) -> Grid {
     let used = &account.utilisation;
     let of = |name: &str, share: Option<f64>| Some((name.to_owned(), share?));
     let drive = match account.devices.is_empty() {
@@ -207,7 +210,7 @@ fn used(account: &Account) -> Grid {
     }
 }
 
-fn missed(all: &[Missed]) -> Grid {
+fn missed_grid(all: &[Missed]) -> Grid {
     let column = |of: &dyn Fn(&Missed) -> String| all.iter().map(of).collect();
     let late =
         |ns: Option<u64>| ns.map_or_else(String::new, |ns| format!("{:.2}", ns as f64 / 1e6));
@@ -220,7 +223,7 @@ fn missed(all: &[Missed]) -> Grid {
             "",
             vec![
                 Column::figures("times", column(&|one| one.count.to_string())),
-                Column::figures("cost ms", column(&|one| figure(one.ns))),
+                Column::figures("cost ms", column(&|one| format_milliseconds(one.ns))),
                 Column::figures("late by ms", column(&|one| late(one.late_median_ns))),
                 Column::figures("at most ms", column(&|one| late(one.late_max_ns))),
             ],
@@ -228,7 +231,7 @@ fn missed(all: &[Missed]) -> Grid {
     }
 }
 
-fn counterfactuals(all: &[&Counterfactual], as_is: Nanoseconds) -> Grid {
+fn counterfactual_grid(all: &[&Counterfactual], as_is: Nanoseconds) -> Grid {
     let mark = |one: &&Counterfactual| match one.beats_sum {
         true => format!("{} *", one.change),
         false => one.change.clone(),
@@ -238,7 +241,12 @@ fn counterfactuals(all: &[&Counterfactual], as_is: Nanoseconds) -> Grid {
         groups: vec![Group::of(
             "",
             vec![
-                Column::figures("ms", all.iter().map(|one| figure(one.elapsed.0)).collect()),
+                Column::figures(
+                    "ms",
+                    all.iter()
+                        .map(|one| format_milliseconds(one.elapsed.0))
+                        .collect(),
+                ),
                 Column::figures(
                     "gain",
                     all.iter().map(|one| percent(one.gain(as_is))).collect(),
@@ -249,7 +257,7 @@ fn counterfactuals(all: &[&Counterfactual], as_is: Nanoseconds) -> Grid {
 }
 
 /// Returns the name of a stage in the JSON contract, with the deadline of a missed revolution.
-pub(super) fn named(stage: Stage) -> (String, Option<String>) {
+pub(super) fn name_stage(stage: Stage) -> (String, Option<String>) {
     let text = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     match stage {
         Stage::MissedRevolution(deadline) => {
@@ -271,9 +279,9 @@ struct Line {
     ns: u64,
 }
 
-fn lines(entries: &[Entry]) -> Vec<Line> {
+fn ledger_lines(entries: &[Entry]) -> Vec<Line> {
     let line = |entry: &Entry| {
-        let (stage, cause) = named(entry.stage);
+        let (stage, cause) = name_stage(entry.stage);
         Line {
             stage,
             cause,
@@ -284,7 +292,7 @@ fn lines(entries: &[Entry]) -> Vec<Line> {
 }
 
 /// Formats the explanation as JSON by the `explain` contract.
-pub(super) fn json(found: &Explanation) -> String {
+pub(super) fn json(explanation: &Explanation) -> String {
     #[derive(Serialize)]
     struct Document<'e> {
         what: &'e str,
@@ -292,9 +300,9 @@ pub(super) fn json(found: &Explanation) -> String {
         notes: &'e [String],
     }
     let document = Document {
-        what: &found.what,
-        programs: found.programs.iter().map(Program::of).collect(),
-        notes: &found.notes,
+        what: &explanation.what,
+        programs: explanation.programs.iter().map(Program::of).collect(),
+        notes: &explanation.notes,
     };
     pretty(&document)
 }
@@ -323,7 +331,7 @@ struct Program<'e> {
     #[serde(skip_serializing_if = "<[DeviceAccount]>::is_empty")]
     devices: &'e [DeviceAccount],
     verdict: String,
-    counterfactuals: Vec<Changed<'e>>,
+    counterfactuals: Vec<CounterfactualLine<'e>>,
     /// Slowest requests and their causes; only for flash drives.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tails: Vec<tails::TailLine>,
@@ -348,7 +356,7 @@ struct DriveLine {
 }
 
 #[derive(Serialize)]
-struct Changed<'e> {
+struct CounterfactualLine<'e> {
     change: &'e str,
     elapsed_ns: u64,
     gain: f64,
@@ -360,7 +368,7 @@ impl<'e> Program<'e> {
         let account = &program.account;
         let own = account.programs.iter().map(|one| OwnLedger {
             elapsed_ns: one.elapsed.0,
-            ledger: lines(one.ledger.entries()),
+            ledger: ledger_lines(one.ledger.entries()),
         });
         let drives = account.drives.iter().map(|drive| DriveLine {
             drive: drive.drive + 1,
@@ -368,15 +376,18 @@ impl<'e> Program<'e> {
             usual_bytes: drive.usual_bytes,
             usual_requests: drive.usual_requests,
             revolution_ns: (drive.revolution_ns > 0.0).then_some(drive.revolution_ns),
-            stages: lines(&drive.stages),
+            stages: ledger_lines(&drive.stages),
             idle_ns: drive.idle.0,
         });
-        let changed = program.counterfactuals.iter().map(|one| Changed {
-            change: &one.change,
-            elapsed_ns: one.elapsed.0,
-            gain: one.gain(account.elapsed),
-            beats_sum: one.beats_sum,
-        });
+        let changed = program
+            .counterfactuals
+            .iter()
+            .map(|one| CounterfactualLine {
+                change: &one.change,
+                elapsed_ns: one.elapsed.0,
+                gain: one.gain(account.elapsed),
+                beats_sum: one.beats_sum,
+            });
         Self {
             program: &program.program,
             filesystem: &program.filesystem,
@@ -384,7 +395,7 @@ impl<'e> Program<'e> {
             elapsed_ns: account.elapsed.0,
             accounted_cpu_ns: program.accounted.map(|time| time.0),
             unwritten_share: program.unwritten_share,
-            ledger: lines(account.ledger.entries()),
+            ledger: ledger_lines(account.ledger.entries()),
             ledgers: own.collect(),
             response: account.response.as_ref().map(response::ResponseLine::of),
             buffered: account.buffered,
@@ -401,9 +412,9 @@ impl<'e> Program<'e> {
 
 /// Formats the explanation as CSV: one line for each stage, some for the requests of each device,
 /// and one for each counterfactual.
-pub(super) fn csv(found: &Explanation) -> String {
+pub(super) fn csv(explanation: &Explanation) -> String {
     let mut records: Vec<Vec<Field>> = Vec::new();
-    for program in &found.programs {
+    for program in &explanation.programs {
         let account = &program.account;
         let elapsed = account.elapsed.0.max(1) as f64;
         let record = |kind: &str, name: String, cause: String, ns: u64, gain: Option<f64>| {
@@ -420,8 +431,8 @@ pub(super) fn csv(found: &Explanation) -> String {
             ]
         };
         for entry in account.ledger.entries() {
-            let (name, cause) = named(entry.stage);
-            let kind = match is_of_processor(entry.stage) {
+            let (name, cause) = name_stage(entry.stage);
+            let kind = match is_processor_stage(entry.stage) {
                 true => "processor",
                 false => "waiting",
             };
@@ -435,7 +446,7 @@ pub(super) fn csv(found: &Explanation) -> String {
         }
         if let Some(of) = &account.response {
             for entry in of.ledger.entries() {
-                let (name, cause) = named(entry.stage);
+                let (name, cause) = name_stage(entry.stage);
                 let each = of.each(entry.ns).round() as u64;
                 let mut line = record("response", name, cause.unwrap_or_default(), each, None);
                 // Of the mean response, and not of what the program took.
@@ -460,5 +471,5 @@ pub(super) fn csv(found: &Explanation) -> String {
             ));
         }
     }
-    written(&records)
+    format_records(&records)
 }

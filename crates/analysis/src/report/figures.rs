@@ -104,7 +104,7 @@ pub(super) fn plus_minus(interval: &Interval, point: f64) -> String {
 }
 
 /// Formats the interval of a summary's KB/s, unless it only repeats the figure.
-pub(super) fn sureness(summary: &Summary) -> String {
+pub(super) fn relative_half_width(summary: &Summary) -> String {
     let interval = summary.interval.filter(|one| one.method != Method::Exact);
     interval.map_or_else(String::new, |interval| {
         plus_minus(&interval, summary.kb_per_s)

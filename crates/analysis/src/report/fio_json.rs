@@ -47,18 +47,18 @@ fn results(run: &Run) -> Option<Results> {
     let mut disks: Vec<DiskUtilisation> = Vec::new();
     let mut elapsed = Nanoseconds::default();
     for (number, result) in run.results.iter().enumerate() {
-        let Some(one) = middle(result) else {
+        let Some(one) = median_repetition(result) else {
             continue;
         };
         elapsed = elapsed + one.elapsed();
-        disks_of(one, &mut disks);
+        add_disk_utilisation(one, &mut disks);
         let section = file
             .as_ref()
             .and_then(|file| file.jobs.get(result.row as usize));
         if section.is_some_and(|job| !job.report.is_reported) {
             continue;
         }
-        let rows = rows(result, one, (number as u32, section));
+        let rows = job_rows(result, one, (number as u32, section));
         let merged = section.is_some_and(|job| job.report.by_group);
         for row in rows {
             let of_group = |(_, other): &&mut (u32, JobResult)| merged && other.group == row.group;
@@ -85,23 +85,23 @@ fn results(run: &Run) -> Option<Results> {
 }
 
 /// Returns the median repetition of a result, which represents the others.
-fn middle(result: &ProgramResult) -> Option<&Repetition> {
-    let mut kept: Vec<&Repetition> = result.kept().filter(|one| is_of_requests(one)).collect();
+fn median_repetition(result: &ProgramResult) -> Option<&Repetition> {
+    let mut kept: Vec<&Repetition> = result.kept().filter(|one| has_requests(one)).collect();
     kept.sort_by(|one, other| judged_s(one).total_cmp(&judged_s(other)));
     kept.get(kept.len().saturating_sub(1) / 2).copied()
 }
 
 /// Tests whether the repetition did only work that fio knows. Operations on file names are timed
 /// like requests but do not count.
-fn is_of_requests(one: &Repetition) -> bool {
-    let mut loads = one.loads().peekable();
+fn has_requests(repetition: &Repetition) -> bool {
+    let mut loads = repetition.loads().peekable();
     loads.peek().is_some() && loads.all(|load| load.name_calls() == 0)
 }
 
 /// Returns the fio results of a job, one for each of its clones.
-fn rows(
+fn job_rows(
     result: &ProgramResult,
-    one: &Repetition,
+    repetition: &Repetition,
     (number, section): (u32, Option<&Job>),
 ) -> Vec<JobResult> {
     let of_worker = |worker: &WorkerMeasure| {
@@ -150,7 +150,7 @@ fn rows(
         };
         Some(row)
     };
-    one.workers.iter().filter_map(of_worker).collect()
+    repetition.workers.iter().filter_map(of_worker).collect()
 }
 
 /// Lists the program's options as a job file would give them.
@@ -185,12 +185,12 @@ fn options(result: &ProgramResult, load: &LoadMeasure) -> Vec<(String, String)> 
 /// Summarizes one direction, read or write. `in_point` gives its requests and bytes in an interval
 /// of the series.
 fn direction(
-    of: &OperationMeasure,
+    operation_measure: &OperationMeasure,
     load: &LoadMeasure,
     runtime_ms: u64,
     in_point: impl Fn(&SeriesPoint) -> (u64, u64) + Clone,
 ) -> DirectionResult {
-    if of.is_empty() {
+    if operation_measure.is_empty() {
         return DirectionResult::default();
     }
     // The last interval may be shorter than the others.
@@ -202,17 +202,17 @@ fn direction(
         false => 0,
     };
     // A job that verifies reads back when it has written.
-    let runtime_ms = match of.span.0 {
+    let runtime_ms = match operation_measure.span.0 {
         0 => runtime_ms,
         span_ns => span_ns.div_ceil(1_000_000),
     };
     DirectionResult {
-        bytes: of.bytes,
-        ios: of.count(),
+        bytes: operation_measure.bytes,
+        ios: operation_measure.count(),
         runtime_ms,
-        submission: latency(&of.submit),
-        completion: latency(&of.completion),
-        total: latency(&of.response),
+        submission: latency(&operation_measure.submit),
+        completion: latency(&operation_measure.completion),
+        total: latency(&operation_measure.response),
         bandwidth_samples_kib_per_s: points
             .clone()
             .map(|(_, bytes)| per_second(bytes / KIB))
@@ -222,12 +222,12 @@ fn direction(
     }
 }
 
-fn latency(of: &Histogram) -> Latency {
-    let mut latency = Latency::of(of.buckets().to_vec());
-    if of.count() > 0 {
-        latency.min_ns = of.min().0;
-        latency.max_ns = of.max().0;
-        latency.mean_ns = of.mean_ns();
+fn latency(histogram: &Histogram) -> Latency {
+    let mut latency = Latency::of(histogram.buckets().to_vec());
+    if histogram.count() > 0 {
+        latency.min_ns = histogram.min().0;
+        latency.max_ns = histogram.max().0;
+        latency.mean_ns = histogram.mean_ns();
     }
     latency
 }
@@ -252,9 +252,9 @@ fn processor(worker: &WorkerMeasure) -> Processor {
 
 /// Adds the disks that a repetition used, each once, with the utilisation of the first job that
 /// used it.
-fn disks_of(one: &Repetition, disks: &mut Vec<DiskUtilisation>) {
-    let elapsed_ms = (one.elapsed().0 / 1_000_000).max(1) as f64;
-    for device in &one.devices {
+fn add_disk_utilisation(repetition: &Repetition, disks: &mut Vec<DiskUtilisation>) {
+    let elapsed_ms = (repetition.elapsed().0 / 1_000_000).max(1) as f64;
+    for device in &repetition.devices {
         if disks.iter().any(|disk| disk.name == device.device) {
             continue;
         }

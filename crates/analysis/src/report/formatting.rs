@@ -1,13 +1,13 @@
 //! Durations of formatting and verifying, as a table, JSON and CSV.
 
-use super::csv::{Field, number, written};
+use super::csv::{Field, format_records, number};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::formatting::Formatting;
 use diskperf_timeline::Nanoseconds;
 
 /// Returns the parts of formatting and verifying, each with its name, its duration and its passes.
-fn parts(formatting: &Formatting) -> [(String, Nanoseconds, u32); 3] {
+fn formatting_parts(formatting: &Formatting) -> [(String, Nanoseconds, u32); 3] {
     let passes = formatting.passes;
     [
         ("format".to_owned(), formatting.format, 1),
@@ -28,7 +28,7 @@ fn minutes(span: Nanoseconds) -> f64 {
 }
 
 pub(super) fn blocks(formatting: &Formatting) -> Vec<Block> {
-    let parts = parts(formatting);
+    let parts = formatting_parts(formatting);
     let column =
         |of: &dyn Fn(&(String, Nanoseconds, u32)) -> String| parts.iter().map(of).collect();
     let each = |part: &(String, Nanoseconds, u32)| formatting.revolutions(part.1, part.2);
@@ -69,8 +69,8 @@ pub(super) fn csv(formatting: &Formatting) -> String {
             ),
         ]
     };
-    let records: Vec<Vec<Field>> = parts(formatting).iter().map(record).collect();
-    written(&records)
+    let records: Vec<Vec<Field>> = formatting_parts(formatting).iter().map(record).collect();
+    format_records(&records)
 }
 
 /// Quotes a word of a command line for a shell, where necessary.

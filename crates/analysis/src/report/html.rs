@@ -78,7 +78,7 @@ pub struct Printed {
 }
 
 impl Printed {
-    fn is_of(&self, result: &ProgramResult) -> bool {
+    fn is_result_of(&self, result: &ProgramResult) -> bool {
         self.program == result.program
             && self.filesystem == result.filesystem
             && self.drives == result.drives
@@ -88,10 +88,10 @@ impl Printed {
 /// Builds all charts of a report on these runs.
 pub fn charts(reported: &[Reported]) -> Vec<Chart> {
     let runs: Vec<Run> = reported.iter().map(|one| one.run.clone()).collect();
-    let views = View::of_all(&runs);
+    let views = View::from_runs(&runs);
     let mut charts = throughput::charts(&views, reported);
-    charts.extend(views.iter().flat_map(of_run));
-    charts.extend(repetitions::of_pairs(&compare(&runs)));
+    charts.extend(views.iter().flat_map(run_charts));
+    charts.extend(repetitions::pair_charts(&compare(&runs)));
     charts
 }
 
@@ -100,16 +100,16 @@ pub fn card_charts(card: &Card) -> Vec<Chart> {
     scatter::charts(card)
 }
 
-fn of_run(view: &View<'_>) -> Vec<Chart> {
+fn run_charts(view: &View<'_>) -> Vec<Chart> {
     let curves = call_sizes::chart(view).into_iter();
-    let charts = curves.chain(repetitions::of_run(view));
+    let charts = curves.chain(repetitions::run_charts(view));
     let charts = charts.chain(waterfall::charts(view));
     let charts = charts.chain(course::charts(view));
     charts.chain(latency::chart(view)).collect()
 }
 
 /// Returns the title of a program, with the file system and the drives where its run has several.
-fn titled(view: &View<'_>, row: &Row<'_>) -> String {
+fn chart_title(view: &View<'_>, row: &Row<'_>) -> String {
     let mut title = row.title.clone();
     let others = || view.rows.iter().map(|other| other.result);
     if others().any(|other| other.filesystem != row.result.filesystem) {
@@ -124,7 +124,7 @@ fn titled(view: &View<'_>, row: &Row<'_>) -> String {
 /// Formats the report on runs as an HTML page.
 pub fn page(reported: &[Reported]) -> String {
     let runs: Vec<Run> = reported.iter().map(|one| one.run.clone()).collect();
-    let views = View::of_all(&runs);
+    let views = View::from_runs(&runs);
     let title = match views.as_slice() {
         [view] => heading(view),
         _ => format!("{} runs", views.len()),
@@ -139,16 +139,16 @@ pub fn page(reported: &[Reported]) -> String {
     page.blocks(&run_table::tables(&views));
     page.remarks(&run_table::remarks(&views));
     page.html(&figures(&throughput::charts(&views, reported)));
-    compared(&mut page, &runs);
+    add_comparison(&mut page, &runs);
     for (view, one) in views.iter().zip(reported) {
-        one_run(&mut page, view, one, views.len() > 1);
+        add_run(&mut page, view, one, views.len() > 1);
     }
     page.finish()
 }
 
 /// Writes the comparison of several runs, the first as the base. A run without any program of the
 /// base is left out.
-fn compared(page: &mut Page, runs: &[Run]) {
+fn add_comparison(page: &mut Page, runs: &[Run]) {
     let pairs = compare(runs).pairs;
     let is_related = |number: usize| number == 0 || pairs.iter().any(|pair| pair.run == number);
     let related = runs.iter().enumerate();
@@ -164,7 +164,7 @@ fn compared(page: &mut Page, runs: &[Run]) {
             }
             all => page.blocks(all),
         }
-        page.html(&figures(&repetitions::of_pairs(&comparison)));
+        page.html(&figures(&repetitions::pair_charts(&comparison)));
     }
 }
 
@@ -183,7 +183,7 @@ fn heading(view: &View<'_>) -> String {
     )
 }
 
-fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: bool) {
+fn add_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: bool) {
     if among_others {
         page.section(&anchor(view), &heading(view));
         page.facts(view);
@@ -194,7 +194,7 @@ fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: 
         .into_iter()
         .collect();
     page.html(&figures(&curves));
-    let shaped = repetitions::of_run(view);
+    let shaped = repetitions::run_charts(view);
     if !shaped.is_empty() {
         page.part("Repetitions about more than one level");
         page.html(&figures(&shaped));
@@ -258,7 +258,7 @@ pub fn worth_a_picture(run: &Run) -> Vec<usize> {
     };
     let mut shares: Vec<(usize, f64)> = run.results.iter().map(share).enumerate().collect();
     shares.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-    if is_on_flash(run) {
+    if runs_on_flash(run) {
         shares.retain(|(_, share)| *share >= SHOWN_SHARE);
         shares.truncate(MOST_OF_DIES);
     }
@@ -271,7 +271,7 @@ pub fn worth_a_picture(run: &Run) -> Vec<usize> {
     shown
 }
 
-fn is_on_flash(run: &Run) -> bool {
+fn runs_on_flash(run: &Run) -> bool {
     let mut devices = run.environment.places.iter().flat_map(|one| &one.devices);
     devices.any(|device| device.rotational == Some(false))
 }
@@ -292,7 +292,7 @@ fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
     if drawn > 0 && results > drawn {
         page.paragraph(&format!(
             "Of {results} programs {drawn} are drawn: {}.",
-            match is_on_flash(view.run) {
+            match runs_on_flash(view.run) {
                 true => "those that lose the most at the dies, or the first",
                 false if results <= MOST_PICTURES =>
                     "those that run at once share a picture, and those that ask the disk for nothing have none",
@@ -307,7 +307,7 @@ fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
             .rows
             .iter()
             .find(|row| result.is_some_and(|one| std::ptr::eq(one, row.result)));
-        let title = row.map_or_else(String::new, |row| titled(view, row));
+        let title = row.map_or_else(String::new, |row| chart_title(view, row));
         let name = format!("{}-{}-{number}", picture.kind(), slug(&view.run.id));
         page.html(&picture.figures(&name, &title));
     }
@@ -325,7 +325,7 @@ const SHOWN_SHARE: f64 = 0.01;
 pub fn card(card: &Card) -> String {
     let mut page = Page::new(&format!("Accuracy: {}", card.documents.join(", ")));
     let (summary, rest) = super::card::halves(card);
-    page.blocks(untitled(&summary));
+    page.blocks(without_title(&summary));
     page.html(&figures(&card_charts(card)));
     page.blocks(&rest);
     page.finish()
@@ -336,27 +336,27 @@ pub fn tuned(tuned: &Tuned) -> String {
     let mut page = Page::new(&super::tuning::heading(tuned));
     let surface = Surface::of(tuned).and_then(|surface| surface.chart());
     page.html(&figures(&surface.into_iter().collect::<Vec<_>>()));
-    page.blocks(untitled(&super::tuning::blocks(tuned)));
+    page.blocks(without_title(&super::tuning::blocks(tuned)));
     page.finish()
 }
 
 /// Formats the contents of a block trace as an HTML page.
-pub fn trace(found: &Trace) -> String {
-    let mut page = Page::new(&format!("Trace: {}", found.files.join(", ")));
-    page.html(&figures(&trace::charts(found)));
-    page.blocks(untitled(&super::trace::blocks(found)));
+pub fn trace(trace: &Trace) -> String {
+    let mut page = Page::new(&format!("Trace: {}", trace.files.join(", ")));
+    page.html(&figures(&trace::charts(trace)));
+    page.blocks(without_title(&super::trace::blocks(trace)));
     page.finish()
 }
 
 /// Formats real drives and their replays as an HTML page.
-pub fn real_drives(found: &RealDrives) -> String {
+pub fn real_drives(real_drives: &RealDrives) -> String {
     let mut page = Page::new("Real drives: modelled against measured");
-    page.blocks(untitled(&super::real_drives::blocks(found)));
+    page.blocks(without_title(&super::real_drives::blocks(real_drives)));
     page.finish()
 }
 
 /// Returns blocks without their first heading, since the page has one of its own.
-fn untitled(blocks: &[Block]) -> &[Block] {
+fn without_title(blocks: &[Block]) -> &[Block] {
     match blocks {
         [Block::Heading(_), rest @ ..] => rest,
         all => all,

@@ -2,7 +2,7 @@
 //! change.
 
 use super::replay::ReplayJson;
-use super::targets::{Part, parts};
+use super::targets::{TargetPart, split_by_target};
 use super::view::{Row, View};
 use crate::cache::{CacheVerdict, device_share};
 use crate::comparison::{
@@ -142,9 +142,9 @@ struct TargetJson<'a> {
     durable_elapsed_s: Option<f64>,
 }
 
-impl<'a> From<Part<'a>> for TargetJson<'a> {
-    fn from(part: Part<'a>) -> Self {
-        let Part { target, summary } = part;
+impl<'a> From<TargetPart<'a>> for TargetJson<'a> {
+    fn from(part: TargetPart<'a>) -> Self {
+        let TargetPart { target, summary } = part;
         Self {
             target,
             kb_per_s: summary.kb_per_s,
@@ -324,7 +324,10 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
         write_amplification: write_amplification(result),
         shape: summary.shape,
         notes: &result.notes,
-        targets: parts(run, result).into_iter().map(Into::into).collect(),
+        targets: split_by_target(run, result)
+            .into_iter()
+            .map(Into::into)
+            .collect(),
         repetitions: result.repetitions.iter().map(repetition).collect(),
     }
 }
@@ -335,50 +338,50 @@ fn write_amplification(result: &ProgramResult) -> Option<f64> {
     FlashTraffic::sum(&all).first()?.write_amplification()
 }
 
-fn repetition(one: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
+fn repetition(repetition: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
     RepetitionJson {
-        discarded: one.discarded,
-        block: one.block,
-        kb_per_s: one.kb_per_s(),
-        durable_kb_per_s: one.durable_kb_per_s(),
-        cpu_percent: one.cpu_percent(),
-        elapsed_s: one.elapsed().seconds(),
-        durable_elapsed_s: one.durable().map(Nanoseconds::seconds),
-        load: LoadJson::of(one),
-        device_share: device_share(one),
-        cache_verdict: CacheVerdict::of_repetition(one, mode),
-        residency: one.residency,
-        devices: &one.devices,
-        controller_caches: &one.controller_caches,
-        media_caches: &one.media_caches,
-        flash: &one.flash,
-        interference: &one.interference,
-        workers: one.workers.iter().map(worker).collect(),
+        discarded: repetition.discarded,
+        block: repetition.block,
+        kb_per_s: repetition.kb_per_s(),
+        durable_kb_per_s: repetition.durable_kb_per_s(),
+        cpu_percent: repetition.cpu_percent(),
+        elapsed_s: repetition.elapsed().seconds(),
+        durable_elapsed_s: repetition.durable().map(Nanoseconds::seconds),
+        load: LoadJson::of(repetition),
+        device_share: device_share(repetition),
+        cache_verdict: CacheVerdict::from_repetition(repetition, mode),
+        residency: repetition.residency,
+        devices: &repetition.devices,
+        controller_caches: &repetition.controller_caches,
+        media_caches: &repetition.media_caches,
+        flash: &repetition.flash,
+        interference: &repetition.interference,
+        workers: repetition.workers.iter().map(worker).collect(),
     }
 }
 
-fn worker(one: &WorkerMeasure) -> WorkerJson<'_> {
+fn worker(worker_measure: &WorkerMeasure) -> WorkerJson<'_> {
     WorkerJson {
-        drive: one.drive,
-        started_s: one.started.seconds(),
-        elapsed_s: one.elapsed.seconds(),
-        durable_elapsed_s: one.durable.map(Nanoseconds::seconds),
-        cpu_s: one.cpu.seconds(),
-        user_s: one.user.seconds(),
-        system_s: one.system.seconds(),
-        payload_bytes: one.payload_bytes,
-        read_bytes: one.read_bytes,
-        written_bytes: one.written_bytes,
-        calls: one.calls,
-        voluntary_switches: one.voluntary_switches,
-        involuntary_switches: one.involuntary_switches,
-        minor_faults: one.minor_faults,
-        major_faults: one.major_faults,
-        storage_read_bytes: one.storage_read_bytes,
-        read_latency: Percentiles::of(&one.read_latency),
-        write_latency: Percentiles::of(&one.write_latency),
-        ledger: one.ledger.clone(),
-        failure: one.failure.as_ref(),
+        drive: worker_measure.drive,
+        started_s: worker_measure.started.seconds(),
+        elapsed_s: worker_measure.elapsed.seconds(),
+        durable_elapsed_s: worker_measure.durable.map(Nanoseconds::seconds),
+        cpu_s: worker_measure.cpu.seconds(),
+        user_s: worker_measure.user.seconds(),
+        system_s: worker_measure.system.seconds(),
+        payload_bytes: worker_measure.payload_bytes,
+        read_bytes: worker_measure.read_bytes,
+        written_bytes: worker_measure.written_bytes,
+        calls: worker_measure.calls,
+        voluntary_switches: worker_measure.voluntary_switches,
+        involuntary_switches: worker_measure.involuntary_switches,
+        minor_faults: worker_measure.minor_faults,
+        major_faults: worker_measure.major_faults,
+        storage_read_bytes: worker_measure.storage_read_bytes,
+        read_latency: Percentiles::of(&worker_measure.read_latency),
+        write_latency: Percentiles::of(&worker_measure.write_latency),
+        ledger: worker_measure.ledger.clone(),
+        failure: worker_measure.failure.as_ref(),
     }
 }
 
@@ -415,7 +418,7 @@ struct PairJson<'a> {
     statistic: Basis,
     ratio: Option<f64>,
     interval: Option<Interval>,
-    excluded_above: Option<f64>,
+    excluded_slowdown: Option<f64>,
     verdict: Verdict,
     doubt: Option<Doubt>,
     verdict_text: String,
@@ -502,7 +505,7 @@ fn pair<'a>(run: &'a str, pair: &'a Pair) -> PairJson<'a> {
         statistic: pair.basis,
         ratio: pair.judgement.ratio,
         interval: pair.judgement.interval,
-        excluded_above: pair.judgement.excluded_above(),
+        excluded_slowdown: pair.judgement.excluded_slowdown(),
         verdict: pair.judgement.verdict,
         doubt: pair.judgement.doubt,
         verdict_text: pair.verdict(),

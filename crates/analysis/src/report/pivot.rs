@@ -10,7 +10,7 @@ use diskperf_timeline::ProgramResult;
 use diskperf_timeline::units::format_size;
 
 /// Mark of a part of a call's time that is not significantly above 0.
-const NOT_TOLD_APART: &str = "~";
+const NOT_DISTINGUISHED_MARK: &str = "~";
 
 const CALL_BYTES: &str = "call_bytes";
 
@@ -35,7 +35,7 @@ const PIVOTS: [Pivot; 2] = [
 ];
 
 impl Pivot {
-    fn shows(&self, result: &ProgramResult) -> bool {
+    fn applies_to(&self, result: &ProgramResult) -> bool {
         let tells = |name: &str| result.distinguishing.iter().any(|one| one == name);
         result.program == self.program && tells(self.row.0) && tells(self.column)
     }
@@ -72,9 +72,15 @@ impl Pivot {
                     .unwrap_or_default()
             };
             let cells = keys.iter().map(cell).collect();
-            Group::of("", vec![Column::pairs(&shown(self.column, column), cells)])
+            Group::of(
+                "",
+                vec![Column::pairs(&format_parameter(self.column, column), cells)],
+            )
         };
-        let shown_keys: Vec<String> = keys.iter().map(|key| shown(self.row.0, key)).collect();
+        let shown_keys: Vec<String> = keys
+            .iter()
+            .map(|key| format_parameter(self.row.0, key))
+            .collect();
         Grid {
             key: match self.row.0 {
                 CALL_BYTES => Column::figures(self.row.1, shown_keys),
@@ -86,7 +92,7 @@ impl Pivot {
 }
 
 /// Formats a parameter's value for a table: sizes in bytes or KiB.
-fn shown(parameter: &str, value: &str) -> String {
+fn format_parameter(parameter: &str, value: &str) -> String {
     match value.parse() {
         Ok(bytes) if parameter == CALL_BYTES => format_size(bytes),
         _ => value.to_owned(),
@@ -94,8 +100,8 @@ fn shown(parameter: &str, value: &str) -> String {
 }
 
 /// Tests whether a result is shown in a pivot table, rather than in the general table.
-pub(super) fn shows(result: &ProgramResult) -> bool {
-    PIVOTS.iter().any(|pivot| pivot.shows(result))
+pub(super) fn is_pivoted(result: &ProgramResult) -> bool {
+    PIVOTS.iter().any(|pivot| pivot.applies_to(result))
 }
 
 /// Builds the pivot tables of one run, with the run's name where there are several runs.
@@ -105,7 +111,7 @@ pub(super) fn blocks(view: &View, named: bool) -> Vec<Block> {
         let rows: Vec<&Row> = view
             .rows
             .iter()
-            .filter(|row| pivot.shows(row.result))
+            .filter(|row| pivot.applies_to(row.result))
             .collect();
         if rows.is_empty() {
             continue;
@@ -161,10 +167,10 @@ fn sections<'r>(pivot: &Pivot, rows: Vec<&'r Row<'r>>) -> Vec<(Option<&'r str>, 
 fn decomposition(rows: &[&Row]) -> Vec<Block> {
     let results: Vec<&ProgramResult> = rows.iter().map(|row| row.result).collect();
     let found = decompose(&results);
-    let left_out = left_out(rows);
+    let describe_omitted = describe_omitted(rows);
     let layers = shown_layers(&found);
     if layers.is_empty() {
-        let said = (!left_out.is_empty()).then_some(Block::List(left_out));
+        let said = (!describe_omitted.is_empty()).then_some(Block::List(describe_omitted));
         return said.into_iter().collect();
     }
     let mut sizes: Vec<u64> = found.iter().map(|one| one.call_bytes).collect();
@@ -185,7 +191,7 @@ fn decomposition(rows: &[&Row]) -> Vec<Block> {
     let mut groups = vec![Group::of("", vec![call])];
     for layer in &layers {
         groups.push(Group::of(
-            title(*layer),
+            layer_title(*layer),
             layer_columns(&of_layer(Some(*layer))),
         ));
     }
@@ -196,7 +202,7 @@ fn decomposition(rows: &[&Row]) -> Vec<Block> {
             key: Column::figures("per call", key),
             groups,
         }),
-        Block::List([meanings(&layers, &found), left_out].concat()),
+        Block::List([meanings(&layers, &found), describe_omitted].concat()),
     ]
 }
 
@@ -220,14 +226,14 @@ fn shown_layers(found: &[Decomposition]) -> Vec<Layer> {
 
 /// Describes the results left out because their bytes came from the wrong source: a line per layer
 /// and fault, with the call sizes where not all are affected.
-fn left_out(rows: &[&Row]) -> Vec<String> {
+fn describe_omitted(rows: &[&Row]) -> Vec<String> {
     let mut found: Vec<(Layer, CacheVerdict, Vec<String>)> = Vec::new();
     for row in rows.iter().filter(|row| row.summary.cache.is_fault()) {
         let Some(layer) = Layer::of(row.result) else {
             continue;
         };
         let size = row.result.parameters.get(CALL_BYTES);
-        let size = size.map_or_else(String::new, |size| shown(CALL_BYTES, size));
+        let size = size.map_or_else(String::new, |size| format_parameter(CALL_BYTES, size));
         let fault = row.summary.cache;
         match found
             .iter_mut()
@@ -245,13 +251,13 @@ fn left_out(rows: &[&Row]) -> Vec<String> {
         } else {
             format!(" by {}", sizes.join(", "))
         };
-        let (name, why) = (title(layer), fault.meaning());
+        let (name, why) = (layer_title(layer), fault.meaning());
         format!("{name}{which} is not divided: {why}")
     };
     found.into_iter().map(line).collect()
 }
 
-fn title(layer: Layer) -> &'static str {
+fn layer_title(layer: Layer) -> &'static str {
     match layer {
         Layer::Null => "/dev/null",
         Layer::BlockNull => "/dev/bnull",
@@ -288,7 +294,7 @@ fn layer_columns(cells: &[Option<&Decomposition>]) -> Vec<Column> {
 fn part_column(part: CallPart, cells: &[Option<&Decomposition>]) -> Column {
     let cell = |one: &Option<&Decomposition>| {
         one.and_then(|one| one.parts.iter().find(|estimate| estimate.part == part))
-            .map_or_else(Default::default, estimate)
+            .map_or_else(Default::default, format_estimate)
     };
     Column::pairs(heading(part), cells.iter().map(cell).collect())
 }
@@ -304,11 +310,11 @@ fn heading(part: CallPart) -> &'static str {
     }
 }
 
-fn estimate(estimate: &Estimate) -> (String, String) {
+fn format_estimate(estimate: &Estimate) -> (String, String) {
     let mark = if estimate.told_apart {
         ""
     } else {
-        NOT_TOLD_APART
+        NOT_DISTINGUISHED_MARK
     };
     let (us, noise) = figures::microseconds(estimate.ns, estimate.half_width_ns);
     (us, noise + mark)

@@ -18,7 +18,7 @@ pub(super) fn blocks(view: &View, views: usize) -> Vec<Block> {
     let (mut here, mut there) = (Vec::new(), Vec::new());
     for row in &view.rows {
         for (name, response) in responses(held) {
-            let own = here_of(row.result, name);
+            let own = replayed_response(row.result, name);
             if own.count() > 0 {
                 titles.push(format!("{}, {name}", row.title));
                 here.push(own);
@@ -36,8 +36,8 @@ pub(super) fn blocks(view: &View, views: usize) -> Vec<Block> {
         Group::of(
             heading,
             vec![
-                column("p50", of, |one| told(one, 50.0)),
-                column("p99", of, |one| told(one, 99.0)),
+                column("p50", of, |one| format_percentile(one, 50.0)),
+                column("p99", of, |one| format_percentile(one, 99.0)),
                 column("max", of, |one| figures::time_us(one.max().0 as f64 / 1e3)),
             ],
         )
@@ -68,7 +68,7 @@ pub(super) fn blocks(view: &View, views: usize) -> Vec<Block> {
 }
 
 /// Returns the response times of one operation in the replay, over all kept repetitions.
-fn here_of(result: &ProgramResult, name: &str) -> Histogram {
+fn replayed_response(result: &ProgramResult, name: &str) -> Histogram {
     let mut all = Histogram::new();
     for load in result.kept().flat_map(|one| one.loads()) {
         let mut operations = load.operations().into_iter();
@@ -79,9 +79,9 @@ fn here_of(result: &ProgramResult, name: &str) -> Histogram {
     all
 }
 
-fn told(of: &Histogram, percentile: f64) -> String {
-    match of.tells(percentile) {
-        true => figures::time_us(of.percentile(percentile).0 as f64 / 1e3),
+fn format_percentile(histogram: &Histogram, percentile: f64) -> String {
+    match histogram.tells(percentile) {
+        true => figures::time_us(histogram.percentile(percentile).0 as f64 / 1e3),
         false => "-".to_owned(),
     }
 }
@@ -92,8 +92,8 @@ pub(super) fn notes(views: &[View]) -> Vec<String> {
     let mut meanings: Vec<&str> = Vec::new();
     for view in views {
         if let Some((replay, _)) = of_run(view.run) {
-            said.extend(issued(view, replay.pace, views.len()));
-            let meaning = meaning(replay.pace);
+            said.extend(describe_issue_times(view, replay.pace, views.len()));
+            let meaning = pace_meaning(replay.pace);
             if !meanings.contains(&meaning) {
                 meanings.push(meaning);
             }
@@ -104,7 +104,7 @@ pub(super) fn notes(views: &[View]) -> Vec<String> {
 }
 
 /// Describes how the requests of one replay were issued.
-fn issued(view: &View, pace: ReplayPace, views: usize) -> Vec<String> {
+fn describe_issue_times(view: &View, pace: ReplayPace, views: usize) -> Vec<String> {
     let mut said = Vec::new();
     for row in &view.rows {
         let title = view.title_of(row, views);
@@ -112,7 +112,7 @@ fn issued(view: &View, pace: ReplayPace, views: usize) -> Vec<String> {
             said.push(format!(
                 "{title}: {:.2} % of the requests were issued within 100 µs of {}; late by {} at p50, {} at p99, {} at most; {} under way at the most",
                 100.0 * found.within_100_us,
-                moment(pace),
+                pace_reference(pace),
                 figures::time_us(found.p50_us),
                 figures::time_us(found.p99_us),
                 figures::time_us(found.max_us),
@@ -125,7 +125,7 @@ fn issued(view: &View, pace: ReplayPace, views: usize) -> Vec<String> {
     said
 }
 
-fn moment(pace: ReplayPace) -> &'static str {
+fn pace_reference(pace: ReplayPace) -> &'static str {
     match pace {
         ReplayPace::Open { .. } => "the trace's times",
         ReplayPace::Closed { .. } | ReplayPace::Dependent => "the end of the trace's pauses",
@@ -133,7 +133,7 @@ fn moment(pace: ReplayPace) -> &'static str {
 }
 
 /// Describes what a replay with this pace can show.
-fn meaning(pace: ReplayPace) -> &'static str {
+fn pace_meaning(pace: ReplayPace) -> &'static str {
     match pace {
         ReplayPace::Open { .. } => {
             "open loop: requests come whatever is under way, so a storage that is slower than the trace's is asked for more at once than a program would ask it"

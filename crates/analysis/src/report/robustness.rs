@@ -12,9 +12,9 @@ use serde_json::Value;
 
 const NUMBERS: [u64; 4] = [0, 1, 1000, 1 << 40];
 
-struct Dice(Noise);
+struct RandomInput(Noise);
 
-impl Dice {
+impl RandomInput {
     fn pick<T: Clone>(&mut self, values: &[T]) -> T {
         values[(self.0.uniform() * values.len() as f64) as usize].clone()
     }
@@ -156,7 +156,7 @@ fn assert_numbers(json: &Value, place: &str) {
 fn degenerate_runs_print_no_nonsense() {
     let seed = 11;
     println!("seed {seed}");
-    let mut dice = Dice(Noise::new(seed));
+    let mut dice = RandomInput(Noise::new(seed));
     for case in 0..60 {
         let some = [dice.run(), dice.run()];
         let compared = compare(&some);

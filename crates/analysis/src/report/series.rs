@@ -1,6 +1,6 @@
 //! Series of a program's figures over time, as a strip, a table and CSV.
 
-use super::csv::{Field, number, optional, written};
+use super::csv::{Field, format_records, number, optional};
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
 use super::view::{Row, View};
@@ -8,7 +8,7 @@ use crate::statistics::shape;
 use crate::summary::load::{LoadSummary, SeriesFigures, course};
 
 /// Maximum number of lines in a table of a series. Intervals of a longer series are merged.
-const ROWS: usize = 120;
+const SERIES_ROWS_MAX: usize = 120;
 
 /// Draws the rate of each program as a strip of bars, its intervals from left to right. Intervals
 /// of a long series are merged.
@@ -33,7 +33,7 @@ pub(super) fn blocks(views: &[View]) -> Vec<Block> {
         for (row, load) in loads(view) {
             let name = view.title_of(row, views.len());
             let repetition = row.result.repetitions.get(load.series_of);
-            let drawn = repetition.map(|one| course(one, ROWS));
+            let drawn = repetition.map(|one| course(one, SERIES_ROWS_MAX));
             let (interval_s, series) = match &drawn {
                 Some(drawn) => (drawn.interval_s, &drawn.series),
                 None => (load.interval_s, &load.series),
@@ -103,5 +103,5 @@ pub(super) fn csv(views: &[View]) -> String {
             }));
         }
     }
-    written(&records)
+    format_records(&records)
 }

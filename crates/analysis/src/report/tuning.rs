@@ -25,7 +25,7 @@ pub(super) fn blocks(tuned: &Tuned) -> Vec<Block> {
         Block::Grid(answer(tuned, best)),
     ];
     let cliffs = tuned.cliffs();
-    let verdict = verdict(tuned, best, &cliffs);
+    let verdict = describe_verdict(tuned, best, &cliffs);
     if !verdict.is_empty() {
         blocks.push(Block::List(verdict));
     }
@@ -53,7 +53,7 @@ pub(super) fn heading(tuned: &Tuned) -> String {
 }
 
 /// Formats a figure of the search with its significant digits.
-fn figure(value: f64) -> String {
+fn format_figure(value: f64) -> String {
     match value {
         value if value >= 100.0 => format!("{value:.0}"),
         value if value >= 10.0 => format!("{value:.1}"),
@@ -76,7 +76,7 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
         .iter()
         .map(|key| format!("{}={}", key.path, key.today.as_deref().unwrap_or("unset")))
         .collect();
-    let row = |name, places: &Places, over| Row {
+    let row = |name, places: &Places, gain_over_seeds| AnswerRow {
         name,
         settings: tuned.settings(places),
         value: tuned.value(places),
@@ -84,7 +84,7 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
         gain: tuned
             .gain_over_today(places)
             .filter(|_| !tuned.is_today(places)),
-        over,
+        gain_over_seeds,
     };
     let standing = tuned.standing(best);
     let mut rows = vec![row(
@@ -96,20 +96,21 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
     if let Some(safe) = safe {
         rows.push(row("safe", safe, spread.map(|spread| &spread.safe)));
     }
-    rows.push(Row {
+    rows.push(AnswerRow {
         name: "today",
         settings: own.join(", "),
         value: tuned.today_value(),
         unwritten: tuned.today_unwritten_share(),
         gain: None,
-        over: spread.map(|spread| &spread.today),
+        gain_over_seeds: spread.map(|spread| &spread.today),
     });
-    let extent = |over: Option<&Vec<f64>>| {
-        over.and_then(|over| Extent::of(over))
+    let extent = |gain_over_seeds: Option<&Vec<f64>>| {
+        gain_over_seeds
+            .and_then(|gain_over_seeds| Extent::of(gain_over_seeds))
             .map_or(String::new(), range)
     };
-    let column = |of: &dyn Fn(&Row<'_>) -> String| rows.iter().map(of).collect();
-    let over = spread.map_or(String::new(), |spread| match spread.phases {
+    let column = |of: &dyn Fn(&AnswerRow<'_>) -> String| rows.iter().map(of).collect();
+    let gain_over_seeds = spread.map_or(String::new(), |spread| match spread.phases {
         1 => seeds(spread),
         phases => format!("{} x {phases} phases", seeds(spread)),
     });
@@ -122,7 +123,7 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
                 Column::figures(
                     tuned.goal.quantity(),
                     column(&|row| {
-                        let value = row.value.map_or(String::new(), figure);
+                        let value = row.value.map_or(String::new(), format_figure);
                         value + unwritten::mark(row.unwritten)
                     }),
                 ),
@@ -130,14 +131,14 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
                     "gain",
                     column(&|row| row.gain.map_or(String::new(), percent)),
                 ),
-                Column::figures(&over, column(&|row| extent(row.over))),
+                Column::figures(&gain_over_seeds, column(&|row| extent(row.gain_over_seeds))),
             ],
         )],
     }
 }
 
 /// Settings of one point of the search, with their figures.
-struct Row<'a> {
+struct AnswerRow<'a> {
     name: &'static str,
     settings: String,
     value: Option<f64>,
@@ -145,23 +146,23 @@ struct Row<'a> {
     /// Gain of the settings over today's, as a share.
     gain: Option<f64>,
     /// Values of the goal with the settings, for each seed and spindle phase.
-    over: Option<&'a Vec<f64>>,
+    gain_over_seeds: Option<&'a Vec<f64>>,
 }
 
 fn range(extent: Extent) -> String {
-    let (least, most) = (figure(extent.least), figure(extent.most));
+    let (least, most) = (format_figure(extent.least), format_figure(extent.most));
     match least == most {
         true => least,
         false => format!("{least} to {most}"),
     }
 }
 
-fn verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
+fn describe_verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
     let mut verdict = Vec::new();
     let standing = tuned.standing(best);
     match (&tuned.samples, &tuned.spread, standing) {
         (Some(samples), ..) => verdict.push(match samples.against_today(best) {
-            Some(judged) => against_today(judged, standing),
+            Some(judged) => compare_with_today(judged, standing),
             None => "no settings that were tried are better than today's".to_owned(),
         }),
         (None, _, Standing::AsGood) => {
@@ -169,14 +170,14 @@ fn verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
         }
         (None, spread, _) => {
             let spread = spread.as_ref();
-            verdict.extend(spread.and_then(|spread| over_seeds(tuned.goal, spread, standing)));
+            verdict.extend(spread.and_then(|spread| describe_seeds(tuned.goal, spread, standing)));
         }
     }
     verdict.extend(cliffs::advice(tuned, best, cliffs));
     if standing == Standing::Unproven {
         return verdict;
     }
-    for (path, value) in tuned.at_an_end() {
+    for (path, value) in tuned.parameters_at_range_end() {
         verdict.push(format!(
             "{path}={value} is at the end of the range: a better value may lie beyond"
         ));
@@ -187,7 +188,7 @@ fn verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
 const KEEP: &str = "nothing is shown to be better than today's settings: keep them";
 
 /// Describes the gain of the best settings over the target's current ones, by the repetitions.
-fn against_today(judged: Judgement, standing: Standing) -> String {
+fn compare_with_today(judged: Judgement, standing: Standing) -> String {
     let interval = judged.interval.map_or(String::new(), |interval| {
         format!(
             " (99 %: {} to {})",
@@ -205,12 +206,12 @@ fn against_today(judged: Judgement, standing: Standing) -> String {
     format!("{}: {gain}{interval}; {advice}", judged.verdict.words())
 }
 
-fn lost(gain: f64) -> String {
+fn format_loss(gain: f64) -> String {
     let lost = if gain > -0.0005 { 0.0 } else { -100.0 * gain };
     format!("{lost:.1} %")
 }
 
-fn over_seeds(goal: Goal, spread: &Spread, standing: Standing) -> Option<String> {
+fn describe_seeds(goal: Goal, spread: &Spread, standing: Standing) -> Option<String> {
     let gains = spread.gains(goal);
     let extent = Extent::of(&gains)?;
     let faster = gains.iter().filter(|gain| **gain > 0.0).count();
@@ -269,7 +270,7 @@ fn steps_grid(steps: &[Step]) -> Grid {
 
 /// Describes how the search was made, with all further remarks.
 fn remarks(tuned: &Tuned) -> Vec<String> {
-    let mut remarks = vec![searched(tuned)];
+    let mut remarks = vec![describe_search(tuned)];
     if tuned.programs.len() > 1 {
         remarks.push(format!(
             "{} is the geometric mean over {} programs: {}",
@@ -290,15 +291,15 @@ fn remarks(tuned: &Tuned) -> Vec<String> {
             tuned.method.from_store, tuned.method.tried
         ));
     }
-    let idle = tuned.idle_keys();
+    let idle = tuned.parameters_without_effect();
     if !idle.is_empty() {
         remarks.push(format!("{} had no effect", idle.join(" and ")));
     }
-    remarks.extend(impossible(tuned));
+    remarks.extend(describe_impossible(tuned));
     remarks.push(format!(
         "a cliff is a step that loses {:.0} % or more beyond what the steps around it lead one to expect{}",
         100.0 * CLIFF_SHARE,
-        beyond_chance(tuned)
+        describe_uncertainty(tuned)
     ));
     let points = tuned.points.keys();
     let unwritten = points.map(|places| tuned.unwritten_share(places));
@@ -317,7 +318,7 @@ fn remarks(tuned: &Tuned) -> Vec<String> {
 }
 
 /// Describes the known random variation that a cliff must exceed.
-fn beyond_chance(tuned: &Tuned) -> String {
+fn describe_uncertainty(tuned: &Tuned) -> String {
     let (repetitions, discarded) = tuned.method.repetitions;
     let counted = repetitions.saturating_sub(discarded);
     if tuned.samples.is_some() {
@@ -325,8 +326,8 @@ fn beyond_chance(tuned: &Tuned) -> String {
     }
     match tuned.goal {
         Goal::Latency => {
-            let fall = tuned.fall_of_a_cliff().map(|(least, most)| {
-                let (least, most) = (lost(-least), lost(-most));
+            let fall = tuned.cliff_loss_range().map(|(least, most)| {
+                let (least, most) = (format_loss(-least), format_loss(-most));
                 match least == most {
                     true => format!(": {least} with the calls of this search"),
                     false => format!(": {least} to {most} with the calls of this search"),
@@ -343,7 +344,7 @@ fn beyond_chance(tuned: &Tuned) -> String {
     }
 }
 
-fn searched(tuned: &Tuned) -> String {
+fn describe_search(tuned: &Tuned) -> String {
     let method = &tuned.method;
     let mut sizes: Vec<String> = method.size_bytes.iter().copied().map(format_size).collect();
     sizes.dedup();
@@ -380,7 +381,7 @@ fn searched(tuned: &Tuned) -> String {
     )
 }
 
-fn impossible(tuned: &Tuned) -> Option<String> {
+fn describe_impossible(tuned: &Tuned) -> Option<String> {
     let mut points = tuned.points.iter();
     let (places, why) = points.find_map(|(places, outcome)| match outcome {
         crate::tuning::Outcome::Impossible(why) => Some((places, why)),

@@ -25,11 +25,11 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn of_all(runs: &'a [Run]) -> Vec<Self> {
+    pub(super) fn from_runs(runs: &'a [Run]) -> Vec<Self> {
         let view = |run| Self {
             run,
             name: name_among(run, runs),
-            rows: Row::of_all(run),
+            rows: Row::from_run(run),
         };
         runs.iter().map(view).collect()
     }
@@ -68,7 +68,7 @@ impl View<'_> {
 }
 
 impl<'a> Row<'a> {
-    fn of_all(run: &'a Run) -> Vec<Self> {
+    fn from_run(run: &'a Run) -> Vec<Self> {
         let mut results: Vec<&ProgramResult> = run.results.iter().collect();
         results.sort_by_key(|result| result.row);
         let row = |result: &'a ProgramResult| {

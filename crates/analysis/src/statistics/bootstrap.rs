@@ -55,7 +55,7 @@ fn resampled_medians(sorted: &[f64]) -> Vec<f64> {
             let place = (u64::from(generator.next_u32()) * n as u64) >> 32;
             counts[place as usize] += 1;
         }
-        *pairs.entry(middle_places(&counts)).or_default() += 1;
+        *pairs.entry(middle_indices(&counts)).or_default() += 1;
     }
     let middle = |low: usize, high: usize| 0.5 * (sorted[low] + sorted[high]);
     let mut medians: Vec<(f64, usize)> = pairs
@@ -71,7 +71,7 @@ fn resampled_medians(sorted: &[f64]) -> Vec<f64> {
 
 /// Returns the positions of the two middle values of a resample, given how often each value is in
 /// it; twice the same for an odd number.
-fn middle_places(counts: &[usize]) -> (usize, usize) {
+fn middle_indices(counts: &[usize]) -> (usize, usize) {
     let (n, mut seen) = (counts.len(), 0);
     let mut low = None;
     for (place, count) in counts.iter().enumerate() {

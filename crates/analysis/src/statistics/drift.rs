@@ -14,11 +14,11 @@
 //! such as the position of the file on the medium.
 
 /// Maximum autocorrelation. Beyond it the estimate says no more than "strongly correlated".
-const STRONGEST: f64 = 0.9;
+const AUTOCORRELATION_MAX: f64 = 0.9;
 
 /// Maximum factor of the bias correction. In series of fewer than eight values, the exact
 /// correction would multiply the noise of the estimate by up to n.
-const LARGEST_CORRECTION: f64 = 2.0;
+const WIDENING_MAX: f64 = 2.0;
 
 /// Returns the lag-1 autocorrelation of several series, each around its own mean, pooled, corrected
 /// for its bias and clamped to [0, 0.9]. 0 where nothing varies.
@@ -38,8 +38,8 @@ pub fn autocorrelation(series: &[&[f64]]) -> f64 {
         return 0.0;
     }
     let n = values / series.len() as f64;
-    let divisor = (n - 4.0).max(n / LARGEST_CORRECTION);
-    ((n * products / squares + 1.0) / divisor).clamp(0.0, STRONGEST)
+    let divisor = (n - 4.0).max(n / WIDENING_MAX);
+    ((n * products / squares + 1.0) / divisor).clamp(0.0, AUTOCORRELATION_MAX)
 }
 
 /// Minimum number of independent values that correlated ones count for; fewer would show no spread

@@ -25,10 +25,10 @@ pub const ERROR: f64 = 0.01;
 pub const PRACTICAL_FLOOR: f64 = 0.01;
 
 /// Minimum number of blocks from which the effect of the order is estimated and removed.
-const ORDER_FROM: usize = 8;
+const ORDER_BLOCKS_MIN: usize = 8;
 
 /// Minimum share of the blocks that must agree on the sign of the order's effect.
-const ORDER_AGREED: f64 = 0.75;
+const ORDER_AGREEMENT_SHARE_MIN: f64 = 0.75;
 
 /// Minimum number of blocks after the verdict for the size of a difference.
 pub const SIZE_BLOCKS_MIN: usize = 5;
@@ -106,7 +106,7 @@ struct Bounds {
 impl Bounds {
     /// Returns the intersection with a later interval; the later interval where they are disjoint,
     /// which happens when the difference itself has changed.
-    fn narrow(self, later: Self) -> Self {
+    fn intersect(self, later: Self) -> Self {
         let common = Self {
             low: self.low.max(later.low),
             high: self.high.min(later.high),
@@ -153,7 +153,7 @@ impl Sequence {
     fn add_ratio(&mut self, ln_ratio: f64, b_second: bool) {
         let sign = if b_second { 1.0 } else { -1.0 };
         // From the past alone, or the coin of this block would no longer be fair.
-        let order = self.order_to_take_out();
+        let order = self.order_correction();
         let corrected = ln_ratio - sign * order;
         insert_sorted(&mut self.corrected, corrected);
         if let Some(after_verdict) = &mut self.after_verdict {
@@ -161,11 +161,11 @@ impl Sequence {
         }
         insert_sorted(&mut self.order, sign * ln_ratio);
         self.rank = next_rank(self.corrected.len(), self.rank, self.ln_alpha);
-        self.narrow();
+        self.intersect();
     }
 
     /// Narrows the interval of the difference by the blocks so far.
-    fn narrow(&mut self) {
+    fn intersect(&mut self) {
         let Some(lowest) = self.rank.checked_sub(1) else {
             return;
         };
@@ -174,15 +174,15 @@ impl Sequence {
             high: self.corrected[self.corrected.len() - self.rank],
         };
         let earlier = self.bounds.unwrap_or(now);
-        self.bounds = Some(earlier.narrow(now));
+        self.bounds = Some(earlier.intersect(now));
     }
 
-    fn order_to_take_out(&self) -> f64 {
+    fn order_correction(&self) -> f64 {
         let n = self.order.len();
         let negative = self.order.partition_point(|one| *one < 0.0);
         let positive = n - self.order.partition_point(|one| *one <= 0.0);
-        let agreed = negative.max(positive) as f64 >= ORDER_AGREED * n as f64;
-        match n >= ORDER_FROM && agreed {
+        let agreed = negative.max(positive) as f64 >= ORDER_AGREEMENT_SHARE_MIN * n as f64;
+        match n >= ORDER_BLOCKS_MIN && agreed {
             true => median_of_sorted(&self.order).unwrap_or(0.0),
             false => 0.0,
         }

@@ -23,16 +23,16 @@ pub const FLOOR: f64 = 0.05;
 const LEAST_FLOOR: f64 = 0.02;
 
 /// Minimum number of earlier runs from which the noise between runs is estimated.
-pub const HISTORY_FROM: usize = 8;
+pub const HISTORY_RUNS_MIN: usize = 8;
 
 /// Probability that any row of two like runs is called different.
 pub const ERROR: f64 = 0.01;
 
 /// Number of parts into which a run is divided.
-const QUARTERS: usize = 4;
+const QUARTER_COUNT: usize = 4;
 
 /// Degrees of freedom of two variances from four values each.
-const DEGREES: f64 = 6.0;
+const DEGREES_OF_FREEDOM: f64 = 6.0;
 
 /// Distance as a logarithm at which a run counts as disturbed. A run whose median lies this far
 /// above its fastest repetition was disturbed for half of its time. Two differences this far apart,
@@ -41,11 +41,11 @@ pub const DISTURBED: f64 = 0.10;
 
 /// Comparison of two runs by their medians.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Separate {
+pub struct SeparateEstimate {
     /// Difference of the runs as ln(t_other / t_base); above 0 the other is slower.
     pub difference: f64,
     /// Half the width of the interval around the difference.
-    pub half: f64,
+    pub half_width: f64,
     /// Reason against a firm verdict, if there is one.
     pub doubt: Option<Doubt>,
 }
@@ -63,24 +63,24 @@ pub enum Doubt {
     FastestDisagree,
 }
 
-impl Separate {
+impl SeparateEstimate {
     /// Compares the rates of the kept repetitions, in the order of running, as one of `rows` rows
     /// that are judged together.
     ///
     /// `floor` is the minimum noise between whole runs, see [`floor`]. `None` where either run has
     /// fewer than four rates, or one that is not positive and finite.
-    pub fn of(base: &[f64], other: &[f64], rows: usize, floor: f64) -> Option<Self> {
-        if base.len().min(other.len()) < QUARTERS {
+    pub fn from_runs(base: &[f64], other: &[f64], rows: usize, floor: f64) -> Option<Self> {
+        if base.len().min(other.len()) < QUARTER_COUNT {
             return None;
         }
         // Of the medians that are shown, and not of those of the logarithms.
         let difference = libm::log(median(base)? / median(other)?);
         let few = base.len().min(other.len()) < VERDICT_REPETITIONS_MIN;
         let (base, other) = (ln_times(base)?, ln_times(other)?);
-        let spread = |of: &[f64]| Some(spread_of_quarters(of)?.powi(2));
+        let spread = |of: &[f64]| Some(deviation_of_quarters(of)?.powi(2));
         let variance = (spread(&base)? + spread(&other)?) / 2.0;
-        let t = student_quantile(1.0 - ERROR / 2.0 / rows.max(1) as f64, DEGREES);
-        let half = t * std::f64::consts::SQRT_2 * variance.sqrt().max(floor);
+        let t = student_quantile(1.0 - ERROR / 2.0 / rows.max(1) as f64, DEGREES_OF_FREEDOM);
+        let half_width = t * std::f64::consts::SQRT_2 * variance.sqrt().max(floor);
         let above_fastest = |of: &[f64]| Some(median(of)? - minimum(of)?);
         let fastest = minimum(&other)? - minimum(&base)?;
         let doubt = if few {
@@ -96,19 +96,19 @@ impl Separate {
         };
         Some(Self {
             difference,
-            half,
+            half_width,
             doubt,
         })
     }
 
     /// Tests whether the interval excludes equality of the runs.
-    pub fn excludes_none(&self) -> bool {
-        self.difference.abs() > self.half
+    pub fn excludes_equality(&self) -> bool {
+        self.difference.abs() > self.half_width
     }
 
     /// Returns the largest difference within the interval, as a share.
-    pub fn cannot_tell_below(&self) -> f64 {
-        libm::expm1(self.difference.abs() + self.half)
+    pub fn difference_unresolved_max(&self) -> f64 {
+        libm::expm1(self.difference.abs() + self.half_width)
     }
 }
 
@@ -121,7 +121,7 @@ fn ln_times(rates: &[f64]) -> Option<Vec<f64>> {
 /// Returns the minimum noise between whole runs, given the median rates of earlier runs of the same
 /// thing.
 pub fn floor(earlier_medians: &[f64]) -> f64 {
-    let known = logarithms(earlier_medians).filter(|known| known.len() >= HISTORY_FROM);
+    let known = logarithms(earlier_medians).filter(|known| known.len() >= HISTORY_RUNS_MIN);
     match known.and_then(|known| sample_deviation(&known)) {
         Some(deviation) => deviation.max(LEAST_FLOOR),
         None => FLOOR,
@@ -130,11 +130,11 @@ pub fn floor(earlier_medians: &[f64]) -> f64 {
 
 /// Returns the standard deviation of the medians of four successive parts. Where four does not
 /// divide the number of values, the first parts are longer by one.
-fn spread_of_quarters(values: &[f64]) -> Option<f64> {
-    let (least, longer) = (values.len() / QUARTERS, values.len() % QUARTERS);
+fn deviation_of_quarters(values: &[f64]) -> Option<f64> {
+    let (least, longer) = (values.len() / QUARTER_COUNT, values.len() % QUARTER_COUNT);
     let mut rest = values;
-    let mut medians = Vec::with_capacity(QUARTERS);
-    for number in 0..QUARTERS {
+    let mut medians = Vec::with_capacity(QUARTER_COUNT);
+    for number in 0..QUARTER_COUNT {
         let (part, after) = rest.split_at(least + usize::from(number < longer));
         medians.push(median(part)?);
         rest = after;

@@ -5,14 +5,14 @@ use super::{logarithms, mean, median};
 use serde::Serialize;
 
 /// Minimum number of repetitions that show a shape.
-pub const SHAPE_FROM: usize = 8;
+pub const SHAPE_REPETITIONS_MIN: usize = 8;
 
 /// Minimum change of the duration that is reported: 5 %.
-const WORTH_A_WORD: f64 = 0.05;
+const CHANGE_REPORTED_MIN: f64 = 0.05;
 
 /// Minimum distance of two levels of repetitions, in their own standard deviations. The best split
 /// of a normal sample of 20 lies under 4 apart, of a uniform one at 3.5.
-const APART: f64 = 5.0;
+const MODE_DISTANCE_MIN: f64 = 5.0;
 
 /// Minimum share of the repetitions on the smaller of two levels.
 const LEAST_SHARE: f64 = 0.15;
@@ -20,7 +20,7 @@ const LEAST_SHARE: f64 = 0.15;
 const LEAST: usize = 3;
 
 /// Number of standard deviations by which Kendall's rank correlation with time must exceed chance.
-const DRIFT_DEVIATIONS: f64 = 3.3;
+const DRIFT_DEVIATIONS_MIN: f64 = 3.3;
 
 /// Shape of a series of repetitions. Levels are in seconds, changes are shares.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -58,11 +58,12 @@ impl Shape {
     /// Determines the shape of repetitions from their durations in seconds, in the order of
     /// running.
     pub fn of(seconds: &[f64]) -> Self {
-        let Some(logs) = logarithms(seconds).filter(|logs| logs.len() >= SHAPE_FROM) else {
+        let Some(logs) = logarithms(seconds).filter(|logs| logs.len() >= SHAPE_REPETITIONS_MIN)
+        else {
             return Self::Steady;
         };
-        levels(&logs)
-            .or_else(|| drift(&logs))
+        find_modes(&logs)
+            .or_else(|| find_drift(&logs))
             .unwrap_or(Self::Steady)
     }
 
@@ -108,11 +109,11 @@ impl Shape {
 }
 
 /// Finds two levels, if the values lie around two: alternating, or with a single change.
-fn levels(logs: &[f64]) -> Option<Shape> {
+fn find_modes(logs: &[f64]) -> Option<Shape> {
     let bound = widest_split(logs)?;
     let (slow, fast): (Vec<f64>, Vec<f64>) = logs.iter().partition(|one| **one > bound);
     let (slow_s, fast_s) = (libm::exp(median(&slow)?), libm::exp(median(&fast)?));
-    if slow_s / fast_s < 1.0 + WORTH_A_WORD {
+    if slow_s / fast_s < 1.0 + CHANGE_REPORTED_MIN {
         return None;
     }
     let changes = |pair: &[f64]| (pair[0] > bound) != (pair[1] > bound);
@@ -155,13 +156,13 @@ fn widest_split(logs: &[f64]) -> Option<f64> {
     (least..=n.saturating_sub(least))
         .filter_map(apart)
         .max_by(|one, other| one.0.total_cmp(&other.0))
-        .filter(|(apart, _)| *apart >= APART)
+        .filter(|(apart, _)| *apart >= MODE_DISTANCE_MIN)
         .map(|(_, bound)| bound)
 }
 
 /// Finds a steady drift, by Kendall's rank correlation with time (Mann 1945) and the median of all
 /// slopes (Theil 1950).
-fn drift(logs: &[f64]) -> Option<Shape> {
+fn find_drift(logs: &[f64]) -> Option<Shape> {
     let n = logs.len();
     let mut concordance = 0_i64;
     let mut slopes = Vec::with_capacity(n * (n - 1) / 2);
@@ -174,8 +175,8 @@ fn drift(logs: &[f64]) -> Option<Shape> {
     let count = n as f64;
     let deviation = (count * (count - 1.0) * (2.0 * count + 5.0) / 18.0).sqrt();
     let change = libm::expm1(median(&slopes)? * (count - 1.0));
-    let sure = concordance.unsigned_abs() as f64 >= DRIFT_DEVIATIONS * deviation;
-    (sure && change.abs() >= WORTH_A_WORD).then_some(Shape::Drift { change })
+    let sure = concordance.unsigned_abs() as f64 >= DRIFT_DEVIATIONS_MIN * deviation;
+    (sure && change.abs() >= CHANGE_REPORTED_MIN).then_some(Shape::Drift { change })
 }
 
 /// Maximum number of bars in a strip, which stands on a line beside a name.
@@ -191,7 +192,7 @@ pub fn strip(rates: &[f64]) -> String {
     let most = rates.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let bar = |rate: &f64| {
         // Within 5 % of each other all are as high.
-        let span = (most - least).max(WORTH_A_WORD * most);
+        let span = (most - least).max(CHANGE_REPORTED_MIN * most);
         let height = (rate - (most - span)) / span * (BARS.len() - 1) as f64;
         BARS[(height.round() as usize).min(BARS.len() - 1)]
     };

@@ -40,59 +40,59 @@ pub struct CacheCliff {
 
 /// Bytes that a repetition wrote to drives of one kind.
 #[derive(Clone, Copy, Default)]
-struct Written {
+struct WrittenBytes {
     bytes: u64,
     /// Bytes that were written while the cache was full.
-    past_bytes: u64,
+    past_cache_bytes: u64,
 }
 
 impl CacheCliff {
     /// Returns the cache cliff of a result, if one was crossed.
-    pub fn of(result: &ProgramResult) -> Option<Self> {
-        let slc = Self::crossed(result, WriteCache::Slc, |one| {
-            let each = one.flash.iter().map(|one| Written {
+    pub fn from_result(result: &ProgramResult) -> Option<Self> {
+        let slc = Self::from_writes(result, WriteCache::Slc, |one| {
+            let each = one.flash.iter().map(|one| WrittenBytes {
                 bytes: one.host_units * FLASH_UNIT_BYTES,
-                past_bytes: one.past_cache_units * FLASH_UNIT_BYTES,
+                past_cache_bytes: one.past_cache_units * FLASH_UNIT_BYTES,
             });
-            Written::sum(each)
+            WrittenBytes::sum(each)
         });
         let media = || {
-            Self::crossed(result, WriteCache::Media, |one| {
-                let each = one.media_caches.iter().map(|one| Written {
+            Self::from_writes(result, WriteCache::Media, |one| {
+                let each = one.media_caches.iter().map(|one| WrittenBytes {
                     bytes: one.cached_bytes + one.streamed_bytes,
-                    past_bytes: one.past_cache_bytes,
+                    past_cache_bytes: one.past_cache_bytes,
                 });
-                Written::sum(each)
+                WrittenBytes::sum(each)
             })
         };
         slc.or_else(media)
     }
 
-    fn crossed(
+    fn from_writes(
         result: &ProgramResult,
         cache: WriteCache,
-        written: impl Fn(&Repetition) -> Written,
+        written: impl Fn(&Repetition) -> WrittenBytes,
     ) -> Option<Self> {
         let mut at_bytes = 0;
         let full = result.repetitions.iter().map(&written).find(|one| {
-            at_bytes += one.bytes.saturating_sub(one.past_bytes);
-            one.past_bytes > 0
+            at_bytes += one.bytes.saturating_sub(one.past_cache_bytes);
+            one.past_cache_bytes > 0
         });
         full?;
-        let counted = Written::sum(result.kept().map(&written));
+        let counted = WrittenBytes::sum(result.kept().map(&written));
         Some(Self {
             cache,
             at_bytes,
-            past_share: counted.past_bytes as f64 / counted.bytes.max(1) as f64,
+            past_share: counted.past_cache_bytes as f64 / counted.bytes.max(1) as f64,
         })
     }
 }
 
-impl Written {
+impl WrittenBytes {
     fn sum(all: impl Iterator<Item = Self>) -> Self {
         all.fold(Self::default(), |sum, one| Self {
             bytes: sum.bytes + one.bytes,
-            past_bytes: sum.past_bytes + one.past_bytes,
+            past_cache_bytes: sum.past_cache_bytes + one.past_cache_bytes,
         })
     }
 }

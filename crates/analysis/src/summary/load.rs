@@ -1,6 +1,6 @@
 //! Summary of all repetitions of a program with several requests in flight.
 
-use super::middle;
+use super::median_of;
 use crate::quantity::judged_s;
 use crate::statistics::{Interval, median, median_interval};
 use diskperf_timeline::{
@@ -128,7 +128,7 @@ pub struct SeriesFigures {
 }
 
 /// Repetitions that a load's summary covers.
-struct Of<'a> {
+struct LoadAggregation<'a> {
     /// All kept repetitions of the program.
     kept: &'a [&'a Repetition],
     /// Repetitions that the statistic selects, and whose median represents all.
@@ -148,7 +148,7 @@ impl LoadSummary {
     ) -> Option<Self> {
         let loads = || kept.iter().flat_map(|one| one.loads());
         let first = loads().next()?;
-        let of = Of {
+        let of = LoadAggregation {
             kept,
             chosen,
             statistic,
@@ -156,14 +156,14 @@ impl LoadSummary {
         let mut engine: Vec<Engine> = Vec::new();
         loads()
             .map(|load| load.engine)
-            .for_each(|one| push_new(&mut engine, one));
+            .for_each(|one| push_if_new(&mut engine, one));
         let (iops, iops_interval) = of.rate(&|one| one.iops());
         let (mb_per_s, mb_per_s_interval) = of.rate(&|one| Some(mb_per_s(one)));
         let middle_one = in_the_middle(kept)?;
         let reads: u64 = loads().map(|load| load.read.count()).sum();
         let requests: u64 = loads().map(LoadMeasure::requests).sum();
         let course = course(middle_one, usize::MAX);
-        let lags = of.pooled(&|load| load.lag.iter().collect());
+        let lags = of.pool_histograms(&|load| load.lag.iter().collect());
         Some(Self {
             engine,
             depth: loads().map(|load| load.depth).max().unwrap_or(first.depth),
@@ -173,18 +173,18 @@ impl LoadSummary {
             mb_per_s,
             mb_per_s_interval,
             read_share: (requests > 0).then(|| reads as f64 / requests as f64),
-            response: of.latency(&|load| {
+            response: of.latency_summary(&|load| {
                 let counted = load.counted().into_iter();
                 counted.map(|operation| &operation.response).collect()
             }),
             latency: (0..first.operations().len())
-                .filter_map(|number| of.operation(number))
+                .filter_map(|number| of.operation_summary(number))
                 .collect(),
-            cpu_us_per_io: middle(chosen, cpu_us_per_io),
+            cpu_us_per_io: median_of(chosen, cpu_us_per_io),
             issue_lag_us: (lags.count() > 0).then(|| Lag {
-                p50: us(lags.percentile(50.0)),
-                p99: told_us(&lags, 99.0),
-                max: us(lags.max()),
+                p50: microseconds(lags.percentile(50.0)),
+                p99: percentile_us(&lags, 99.0),
+                max: microseconds(lags.max()),
             }),
             unfinished: loads().map(|load| load.unfinished).sum(),
             interval_s: course.interval_s,
@@ -197,7 +197,7 @@ impl LoadSummary {
     }
 
     /// Marks the summary's figures as exact, as those of a model are.
-    pub(super) fn exact(&mut self) {
+    pub(super) fn drop_intervals(&mut self) {
         self.iops_interval = Some(Interval::exact(self.iops));
         self.mb_per_s_interval = Some(Interval::exact(self.mb_per_s));
         let operations = self.latency.iter_mut();
@@ -210,11 +210,15 @@ impl LoadSummary {
 }
 
 /// Selector of the latency histograms of a worker.
-type Which<'w> = &'w dyn Fn(&LoadMeasure) -> Vec<&Histogram>;
+type HistogramChoice<'w> = &'w dyn Fn(&LoadMeasure) -> Vec<&Histogram>;
 
-impl Of<'_> {
-    fn rate(&self, of: &dyn Fn(&Repetition) -> Option<f64>) -> (f64, Option<Interval>) {
-        let rates: Vec<f64> = self.chosen.iter().filter_map(|one| of(one)).collect();
+impl LoadAggregation<'_> {
+    fn rate(&self, figure_of: &dyn Fn(&Repetition) -> Option<f64>) -> (f64, Option<Interval>) {
+        let rates: Vec<f64> = self
+            .chosen
+            .iter()
+            .filter_map(|one| figure_of(one))
+            .collect();
         (median(&rates).unwrap_or(0.0), self.interval(&rates))
     }
 
@@ -226,59 +230,63 @@ impl Of<'_> {
     }
 
     /// Summarizes one operation of a program; `None` if it did not occur.
-    fn operation(&self, number: usize) -> Option<OperationSummary> {
-        fn nth(load: &LoadMeasure, number: usize) -> &OperationMeasure {
+    fn operation_summary(&self, number: usize) -> Option<OperationSummary> {
+        fn operation_at(load: &LoadMeasure, number: usize) -> &OperationMeasure {
             load.operations()[number].1
         }
         let loads = || self.kept.iter().flat_map(|one| one.loads());
         let (name, _) = loads().next()?.operations()[number];
-        if loads().all(|load| nth(load, number).is_empty()) {
+        if loads().all(|load| operation_at(load, number).is_empty()) {
             return None;
         }
         let per_s = |of: fn(&OperationMeasure) -> f64| {
             let rate = |one: &Repetition| {
-                let amount: f64 = one.loads().map(|load| of(nth(load, number))).sum();
-                let spans = one.loads().map(|load| nth(load, number).span);
+                let amount: f64 = one.loads().map(|load| of(operation_at(load, number))).sum();
+                let spans = one.loads().map(|load| operation_at(load, number).span);
                 let elapsed = spans.max().filter(|span| span.0 > 0);
                 let elapsed_s = elapsed.unwrap_or_else(|| one.elapsed()).seconds();
                 (elapsed_s > 0.0).then(|| amount / elapsed_s)
             };
-            middle(self.chosen, rate).unwrap_or(0.0)
+            median_of(self.chosen, rate).unwrap_or(0.0)
         };
         Some(OperationSummary {
             name,
             iops: per_s(|one| one.count() as f64),
             mb_per_s: per_s(|one| one.bytes as f64 / 1e6),
-            response: self.latency(&|load| vec![&nth(load, number).response]),
-            submit: self.latency(&|load| vec![&nth(load, number).submit]),
+            response: self.latency_summary(&|load| vec![&operation_at(load, number).response]),
+            submit: self.latency_summary(&|load| vec![&operation_at(load, number).submit]),
         })
     }
 
-    fn pooled(&self, which: Which) -> Histogram {
+    fn pool_histograms(&self, which: HistogramChoice) -> Histogram {
         let mut all = Histogram::new();
         self.kept
             .iter()
-            .for_each(|one| all.merge(&merged(one, which)));
+            .for_each(|one| all.merge(&merge_latencies(one, which)));
         all
     }
 
     /// Summarizes the selected latencies; `None` where there are none.
-    fn latency(&self, which: Which) -> Option<Latency> {
-        let all = self.pooled(which);
+    fn latency_summary(&self, which: HistogramChoice) -> Option<Latency> {
+        let all = self.pool_histograms(which);
         if all.count() == 0 {
             return None;
         }
-        let each: Vec<Histogram> = self.chosen.iter().map(|one| merged(one, which)).collect();
-        let (p50_us, p50_interval) = self.percentile(&each, &all, 50.0);
-        let (p99_us, p99_interval) = self.percentile(&each, &all, 99.0);
+        let each: Vec<Histogram> = self
+            .chosen
+            .iter()
+            .map(|one| merge_latencies(one, which))
+            .collect();
+        let (p50_us, p50_interval) = self.percentile_with_interval(&each, &all, 50.0);
+        let (p99_us, p99_interval) = self.percentile_with_interval(&each, &all, 99.0);
         Some(Latency {
             p50_us,
             p50_interval,
             p99_us,
             p99_interval,
-            p99_9_us: told_us(&all, 99.9),
-            p99_99_us: told_us(&all, 99.99),
-            max_us: us(all.max()),
+            p99_9_us: percentile_us(&all, 99.9),
+            p99_99_us: percentile_us(&all, 99.99),
+            max_us: microseconds(all.max()),
             mean_us: all.mean_ns() / 1e3,
             count: all.count(),
         })
@@ -286,23 +294,26 @@ impl Of<'_> {
 
     /// Returns the median of a percentile over the repetitions, or the percentile of all requests
     /// together where one repetition has too few.
-    fn percentile(
+    fn percentile_with_interval(
         &self,
         each: &[Histogram],
         all: &Histogram,
         percentile: f64,
     ) -> (Option<f64>, Option<Interval>) {
-        let told: Option<Vec<f64>> = each.iter().map(|one| told_us(one, percentile)).collect();
+        let told: Option<Vec<f64>> = each
+            .iter()
+            .map(|one| percentile_us(one, percentile))
+            .collect();
         match told {
-            Some(told) => (middle_time(&told), self.interval(&told)),
-            None => (told_us(all, percentile), None),
+            Some(told) => (median_time(&told), self.interval(&told)),
+            None => (percentile_us(all, percentile), None),
         }
     }
 }
 
 /// Returns the median of times. Of two middle values it is the harmonic mean, so that it is the
 /// inverse of the median rate, which comparisons use.
-fn middle_time(times: &[f64]) -> Option<f64> {
+fn median_time(times: &[f64]) -> Option<f64> {
     let mut sorted = times.to_vec();
     sorted.sort_by(f64::total_cmp);
     let upper = *sorted.get(sorted.len() / 2)?;
@@ -314,7 +325,7 @@ fn middle_time(times: &[f64]) -> Option<f64> {
     })
 }
 
-fn merged(repetition: &Repetition, which: Which) -> Histogram {
+fn merge_latencies(repetition: &Repetition, which: HistogramChoice) -> Histogram {
     let mut all = Histogram::new();
     for histogram in repetition.loads().flat_map(which) {
         all.merge(histogram);
@@ -371,11 +382,11 @@ pub fn course(repetition: &Repetition, most: usize) -> Course {
     let points = timed().map(|(_, load)| load.series.len().div_ceil(intervals(load, own)));
     let together = points.max().unwrap_or(0).div_ceil(most.max(1)).max(1) as u64;
     let interval = Nanoseconds(own.saturating_mul(together));
-    let workers: Vec<OfWorker> = timed()
+    let workers: Vec<WorkerSeries> = timed()
         .filter(|(_, load)| load.interval.0 > 0)
-        .map(|(elapsed, load)| OfWorker {
+        .map(|(elapsed, load)| WorkerSeries {
             elapsed,
-            commits: load.series.iter().any(|one| one.commits > 0),
+            has_commits: load.series.iter().any(|one| one.commits > 0),
             points: load.drawn_together(intervals(load, interval.0)),
         })
         .collect();
@@ -383,30 +394,30 @@ pub fn course(repetition: &Repetition, most: usize) -> Course {
     Course {
         interval_s: interval.seconds(),
         series: (0..points.unwrap_or(0))
-            .map_while(|number| interval_of(&workers, interval, number))
+            .map_while(|number| interval_figures(&workers, interval, number))
             .collect(),
     }
 }
 
 /// Series of one worker, in intervals common to all workers.
-struct OfWorker<'a> {
+struct WorkerSeries<'a> {
     elapsed: Nanoseconds,
     /// Whether transactions count, and not single requests.
-    commits: bool,
+    has_commits: bool,
     points: Cow<'a, [SeriesPoint]>,
 }
 
-fn interval_of(
-    workers: &[OfWorker],
+fn interval_figures(
+    workers: &[WorkerSeries],
     interval: Nanoseconds,
     number: usize,
 ) -> Option<SeriesFigures> {
     let mut responses = Histogram::new();
     let (mut iops, mut mb_per_s) = (0.0, 0.0);
     let mut at = None;
-    for OfWorker {
+    for WorkerSeries {
         elapsed,
-        commits,
+        has_commits,
         points,
     } in workers
     {
@@ -428,7 +439,7 @@ fn interval_of(
         at = Some(began);
         responses.merge(&point.response);
         let seconds = length.seconds();
-        let count = match commits {
+        let count = match has_commits {
             true => point.commits,
             false => point.requests(),
         };
@@ -439,21 +450,21 @@ fn interval_of(
         at_s: at?.seconds(),
         iops,
         mb_per_s,
-        p99_us: told_us(&responses, 99.0),
+        p99_us: percentile_us(&responses, 99.0),
     })
 }
 
-fn us(ns: Nanoseconds) -> f64 {
+fn microseconds(ns: Nanoseconds) -> f64 {
     ns.0 as f64 / 1e3
 }
 
 /// Returns a percentile in microseconds; `None` where requests are too few or missing.
-fn told_us(histogram: &Histogram, percentile: f64) -> Option<f64> {
+fn percentile_us(histogram: &Histogram, percentile: f64) -> Option<f64> {
     let told = histogram.count() > 0 && histogram.tells(percentile);
-    told.then(|| us(histogram.percentile(percentile)))
+    told.then(|| microseconds(histogram.percentile(percentile)))
 }
 
-fn push_new(engines: &mut Vec<Engine>, engine: Engine) {
+fn push_if_new(engines: &mut Vec<Engine>, engine: Engine) {
     if !engines.contains(&engine) {
         engines.push(engine);
     }

@@ -38,44 +38,44 @@ pub struct Cliff {
 
 /// Maximum ratio of two neighbouring values that distinguishes a cliff from a slope. Sweeps that
 /// double a parameter satisfy it.
-pub const WIDEST_FACTOR: f64 = 2.0;
+pub const CLIFF_STEP_RATIO_MAX: f64 = 2.0;
 
 /// Number of steps on each side that predict the loss of a step.
 const STEPS_AROUND: usize = 3;
 
 /// Slope of a figure that is halved where the parameter is doubled.
-const PROPORTIONAL: f64 = 1.0;
+const PROPORTIONAL_SLOPE: f64 = 1.0;
 
 impl Tuned {
     /// Returns all cliffs between points that were tried, in the order of the parameters and of
     /// their values.
     pub fn cliffs(&self) -> Vec<Cliff> {
-        let mut cliffs = self.falls();
+        let mut cliffs = self.find_falls();
         cliffs.retain(|fall| !fall.wide);
         cliffs
     }
 
     /// Returns the steps that lose as much as a cliff, between values too far apart to distinguish
-    /// it from a slope ([`WIDEST_FACTOR`]), in the order of [`Tuned::cliffs`].
-    pub fn wide_steps(&self) -> Vec<Cliff> {
-        let mut steps = self.falls();
+    /// it from a slope ([`CLIFF_STEP_RATIO_MAX`]), in the order of [`Tuned::cliffs`].
+    pub fn find_wide_steps(&self) -> Vec<Cliff> {
+        let mut steps = self.find_falls();
         steps.retain(|fall| fall.wide);
         steps
     }
 
-    fn falls(&self) -> Vec<Cliff> {
+    fn find_falls(&self) -> Vec<Cliff> {
         let ordered = (0..self.keys.len()).filter(|number| self.keys[*number].ordered);
-        let sweeps = ordered.flat_map(|number| {
-            let sweeps = self.sweeps(number).into_iter();
-            sweeps.map(move |points| (number, points))
+        let sweeps_of_parameter = ordered.flat_map(|number| {
+            let sweeps_of_parameter = self.sweeps_of_parameter(number).into_iter();
+            sweeps_of_parameter.map(move |points| (number, points))
         });
-        sweeps
+        sweeps_of_parameter
             .flat_map(|(number, points)| self.cliffs_of(number, &points))
             .collect()
     }
 
     /// Formats the settings of the parameters that a cliff does not change.
-    pub fn other_settings(&self, cliff: &Cliff) -> String {
+    pub fn describe_other_settings(&self, cliff: &Cliff) -> String {
         let keys = self.keys.iter().zip(&cliff.top).enumerate();
         let others = keys.filter(|(number, _)| *number != cliff.key);
         let setting =
@@ -89,7 +89,7 @@ impl Tuned {
         let Some(samples) = &self.samples else {
             return Some((self.goal.gain(self.value(from)?, self.value(to)?), true));
         };
-        let judged = samples.beside(from, to)?;
+        let judged = samples.compare_points(from, to)?;
         Some((judged.ratio? - 1.0, judged.verdict == Verdict::Slower))
     }
 
@@ -114,15 +114,15 @@ impl Tuned {
 
     /// Returns the minimum and the maximum loss, as shares beyond the predicted one, that make a
     /// step a cliff, over all steps with a known uncertainty.
-    pub fn fall_of_a_cliff(&self) -> Option<(f64, f64)> {
+    pub fn cliff_loss_range(&self) -> Option<(f64, f64)> {
         let mut falls = Vec::new();
         for number in (0..self.keys.len()).filter(|number| self.keys[*number].ordered) {
-            for points in self.sweeps(number) {
+            for points in self.sweeps_of_parameter(number) {
                 let doubts: Vec<Doubt> = points.iter().map(|one| self.doubt(one)).collect();
                 let gain = |place: usize| self.gain_between(&points[place], &points[place + 1]);
                 let steps = 0..points.len().saturating_sub(1);
                 falls.extend(steps.filter_map(|place| {
-                    let doubt = doubt_of_step(&doubts, place, gain(place)?.0 < 0.0)?;
+                    let doubt = doubt_on_side(&doubts, place, gain(place)?.0 < 0.0)?;
                     Some(1.0 - (1.0 - CLIFF_SHARE) * libm::exp(-doubt))
                 }));
             }
@@ -133,22 +133,22 @@ impl Tuned {
 
     /// Returns sequences of neighbouring points that differ in one parameter only, in the order of
     /// its values. Impossible points are skipped; a value that was not tried ends a sequence.
-    fn sweeps(&self, number: usize) -> Vec<Vec<Places>> {
+    fn sweeps_of_parameter(&self, number: usize) -> Vec<Vec<Places>> {
         let mut lines: BTreeMap<Places, Vec<&Places>> = BTreeMap::new();
         for places in self.points.keys() {
             let mut others = places.clone();
             others[number] = 0;
             lines.entry(others).or_default().push(places);
         }
-        let mut sweeps = Vec::new();
+        let mut sweeps_of_parameter = Vec::new();
         for line in lines.into_values() {
             let beside = |left: &&Places, right: &&Places| right[number] == left[number] + 1;
             for tried in line.chunk_by(beside) {
                 let possible = tried.iter().filter(|places| self.value(places).is_some());
-                sweeps.push(possible.map(|places| (*places).clone()).collect());
+                sweeps_of_parameter.push(possible.map(|places| (*places).clone()).collect());
             }
         }
-        sweeps
+        sweeps_of_parameter
     }
 
     fn cliffs_of(&self, number: usize, points: &[Places]) -> Vec<Cliff> {
@@ -166,7 +166,7 @@ impl Tuned {
         let doubts: Vec<Doubt> = points.iter().map(|one| self.doubt(one)).collect();
         let cliff = |(place, (rise, width)): (usize, &(f64, f64))| {
             let expected = -expected_slope(&slopes, place) * width;
-            let fall = (rise.abs() - doubt_of_step(&doubts, place, *rise < 0.0)?).max(0.0);
+            let fall = (rise.abs() - doubt_on_side(&doubts, place, *rise < 0.0)?).max(0.0);
             let beyond = libm::expm1(-fall - expected);
             let (top, bottom) = match *rise < 0.0 {
                 true => (&points[place], &points[place + 1]),
@@ -180,7 +180,7 @@ impl Tuned {
             // be have been listed as well.
             let (from, to) = (points[place][number], points[place + 1][number]);
             let is_wide =
-                |pair: &[f64]| (pair[1] - pair[0]).abs() > libm::log(WIDEST_FACTOR) + 1e-9;
+                |pair: &[f64]| (pair[1] - pair[0]).abs() > libm::log(CLIFF_STEP_RATIO_MAX) + 1e-9;
             let wide = scale[from..=to].windows(2).any(is_wide);
             sure.then(|| Cliff {
                 key: number,
@@ -199,7 +199,7 @@ impl Tuned {
 /// Returns the uncertainty of a step that falls forwards or backwards, as a logarithm: its top may
 /// be worse, its foot better, and the ends of the neighbouring steps either, as far as that is
 /// known.
-fn doubt_of_step(doubts: &[Doubt], place: usize, forwards: bool) -> Option<f64> {
+fn doubt_on_side(doubts: &[Doubt], place: usize, forwards: bool) -> Option<f64> {
     let (top, foot) = match forwards {
         true => (doubts[place], doubts[place + 1]),
         false => (doubts[place + 1], doubts[place]),
@@ -228,27 +228,27 @@ fn expected_slope(slopes: &[f64], place: usize) -> f64 {
         true => (left, right),
         false => (right, left),
     };
-    let expected = match (extrapolated(&before), middle(&behind)) {
-        (Some(before), behind) => before.max(behind.unwrap_or(0.0).min(PROPORTIONAL)),
+    let expected = match (extrapolated_slope(&before), median_slope(&behind)) {
+        (Some(before), behind) => before.max(behind.unwrap_or(0.0).min(PROPORTIONAL_SLOPE)),
         // The edge is the end of the sweep: it may always have gone on like this.
-        (None, _) => extrapolated(&behind).unwrap_or(0.0),
+        (None, _) => extrapolated_slope(&behind).unwrap_or(0.0),
     };
     expected.max(0.0)
 }
 
 /// Returns the median of the nearest slopes of a curve.
-fn middle(slopes: &[f64]) -> Option<f64> {
+fn median_slope(slopes: &[f64]) -> Option<f64> {
     median(&slopes[..slopes.len().min(STEPS_AROUND)])
 }
 
 /// Returns the next slope of a curve that continues, or continues to bend, as before. The first
 /// slope is the nearest.
-fn extrapolated(slopes: &[f64]) -> Option<f64> {
+fn extrapolated_slope(slopes: &[f64]) -> Option<f64> {
     let bent = match slopes {
         [nearest, second, ..] => 2.0 * nearest - second,
         _ => f64::NEG_INFINITY,
     };
-    middle(slopes).map(|middle| middle.max(bent))
+    median_slope(slopes).map(|middle| middle.max(bent))
 }
 
 impl Key {

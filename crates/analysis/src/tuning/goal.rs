@@ -35,7 +35,7 @@ pub struct Doubt {
 
 /// Error probability of each end of a percentile's interval: both ends are right in 99.9 % of all
 /// cases.
-const WRONG: f64 = 0.0005;
+const ERROR_PROBABILITY: f64 = 0.0005;
 
 /// Minimum number of calls for which the 99th percentile has an upper bound. Among fewer calls, the
 /// longest is below it too often.
@@ -47,7 +47,7 @@ pub const FEWEST_CALLS: u64 = 757;
 /// the same positions.
 pub fn p99_range(calls: &Histogram, repetitions: usize) -> Option<(f64, Option<f64>)> {
     let independent = calls.count() / repetitions.max(1) as u64;
-    let (low, high) = ranks(independent, 0.01, WRONG);
+    let (low, high) = rank_range(independent, 0.01, ERROR_PROBABILITY);
     // In the middle of a rank, which has as many calls as there are repetitions.
     let at = |rank: u64| {
         let share = (rank as f64 - 0.5) / independent as f64;
@@ -59,11 +59,13 @@ pub fn p99_range(calls: &Histogram, repetitions: usize) -> Option<(f64, Option<f
 /// Returns the ranks of two calls that enclose the call which a share `above` of all possible calls
 /// exceeds, among this many independent calls in order. Each rank is wrong with a probability of at
 /// most `wrong`. The number of calls above is binomial, so the bounds are exact.
-fn ranks(calls: u64, above: f64, wrong: f64) -> (Option<u64>, Option<u64>) {
+fn rank_range(calls: u64, above: f64, wrong: f64) -> (Option<u64>, Option<u64>) {
     let n = calls as f64;
     let deviation = (n * above * (1.0 - above)).sqrt();
     // Fewer have no part in a sum of these digits.
-    let first = (n * above - FAR * deviation).floor().max(0.0);
+    let first = (n * above - NEGLIGIBLE_DEVIATIONS * deviation)
+        .floor()
+        .max(0.0);
     let ln_choose =
         libm::lgamma(n + 1.0) - libm::lgamma(first + 1.0) - libm::lgamma(n - first + 1.0);
     let ln_first = ln_choose + first * libm::log(above) + (n - first) * libm::log1p(-above);
@@ -86,7 +88,7 @@ fn ranks(calls: u64, above: f64, wrong: f64) -> (Option<u64>, Option<u64>) {
 }
 
 /// Standard deviations of a binomial count beyond which probabilities are negligible.
-const FAR: f64 = 12.0;
+const NEGLIGIBLE_DEVIATIONS: f64 = 12.0;
 
 impl Doubt {
     /// Creates an uncertainty of the goal's value that is equal on both sides.
@@ -247,15 +249,24 @@ mod tests {
     /// By the tables of the binomial distribution, and by what a bound promises.
     #[test]
     fn ranks_of_a_percentile_are_exact() {
-        assert_eq!(ranks(FEWEST_CALLS - 1, 0.01, WRONG).1, None);
-        assert_eq!(ranks(FEWEST_CALLS, 0.01, WRONG).1, Some(FEWEST_CALLS));
-        assert_eq!(ranks(0, 0.01, WRONG), (None, None));
+        assert_eq!(
+            rank_range(FEWEST_CALLS - 1, 0.01, ERROR_PROBABILITY).1,
+            None
+        );
+        assert_eq!(
+            rank_range(FEWEST_CALLS, 0.01, ERROR_PROBABILITY).1,
+            Some(FEWEST_CALLS)
+        );
+        assert_eq!(rank_range(0, 0.01, ERROR_PROBABILITY), (None, None));
         // Of ten, half: one and nine are wrong in 11 of 1024 cases each.
-        assert_eq!(ranks(10, 0.5, 11.0 / 1024.0 + 1e-12), (Some(2), Some(9)));
-        assert_eq!(ranks(10, 0.5, 1.0 / 1024.0), (Some(1), Some(10)));
-        assert_eq!(ranks(10, 0.5, 0.5 / 1024.0), (None, None));
+        assert_eq!(
+            rank_range(10, 0.5, 11.0 / 1024.0 + 1e-12),
+            (Some(2), Some(9))
+        );
+        assert_eq!(rank_range(10, 0.5, 1.0 / 1024.0), (Some(1), Some(10)));
+        assert_eq!(rank_range(10, 0.5, 0.5 / 1024.0), (None, None));
         // Of many, as the normal distribution has it.
-        let (low, high) = ranks(100_000_000, 0.01, WRONG);
+        let (low, high) = rank_range(100_000_000, 0.01, ERROR_PROBABILITY);
         let off = |rank: Option<u64>| rank.expect("a bound") as f64 - 99_000_000.0;
         assert!((off(low) / -3274.0 - 1.0).abs() < 0.01, "{low:?}");
         assert!((off(high) / 3274.0 - 1.0).abs() < 0.01, "{high:?}");

@@ -35,7 +35,7 @@ impl Samples {
     }
 
     /// Judges the rounds of one point of a search beside another's.
-    pub(super) fn beside(&self, base: &[usize], other: &[usize]) -> Option<Judgement> {
+    pub(super) fn compare_points(&self, base: &[usize], other: &[usize]) -> Option<Judgement> {
         let both = self.points.get(base).zip(self.points.get(other));
         both.map(|(base, other)| self.judge(base, other))
     }

@@ -23,7 +23,7 @@ pub(in super::super) struct Accesses {
 
 struct Access {
     drive: u32,
-    ends: u64,
+    end_ns: u64,
     at: DiskPosition,
     sectors: (u64, u64),
     parts: Vec<(Stage, u64)>,
@@ -33,9 +33,9 @@ struct Access {
 
 /// Divisor of a track's length. An access up to that part of a track hardly ever continues on
 /// another track.
-const SHORT: u64 = 8;
+const SHORT_TRACK_DIVISOR: u64 = 8;
 
-fn positions(stage: Stage) -> bool {
+fn is_positioning(stage: Stage) -> bool {
     matches!(
         stage,
         Stage::Seek
@@ -47,25 +47,26 @@ fn positions(stage: Stage) -> bool {
 }
 
 impl Accesses {
-    pub(in super::super) fn of(
+    pub(in super::super) fn from_trace(
         trace: &Trace,
         requests: &[&TracedRequest],
         window: (Nanoseconds, Nanoseconds),
     ) -> Self {
-        let mut all = accesses(trace, requests, window);
-        all.sort_by_key(|one| (one.drive, one.ends));
+        let mut all = find_accesses(trace, requests, window);
+        all.sort_by_key(|one| (one.drive, one.end_ns));
         let mut found = Self::default();
         let (mut heads, mut settles) = (Vec::new(), Vec::new());
         for (number, one) in all.iter().enumerate() {
             // Bands are cleaned in an order of their own; the arm goes on from there.
             if one.work != Some(ArmWork::Cleaning) {
-                found.count_one(one);
+                found.add_access(one);
             }
             let of = |which: Stage| {
                 let own = one.parts.iter().filter(|(stage, _)| *stage == which);
                 own.map(|(_, ns)| ns).sum::<u64>()
             };
-            let short = (one.sectors.1 - one.sectors.0) * SHORT <= u64::from(one.at.slots);
+            let short =
+                (one.sectors.1 - one.sectors.0) * SHORT_TRACK_DIVISOR <= u64::from(one.at.slots);
             let (seek, head) = (of(Stage::Seek), of(Stage::HeadSwitch));
             if short && head > 0 {
                 heads.push((seek + head) as f64);
@@ -89,20 +90,23 @@ impl Accesses {
             }
         }
         found.positioning.sort_unstable();
-        found.head_switch_ns = super::super::samples::middle(&mut heads);
+        found.head_switch_ns = super::super::samples::median(&mut heads);
         // Who goes on to other tracks rests on each.
         found.write_settle_ns = settles.into_iter().reduce(f64::min);
         found
     }
 
-    fn count_one(&mut self, one: &Access) {
-        let of_way = one.parts.iter().filter(|(stage, _)| positions(*stage));
+    fn add_access(&mut self, access: &Access) {
+        let of_way = access
+            .parts
+            .iter()
+            .filter(|(stage, _)| is_positioning(*stage));
         self.positioning
             .push(of_way.clone().map(|(_, ns)| ns).sum());
         for (stage, ns) in of_way {
             *self.stages.entry(*stage).or_default() += ns;
         }
-        self.destages += usize::from(one.work == Some(ArmWork::Destage));
+        self.destages += usize::from(access.work == Some(ArmWork::Destage));
     }
 
     /// Counts the accesses that the statistics include, without those that clean bands.
@@ -120,7 +124,7 @@ impl Accesses {
 
 /// Collects the accesses that moved an arm within the elapsed time. Read-ahead is left out, since
 /// it continues in place.
-fn accesses(
+fn find_accesses(
     trace: &Trace,
     requests: &[&TracedRequest],
     (from, until): (Nanoseconds, Nanoseconds),
@@ -134,7 +138,7 @@ fn accesses(
         let passed = one.parts().filter(|part| part.0 == Stage::MediaTransfer);
         found.push(Access {
             drive: one.drive,
-            ends: passed.map(|part| part.2.0).last().unwrap_or(one.issued.0),
+            end_ns: passed.map(|part| part.2.0).last().unwrap_or(one.issued.0),
             at,
             sectors: (one.sector, one.sector + u64::from(one.sectors)),
             parts: one
@@ -151,7 +155,7 @@ fn accesses(
     for arm in arms.filter(|arm| arm.until() > from && arm.from < until) {
         found.push(Access {
             drive: arm.drive,
-            ends: arm.until().0,
+            end_ns: arm.until().0,
             at: arm.position,
             sectors: (arm.sector, arm.sector + u64::from(arm.sectors)),
             parts: arm
@@ -167,5 +171,5 @@ fn accesses(
 /// Tests whether a request needed the arm: its sectors were neither in the buffer nor about to pass
 /// the head anyway.
 pub(super) fn moves_arm(request: &TracedRequest) -> bool {
-    request.spans.iter().any(|span| positions(span.stage))
+    request.spans.iter().any(|span| is_positioning(span.stage))
 }

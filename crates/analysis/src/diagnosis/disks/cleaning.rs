@@ -13,7 +13,7 @@ pub(in super::super) struct Cleaning {
 
 impl Cleaning {
     /// Measures the cleaning of bands in a trace between two times.
-    pub(in super::super) fn of(
+    pub(in super::super) fn from_trace(
         trace: &Trace,
         requests: &[&TracedRequest],
         (from, until): (Nanoseconds, Nanoseconds),

@@ -4,7 +4,7 @@ use super::escape;
 use crate::report::document::{Block, Column, Grid};
 
 /// Length of a word in characters above which it gets places to wrap.
-const LONG: usize = 48;
+const WRAP_WORD_LENGTH_MIN: usize = 48;
 
 pub(super) fn html(blocks: &[Block]) -> String {
     blocks.iter().map(block).collect()
@@ -62,7 +62,7 @@ fn table(grid: &Grid) -> String {
 
 fn cell(column: &Column, row: usize) -> String {
     let text = &column.cells[row];
-    let class = match (column.right, text.chars().count() > LONG) {
+    let class = match (column.right, text.chars().count() > WRAP_WORD_LENGTH_MIN) {
         (true, _) => " class=\"n\"",
         (false, true) => " class=\"long\"",
         (false, false) => "",

@@ -15,10 +15,10 @@ pub(super) use drawing::figures;
 
 use super::family::Family;
 use crate::explanation::window;
-use course::Course;
+use course::FlashSeries;
 use diskperf_timeline::trace::{Position, TracedDie, TracedFlash, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
-use stretches::Stretch;
+use stretches::DieSlice;
 
 /// Maximum number of die activities that a picture draws one by one.
 const MOST_INTERVALS: usize = 2500;
@@ -36,16 +36,16 @@ const MOST_AROUND: u64 = 6;
 /// Content of the two pictures of a flash drive's dies: close-up and whole.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
-    drive: Drive,
+    drive: DriveGeometry,
     /// Close-up picture around the request with the longest wait; `None` where the whole picture
     /// shows every activity.
-    close: Option<View>,
-    whole: View,
+    close_up: Option<PictureView>,
+    whole: PictureView,
 }
 
 /// Geometry of the drawn flash drive, and the times that the trace covers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Drive {
+struct DriveGeometry {
     /// Index of the drive, counted from 0.
     number: u32,
     channels: u32,
@@ -62,22 +62,22 @@ struct Drive {
 
 /// Content of one picture of dies, over one time range.
 #[derive(Clone, Debug, PartialEq)]
-struct View {
+struct PictureView {
     from: Nanoseconds,
     until: Nanoseconds,
-    dies: Dies,
+    dies: DieActivities,
     /// Requests with the longest waits, by their issue times.
     slowest: Vec<TracedRequest>,
-    course: Course,
+    flash_series: FlashSeries,
 }
 
 /// Activities of the dies in a time range.
 #[derive(Clone, Debug, PartialEq)]
-enum Dies {
+enum DieActivities {
     /// Every activity of every die, one by one.
     Exact(Vec<TracedDie>),
     /// Main activity of each die in each slice of time.
-    Stretches(Vec<Stretch>),
+    Slices(Vec<DieSlice>),
 }
 
 impl Picture {
@@ -94,10 +94,10 @@ impl Picture {
         if opened >= ended {
             return None;
         }
-        let seen = Seen {
+        let seen = PictureSource {
             trace,
             flash,
-            drive: Drive {
+            drive: DriveGeometry {
                 number: flash.drive,
                 channels: flash.channels.max(1),
                 dies: flash.dies,
@@ -110,34 +110,37 @@ impl Picture {
             },
         };
         let all = (opened, ended);
-        let close = match seen.intervals(all) <= MOST_INTERVALS {
+        let close = match seen.count_activities(all) <= MOST_INTERVALS {
             true => None,
-            false => seen.close(all).map(|some| seen.view(some)),
+            false => seen.choose_close_up(all).map(|some| seen.view(some)),
         };
         Some(Self {
             drive: seen.drive,
-            close,
+            close_up: close,
             whole: seen.view(all),
         })
     }
 }
 
-struct Seen<'t> {
+struct PictureSource<'t> {
     trace: &'t Trace,
     flash: &'t TracedFlash,
-    drive: Drive,
+    drive: DriveGeometry,
 }
 
-impl Seen<'_> {
-    fn kept(&self, (from, until): (Nanoseconds, Nanoseconds)) -> impl Iterator<Item = &TracedDie> {
+impl PictureSource<'_> {
+    fn die_activities(
+        &self,
+        (from, until): (Nanoseconds, Nanoseconds),
+    ) -> impl Iterator<Item = &TracedDie> {
         let kept = self.flash.kept.iter();
         let drawn = move |one: &&TracedDie| one.until > from && one.from < until;
         kept.filter(drawn)
             .filter(|one| one.die < self.drive.dies && one.from < one.until)
     }
 
-    fn intervals(&self, time: (Nanoseconds, Nanoseconds)) -> usize {
-        self.kept(time).count()
+    fn count_activities(&self, time: (Nanoseconds, Nanoseconds)) -> usize {
+        self.die_activities(time).count()
     }
 
     fn requests(
@@ -151,12 +154,14 @@ impl Seen<'_> {
 
     /// Returns the time range of the close-up picture around the request with the longest wait, as
     /// long as can be drawn.
-    fn close(
+    fn choose_close_up(
         &self,
         (opened, ended): (Nanoseconds, Nanoseconds),
     ) -> Option<(Nanoseconds, Nanoseconds)> {
         let from = opened.max(self.drive.complete_from);
-        let slowest = self.requests((from, ended)).max_by_key(|one| waited(one))?;
+        let slowest = self
+            .requests((from, ended))
+            .max_by_key(|one| longest_wait(one))?;
         let took = slowest.completed().since(slowest.issued).0;
         let middle = slowest.issued.0.saturating_add(took / 2);
         let around = |length: u64| {
@@ -166,7 +171,7 @@ impl Seen<'_> {
         };
         let longest = took.saturating_mul(MOST_AROUND).max(LEAST_CLOSE.0);
         let mut length = took.saturating_mul(5).div_ceil(4).max(LEAST_CLOSE.0);
-        while self.intervals(around(length.saturating_mul(2))) <= MOST_INTERVALS / 3
+        while self.count_activities(around(length.saturating_mul(2))) <= MOST_INTERVALS / 3
             && length < longest.min(ended.since(from).0)
         {
             length = length.saturating_mul(2);
@@ -174,43 +179,47 @@ impl Seen<'_> {
         Some(around(length))
     }
 
-    fn view(&self, time: (Nanoseconds, Nanoseconds)) -> View {
-        let is_few = self.intervals(time) <= MOST_INTERVALS;
+    fn view(&self, time: (Nanoseconds, Nanoseconds)) -> PictureView {
+        let is_few = self.count_activities(time) <= MOST_INTERVALS;
         let dies = match is_few {
-            true => Dies::Exact(self.kept(time).copied().collect()),
-            false => Dies::Stretches(stretches::of(self.kept(time), time, self.drive.dies)),
+            true => DieActivities::Exact(self.die_activities(time).copied().collect()),
+            false => DieActivities::Slices(stretches::of(
+                self.die_activities(time),
+                time,
+                self.drive.dies,
+            )),
         };
         // Those that waited do so for nothing that can be seen, where dies are not.
         let from = time.0.max(self.drive.complete_from);
         let mut slowest: Vec<&TracedRequest> = self.requests((from, time.1)).collect();
-        slowest.sort_by_key(|one| std::cmp::Reverse(waited(one)));
+        slowest.sort_by_key(|one| std::cmp::Reverse(longest_wait(one)));
         slowest.truncate(MOST_REQUESTS);
-        slowest.retain(|one| waited(one) > 0);
+        slowest.retain(|one| longest_wait(one) > 0);
         slowest.sort_by_key(|one| one.issued);
-        View {
+        PictureView {
             from: time.0,
             until: time.1,
             dies,
             slowest: slowest.into_iter().cloned().collect(),
-            course: Course::of(self.trace, self.flash, (self.drive, time)),
+            flash_series: FlashSeries::of(self.trace, self.flash, (self.drive, time)),
         }
     }
 }
 
 /// Tests whether a request only waits in a given stage.
-fn is_wait(stage: Stage) -> bool {
+fn is_wait_stage(stage: Stage) -> bool {
     Family::of(stage) == Family::Queue
 }
 
-fn waited(request: &TracedRequest) -> u64 {
-    let waits = request.parts().filter(|(stage, ..)| is_wait(*stage));
+fn longest_wait(request: &TracedRequest) -> u64 {
+    let waits = request.parts().filter(|(stage, ..)| is_wait_stage(*stage));
     waits.fold(0, |all, (_, from, until)| {
         all.saturating_add(until.since(from).0)
     })
 }
 
 /// Returns the die that a request accesses; `None` for a request without one.
-fn die_of(request: &TracedRequest, drive: &Drive) -> Option<u32> {
+fn die_of(request: &TracedRequest, drive: &DriveGeometry) -> Option<u32> {
     match request.position {
         Some(Position::Flash { channel, die }) => {
             let number = die.saturating_mul(drive.channels).saturating_add(channel);

@@ -96,7 +96,7 @@ impl Surface {
         let (last, others) = self.keys.split_last()?;
         let others: Vec<&str> = others.iter().map(|key| key.path.as_str()).collect();
         let view = match others.is_empty() {
-            true => curve(&last.path, &self.quantity),
+            true => curve_layer(&last.path, &self.quantity),
             false => {
                 let down = |(places, _): &(Places, f64)| places[..others.len()].to_vec();
                 let rows: BTreeSet<Places> = self.points.iter().map(down).collect();
@@ -166,14 +166,14 @@ impl Surface {
 
 /// Returns the colours of frames: the best in the colour of writes, the cliff in that of a missed
 /// revolution.
-fn framed() -> Value {
+fn frame() -> Value {
     json!({
         "condition": { "test": format!("datum.mark === '{CLIFF}'"), "value": Family::Missed.colour() },
         "value": "currentColor",
     })
 }
 
-fn curve(across: &str, quantity: &str) -> Value {
+fn curve_layer(across: &str, quantity: &str) -> Value {
     json!({
         "height": 280,
         "encoding": {
@@ -186,7 +186,7 @@ fn curve(across: &str, quantity: &str) -> Value {
                 "name": ROWS,
                 "mark": { "type": "point", "filled": true, "size": 80, "opacity": 1, "strokeWidth": 3,
                           "tooltip": { "content": "data" } },
-                "encoding": { "stroke": framed() },
+                "encoding": { "stroke": frame() },
             },
         ],
     })

@@ -14,9 +14,9 @@ use diskperf_timeline::trace::{Trace, TracedArm, TracedDrive, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage};
 
 /// Revolutions that the platter picture shows before the event of interest.
-const BEFORE: f64 = 2.0;
+const REVOLUTIONS_BEFORE: f64 = 2.0;
 /// Revolutions that the platter picture shows in all.
-const SHOWN: u32 = 9;
+const REVOLUTIONS_SHOWN: u32 = 9;
 
 /// Content of the platter picture of a trace.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,16 +32,16 @@ pub struct Picture {
     /// Requests of the drive that were in flight in the shown revolutions.
     requests: Vec<TracedRequest>,
     /// Background work of the drive's arm in the shown revolutions.
-    arms: Vec<TracedArm>,
+    arm_work: Vec<TracedArm>,
     /// Activities of the processor in the shown revolutions.
-    work: Vec<Work>,
+    processor_work: Vec<ProcessorActivity>,
     /// Missed revolution that the picture shows, if any was missed.
-    missed: Option<Missed>,
+    missed: Option<MissedRevolutionShown>,
 }
 
 /// Interval in which the processor worked or was hindered.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Work {
+struct ProcessorActivity {
     stage: Stage,
     from: Nanoseconds,
     until: Nanoseconds,
@@ -49,7 +49,7 @@ struct Work {
 
 /// Missed revolution that the platter picture shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Missed {
+struct MissedRevolutionShown {
     stage: Stage,
     /// Time at which the sector passed the heads before the request was ready: the missed deadline.
     deadline: Nanoseconds,
@@ -72,7 +72,7 @@ impl Picture {
         let timed = |one: &&TracedRequest| one.issued >= opened && one.issued < ended;
         let on_disks = trace.requests.iter().filter(|one| one.on_disk().is_some());
         let requests: Vec<&TracedRequest> = on_disks.filter(timed).collect();
-        let cause = costliest(trace, &requests);
+        let cause = costliest_missed_stage(trace, &requests);
         let losers: Vec<&TracedRequest> = requests
             .iter()
             .copied()
@@ -87,7 +87,7 @@ impl Picture {
         let missed = cause.and_then(|cause| {
             let (stage, ready, until) = shown.parts().find(|(stage, ..)| *stage == cause)?;
             let deadline = until.since(Nanoseconds(drive.revolution_ns as u64));
-            Some(Missed {
+            Some(MissedRevolutionShown {
                 stage,
                 deadline: deadline.min(ready),
                 ready,
@@ -98,8 +98,8 @@ impl Picture {
         // Of a request that waited long for its turn, the wait is not it.
         let about = missed.map_or(shown.issued, |missed| missed.deadline);
         let least = drive.revolutions(opened).floor();
-        let first = (drive.revolutions(about).floor() - BEFORE).max(least);
-        let last = first + f64::from(SHOWN);
+        let first = (drive.revolutions(about).floor() - REVOLUTIONS_BEFORE).max(least);
+        let last = first + f64::from(REVOLUTIONS_SHOWN);
         let within = |from: Nanoseconds, until: Nanoseconds| {
             drive.revolutions(until) > first && drive.revolutions(from) < last
         };
@@ -114,13 +114,13 @@ impl Picture {
                 .filter(|one| one.drive == shown.drive && within(one.issued, one.completed()))
                 .cloned()
                 .collect(),
-            arms: trace
+            arm_work: trace
                 .arms
                 .iter()
                 .filter(|one| one.drive == shown.drive && within(one.from, one.until()))
                 .cloned()
                 .collect(),
-            work: work(trace, within),
+            processor_work: processor_activities(trace, within),
             missed,
         })
     }
@@ -132,7 +132,7 @@ fn is_missed(stage: Stage) -> bool {
 
 /// Returns the deadline whose misses cost the programs the most time. Where no program waited, it
 /// is the one that cost the drives the most.
-fn costliest(trace: &Trace, requests: &[&TracedRequest]) -> Option<Stage> {
+fn costliest_missed_stage(trace: &Trace, requests: &[&TracedRequest]) -> Option<Stage> {
     let missed = || Stage::ALL.into_iter().filter(|stage| is_missed(*stage));
     let cost = |stage: Stage| {
         let of = |(other, from, until): (Stage, Nanoseconds, Nanoseconds)| match other == stage {
@@ -148,13 +148,16 @@ fn costliest(trace: &Trace, requests: &[&TracedRequest]) -> Option<Stage> {
         let drives: u64 = requests.iter().flat_map(|one| one.parts()).map(of).sum();
         (programs, drives)
     };
-    let costliest = missed().max_by_key(|stage| cost(*stage))?;
+    let costliest_missed_stage = missed().max_by_key(|stage| cost(*stage))?;
     // There must be a request to show.
-    (cost(costliest).1 > 0).then_some(costliest)
+    (cost(costliest_missed_stage).1 > 0).then_some(costliest_missed_stage)
 }
 
 /// Returns the activities of the processor for programs and interrupts.
-fn work(trace: &Trace, within: impl Fn(Nanoseconds, Nanoseconds) -> bool) -> Vec<Work> {
+fn processor_activities(
+    trace: &Trace,
+    within: impl Fn(Nanoseconds, Nanoseconds) -> bool,
+) -> Vec<ProcessorActivity> {
     let of_programs = trace.processes.iter().flat_map(|process| process.parts());
     let of_programs = of_programs.filter(|(stage, ..)| {
         let family = super::family::Family::of(*stage);
@@ -165,7 +168,7 @@ fn work(trace: &Trace, within: impl Fn(Nanoseconds, Nanoseconds) -> bool) -> Vec
     let handlers = trace.handlers.iter();
     let of_handlers = handlers.map(|one| (one.stage, one.from, one.until));
     let all = of_programs.chain(of_handlers);
-    all.map(|(stage, from, until)| Work { stage, from, until })
+    all.map(|(stage, from, until)| ProcessorActivity { stage, from, until })
         .filter(|one| within(one.from, one.until))
         .collect()
 }

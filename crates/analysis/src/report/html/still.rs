@@ -13,21 +13,28 @@ use diskperf_timeline::printable_line;
 use scale::Scale;
 use serde_json::Value;
 
-const WIDE: f64 = 900.0;
-const NARROW: f64 = 480.0;
+const CHART_WIDTH_WIDE: f64 = 900.0;
+const CHART_WIDTH_NARROW: f64 = 480.0;
 
 /// Approximate width of a label's character in pixels.
-const CHARACTER: f64 = 6.3;
+const CHARACTER_WIDTH: f64 = 6.3;
 
 /// Margin to the right of the drawing area in pixels, for half of the last label.
 const RIGHT: f64 = 24.0;
 
 /// Width of the labels to the right of bars in pixels.
-const ROOM_OF_LABELS: f64 = 120.0;
+const LABEL_SPACE_WIDTH: f64 = 120.0;
 
 /// Draws the static picture of a chart as an HTML element.
 pub(super) fn picture(chart: &Chart) -> String {
-    let drawing = Drawing::of(&chart.spec, if chart.wide { WIDE } else { NARROW });
+    let drawing = Drawing::of(
+        &chart.spec,
+        if chart.wide {
+            CHART_WIDTH_WIDE
+        } else {
+            CHART_WIDTH_NARROW
+        },
+    );
     let (legend, top) = axes::legend(&drawing);
     let layers: String = drawing
         .layers
@@ -48,7 +55,7 @@ pub(super) fn picture(chart: &Chart) -> String {
 
 /// Chart to be drawn as a static picture, with the scales of its axes.
 struct Drawing<'s> {
-    layers: Vec<Layer<'s>>,
+    layers: Vec<DrawingLayer<'s>>,
     x: Scale,
     y: Scale,
     /// Names that stack the bars of one band below each other.
@@ -62,11 +69,11 @@ struct Drawing<'s> {
 
 impl<'s> Drawing<'s> {
     fn of(spec: &'s Value, total: f64) -> Self {
-        let layers = Layer::of_all(spec);
+        let layers = DrawingLayer::from_spec(spec);
         let (x, y) = (Scale::of(&layers, "x"), Scale::of(&layers, "y"));
         let labels = y.ticks(axes::definition(&layers, "y", "axis"));
         let longest = labels.iter().map(|(_, text)| text.chars().count()).max();
-        let left = longest.unwrap_or(0) as f64 * CHARACTER + 34.0;
+        let left = longest.unwrap_or(0) as f64 * CHARACTER_WIDTH + 34.0;
         let left = left.min(0.4 * total);
         let mut drawing = Self {
             offsets: scale::names(&layers, "yOffset"),
@@ -78,26 +85,26 @@ impl<'s> Drawing<'s> {
             height: spec["height"].as_f64().unwrap_or(260.0),
             layers,
         };
-        let has_labels = |layer: &Layer<'_>| layer.kind() == "text";
+        let has_labels = |layer: &DrawingLayer<'_>| layer.kind() == "text";
         if drawing.layers.iter().any(has_labels) {
             let width = drawing.width;
             drawing
                 .x
-                .stretch(width / (width - ROOM_OF_LABELS).max(0.5 * width));
+                .widen(width / (width - LABEL_SPACE_WIDTH).max(0.5 * width));
         }
         drawing
     }
 
     /// Returns the horizontal distance of a value from the y axis in pixels.
     fn x(&self, value: &Value) -> Option<f64> {
-        Some(self.x.place(value)? * self.width)
+        Some(self.x.position(value)? * self.width)
     }
 
     /// Returns the vertical distance of a value from the top in pixels: numbers run upwards, names
     /// downwards.
     fn y(&self, value: &Value) -> Option<f64> {
-        let share = self.y.place(value)?;
-        let from_top = if self.y.is_of_names() {
+        let share = self.y.position(value)?;
+        let from_top = if self.y.has_names() {
             share
         } else {
             1.0 - share
@@ -107,26 +114,26 @@ impl<'s> Drawing<'s> {
 }
 
 /// Layer of a chart's specification: a kind of mark with its rows of data.
-struct Layer<'s> {
+struct DrawingLayer<'s> {
     mark: &'s Value,
-    own: &'s Value,
-    shared: &'s Value,
+    own_encoding: &'s Value,
+    shared_encoding: &'s Value,
     rows: Vec<&'s Value>,
     is_rows: bool,
 }
 
-impl<'s> Layer<'s> {
-    fn of_all(spec: &'s Value) -> Vec<Self> {
+impl<'s> DrawingLayer<'s> {
+    fn from_spec(spec: &'s Value) -> Vec<Self> {
         let layer = |layer: &'s Value| {
             let own_data = layer["data"]["values"].as_array();
             let rows = own_data.or_else(|| spec["data"]["values"].as_array());
             let filter = layer["transform"][0]["filter"].as_str();
             let mut rows: Vec<&Value> = rows.into_iter().flatten().collect();
-            rows.retain(|row| filter.is_none_or(|test| holds(test, row)));
+            rows.retain(|row| filter.is_none_or(|test| matches_test(test, row)));
             Self {
                 mark: &layer["mark"],
-                own: &layer["encoding"],
-                shared: &spec["encoding"],
+                own_encoding: &layer["encoding"],
+                shared_encoding: &spec["encoding"],
                 rows,
                 is_rows: layer["name"] == ROWS,
             }
@@ -142,8 +149,8 @@ impl<'s> Layer<'s> {
     /// Returns the definition of a visual property (Vega-Lite channel) in a chart's layer; null
     /// where there is none.
     fn channel(&self, name: &str) -> &'s Value {
-        match &self.own[name] {
-            Value::Null => &self.shared[name],
+        match &self.own_encoding[name] {
+            Value::Null => &self.shared_encoding[name],
             own => own,
         }
     }
@@ -163,7 +170,7 @@ fn words(value: &Value) -> String {
 
 /// Tests whether a filter expression of a chart holds for a row of data. It consists of comparisons
 /// of a field with a word or a number, one of which must hold.
-fn holds(test: &str, row: &Value) -> bool {
+fn matches_test(test: &str, row: &Value) -> bool {
     let one = |test: &str| {
         if let Some(field) = test.strip_prefix("isValid(datum.") {
             return row

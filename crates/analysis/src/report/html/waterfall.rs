@@ -15,7 +15,7 @@ const MOST: usize = 8;
 pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
     let with_ledger = view.rows.iter().filter(|row| !ledgers(row).is_empty());
     if with_ledger.count() > MOST {
-        return shares(view).into_iter().collect();
+        return share_chart(view).into_iter().collect();
     }
     let rows = view.rows.iter().enumerate();
     rows.filter_map(|(number, row)| chart(view, number, row))
@@ -58,7 +58,7 @@ fn chart(view: &View<'_>, number: usize, row: &Row<'_>) -> Option<Chart> {
         1 => "one repetition".to_owned(),
         workers => format!("one repetition, the sum of {workers} workers"),
     };
-    let title = super::titled(view, row);
+    let title = super::chart_title(view, row);
     let name = format!("ledger-{}-{number}", slug(&view.run.id));
     let view_of = waterfall(total, rows.len());
     Some(Chart::new(&name, title, rows, view_of).caption(&format!(
@@ -68,12 +68,12 @@ fn chart(view: &View<'_>, number: usize, row: &Row<'_>) -> Option<Chart> {
 }
 
 #[derive(Clone, Copy)]
-enum Unit {
+enum TimeUnit {
     Milliseconds,
     Seconds,
 }
 
-impl Unit {
+impl TimeUnit {
     /// Returns the unit that keeps the numbers short.
     fn of(total: u64) -> Self {
         match total {
@@ -98,7 +98,7 @@ impl Unit {
 }
 
 fn step(stage: &str, family: Family, (from, until): (u64, u64), total: u64) -> Value {
-    let unit = Unit::of(total);
+    let unit = TimeUnit::of(total);
     let ns = until - from;
     let percent = 100.0 * ns as f64 / total.max(1) as f64;
     json!({
@@ -112,7 +112,7 @@ fn step(stage: &str, family: Family, (from, until): (u64, u64), total: u64) -> V
 }
 
 fn waterfall(total: u64, steps: usize) -> Value {
-    let unit = Unit::of(total);
+    let unit = TimeUnit::of(total);
     // The words stand at the right, in a column of so many pixels.
     let end = total as f64 / unit.ns();
     let room = format!("{end} * width / max(width - 105, 40)");
@@ -150,7 +150,7 @@ fn waterfall(total: u64, steps: usize) -> Value {
 }
 
 /// Builds a chart of many programs, with one bar of shares for each.
-fn shares(view: &View<'_>) -> Option<Chart> {
+fn share_chart(view: &View<'_>) -> Option<Chart> {
     let domain: Vec<&str> = Family::ALL.map(Family::words).to_vec();
     let range: Vec<&str> = Family::ALL.map(Family::colour).to_vec();
     let mut rows = Vec::new();
@@ -167,7 +167,7 @@ fn shares(view: &View<'_>) -> Option<Chart> {
                 .sum();
             if ns > 0 {
                 rows.push(json!({
-                    "program": super::titled(view, row),
+                    "program": super::chart_title(view, row),
                     "part": family.words(),
                     "order": order,
                     "percent": 100.0 * ns as f64 / total as f64,

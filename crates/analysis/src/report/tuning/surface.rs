@@ -1,12 +1,12 @@
 //! Response surface as text: bars along one parameter, a heat table of two, and for more the lines
 //! through the best point.
 
-use super::figure;
+use super::format_figure;
 use crate::report::document::{Block, Column, Grid, Group};
 use crate::tuning::{Key, Places, Tuned};
 use std::collections::BTreeSet;
 
-const BAR: usize = 32;
+const BAR_WIDTH: usize = 32;
 
 /// Maximum number of printed values of one parameter of the search.
 const MOST_ROWS: usize = 40;
@@ -21,27 +21,27 @@ const MOST_COLUMNS: usize = 64;
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 const SHADES: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-const IMPOSSIBLE: &str = "-";
-const UNTRIED: &str = "·";
+const IMPOSSIBLE_MARK: &str = "-";
+const UNTRIED_MARK: &str = "·";
 
 pub(super) fn blocks(tuned: &Tuned, best: &Places) -> Vec<Block> {
     match tuned.keys.len() {
-        1 => line(tuned, best, 0),
-        2 => heat(tuned, best),
+        1 => parameter_lines(tuned, best, 0),
+        2 => heat_map(tuned, best),
         keys => {
             let mut blocks = vec![Block::Section(format!(
                 "The lines through the {}, {}:",
                 tuned.standing(best).label(),
                 tuned.settings(best)
             ))];
-            blocks.extend((0..keys).flat_map(|key| line(tuned, best, key)));
+            blocks.extend((0..keys).flat_map(|key| parameter_lines(tuned, best, key)));
             blocks
         }
     }
 }
 
 /// Tabulates the search along one parameter, with the others as at the best point.
-fn line(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
+fn parameter_lines(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
     let at = |place: usize| {
         let mut places = best.clone();
         places[key] = place;
@@ -55,23 +55,23 @@ fn line(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
     // Of what is impossible in a row, the first.
     let impossible = |place: &usize| tuned.value(&at(*place)).is_none();
     tried.dedup_by(|next, first| impossible(next) && impossible(first));
-    let shown = thinned(&tried, MOST_ROWS, &[best[key]], of.today_place);
-    let most = shown
+    let shown = thin_out(&tried, MOST_ROWS, &[best[key]], of.today_place);
+    let value_max = shown
         .iter()
         .filter_map(|place| tuned.value(&at(*place)))
         .fold(f64::MIN_POSITIVE, f64::max);
     let called = shown
         .iter()
-        .map(|place| words(tuned, &at(*place)))
+        .map(|place| describe_place(tuned, &at(*place)))
         .collect();
     let mut values = Vec::new();
     let (mut figures, mut bars, mut marks) = (Vec::new(), Vec::new(), Vec::new());
     for place in &shown {
         let value = tuned.value(&at(*place));
         values.push(of.values[*place].clone());
-        figures.push(value.map_or(IMPOSSIBLE.to_owned(), figure));
-        bars.push(value.map_or(String::new(), |value| bar(value / most)));
-        marks.push(marked(of, *place, (best[key], label)));
+        figures.push(value.map_or(IMPOSSIBLE_MARK.to_owned(), format_figure));
+        bars.push(value.map_or(String::new(), |value| bar(value / value_max)));
+        marks.push(mark_value(of, *place, (best[key], label)));
     }
     let mut blocks = vec![Block::Grid(Grid {
         key: Column::figures(&of.path, values),
@@ -85,19 +85,24 @@ fn line(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
             ],
         )],
     })];
-    blocks.extend(left_out(&of.path, shown.len(), all_tried, of.values.len()));
+    blocks.extend(describe_omitted(
+        &of.path,
+        shown.len(),
+        all_tried,
+        of.values.len(),
+    ));
     blocks
 }
 
 /// Describes the verdict of a point's repetitions, where there are any.
-fn words(tuned: &Tuned, places: &Places) -> String {
+fn describe_place(tuned: &Tuned, places: &Places) -> String {
     let samples = tuned.samples.as_ref();
     let judged = samples.and_then(|samples| samples.against_today(places));
     judged.map_or(String::new(), |judged| judged.verdict.words().to_owned())
 }
 
 /// Returns the label of the best point, `today`, or both.
-fn marked(key: &Key, place: usize, (best, label): (usize, &str)) -> String {
+fn mark_value(key: &Key, place: usize, (best, label): (usize, &str)) -> String {
     let today = key.today_place == Some(place);
     match (place == best, today) {
         (true, true) => format!("{label}, today"),
@@ -107,7 +112,7 @@ fn marked(key: &Key, place: usize, (best, label): (usize, &str)) -> String {
     }
 }
 
-fn left_out(path: &str, shown: usize, tried: usize, values: usize) -> Option<Block> {
+fn describe_omitted(path: &str, shown: usize, tried: usize, values: usize) -> Option<Block> {
     if shown == values {
         return None;
     }
@@ -121,7 +126,7 @@ fn left_out(path: &str, shown: usize, tried: usize, values: usize) -> Option<Blo
 }
 
 fn bar(share: f64) -> String {
-    let eighths = (share * (BAR * 8) as f64).round() as usize;
+    let eighths = (share * (BAR_WIDTH * 8) as f64).round() as usize;
     let mut text = "█".repeat(eighths / 8);
     if !eighths.is_multiple_of(8) {
         text.push(EIGHTHS[eighths % 8 - 1]);
@@ -131,11 +136,16 @@ fn bar(share: f64) -> String {
 
 /// Thins out a list of indices evenly to about a maximum length. Some of them are kept together
 /// with their neighbours.
-fn thinned(places: &[usize], most: usize, kept: &[usize], today: Option<usize>) -> Vec<usize> {
-    if places.len() <= most {
+fn thin_out(
+    places: &[usize],
+    value_max: usize,
+    kept: &[usize],
+    today: Option<usize>,
+) -> Vec<usize> {
+    if places.len() <= value_max {
         return places.to_vec();
     }
-    let apart = places.len().div_ceil(most);
+    let apart = places.len().div_ceil(value_max);
     let near =
         |place: usize| kept.iter().any(|kept| kept.abs_diff(place) <= 1) || today == Some(place);
     let places = places.iter().copied().enumerate();
@@ -144,19 +154,19 @@ fn thinned(places: &[usize], most: usize, kept: &[usize], today: Option<usize>) 
 }
 
 /// Heat table of a search over two parameters.
-struct Heat<'t> {
+struct HeatMap<'t> {
     tuned: &'t Tuned,
     best: &'t Places,
     /// Value indices of the first parameter, for the rows of the heat table.
     rows: Vec<usize>,
     columns: Vec<usize>,
     /// Smallest value of the goal among all points, for the scale of the shades.
-    least: f64,
-    most: f64,
+    value_min: f64,
+    value_max: f64,
 }
 
 /// Formats the heat table, with the first parameter downwards and the second across.
-fn heat(tuned: &Tuned, best: &Places) -> Vec<Block> {
+fn heat_map(tuned: &Tuned, best: &Places) -> Vec<Block> {
     let (down, across) = (&tuned.keys[0], &tuned.keys[1]);
     let used = |key: usize| {
         let used: BTreeSet<usize> = tuned.points.keys().map(|places| places[key]).collect();
@@ -164,23 +174,23 @@ fn heat(tuned: &Tuned, best: &Places) -> Vec<Block> {
     };
     let (used_down, used_across) = (used(0), used(1));
     let values = || tuned.points.keys().filter_map(|places| tuned.value(places));
-    let heat = Heat {
+    let heat = HeatMap {
         tuned,
         best,
-        rows: thinned(&used_down, MOST_ROWS, &[best[0]], down.today_place),
-        columns: thinned(&used_across, MOST_COLUMNS, &[best[1]], across.today_place),
-        least: values().fold(f64::INFINITY, f64::min),
-        most: values().fold(f64::NEG_INFINITY, f64::max),
+        rows: thin_out(&used_down, MOST_ROWS, &[best[0]], down.today_place),
+        columns: thin_out(&used_across, MOST_COLUMNS, &[best[1]], across.today_place),
+        value_min: values().fold(f64::INFINITY, f64::min),
+        value_max: values().fold(f64::NEG_INFINITY, f64::max),
     };
     let (rows, columns) = (heat.rows.len(), heat.columns.len());
     let mut blocks = vec![Block::Grid(heat.grid()), Block::Text(heat.legend())];
-    blocks.extend(left_out(
+    blocks.extend(describe_omitted(
         &down.path,
         rows,
         used_down.len(),
         down.values.len(),
     ));
-    blocks.extend(left_out(
+    blocks.extend(describe_omitted(
         &across.path,
         columns,
         used_across.len(),
@@ -189,14 +199,14 @@ fn heat(tuned: &Tuned, best: &Places) -> Vec<Block> {
     blocks
 }
 
-impl Heat<'_> {
+impl HeatMap<'_> {
     fn grid(&self) -> Grid {
         let (down, across) = (&self.tuned.keys[0], &self.tuned.keys[1]);
         let column = |place: usize| -> Vec<String> {
             self.rows.iter().map(|row| self.cell(*row, place)).collect()
         };
         let group = if self.has_figures() {
-            let of = |place: &usize| Column::figures(&named(across, *place), column(*place));
+            let of = |place: &usize| Column::figures(&name_value(across, *place), column(*place));
             Group::of(&across.path, self.columns.iter().map(of).collect())
         } else {
             let cells: Vec<Vec<String>> = self.columns.iter().map(|place| column(*place)).collect();
@@ -209,7 +219,7 @@ impl Heat<'_> {
             let rows = (0..self.rows.len()).map(row).collect();
             Group::of("", vec![Column::words(&heading, rows)])
         };
-        let names = self.rows.iter().map(|row| named(down, *row)).collect();
+        let names = self.rows.iter().map(|row| name_value(down, *row)).collect();
         Grid {
             key: Column::figures(&down.path, names),
             groups: vec![group],
@@ -224,14 +234,14 @@ impl Heat<'_> {
     fn cell(&self, row: usize, column: usize) -> String {
         let places = vec![row, column];
         if !self.tuned.points.contains_key(&places) {
-            return UNTRIED.to_owned();
+            return UNTRIED_MARK.to_owned();
         }
         let best = places == *self.best;
         match self.tuned.value(&places) {
-            None => IMPOSSIBLE.to_owned(),
+            None => IMPOSSIBLE_MARK.to_owned(),
             Some(value) if self.has_figures() => {
                 let mark = if best { "*" } else { "" };
-                format!("{mark}{} {}", figure(value), self.shade(value))
+                format!("{mark}{} {}", format_figure(value), self.shade(value))
             }
             Some(_) if best => "*".to_owned(),
             Some(value) => self.shade(value).to_string(),
@@ -240,8 +250,8 @@ impl Heat<'_> {
 
     fn shade(&self, value: f64) -> char {
         let last = SHADES.len() - 1;
-        let share = match self.most > self.least {
-            true => (value - self.least) / (self.most - self.least),
+        let share = match self.value_max > self.value_min {
+            true => (value - self.value_min) / (self.value_max - self.value_min),
             false => 1.0,
         };
         SHADES[((share * last as f64).round() as usize).min(last)]
@@ -253,8 +263,8 @@ impl Heat<'_> {
         format!(
             "{}: ▁ is {}, █ is {}, * the {}{}",
             self.tuned.goal.quantity(),
-            figure(self.least),
-            figure(self.most),
+            format_figure(self.value_min),
+            format_figure(self.value_max),
             self.tuned.standing(self.best).label(),
             match self.tuned.points.len() < all {
                 true => ", · not tried",
@@ -265,7 +275,7 @@ impl Heat<'_> {
 }
 
 /// Formats a value of a parameter, with `today` at the target's own.
-fn named(key: &Key, place: usize) -> String {
+fn name_value(key: &Key, place: usize) -> String {
     match key.today_place == Some(place) {
         true => format!("{} today", key.values[place]),
         false => key.values[place].clone(),

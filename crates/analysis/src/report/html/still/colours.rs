@@ -1,6 +1,6 @@
 //! Colours of marks in static chart pictures.
 
-use super::{Layer, holds, scale, words};
+use super::{DrawingLayer, matches_test, scale, words};
 use serde_json::Value;
 
 /// Colours of names: the ten of Tableau, and a lighter one of each.
@@ -19,10 +19,10 @@ const VIRIDIS: [&str; 9] = [
 pub(super) const INK: &str = "currentColor";
 
 /// Returns the colour of a mark by the channel `name`.
-pub(super) fn colour(layer: &Layer<'_>, name: &str, row: &Value) -> String {
+pub(super) fn colour(layer: &DrawingLayer<'_>, name: &str, row: &Value) -> String {
     let channel = layer.channel(name);
     if let Some(test) = channel["condition"]["test"].as_str()
-        && holds(test, row)
+        && matches_test(test, row)
     {
         return words(&channel["condition"]["value"]);
     }
@@ -36,14 +36,14 @@ pub(super) fn colour(layer: &Layer<'_>, name: &str, row: &Value) -> String {
         return own.unwrap_or(INK).to_owned();
     };
     match channel["type"] == "quantitative" {
-        true => of_number(layer, name, value),
-        false => of_name(layer, name, &words(value)),
+        true => colour_of_number(layer, name, value),
+        false => colour_of_name(layer, name, &words(value)),
     }
 }
 
 /// Returns the colour that a chart gives to a name, by its position in the domain or among the
 /// names.
-pub(super) fn of_name(layer: &Layer<'_>, channel: &str, name: &str) -> String {
+pub(super) fn colour_of_name(layer: &DrawingLayer<'_>, channel: &str, name: &str) -> String {
     let scale = &layer.channel(channel)["scale"];
     let found = |names: &[String]| names.iter().position(|other| other == name).unwrap_or(0);
     match (scale["domain"].as_array(), scale["range"].as_array()) {
@@ -58,8 +58,8 @@ pub(super) fn of_name(layer: &Layer<'_>, channel: &str, name: &str) -> String {
     }
 }
 
-fn of_number(layer: &Layer<'_>, channel: &str, value: &Value) -> String {
-    let (low, high) = ends(layer, channel);
+fn colour_of_number(layer: &DrawingLayer<'_>, channel: &str, value: &Value) -> String {
+    let (low, high) = value_range(layer, channel);
     let share = match high - low {
         0.0 => 1.0,
         span => (value.as_f64().unwrap_or(low) - low) / span,
@@ -73,7 +73,7 @@ fn of_number(layer: &Layer<'_>, channel: &str, value: &Value) -> String {
 }
 
 /// Returns the minimum and the maximum of the data behind a visual property.
-pub(super) fn ends(layer: &Layer<'_>, channel: &str) -> (f64, f64) {
+pub(super) fn value_range(layer: &DrawingLayer<'_>, channel: &str) -> (f64, f64) {
     let values = layer
         .rows
         .iter()
@@ -84,7 +84,7 @@ pub(super) fn ends(layer: &Layer<'_>, channel: &str) -> (f64, f64) {
 }
 
 /// Returns the opacity of a mark in a static picture, from 0 to 1.
-pub(super) fn opacity(layer: &Layer<'_>, row: &Value) -> f64 {
+pub(super) fn opacity(layer: &DrawingLayer<'_>, row: &Value) -> f64 {
     let own = layer.mark["opacity"].as_f64().unwrap_or(1.0);
     let scale = &layer.channel("opacity")["scale"];
     let (Some(value), Some(domain)) = (layer.value("opacity", row), scale["domain"].as_array())
