@@ -107,7 +107,7 @@ const JUMP_ERRORS_MIN: f64 = 5.0;
 pub(super) fn align(samples: &[Sample], zones: usize) -> Aligned {
     let directions: Vec<Phasor> = samples
         .iter()
-        .map(|sample| Phasor::at(sample.turned))
+        .map(|sample| Phasor::from_turns(sample.turned))
         .collect();
     let mut origins = synchronised(samples, &directions, zones);
     let mut starts = Vec::new();
@@ -115,7 +115,7 @@ pub(super) fn align(samples: &[Sample], zones: usize) -> Aligned {
         let left: Vec<Phasor> = samples
             .iter()
             .zip(&directions)
-            .map(|(sample, direction)| direction.against(origins[sample.zone]))
+            .map(|(sample, direction)| direction.times_conjugate(origins[sample.zone]))
             .collect();
         let found = jumps(&left);
         let turns = stretch_turns(&left, &found);
@@ -123,7 +123,7 @@ pub(super) fn align(samples: &[Sample], zones: usize) -> Aligned {
         let mut stretch = 0;
         for (index, (sample, direction)) in samples.iter().zip(&directions).enumerate() {
             stretch += usize::from(found.get(stretch) == Some(&index));
-            sums[sample.zone] = sums[sample.zone].plus(direction.against(turns[stretch]));
+            sums[sample.zone] = sums[sample.zone].plus(direction.times_conjugate(turns[stretch]));
         }
         origins = sums.into_iter().map(unit).collect();
         let is_settled = found == starts;
@@ -135,12 +135,12 @@ pub(super) fn align(samples: &[Sample], zones: usize) -> Aligned {
     let left: Vec<Phasor> = samples
         .iter()
         .zip(&directions)
-        .map(|(sample, direction)| direction.against(origins[sample.zone]))
+        .map(|(sample, direction)| direction.times_conjugate(origins[sample.zone]))
         .collect();
     let turns = stretch_turns(&left, &starts);
     let later = starts.iter().zip(&turns[1..]).map(|(start, turn)| Stretch {
         start_us: samples[*start].completion_us,
-        turned: turn.against(turns[0]).turns(),
+        turned: turn.times_conjugate(turns[0]).turns(),
     });
     let is_seen = |zone: &usize| samples.iter().any(|sample| sample.zone == *zone);
     Aligned {
@@ -158,13 +158,13 @@ pub(super) fn align(samples: &[Sample], zones: usize) -> Aligned {
 pub(super) fn agreement(samples: &[Sample], zones: usize) -> (f64, usize) {
     let directions: Vec<Phasor> = samples
         .iter()
-        .map(|sample| Phasor::at(sample.turned))
+        .map(|sample| Phasor::from_turns(sample.turned))
         .collect();
     let origins = synchronised(samples, &directions, zones);
     let left: Vec<Phasor> = samples
         .iter()
         .zip(&directions)
-        .map(|(sample, direction)| direction.against(origins[sample.zone]))
+        .map(|(sample, direction)| direction.times_conjugate(origins[sample.zone]))
         .collect();
     let sums = running_sums(&left);
     let starts = coarse_jumps(&sums, BLOCKS_COARSE);
@@ -190,7 +190,7 @@ fn synchronised(samples: &[Sample], directions: &[Phasor], zones: usize) -> Vec<
         let row = |row: &[Phasor]| {
             row.iter()
                 .zip(turns)
-                .map(|(sum, turn)| sum.against(*turn))
+                .map(|(sum, turn)| sum.times_conjugate(*turn))
                 .sum()
         };
         sums.chunks(windows).map(row).collect()
@@ -199,7 +199,7 @@ fn synchronised(samples: &[Sample], directions: &[Phasor], zones: usize) -> Vec<
         let column = |window: usize| {
             let zones = origins.iter().enumerate();
             zones
-                .map(|(zone, origin)| sums[zone * windows + window].against(*origin))
+                .map(|(zone, origin)| sums[zone * windows + window].times_conjugate(*origin))
                 .sum()
         };
         (0..windows).map(column).collect()
@@ -235,7 +235,7 @@ fn normalised(all: Vec<Phasor>) -> Vec<Phasor> {
 }
 
 fn unit(vector: Phasor) -> Phasor {
-    Phasor::at(vector.turns())
+    Phasor::from_turns(vector.turns())
 }
 
 /// Finds the phase jumps, as the index of the first sample of each trace segment except the first.
@@ -322,7 +322,7 @@ fn without_wander(starts: Vec<usize>, left: &[Phasor]) -> Vec<usize> {
             -2.0 * r.ln() / TAU.powi(2) / count
         };
         let error = (variance(0) + variance(1)).sqrt();
-        let jump = sums[1].against(sums[0]).turns().abs();
+        let jump = sums[1].times_conjugate(sums[0]).turns().abs();
         if jump >= JUMP_MIN && jump >= JUMP_ERRORS_MIN * error {
             kept.push(start);
         }

@@ -92,7 +92,7 @@ fn policy(of: &Scheduler) -> (&'static str, Option<&'static str>, Option<&'stati
 }
 
 fn write_overheads(entry: &mut Entry, firmware: &Firmware) {
-    let scaled = |ms: f64| (firmware.per_request_ms + ms) * firmware.overhead_scale;
+    let scaled = |ms: f64| (firmware.request_overhead_ms + ms) * firmware.overhead_scale;
     let is_early = firmware.cache.fast_write != FastWrite::None;
     let write = match is_early {
         true => firmware.write_hit,
@@ -150,7 +150,7 @@ fn write_link(entry: &mut Entry, drive: &Drive, firmware: &Firmware) {
         true => entry.word("link_reads", "held"),
         false => {
             entry.word("link_reads", "reconnected");
-            let share = match firmware.cache.mark_is_share {
+            let share = match firmware.cache.read_water_mark_is_share {
                 true => firmware.cache.read_water_mark,
                 // At most a block of every read.
                 false => 0.0,
@@ -182,16 +182,16 @@ fn write_read_cache(entry: &mut Entry, cache: &Cache) {
         },
     );
     entry.word("read_ahead_after", "any_read");
-    let (most, from) = match cache.read_ahead_most_blocks {
+    let (most, from) = match cache.read_ahead_blocks_max {
         0 if cache.read_ahead_from_end => (cache.segment_blocks, "request_end"),
         0 => (cache.segment_blocks, "request_start"),
         most => (most, "request_end"),
     };
     entry.integer("read_ahead_bytes", bytes(most));
     entry.word("read_ahead_from", from);
-    let least = bytes(cache.read_ahead_least_blocks);
+    let least = bytes(cache.read_ahead_blocks_min);
     entry.integer("read_ahead_least_bytes", least);
-    entry.flag("keep_passing_sectors", cache.reads_free_blocks);
+    entry.flag("keep_passing_sectors", cache.reads_blocks_while_waiting);
     entry.flag("read_ahead_after_hit", cache.read_ahead_on_idle_hit);
 }
 
@@ -209,7 +209,7 @@ fn write_write_cache(entry: &mut Entry, cache: &Cache, differs: &mut Vec<String>
     entry.source("write_cache_high_share", "DiskSim writes as soon as it can");
     entry.integer("destage_bytes", segment_bytes);
     entry.number("destage_idle_ms", 0.0);
-    entry.flag("write_cache_read_hits", cache.read_hits_written);
+    entry.flag("write_cache_read_hits", cache.reads_hit_written_data);
     entry.flag(
         "write_cache_appending_only",
         cache.fast_write == FastWrite::Appending,
