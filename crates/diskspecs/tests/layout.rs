@@ -278,7 +278,7 @@ fn zoned() -> impl Strategy<Value = (u32, ZonedLayout)> {
                     }
                 });
             let zones = zones.collect();
-            let sparing = Sparing::of_number(sparing)?;
+            let sparing = Sparing::from_number(sparing)?;
             let layout = ZonedLayout::new(surfaces, mapping, sparing, range, zones);
             layout.ok().map(|layout| (surfaces, layout))
         },
