@@ -332,7 +332,7 @@ pub enum Ios {
 
 impl Ios {
     /// Returns the number of I/Os of all directions.
-    pub fn total_ios(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         match self {
             Ios::Exactly(each) => each.read + each.write + each.trim,
             Ios::Mixed { total, .. } => *total,

@@ -117,7 +117,7 @@ fn planned(job: &Job) {
         return;
     };
     if let Some(ios) = plan::ios(job, &files) {
-        assert!(ios.total_ios() < u64::MAX, "{job:?}");
+        assert!(ios.total() < u64::MAX, "{job:?}");
     }
     let region = files[0].region;
     let offsets = Sequential::new(region, job.blocks.bytes.read, job.pattern.skip_bytes);

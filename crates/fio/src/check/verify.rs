@@ -28,7 +28,7 @@ pub(super) fn apply_dependencies(job: &mut Job, clones_before: u32, warnings: &m
 /// Rejects verification of workloads that cannot be verified.
 pub(super) fn report_contradictions(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
     let verify = &job.verify;
-    if verify.kind == Verification::AccessPattern && verify.pattern.is_none() {
+    if verify.kind == Verification::Pattern && verify.pattern.is_none() {
         let title = "verify=pattern without a verify_pattern";
         let label = "there is nothing to compare with";
         refuse("verify", title, label, "add `verify_pattern=`");

@@ -303,7 +303,7 @@ pub enum FileServiceOrder {
     /// Files in sequence: a job finishes one file before it starts the next.
     Sequential,
     /// Random file, drawn from a uniform distribution.
-    RandomAccess,
+    Random,
     /// Random file, drawn from a Zipf distribution.
     Zipf {
         /// Exponent of the Zipf distribution; 1 is not allowed.

@@ -271,7 +271,7 @@ pub enum Verification {
     /// Verification header followed by a byte pattern (`verify_pattern` without `verify`).
     HeaderAndPattern,
     /// Byte pattern without a verification header.
-    AccessPattern,
+    Pattern,
     /// Data that the job reads back without comparing (`null`).
     Null,
 }
@@ -285,7 +285,7 @@ impl Verification {
             Verification::Checksum(checksum) => checksum.name(),
             Verification::Header => "meta",
             Verification::HeaderAndPattern => "pattern_hdr",
-            Verification::AccessPattern => "pattern",
+            Verification::Pattern => "pattern",
             Verification::Null => "null",
         }
     }

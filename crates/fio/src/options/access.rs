@@ -456,7 +456,7 @@ fn parse_file_service(value: &Value<'_>) -> Result<FileService, Problem> {
             service.order = match name {
                 "roundrobin" => FileServiceOrder::RoundRobin,
                 "sequential" => FileServiceOrder::Sequential,
-                _ => FileServiceOrder::RandomAccess,
+                _ => FileServiceOrder::Random,
             };
             if let Some(rest) = rest {
                 service.after_ios = parse_plain_count(&rest)?;
@@ -468,7 +468,7 @@ fn parse_file_service(value: &Value<'_>) -> Result<FileService, Problem> {
                 Distribution::Pareto { h, .. } => FileServiceOrder::Pareto { h },
                 Distribution::Normal { deviation, .. } => FileServiceOrder::Normal { deviation },
                 Distribution::Uniform | Distribution::Zoned(_) | Distribution::ZonedBytes(_) => {
-                    FileServiceOrder::RandomAccess
+                    FileServiceOrder::Random
                 }
             };
         }

@@ -402,7 +402,7 @@ const VERIFICATIONS: [(&str, Verification); 19] = {
         ("xxhash", With(Xxhash)),
         ("meta", Verification::Header),
         ("null", Verification::Null),
-        ("pattern", Verification::AccessPattern),
+        ("pattern", Verification::Pattern),
     ]
 };
 

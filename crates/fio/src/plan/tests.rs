@@ -28,10 +28,7 @@ fn files_share_the_size_without_rounding() {
     assert_eq!(files.len(), 3);
     assert_eq!(files[2].path, "x.0.2");
     assert_eq!(files[2].region.length_bytes, 21845);
-    assert_eq!(
-        count("size=64k nrfiles=3").map(|ios| ios.total_ios()),
-        Some(15)
-    );
+    assert_eq!(count("size=64k nrfiles=3").map(|ios| ios.total()), Some(15));
 }
 
 #[test]
@@ -163,16 +160,16 @@ fn as_many_ios_as_fio_does() {
 #[test]
 fn huge_sizes_are_counted_or_not_but_at_once() {
     assert_eq!(
-        count("size=4096p bs=512").map(|ios| ios.total_ios()),
+        count("size=4096p bs=512").map(|ios| ios.total()),
         Some(1 << 53)
     );
     assert_eq!(
-        count("size=4096p bs=512 loops=4294967295").map(|ios| ios.total_ios() > 1 << 53),
+        count("size=4096p bs=512 loops=4294967295").map(|ios| ios.total() > 1 << 53),
         Some(true)
     );
     assert_eq!(count("size=4096p bs=512 rw=read:512"), None);
     assert_eq!(
-        count("size=4k io_size=4096p").map(|ios| ios.total_ios()),
+        count("size=4k io_size=4096p").map(|ios| ios.total()),
         Some(1 << 50)
     );
 }

@@ -75,7 +75,7 @@ impl BlockLayout {
     /// Returns the layout of blocks without headers, whose data is generated from seeds.
     pub fn of_seed() -> Self {
         Self {
-            kind: Verification::AccessPattern,
+            kind: Verification::Pattern,
             ..Self::of_checksum(Checksum::Crc32c)
         }
     }
@@ -389,7 +389,7 @@ pub fn header_bytes(kind: Verification) -> usize {
     match kind {
         Verification::Checksum(checksum) => HEADER_BYTES + checksum.stored_bytes(),
         Verification::Header | Verification::HeaderAndPattern => HEADER_BYTES,
-        Verification::AccessPattern | Verification::Null | Verification::None => 0,
+        Verification::Pattern | Verification::Null | Verification::None => 0,
     }
 }
 
@@ -423,7 +423,7 @@ fn greatest_common_divisor(one: u64, other: u64) -> u64 {
 
 fn kind_number(kind: Verification) -> u16 {
     match kind {
-        Verification::None | Verification::Null | Verification::AccessPattern => 0,
+        Verification::None | Verification::Null | Verification::Pattern => 0,
         Verification::Header => KIND_HEADER,
         Verification::HeaderAndPattern => KIND_PATTERN,
         Verification::Checksum(checksum) => match checksum {
