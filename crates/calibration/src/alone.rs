@@ -17,7 +17,7 @@ mod zones;
 
 use crate::parameter::Parameter;
 pub use arm::Arrival;
-use arm::Reach;
+use arm::SeekReach;
 use clock::Clock;
 use crossing::Crossing;
 use diskperf_diskspecs::phase::Think;
@@ -84,16 +84,16 @@ pub struct AloneZone {
 /// without rotational phase stay far below it.
 const POWER_MIN: f64 = 45.0;
 /// Power at which the search stops trying candidates.
-const POWER_ENOUGH: f64 = 70.0;
-const CANDIDATES: usize = 6;
+const POWER_SUFFICIENT: f64 = 70.0;
+const PERIOD_CANDIDATES: usize = 6;
 /// Drift of a spindle's angle over minutes, in microseconds; real drives drift by hundreds.
-const WANDER_US: f64 = 500.0;
+const CLOCK_WANDER_US: f64 = 500.0;
 
 /// Identifies a drive from its trace; returns `None` if the trace does not reveal the platter.
 pub fn identify(requests: &[Request]) -> Option<Alone> {
     let (think, clock) = find_clock(requests)?;
     let observations = observed::observe(requests, think);
-    let mut reads = period::media(&observations, clock.rate);
+    let mut reads = period::media_reads(&observations, clock.rate);
     reads.retain(|one| !one.is_write);
     let plain = crossing::points(&reads, &clock, &Crossing::MEDIA);
     let of_plain = zones::zones(&plain);
@@ -113,8 +113,8 @@ pub fn identify(requests: &[Request]) -> Option<Alone> {
         skews.mean_interval += (skews.mean - other.mean).abs();
         skews.track_interval += (skews.track - other.track).abs();
     }
-    let zones = skews.map_or(Vec::new(), |skews| described(&points, &zones, &skews));
-    Some(assembled(
+    let zones = skews.map_or(Vec::new(), |skews| describe_zones(&points, &zones, &skews));
+    Some(assemble(
         requests,
         think,
         &clock,
@@ -132,15 +132,15 @@ fn find_clock(requests: &[Request]) -> Option<(Think, Clock)> {
     let mut found: Vec<_> = observed
         .iter()
         .flat_map(|(think, all)| {
-            period::coarse(all)
+            period::coarse_rates(all)
                 .into_iter()
                 .map(move |one| (*think, all, one))
         })
         .collect();
     found.sort_by(|a, b| b.2.score.total_cmp(&a.2.score));
     let mut best: Option<(f64, Think, Clock)> = None;
-    for (think, all, coarse) in found.into_iter().take(CANDIDATES) {
-        let mut reads = period::media(all, coarse.rate);
+    for (think, all, coarse) in found.into_iter().take(PERIOD_CANDIDATES) {
+        let mut reads = period::media_reads(all, coarse.rate);
         reads.retain(|one| !one.is_write);
         let Some(clock) = clock::find(&reads, requests.len(), coarse.rate) else {
             continue;
@@ -149,7 +149,7 @@ fn find_clock(requests: &[Request]) -> Option<(Think, Clock)> {
         if best.as_ref().is_none_or(|(other, ..)| power > *other) {
             best = Some((power, think, clock));
         }
-        if power > POWER_ENOUGH {
+        if power > POWER_SUFFICIENT {
             break;
         }
     }
@@ -157,16 +157,16 @@ fn find_clock(requests: &[Request]) -> Option<(Think, Clock)> {
     (power > POWER_MIN).then_some((think, clock))
 }
 
-fn parameter(name: &str, value: f64, half: f64) -> Parameter {
+fn parameter_within(name: &str, value: f64, half: f64) -> Parameter {
     Parameter::within(name, value, (value - half, value + half))
 }
 
-fn described(points: &[Point], zones: &[Zone], skews: &PairSkews) -> Vec<AloneZone> {
+fn describe_zones(points: &[Point], zones: &[Zone], skews: &PairSkews) -> Vec<AloneZone> {
     let describe = |(number, zone): (usize, &Zone)| {
         let part = &points[zone.points.clone()];
         let sectors = (1.0 + skews.mean) / zone.line.rate;
         let whole = sectors.round().max(1.0);
-        let begin = tracks::begin(part, &zone.line, whole);
+        let begin = tracks::find_track_begin(part, &zone.line, whole);
         // The boundary is between the last sector of one zone and the first of the next.
         let before = number
             .checked_sub(1)
@@ -177,8 +177,8 @@ fn described(points: &[Point], zones: &[Zone], skews: &PairSkews) -> Vec<AloneZo
             _ => ((before + first) / 2.0, (first - before) / 2.0 + sectors),
         };
         AloneZone {
-            first_block: parameter("zone.first_block", value.round(), half),
-            sectors_per_track: parameter(
+            first_block: parameter_within("zone.first_block", value.round(), half),
+            sectors_per_track: parameter_within(
                 "zone.sectors_per_track",
                 sectors,
                 skews.mean_interval / zone.line.rate,
@@ -194,7 +194,7 @@ fn described(points: &[Point], zones: &[Zone], skews: &PairSkews) -> Vec<AloneZo
     zones.iter().enumerate().map(describe).collect()
 }
 
-fn assembled(
+fn assemble(
     requests: &[Request],
     think: Think,
     clock: &Clock,
@@ -204,19 +204,19 @@ fn assembled(
     reads: &[Observation],
 ) -> Alone {
     let period_us = 1.0 / clock.rate;
-    let stretch_us = clock.longest_us(observations);
-    let relative = 2.0 * clock.rate_error / clock.rate + WANDER_US / stretch_us;
+    let stretch_us = clock.longest_stretch_us(observations);
+    let relative = 2.0 * clock.rate_error / clock.rate + CLOCK_WANDER_US / stretch_us;
     let sector_us = |one: &Observation| match crossing.sector_us {
         Some(us) => us,
         None => period_us / sectors_at(&zones, one.first),
     };
     let reach = |one: &Observation| {
         let before = one.index.checked_sub(1).map(|index| &observations[index])?;
-        let tracks = (tracks_until(&zones, one.first) - tracks_until(&zones, before.end())).abs();
+        let tracks = (tracks_before(&zones, one.first) - tracks_before(&zones, before.end())).abs();
         let time_us = one.service_us - one.blocks * sector_us(one);
-        Some(Reach { tracks, time_us })
+        Some(SeekReach { tracks, time_us })
     };
-    let reaches: Vec<Reach> = reads.iter().filter_map(reach).collect();
+    let reaches: Vec<SeekReach> = reads.iter().filter_map(reach).collect();
     let fast = |is_write: bool| {
         let of_kind = observations
             .iter()
@@ -244,12 +244,12 @@ fn assembled(
             .skip(1)
             .map(|(index, _)| *index)
             .collect(),
-        period_us: parameter("period_us", period_us, period_us * relative),
+        period_us: parameter_within("period_us", period_us, period_us * relative),
         crossing_us: crossing
             .sector_us
-            .map(|us| parameter("crossing_us", us, 2.0 * crossing.interval_us)),
+            .map(|us| parameter_within("crossing_us", us, 2.0 * crossing.interval_us)),
         track_skew: skews
-            .map(|skews| parameter("track_skew_rev", skews.track, skews.track_interval)),
+            .map(|skews| parameter_within("track_skew_rev", skews.track, skews.track_interval)),
         arrivals: if zones.is_empty() {
             Vec::new()
         } else {
@@ -276,7 +276,7 @@ fn sectors_at(zones: &[AloneZone], block: f64) -> f64 {
 }
 
 /// Returns the number of tracks between the first sector and a block.
-fn tracks_until(zones: &[AloneZone], block: f64) -> f64 {
+fn tracks_before(zones: &[AloneZone], block: f64) -> f64 {
     let ends = zones
         .iter()
         .skip(1)

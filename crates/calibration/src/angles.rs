@@ -7,7 +7,7 @@ mod stretches;
 
 use crate::parameter::Parameter;
 use crate::places::Place;
-use scan::Spread;
+use scan::PairSpread;
 pub(crate) use scan::{Reference, mean_direction as scan_mean_direction};
 pub(crate) use stretches::Stretches;
 use stretches::{Sample, agreement, align};
@@ -17,7 +17,7 @@ use stretches::{Sample, agreement, align};
 pub(crate) enum Angles {
     /// Sector angles from the drive's files.
     #[default]
-    Filed,
+    FromFile,
     /// Fitted skews, each one angle for all zones.
     Fitted(Skews),
 }
@@ -37,7 +37,7 @@ pub(crate) struct Skews {
 
 impl Angles {
     /// Returns the angle of a block's place, in revolutions.
-    pub(crate) fn of(&self, place: &Place) -> f64 {
+    pub(crate) fn angle_of(&self, place: &Place) -> f64 {
         match (self, place.in_zone) {
             (Angles::Fitted(skews), Some(at)) => {
                 skews.origins[at.zone]
@@ -53,7 +53,7 @@ impl Angles {
 
 /// Rotation period and sector angles that a trace reveals.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct FittedAngles {
     pub(crate) angles: Angles,
     pub(crate) period_us: f64,
     pub(crate) parameters: Vec<Parameter>,
@@ -69,27 +69,27 @@ pub(crate) fn find(
     zones: usize,
     surfaces: u32,
     (period_us, crossing_us): (f64, f64),
-) -> Found {
+) -> FittedAngles {
     let start = (period_us, crossing_us);
-    let filed = refined(references, Angles::Filed, start);
-    let skews = |found: &Found, gap_share: f64| {
-        let on = Spread {
+    let filed = refine_period(references, Angles::FromFile, start);
+    let skews = |found: &FittedAngles, gap_share: f64| {
+        let on = PairSpread {
             zones,
             surfaces,
             gap_share,
             start: (found.period_us, crossing_us),
         };
-        scan::skews(references, &found.stretches, &on)
+        scan::estimate_skews(references, &found.stretches, &on)
     };
-    let unknown = Found {
+    let unknown = FittedAngles {
         period_us,
-        ..Found::default()
+        ..FittedAngles::default()
     };
     // Pairs close in time are on one stretch; with the stretches known, all may be paired.
     let close = skews(&unknown, GAP_SHARE);
-    let close = close.map(|skews| refined(references, Angles::Fitted(skews), start));
+    let close = close.map(|skews| refine_period(references, Angles::Fitted(skews), start));
     let wide = skews(close.as_ref().unwrap_or(&unknown), 1.0);
-    let wide = wide.map(|skews| refined(references, Angles::Fitted(skews), start));
+    let wide = wide.map(|skews| refine_period(references, Angles::Fitted(skews), start));
     let fitted = [close, wide].into_iter().flatten();
     // The files' skews hold if they explain as much: they are not fitted.
     fitted.fold(
@@ -102,32 +102,32 @@ pub(crate) fn find(
 const GAP_SHARE: f64 = 1.0 / 8.0;
 /// Rounds that alternate between trace segments of constant phase for a rotation period, and the
 /// period for these segments.
-const ROUNDS: usize = 6;
+const REFINEMENT_ROUNDS: usize = 6;
 /// Number of periods tried on both sides of the first one, and their distance in revolutions over
 /// the trace. A phase jump may look like a slower spindle, so the first period may be wrong by as
 /// much as its pairs, an eighth of the trace apart, can hide.
-const PERIODS_BESIDE: i32 = 32;
+const NEARBY_PERIODS: i32 = 32;
 const PERIOD_STEP_REV: f64 = 0.1;
 /// Minimum log likelihood gain of a phase jump, in nats.
 const JUMP_NATS: f64 = 15.0;
 
 /// Finds phase jumps, and refines angles and period.
-fn refined(
+fn refine_period(
     references: &[Reference],
     angles: Angles,
     (period_us, crossing_us): (f64, f64),
-) -> Found {
-    let mut period_us = likeliest_period_us(references, &angles, (period_us, crossing_us));
+) -> FittedAngles {
+    let mut period_us = most_likely_period_us(references, &angles, (period_us, crossing_us));
     let mut stretches = None;
     let mut rounds = 0;
     loop {
         let start = (period_us, crossing_us);
-        let (angles, aligned) = aligned(references, &angles, start);
+        let (angles, aligned) = align_stretches(references, &angles, start);
         let is_settled = stretches.as_ref() == Some(&aligned.count());
         stretches = Some(aligned.count());
         let found = joint::refine(references, &angles, aligned, start);
         rounds += 1;
-        if is_settled || rounds == ROUNDS {
+        if is_settled || rounds == REFINEMENT_ROUNDS {
             return found;
         }
         period_us = found.period_us;
@@ -135,7 +135,7 @@ fn refined(
 }
 
 /// Returns the rotation period for which a few trace segments of constant phase agree best.
-fn likeliest_period_us(
+fn most_likely_period_us(
     references: &[Reference],
     angles: &Angles,
     (period_us, crossing_us): (f64, f64),
@@ -145,23 +145,23 @@ fn likeliest_period_us(
     };
     let span_rev = ((last.completion_us - first.completion_us) / period_us).max(1.0);
     let zones = match angles {
-        Angles::Filed => 1,
+        Angles::FromFile => 1,
         Angles::Fitted(skews) => skews.origins.len(),
     };
     let tried = |step: i32| period_us * (1.0 + f64::from(step) * PERIOD_STEP_REV / span_rev);
     let unlikely = |step: &i32| {
-        let samples = samples(references, angles, (tried(*step), crossing_us));
+        let samples = to_samples(references, angles, (tried(*step), crossing_us));
         let (r, jumps) = agreement(&samples, zones);
         samples.len() as f64 * (1.0 - r).max(1e-4).ln() + JUMP_NATS * jumps as f64
     };
     // The first period is the first of those that are as likely.
-    let steps = (0..=PERIODS_BESIDE).flat_map(|step| [step, -step]);
+    let steps = (0..=NEARBY_PERIODS).flat_map(|step| [step, -step]);
     let scored = steps.map(|step| (unlikely(&step), step));
     let best = scored.min_by(|a, b| a.0.total_cmp(&b.0));
     tried(best.map_or(0, |best| best.1))
 }
 
-fn samples(
+fn to_samples(
     references: &[Reference],
     angles: &Angles,
     (period_us, crossing_us): (f64, f64),
@@ -169,19 +169,24 @@ fn samples(
     let sample = |reference: &Reference| Sample {
         completion_us: reference.completion_us,
         zone: match angles {
-            Angles::Filed => 0,
+            Angles::FromFile => 0,
             Angles::Fitted(_) => reference.place.in_zone.map_or(0, |at| at.zone),
         },
-        turned: reference.passed_rev(period_us, crossing_us) - angles.of(&reference.place),
+        turned: reference.first_block_rev(period_us, crossing_us)
+            - angles.angle_of(&reference.place),
     };
     references.iter().map(sample).collect()
 }
 
 /// Returns the angles with zone origins, and the segments of the trace with constant phase.
-fn aligned(references: &[Reference], angles: &Angles, start: (f64, f64)) -> (Angles, Stretches) {
-    let samples = samples(references, angles, start);
+fn align_stretches(
+    references: &[Reference],
+    angles: &Angles,
+    start: (f64, f64),
+) -> (Angles, Stretches) {
+    let samples = to_samples(references, angles, start);
     match angles {
-        Angles::Filed => (Angles::Filed, align(&samples, 1).stretches),
+        Angles::FromFile => (Angles::FromFile, align(&samples, 1).stretches),
         Angles::Fitted(skews) => {
             let mut skews = skews.clone();
             let aligned = align(&samples, skews.origins.len());

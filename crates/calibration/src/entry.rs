@@ -37,13 +37,13 @@ impl DriveEntry {
             false => &drive.name,
         };
         let description = format!("{name}, as DiskSim's {file} has it.");
-        let mut entry = Entry::of_drive(&description, file);
+        let mut entry = EntryWriter::for_drive(&description, file);
         let mut differs = Vec::new();
-        let zones = geometry::write(&mut entry, drive, &mut differs)?;
-        electronics::write(&mut entry, drive, &mut differs);
+        let zones = geometry::write_geometry(&mut entry, drive, &mut differs)?;
+        electronics::write_electronics(&mut entry, drive, &mut differs);
         differs.append(&mut entry.notes);
         Ok(DriveEntry {
-            text: entry.text(),
+            text: entry.into_text(),
             zones,
             differs,
         })
@@ -68,16 +68,16 @@ pub(crate) const ZONE_COLUMNS: &str = "first cylinder, last cylinder, sectors pe
 
 /// Builder for the text of a catalogue entry.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct EntryWriter {
     text: String,
     /// Whether values outside the range of a modelled drive are clamped.
     is_limited: bool,
     notes: Vec<String>,
 }
 
-impl Entry {
+impl EntryWriter {
     /// Starts an entry for a drive with its description and the source of its numbers.
-    pub(crate) fn of_drive(description: &str, source: &str) -> Self {
+    pub(crate) fn for_drive(description: &str, source: &str) -> Self {
         let text = format!(
             "description = {}\nsource = {}\nkind = \"drive\"\n\n",
             quoted(description),
@@ -95,7 +95,7 @@ impl Entry {
     }
 
     /// Starts an entry that inherits the numbers of another drive and overrides some.
-    pub(crate) fn over(of: &str, description: &str, source: &str) -> Self {
+    pub(crate) fn layer_over(of: &str, description: &str, source: &str) -> Self {
         let text = format!(
             "extends = {}\ndescription = {}\nsource = {}\n\n",
             quoted(of),
@@ -110,31 +110,31 @@ impl Entry {
     }
 
     /// Writes a key whose value is a choice.
-    pub(crate) fn word(&mut self, key: &str, value: &str) {
+    pub(crate) fn write_word(&mut self, key: &str, value: &str) {
         self.line(key, &quoted(value));
     }
 
     /// Writes a key whose value is true or false.
-    pub(crate) fn flag(&mut self, key: &str, value: bool) {
+    pub(crate) fn write_flag(&mut self, key: &str, value: bool) {
         self.line(key, if value { "true" } else { "false" });
     }
 
     /// Writes an integer, clamped to the range of a modelled drive.
-    pub(crate) fn integer(&mut self, key: &str, value: u64) {
-        let near = self.limited(key, value as f64);
+    pub(crate) fn write_integer(&mut self, key: &str, value: u64) {
+        let near = self.limit_to_range(key, value as f64);
         let value = near.map_or(value, |near| near as u64);
         self.line(key, &value.to_string());
     }
 
     /// Writes a number in full precision, clamped to the range of a modelled drive.
-    pub(crate) fn number(&mut self, key: &str, value: f64) {
-        let value = self.limited(key, value).unwrap_or(value);
+    pub(crate) fn write_number(&mut self, key: &str, value: f64) {
+        let value = self.limit_to_range(key, value).unwrap_or(value);
         self.line(key, &format!("{value:?}"));
     }
 
     /// Returns the nearest value that a modelled drive accepts, or `None` if it accepts the given
     /// one.
-    fn limited(&mut self, key: &str, value: f64) -> Option<f64> {
+    fn limit_to_range(&mut self, key: &str, value: f64) -> Option<f64> {
         let range = keys::range(key)?;
         if !self.is_limited || range.contains(&value) {
             return None;
@@ -151,35 +151,35 @@ impl Entry {
     }
 
     /// Writes the source of the preceding number.
-    pub(crate) fn source(&mut self, key: &str, why: &str) {
+    pub(crate) fn write_source(&mut self, key: &str, why: &str) {
         self.line(&format!("{key}_source"), &quoted(why));
     }
 
     /// Writes a table of numbers, one line per row; writes nothing for an empty table.
-    pub(crate) fn rows(&mut self, key: &str, columns: &str, rows: &[Vec<f64>]) {
+    pub(crate) fn write_rows(&mut self, key: &str, columns: &str, rows: &[Vec<f64>]) {
         if rows.is_empty() {
             return;
         }
         writeln!(self.text, "# {columns}\n{key} = [").expect("memory takes text");
         for row in rows {
-            let row: Vec<String> = row.iter().map(|number| plain(*number)).collect();
+            let row: Vec<String> = row.iter().map(|number| to_plain_decimal(*number)).collect();
             writeln!(self.text, "    [{}],", row.join(", ")).expect("memory takes text");
         }
         self.text.push_str("]\n");
     }
 
     /// Writes an empty line into the entry.
-    pub(crate) fn gap(&mut self) {
+    pub(crate) fn blank_line(&mut self) {
         self.text.push('\n');
     }
 
-    pub(crate) fn text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         self.text
     }
 }
 
 /// Formats a whole number without a decimal point, and any other number in full precision.
-fn plain(number: f64) -> String {
+fn to_plain_decimal(number: f64) -> String {
     match number.fract() == 0.0 && number.abs() < 9e15 {
         true => format!("{number:.0}"),
         false => format!("{number:?}"),

@@ -5,20 +5,21 @@ mod buffer;
 mod constants;
 mod platter;
 
-use crate::affine::{self, BEFORE};
+use crate::affine::{self, PREDECESSOR_KEYS};
 use crate::angles::{self, Angles, Reference, Stretches, scan_mean_direction, wrapped};
-use crate::arrival::{self, Circumstances, FittedArrival, NAMES, Seen};
+use crate::arrival::{self, FittedArrival, ObservedArrival, SeekCircumstances, TERM_NAMES};
 use crate::entry;
-use crate::guard::{self, MET_US, Stage};
+use crate::guard::{self, PREDICTED_US_MAX, Stage};
 use crate::parameter::Parameter;
 use crate::phase_step::PhaseStep;
-use crate::places::{Beyond, Placed, placed};
+use crate::places::{Beyond, Placed, place_all};
 use crate::proposal::{
-    bytes_per_s, gather_overheads, mean_sectors_per_track, ms, put_angles, put_arrivals, shift,
+    bytes_per_s, mean_sectors_per_track, merge_overheads, ms, put_angles, put_arrivals,
+    shift_overhead,
 };
-use crate::remains::{Remains, remains};
-use crate::replay::{Replayed, Served, follow, replay, us};
-use crate::rules::{Chosen, Judge};
+use crate::remains::{Remains, classify_errors};
+use crate::replay::{Replayed, ServedRequest, replay, replay_each, us};
+use crate::rules::{ChosenReadCache, ReadCacheJudge};
 use crate::score::Score;
 use diskperf_device::disk::cache::{
     AfterRead, AfterWrite, ReadAhead, ReadAheadAfter, WriteCacheSpecification,
@@ -129,7 +130,7 @@ pub fn calibrate(
         why: error.to_string(),
     })?;
     let mechanism = device.mechanism();
-    let all = placed(mechanism.layout(), requests).map_err(CalibrationError::Beyond)?;
+    let all = place_all(mechanism.layout(), requests).map_err(CalibrationError::Beyond)?;
     let half = all.len() / 2;
     let share = options.fitted_share.clamp(0.0, 0.5);
     let fitted = &all[..((all.len() as f64 * share) as usize).min(half)];
@@ -150,7 +151,7 @@ pub fn calibrate(
     if let Some(phase) = phase.filter(|_| seen.is_some()) {
         start.mechanism.period_ns = phase.period_us * 1e3;
     }
-    let given = Given {
+    let given = FitInput {
         filed: &filed,
         mechanism,
         start: &start,
@@ -159,12 +160,12 @@ pub fn calibrate(
         crossing_us: drive.read_sector_ms() * 1e3,
     };
     // The period that a scan finds is refined by the angles, whatever else is kept of the fit.
-    let turning = lock.map(|_| Turning::new(&given, fitted));
+    let turning = lock.map(|_| RotationFit::new(&given, fitted));
     let mut refined = start.clone();
     if let Some(turning) = &turning {
         refined.mechanism.period_ns = turning.period_ns;
     }
-    let given = Given {
+    let given = FitInput {
         start: &refined,
         ..given
     };
@@ -190,7 +191,7 @@ pub fn calibrate(
         r: turning.as_ref().map_or(work.r, |turning| turning.r),
         phase_steps: turning.map_or_else(Vec::new, |turning| turning.steps),
         buffer_reads: (held.count(), modelled.count()),
-        remains: remains(&work.disk, &all, half, think, is_fast),
+        remains: classify_errors(&work.disk, &all, half, think, is_fast),
         requests: all.len(),
         fitted_requests: fitted.len(),
         phase,
@@ -206,19 +207,19 @@ pub fn calibrate(
 }
 
 /// Rotation of the spindle as the angles of all requests show it.
-struct Turning {
+struct RotationFit {
     period_ns: f64,
     period: Option<Parameter>,
     r: f64,
     steps: Vec<PhaseStep>,
 }
 
-impl Turning {
-    fn new(given: &Given<'_>, placed: &[Placed]) -> Turning {
+impl RotationFit {
+    fn new(given: &FitInput<'_>, placed: &[Placed]) -> RotationFit {
         let found = fit(given, placed, Stage::Angles, |_, _| ());
         let mut parameters = found.parameters.iter();
         let period = parameters.find(|one| one.name == "spindle.period_us");
-        Turning {
+        RotationFit {
             period_ns: found.disk.mechanism.period_ns,
             period: period.cloned(),
             r: found.r,
@@ -235,7 +236,7 @@ impl Turning {
 /// If the specification contradicts itself, or a request exceeds the disk's capacity.
 pub fn score(disk: &DiskSpecification, requests: &[Request], think: Think) -> Score {
     let device = Disk::new(disk, Turn::ZERO).unwrap_or_else(|error| panic!("{error}"));
-    let all = placed(device.mechanism().layout(), requests);
+    let all = place_all(device.mechanism().layout(), requests);
     let all = all.unwrap_or_else(|beyond| panic!("{beyond}"));
     let half = all.len() / 2;
     Score::of(&pairs(&all[half..], &replay(disk, &all, think)[half..]))
@@ -249,7 +250,7 @@ pub(crate) fn pairs(placed: &[Placed], replayed: &[Replayed]) -> Vec<(f64, f64)>
 }
 
 /// Inputs of a fit: disk specifications, pause position and rotational phase.
-pub(crate) struct Given<'g> {
+pub(crate) struct FitInput<'g> {
     /// Disk and actuator as specified by the files.
     pub(crate) filed: &'g DiskSpecification,
     pub(crate) mechanism: &'g Mechanism,
@@ -266,16 +267,16 @@ pub(crate) struct Given<'g> {
 const SLOPE_ERROR_SHARE: f64 = 0.02;
 /// Number of rounds that alternate between the transfer time of a block and the time limit of
 /// buffer reads.
-const ROUNDS_OF_CROSSING: usize = 3;
+const CROSSING_ROUNDS: usize = 3;
 
 /// Fits up to the given stage and passes the disk of each stage to `show`.
 pub(crate) fn fit<'w>(
-    given: &'w Given<'w>,
+    given: &'w FitInput<'w>,
     placed: &'w [Placed],
     last: Stage,
     mut show: impl FnMut(Stage, &DiskSpecification),
-) -> Work<'w> {
-    let mut work = Work {
+) -> FitState<'w> {
+    let mut work = FitState {
         given,
         placed,
         disk: given.start.clone(),
@@ -292,13 +293,13 @@ pub(crate) fn fit<'w>(
         match stage {
             Stage::Files => {}
             Stage::Constants => {
-                gather_overheads(&mut work.disk);
+                merge_overheads(&mut work.disk);
                 work.fit_means([true; 3]);
             }
             Stage::Angles => {
                 // Which reads the buffer answered is seen by the time of a block, which is
                 // seen by these.
-                for _ in 0..ROUNDS_OF_CROSSING {
+                for _ in 0..CROSSING_ROUNDS {
                     work.fit_crossing();
                     work.limit_us = work.buffer_limit_us(Operation::Read);
                 }
@@ -327,8 +328,8 @@ pub(crate) fn fit<'w>(
 }
 
 /// State of a fit in progress, with the disk and the parameters fitted so far.
-pub(crate) struct Work<'w> {
-    given: &'w Given<'w>,
+pub(crate) struct FitState<'w> {
+    given: &'w FitInput<'w>,
     placed: &'w [Placed],
     pub(crate) disk: DiskSpecification,
     pub(crate) parameters: Vec<Parameter>,
@@ -343,7 +344,7 @@ pub(crate) struct Work<'w> {
     stretches: Stretches,
 }
 
-impl Work<'_> {
+impl FitState<'_> {
     fn period_us(&self) -> f64 {
         self.disk.mechanism.period_ns / 1e3
     }
@@ -352,21 +353,21 @@ impl Work<'_> {
         self.disk.write_cache.is_none()
     }
 
-    fn put(&mut self, name: impl Into<String>, value: f64, error: f64) {
+    fn put_parameter(&mut self, name: impl Into<String>, value: f64, error: f64) {
         self.parameters.push(Parameter::around(name, value, error));
     }
 
-    fn put_choice(&mut self, name: &str, value: impl Into<f64>) {
+    fn put_chosen_parameter(&mut self, name: &str, value: impl Into<f64>) {
         self.parameters.push(Parameter::exact(name, value.into()));
     }
 
     /// Returns the service time without the bus transfer of the blocks, in microseconds.
-    fn until_sector_us(&self, placed: &Placed) -> f64 {
+    fn time_to_sector_us(&self, placed: &Placed) -> f64 {
         placed.request.service_us - f64::from(placed.request.blocks) * self.crossing_us
     }
 
     pub(crate) fn is_fast(&self, placed: &Placed) -> bool {
-        self.until_sector_us(placed) < self.limit_us
+        self.time_to_sector_us(placed) < self.limit_us
     }
 
     fn completions_us(&self) -> Vec<f64> {
@@ -375,15 +376,15 @@ impl Work<'_> {
     }
 
     /// Returns the number of requests that a replay predicts within the tolerance.
-    fn met(&self, disk: &DiskSpecification) -> usize {
+    fn count_predicted(&self, disk: &DiskSpecification) -> usize {
         let replayed = replay(disk, self.placed, self.given.think);
         let pairs = pairs(self.placed, &replayed);
-        let met = |pair: &&(f64, f64)| (pair.0 - pair.1).abs() <= MET_US;
+        let met = |pair: &&(f64, f64)| (pair.0 - pair.1).abs() <= PREDICTED_US_MAX;
         pairs.iter().filter(met).count()
     }
 
     /// Returns the difference in predicted requests that two replays may have by chance.
-    fn chance(&self) -> usize {
+    fn chance_predicted(&self) -> usize {
         (self.placed.len() as f64).sqrt() as usize
     }
 
@@ -394,13 +395,16 @@ impl Work<'_> {
         name: &str,
         value: impl Fn(&DiskSpecification) -> f64,
     ) {
-        let found: Vec<usize> = disks.iter().map(|disk| self.met(disk)).collect();
+        let found: Vec<usize> = disks
+            .iter()
+            .map(|disk| self.count_predicted(disk))
+            .collect();
         let most = found.iter().copied().max().unwrap_or(0);
-        if most <= self.met(&self.disk) + self.chance() {
+        if most <= self.count_predicted(&self.disk) + self.chance_predicted() {
             return;
         }
         let as_good: Vec<usize> = (0..disks.len())
-            .filter(|index| found[*index] + self.chance() / 4 >= most)
+            .filter(|index| found[*index] + self.chance_predicted() / 4 >= most)
             .collect();
         let ends = [as_good[0], as_good[as_good.len() - 1]];
         self.disk = disks[as_good[as_good.len() / 2]].clone();

@@ -1,6 +1,6 @@
 //! Selection of the stage of a fit to keep: the last one that is not worse on held-out requests.
 
-use crate::fit::{Given, fit, pairs};
+use crate::fit::{FitInput, fit, pairs};
 use crate::places::Placed;
 use crate::replay::replay;
 use crate::score::Score;
@@ -36,12 +36,12 @@ impl Stage {
 const FITTED_SHARE: f64 = 0.7;
 const HELD_OUT_MIN: usize = 100;
 /// Largest error of a correctly predicted request, in microseconds.
-pub(crate) const MET_US: f64 = 500.0;
+pub(crate) const PREDICTED_US_MAX: f64 = 500.0;
 /// Tolerated increase of the demerit, in milliseconds.
 const DEMERIT_MS: f64 = 0.01;
 
 /// Returns the last stage of the fit to keep.
-pub(crate) fn stage(given: &Given<'_>, placed: &[Placed]) -> Stage {
+pub(crate) fn stage(given: &FitInput<'_>, placed: &[Placed]) -> Stage {
     let last = match given.phase {
         Some(_) => Stage::Arrivals,
         // Arrivals are seen by the sectors that they miss.
@@ -55,7 +55,10 @@ pub(crate) fn stage(given: &Given<'_>, placed: &[Placed]) -> Stage {
     fit(given, &placed[..fitted], last, |stage, disk| {
         let replayed = replay(disk, placed, given.think);
         let found = HeldOut::new(&pairs(&placed[fitted..], &replayed[fitted..]));
-        if best.as_ref().is_none_or(|(_, best)| found.is_better(best)) {
+        if best
+            .as_ref()
+            .is_none_or(|(_, best)| found.is_better_than(best))
+        {
             best = Some((stage, found));
         }
     });
@@ -70,7 +73,8 @@ struct HeldOut {
 
 impl HeldOut {
     fn new(pairs: &[(f64, f64)]) -> HeldOut {
-        let met = |(measured, modelled): &(f64, f64)| (measured - modelled).abs() <= MET_US;
+        let met =
+            |(measured, modelled): &(f64, f64)| (measured - modelled).abs() <= PREDICTED_US_MAX;
         HeldOut {
             met: pairs.iter().map(met).collect(),
             score: Score::of(pairs),
@@ -79,7 +83,7 @@ impl HeldOut {
 
     /// Tests whether this replay is better: more predicted requests without larger errors of the
     /// others, or equally many and closer distributions. Differences within chance do not count.
-    fn is_better(&self, than: &HeldOut) -> bool {
+    fn is_better_than(&self, than: &HeldOut) -> bool {
         let both = || self.met.iter().zip(&than.met);
         let gained = both().filter(|(own, other)| **own && !**other).count() as f64;
         let lost = both().filter(|(own, other)| !**own && **other).count() as f64;

@@ -2,7 +2,7 @@
 
 /// Accumulated sums of the normal equations of a least-squares fit.
 #[derive(Clone, Debug)]
-pub(crate) struct Normal {
+pub(crate) struct NormalEquations {
     unknowns: usize,
     matrix: Vec<f64>,
     right: Vec<f64>,
@@ -15,9 +15,9 @@ pub(crate) struct Solution {
     pub(crate) variances: Vec<f64>,
 }
 
-impl Normal {
-    pub(crate) fn new(unknowns: usize) -> Normal {
-        Normal {
+impl NormalEquations {
+    pub(crate) fn new(unknowns: usize) -> NormalEquations {
+        NormalEquations {
             unknowns,
             matrix: vec![0.0; unknowns * unknowns],
             right: vec![0.0; unknowns],

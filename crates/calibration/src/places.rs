@@ -38,7 +38,7 @@ impl Place {
 
 /// Part of a request that lies on one track.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Piece {
+pub(crate) struct RequestPiece {
     /// Place of the first block of the part.
     pub place: Place,
     /// Number of the request's blocks on the track.
@@ -51,7 +51,7 @@ pub(crate) struct Placed {
     /// Request from the trace.
     pub request: Request,
     /// Parts of the request by track, in the order of transfer; at least one.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<RequestPiece>,
 }
 
 impl Placed {
@@ -98,9 +98,9 @@ impl std::error::Error for Beyond {}
 /// # Errors
 ///
 /// First request that exceeds the drive's capacity.
-pub(crate) fn placed(layout: &Layout, requests: &[Request]) -> Result<Vec<Placed>, Beyond> {
+pub(crate) fn place_all(layout: &Layout, requests: &[Request]) -> Result<Vec<Placed>, Beyond> {
     let one = |(index, request): (usize, &Request)| {
-        place(layout, request).ok_or(Beyond {
+        place_request(layout, request).ok_or(Beyond {
             request: index + 1,
             first_block: request.first_block,
             blocks: layout.sectors(),
@@ -109,19 +109,19 @@ pub(crate) fn placed(layout: &Layout, requests: &[Request]) -> Result<Vec<Placed
     requests.iter().enumerate().map(one).collect()
 }
 
-fn place(layout: &Layout, request: &Request) -> Option<Placed> {
+fn place_request(layout: &Layout, request: &Request) -> Option<Placed> {
     let end = request.first_block.checked_add(request.blocks.into())?;
     if end > layout.sectors() || request.blocks == 0 {
         return None;
     }
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut pieces: Vec<RequestPiece> = Vec::new();
     let mut block = request.first_block;
     while block < end {
         let run = layout.run(block);
         let blocks = run.sectors.min((end - block) as u32);
         match pieces.last_mut() {
             Some(piece) if piece.place.is_on_track_of(&run.place) => piece.blocks += blocks,
-            _ => pieces.push(Piece {
+            _ => pieces.push(RequestPiece {
                 place: Place::at(layout, block),
                 blocks,
             }),

@@ -5,7 +5,7 @@
 //! separate times, none of which may be negative. Their common part is assigned to the firmware.
 
 use crate::angles::Angles;
-use crate::arrival::{Arrival, FittedArrival, SEEKS, added_to_seek_us, number};
+use crate::arrival::{Arrival, FittedArrival, SEEK_TERMS, added_to_seek_us, term_index};
 use crate::replay::us;
 use diskperf_device::disk::device::DiskSpecification;
 use diskperf_device::disk::link::Delivery;
@@ -16,7 +16,7 @@ use diskperf_device::disk::seek::SeekSpecification;
 const BLOCK_BYTES: f64 = 512.0;
 /// Maximum ratio of successive distances in a seek table. Between the points of the fit, times are
 /// linear in the logarithm of the distance.
-const STEP: f64 = 1.2;
+const SEEK_POINT_RATIO: f64 = 1.2;
 
 /// Converts microseconds to milliseconds with nanosecond resolution, as the catalogue stores them.
 pub(crate) fn ms(us: f64) -> f64 {
@@ -36,7 +36,7 @@ pub(crate) fn bytes_per_s(block_us: f64) -> f64 {
 
 /// Moves all firmware times into the command constants, which a trace can show. Transfer,
 /// reselection and read completion then take no time of their own.
-pub(crate) fn gather_overheads(disk: &mut DiskSpecification) {
+pub(crate) fn merge_overheads(disk: &mut DiskSpecification) {
     let link_ms = disk.link.overhead_ms;
     let overheads = &mut disk.overheads;
     for (after, end_ms) in [
@@ -44,7 +44,7 @@ pub(crate) fn gather_overheads(disk: &mut DiskSpecification) {
         (&mut overheads.read_miss, overheads.read_completion_ms),
         (&mut overheads.write, 0.0),
     ] {
-        shift(after, (link_ms + end_ms) * 1e3);
+        shift_overhead(after, (link_ms + end_ms) * 1e3);
     }
     overheads.read_completion_ms = 0.0;
     (disk.link.overhead_ms, disk.link.reconnect_ms) = (0.0, 0.0);
@@ -54,7 +54,7 @@ pub(crate) fn gather_overheads(disk: &mut DiskSpecification) {
 }
 
 /// Adds a time in microseconds to all constants of a kind of command; results below 0 become 0.
-pub(crate) fn shift(after: &mut After, by_us: f64) {
+pub(crate) fn shift_overhead(after: &mut After, by_us: f64) {
     let shifted = |time: f64| time_ms(time * 1e3 + by_us);
     *after = After {
         after_read_ms: shifted(after.after_read_ms),
@@ -102,7 +102,7 @@ pub(crate) fn mean_sectors_per_track(disk: &DiskSpecification) -> f64 {
 
 /// Terms of an arrival time in the form of the drive model, in microseconds.
 #[derive(Clone, Copy, Debug)]
-struct Terms {
+struct ArrivalTerms {
     constant: f64,
     after_write: f64,
     /// Additional arrival time during read-ahead, in microseconds; absent if no request shows it.
@@ -113,14 +113,14 @@ struct Terms {
     inward: f64,
     block: f64,
     /// Time subtracted from each seek because it is common to all seeks.
-    off_seeks: f64,
+    seek_offset: f64,
 }
 
-impl Terms {
-    fn new(of: &FittedArrival, filed_head_switch_us: f64) -> Terms {
-        let term = |name: &str| of.arrival.weights_us[number(name)];
-        let is_seen = |name: &str| of.errors_us[number(name)] > 0.0;
-        let seeks = SEEKS.filter(|index| of.errors_us[*index] > 0.0);
+impl ArrivalTerms {
+    fn new(of: &FittedArrival, filed_head_switch_us: f64) -> ArrivalTerms {
+        let term = |name: &str| of.arrival.weights_us[term_index(name)];
+        let is_seen = |name: &str| of.errors_us[term_index(name)] > 0.0;
+        let seeks = SEEK_TERMS.filter(|index| of.errors_us[*index] > 0.0);
         let seeks: Vec<f64> = seeks.map(|index| of.arrival.weights_us[index]).collect();
         // The fit has one sum of both: that seeks are those of the files, on average, is
         // what tells them apart.
@@ -128,7 +128,7 @@ impl Terms {
         // Less than nothing on a track is more on all others.
         let same_track = term("same_track_us") - mean;
         let common = mean + same_track.min(0.0);
-        Terms {
+        ArrivalTerms {
             constant: term("constant_us") + common,
             after_write: term("after_write_us"),
             reading_ahead: is_seen("reading_ahead_us").then(|| term("reading_ahead_us")),
@@ -136,11 +136,11 @@ impl Terms {
             head_switch: filed_head_switch_us + term("head_switch_us") - common,
             inward: term("inward_us"),
             block: term("block_us"),
-            off_seeks: common,
+            seek_offset: common,
         }
     }
 
-    fn command(&self, earlier_us: f64) -> After {
+    fn command_overhead(&self, earlier_us: f64) -> After {
         let constant = self.constant - earlier_us;
         After {
             after_read_ms: time_ms(constant),
@@ -160,21 +160,21 @@ pub(crate) fn put_arrivals(
 ) {
     let filed_mechanism = &filed.0.mechanism;
     let sector_us = disk.mechanism.period_ns / 1e3 / mean_sectors_per_track(disk);
-    let reads = Terms::new(read, filed_mechanism.head_switch_ms * 1e3);
-    disk.overheads.read_miss = reads.command(sector_us);
+    let reads = ArrivalTerms::new(read, filed_mechanism.head_switch_ms * 1e3);
+    disk.overheads.read_miss = reads.command_overhead(sector_us);
     let mechanism = &mut disk.mechanism;
     mechanism.same_track_ms[0] = time_ms(reads.same_track);
     mechanism.head_switch_ms = time_ms(reads.head_switch);
     mechanism.inward_ms[0] = ms(reads.inward);
-    mechanism.seek = seeks(filed, &read.arrival, false, reads.off_seeks);
+    mechanism.seek = fitted_seeks(filed, &read.arrival, false, reads.seek_offset);
     let Some(write) = write else { return };
     let with_settle_ms = filed_mechanism.head_switch_ms + filed_mechanism.write_settle_ms;
-    let writes = Terms::new(write, with_settle_ms * 1e3);
+    let writes = ArrivalTerms::new(write, with_settle_ms * 1e3);
     // What each sector has to be there before the platter: the link is as much slower, and
     // its data come by the time that the firmware takes for them.
     let rate = bytes_per_s(sector_us + writes.block.max(0.0));
     disk.link.write_bytes_per_s = Some(rate);
-    disk.overheads.write = writes.command(sector_us);
+    disk.overheads.write = writes.command_overhead(sector_us);
     disk.overheads.write_sector_ms = time_ms(writes.block);
     // What a write's change of the head takes longer than a read's: its settling, which
     // seeks of writes have too.
@@ -182,17 +182,17 @@ pub(crate) fn put_arrivals(
     mechanism.same_track_ms[1] = time_ms(writes.same_track);
     mechanism.write_settle_ms = ms(settle);
     mechanism.inward_ms[1] = ms(writes.inward);
-    let off = writes.off_seeks + settle;
-    mechanism.write_seek = Some(seeks(filed, &write.arrival, true, off));
+    let off = writes.seek_offset + settle;
+    mechanism.write_seek = Some(fitted_seeks(filed, &write.arrival, true, off));
 }
 
 /// Returns a seek table from the files' seek times plus the fitted corrections, minus a common
 /// time.
-fn seeks(
+fn fitted_seeks(
     (filed, arm): (&DiskSpecification, &Mechanism),
     arrival: &Arrival,
     write: bool,
-    off_us: f64,
+    seek_offset_us: f64,
 ) -> SeekSpecification {
     let settle_us = match write {
         true => filed.mechanism.write_settle_ms * 1e3,
@@ -200,7 +200,7 @@ fn seeks(
     };
     let time = |distance: u32| {
         let filed_us = us(arm.seek().between(0, distance, write)) + settle_us;
-        let time_us = filed_us + added_to_seek_us(arrival, distance) - off_us;
+        let time_us = filed_us + added_to_seek_us(arrival, distance) - seek_offset_us;
         (distance, time_ms(time_us))
     };
     let last = arm.layout().cylinders().saturating_sub(1).max(1);
@@ -211,7 +211,7 @@ fn seeks(
     let mut distance = 1;
     while distance < last {
         distances.insert(distance);
-        let next = (f64::from(distance) * STEP).ceil();
+        let next = (f64::from(distance) * SEEK_POINT_RATIO).ceil();
         distance = next.max(f64::from(distance + 1)) as u32;
     }
     let points = distances.range(1..=last).map(|distance| time(*distance));

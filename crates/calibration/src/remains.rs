@@ -8,11 +8,11 @@ mod suppose;
 
 use crate::arrival::JITTER_US;
 use crate::places::Placed;
-use crate::replay::{Served, Stepped, replay_shown, us};
+use crate::replay::{ServedRequest, SteppedReplay, replay_with_state, us};
 use diskperf_device::disk::device::{Answer, DiskSpecification};
 use diskperf_diskspecs::phase::Think;
 use diskperf_diskspecs::trace::Operation;
-use suppose::{Unseen, suppositions};
+use suppose::{HiddenState, try_hidden_states};
 
 /// Cause of a prediction error above half a millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,23 +111,23 @@ pub struct Remains {
 }
 
 /// Largest error of a correctly predicted request, in microseconds.
-const MET_US: f64 = 500.0;
+const PREDICTED_US_MAX: f64 = 500.0;
 /// Number of standard deviations of arrival time within which a seek may end on either side of a
 /// sector.
-const SCATTER: f64 = 3.0;
+const ARRIVAL_SCATTER_DEVIATIONS: f64 = 3.0;
 
-struct Missed<'m> {
+struct MispredictedRequest<'m> {
     placed: &'m Placed,
-    served: Served,
+    served: ServedRequest,
     error_us: f64,
     /// Lead of the replay's clock over the drive's at the arrival of the request, in microseconds.
-    ahead_us: f64,
+    replay_lead_us: f64,
     is_fast: bool,
     period_us: f64,
 }
 
 /// Finds the prediction errors of a replay from request `first` on.
-pub(crate) fn remains(
+pub(crate) fn classify_errors(
     disk: &DiskSpecification,
     all: &[Placed],
     first: usize,
@@ -138,23 +138,23 @@ pub(crate) fn remains(
     let period_us = disk.mechanism.period_ns / 1e3;
     // How far the replay's clock is ahead of the drive's, which a closed loop keeps until
     // the platter makes it up.
-    let (mut ahead_us, mut index) = (0.0, 0);
-    replay_shown(disk, all, think, |served, before| {
+    let (mut replay_lead_us, mut index) = (0.0, 0);
+    replay_with_state(disk, all, think, |served, before| {
         let placed = &all[index];
         let error_us = served.service_us - placed.request.service_us;
         if index >= first {
             squares_us += error_us * error_us;
-            if error_us.abs() > MET_US {
-                let missed = Missed {
+            if error_us.abs() > PREDICTED_US_MAX {
+                let missed = MispredictedRequest {
                     placed,
                     served: *served,
                     error_us,
-                    ahead_us,
+                    replay_lead_us,
                     is_fast: is_fast(placed),
                     period_us,
                 };
                 let earlier = &all[index.saturating_sub(1)];
-                let (cause, arrival_off_us) = missed.cause(disk, earlier, before);
+                let (cause, arrival_off_us) = missed.classify(disk, earlier, before);
                 off.push(Off {
                     request: index + 1,
                     cause,
@@ -163,27 +163,28 @@ pub(crate) fn remains(
                 });
             }
         }
-        ahead_us = wrapped_us(ahead_us + error_us, period_us);
+        replay_lead_us = wrapped_us(replay_lead_us + error_us, period_us);
         index += 1;
     });
     Remains {
-        causes: counted(&off, squares_us),
+        causes: count_causes(&off, squares_us),
         off,
     }
 }
 
-impl Missed<'_> {
+impl MispredictedRequest<'_> {
     /// Determines the cause of a prediction error and, for whole revolutions, the shift of the
     /// actuator's arrival. `before` holds the device state at the arrival of the request.
-    fn cause(
+    fn classify(
         &self,
         disk: &DiskSpecification,
         earlier: &Placed,
-        before: &mut dyn FnMut() -> Stepped,
+        before: &mut dyn FnMut() -> SteppedReplay,
     ) -> (Cause, Option<f64>) {
-        let off_us = wrapped_us(self.error_us, self.period_us).abs();
-        let is_whole = off_us <= MET_US && self.error_us.abs() > self.period_us / 2.0;
-        let made_up_us = wrapped_us(self.ahead_us + self.error_us, self.period_us);
+        let arrival_off_us = wrapped_us(self.error_us, self.period_us).abs();
+        let is_whole =
+            arrival_off_us <= PREDICTED_US_MAX && self.error_us.abs() > self.period_us / 2.0;
+        let made_up_us = wrapped_us(self.replay_lead_us + self.error_us, self.period_us);
         let is_read = self.placed.request.operation == Operation::Read;
         match self.served.seen.answer {
             Answer::Medium if is_read && self.is_fast => (Cause::Held, None),
@@ -191,23 +192,28 @@ impl Missed<'_> {
                 (Cause::NotHeld, None)
             }
             Answer::Medium if is_whole => match self.needed_us() {
-                Some(off_us) if off_us.abs() <= SCATTER * JITTER_US => {
-                    (Cause::AtSector, Some(off_us))
+                Some(arrival_off_us)
+                    if arrival_off_us.abs() <= ARRIVAL_SCATTER_DEVIATIONS * JITTER_US =>
+                {
+                    (Cause::AtSector, Some(arrival_off_us))
                 }
                 needed_us => {
-                    let met = suppositions(disk, earlier, self.placed, before());
+                    let met = try_hidden_states(disk, earlier, self.placed, before());
                     let met = met.into_iter().find(|(_, service_us)| {
-                        (service_us - self.placed.request.service_us).abs() <= MET_US
+                        (service_us - self.placed.request.service_us).abs() <= PREDICTED_US_MAX
                     });
                     let cause = match met {
-                        Some((Unseen::Buffer, _)) => Cause::BufferState,
-                        Some((Unseen::Destage, _)) => Cause::Destage,
+                        Some((HiddenState::Buffer, _)) => Cause::BufferState,
+                        Some((HiddenState::Destage, _)) => Cause::Destage,
                         None => Cause::Seek,
                     };
                     (cause, needed_us)
                 }
             },
-            Answer::Medium if self.ahead_us.abs() > MET_US && made_up_us.abs() <= MET_US => {
+            Answer::Medium
+                if self.replay_lead_us.abs() > PREDICTED_US_MAX
+                    && made_up_us.abs() <= PREDICTED_US_MAX =>
+            {
                 (Cause::CarriedOver, None)
             }
             _ => (Cause::Time, None),
@@ -230,7 +236,7 @@ impl Missed<'_> {
     }
 }
 
-fn counted(off: &[Off], squares_us: f64) -> Vec<Remaining> {
+fn count_causes(off: &[Off], squares_us: f64) -> Vec<Remaining> {
     let of = |cause: Cause| {
         let own = || off.iter().filter(move |one| one.cause == cause);
         let squares: f64 = own().map(|one| one.error_us * one.error_us).sum();

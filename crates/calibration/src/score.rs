@@ -24,7 +24,7 @@ pub struct Score {
 }
 
 /// Number of shares at which the distributions are compared.
-const SHARES: usize = 10_000;
+const QUANTILE_STEPS: usize = 10_000;
 
 impl Score {
     /// Scores pairs of measured and modelled service times in microseconds.
@@ -42,7 +42,7 @@ impl Score {
         let measured = sorted(pairs.iter().map(|pair| pair.0).collect());
         let modelled = sorted(pairs.iter().map(|pair| pair.1).collect());
         let apart = |step: usize| {
-            let share = step as f64 / SHARES as f64;
+            let share = step as f64 / QUANTILE_STEPS as f64;
             (quantile(&measured, share) - quantile(&modelled, share)).powi(2)
         };
         let within = errors_ms.iter().filter(|error| error.abs() <= 0.5).count();
@@ -50,7 +50,9 @@ impl Score {
         Score {
             requests: pairs.len(),
             mean_ms: measured.iter().sum::<f64>() / count / 1e3,
-            demerit_ms: ((1..=SHARES).map(apart).sum::<f64>() / SHARES as f64).sqrt() / 1e3,
+            demerit_ms: ((1..=QUANTILE_STEPS).map(apart).sum::<f64>() / QUANTILE_STEPS as f64)
+                .sqrt()
+                / 1e3,
             bias_ms: errors_ms.iter().sum::<f64>() / count,
             rms_per_request_ms: (errors_ms.iter().map(|error| error * error).sum::<f64>() / count)
                 .sqrt(),

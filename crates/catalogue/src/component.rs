@@ -98,7 +98,7 @@ impl Component {
     pub(crate) fn folders() -> Vec<&'static str> {
         let components = Component::ALL.into_iter().map(Component::folder);
         components
-            .chain(["systems", "published", super::expected::FOLDER])
+            .chain(["systems", "published", super::expected::EXPECTED_FOLDER])
             .collect()
     }
 

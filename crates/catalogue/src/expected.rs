@@ -29,7 +29,7 @@ pub struct Expected {
     /// Figure that is measured, such as random read latency.
     pub what: Figure,
     /// Number of requests in flight during the measurement.
-    #[serde(default = "one")]
+    #[serde(default = "default_depth")]
     pub depth: u32,
     /// Drive settings for the measurement: catalogue keys of the drive with their values.
     #[serde(default)]
@@ -58,12 +58,12 @@ impl Expected {
     }
 }
 
-fn one() -> u32 {
+fn default_depth() -> u32 {
     1
 }
 
 /// Catalogue folder of expected figures.
-pub(super) const FOLDER: &str = "expected";
+pub(super) const EXPECTED_FOLDER: &str = "expected";
 
 impl Catalogue {
     /// Returns the expected figures of a drive.
@@ -73,7 +73,7 @@ impl Catalogue {
     /// An unknown drive, or one without expected figures; a file that is not TOML, contains an
     /// unknown key, or belongs to another drive.
     pub fn expectations(&self, drive: &str) -> Result<Expectations, Errors> {
-        let path = format!("{FOLDER}/{drive}.toml");
+        let path = format!("{EXPECTED_FOLDER}/{drive}.toml");
         let Some(file) = self.file(&path) else {
             return Err(self.nothing_expected(drive).into());
         };
@@ -94,7 +94,7 @@ impl Catalogue {
 
     /// Returns the names of drives with expected figures, sorted.
     pub fn expected_drives(&self) -> Vec<String> {
-        let mut drives: Vec<String> = self.names_below(&format!("{FOLDER}/")).collect();
+        let mut drives: Vec<String> = self.names_below(&format!("{EXPECTED_FOLDER}/")).collect();
         drives.sort();
         drives
     }
@@ -103,7 +103,7 @@ impl Catalogue {
         let known = self.component_names(Component::Drive);
         if !known.iter().any(|name| name == drive) {
             let title = format!("the catalogue has no drive `{drive}`");
-            let near = names::suggestion(drive, known.iter().map(String::as_str));
+            let near = names::suggest_names(drive, known.iter().map(String::as_str));
             return Problem::error(title).help(near);
         }
         let title = format!("the catalogue says nothing of what `{drive}` is expected to do");

@@ -242,7 +242,7 @@ fn unknown_folder(path: &Path, name: &str) -> Problem {
         "the catalogue has no folder `{name}`: {}",
         path.display()
     ))
-    .help(names::suggestion(name, folders.iter().copied()))
+    .help(names::suggest_names(name, folders.iter().copied()))
 }
 
 /// Reads a catalogue file from a user's folder.

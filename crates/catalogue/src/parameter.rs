@@ -10,7 +10,7 @@ pub struct Parameter {
     pub value: String,
     /// Unit from the key's name, such as `ms`. Empty for text, flags and choices.
     pub unit: &'static str,
-    /// Allowed values, such as `0 to 1000` or `arrival | nearest`.
+    /// Allowed values, such as `0 to 1000` or `arrival | nearest_names`.
     pub range: String,
     /// Source of the value as text; empty if its file does not state one.
     pub source: String,
@@ -86,7 +86,7 @@ impl Origin {
 }
 
 /// Key suffixes with their units. A suffix that ends in another one precedes it.
-const SUFFIXES: &[(&str, &str)] = &[
+const UNIT_SUFFIXES: &[(&str, &str)] = &[
     ("_ms_per_kb", "ms per KB"),
     ("_us_per_kb", "us per KB"),
     ("_bytes_per_s", "bytes/s"),
@@ -116,7 +116,7 @@ const SUFFIXES: &[(&str, &str)] = &[
 
 /// Keys with a unit that is not a suffix: the whole name is the unit, or the key is a count or a
 /// ratio.
-const WHOLE_KEYS: &[(&str, &str)] = &[
+const UNITS_OF_WHOLE_KEYS: &[(&str, &str)] = &[
     ("cylinders", "cylinders"),
     ("heads", "tracks per cylinder"),
     ("sectors_per_track", "sectors per track"),
@@ -164,14 +164,18 @@ const WHOLE_KEYS: &[(&str, &str)] = &[
 
 /// Returns the unit in a key's name; empty if there is none.
 pub(crate) fn unit_of(key: &str) -> &'static str {
-    let whole = WHOLE_KEYS.iter().find(|(name, _)| *name == key);
-    let suffix = || SUFFIXES.iter().find(|(suffix, _)| key.ends_with(suffix));
+    let whole = UNITS_OF_WHOLE_KEYS.iter().find(|(name, _)| *name == key);
+    let suffix = || {
+        UNIT_SUFFIXES
+            .iter()
+            .find(|(suffix, _)| key.ends_with(suffix))
+    };
     whole.or_else(suffix).map_or("", |(_, unit)| unit)
 }
 
 /// Returns the key without its unit suffix.
 pub(crate) fn stem_of(key: &str) -> &str {
-    let stem = SUFFIXES
+    let stem = UNIT_SUFFIXES
         .iter()
         .find_map(|(suffix, _)| key.strip_suffix(suffix));
     stem.unwrap_or(key)

@@ -53,7 +53,7 @@ pub struct Cell {
     /// Number of drives that ran the program in parallel.
     pub drives: Option<u32>,
     /// Whether a value was measured; false if the document prints "n.m." or "?".
-    #[serde(default = "measured")]
+    #[serde(default = "default_measured")]
     pub measured: bool,
     /// Whether the authors suspect a fault of their hardware.
     pub suspect: bool,
@@ -126,9 +126,9 @@ impl std::fmt::Display for BlockSize {
     }
 }
 
-/// Returns the default of `measured`: true, because a value counts as measured unless the file says
+/// Returns the default of `default_measured`: true, because a value counts as measured unless the file says
 /// otherwise.
-fn measured() -> bool {
+fn default_measured() -> bool {
     true
 }
 
@@ -225,7 +225,7 @@ impl Published {
             .collect();
         if cells.is_empty() {
             let problem = Problem::error(format!("the catalogue has no document `{document}`"))
-                .help(names::suggestion(document, self.documents().into_iter()));
+                .help(names::suggest_names(document, self.documents().into_iter()));
             Errors::none_of(vec![problem])?;
         }
         Ok(cells)
@@ -245,7 +245,7 @@ impl Published {
     pub fn calibration_set(&self, set: &str) -> Result<Vec<&str>, Errors> {
         let Some(patterns) = self.sets.get(set) else {
             let problem = Problem::error(format!("there is no calibration set `{set}`")).help(
-                names::suggestion(set, self.set_names().collect::<Vec<_>>().into_iter()),
+                names::suggest_names(set, self.set_names().collect::<Vec<_>>().into_iter()),
             );
             return Err(Errors::none_of(vec![problem]).expect_err("there is a problem"));
         };

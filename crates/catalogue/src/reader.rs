@@ -10,8 +10,8 @@ use super::component::Component;
 use super::names;
 use super::parameter::{Parameter, unit_of};
 use super::setting::SETTING_NAME;
-use super::shape::{Reading, Shape};
-use super::system::{Layer, Noted, Part, Record};
+use super::shape::{ParsedValue, ValueShape};
+use super::system::{Layer, ParameterReading, Part, ReadingRecord};
 use super::value::{Content, Entry, Table, Value};
 use diskperf_diagnostics::Place;
 use diskperf_diagnostics::Problem;
@@ -22,7 +22,7 @@ use diskperf_diagnostics::Problem;
 #[derive(Debug)]
 #[must_use = "unknown keys are found by `finish`"]
 pub struct Reader<'a> {
-    record: &'a RefCell<Record>,
+    record: &'a RefCell<ReadingRecord>,
     part: &'a Part,
     component: Component,
     drive: Option<u32>,
@@ -31,18 +31,18 @@ pub struct Reader<'a> {
     selections: Vec<(String, Vec<String>)>,
     /// Groups from which a case was selected.
     groups: BTreeSet<String>,
-    declared: BTreeMap<String, Shape>,
+    declared: BTreeMap<String, ValueShape>,
     missing: Vec<(String, Problem)>,
 }
 
-struct Found<'a> {
+struct FoundValue<'a> {
     value: &'a Value,
     source: &'a str,
 }
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(
-        record: &'a RefCell<Record>,
+        record: &'a RefCell<ReadingRecord>,
         part: &'a Part,
         component: Component,
         drive: Option<u32>,
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
             );
             let problem = Problem::error(title)
                 .at(&Place::start(&self.part.file), "")
-                .help(names::suggestion(case, known.iter().copied()));
+                .help(names::suggest_names(case, known.iter().copied()));
             self.record.borrow_mut().problem(problem);
         }
         self.selections.push((path.join("."), path));
@@ -116,8 +116,8 @@ impl<'a> Reader<'a> {
         doc: &str,
         required: bool,
     ) -> Option<u64> {
-        match self.read(key, Shape::Integer(range), doc, required) {
-            Some(Reading::Integer(integer)) => Some(integer),
+        match self.read(key, ValueShape::Integer(range), doc, required) {
+            Some(ParsedValue::Integer(integer)) => Some(integer),
             _ => None,
         }
     }
@@ -145,8 +145,8 @@ impl<'a> Reader<'a> {
         doc: &str,
         required: bool,
     ) -> Option<f64> {
-        match self.read(key, Shape::Number(range), doc, required) {
-            Some(Reading::Number(number)) => Some(number),
+        match self.read(key, ValueShape::Number(range), doc, required) {
+            Some(ParsedValue::Number(number)) => Some(number),
             _ => None,
         }
     }
@@ -180,8 +180,8 @@ impl<'a> Reader<'a> {
     /// Reads and declares a value that is `true` or `false`.
     pub fn flag(&mut self, key: &str, doc: &str) -> bool {
         matches!(
-            self.read(key, Shape::Flag, doc, true),
-            Some(Reading::Flag(true))
+            self.read(key, ValueShape::Flag, doc, true),
+            Some(ParsedValue::Flag(true))
         )
     }
 
@@ -192,32 +192,32 @@ impl<'a> Reader<'a> {
     /// If the list of choices is empty.
     pub fn choice<T: Clone>(&mut self, key: &str, choices: &[(&str, T)], doc: &str) -> T {
         let names = choices.iter().map(|(name, _)| name.to_string()).collect();
-        match self.read(key, Shape::Choice(names), doc, true) {
-            Some(Reading::Choice(index)) => choices[index].1.clone(),
+        match self.read(key, ValueShape::ComponentChoice(names), doc, true) {
+            Some(ParsedValue::ComponentChoice(index)) => choices[index].1.clone(),
             _ => choices[0].1.clone(),
         }
     }
 
     /// Reads and declares a text.
     pub fn text(&mut self, key: &str, doc: &str) -> String {
-        match self.read(key, Shape::Text, doc, true) {
-            Some(Reading::Text(text)) => text,
+        match self.read(key, ValueShape::Text, doc, true) {
+            Some(ParsedValue::Text(text)) => text,
             _ => String::new(),
         }
     }
 
     /// Reads and declares an optional text.
     pub fn optional_text(&mut self, key: &str, doc: &str) -> Option<String> {
-        match self.read(key, Shape::Text, doc, false) {
-            Some(Reading::Text(text)) => Some(text),
+        match self.read(key, ValueShape::Text, doc, false) {
+            Some(ParsedValue::Text(text)) => Some(text),
             _ => None,
         }
     }
 
     /// Reads a list of whole numbers; empty if absent.
     pub fn integers(&mut self, key: &str, range: RangeInclusive<u64>, doc: &str) -> Vec<u64> {
-        match self.read(key, Shape::Integers(range), doc, false) {
-            Some(Reading::Integers(integers)) => integers,
+        match self.read(key, ValueShape::Integers(range), doc, false) {
+            Some(ParsedValue::Integers(integers)) => integers,
             _ => Vec::new(),
         }
     }
@@ -229,8 +229,8 @@ impl<'a> Reader<'a> {
         ranges: [RangeInclusive<u64>; 2],
         doc: &str,
     ) -> Vec<[u64; 2]> {
-        match self.read(key, Shape::Pairs(ranges), doc, false) {
-            Some(Reading::Pairs(pairs)) => pairs,
+        match self.read(key, ValueShape::Pairs(ranges), doc, false) {
+            Some(ParsedValue::Pairs(pairs)) => pairs,
             _ => Vec::new(),
         }
     }
@@ -243,8 +243,8 @@ impl<'a> Reader<'a> {
         columns: &[(&'static str, RangeInclusive<f64>)],
         doc: &str,
     ) -> Vec<Vec<f64>> {
-        match self.read(key, Shape::Rows(columns.to_vec()), doc, false) {
-            Some(Reading::Rows(rows)) => rows,
+        match self.read(key, ValueShape::Rows(columns.to_vec()), doc, false) {
+            Some(ParsedValue::Rows(rows)) => rows,
             _ => Vec::new(),
         }
     }
@@ -297,7 +297,10 @@ impl<'a> Reader<'a> {
             self.check_keys(&layer.table, layer.is_file, true, &mut unknown);
         }
         // A misspelt key is one mistake, not an unknown key and a missing one.
-        let meant: Vec<String> = unknown.iter().flat_map(|key| self.meant(key)).collect();
+        let meant: Vec<String> = unknown
+            .iter()
+            .flat_map(|key| self.suggest_keys(key))
+            .collect();
         let mut record = self.record.borrow_mut();
         for (key, problem) in std::mem::take(&mut self.missing) {
             if !meant.contains(&key) {
@@ -306,7 +309,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read(&mut self, key: &str, shape: Shape, doc: &str, required: bool) -> Option<Reading> {
+    fn read(
+        &mut self,
+        key: &str,
+        shape: ValueShape,
+        doc: &str,
+        required: bool,
+    ) -> Option<ParsedValue> {
         let reading = match self.find(key) {
             Some(found) => match shape.read(key, found.value) {
                 Ok(reading) => {
@@ -334,10 +343,16 @@ impl<'a> Reader<'a> {
         reading
     }
 
-    fn note(&self, key: &str, shape: &Shape, doc: &str, found: &Found<'_>) -> Noted {
+    fn note(
+        &self,
+        key: &str,
+        shape: &ValueShape,
+        doc: &str,
+        found: &FoundValue<'_>,
+    ) -> ParameterReading {
         let place = &found.value.place;
         let unit = match shape {
-            Shape::Flag | Shape::Choice(_) | Shape::Text => "",
+            ValueShape::Flag | ValueShape::ComponentChoice(_) | ValueShape::Text => "",
             _ => unit_of(key),
         };
         let value = match &found.value.content {
@@ -356,7 +371,7 @@ impl<'a> Reader<'a> {
             true => format!("{}.{key}", self.component),
             false => qualified.clone(),
         };
-        Noted {
+        ParameterReading {
             parameter: Parameter {
                 path,
                 value,
@@ -376,7 +391,7 @@ impl<'a> Reader<'a> {
 
     /// Finds the value of a key with the highest precedence: in the last layer that has the key,
     /// and there in the most specific table.
-    fn find(&self, key: &str) -> Option<Found<'a>> {
+    fn find(&self, key: &str) -> Option<FoundValue<'a>> {
         let part: &'a Part = self.part;
         let tables = |layer: &'a Layer| {
             let whole: &'a Table = &layer.table;
@@ -388,7 +403,7 @@ impl<'a> Reader<'a> {
         part.layers.iter().rev().find_map(|layer| {
             tables(layer).into_iter().find_map(|table| {
                 let entry = table.get(key)?;
-                Some(Found {
+                Some(FoundValue {
                     value: &entry.value,
                     source: source_of(key, entry, table, layer),
                 })

@@ -17,10 +17,10 @@ pub(crate) const SETTING_NAME: &str = "--set";
 pub(crate) fn layer(settings: &[Setting], problems: &mut Vec<Problem>) -> Table {
     let mut root = Table::default();
     for setting in settings {
-        let content = plain(setting).to_string();
+        let content = without_quotes(setting).to_string();
         let text = Arc::new(Text::new(SETTING_NAME.to_string(), content));
         let value = value::parse_setting(&text, setting.path.len() + 1);
-        if let Err(problem) = insert(&mut root, &spelt_out(&setting.path), &text, value) {
+        if let Err(problem) = insert(&mut root, &split_path(&setting.path), &text, value) {
             problems.push(problem);
         }
     }
@@ -29,7 +29,7 @@ pub(crate) fn layer(settings: &[Setting], problems: &mut Vec<Problem>) -> Table 
 
 /// Returns the setting with a plain number if its key counts bytes and its value has a size suffix,
 /// as in `filesystem.block_bytes=8K`.
-fn plain(setting: &Setting) -> Setting {
+fn without_quotes(setting: &Setting) -> Setting {
     let key = setting.path.rsplit('.').next().unwrap_or_default();
     let is_of_bytes = key.split('_').any(|word| word == "bytes");
     match parse_size(&setting.text) {
@@ -40,7 +40,7 @@ fn plain(setting: &Setting) -> Setting {
 
 /// Splits a setting's path into the parts of a system file. The numbers are the ends of the parts
 /// in the setting's text, for error markers.
-fn spelt_out(path: &str) -> Vec<(String, usize)> {
+fn split_path(path: &str) -> Vec<(String, usize)> {
     let mut parts = Vec::new();
     let mut end = 0;
     for part in path.split('.') {
@@ -80,7 +80,7 @@ fn insert(
         if let Some(earlier) = table.get(name)
             && let Content::Table(_) = earlier.value.content
         {
-            return Err(both(&key));
+            return Err(conflicting_settings(&key));
         }
         table.entries.insert(name.clone(), Entry { key, value });
         return Ok(());
@@ -94,11 +94,11 @@ fn insert(
     });
     match &mut entry.value.content {
         Content::Table(inner) => insert(inner, rest, text, value),
-        _ => Err(both(&key)),
+        _ => Err(conflicting_settings(&key)),
     }
 }
 
-fn both(key: &Place) -> Problem {
+fn conflicting_settings(key: &Place) -> Problem {
     Problem::error(format!(
         "`{}` is set as a value and as a table",
         key.written()

@@ -21,7 +21,7 @@ pub struct System {
     pub(crate) drives: u32,
     pub(crate) parts: BTreeMap<(Component, Option<u32>), Part>,
     pub(crate) texts: BTreeMap<String, Arc<Text>>,
-    pub(crate) record: RefCell<Record>,
+    pub(crate) record: RefCell<ReadingRecord>,
 }
 
 /// Component of a resolved system.
@@ -47,14 +47,14 @@ pub(crate) struct Layer {
 
 /// Problems and parameters that readers have recorded.
 #[derive(Debug, Default)]
-pub(crate) struct Record {
+pub(crate) struct ReadingRecord {
     pub(crate) problems: Vec<Problem>,
-    pub(crate) readings: Vec<Noted>,
+    pub(crate) readings: Vec<ParameterReading>,
 }
 
 /// Parameter as recorded by one reader.
 #[derive(Debug, Clone)]
-pub(crate) struct Noted {
+pub(crate) struct ParameterReading {
     /// Parameter with the path that sets it for all drives or types.
     pub(crate) parameter: Parameter,
     /// Path that sets the parameter for this drive or type alone.
@@ -65,7 +65,7 @@ pub(crate) struct Noted {
     pub(crate) component: Component,
 }
 
-impl Record {
+impl ReadingRecord {
     /// Records a problem once, however many readers find it.
     pub(crate) fn problem(&mut self, problem: Problem) {
         if !self.problems.contains(&problem) {
@@ -143,15 +143,15 @@ impl System {
     pub fn finish(self) -> Result<Vec<Parameter>, Errors> {
         let mut record = self.record.into_inner();
         for ((component, drive), part) in &self.parts {
-            let reads = |noted: &Noted| {
+            let reads = |noted: &ParameterReading| {
                 noted.component == *component && (drive.is_none() || noted.drive == *drive)
             };
             if !record.readings.iter().any(reads) {
-                unread(*component, part, &mut record);
+                report_unread(*component, part, &mut record);
             }
         }
         Errors::none_of(record.problems)?;
-        Ok(listed(record.readings))
+        Ok(list_parameters(record.readings))
     }
 
     fn part(&self, component: Component, drive: Option<u32>) -> &Part {
@@ -163,7 +163,7 @@ impl System {
 
 /// Reports settings of a component that this system never reads, because they cannot have an
 /// effect.
-fn unread(component: Component, part: &Part, record: &mut Record) {
+fn report_unread(component: Component, part: &Part, record: &mut ReadingRecord) {
     for layer in &part.layers {
         for entry in layer.table.entries.values() {
             if entry.key.file() == SETTING_NAME {
@@ -176,7 +176,7 @@ fn unread(component: Component, part: &Part, record: &mut Record) {
 
 /// Removes duplicates from the recorded parameters. A parameter that differs between drives or
 /// types is listed once for each, with the path that sets it alone.
-fn listed(readings: Vec<Noted>) -> Vec<Parameter> {
+fn list_parameters(readings: Vec<ParameterReading>) -> Vec<Parameter> {
     let mut seen: BTreeMap<String, Vec<(String, Place)>> = BTreeMap::new();
     for noted in &readings {
         let values = seen.entry(noted.parameter.path.clone()).or_default();

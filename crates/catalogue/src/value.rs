@@ -119,7 +119,7 @@ pub(crate) fn parse_setting(text: &Arc<Text>, offset: usize) -> Value {
     }
 }
 
-fn shifted(span: Range<usize>, offset: usize) -> Range<usize> {
+fn shift_span(span: Range<usize>, offset: usize) -> Range<usize> {
     span.start + offset..span.end + offset
 }
 
@@ -127,7 +127,7 @@ fn convert_table(table: DeTable<'_>, text: &Arc<Text>, offset: usize) -> Table {
     let entries = table
         .into_iter()
         .map(|(key, value)| {
-            let place = Place::new(text, shifted(key.span(), offset));
+            let place = Place::new(text, shift_span(key.span(), offset));
             let value = convert_value(value, text, offset);
             (key.into_inner().into_owned(), Entry { key: place, value })
         })
@@ -136,7 +136,7 @@ fn convert_table(table: DeTable<'_>, text: &Arc<Text>, offset: usize) -> Table {
 }
 
 fn convert_value(value: Spanned<DeValue<'_>>, text: &Arc<Text>, offset: usize) -> Value {
-    let place = Place::new(text, shifted(value.span(), offset));
+    let place = Place::new(text, shift_span(value.span(), offset));
     Value {
         content: convert(value.into_inner(), text, offset),
         place,

@@ -30,7 +30,7 @@ use crate::arguments::{
     ListArguments, Listed, OutputFormat, RunArguments, RunFormat, ShowArguments,
 };
 use crate::listing::Listing;
-use crate::output::{print, say, width};
+use crate::output::{print, print_message, width};
 use crate::progress::{MachinesProgress, Progress};
 use crate::signals::stop_on_signals;
 use diskperf_analysis::comparison::{self, Comparison, Terms};
@@ -91,12 +91,12 @@ pub(crate) fn run(
         None => None,
     };
     let shown = (arguments.format, arguments.quiet);
-    let wanted = Wanted { trace, record };
+    let wanted = RunOutputs { trace, record };
     measure(&plans, shown, wanted, (command_line, store))
 }
 
 #[derive(Default)]
-struct Wanted {
+struct RunOutputs {
     /// Output file for a Perfetto trace of the runs; `None` without the option.
     trace: Option<Output>,
     /// Output file for a block trace of the storage requests; `None` without the option.
@@ -107,14 +107,14 @@ struct Wanted {
 fn measure(
     plans: &[Plan],
     (format, quiet): (RunFormat, bool),
-    wanted: Wanted,
+    wanted: RunOutputs,
     (command_line, store): (Vec<String>, Option<&Path>),
 ) -> Outcome {
     prepare_process(plans)?;
     let stop = stop_on_signals()?;
     let mut recorder = Recorder::open(store).of_command(command_line);
     if let Some(failure) = recorder.failure() {
-        say(&format!(
+        print_message(&format!(
             "{failure}; the results are kept in a file until the store accepts them"
         ));
     }
@@ -137,8 +137,8 @@ fn measure(
             .and_then(|text| print(text.trim_end())),
         false => Ok(()),
     };
-    say_where(&runs, &recorder, quiet);
-    let recorded = record::say_what_came(recorded, quiet);
+    print_run_location(&runs, &recorder, quiet);
+    let recorded = record::report_recording(recorded, quiet);
     if let Some(error) = error {
         return Err(error);
     }
@@ -155,7 +155,7 @@ fn measure(
 
 /// Reads the job file from standard input if that is the experiment's workload.
 fn with_standard_input(experiment: Experiment) -> Result<Experiment, LaboratoryError> {
-    if experiment.workload != Workload::Named("-".to_owned()) {
+    if experiment.workload != Workload::NamedFiles("-".to_owned()) {
         return Ok(experiment);
     }
     let text = std::io::read_to_string(std::io::stdin()).map_err(|error| {
@@ -180,7 +180,7 @@ fn experiment_of(store: Option<&Path>, name: &str) -> Result<Experiment, Laborat
 }
 
 fn load(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryError> {
-    runs::load(store, name).map_err(|error| catalogue::not_yet_run(name, error))
+    runs::load(store, name).map_err(|error| catalogue::suggest_run(name, error))
 }
 
 /// Reports whether a run has a measurement that counts, or a failed program with a result of its
@@ -192,22 +192,22 @@ fn has_figures(run: &Run) -> bool {
 }
 
 /// Reports where the results are stored, and any error in storing them.
-fn say_where(runs: &[Run], recorder: &Recorder, quiet: bool) {
+fn print_run_location(runs: &[Run], recorder: &Recorder, quiet: bool) {
     let measured = runs.iter().any(has_figures);
     if let Some(failure) = recorder.failure().filter(|_| measured) {
-        say(&format!("the results are not in the store: {failure}"));
+        print_message(&format!("the results are not in the store: {failure}"));
     }
     for (run, place) in recorder.unstored() {
         match place {
-            Ok(path) if !has_figures(run) => say(&format!(
+            Ok(path) if !has_figures(run) => print_message(&format!(
                 "nothing was measured; what is known of the run is in {}",
                 path.display()
             )),
-            Ok(path) => say(&format!(
+            Ok(path) => print_message(&format!(
                 "they are saved in {0}; `diskperf show {0}` shows them",
                 path.display()
             )),
-            Err(why) => say(&format!(
+            Err(why) => print_message(&format!(
                 "the results of run {} are lost, no file could be written either: {why}",
                 run.id
             )),
@@ -216,7 +216,7 @@ fn say_where(runs: &[Run], recorder: &Recorder, quiet: bool) {
     if !quiet {
         let is_stored = |run: &&Run| recorder.unstored().all(|(other, _)| other.id != run.id);
         for run in runs.iter().filter(is_stored).filter(|run| has_figures(run)) {
-            say(&format!(
+            print_message(&format!(
                 "stored as run {}; `diskperf show {}` prints the details",
                 run.id, run.id
             ));
@@ -255,7 +255,7 @@ fn print_comparison(
         return Ok(DONE);
     };
     for failure in &gate.failures {
-        say(&failure.to_string());
+        print_message(&failure.to_string());
     }
     Ok(gate.outcome.exit_code())
 }
@@ -309,7 +309,7 @@ fn stored_runs(store: Option<&Path>, selection: &Selection) -> Result<Listing, L
     let damaged = store.damaged().map_err(runs::store_failed)?;
     for run in &damaged {
         let file = store.path().display().to_string().replace('\'', "'\\''");
-        say(&format!(
+        print_message(&format!(
             "run `{}` is damaged: {}; to remove it: sqlite3 '{file}' 'PRAGMA foreign_keys = ON; DELETE FROM runs WHERE rowid = {}'",
             printable_line(&run.id),
             run.problem,
@@ -406,7 +406,8 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
     ) {
         return shown;
     } else {
-        let loaded = runs::load(store, name).map_err(|error| catalogue::meant(name, error))?;
+        let loaded =
+            runs::load(store, name).map_err(|error| catalogue::suggest_command(name, error))?;
         print(&match arguments.format {
             RunFormat::Table => {
                 let details: Vec<_> = loaded
@@ -508,7 +509,7 @@ pub(crate) fn delete(arguments: &DeleteArguments, store: Option<&Path>) -> Outco
         true => "would remove",
         false => "removed",
     };
-    for run in deletion.carry_out(store)? {
+    for run in deletion.execute(store)? {
         let label = run.label.iter().map(|label| format!(" ({label})"));
         print(&format!(
             "{done} run {}{}: {} on {}, started {} UTC",
@@ -526,7 +527,7 @@ pub(crate) fn delete(arguments: &DeleteArguments, store: Option<&Path>) -> Outco
 pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> Outcome {
     let mut opened = runs::open_store(store);
     if let Err(error) = &opened {
-        say(&format!("looking only in the directories of --on: {error}"));
+        print_message(&format!("looking only in the directories of --on: {error}"));
     }
     let cleaning = Cleaning {
         directories: arguments.directories.clone(),
@@ -535,10 +536,10 @@ pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> Outcome
     };
     let cleaned = clean::clean(&cleaning, opened.as_mut().ok())?;
     for leftover in &cleaned.done {
-        print(&leftover.told(arguments.dry_run))?;
+        print(&leftover.explain(arguments.dry_run))?;
     }
     for text in cleaned.notes.iter().chain(&cleaned.failed) {
-        say(text);
+        print_message(text);
     }
     if cleaned.done.is_empty() && cleaned.failed.is_empty() {
         print("nothing to remove")?;

@@ -15,11 +15,11 @@ const MOST_SQUEEZED: usize = 2;
 /// Maximum number of lines of a cell; some values are tables of hundreds of rows.
 const MOST_LINES: usize = 8;
 /// Column whose cells may have several lines: values that are tables of numbers.
-const TALL: &str = "value";
+const TALL_COLUMN: &str = "value";
 
 /// Returns the target of a stored run independent of the user's working directory: absolute paths,
 /// or a modelled system.
-fn target(run: &RunHeading) -> String {
+fn target_name(run: &RunHeading) -> String {
     match run.places.is_empty() {
         true => run.target.clone(),
         false => run.places.join(" + "),
@@ -62,15 +62,15 @@ impl Listing {
                 run.id.clone(),
                 format_utc(run.started_unix_ms),
                 run.suite.clone(),
-                target(run),
+                target_name(run),
                 run.label.clone().unwrap_or_default(),
-                state(&run.state).to_owned(),
+                state_name(&run.state).to_owned(),
                 run.repetitions.to_string(),
             ]
         };
         // By the names that a run itself has in JSON.
         let fields = |run: &RunHeading| {
-            object(json!({
+            to_fields(json!({
                 "id": run.id,
                 "world": run.world,
                 "started_unix_ms": run.started_unix_ms,
@@ -95,7 +95,7 @@ impl Listing {
             fields: runs
                 .iter()
                 .map(fields)
-                .chain(damaged.iter().map(|run| object(json!({ "id": run.id }))))
+                .chain(damaged.iter().map(|run| to_fields(json!({ "id": run.id }))))
                 .collect(),
         }
     }
@@ -119,10 +119,10 @@ impl Listing {
         table.set_width(width);
         if self.width() > usize::from(width) * MOST_SQUEEZED {
             table.set_header([self.heading[0], &self.heading[1..].join(", ")]);
-            table.add_rows(self.rows.iter().map(|row| self.stacked(row)));
+            table.add_rows(self.rows.iter().map(|row| self.stack_pairs(row)));
         } else {
             table.set_header(self.heading.clone());
-            table.add_rows(self.rows.iter().map(|row| self.cells(row)));
+            table.add_rows(self.rows.iter().map(|row| self.to_cells(row)));
         }
         for column in table.column_iter_mut() {
             column.set_padding((0, 2));
@@ -134,10 +134,10 @@ impl Listing {
         table.trim_fmt()
     }
 
-    fn cells(&self, row: &[String]) -> Vec<String> {
-        let cell = |(heading, cell): (&&str, &String)| match *heading == TALL {
-            true => lines(cell),
-            false => line(cell),
+    fn to_cells(&self, row: &[String]) -> Vec<String> {
+        let cell = |(heading, cell): (&&str, &String)| match *heading == TALL_COLUMN {
+            true => to_lines(cell),
+            false => to_one_line(cell),
         };
         self.heading.iter().zip(row).map(cell).collect()
     }
@@ -146,7 +146,7 @@ impl Listing {
     fn width(&self) -> usize {
         let mut widest = vec![0; self.heading.len()];
         for row in &self.rows {
-            for (widest, cell) in widest.iter_mut().zip(self.cells(row)) {
+            for (widest, cell) in widest.iter_mut().zip(self.to_cells(row)) {
                 let lines = cell.lines().map(|line| line.chars().count());
                 *widest = lines.fold(*widest, usize::max);
             }
@@ -155,8 +155,8 @@ impl Listing {
     }
 
     /// Returns the first cell of a row, and its other cells below each other.
-    fn stacked(&self, row: &[String]) -> [String; 2] {
-        let cells = self.cells(row);
+    fn stack_pairs(&self, row: &[String]) -> [String; 2] {
+        let cells = self.to_cells(row);
         let others = self.heading.iter().zip(&cells).skip(1);
         let lines = others
             .filter(|(_, cell)| !cell.is_empty())
@@ -207,23 +207,25 @@ impl Listing {
     fn delimited(&self, line: impl Fn(&[String]) -> String) -> String {
         let heading: Vec<_> = self.heading.iter().map(|name| (*name).to_owned()).collect();
         let rows = std::iter::once(&heading).chain(&self.rows);
-        rows.map(|row| line(row)).collect::<Vec<_>>().join("\n")
+        rows.map(|row| to_one_line(row))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 
-fn object(value: Value) -> Map<String, Value> {
+fn to_fields(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,
         _ => Map::new(),
     }
 }
 
-fn line(cell: &str) -> String {
+fn to_one_line(cell: &str) -> String {
     printable_line(cell).into_owned()
 }
 
 /// Formats the first lines of a cell.
-fn lines(cell: &str) -> String {
+fn to_lines(cell: &str) -> String {
     let all = printable(cell);
     let count = all.lines().count();
     let mut shown: Vec<&str> = all.lines().take(MOST_LINES).collect();
@@ -237,7 +239,7 @@ fn lines(cell: &str) -> String {
     shown.join("\n")
 }
 
-fn state(state: &RunState) -> &'static str {
+fn state_name(state: &RunState) -> &'static str {
     match state {
         RunState::Running => "running or killed",
         RunState::Finished => "finished",

@@ -12,7 +12,7 @@ pub(crate) fn print(text: &str) -> Result<(), LaboratoryError> {
 }
 
 /// Prints a message to standard error and ignores errors.
-pub(crate) fn say(text: &str) {
+pub(crate) fn print_message(text: &str) {
     // What cannot be said cannot be said to have failed either.
     let _ = writeln!(std::io::stderr().lock(), "diskperf: {}", printable(text));
 }

@@ -2,7 +2,7 @@
 
 mod lines;
 
-use crate::output::say;
+use crate::output::print_message;
 use diskperf_laboratory::{Event, Observer, ReadBackProgress, WorkerProgress};
 use diskperf_timeline::units::{KIB, format_size};
 use diskperf_timeline::{Repetition, printable_line};
@@ -22,10 +22,10 @@ pub(crate) struct Progress {
     /// Whether the final output goes to the same terminal as the progress display.
     shows_end: bool,
     /// Current run, to which progress notes refer.
-    run: Option<About>,
+    run: Option<CurrentRun>,
 }
 
-struct About {
+struct CurrentRun {
     target: String,
     notes: Vec<String>,
 }
@@ -33,7 +33,7 @@ struct About {
 /// Progress bar with its updating thread; prints lines if there is no terminal.
 struct Bar {
     bar: ProgressBar,
-    far: Arc<Mutex<Done>>,
+    far: Arc<Mutex<RunProgress>>,
     /// Throughput of the last repetition, as text.
     rate: String,
     /// Thread that updates the bar or prints lines until it is dropped.
@@ -43,7 +43,7 @@ struct Bar {
 /// Progress of a program over all its repetitions, in bytes transferred, or in nanoseconds for
 /// repetitions of fixed duration.
 #[derive(Default)]
-struct Done {
+struct RunProgress {
     /// Name of the current phase, as the bar shows it.
     message: String,
     /// Amount done in the completed repetitions.
@@ -57,15 +57,15 @@ struct Done {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Shown {
+struct ShownProgress {
     message: String,
     position: u64,
     length: u64,
     /// Whether the remaining time can be estimated from the elapsed time.
-    tells_left: bool,
+    shows_remaining_time: bool,
 }
 
-impl Done {
+impl RunProgress {
     /// Returns the current phase. Files are created before the timed part.
     fn phase(&self) -> String {
         let begins = self.since.is_some() || !self.workers.is_empty();
@@ -77,24 +77,24 @@ impl Done {
 
     /// Returns the progress of the current repetition, or of the verification read that follows it.
     /// Blocks read for verification do not count as part of a repetition.
-    fn shown(&self) -> Shown {
+    fn shown(&self) -> ShownProgress {
         match self.read_back() {
-            Some(progress) => Shown {
+            Some(progress) => ShownProgress {
                 message: "reading back what was written".to_owned(),
                 position: progress.blocks,
                 length: progress.blocks_total,
-                tells_left: false,
+                shows_remaining_time: false,
             },
-            None => Shown {
+            None => ShownProgress {
                 message: self.phase(),
-                position: self.before + self.current().min(self.each),
+                position: self.before + self.current_amount().min(self.each),
                 length: self.all.max(1),
-                tells_left: true,
+                shows_remaining_time: true,
             },
         }
     }
 
-    fn current(&self) -> u64 {
+    fn current_amount(&self) -> u64 {
         match self.since {
             Some(begin) => begin.elapsed().as_nanos() as u64,
             None => self.workers.iter().map(|one| one.moved_bytes()).sum(),
@@ -111,7 +111,7 @@ impl Done {
             all.blocks += one.blocks;
             all.blocks_total += one.blocks_total;
         }
-        let is_alone = others == 0 || self.current() >= self.each;
+        let is_alone = others == 0 || self.current_amount() >= self.each;
         (is_alone && all.blocks < all.blocks_total).then_some(all)
     }
 }
@@ -122,8 +122,8 @@ const MAKING_FILES: &str = "making files";
 /// a measurement.
 const PERIOD: Duration = Duration::from_millis(125);
 
-const WITH_TIME_LEFT: &str = "{prefix}  {wide_bar} {msg}{left}";
-const WITHOUT_TIME_LEFT: &str = "{prefix}  {wide_bar} {msg}";
+const BAR_WITH_TIME_LEFT: &str = "{prefix}  {wide_bar} {msg}{left}";
+const BAR_WITHOUT_TIME_LEFT: &str = "{prefix}  {wide_bar} {msg}";
 
 impl Progress {
     /// Creates a bar if standard error is a terminal, otherwise line output, unless `quiet`. `stop`
@@ -146,15 +146,15 @@ impl Progress {
     fn note(&self, note: &str) {
         match &self.run {
             Some(about) if self.shows_end && about.notes.iter().any(|one| one == note) => {}
-            Some(about) => self.say(&format!("{}: {note}", about.target)),
-            None => self.say(note),
+            Some(about) => self.print_message(&format!("{}: {note}", about.target)),
+            None => self.print_message(note),
         }
     }
 
-    fn say(&self, text: &str) {
+    fn print_message(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.bar.suspend(|| say(text)),
-            None => say(text),
+            Some(bar) => bar.bar.suspend(|| print_message(text)),
+            None => print_message(text),
         }
     }
 }
@@ -163,13 +163,13 @@ impl Observer for Progress {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::RunStarted(run) => {
-                self.run = Some(About {
+                self.run = Some(CurrentRun {
                     target: run.measured(),
                     notes: run.notes.clone(),
                 });
             }
             Event::Note(note) if !self.quiet => self.note(note),
-            Event::Warning(warning) => self.say(warning),
+            Event::Warning(warning) => self.print_message(warning),
             _ => {}
         }
         let Some(bar) = &mut self.bar else { return };
@@ -185,13 +185,13 @@ impl Observer for Progress {
                 lasts,
                 workers,
             } => {
-                bar.say(&match of {
+                bar.print_message(&match of {
                     1 => "measuring".to_owned(),
                     of => format!("run {} of {of}", number + 1),
                 });
                 let each = lasts.map_or(total_bytes, |lasts| lasts.0);
                 let mut far = bar.far();
-                *far = Done {
+                *far = RunProgress {
                     message: std::mem::take(&mut far.message),
                     before: u64::from(number) * each,
                     each,
@@ -226,7 +226,7 @@ impl Observer for Progress {
             Event::SettingTried(setting) => {
                 let what = format!("without --set {setting}");
                 bar.start(printable_line(&what).into_owned());
-                bar.say("does it do the same?");
+                bar.print_message("does it do the same?");
             }
             Event::RunStarted(_)
             | Event::BlockLayer(_)
@@ -241,14 +241,14 @@ impl Observer for Progress {
 
 impl Bar {
     fn on_terminal(stop: Arc<AtomicBool>) -> Self {
-        let bar = ProgressBar::new(1).with_style(style(WITH_TIME_LEFT));
-        let mut tells_left = true;
-        Self::moved_by(bar, PERIOD, move |bar, mut shown| {
-            if shown.tells_left != tells_left {
-                tells_left = shown.tells_left;
-                bar.set_style(style(match tells_left {
-                    true => WITH_TIME_LEFT,
-                    false => WITHOUT_TIME_LEFT,
+        let bar = ProgressBar::new(1).with_style(style(BAR_WITH_TIME_LEFT));
+        let mut shows_remaining_time = true;
+        Self::spawn(bar, PERIOD, move |bar, mut shown| {
+            if shown.shows_remaining_time != shows_remaining_time {
+                shows_remaining_time = shown.shows_remaining_time;
+                bar.set_style(style(match shows_remaining_time {
+                    true => BAR_WITH_TIME_LEFT,
+                    false => BAR_WITHOUT_TIME_LEFT,
                 }));
             }
             if stop.load(Ordering::Relaxed) {
@@ -265,20 +265,20 @@ impl Bar {
 
     fn in_lines() -> Self {
         let mut lines = Lines::from_now();
-        Self::moved_by(ProgressBar::hidden(), lines::PERIOD, move |bar, shown| {
+        Self::spawn(ProgressBar::hidden(), lines::PERIOD, move |bar, shown| {
             lines.print(|| shown.line(&bar.prefix()));
         })
     }
 
-    fn moved_by(
+    fn spawn(
         bar: ProgressBar,
         period: Duration,
-        mut moves: impl FnMut(&ProgressBar, Shown) + Send + 'static,
+        mut moves: impl FnMut(&ProgressBar, ShownProgress) + Send + 'static,
     ) -> Self {
-        let far = Arc::new(Mutex::new(Done::default()));
+        let far = Arc::new(Mutex::new(RunProgress::default()));
         let (moved, done) = (bar.clone(), Arc::clone(&far));
         let ticker = Ticker::new(period, move || {
-            let shown = lock(&done).shown();
+            let shown = lock_state(&done).shown();
             moves(&moved, shown);
         });
         Self {
@@ -290,19 +290,19 @@ impl Bar {
     }
 
     fn start(&mut self, title: String) {
-        *self.far() = Done::default();
+        *self.far() = RunProgress::default();
         self.rate.clear();
         self.bar.set_prefix(title);
         self.bar.reset();
-        self.say(MAKING_FILES);
+        self.print_message(MAKING_FILES);
     }
 
-    fn say(&self, what: &str) {
+    fn print_message(&self, what: &str) {
         self.far().message = format!("{}{what}", self.rate);
     }
 
-    fn far(&self) -> MutexGuard<'_, Done> {
-        lock(&self.far)
+    fn far(&self) -> MutexGuard<'_, RunProgress> {
+        lock_state(&self.far)
     }
 }
 
@@ -313,10 +313,10 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 /// Writes the remaining time extrapolated from the elapsed time, or nothing if too little is known.
-fn left(state: &ProgressState, to: &mut dyn Write) {
-    const ENOUGH: f32 = 0.02;
+fn write_time_left(state: &ProgressState, to: &mut dyn Write) {
+    const SHARE_FOR_ESTIMATE: f32 = 0.02;
     let share = state.fraction();
-    if (ENOUGH..1.0).contains(&share) {
+    if (SHARE_FOR_ESTIMATE..1.0).contains(&share) {
         let left = state.elapsed().mul_f32(1.0 / share - 1.0);
         // A bar has nobody to report an error to.
         let _ = write!(to, ", {:#} left", HumanDuration(left));
@@ -325,7 +325,7 @@ fn left(state: &ProgressState, to: &mut dyn Write) {
 
 /// Locks the progress data even after a panic of another thread, because every update leaves the
 /// data consistent.
-fn lock(far: &Mutex<Done>) -> MutexGuard<'_, Done> {
+fn lock_state(far: &Mutex<RunProgress>) -> MutexGuard<'_, RunProgress> {
     far.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -336,7 +336,7 @@ impl Drop for Bar {
     }
 }
 
-impl Shown {
+impl ShownProgress {
     /// Formats the bar's contents as a line of text under the title.
     fn line(&self, title: &str) -> String {
         let far = match self.length {
@@ -353,14 +353,14 @@ impl Shown {
 /// Progress display of simulated machine runs: a bar on a terminal, otherwise lines.
 pub(crate) struct MachinesProgress {
     bar: Option<ProgressBar>,
-    far: Arc<Machines>,
+    far: Arc<MachineCounts>,
     /// Thread that prints lines until it is dropped.
     ticker: Option<Ticker>,
 }
 
 /// Numbers of completed and known machine runs; 0 before the first completion.
 #[derive(Default)]
-struct Machines {
+struct MachineCounts {
     done: AtomicUsize,
     of: AtomicUsize,
 }
@@ -372,7 +372,7 @@ impl MachinesProgress {
         let bar = (!quiet && is_terminal).then(|| {
             ProgressBar::new(1).with_style(style("{pos} of {len}  {wide_bar}{left}  {msg}"))
         });
-        let far: Arc<Machines> = Arc::default();
+        let far: Arc<MachineCounts> = Arc::default();
         let (counted, mut lines) = (Arc::clone(&far), Lines::from_now());
         let tick = move || lines.print(|| counted.line());
         let ticker = (!quiet && !is_terminal).then(|| Ticker::new(lines::PERIOD, tick));
@@ -384,10 +384,10 @@ impl MachinesProgress {
     }
 
     /// Prints a message without disturbing the bar.
-    pub(crate) fn say(&self, text: &str) {
+    pub(crate) fn print_message(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| say(text)),
-            None => say(text),
+            Some(bar) => bar.suspend(|| print_message(text)),
+            None => print_message(text),
         }
     }
 
@@ -402,7 +402,7 @@ impl MachinesProgress {
     }
 }
 
-impl Machines {
+impl MachineCounts {
     fn line(&self) -> String {
         match self.of.load(Ordering::Relaxed) {
             0 => "the first run of a machine goes on".to_owned(),
@@ -541,7 +541,7 @@ mod tests {
             (vec![worker(50, 3, 8), worker(50, 0, 0)], READING, 3, 8),
             (vec![worker(40, 3, 8), worker(40, 1, 9)], READING, 4, 17),
         ] {
-            let done = Done {
+            let done = RunProgress {
                 message: "run".to_owned(),
                 before: 100,
                 each: 100,
@@ -549,11 +549,11 @@ mod tests {
                 since: None,
                 workers,
             };
-            let shown = Shown {
+            let shown = ShownProgress {
                 message: message.to_owned(),
                 position,
                 length,
-                tells_left: message != READING,
+                shows_remaining_time: message != READING,
             };
             assert_eq!(done.shown(), shown);
         }

@@ -7,29 +7,29 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const OUTPUTS: [&str; 4] = ["output", "perfetto", "record", "report"];
+const OUTPUT_ARGUMENTS: [&str; 4] = ["output", "perfetto", "record", "report"];
 
 /// Arguments whose text is never a file name.
-const TEXTS: [&str; 1] = ["label"];
+const TEXT_ARGUMENTS: [&str; 1] = ["label"];
 
 /// Inputs that an output may safely replace: an export contains the runs it was made from.
-const KEPT: [(&str, &str); 1] = [("export", "runs")];
+const REPLACEABLE_INPUTS: [(&str, &str); 1] = [("export", "runs")];
 
 /// Arguments that may name a directory with input files.
-const FOLDERS: [&str; 2] = ["catalogue", "data"];
+const FOLDER_ARGUMENTS: [&str; 2] = ["catalogue", "data"];
 
-const FIO_ARGUMENTS: &str = "fio_arguments";
+const FIO_ARGUMENTS_ID: &str = "fio_arguments";
 
 /// Maximum depth of directories that are searched for input files.
 const DEPTH_MAX: usize = 4;
 
 /// Output files of a command line, and paths that it may read.
 #[derive(Debug, Default)]
-pub(crate) struct Named {
+pub(crate) struct NamedFiles {
     outputs: Vec<PathBuf>,
     inputs: Vec<Input>,
     /// Paths in job files: included files, measured files, replayed logs and written logs.
-    of_jobs: Vec<PathBuf>,
+    job_file_paths: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -38,9 +38,9 @@ struct Input {
     path: PathBuf,
 }
 
-impl Named {
+impl NamedFiles {
     /// Collects the paths among the arguments of a command, by the command's definition.
-    pub(crate) fn of(command: &Command, matches: &ArgMatches) -> Self {
+    pub(crate) fn from_matches(command: &Command, matches: &ArgMatches) -> Self {
         let (mut command, mut matches) = (command, matches);
         while let Some((name, below)) = matches.subcommand() {
             let Some(next) = command.find_subcommand(name) else {
@@ -53,7 +53,7 @@ impl Named {
             .get_arguments()
             .map(|argument| argument.get_id().as_str())
         {
-            let is_kept = KEPT.contains(&(command.get_name(), id));
+            let is_kept = REPLACEABLE_INPUTS.contains(&(command.get_name(), id));
             if is_kept || matches.value_source(id) != Some(ValueSource::CommandLine) {
                 continue;
             }
@@ -67,9 +67,9 @@ impl Named {
 
     fn add(&mut self, id: &str, value: &OsStr) {
         let path = PathBuf::from(value);
-        if OUTPUTS.contains(&id) {
+        if OUTPUT_ARGUMENTS.contains(&id) {
             self.outputs.push(path);
-        } else if !TEXTS.contains(&id) {
+        } else if !TEXT_ARGUMENTS.contains(&id) {
             let argument = id.to_owned();
             self.inputs.push(Input { argument, path });
         }
@@ -80,7 +80,7 @@ impl Named {
         if self.outputs.is_empty() {
             return;
         }
-        let words = matches.try_get_many::<String>(FIO_ARGUMENTS);
+        let words = matches.try_get_many::<String>(FIO_ARGUMENTS_ID);
         let words: Vec<String> = words
             .ok()
             .flatten()
@@ -89,7 +89,7 @@ impl Named {
             .cloned()
             .collect();
         let names = self.inputs.iter().filter_map(|input| input.path.to_str());
-        self.of_jobs = names
+        self.job_file_paths = names
             .flat_map(|name| job_file::paths_of(name, &words))
             .collect();
     }
@@ -99,7 +99,10 @@ impl Named {
     /// # Errors
     ///
     /// An output that would do so.
-    pub(crate) fn require_spared(&self, store: Option<&Path>) -> Result<(), LaboratoryError> {
+    pub(crate) fn reject_overwritten_inputs(
+        &self,
+        store: Option<&Path>,
+    ) -> Result<(), LaboratoryError> {
         for (index, output) in self.outputs.iter().enumerate() {
             let path = output.as_path();
             if path == Path::new("-") {
@@ -107,10 +110,10 @@ impl Named {
             }
             let is_other = |other: &PathBuf| other == path || is_same(path, other);
             if self.outputs[..index].iter().any(is_other) {
-                return Err(refused(path, "another output of this command"));
+                return Err(refusal(path, "another output of this command"));
             }
-            if self.of_jobs.iter().any(is_other) {
-                return Err(refused(path, "a file of the jobs"));
+            if self.job_file_paths.iter().any(is_other) {
+                return Err(refusal(path, "a file of the jobs"));
             }
             // What is not there has nothing to lose.
             if !path.is_file() {
@@ -120,10 +123,10 @@ impl Named {
                 .iter()
                 .any(|file| is_same(path, file))
             {
-                return Err(refused(path, "the result store"));
+                return Err(refusal(path, "the result store"));
             }
             if self.inputs.iter().any(|input| input.reads(path)) {
-                return Err(refused(path, "what the output is made of"));
+                return Err(refusal(path, "what the output is made of"));
             }
         }
         Ok(())
@@ -135,8 +138,8 @@ impl Input {
         if is_same(&self.path, file) {
             return true;
         }
-        if FOLDERS.contains(&self.argument.as_str()) && self.path.is_dir() {
-            return holds(&self.path, file, DEPTH_MAX);
+        if FOLDER_ARGUMENTS.contains(&self.argument.as_str()) && self.path.is_dir() {
+            return contains_file(&self.path, file, DEPTH_MAX);
         }
         let of_trace = traces::files(std::slice::from_ref(&self.path));
         of_trace.iter().flatten().any(|part| is_same(part, file))
@@ -144,10 +147,11 @@ impl Input {
 }
 
 /// Tests whether a directory contains a file, directly or in a subdirectory.
-fn holds(folder: &Path, file: &Path, depth: usize) -> bool {
+fn contains_file(folder: &Path, file: &Path, depth: usize) -> bool {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).any(|path| {
-        is_same(&path, file) || (depth > 1 && path.is_dir() && holds(&path, file, depth - 1))
+        is_same(&path, file)
+            || (depth > 1 && path.is_dir() && contains_file(&path, file, depth - 1))
     })
 }
 
@@ -172,7 +176,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     }
 }
 
-fn refused(path: &Path, what: &str) -> LaboratoryError {
+fn refusal(path: &Path, what: &str) -> LaboratoryError {
     LaboratoryError::Request(format!(
         "{} is {what}, and the output would take its place: name another file",
         path.display()

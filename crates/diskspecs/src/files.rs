@@ -18,7 +18,7 @@ pub enum Files {
 }
 
 impl Files {
-    /// Returns the path and the text of a file. It reads at most `most_bytes` bytes and one more,
+    /// Returns the path and the text of a file. It reads at most `bytes_max` bytes and one more,
     /// so that the caller can detect a longer file.
     ///
     /// # Errors
@@ -28,7 +28,7 @@ impl Files {
         &self,
         name: &str,
         beside: &str,
-        most_bytes: usize,
+        bytes_max: usize,
     ) -> Result<(String, String), String> {
         let own = Path::new(beside).parent().unwrap_or(Path::new(""));
         match self {
@@ -44,17 +44,17 @@ impl Files {
                 let paths = folders.map(|folder| folder.join(name));
                 let found = paths.into_iter().find(|path| path.exists());
                 let path = found.ok_or_else(|| "no such file".to_owned())?;
-                let content = read(&path, most_bytes)?;
+                let content = read(&path, bytes_max)?;
                 Ok((path.to_string_lossy().into_owned(), content))
             }
         }
     }
 }
 
-fn read(path: &Path, most_bytes: usize) -> Result<String, String> {
+fn read(path: &Path, bytes_max: usize) -> Result<String, String> {
     let file = diskperf_diagnostics::input::open(path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
-    let mut file = file.take(most_bytes as u64 + 1);
+    let mut file = file.take(bytes_max as u64 + 1);
     file.read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;
     // Comments may be in any encoding.

@@ -6,7 +6,7 @@ use crate::text::Block;
 /// Overheads of one kind of request by the type of the preceding request, in milliseconds before
 /// the time scale.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct AfterMs {
+pub struct OverheadsMs {
     /// Overhead after a read, in milliseconds.
     pub read: f64,
     /// Overhead after a write, in milliseconds.
@@ -58,14 +58,14 @@ pub struct Cache {
     /// Blocks to read before the drive acquires the bus (`High (read) water mark`).
     pub read_water_mark: f64,
     /// Whether the water mark is a share of the request size (`Set watermark by reqsize`).
-    pub mark_is_share: bool,
+    pub read_water_mark_is_share: bool,
     /// Extent of read-ahead (`Buffer continuous read`).
     pub read_ahead: ReadAhead,
     /// Minimum read-ahead in blocks, which other requests cannot preempt (`Minimum read-ahead
     /// (blks)`).
-    pub read_ahead_least_blocks: u32,
+    pub read_ahead_blocks_min: u32,
     /// Maximum read-ahead in blocks (`Maximum read-ahead (blks)`); 0 means no limit.
-    pub read_ahead_most_blocks: u32,
+    pub read_ahead_blocks_max: u32,
     /// Whether the segment length for read-ahead counts from the end of the request (`Read-ahead
     /// over requested`).
     pub read_ahead_from_end: bool,
@@ -73,11 +73,11 @@ pub struct Cache {
     pub read_ahead_on_idle_hit: bool,
     /// Whether the drive uses rotational latency to read earlier blocks of the track (`Read any
     /// free blocks`).
-    pub reads_free_blocks: bool,
+    pub reads_blocks_while_waiting: bool,
     /// Early completion of writes (`Fast write level`).
     pub fast_write: FastWrite,
     /// Whether reads can hit written data in the buffer (`Allow read hits on write data`).
-    pub read_hits_written: bool,
+    pub reads_hit_written_data: bool,
 }
 
 /// Electronics of a drive as in the file: overheads, bus use, cache and queue.
@@ -86,18 +86,18 @@ pub struct Firmware {
     /// Factor applied to all overheads (`Time scale for overheads`).
     pub overhead_scale: f64,
     /// Overhead per request in milliseconds (`Per-request overhead time`).
-    pub per_request_ms: f64,
+    pub request_overhead_ms: f64,
     /// Transfer time of a sector between drive and bus, in milliseconds (`Bulk sector transfer
     /// time`).
     pub sector_transfer_ms: f64,
     /// Overheads of a read that hits the cache (`Read hit over.`).
-    pub read_hit: AfterMs,
+    pub read_hit: OverheadsMs,
     /// Overheads of a read that misses the cache (`Read miss over.`).
-    pub read_miss: AfterMs,
+    pub read_miss: OverheadsMs,
     /// Overheads of a write that hits the cache (`Write hit over.`).
-    pub write_hit: AfterMs,
+    pub write_hit: OverheadsMs,
     /// Overheads of a write that misses the cache (`Write miss over.`).
-    pub write_miss: AfterMs,
+    pub write_miss: OverheadsMs,
     /// Overhead at the completion of a read, in milliseconds (`Read completion overhead`).
     pub read_completion_ms: f64,
     /// Overhead at the completion of a write, in milliseconds (`Write completion overhead`).
@@ -139,13 +139,13 @@ pub struct Scheduler {
 /// model.
 pub(crate) fn read<'b>(block: &'b Block, findings: &'b Findings) -> (Firmware, Option<&'b Block>) {
     let keys = Keys::new(block, findings);
-    let after = |key: &str| AfterMs {
+    let after = |key: &str| OverheadsMs {
         read: keys.milliseconds(&format!("{key} after read")),
         write: keys.milliseconds(&format!("{key} after write")),
     };
     let firmware = Firmware {
         overhead_scale: keys.milliseconds("Time scale for overheads"),
-        per_request_ms: keys.milliseconds("Per-request overhead time"),
+        request_overhead_ms: keys.milliseconds("Per-request overhead time"),
         sector_transfer_ms: keys.milliseconds("Bulk sector transfer time"),
         read_hit: after("Read hit over."),
         read_miss: after("Read miss over."),
@@ -161,16 +161,18 @@ pub(crate) fn read<'b>(block: &'b Block, findings: &'b Findings) -> (Firmware, O
         zero_latency_read: keys.count_or_zero("Immediate buffer read") > 0,
         zero_latency_write: keys.count_or_zero("Immediate buffer write") > 0,
         queue_length: keys.count_or_zero("Max queue length"),
-        cache: cache(&keys),
+        cache: parse_cache(&keys),
         scheduler: keys
             .block("Scheduler", "disksim_ioqueue")
-            .map_or_else(Scheduler::default, |(_, block)| scheduler(block, findings)),
+            .map_or_else(Scheduler::default, |(_, block)| {
+                parse_scheduler(block, findings)
+            }),
     };
     let model = keys.block("Model", "").map(|(_, model)| model);
     (firmware, model)
 }
 
-fn cache(keys: &Keys<'_>) -> Cache {
+fn parse_cache(keys: &Keys<'_>) -> Cache {
     Cache {
         // 2 is written for a cache too.
         is_enabled: keys.count_or_zero("Enable caching in buffer") > 0,
@@ -179,7 +181,7 @@ fn cache(keys: &Keys<'_>) -> Cache {
         has_separate_write_segment: keys.flag("Use separate write segment"),
         segment_blocks: keys.count_or_zero("Segment size (in blks)"),
         read_water_mark: keys.real("High (read) water mark").unwrap_or(0.0),
-        mark_is_share: keys.flag("Set watermark by reqsize"),
+        read_water_mark_is_share: keys.flag("Set watermark by reqsize"),
         read_ahead: match keys.count_or_zero("Buffer continuous read") {
             0 => ReadAhead::None,
             1 => ReadAhead::Track,
@@ -187,28 +189,28 @@ fn cache(keys: &Keys<'_>) -> Cache {
             3 => ReadAhead::Segment,
             _ => ReadAhead::NextTrack,
         },
-        read_ahead_least_blocks: keys.count_or_zero("Minimum read-ahead (blks)"),
-        read_ahead_most_blocks: keys.count_or_zero("Maximum read-ahead (blks)"),
+        read_ahead_blocks_min: keys.count_or_zero("Minimum read-ahead (blks)"),
+        read_ahead_blocks_max: keys.count_or_zero("Maximum read-ahead (blks)"),
         read_ahead_from_end: keys.real("Read-ahead over requested") == Some(1.0),
         read_ahead_on_idle_hit: keys.flag("Read-ahead on idle hit"),
-        reads_free_blocks: keys.flag("Read any free blocks"),
+        reads_blocks_while_waiting: keys.flag("Read any free blocks"),
         fast_write: match keys.count_or_zero("Fast write level") {
             0 => FastWrite::None,
             1 => FastWrite::Appending,
             _ => FastWrite::Mixed,
         },
-        read_hits_written: keys.flag("Allow read hits on write data"),
+        reads_hit_written_data: keys.flag("Allow read hits on write data"),
     }
 }
 
 /// Numbers of the scheduling policies to which DiskSim's `Timeout time/weight` applies.
-const WEIGHTED: std::ops::RangeInclusive<u32> = 14..=18;
+const AGED_POLICIES: std::ops::RangeInclusive<u32> = 14..=18;
 
-fn scheduler(block: &Block, findings: &Findings) -> Scheduler {
+fn parse_scheduler(block: &Block, findings: &Findings) -> Scheduler {
     let keys = Keys::new(block, findings);
     let policy = keys.count_or_zero("Scheduling policy");
     let weight = "Timeout time/weight";
-    if !WEIGHTED.contains(&policy) {
+    if !AGED_POLICIES.contains(&policy) {
         keys.ignore(&[weight], "no weight of this scheduling policy");
     }
     Scheduler {

@@ -66,7 +66,7 @@ pub struct Import {
 /// Syntax errors; unknown, missing or meaningless keys; contradictory geometry; unreadable files.
 /// Each error has its place.
 pub fn import(name: &str, files: &Files) -> Result<Import, Errors> {
-    let opened = files.open(name, "", text::LONGEST_BYTES);
+    let opened = files.open(name, "", text::SOURCE_BYTES_MAX);
     let (path, content) = opened.map_err(|why| {
         let text = Arc::new(Text::new(name.to_owned(), String::new()));
         let title = format!("cannot read `{}`", text::excerpt(name));
@@ -74,7 +74,7 @@ pub fn import(name: &str, files: &Files) -> Result<Import, Errors> {
     })?;
     let document = text::parse(files, &path, content)?;
     let findings = Findings::default();
-    let found = drives(&document, files, &findings);
+    let found = parse_drives(&document, files, &findings);
     let (drives, places): (Vec<Drive>, Vec<KeyPlaces>) = found.into_iter().unzip();
     for place in &document.commented {
         let key = text::excerpt(place.written());
@@ -95,11 +95,15 @@ pub fn import(name: &str, files: &Files) -> Result<Import, Errors> {
     })
 }
 
-fn drives(document: &Document, files: &Files, findings: &Findings) -> Vec<(Drive, KeyPlaces)> {
+fn parse_drives(
+    document: &Document,
+    files: &Files,
+    findings: &Findings,
+) -> Vec<(Drive, KeyPlaces)> {
     let attached = run::read(document, findings);
     let described: Vec<(&Block, Option<DataPath>)> = match document.topology.is_empty() {
         false => {
-            list_unattached(document, &attached, findings);
+            report_unattached(document, &attached, findings);
             let attached = attached.iter();
             attached
                 .map(|drive| (drive.block, Some(drive.path)))
@@ -112,19 +116,19 @@ fn drives(document: &Document, files: &Files, findings: &Findings) -> Vec<(Drive
         }
     };
     // Those of the topology are no drive's.
-    findings.take_used();
+    findings.take_used_keys();
     let drives = described.into_iter();
     drives
         .filter_map(|(block, path)| {
-            let drive = drive(block, path, files, findings);
-            let places = findings.take_used();
+            let drive = parse_drive(block, path, files, findings);
+            let places = findings.take_used_keys();
             Some((drive?, places))
         })
         .collect()
 }
 
 /// Lists the drives that are missing from the topology as without effect.
-fn list_unattached(document: &Document, attached: &[Attached<'_>], findings: &Findings) {
+fn report_unattached(document: &Document, attached: &[Attached<'_>], findings: &Findings) {
     for block in &document.blocks {
         let is_attached = attached.iter().any(|one| std::ptr::eq(one.block, block));
         if is_drive(block) && !is_attached {
@@ -135,10 +139,10 @@ fn list_unattached(document: &Document, attached: &[Attached<'_>], findings: &Fi
 }
 
 fn is_drive(block: &Block) -> bool {
-    matches!(run::kind(block), BlockKind::Drive | BlockKind::Model)
+    matches!(run::classify(block), BlockKind::Drive | BlockKind::Model)
 }
 
-fn drive(
+fn parse_drive(
     block: &Block,
     path: Option<DataPath>,
     files: &Files,
@@ -149,7 +153,7 @@ fn drive(
         .as_ref()
         .map_or("", |name| name.written())
         .to_owned();
-    let (firmware, model) = match run::kind(block) {
+    let (firmware, model) = match run::classify(block) {
         BlockKind::Model => (None, Some(block)),
         _ => {
             let (firmware, model) = firmware::read(block, findings);

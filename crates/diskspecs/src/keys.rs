@@ -2,9 +2,9 @@
 
 mod checks;
 
-pub(crate) use checks::{check_limits, list_block};
+pub(crate) use checks::{check_limits, note_block_without_effect};
 
-use checks::{is_legal, note_effect, unknown};
+use checks::{is_legal, report_effect, unknown_key_problem};
 use diskperf_diagnostics::{Errors, Place, Problem};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -74,7 +74,7 @@ impl Findings {
     }
 
     /// Records a key of a block as without effect.
-    fn key_without_effect(&self, block: &Block, entry: &Entry, why: &'static str) {
+    fn note_key_without_effect(&self, block: &Block, entry: &Entry, why: &'static str) {
         self.note(block, entry, why, None);
     }
 
@@ -88,7 +88,7 @@ impl Findings {
         });
     }
 
-    fn used(&self, entry: &Entry) {
+    fn mark_used(&self, entry: &Entry) {
         let mut used = self.used.borrow_mut();
         if !used.contains_key(&entry.key) {
             used.insert(entry.key.clone(), entry.value.place.clone());
@@ -96,7 +96,7 @@ impl Findings {
     }
 
     /// Returns and clears the places of the keys used so far.
-    pub(crate) fn take_used(&self) -> KeyPlaces {
+    pub(crate) fn take_used_keys(&self) -> KeyPlaces {
         self.used.take()
     }
 
@@ -133,10 +133,10 @@ impl<'b> Keys<'b> {
         };
         let read = |entry: &Entry| {
             let Some(key) = table.key(&entry.key) else {
-                findings.error(unknown(block, entry, table));
+                findings.error(unknown_key_problem(block, entry, table));
                 return false;
             };
-            note_effect(block, entry, key, findings);
+            report_effect(block, entry, key, findings);
             is_legal(entry, key, findings)
         };
         let legal = block.entries.iter().map(read).collect();
@@ -155,21 +155,21 @@ impl<'b> Keys<'b> {
         let (entry, _) = entries
             .filter(|(_, is_legal)| **is_legal)
             .find(|(entry, _)| entry.key == key)?;
-        self.findings.used(entry);
+        self.findings.mark_used(entry);
         Some(entry)
     }
 
     /// Finds a required key and reports it if it is missing.
-    pub(crate) fn need(&self, key: &str) -> Option<&'b Entry> {
+    pub(crate) fn require(&self, key: &str) -> Option<&'b Entry> {
         let found = self.find(key);
         let is_written = || self.block.entries.iter().any(|entry| entry.key == key);
         if found.is_none() && !is_written() {
-            self.note_missing(key, "0 is taken");
+            self.report_missing(key, "0 is taken");
         }
         found
     }
 
-    fn note_missing(&self, key: &str, instead: &str) {
+    fn report_missing(&self, key: &str, instead: &str) {
         let title = format!("{} has no `{key}`", self.block.title());
         match self.table.missing {
             Missing::Refuse => {
@@ -194,11 +194,11 @@ impl<'b> Keys<'b> {
     }
 
     /// Rejects a value that DiskSim accepts but that exceeds the model's maximum.
-    fn refuse_beyond(&self, entry: &Entry, most: u64) {
+    fn refuse_above(&self, entry: &Entry, max: u64) {
         let title = format!("`{}` cannot be {}", entry.key, entry.value.describe());
         let problem = Problem::error(title).at(&entry.value.place, "DiskSim accepts it");
         let help = format!(
-            "a modelled drive has at most {most}: write `{} = {most}` or less",
+            "a modelled drive has at most {max}: write `{} = {max}` or less",
             entry.key
         );
         self.findings.error(problem.help(help));
@@ -206,44 +206,44 @@ impl<'b> Keys<'b> {
 
     /// Reads the whole number of a key; a negative number becomes 0.
     pub(crate) fn count(&self, key: &str) -> Option<u64> {
-        let entry = self.need(key)?;
-        let number = whole(&entry.value)?;
+        let entry = self.require(key)?;
+        let number = to_integer(&entry.value)?;
         Some(u64::try_from(number).unwrap_or_else(|_| {
-            self.note_negative(entry);
+            self.report_negative(entry);
             0
         }))
     }
 
     /// Reads a whole number and rejects it above a maximum of the model.
-    pub(crate) fn count_up_to(&self, key: &str, most: u64) -> Option<u64> {
+    pub(crate) fn count_at_most(&self, key: &str, max: u64) -> Option<u64> {
         let number = self.count(key)?;
-        if number > most {
-            self.refuse_beyond(self.find(key)?, most);
+        if number > max {
+            self.refuse_above(self.find(key)?, max);
             return None;
         }
         Some(number)
     }
 
     /// Reads a whole number, limited to a maximum of the model with a warning.
-    pub(crate) fn count_limited(&self, key: &str, most: u64) -> Option<u64> {
+    pub(crate) fn count_limited(&self, key: &str, max: u64) -> Option<u64> {
         let number = self.count(key)?;
-        if number > most {
+        if number > max {
             let entry = self.find(key)?;
             let title = format!("`{key} = {number}` is more than a modelled drive has");
             let warning = Problem::warning(title);
-            let warning = warning.at(&entry.value.place, format!("{most} is taken"));
+            let warning = warning.at(&entry.value.place, format!("{max} is taken"));
             self.findings.warning(warning);
         }
-        Some(number.min(most))
+        Some(number.min(max))
     }
 
     /// Reads the number of a key, with or without a decimal point.
     pub(crate) fn real(&self, key: &str) -> Option<f64> {
-        real(&self.need(key)?.value)
+        real(&self.require(key)?.value)
     }
 
     /// Reads an optional number, which is 0 if it is missing.
-    pub(crate) fn real_if_there(&self, key: &str) -> Option<f64> {
+    pub(crate) fn optional_real(&self, key: &str) -> Option<f64> {
         match self.block.entries.iter().any(|entry| entry.key == key) {
             true => real(&self.find(key)?.value),
             false => Some(0.0),
@@ -257,13 +257,13 @@ impl<'b> Keys<'b> {
             return time;
         }
         if let Some(entry) = self.find(key) {
-            self.note_negative(entry);
+            self.report_negative(entry);
         }
         0.0
     }
 
     /// Warns about a negative number, which DiskSim accepts but which has no meaning.
-    fn note_negative(&self, entry: &Entry) {
+    fn report_negative(&self, entry: &Entry) {
         let written = entry.value.place.written();
         let title = format!("`{} = {written}` is below 0", entry.key);
         let warning = Problem::warning(title).at(&entry.value.place, "0 is taken");
@@ -283,7 +283,7 @@ impl<'b> Keys<'b> {
 
     /// Reads the list of a required key.
     pub(crate) fn list(&self, key: &str) -> Option<(&'b Entry, &'b [Value])> {
-        let entry = self.need(key)?;
+        let entry = self.require(key)?;
         match &entry.value.kind {
             ValueKind::List(values) => Some((entry, values)),
             _ => None,
@@ -304,7 +304,7 @@ impl<'b> Keys<'b> {
 
     /// Reads a nested block of the given type, or of any type if `kind` is empty.
     pub(crate) fn block(&self, key: &str, kind: &str) -> Option<(&'b Entry, &'b Block)> {
-        let entry = self.need(key)?;
+        let entry = self.require(key)?;
         let ValueKind::Block(block) = &entry.value.kind else {
             return None;
         };
@@ -317,12 +317,12 @@ impl<'b> Keys<'b> {
 
     /// Reads the word of a key, such as a file name.
     pub(crate) fn word(&self, key: &str) -> Option<(&'b Entry, &'b str)> {
-        let entry = self.need(key)?;
+        let entry = self.require(key)?;
         Some((entry, entry.value.place.written()))
     }
 
     /// Reports whether a key comes after any of the given others.
-    pub(crate) fn stands_behind(&self, key: &str, others: &[&str]) -> bool {
+    pub(crate) fn comes_after_any(&self, key: &str, others: &[&str]) -> bool {
         let mut before = self.block.entries.iter().take_while(|one| one.key != key);
         let is_written = self.block.entries.iter().any(|one| one.key == key);
         is_written && before.any(|one| others.contains(&one.key.as_str()))
@@ -332,17 +332,18 @@ impl<'b> Keys<'b> {
     pub(crate) fn ignore(&self, keys: &[&str], why: &'static str) {
         for entry in &self.block.entries {
             if keys.contains(&entry.key.as_str()) {
-                self.findings.key_without_effect(self.block, entry, why);
+                self.findings
+                    .note_key_without_effect(self.block, entry, why);
             }
         }
     }
 }
 
 /// Longest duration in a file, in milliseconds: one hour.
-pub(crate) const LONGEST_MS: f64 = 3.6e6;
+pub(crate) const TIME_MS_MAX: f64 = 3.6e6;
 
 /// Returns a number if it has no fractional part.
-pub(crate) fn whole(value: &Value) -> Option<i64> {
+pub(crate) fn to_integer(value: &Value) -> Option<i64> {
     match value.kind {
         ValueKind::Integer(number) => Some(number),
         // 2^53: all whole numbers up to there are exact.
@@ -354,8 +355,8 @@ pub(crate) fn whole(value: &Value) -> Option<i64> {
 }
 
 /// Returns a number if it has no fractional part and is not negative.
-pub(crate) fn natural(value: &Value) -> Option<u64> {
-    whole(value).and_then(|number| u64::try_from(number).ok())
+pub(crate) fn to_natural(value: &Value) -> Option<u64> {
+    to_integer(value).and_then(|number| u64::try_from(number).ok())
 }
 
 /// Returns a number, with or without a decimal point.

@@ -49,7 +49,7 @@ pub mod trace;
 
 pub use diskperf_diagnostics::{Errors, Place, Problem};
 pub use files::Files;
-pub use firmware::{AfterMs, Cache, FastWrite, Firmware, ReadAhead, Scheduler};
+pub use firmware::{Cache, FastWrite, Firmware, OverheadsMs, ReadAhead, Scheduler};
 pub use import::{Drive, Import, import};
 pub use keys::{ActsAs, KeyPlaces, WithoutEffect};
 pub use mechanics::Mechanics;

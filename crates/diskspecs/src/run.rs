@@ -2,8 +2,11 @@
 
 use diskperf_diagnostics::{Place, Problem};
 
-use crate::keys::{Findings, Keys, list_block};
-use crate::table::{LOAD, ONE_REQUEST, OTHER_CACHE, OUTPUT, SIMPLE, WHOLE_DRIVE};
+use crate::keys::{Findings, Keys, note_block_without_effect};
+use crate::table::{
+    CONSTANT_TIMES, DISKSIM_OUTPUT, LOAD_FROM_TRACE, ONE_REQUEST_AT_A_TIME, SEPARATE_CACHE,
+    SINGLE_DRIVE,
+};
 use crate::text::{Block, Component, Document, Value, ValueKind, excerpt};
 
 /// Bus of a drive as in the file.
@@ -54,20 +57,20 @@ pub(crate) enum BlockKind {
     Unknown,
 }
 
-pub(crate) fn kind(block: &Block) -> BlockKind {
+pub(crate) fn classify(block: &Block) -> BlockKind {
     match block.kind.written() {
         "disksim_disk" => BlockKind::Drive,
         "dm_disk" => BlockKind::Model,
         "disksim_bus" => BlockKind::Bus,
         "disksim_ctlr" => BlockKind::Controller,
-        "disksim_iodriver" | "disksim_ioqueue" => BlockKind::WithoutEffect(ONE_REQUEST),
-        "disksim_global" | "disksim_stats" => BlockKind::WithoutEffect(OUTPUT),
+        "disksim_iodriver" | "disksim_ioqueue" => BlockKind::WithoutEffect(ONE_REQUEST_AT_A_TIME),
+        "disksim_global" | "disksim_stats" => BlockKind::WithoutEffect(DISKSIM_OUTPUT),
         "disksim_synthio" | "disksim_synthgen" | "disksim_pf" | "disksim_iosim" => {
-            BlockKind::WithoutEffect(LOAD)
+            BlockKind::WithoutEffect(LOAD_FROM_TRACE)
         }
-        "disksim_logorg" | "disksim_syncset" => BlockKind::WithoutEffect(WHOLE_DRIVE),
-        "disksim_simpledisk" => BlockKind::WithoutEffect(SIMPLE),
-        "disksim_cachemem" | "disksim_cachedev" => BlockKind::WithoutEffect(OTHER_CACHE),
+        "disksim_logorg" | "disksim_syncset" => BlockKind::WithoutEffect(SINGLE_DRIVE),
+        "disksim_simpledisk" => BlockKind::WithoutEffect(CONSTANT_TIMES),
+        "disksim_cachemem" | "disksim_cachedev" => BlockKind::WithoutEffect(SEPARATE_CACHE),
         kind if kind.starts_with("ssdmodel") => BlockKind::Flash,
         _ => BlockKind::Unknown,
     }
@@ -76,11 +79,11 @@ pub(crate) fn kind(block: &Block) -> BlockKind {
 /// Reads the blocks that are not drives, and finds the drives of the topology.
 pub(crate) fn read<'d>(document: &'d Document, findings: &Findings) -> Vec<Attached<'d>> {
     for block in &document.blocks {
-        match kind(block) {
+        match classify(block) {
             BlockKind::Drive | BlockKind::Model => {}
-            BlockKind::Bus => drop(bus(block, findings)),
-            BlockKind::Controller => drop(controller(block, findings)),
-            BlockKind::WithoutEffect(why) => list_block(block, why, findings),
+            BlockKind::Bus => drop(parse_bus(block, findings)),
+            BlockKind::Controller => drop(parse_controller(block, findings)),
+            BlockKind::WithoutEffect(why) => note_block_without_effect(block, why, findings),
             BlockKind::Flash => {
                 let kind = excerpt(block.kind.written());
                 let title = format!("`{kind}` is of DiskSim's SSD extension, and no disk");
@@ -99,19 +102,19 @@ pub(crate) fn read<'d>(document: &'d Document, findings: &Findings) -> Vec<Attac
     let mut attached = Vec::new();
     for component in &document.topology {
         let path = DataPath::default();
-        walk(component, document, path, findings, &mut attached);
+        collect_drives(component, document, path, findings, &mut attached);
     }
     attached
 }
 
-fn walk<'d>(
+fn collect_drives<'d>(
     component: &Component,
     document: &'d Document,
     mut path: DataPath,
     findings: &Findings,
     attached: &mut Vec<Attached<'d>>,
 ) {
-    let Some(block) = block_of(&component.name, document) else {
+    let Some(block) = find_block(&component.name, document) else {
         let name = excerpt(component.name.written());
         let problem = Problem::error(format!("`{name}` is not described"));
         let problem = problem.at(&component.name, "a component of the topology");
@@ -129,9 +132,9 @@ fn walk<'d>(
     }
     // Their keys were checked where they stand.
     let silent = Findings::default();
-    match kind(block) {
-        BlockKind::Bus => path.bus = bus(block, &silent),
-        BlockKind::Controller => path.controller = controller(block, &silent),
+    match classify(block) {
+        BlockKind::Bus => path.bus = parse_bus(block, &silent),
+        BlockKind::Controller => path.controller = parse_controller(block, &silent),
         BlockKind::Drive => {
             let is_known = |known: &Attached<'_>| std::ptr::eq(known.block, block);
             if !attached.iter().any(is_known) {
@@ -141,11 +144,11 @@ fn walk<'d>(
         _ => {}
     }
     for part in &component.parts {
-        walk(part, document, path, findings, attached);
+        collect_drives(part, document, path, findings, attached);
     }
 }
 
-fn block_of<'d>(name: &Place, document: &'d Document) -> Option<&'d Block> {
+fn find_block<'d>(name: &Place, document: &'d Document) -> Option<&'d Block> {
     let has_name = |value: &Value| match &value.kind {
         ValueKind::Range(last) => is_between(name.written(), value.place.written(), last.written()),
         _ => value.place.written() == name.written(),
@@ -180,7 +183,7 @@ fn is_between(name: &str, first: &str, last: &str) -> bool {
     }
 }
 
-fn bus(block: &Block, findings: &Findings) -> Bus {
+fn parse_bus(block: &Block, findings: &Findings) -> Bus {
     let keys = Keys::new(block, findings);
     Bus {
         arbitration_ms: keys.milliseconds("Arbitration time"),
@@ -189,7 +192,7 @@ fn bus(block: &Block, findings: &Findings) -> Bus {
     }
 }
 
-fn controller(block: &Block, findings: &Findings) -> Controller {
+fn parse_controller(block: &Block, findings: &Findings) -> Controller {
     let keys = Keys::new(block, findings);
     if let Some(entry) = keys.find("type")
         && matches!(entry.value.kind, ValueKind::Integer(3))
@@ -198,11 +201,14 @@ fn controller(block: &Block, findings: &Findings) -> Controller {
         let label = "each request goes to the drive";
         findings.warning(warning.at(&entry.value.place, label));
     }
-    for (key, why) in [("Scheduler", ONE_REQUEST), ("Cache", OTHER_CACHE)] {
+    for (key, why) in [
+        ("Scheduler", ONE_REQUEST_AT_A_TIME),
+        ("Cache", SEPARATE_CACHE),
+    ] {
         if let Some(entry) = keys.find(key)
             && let ValueKind::Block(block) = &entry.value.kind
         {
-            list_block(block, why, findings);
+            note_block_without_effect(block, why, findings);
         }
     }
     Controller {

@@ -3,7 +3,7 @@
 use diskperf_diagnostics::{Errors, Place, Problem, Text};
 use std::sync::Arc;
 
-use crate::keys::{LONGEST_MS, MOST_PROBLEMS};
+use crate::keys::{MOST_PROBLEMS, TIME_MS_MAX};
 use crate::text::excerpt;
 
 /// Measured seek times by distance, from a `.seek` file. They need not increase smoothly.
@@ -107,7 +107,7 @@ impl SeekTable {
                 continue;
             }
             let last = points.last().map_or(0, |&(distance, _)| distance);
-            match point(line, last) {
+            match parse_point(line, last) {
                 Ok(point) => points.push(point),
                 Err(why) => {
                     let title = format!("`{}` is not a point of a seek curve", excerpt(line));
@@ -159,7 +159,7 @@ impl SeekTable {
     }
 }
 
-fn point(line: &str, last: u32) -> Result<(u32, f64), &'static str> {
+fn parse_point(line: &str, last: u32) -> Result<(u32, f64), &'static str> {
     let mut fields = line.split(',').map(str::trim);
     let distance = fields.next().and_then(|text| text.parse::<u32>().ok());
     let distance = distance.ok_or("the distance is not a whole number")?;
@@ -167,7 +167,7 @@ fn point(line: &str, last: u32) -> Result<(u32, f64), &'static str> {
         return Err("the distance is not above the one before");
     }
     let time = fields.next().and_then(|text| text.parse::<f64>().ok());
-    let time = time.filter(|time| (0.0..=LONGEST_MS).contains(time));
+    let time = time.filter(|time| (0.0..=TIME_MS_MAX).contains(time));
     let time = time.ok_or("the time is not a number of milliseconds")?;
     let deviation = fields.next().map(|text| text.parse::<f64>().is_ok());
     match (deviation, fields.next()) {

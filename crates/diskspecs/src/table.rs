@@ -9,7 +9,10 @@ mod run;
 
 use std::fmt::Write;
 
-pub(crate) use run::{LOAD, ONE_REQUEST, OTHER_CACHE, OUTPUT, SIMPLE, WHOLE_DRIVE};
+pub(crate) use run::{
+    CONSTANT_TIMES, DISKSIM_OUTPUT, LOAD_FROM_TRACE, ONE_REQUEST_AT_A_TIME, SEPARATE_CACHE,
+    SINGLE_DRIVE,
+};
 
 /// Type of block with its keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -151,17 +154,17 @@ impl Legal {
                 let largest = match max {
                     Max::None => None,
                     Max::Value(value) => Some(value.to_string()),
-                    Max::Sectors => Some(of_file(limit, "the sectors of the disk")),
-                    Max::OfKey(key) => Some(of_file(limit, &format!("`{key}`"))),
+                    Max::Sectors => Some(describe_file_limit(limit, "the sectors of the disk")),
+                    Max::OfKey(key) => Some(describe_file_limit(limit, &format!("`{key}`"))),
                 };
-                range("a whole number", min.map(|min| min.to_string()), largest)
+                describe_range("a whole number", min.map(|min| min.to_string()), largest)
             }
             Legal::Number {
                 min: Some(min),
                 is_above_min: true,
                 ..
             } => format!("a number above {min}"),
-            Legal::Number { min, max, .. } => range(
+            Legal::Number { min, max, .. } => describe_range(
                 "a number",
                 min.map(|min| min.to_string()),
                 max.map(|max| max.to_string()),
@@ -174,14 +177,14 @@ impl Legal {
 }
 
 /// Formats a maximum with its origin.
-fn of_file(limit: Option<i64>, from: &str) -> String {
+fn describe_file_limit(limit: Option<i64>, from: &str) -> String {
     match limit {
         Some(limit) => format!("{limit}, {from}"),
         None => from.to_owned(),
     }
 }
 
-fn range(what: &str, min: Option<String>, max: Option<String>) -> String {
+fn describe_range(what: &str, min: Option<String>, max: Option<String>) -> String {
     match (min, max) {
         (Some(min), Some(max)) => format!("{what} from {min} to {max}"),
         (Some(min), None) => format!("{what} of at least {min}"),
@@ -191,7 +194,7 @@ fn range(what: &str, min: Option<String>, max: Option<String>) -> String {
 }
 
 /// Formats the tables as a page of the documentation.
-pub fn page() -> String {
+pub fn render_page() -> String {
     let mut page = String::new();
     for BlockKeys { kind, keys, .. } in BLOCKS {
         write!(page, "\n## {kind}\n\n").expect("memory takes text");
@@ -221,17 +224,17 @@ const fn key(name: &'static str, legal: Legal, effect: Effect) -> Key {
 }
 
 /// Creates a key for a whole number with a maximum from the file or the table.
-const fn whole(name: &'static str, min: i64, max: Max, effect: Effect) -> Key {
+const fn integer_range(name: &'static str, min: i64, max: Max, effect: Effect) -> Key {
     let min = Some(min);
     key(name, Legal::Whole { min, max }, effect)
 }
 
-const fn between(name: &'static str, min: i64, max: i64, effect: Effect) -> Key {
-    whole(name, min, Max::Value(max), effect)
+const fn integer_between(name: &'static str, min: i64, max: i64, effect: Effect) -> Key {
+    integer_range(name, min, Max::Value(max), effect)
 }
 
-const fn at_least(name: &'static str, min: i64, effect: Effect) -> Key {
-    whole(name, min, Max::None, effect)
+const fn integer_at_least(name: &'static str, min: i64, effect: Effect) -> Key {
+    integer_range(name, min, Max::None, effect)
 }
 
 const fn integer(name: &'static str, effect: Effect) -> Key {
@@ -240,24 +243,29 @@ const fn integer(name: &'static str, effect: Effect) -> Key {
 }
 
 const fn flag(name: &'static str, effect: Effect) -> Key {
-    between(name, 0, 1, effect)
+    integer_between(name, 0, 1, effect)
 }
 
 const fn number(name: &'static str, effect: Effect) -> Key {
-    reals(name, None, None, effect)
+    number_range(name, None, None, effect)
 }
 
 /// Creates a key for a number that is not negative, such as a time or a scale.
-const fn time(name: &'static str, effect: Effect) -> Key {
-    reals(name, Some(0.0), None, effect)
+const fn time_ms(name: &'static str, effect: Effect) -> Key {
+    number_range(name, Some(0.0), None, effect)
 }
 
 /// Creates a key for a number from 0 to 1.
 const fn share(name: &'static str, effect: Effect) -> Key {
-    reals(name, Some(0.0), Some(1.0), effect)
+    number_range(name, Some(0.0), Some(1.0), effect)
 }
 
-const fn reals(name: &'static str, min: Option<f64>, max: Option<f64>, effect: Effect) -> Key {
+const fn number_range(
+    name: &'static str,
+    min: Option<f64>,
+    max: Option<f64>,
+    effect: Effect,
+) -> Key {
     let is_above_min = false;
     let legal = Legal::Number {
         min,

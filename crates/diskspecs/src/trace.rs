@@ -35,9 +35,9 @@ pub struct Request {
 /// Maximum length of a request in blocks: 2^24 blocks are 8 GiB.
 const MOST_BLOCKS: u32 = 1 << 24;
 /// Longest time in a trace, in microseconds: twelve days.
-const LONGEST_US: f64 = 1e12;
+const TIME_US_MAX: f64 = 1e12;
 /// Highest valid block number, 2^60.
-const LAST_BLOCK: u64 = 1 << 60;
+const BLOCK_MAX: u64 = 1 << 60;
 
 /// Reads a trace. The second field may be any word and is ignored: `Hit` and `Miss` have a meaning
 /// in only a few traces, and other traces use other words.
@@ -56,7 +56,7 @@ pub fn parse(name: &str, content: &str) -> Result<Vec<Request>, Errors> {
         if line.trim().is_empty() {
             continue;
         }
-        match request(line) {
+        match parse_request(line) {
             Ok(request) => requests.push(request),
             Err((field, why)) => {
                 // The field is a part of the line.
@@ -80,7 +80,7 @@ pub fn parse(name: &str, content: &str) -> Result<Vec<Request>, Errors> {
 }
 
 /// Parses the request of a line, or returns the wrong field with the reason.
-fn request(line: &str) -> Result<Request, (&str, &'static str)> {
+fn parse_request(line: &str) -> Result<Request, (&str, &'static str)> {
     let end = &line[line.trim_end().len()..];
     let mut fields = line.split_whitespace();
     let mut next = || fields.next().ok_or((&end[..0], "the line ends too early"));
@@ -91,7 +91,7 @@ fn request(line: &str) -> Result<Request, (&str, &'static str)> {
     };
     let _hit_or_miss = next()?;
     let field = next()?;
-    let first_block = field.parse().ok().filter(|&block: &u64| block < LAST_BLOCK);
+    let first_block = field.parse().ok().filter(|&block: &u64| block < BLOCK_MAX);
     let first_block = first_block.ok_or((field, "not the number of a block"))?;
     let field = next()?;
     let blocks = field.parse().ok();
@@ -100,7 +100,7 @@ fn request(line: &str) -> Result<Request, (&str, &'static str)> {
     let mut microseconds = || {
         let field = next()?;
         let time = field.parse::<f64>().ok();
-        let time = time.filter(|time| (0.0..=LONGEST_US).contains(time));
+        let time = time.filter(|time| (0.0..=TIME_US_MAX).contains(time));
         time.ok_or((field, "not a number of microseconds"))
     };
     let service_us = microseconds()?;

@@ -44,7 +44,7 @@ mod value;
 pub mod verify;
 
 pub use diskperf_diagnostics::{Errors, Place, Problem};
-pub use elsewhere::{Carrier, Elsewhere};
+pub use elsewhere::{EngineTransport, ForeignEngine};
 pub use job::{Direction, Ignored, Job, PerDirection};
 pub use job_file::JobFile;
 pub use number::Base;

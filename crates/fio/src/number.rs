@@ -1,7 +1,7 @@
 //! Numbers in fio's notation: sizes, counts and times.
 //!
-//! Two readers exist. [`strict`] accepts only text that is a number from end to end; job values
-//! come from it. [`fio_reads`] imitates fio's own reader, which silently stops at the first
+//! Two readers exist. [`parse_strict`] accepts only text that is a number from end to end; job values
+//! come from it. [`parse_as_fio`] imitates fio's own reader, which silently stops at the first
 //! character that it does not know; messages quote its result. Where both give a number, the
 //! numbers are equal. A test compares both readers with each other and with fio.
 
@@ -16,7 +16,7 @@ pub(crate) enum Unit {
     /// Duration in microseconds.
     Time {
         /// Microseconds per unit of a number without a suffix.
-        bare_us: u64,
+        default_us: u64,
     },
 }
 
@@ -51,20 +51,20 @@ impl Base {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Number {
     pub(crate) value: i128,
-    pub(crate) surprise: Option<Surprise>,
+    pub(crate) surprise: Option<SuffixSurprise>,
 }
 
 /// Suffix that fio reads differently from common usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Surprise {
+pub(crate) enum SuffixSurprise {
     /// Suffix `KiB`, which fio reads as 1000.
-    Kibi,
+    BinaryUnit,
     /// Suffix `Ki` without B, which fio reads as `k` and not as `KiB`.
     KiWithoutB,
 }
 
 /// Reads text that is a number from end to end; `None` for any other text.
-pub(crate) fn strict(text: &str, unit: Unit) -> Option<Number> {
+pub(crate) fn parse_strict(text: &str, unit: Unit) -> Option<Number> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text),
@@ -81,49 +81,49 @@ pub(crate) fn strict(text: &str, unit: Unit) -> Option<Number> {
             return None;
         }
         // fio takes the x for a suffix that it does not know: a microsecond.
-        if bare(unit) != 1 {
+        if default_factor(unit) != 1 {
             return None;
         }
         let value = i128::from_str_radix(hexadecimal, 16).ok()?;
-        return within(plain(value, None));
+        return check_64_bits(plain(value, None));
     }
     let end = digits
         .bytes()
         .position(|byte| !byte.is_ascii_digit())
         .unwrap_or(digits.len());
     let value: i128 = digits[..end].parse().ok()?;
-    let (factor, surprise) = suffix(&digits[end..], unit)?;
-    within(plain(value.checked_mul(factor.into())?, surprise))
+    let (factor, surprise) = parse_suffix(&digits[end..], unit)?;
+    check_64_bits(plain(value.checked_mul(factor.into())?, surprise))
 }
 
 /// Reads a number with blanks around it or before its suffix as if the blanks were absent. fio
 /// skips blanks before the digits, but then finds no suffix.
-pub(crate) fn with_blanks(text: &str, unit: Unit) -> Option<Number> {
+pub(crate) fn parse_with_blanks(text: &str, unit: Unit) -> Option<Number> {
     let joined: String = text.split([' ', '\t']).collect();
-    let number = strict(&joined, unit)?;
-    let reading = fio_reads(text, unit).map(i128::from);
+    let number = parse_strict(&joined, unit)?;
+    let reading = parse_as_fio(text, unit).map(i128::from);
     (reading == Some(number.value)).then_some(number)
 }
 
 /// Returns the number if it fits into a signed 64-bit integer, as fio keeps it.
-fn within(number: Number) -> Option<Number> {
+fn check_64_bits(number: Number) -> Option<Number> {
     i64::try_from(number.value).ok().map(|_| number)
 }
 
-fn bare(unit: Unit) -> u64 {
+fn default_factor(unit: Unit) -> u64 {
     match unit {
         Unit::Bytes { .. } => 1,
-        Unit::Time { bare_us } => bare_us,
+        Unit::Time { default_us } => default_us,
     }
 }
 
 /// Returns the factor of a complete suffix, or `None` if the suffix is unknown.
-pub(crate) fn suffix(text: &str, unit: Unit) -> Option<(u64, Option<Surprise>)> {
+pub(crate) fn parse_suffix(text: &str, unit: Unit) -> Option<(u64, Option<SuffixSurprise>)> {
     let lower = text.to_ascii_lowercase();
     match unit {
-        Unit::Time { bare_us } => {
+        Unit::Time { default_us } => {
             let us = match lower.as_str() {
-                "" => bare_us,
+                "" => default_us,
                 "us" | "usec" => 1,
                 "ms" | "msec" => 1_000,
                 "s" => 1_000_000,
@@ -142,9 +142,9 @@ pub(crate) fn suffix(text: &str, unit: Unit) -> Option<(u64, Option<Surprise>)> 
             let power = "kmgtp".find(letters.next()?)? as u32 + 1;
             match letters.as_str() {
                 "" | "b" => Some((base.kilo().pow(power), None)),
-                "i" => Some((base.kilo().pow(power), Some(Surprise::KiWithoutB))),
+                "i" => Some((base.kilo().pow(power), Some(SuffixSurprise::KiWithoutB))),
                 "ib" => {
-                    let surprise = (base == Base::Inverted).then_some(Surprise::Kibi);
+                    let surprise = (base == Base::Inverted).then_some(SuffixSurprise::BinaryUnit);
                     Some((base.kibi().pow(power), surprise))
                 }
                 _ => None,
@@ -155,7 +155,7 @@ pub(crate) fn suffix(text: &str, unit: Unit) -> Option<(u64, Option<Surprise>)> 
 
 /// Returns the number that fio reads from a text, even if only its start is a number. Overflow
 /// wraps in 64 bits as in fio. `None` means that fio rejects the text, too.
-pub(crate) fn fio_reads(text: &str, unit: Unit) -> Option<i64> {
+pub(crate) fn parse_as_fio(text: &str, unit: Unit) -> Option<i64> {
     // A size in zones, which few options have.
     if text.ends_with('z') {
         return None;
@@ -165,7 +165,7 @@ pub(crate) fn fio_reads(text: &str, unit: Unit) -> Option<i64> {
     let suffix = fio_suffix(text);
     let factor = match unit {
         Unit::Bytes { base } => bytes_factor(suffix, base),
-        Unit::Time { bare_us } => time_factor(suffix, bare_us),
+        Unit::Time { default_us } => time_factor(suffix, default_us),
     };
     Some(value.wrapping_mul(factor as i64))
 }
@@ -234,10 +234,10 @@ fn bytes_factor(suffix: &str, base: Base) -> u64 {
 }
 
 /// Returns the factor of a time suffix: s, m, h or d. An unknown suffix means microseconds.
-fn time_factor(suffix: &str, bare_us: u64) -> u64 {
+fn time_factor(suffix: &str, default_us: u64) -> u64 {
     let lower = suffix.to_ascii_lowercase();
     match lower.as_str() {
-        "" => bare_us,
+        "" => default_us,
         "s" => 1_000_000,
         "m" => 60_000_000,
         "h" => 3_600_000_000,

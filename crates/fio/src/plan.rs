@@ -98,8 +98,8 @@ pub fn files(
     let paths = paths(job, clone);
     let count = paths.len() as u64;
     let planned = |path: String| {
-        let region = region(job, clone, count, &path, existing.get(&path).copied());
-        let region = zones::whole_zones(job, region?)?;
+        let region = region_of_file(job, clone, count, &path, existing.get(&path).copied());
+        let region = zones::round_to_zones(job, region?)?;
         Ok(PlannedFile { path, region })
     };
     let files: Vec<PlannedFile> = paths.into_iter().map(planned).collect::<Result<_, _>>()?;
@@ -121,7 +121,7 @@ pub fn files(
             .help("raise `size` or lower `bs`"));
     }
     for file in &files {
-        zones_within(job, file.region)?;
+        check_zones_within(job, file.region)?;
     }
     Ok(files)
 }
@@ -158,13 +158,17 @@ pub fn files_of_clones(
         Some(file) if !clones.iter().flatten().any(is_used) => {
             let there = first.get(&file.path).and_then(|size| size.fixed_bytes());
             let file_bytes = there.unwrap_or(file.region.file_bytes);
-            Err(nothing_left(job, file.region.offset_bytes, file_bytes))
+            Err(empty_region_problem(
+                job,
+                file.region.offset_bytes,
+                file_bytes,
+            ))
         }
         Some(_) | None => Ok(clones),
     }
 }
 
-fn nothing_left(job: &Job, offset_bytes: u64, file_bytes: u64) -> Problem {
+fn empty_region_problem(job: &Job, offset_bytes: u64, file_bytes: u64) -> Problem {
     let label = format!("this begins at byte {offset_bytes} of {file_bytes}");
     Problem::error("nothing of the file is left")
         .at(job.place_of("offset"), label)
@@ -172,7 +176,7 @@ fn nothing_left(job: &Job, offset_bytes: u64, file_bytes: u64) -> Problem {
 }
 
 /// Rejects zones in bytes that extend beyond the used region of a file.
-fn zones_within(job: &Job, region: Region) -> Result<(), Problem> {
+fn check_zones_within(job: &Job, region: Region) -> Result<(), Problem> {
     for &direction in job.pattern.access.directions() {
         let Distribution::ZonedBytes(zones) = job.random.distribution.get(direction) else {
             continue;
@@ -191,7 +195,7 @@ fn zones_within(job: &Job, region: Region) -> Result<(), Problem> {
 }
 
 /// Returns the region that a clone uses in one of `count` files.
-fn region(
+fn region_of_file(
     job: &Job,
     clone: u32,
     count: u64,
@@ -206,11 +210,11 @@ fn region(
     };
     let fixed = job.files.size_bytes;
     if job.files.appends {
-        return appended(job, size.map_or(0, FileSize::bytes), share);
+        return append_region(job, size.map_or(0, FileSize::bytes), share);
     }
     let file = match (existing, fixed, share) {
         (Some(bytes), Some((low, high)), _) if (low..=high).contains(&bytes) => bytes,
-        (_, Some(range), _) => drawn_size(job, path, range),
+        (_, Some(range), _) => draw_file_size(job, path, range),
         (Some(bytes), None, _) => bytes,
         (None, None, Some(bytes)) => bytes,
         (None, None, None) => {
@@ -226,7 +230,7 @@ fn region(
     // To the null engine every file is there.
     let is_there = job.engine.engine == Engine::Null;
     let missing_bytes = if is_there { file } else { 0 };
-    let offset_bytes = start(job, clone, size.map_or(missing_bytes, FileSize::bytes));
+    let offset_bytes = start_offset_bytes(job, clone, size.map_or(missing_bytes, FileSize::bytes));
     let left = file.saturating_sub(offset_bytes);
     let length_bytes = match (fixed, share, job.target.size) {
         (None, Some(share), _) => share,
@@ -245,13 +249,17 @@ fn region(
     };
     let is_sized = share.is_some() && existing.is_some();
     if region.used_bytes() == 0 && !is_sized {
-        return Err(nothing_left(job, offset_bytes, existing.unwrap_or(file)));
+        return Err(empty_region_problem(
+            job,
+            offset_bytes,
+            existing.unwrap_or(file),
+        ));
     }
     Ok(region)
 }
 
 /// Draws a file size from a range, in whole blocks as in fio. The result is the same in each run.
-fn drawn_size(job: &Job, path: &str, (low, high): (u64, u64)) -> u64 {
+fn draw_file_size(job: &Job, path: &str, (low, high): (u64, u64)) -> u64 {
     if low == high {
         return low;
     }
@@ -270,7 +278,7 @@ fn drawn_size(job: &Job, path: &str, (low, high): (u64, u64)) -> u64 {
 
 /// Returns the region after the current end of a file for `file_append`. As in fio, `offset` has no
 /// effect.
-fn appended(job: &Job, end_bytes: u64, share: Option<u64>) -> Result<Region, Problem> {
+fn append_region(job: &Job, end_bytes: u64, share: Option<u64>) -> Result<Region, Problem> {
     let until_size = |(low, _): (u64, u64)| low.saturating_sub(end_bytes);
     let length = job.files.size_bytes.map(until_size).or(share);
     let Some(length_bytes) = length.filter(|length| *length > 0) else {
@@ -291,7 +299,7 @@ fn appended(job: &Job, end_bytes: u64, share: Option<u64>) -> Result<Region, Pro
 
 /// Returns the start of a clone's region in a file of the given size at setup. As in fio, a missing
 /// file has size 0. Percentages are rounded up to a block.
-fn start(job: &Job, clone: u32, file_bytes: u64) -> u64 {
+fn start_offset_bytes(job: &Job, clone: u32, file_bytes: u64) -> u64 {
     let target = &job.target;
     let increment = target.offset_increment.of(file_bytes);
     let offset = target.offset.of(file_bytes);
@@ -351,19 +359,19 @@ pub fn ios(job: &Job, files: &[PlannedFile]) -> Option<Ios> {
         return None;
     }
     let goes_on_behind = job.target.io_size.is_some() && !job.begins_again();
-    if trims_without_pairs(job, files) {
+    if has_unpaired_trims(job, files) {
         return None;
     }
     if goes_on_behind || job.times.time_based || !same || block == 0 || may_go_on || ends_by_chance
     {
         return None;
     }
-    total(job, files, block).map(|total| shared_out(job, total))
+    total_ios(job, files, block).map(|total| split_by_direction(job, total))
 }
 
 /// Tests whether trims and writes need not form pairs, or whether their number changes from pass to
 /// pass.
-fn trims_without_pairs(job: &Job, files: &[PlannedFile]) -> bool {
+fn has_unpaired_trims(job: &Job, files: &[PlannedFile]) -> bool {
     let is_random = match job.pattern.access {
         Access::TrimWrite => false,
         Access::RandomTrimWrite => true,
@@ -375,7 +383,7 @@ fn trims_without_pairs(job: &Job, files: &[PlannedFile]) -> bool {
     is_apart || grows || job.zones.mode == ZoneMode::Strided
 }
 
-fn shared_out(job: &Job, total: u64) -> Ios {
+fn split_by_direction(job: &Job, total: u64) -> Ios {
     let mut each = PerDirection::default();
     match job.pattern.access {
         Access::Mixed | Access::RandomMixed => {
@@ -396,7 +404,7 @@ fn shared_out(job: &Job, total: u64) -> Ios {
 
 /// Returns the total number of I/Os of all passes. As in fio's `keep_running`, passes repeat until
 /// the requested amount is done.
-fn total(job: &Job, files: &[PlannedFile], block: u64) -> Option<u64> {
+fn total_ios(job: &Job, files: &[PlannedFile], block: u64) -> Option<u64> {
     let regions = files.iter().map(|file| file.region);
     let lengths: u64 = regions.clone().map(|region| region.length_bytes).sum();
     let size = job.target.size.and_then(Amount::bytes);
@@ -405,9 +413,9 @@ fn total(job: &Job, files: &[PlannedFile], block: u64) -> Option<u64> {
     let loops = u64::from(job.target.loops);
     let limit = io_size.unwrap_or(size);
     let most = limit.saturating_mul(loops).div_ceil(block);
-    let pass = pass(job, regions, block)?.min(size.max(io_size.unwrap_or(0)).div_ceil(block));
-    if pass > 0 && reads_back(job) {
-        return passes_read_back(job, pass, block, (limit, most));
+    let pass = pass_bytes(job, regions, block)?.min(size.max(io_size.unwrap_or(0)).div_ceil(block));
+    if pass > 0 && reads_back_writes(job) {
+        return total_with_read_back(job, pass, block, (limit, most));
     }
     let pass = job.target.most_ios.map_or(pass, |most| pass.min(most));
     if pass == 0 {
@@ -433,14 +441,19 @@ fn total(job: &Job, files: &[PlannedFile], block: u64) -> Option<u64> {
     Some(done.min(most_ios.max(looped)))
 }
 
-fn reads_back(job: &Job) -> bool {
+fn reads_back_writes(job: &Job) -> bool {
     let writes = job.pattern.access.does(Direction::Write);
     writes && job.verify.kind != Verification::None && job.verify.read_back
 }
 
 /// Returns the number of writes of passes that are read back. As in fio, reads for verification
 /// count when fio decides whether another pass follows.
-fn passes_read_back(job: &Job, pass: u64, block: u64, (limit, most): (u64, u64)) -> Option<u64> {
+fn total_with_read_back(
+    job: &Job,
+    pass: u64,
+    block: u64,
+    (limit, most): (u64, u64),
+) -> Option<u64> {
     let limits_ios = job.target.io_size.is_some() || job.target.most_ios.is_some();
     if job.pattern.access.directions() != [Direction::Write] && limits_ios {
         return None;
@@ -464,7 +477,7 @@ fn passes_read_back(job: &Job, pass: u64, block: u64, (limit, most): (u64, u64))
 }
 
 /// Returns the number of I/Os of one pass over the files, or `None` if it cannot be determined.
-fn pass(job: &Job, regions: impl Iterator<Item = Region>, block: u64) -> Option<u64> {
+fn pass_bytes(job: &Job, regions: impl Iterator<Item = Region>, block: u64) -> Option<u64> {
     let access = job.pattern.access;
     let strided = job.zones.mode == ZoneMode::Strided;
     if access.is_random() {

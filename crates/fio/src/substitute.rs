@@ -1,13 +1,13 @@
 //! Substitution of `${NAME}`, `$pagesize`, `$mb_memory` and `$ncpus` in option values.
 
-use crate::expression::{self, Grammar};
+use crate::expression::{self, ExpressionGrammar};
 use crate::reader::{LONGEST_LINE_BYTES, excerpt};
 use crate::surroundings::{Keyword, Surroundings};
 use diskperf_diagnostics::Place;
 use diskperf_diagnostics::Problem;
 
 /// Option value after substitution.
-pub(crate) struct Substituted {
+pub(crate) struct Substitution {
     pub(crate) value: String,
     /// Machine values that were substituted.
     pub(crate) keywords: Vec<Keyword>,
@@ -20,19 +20,19 @@ pub(crate) fn substitute(
     place: &Place,
     surroundings: &Surroundings,
     warnings: &mut Vec<Problem>,
-) -> Result<Substituted, Problem> {
-    let value = variables(value, place, surroundings, warnings);
-    let (value, keywords) = replaced(&value, surroundings);
+) -> Result<Substitution, Problem> {
+    let value = replace_variables(value, place, surroundings, warnings);
+    let (value, keywords) = replace_keywords(&value, surroundings);
     if value.len() > LONGEST_LINE_BYTES {
         let title = format!("a value of {} bytes", value.len());
         let label = "with what the variables stand for";
         return Err(Problem::error(title).at(place, label));
     }
     if keywords.is_empty() || !value.contains(['+', '-', '*', '/']) {
-        return Ok(Substituted { value, keywords });
+        return Ok(Substitution { value, keywords });
     }
-    let worked_out = expression::evaluate(&value, Grammar::Plain);
-    let worked_out = worked_out.map(|value| Substituted {
+    let worked_out = expression::evaluate(&value, ExpressionGrammar::Plain);
+    let worked_out = worked_out.map(|value| Substitution {
         value: value.to_string(),
         keywords,
     });
@@ -51,7 +51,7 @@ pub(crate) fn names(value: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Replaces `${NAME}` by the value of the environment variable; an unset variable is empty.
-fn variables(
+fn replace_variables(
     value: &str,
     place: &Place,
     surroundings: &Surroundings,
@@ -82,7 +82,7 @@ fn variables(
 }
 
 /// Replaces machine values such as `$ncpus`; returns the text and the values used.
-fn replaced(value: &str, surroundings: &Surroundings) -> (String, Vec<Keyword>) {
+fn replace_keywords(value: &str, surroundings: &Surroundings) -> (String, Vec<Keyword>) {
     let mut done = value.to_owned();
     let mut keywords = Vec::new();
     for keyword in Keyword::ALL {

@@ -71,7 +71,7 @@ pub enum Files {
 }
 
 impl Files {
-    /// Returns the path and the text of an included file. It reads at most `most_bytes` bytes and
+    /// Returns the path and the text of an included file. It reads at most `bytes_max` bytes and
     /// one more, so that the caller can detect a longer file.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl Files {
         &self,
         name: &str,
         beside: &str,
-        most_bytes: u64,
+        bytes_max: u64,
     ) -> Result<(String, String), String> {
         let folder = Path::new(beside).parent().unwrap_or(Path::new(""));
         match self {
@@ -97,7 +97,7 @@ impl Files {
                     true => PathBuf::from(name),
                     false => folder.join(name),
                 };
-                let content = read(&working_directory.join(&path), most_bytes)?;
+                let content = read(&working_directory.join(&path), bytes_max)?;
                 Ok((path.to_string_lossy().into_owned(), content))
             }
         }
@@ -138,8 +138,8 @@ fn read_bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn read(path: &Path, most_bytes: u64) -> Result<String, String> {
-    let bytes = read_bytes(path, most_bytes.saturating_add(1))?;
+fn read(path: &Path, bytes_max: u64) -> Result<String, String> {
+    let bytes = read_bytes(path, bytes_max.saturating_add(1))?;
     String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned())
 }
 

@@ -9,7 +9,7 @@ use super::zones::Zone;
 
 /// Longest transfer time of a sector over the link in the search, in microseconds.
 const CROSSING_US_MAX: f64 = 300.0;
-const STEP_US: f64 = 2.0;
+const CROSSING_STEP_US: f64 = 2.0;
 
 /// Transfer time of a sector over the link, in microseconds, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,7 +49,7 @@ pub(super) fn points(media: &[Observation], clock: &Clock, crossing: &Crossing) 
     points
 }
 
-/// Finds the link transfer time for which the angles of all zones agree best. `media` and the
+/// Finds the link transfer time for which the angles of all zones agree best. `media_reads` and the
 /// points of the zones are in the same order.
 pub(super) fn find(media: &[Observation], clock: &Clock, zones: &[Zone]) -> Crossing {
     let mut sorted = media.to_vec();
@@ -70,9 +70,9 @@ pub(super) fn find(media: &[Observation], clock: &Clock, zones: &[Zone]) -> Cros
         sector_us: Some(us),
         interval_us: 0.0,
     };
-    let steps = (CROSSING_US_MAX / STEP_US) as usize;
+    let steps = (CROSSING_US_MAX / CROSSING_STEP_US) as usize;
     let tried: Vec<(f64, f64)> = (0..=steps)
-        .map(|n| STEP_US * n as f64)
+        .map(|n| CROSSING_STEP_US * n as f64)
         .map(|us| (score(&of(us)), us))
         .collect();
     let Some((top, us)) = tried.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0)) else {
@@ -85,7 +85,7 @@ pub(super) fn find(media: &[Observation], clock: &Clock, zones: &[Zone]) -> Cros
     let near = tried.iter().filter(|(score, _)| top - score < 3.0);
     let spread = near
         .map(|(_, other)| (other - us).abs())
-        .fold(STEP_US, f64::max);
+        .fold(CROSSING_STEP_US, f64::max);
     Crossing {
         sector_us: Some(us),
         interval_us: spread,

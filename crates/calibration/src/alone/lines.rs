@@ -68,7 +68,7 @@ pub(super) struct BlockLine {
 
 /// Finds the strongest line between two rates. `blocks` are the indices of points that share an
 /// origin.
-pub(super) fn strongest(
+pub(super) fn strongest_line(
     points: &[Point],
     blocks: &[std::ops::Range<usize>],
     (low, high): (f64, f64),
@@ -81,13 +81,13 @@ pub(super) fn strongest(
         power: 0.0,
         trials: (high - low) * span,
     };
-    let mut wheel = Wheel::new(points, first, low, step);
+    let mut wheel = PhasorBank::new(points, first, low, step);
     for number in 0..=steps {
         let power = wheel.power(blocks);
         if power > best.power {
             (best.power, best.rate) = (power, low + step * number as f64);
         }
-        wheel.turn();
+        wheel.advance();
     }
     best
 }
@@ -100,14 +100,14 @@ pub(super) fn first_and_span(points: &[Point]) -> (f64, f64) {
 }
 
 /// Unit vectors of all points, advanced as the rate increases.
-struct Wheel {
+struct PhasorBank {
     re: Vec<f64>,
     im: Vec<f64>,
     turn_re: Vec<f64>,
     turn_im: Vec<f64>,
 }
 
-impl Wheel {
+impl PhasorBank {
     fn new(points: &[Point], first: f64, rate: f64, step: f64) -> Self {
         let vector = |angle: f64| libm::sincos(TAU * angle);
         let begin = |point: &Point| vector(point.angle - rate * (point.sector - first));
@@ -131,7 +131,7 @@ impl Wheel {
         blocks.iter().map(block).sum()
     }
 
-    fn turn(&mut self) {
+    fn advance(&mut self) {
         let turns = self.turn_re.iter().zip(&self.turn_im);
         let vectors = self.re.iter_mut().zip(self.im.iter_mut());
         for ((re, im), (turn_re, turn_im)) in vectors.zip(turns) {
@@ -141,7 +141,7 @@ impl Wheel {
 }
 
 /// Finds the maximum of the line near a rate.
-pub(super) fn refined(points: &[Point], rate: f64, step: f64) -> Line {
+pub(super) fn refine_line(points: &[Point], rate: f64, step: f64) -> Line {
     let at = |rate: f64| {
         let angles = points.iter().map(|point| point.angle - rate * point.sector);
         let (r, origin) = mean_direction(angles);

@@ -9,10 +9,10 @@ use std::f64::consts::TAU;
 
 /// Range of spindle speeds that are tried, in revolutions per microsecond: 2,900 to 16,000 per
 /// minute.
-const RATES: (f64, f64) = (48e-6, 267e-6);
+const RATE_RANGE: (f64, f64) = (48e-6, 267e-6);
 /// Maximum sector distances of a pair; the first that yields enough pairs is used.
 const PAIR_SECTORS: [f64; 4] = [200.0, 400.0, 800.0, 1600.0];
-const PAIRS: usize = 300;
+const PAIRS_MAX: usize = 300;
 /// Longest time between the requests of a pair in the first scan, in microseconds.
 const PAIR_GAP_US: f64 = 1e6;
 /// Rate step of the first scan, in revolutions per microsecond: a tenth of a revolution over the
@@ -20,22 +20,22 @@ const PAIR_GAP_US: f64 = 1e6;
 const RATE_STEP: f64 = 1e-7;
 /// Step of the revolutions per sector in the first scan, in revolutions over the largest sector
 /// distance.
-const DENSITY_STEP: f64 = 0.16;
+const TRACK_DENSITY_STEP: f64 = 0.16;
 /// Largest number of revolutions per sector that the first scan tries.
-const DENSITY_MAX: f64 = 0.033;
+const TRACK_DENSITY_MAX: f64 = 0.033;
 /// Number of parts into which the drive is divided; each may have its own number of revolutions per
 /// sector.
-const PARTS: usize = 6;
+const TRACE_PARTS: usize = 6;
 /// Share of a revolution above which a service time counts as a wait for the platter; this holds
 /// for nearly all such requests.
 const MEDIA_SHARE: f64 = 0.45;
-const CANDIDATES: usize = 6;
+const RATE_CANDIDATES: usize = 6;
 /// Range of track densities of all drives, in revolutions per sector.
 pub(super) const TRACK_DENSITIES: (f64, f64) = (1.0 / 1500.0, 1.0 / 25.0);
 
 /// Coarse rotation rate from pairs of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Coarse {
+pub(super) struct CoarseRate {
     /// Rotation rate of the spindle, in revolutions per microsecond.
     pub(super) rate: f64,
     /// Sum of the cosines of the residual angles, divided by the square root of the number of
@@ -46,7 +46,7 @@ pub(super) struct Coarse {
 
 /// Time and sector distance between two requests.
 #[derive(Clone, Copy, Debug)]
-struct Pair {
+struct ReadPair {
     gap_us: f64,
     issue_gap_us: f64,
     sectors: f64,
@@ -56,51 +56,51 @@ struct Pair {
 }
 
 /// Returns the requests that waited for the platter, given its rotation rate.
-pub(super) fn media(observations: &[Observation], rate: f64) -> Vec<Observation> {
+pub(super) fn media_reads(observations: &[Observation], rate: f64) -> Vec<Observation> {
     let is_media = |one: &&Observation| one.service_us > MEDIA_SHARE / rate;
     observations.iter().filter(is_media).copied().collect()
 }
 
 /// Returns the rates at which pairs close in time agree, best first.
-pub(super) fn coarse(observations: &[Observation]) -> Vec<Coarse> {
-    let all = media(observations, RATES.1);
+pub(super) fn coarse_rates(observations: &[Observation]) -> Vec<CoarseRate> {
+    let all = media_reads(observations, RATE_RANGE.1);
     let tried = PAIR_SECTORS
         .iter()
         .map(|sectors| (pairs(&all, *sectors), *sectors));
     let mut tried = tried.skip_while(|(found, sectors)| {
-        found.len() < PAIRS && *sectors < PAIR_SECTORS[PAIR_SECTORS.len() - 1]
+        found.len() < PAIRS_MAX && *sectors < PAIR_SECTORS[PAIR_SECTORS.len() - 1]
     });
     let Some((mut pairs, sectors)) = tried.next() else {
         return Vec::new();
     };
-    let density_step = DENSITY_STEP / sectors;
+    let density_step = TRACK_DENSITY_STEP / sectors;
     pairs.sort_by(|a, b| b.service_us.total_cmp(&a.service_us));
     let score = |rate: f64| {
         let used = pairs.partition_point(|pair| pair.service_us > MEDIA_SHARE / rate);
         let root = (used.max(1) as f64).sqrt();
-        let turns = cosines(&pairs[..used], density_step, |pair| rate * pair.gap_us) / root;
+        let turns = sum_cosines(&pairs[..used], density_step, |pair| rate * pair.gap_us) / root;
         // A clock of the host shows in the times of issues.
-        let issued = cosines(&pairs[..used], density_step, |pair| {
+        let issued = sum_cosines(&pairs[..used], density_step, |pair| {
             rate * pair.issue_gap_us
         }) / root;
         let score = if issued > turns { 0.0 } else { turns };
-        Coarse {
+        CoarseRate {
             rate,
             score,
             pairs: used,
         }
     };
-    let steps = ((RATES.1 - RATES.0) / RATE_STEP) as usize;
-    let rates = (0..=steps).map(|step| RATES.0 + RATE_STEP * step as f64);
-    let mut scores: Vec<Coarse> = rates.map(score).filter(|one| one.pairs >= 8).collect();
+    let steps = ((RATE_RANGE.1 - RATE_RANGE.0) / RATE_STEP) as usize;
+    let rates = (0..=steps).map(|step| RATE_RANGE.0 + RATE_STEP * step as f64);
+    let mut scores: Vec<CoarseRate> = rates.map(score).filter(|one| one.pairs >= 8).collect();
     scores.sort_by(|a, b| b.score.total_cmp(&a.score));
-    let mut best: Vec<Coarse> = Vec::new();
+    let mut best: Vec<CoarseRate> = Vec::new();
     for one in scores {
-        let is_apart = |other: &Coarse| (other.rate - one.rate).abs() > 15.0 * RATE_STEP;
+        let is_apart = |other: &CoarseRate| (other.rate - one.rate).abs() > 15.0 * RATE_STEP;
         if best.iter().all(is_apart) {
             best.push(one);
         }
-        if best.len() == CANDIDATES {
+        if best.len() == RATE_CANDIDATES {
             break;
         }
     }
@@ -108,7 +108,7 @@ pub(super) fn coarse(observations: &[Observation]) -> Vec<Coarse> {
 }
 
 /// Returns pairs of neighbouring requests of the same kind.
-fn pairs(media: &[Observation], sectors_max: f64) -> Vec<Pair> {
+fn pairs(media: &[Observation], sectors_max: f64) -> Vec<ReadPair> {
     let last = media.iter().map(Observation::end).fold(1.0, f64::max);
     let mut pairs = Vec::new();
     for (number, one) in media.iter().enumerate() {
@@ -119,13 +119,13 @@ fn pairs(media: &[Observation], sectors_max: f64) -> Vec<Pair> {
             }
             let sectors = other.end() - one.end();
             if other.is_write == one.is_write && sectors.abs() <= sectors_max {
-                let part = (one.first / last * PARTS as f64) as usize;
-                pairs.push(Pair {
+                let part = (one.first / last * TRACE_PARTS as f64) as usize;
+                pairs.push(ReadPair {
                     gap_us,
                     issue_gap_us: gap_us - (other.service_us - one.service_us),
                     sectors,
                     service_us: one.service_us.min(other.service_us),
-                    part: part.min(PARTS - 1),
+                    part: part.min(TRACE_PARTS - 1),
                 });
             }
         }
@@ -134,9 +134,9 @@ fn pairs(media: &[Observation], sectors_max: f64) -> Vec<Pair> {
 }
 
 /// Returns the sum of cosines at the best angular density of each part of the drive.
-fn cosines(pairs: &[Pair], density_step: f64, turns: impl Fn(&Pair) -> f64) -> f64 {
-    let densities = (DENSITY_MAX / density_step) as usize;
-    let mut sums = vec![vec![0.0; densities]; PARTS];
+fn sum_cosines(pairs: &[ReadPair], density_step: f64, turns: impl Fn(&ReadPair) -> f64) -> f64 {
+    let densities = (TRACK_DENSITY_MAX / density_step) as usize;
+    let mut sums = vec![vec![0.0; densities]; TRACE_PARTS];
     for pair in pairs {
         let (sin, cos) = libm::sincos(TAU * turns(pair));
         let (turn_sin, turn_cos) = libm::sincos(-TAU * density_step * pair.sectors);

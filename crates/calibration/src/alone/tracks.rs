@@ -10,23 +10,23 @@ use super::zones::Zone;
 use std::f64::consts::TAU;
 
 /// Range of skews that are tried, in revolutions.
-const SKEWS: (f64, f64) = (-0.1, 0.5);
+const SKEW_RANGE: (f64, f64) = (-0.1, 0.5);
 /// Largest distance of a request pair, in revolutions of the zone's line.
-const PAIR_TURNS: f64 = 0.8;
+const PAIR_GAP_TURNS_MAX: f64 = 0.8;
 /// Standard deviations of the residual angles of pairs that are tried, in revolutions.
 const PAIR_WIDTHS: [f64; 4] = [0.01, 0.018, 0.03, 0.05];
 const PAIRS_MIN: usize = 30;
 /// Expected share of request pairs that lie neither on one track nor on adjacent tracks.
-const PAIR_STRAY: f64 = 0.15;
+const PAIR_STRAY_SHARE: f64 = 0.15;
 /// Decrease of the log likelihood at the ends of the interval. It is twice that of independent
 /// pairs, because a request belongs to several pairs.
-const PAIR_FALL: f64 = 4.0;
+const PAIR_LIKELIHOOD_FALL: f64 = 4.0;
 
 /// Additional margins of the skew intervals, in revolutions. On twelve synthetic drives the pairs
 /// were off by about this much. A likely reason is the buffer, which answers parts of some
 /// successive reads.
-const SHIFT_MEAN: f64 = 0.04;
-const SHIFT_TRACK: f64 = 0.03;
+const MEAN_SKEW_SHIFT: f64 = 0.04;
+const TRACK_SKEW_SHIFT: f64 = 0.03;
 
 /// Track skews estimated from pairs of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,7 +47,7 @@ pub(super) struct PairSkews {
 /// pair differ by less than the zone's line predicts, whatever spare sectors are between tracks.
 /// Across the end of a track they differ by the track skew more.
 pub(super) fn skew_of_pairs(points: &[Point], zones: &[Zone]) -> Option<PairSkews> {
-    let pairs = pairs(points, zones);
+    let pairs = track_crossing_pairs(points, zones);
     if pairs.len() < PAIRS_MIN {
         return None;
     }
@@ -57,8 +57,8 @@ pub(super) fn skew_of_pairs(points: &[Point], zones: &[Zone]) -> Option<PairSkew
     let mut width = PAIR_WIDTHS[0];
     let mut best = (f64::MIN, 0.0, 0.0);
     for tried in PAIR_WIDTHS {
-        for mean in grid(SKEWS.0, SKEWS.1, 0.01) {
-            for track in grid(SKEWS.0, SKEWS.1, 0.02) {
+        for mean in grid(SKEW_RANGE.0, SKEW_RANGE.1, 0.01) {
+            for track in grid(SKEW_RANGE.0, SKEW_RANGE.1, 0.02) {
                 let found = likelihood(&pairs, mean, track, tried);
                 if found > best.0 {
                     (best, width) = ((found, mean, track), tried);
@@ -73,12 +73,13 @@ pub(super) fn skew_of_pairs(points: &[Point], zones: &[Zone]) -> Option<PairSkew
         }
     }
     let (top, mean, track) = *all.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let near = || all.iter().filter(|one| top - one.0 < PAIR_FALL);
+    let near = || all.iter().filter(|one| top - one.0 < PAIR_LIKELIHOOD_FALL);
     Some(PairSkews {
         mean,
-        mean_interval: SHIFT_MEAN + near().map(|one| (one.1 - mean).abs()).fold(0.003, f64::max),
+        mean_interval: MEAN_SKEW_SHIFT
+            + near().map(|one| (one.1 - mean).abs()).fold(0.003, f64::max),
         track,
-        track_interval: SHIFT_TRACK
+        track_interval: TRACK_SKEW_SHIFT
             + near()
                 .map(|one| (one.2 - track).abs())
                 .fold(0.004, f64::max),
@@ -88,14 +89,14 @@ pub(super) fn skew_of_pairs(points: &[Point], zones: &[Zone]) -> Option<PairSkew
 
 /// Returns the distances of pairs in revolutions of their zone's line, with the residuals from the
 /// line.
-fn pairs(points: &[Point], zones: &[Zone]) -> Vec<(f64, f64)> {
+fn track_crossing_pairs(points: &[Point], zones: &[Zone]) -> Vec<(f64, f64)> {
     let mut pairs = Vec::new();
     for zone in zones {
         let points = &points[zone.points.clone()];
         for (number, one) in points.iter().enumerate() {
             for other in &points[number + 1..] {
                 let turns = zone.line.rate * (other.sector - one.sector);
-                if turns > PAIR_TURNS {
+                if turns > PAIR_GAP_TURNS_MAX {
                     break;
                 }
                 pairs.push((turns, zone.line.residual(other) - zone.line.residual(one)));
@@ -115,17 +116,17 @@ fn likelihood(pairs: &[(f64, f64)], mean: f64, track: f64, width: f64) -> f64 {
         let left = residual + turns * mean / (1.0 + mean);
         let crosses = (turns / (1.0 + mean)).clamp(0.0, 1.0);
         let either = (1.0 - crosses) * normal(left) + crosses * normal(left - track);
-        libm::log((1.0 - PAIR_STRAY) * either + PAIR_STRAY)
+        libm::log((1.0 - PAIR_STRAY_SHARE) * either + PAIR_STRAY_SHARE)
     };
     pairs.iter().map(pair).sum()
 }
 
 /// Number of candidate positions of a track's start.
-const BEGINS: usize = 24;
+const TRACK_BEGIN_STEPS: usize = 24;
 
 /// Start of the tracks of a zone, if the zone has no gaps between tracks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Begin {
+pub(super) struct TrackBegin {
     /// First sector of a track of the zone.
     pub(super) sector: f64,
     /// Angle at which that sector starts, in revolutions.
@@ -134,26 +135,26 @@ pub(super) struct Begin {
 
 /// Finds the track start that agrees best with a zone's angles, given the number of sectors per
 /// track.
-pub(super) fn begin(points: &[Point], line: &Line, sectors: f64) -> Begin {
+pub(super) fn find_track_begin(points: &[Point], line: &Line, sectors: f64) -> TrackBegin {
     let skew = line.rate * sectors - 1.0;
     let first = points[0].sector;
     let at = |number: usize| {
-        let sector = first - sectors * number as f64 / BEGINS as f64;
+        let sector = first - sectors * number as f64 / TRACK_BEGIN_STEPS as f64;
         let modelled = |point: &Point| {
             let tracks = (point.sector - sector) / sectors;
             tracks + skew * tracks.floor()
         };
         let (r, angle) = mean_direction(points.iter().map(|one| one.angle - modelled(one)));
-        (r, Begin { sector, angle })
+        (r, TrackBegin { sector, angle })
     };
     let none = (
         -1.0,
-        Begin {
+        TrackBegin {
             sector: first,
             angle: 0.0,
         },
     );
-    (0..BEGINS)
+    (0..TRACK_BEGIN_STEPS)
         .map(at)
         .fold(none, |best, one| if one.0 > best.0 { one } else { best })
         .1

@@ -20,7 +20,7 @@ pub(crate) struct Reference {
 impl Reference {
     /// Returns the platter's rotation when the first block was under the head, in revolutions.
     /// Blocks cross the bus at bus speed, and not faster than they pass the head.
-    pub(crate) fn passed_rev(&self, period_us: f64, crossing_us: f64) -> f64 {
+    pub(crate) fn first_block_rev(&self, period_us: f64, crossing_us: f64) -> f64 {
         let block_rev =
             (crossing_us / period_us).max(1.0 / f64::from(self.place.sectors_per_track));
         self.completion_us / period_us - self.blocks * block_rev
@@ -28,7 +28,7 @@ impl Reference {
 }
 
 #[derive(Clone, Copy)]
-struct Point {
+struct ReferencePoint {
     zone: usize,
     cylinder: f64,
     range: f64,
@@ -40,7 +40,7 @@ struct Point {
 
 /// Pair of references: the multiple of the unknown angle between them, and the observed difference.
 #[derive(Clone, Copy)]
-struct Pair {
+struct ReferencePair {
     times: f64,
     turned: f64,
 }
@@ -50,12 +50,12 @@ const MOST_PAIRS: usize = 8192;
 const FEWEST_PAIRS: usize = 12;
 /// Initial distances of pairs, in cylinder ranges that share spares. Larger ones are tried if few
 /// pairs are closer.
-const FIRST_RANGES: [f64; 4] = [2.0, 8.0, 32.0, 128.0];
+const INITIAL_RANGE_DISTANCES: [f64; 4] = [2.0, 8.0, 32.0, 128.0];
 /// Step of a skew scan, as the rotation of the widest request pair, in revolutions.
-const STEP: f64 = 0.04;
+const SCAN_STEP_REV: f64 = 0.04;
 
 /// Numbers of zones and surfaces of the references, and the distance of pairs.
-pub(super) struct Spread {
+pub(super) struct PairSpread {
     pub(super) zones: usize,
     pub(super) surfaces: u32,
     /// Distance of pairs as a share of the trace.
@@ -65,44 +65,48 @@ pub(super) struct Spread {
 }
 
 /// Estimates the skews, with zone origins of 0; `None` if there are too few pairs of references.
-pub(super) fn skews(
+pub(super) fn estimate_skews(
     references: &[Reference],
     stretches: &Stretches,
-    &Spread {
+    &PairSpread {
         zones,
         surfaces,
         gap_share,
         start,
-    }: &Spread,
+    }: &PairSpread,
 ) -> Option<Skews> {
-    let points = points(references, stretches, start)?;
+    let points = to_points(references, stretches, start)?;
     let completions = points.iter().map(|point| point.completion_us);
     let span_us = completions.clone().fold(0.0, f64::max) - completions.fold(f64::MAX, f64::min);
     let gap_us = gap_share * span_us;
-    let pairs = |points: &[Point], cylinders: f64, known: &Known, times: &Times| {
-        self::pairs(points, (cylinders, gap_us), known, times)
-    };
+    let pairs =
+        |points: &[ReferencePoint], cylinders: f64, known: &KnownAngle, times: &AngleMultiple| {
+            self::pairs(points, (cylinders, gap_us), known, times)
+        };
     let most = f64::from(surfaces.max(2) - 1);
-    let same_cylinder =
-        |a: &Point, b: &Point| (a.cylinder == b.cylinder).then_some(b.order - a.order);
+    let same_cylinder = |a: &ReferencePoint, b: &ReferencePoint| {
+        (a.cylinder == b.cylinder).then_some(b.order - a.order)
+    };
     let close = pairs(&points, 0.0, &|_, _| 0.0, &same_cylinder);
     let track = match surfaces {
         0 | 1 => 0.0,
-        _ => scanned(&close, 0.5, 0.5, STEP / most)?,
+        _ => scan_angle(&close, 0.5, 0.5, SCAN_STEP_REV / most)?,
     };
-    let by_track = |a: &Point, b: &Point| (b.order - a.order) * track;
+    let by_track = |a: &ReferencePoint, b: &ReferencePoint| (b.order - a.order) * track;
     let has_ranges = points.iter().any(|point| point.range > 0.0);
-    let cylinder = doubled(4.0, |distance| {
-        let neighbours = |a: &Point, b: &Point| {
+    let cylinder = scan_doubling_distance(4.0, |distance| {
+        let neighbours = |a: &ReferencePoint, b: &ReferencePoint| {
             let near = a.range == b.range && b.cylinder > a.cylinder;
             near.then_some(b.cylinder - a.cylinder)
         };
         pairs(&points, distance, &by_track, &neighbours)
     })?;
-    let by_both = |a: &Point, b: &Point| by_track(a, b) + (b.cylinder - a.cylinder) * cylinder;
+    let by_both = |a: &ReferencePoint, b: &ReferencePoint| {
+        by_track(a, b) + (b.cylinder - a.cylinder) * cylinder
+    };
     let mut range_steps = vec![0.0; zones];
     for (zone, step) in range_steps.iter_mut().enumerate().filter(|_| has_ranges) {
-        let own: Vec<Point> = points
+        let own: Vec<ReferencePoint> = points
             .iter()
             .filter(|point| point.zone == zone)
             .copied()
@@ -110,13 +114,13 @@ pub(super) fn skews(
         let widest = own.iter().map(|point| point.range).fold(1.0, f64::max);
         let per_range = own.iter().map(|point| point.cylinder).fold(1.0, f64::max) / widest;
         let of_ranges = |ranges: f64| {
-            let other = |a: &Point, b: &Point| {
+            let other = |a: &ReferencePoint, b: &ReferencePoint| {
                 (b.range > a.range && b.range - a.range <= ranges).then_some(b.range - a.range)
             };
             pairs(&own, (ranges + 1.0) * (per_range + 1.0), &by_both, &other)
         };
-        let mut first = FIRST_RANGES.into_iter();
-        let found = first.find_map(|first| doubled(first, of_ranges));
+        let mut first = INITIAL_RANGE_DISTANCES.into_iter();
+        let found = first.find_map(|first| scan_doubling_distance(first, of_ranges));
         *step = found.unwrap_or(0.0);
     }
     Some(Skews {
@@ -128,19 +132,19 @@ pub(super) fn skews(
 }
 
 /// Returns the references by zone and cylinder; `None` if the layout has no zones.
-fn points(
+fn to_points(
     references: &[Reference],
     stretches: &Stretches,
     (period_us, crossing_us): (f64, f64),
-) -> Option<Vec<Point>> {
+) -> Option<Vec<ReferencePoint>> {
     let point = |reference: &Reference| {
         let at = reference.place.in_zone?;
-        Some(Point {
+        Some(ReferencePoint {
             zone: at.zone,
             cylinder: at.cylinder.into(),
             range: at.range.into(),
             order: at.order.into(),
-            turned: reference.passed_rev(period_us, crossing_us)
+            turned: reference.first_block_rev(period_us, crossing_us)
                 - at.within
                 - stretches.turned_at(reference.completion_us),
             completion_us: reference.completion_us,
@@ -149,7 +153,7 @@ fn points(
     let mut points = references
         .iter()
         .map(point)
-        .collect::<Option<Vec<Point>>>()?;
+        .collect::<Option<Vec<ReferencePoint>>>()?;
     points.sort_by(|a, b| {
         (a.zone, a.cylinder)
             .partial_cmp(&(b.zone, b.cylinder))
@@ -159,18 +163,18 @@ fn points(
 }
 
 /// Known angle between the references of a pair.
-type Known<'k> = dyn Fn(&Point, &Point) -> f64 + 'k;
+type KnownAngle<'k> = dyn Fn(&ReferencePoint, &ReferencePoint) -> f64 + 'k;
 /// Multiple of the unknown angle in a pair; `None` for a pair that does not contain the angle.
-type Times<'t> = dyn Fn(&Point, &Point) -> Option<f64> + 't;
+type AngleMultiple<'t> = dyn Fn(&ReferencePoint, &ReferencePoint) -> Option<f64> + 't;
 
 /// Returns pairs of one zone within the given distances in cylinders and time, with the known
 /// angles subtracted. An evenly spaced subset is returned if there are too many.
 fn pairs(
-    points: &[Point],
+    points: &[ReferencePoint],
     (cylinders, gap_us): (f64, f64),
-    known: &Known<'_>,
-    times: &Times<'_>,
-) -> Vec<Pair> {
+    known: &KnownAngle<'_>,
+    times: &AngleMultiple<'_>,
+) -> Vec<ReferencePair> {
     let mut all = Vec::new();
     for (index, a) in points.iter().enumerate() {
         let near = points[index + 1..]
@@ -179,7 +183,7 @@ fn pairs(
             .filter(|b| (b.completion_us - a.completion_us).abs() <= gap_us);
         for b in near {
             if let Some(times) = times(a, b).filter(|times| *times != 0.0) {
-                all.push(Pair {
+                all.push(ReferencePair {
                     times,
                     turned: b.turned - a.turned - known(a, b),
                 });
@@ -192,26 +196,31 @@ fn pairs(
 
 /// Estimates an angle from pairs at a small distance, then from pairs at increasing distances, as
 /// long as wider pairs exist and agree.
-fn doubled(first: f64, pairs: impl Fn(f64) -> Vec<Pair>) -> Option<f64> {
+fn scan_doubling_distance(first: f64, pairs: impl Fn(f64) -> Vec<ReferencePair>) -> Option<f64> {
     let close = pairs(first);
-    let mut value = scanned(&close, 0.5, 0.5, STEP / first)?;
+    let mut value = scan_angle(&close, 0.5, 0.5, SCAN_STEP_REV / first)?;
     let least = 0.5 * cosine(&close, value);
-    let (mut distance, mut widest) = (first, widest_of(&close));
+    let (mut distance, mut widest) = (first, largest_multiple(&close));
     loop {
         distance *= 2.0;
         let wider = pairs(distance);
-        if widest_of(&wider) <= widest {
+        if largest_multiple(&wider) <= widest {
             return Some(value);
         }
-        let finer = scanned(&wider, value, 0.3 / widest, STEP / widest_of(&wider))?;
+        let finer = scan_angle(
+            &wider,
+            value,
+            0.3 / widest,
+            SCAN_STEP_REV / largest_multiple(&wider),
+        )?;
         if cosine(&wider, finer) < least {
             return Some(value);
         }
-        (value, widest) = (finer, widest_of(&wider));
+        (value, widest) = (finer, largest_multiple(&wider));
     }
 }
 
-fn widest_of(pairs: &[Pair]) -> f64 {
+fn largest_multiple(pairs: &[ReferencePair]) -> f64 {
     pairs
         .iter()
         .map(|pair| pair.times.abs())
@@ -219,7 +228,7 @@ fn widest_of(pairs: &[Pair]) -> f64 {
 }
 
 /// Returns the angle with the highest mean cosine near a given one.
-fn scanned(pairs: &[Pair], around: f64, width: f64, step: f64) -> Option<f64> {
+fn scan_angle(pairs: &[ReferencePair], around: f64, width: f64, step: f64) -> Option<f64> {
     if pairs.len() < FEWEST_PAIRS {
         return None;
     }
@@ -235,7 +244,7 @@ fn scanned(pairs: &[Pair], around: f64, width: f64, step: f64) -> Option<f64> {
     Some(best(coarse, step, step / 20.0))
 }
 
-fn cosine(pairs: &[Pair], angle: f64) -> f64 {
+fn cosine(pairs: &[ReferencePair], angle: f64) -> f64 {
     let sum: f64 = pairs
         .iter()
         .map(|pair| (TAU * (pair.turned - pair.times * angle).fract()).cos())

@@ -58,7 +58,7 @@ const TIME_MS_MAX: f64 = 1000.0;
 const BUFFER_BYTES_MAX: f64 = 1e12;
 
 /// Value ranges of a modelled drive, for keys where DiskSim accepts a wider range.
-const LIMITS: [(&str, RangeInclusive<f64>); 25] = [
+const RANGES: [(&str, RangeInclusive<f64>); 25] = [
     ("cylinders", 1.0..=MOST_CYLINDERS as f64),
     ("spindle_rpm", 60.0..=30_000.0),
     ("seek_constant_ms", 0.0..=TIME_MS_MAX),
@@ -88,7 +88,7 @@ const LIMITS: [(&str, RangeInclusive<f64>); 25] = [
 
 /// Returns the range of a key in a modelled drive, if it is narrower than DiskSim's.
 pub(super) fn range(key: &str) -> Option<&'static RangeInclusive<f64>> {
-    let found = LIMITS.iter().find(|(name, _)| *name == key);
+    let found = RANGES.iter().find(|(name, _)| *name == key);
     found.map(|(_, range)| range)
 }
 

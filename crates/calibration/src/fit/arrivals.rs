@@ -2,10 +2,10 @@
 
 use super::*;
 
-impl Work<'_> {
+impl FitState<'_> {
     /// Fits the arrival times that make the requests that waited for the platter most likely.
     pub(super) fn fit_arrivals(&mut self) {
-        let (reads, writes) = self.seen();
+        let (reads, writes) = self.observed_arrivals();
         let read = arrival::fit(&reads, self.period_us());
         let write = match self.is_write_through() && !writes.is_empty() {
             true => Some(arrival::fit(&writes, self.period_us())),
@@ -22,11 +22,11 @@ impl Work<'_> {
 
     /// Returns the reads and writes that waited for the platter, with the actuator position of the
     /// model.
-    fn seen(&self) -> (Vec<Seen>, Vec<Seen>) {
+    fn observed_arrivals(&self) -> (Vec<ObservedArrival>, Vec<ObservedArrival>) {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         let mut arm = self.given.mechanism.clone();
         let mut last: Option<Operation> = None;
-        follow(
+        replay_each(
             &self.disk,
             self.placed,
             self.given.think,
@@ -43,14 +43,14 @@ impl Work<'_> {
                     let sectors =
                         f64::from(request.blocks) / f64::from(placed.first().sectors_per_track);
                     let platter_us = sectors * self.period_us() + self.write_end_us;
-                    writes.push(Seen {
+                    writes.push(ObservedArrival {
                         circumstances,
                         until_sector_us: request.service_us - platter_us,
                     });
                 } else if !is_write && !self.is_fast(placed) {
-                    reads.push(Seen {
+                    reads.push(ObservedArrival {
                         circumstances,
-                        until_sector_us: self.until_sector_us(placed),
+                        until_sector_us: self.time_to_sector_us(placed),
                     });
                 }
             },
@@ -64,9 +64,9 @@ impl Work<'_> {
 fn circumstances(
     arm: &mut Mechanism,
     placed: &Placed,
-    served: &Served,
+    served: &ServedRequest,
     after_write: bool,
-) -> Option<Circumstances> {
+) -> Option<SeekCircumstances> {
     let access = served.seen.access.filter(|access| access.is_one_run)?;
     if served.seen.arm_is_busy || served.seen.answer != Answer::Medium {
         return None;
@@ -74,7 +74,7 @@ fn circumstances(
     let is_write = placed.request.operation == Operation::Write;
     let (cylinder, head) = access.from;
     arm.place_arm(cylinder, head);
-    Some(Circumstances {
+    Some(SeekCircumstances {
         filed_us: us(arm.way_to(&access.to, is_write)),
         distance_cylinders: cylinder.abs_diff(access.to.cylinder),
         is_inward: access.to.cylinder > cylinder,
@@ -86,7 +86,7 @@ fn circumstances(
 }
 
 fn arrival_parameters(kind: &str, fitted: &FittedArrival) -> Vec<Parameter> {
-    let all = NAMES
+    let all = TERM_NAMES
         .iter()
         .zip(fitted.arrival.weights_us)
         .zip(fitted.errors_us);

@@ -112,7 +112,7 @@ pub struct UnknownFigure(String);
 
 impl fmt::Display for UnknownFigure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let near = names::suggestion(&self.0, Figure::all().map(Figure::name));
+        let near = names::suggest_names(&self.0, Figure::all().map(Figure::name));
         write!(f, "there is no figure `{}`: {near}", self.0)
     }
 }

@@ -4,13 +4,13 @@ use super::super::component::Component;
 use super::super::names;
 use super::super::parameter::{stem_of, time_ratio, unit_of};
 use super::super::setting::is_number;
-use super::super::shape::Shape;
+use super::super::shape::ValueShape;
 use super::super::value::{Content, Entry, Table, Value};
 use super::Reader;
 use diskperf_diagnostics::Problem;
 
 /// Keys that describe the file of a component.
-const ABOUT_THE_FILE: [&str; 3] = ["description", "extends", "source"];
+const FILE_KEYS: [&str; 3] = ["description", "extends", "source"];
 /// Key of `[drive.N]` or `[controller.N]` that selects another component; the system reads it.
 const COMPONENT_KEY: &str = "component";
 
@@ -25,7 +25,7 @@ impl Reader<'_> {
         unknown: &mut Vec<String>,
     ) {
         for (key, entry) in &table.entries {
-            let about = is_top && is_file && ABOUT_THE_FILE.contains(&key.as_str());
+            let about = is_top && is_file && FILE_KEYS.contains(&key.as_str());
             if about || key == "source" || self.is_source(key, table) {
                 self.check_is_text(key, entry);
                 continue;
@@ -40,13 +40,13 @@ impl Reader<'_> {
                     self.check_case(entry, unknown);
                 }
                 // Another reader's.
-                (Content::Table(_), None) if is_top && self.is_of_one_drive(key, is_file) => {}
+                (Content::Table(_), None) if is_top && self.is_key_of_one_drive(key, is_file) => {}
                 (_, Some(shape)) => {
                     if let Err(problem) = shape.read(key, &entry.value) {
                         self.record.borrow_mut().problem(problem);
                     }
                 }
-                (_, None) if key == COMPONENT_KEY && !is_file && self.names_one(is_top) => {}
+                (_, None) if key == COMPONENT_KEY && !is_file && self.names_one_drive(is_top) => {}
                 (_, None) => {
                     self.record
                         .borrow_mut()
@@ -69,7 +69,7 @@ impl Reader<'_> {
     }
 
     fn check_is_text(&self, key: &str, entry: &Entry) {
-        if let Err(problem) = Shape::Text.read(key, &entry.value) {
+        if let Err(problem) = ValueShape::Text.read(key, &entry.value) {
             self.record.borrow_mut().problem(problem);
         }
     }
@@ -83,14 +83,14 @@ impl Reader<'_> {
     }
 
     /// Tests whether a table of this level may select a component for one drive.
-    fn names_one(&self, is_top: bool) -> bool {
+    fn names_one_drive(&self, is_top: bool) -> bool {
         match self.is_drive() {
             true => !is_top,
             false => is_top && self.drive.is_some(),
         }
     }
 
-    fn is_of_one_drive(&self, key: &str, is_file: bool) -> bool {
+    fn is_key_of_one_drive(&self, key: &str, is_file: bool) -> bool {
         !is_file && is_number(key) && self.drive.is_none() && self.component.may_be_of_one_drive()
     }
 
@@ -112,14 +112,14 @@ impl Reader<'_> {
             Some(known) => problem.help(wrong_unit(known, key, &entry.value)),
             None => match key.strip_suffix("_source") {
                 Some(sourced) => problem.help(format!("no `{sourced}` stands beside it")),
-                None => problem.help(names::suggestion(key, known())),
+                None => problem.help(names::suggest_names(key, known())),
             },
         }
     }
 
     /// Returns declared keys that are similar to an unknown one.
-    pub(super) fn meant(&self, key: &str) -> Vec<String> {
-        let near = names::nearest(key, self.declared.keys().map(String::as_str));
+    pub(super) fn suggest_keys(&self, key: &str) -> Vec<String> {
+        let near = names::nearest_names(key, self.declared.keys().map(String::as_str));
         let unit = self
             .declared
             .keys()

@@ -5,7 +5,7 @@ use crate::arguments::{
     CalculateArguments, Calculation, DiskQueueArguments, FlashArguments, FormatArguments,
     InterleaveArguments,
 };
-use crate::output::{print, say, width};
+use crate::output::{print, print_message, width};
 use diskperf_analysis::interleave::{
     self, Clock, InputError, Inputs, Serial, SerialMethod, Service, Term, Track,
 };
@@ -131,10 +131,12 @@ fn interleave(arguments: &InterleaveArguments) -> Outcome {
                 Ok(rates) => found.compare(&rates),
                 // The calculation stands by itself where the machine cannot
                 // be given the case.
-                Err(error) => say(&format!("not compared with the modelled machine: {error}")),
+                Err(error) => {
+                    print_message(&format!("not compared with the modelled machine: {error}"))
+                }
             }
         }
-        Some(why) => say(&format!("not compared with the modelled machine: {why}")),
+        Some(why) => print_message(&format!("not compared with the modelled machine: {why}")),
     }
     print(&report::interleave(
         &found,
@@ -183,12 +185,12 @@ fn serial(arguments: &InterleaveArguments) -> Result<Option<Serial>, LaboratoryE
         return Ok(None);
     };
     let method = SerialMethod::from(arguments.serial);
-    let us_per_char = of_method(
+    let us_per_char = serial_time(
         ("--serial-us-per-char", arguments.serial_us_per_char),
         (method, method.us_per_char()),
         "interrupt for each character; give --serial-done-us-per-char",
     )?;
-    let done_us_per_char = of_method(
+    let done_us_per_char = serial_time(
         (
             "--serial-done-us-per-char",
             arguments.serial_done_us_per_char,
@@ -217,7 +219,7 @@ fn serial(arguments: &InterleaveArguments) -> Result<Option<Serial>, LaboratoryE
 
 /// Returns a time of a method: the given value or the method's default. A value for a method
 /// without this time is an error.
-fn of_method(
+fn serial_time(
     (option, given): (&str, Option<f64>),
     (method, own): (SerialMethod, Option<f64>),
     lacks: &str,

@@ -101,7 +101,7 @@ pub(super) fn show(catalogue: &Catalogue, name: &str, format: OutputFormat) -> O
 }
 
 /// Adds a hint to an unknown-run error if a catalogue entry has a similar name.
-pub(super) fn meant(name: &str, error: LaboratoryError) -> LaboratoryError {
+pub(super) fn suggest_command(name: &str, error: LaboratoryError) -> LaboratoryError {
     let known = Catalogue::embedded();
     let mut names = known.system_names();
     for component in Component::ALL {
@@ -116,7 +116,7 @@ pub(super) fn meant(name: &str, error: LaboratoryError) -> LaboratoryError {
 }
 
 /// Adds a hint on how to run a modelled system if its name was given in place of a run.
-pub(super) fn not_yet_run(name: &str, error: LaboratoryError) -> LaboratoryError {
+pub(super) fn suggest_run(name: &str, error: LaboratoryError) -> LaboratoryError {
     let known = Catalogue::embedded().system_names();
     if known.iter().any(|system| system == name) {
         LaboratoryError::Request(format!(
@@ -209,7 +209,7 @@ fn show_components(
                 let title = format!("{} {}", entry.component, entry.name);
                 let mut text = format!("{title}\n{}\n", entry.description);
                 if let Some(drive) = &entry.drive {
-                    text += &drawn(drive);
+                    text += &draw_seek_curve(drive);
                 }
                 format!("{text}\n{}", list.render(format, width()))
             }
@@ -221,7 +221,7 @@ fn show_components(
     Ok(DONE)
 }
 
-fn drawn(drive: &DriveFigures) -> String {
+fn draw_seek_curve(drive: &DriveFigures) -> String {
     let mut text = String::new();
     let longest = drive.figures.iter().map(|(what, ..)| what.len()).max();
     let width = longest.unwrap_or(0);
@@ -238,7 +238,7 @@ fn drawn(drive: &DriveFigures) -> String {
 
 /// Draws the zones of a disk, one per line, with bars for their transfer rates.
 fn zones(all: &[ZoneFigures]) -> String {
-    const BAR: f64 = 24.0;
+    const ZONE_BAR_WIDTH: f64 = 24.0;
     let Some(first) = all.first() else {
         return String::new();
     };
@@ -246,7 +246,11 @@ fn zones(all: &[ZoneFigures]) -> String {
         "\n  zone            cylinders  sectors/track      GB    MB/s  track skew  cylinder skew\n"
             .to_owned();
     for (number, zone) in all.iter().enumerate() {
-        let bar = "█".repeat((zone.mb_per_s / first.mb_per_s * BAR).round().max(0.0) as usize);
+        let bar = "█".repeat(
+            (zone.mb_per_s / first.mb_per_s * ZONE_BAR_WIDTH)
+                .round()
+                .max(0.0) as usize,
+        );
         let cylinders = format!("{}-{}", zone.first_cylinder, zone.last_cylinder);
         text += &format!(
             "  {number:>4} {cylinders:>20} {:>14} {:>7.2} {:>7.2} {:>11.4} {:>14.4}  {bar}\n",

@@ -55,10 +55,10 @@ fn drive(of: &ImportedDrive) -> String {
         text += &describe_shown(shown);
     }
     if let Some(fit) = &of.fit {
-        text += &of_fit(fit);
+        text += &describe_fit(fit);
     }
     if let Some(replays) = &of.replays {
-        text += &of_replays(replays);
+        text += &describe_replays(replays);
     }
     for warning in &of.warnings {
         text += &format!("  {}\n", warning.trim_end().replace('\n', "\n  "));
@@ -111,7 +111,7 @@ fn without_effect(all: &[LeftOut]) -> String {
 }
 
 /// Describes the fitted part of a trace and the spindle properties that it reveals.
-fn of_fit(of: &Fit) -> String {
+fn describe_fit(of: &Fit) -> String {
     let phase = &of.phase;
     format!(
         "  fitted to the first {} of {} requests of the trace: R {:.3}, a revolution of {:.3} µs ({:+.0} ppm), {}{}\n",
@@ -178,7 +178,7 @@ fn describe_shown(shown: &ShownDrive) -> String {
 
 /// Describes how accurately the modelled drives replay the half of a trace that nothing was fitted
 /// to.
-fn of_replays(of: &Replays) -> String {
+fn describe_replays(of: &Replays) -> String {
     let mut text = format!(
         "  the last {} requests of the trace, replayed:  within 0.5 ms       RMS   demerit       bias\n",
         of.requests

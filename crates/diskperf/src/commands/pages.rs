@@ -33,7 +33,7 @@ fn draw_platters(reported: &mut [Reported]) {
         .filter(|one| one.run.world == World::Model);
     std::thread::scope(|scope| {
         for one in modelled {
-            scope.spawn(|| match again(&one.run) {
+            scope.spawn(|| match replay_platter(&one.run) {
                 Ok(pictures) => one.pictures = pictures,
                 Err(why) => one.no_pictures = Some(why),
             });
@@ -41,7 +41,7 @@ fn draw_platters(reported: &mut [Reported]) {
     });
 }
 
-fn again(run: &Run) -> Result<Vec<(usize, html::Picture)>, String> {
+fn replay_platter(run: &Run) -> Result<Vec<(usize, html::Picture)>, String> {
     let drawn = plan_of(run, &HostFiles).and_then(|plan| pictures(&plan, run));
     drawn.map_err(|why| format!("There is no picture of the platter: {why}."))
 }

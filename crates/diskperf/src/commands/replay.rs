@@ -1,6 +1,6 @@
 //! Command `diskperf replay`: replays a trace.
 
-use super::{DONE, Outcome, Wanted, measure};
+use super::{DONE, Outcome, RunOutputs, measure};
 use crate::arguments::ReplayArguments;
 use crate::output::print;
 use diskperf_laboratory::plan;
@@ -20,5 +20,5 @@ pub(crate) fn replay(
         return Ok(DONE);
     }
     let shown = (arguments.format, arguments.quiet);
-    measure(&plans, shown, Wanted::default(), (command_line, store))
+    measure(&plans, shown, RunOutputs::default(), (command_line, store))
 }

@@ -21,13 +21,13 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Outcome {
     match (&arguments.data, asks_for_drives) {
         (Some(data), true) => return real_drives(arguments, data),
         (None, true) => {
-            return Err(refused(
+            return Err(refusal(
                 "real-drives are those of a directory: name it with --data",
             ));
         }
         (Some(_), false) => {
             let error = "--data is a directory of measured drives: give it as `reproduce real-drives --data DIR`";
-            return Err(refused(error));
+            return Err(refusal(error));
         }
         (None, false) => {}
     }
@@ -101,13 +101,13 @@ fn refuse_others(arguments: &ReproduceArguments) -> Result<(), LaboratoryError> 
         (machines.no_budget, "--no-budget"),
     ];
     match given.iter().find(|one| one.0) {
-        Some((_, what)) => Err(refused(&format!(
+        Some((_, what)) => Err(refusal(&format!(
             "real-drives are fitted to their own files and traces: {what} has no effect on them"
         ))),
         None => Ok(()),
     }
 }
 
-fn refused(why: &str) -> LaboratoryError {
+fn refusal(why: &str) -> LaboratoryError {
     LaboratoryError::Request(why.to_owned())
 }

@@ -13,7 +13,7 @@ use diskperf_laboratory::{LaboratoryError, Output};
 
 /// Executes `diskperf completions`: prints completions for a shell.
 pub(crate) fn completions(shell: Shell) -> Outcome {
-    let known = Known::new(shell)?;
+    let known = CompletionValues::new(shell)?;
     let mut script = Vec::new();
     clap_complete::generate(
         shell,
@@ -57,7 +57,7 @@ fn no_command(parent: &Command, word: &str) -> LaboratoryError {
 
 /// Names that diskperf knows, for completion. The command-line definition does not list them,
 /// because the parser accepts any text in their place to give better error messages.
-struct Known {
+struct CompletionValues {
     programs: Vec<PossibleValue>,
     systems: Vec<PossibleValue>,
     drives: Vec<PossibleValue>,
@@ -67,7 +67,7 @@ struct Known {
     paths_beside_names: bool,
 }
 
-impl Known {
+impl CompletionValues {
     fn new(shell: Shell) -> Result<Self, LaboratoryError> {
         let built_in = |(name, meaning)| PossibleValue::new(name).help(meaning);
         let entry = |(name, meaning): (String, String)| PossibleValue::new(name).help(meaning);

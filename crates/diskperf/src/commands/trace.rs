@@ -2,7 +2,7 @@
 
 use super::{DONE, Outcome};
 use crate::arguments::TraceArguments;
-use crate::output::{print, say, width};
+use crate::output::{print, print_message, width};
 use crate::progress::BytesProgress;
 use crate::signals::stop_on_signals;
 use diskperf_analysis::report;
@@ -57,12 +57,12 @@ fn write(arguments: &TraceArguments, asked: &Asked, (form, path): (Form, &Path))
     drop(progress);
     let done = done?;
     if done.left_out > 0 {
-        say(&format!(
+        print_message(&format!(
             "left out: {} requests, which {form} cannot carry",
             done.left_out
         ));
     }
-    say(&format!("{} requests written as {form}", done.written));
+    print_message(&format!("{} requests written as {form}", done.written));
     Ok(DONE)
 }
 

@@ -2,7 +2,7 @@
 
 use super::{DONE, Outcome};
 use crate::arguments::TuneArguments;
-use crate::output::{print, say, width};
+use crate::output::{print, print_message, width};
 use crate::progress::MachinesProgress;
 use crate::signals::stop_on_signals;
 use diskperf_analysis::report;
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Executes `diskperf tune`: finds the best values of parameters.
 pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
-    let (target, what) = target_and_what(arguments)?;
+    let (target, what) = target_and_workload(arguments)?;
     let page = match &arguments.report {
         Some(path) => Some(Output::open_beside_table("--report", path)?),
         None => None,
@@ -69,7 +69,7 @@ fn tune_model(
         if let Some(failure) = kept.failure()
             && !told.swap(true, Ordering::Relaxed)
         {
-            progress.say(&format!(
+            progress.print_message(&format!(
                 "{failure}; the points are stored as soon as the store accepts them"
             ));
         }
@@ -77,10 +77,10 @@ fn tune_model(
     });
     drop(progress);
     if let Some(failure) = kept.failure() {
-        say(&format!("the points are not in the store: {failure}"));
+        print_message(&format!("the points are not in the store: {failure}"));
     }
     if matches!(tuned, Err(LaboratoryError::Interrupted)) && kept.failure().is_none() && !quiet {
-        say("the finished points are in the store: the same command resumes from there");
+        print_message("the finished points are in the store: the same command resumes from there");
     }
     tuned
 }
@@ -119,7 +119,7 @@ fn tune_path(
 
 /// Returns target and workload from `tune TARGET --suite WHAT`, or from `tune WHAT --on TARGET` in
 /// the style of `run`.
-fn target_and_what(arguments: &TuneArguments) -> Result<(String, Workload), LaboratoryError> {
+fn target_and_workload(arguments: &TuneArguments) -> Result<(String, Workload), LaboratoryError> {
     let (first, suite) = (arguments.target.clone(), arguments.suite.clone());
     let (target, what) = match (first, arguments.on.clone(), suite) {
         (Some(_), Some(on), Some(_)) => {

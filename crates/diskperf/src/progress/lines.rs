@@ -1,16 +1,16 @@
 //! Progress without a terminal: occasional lines, suitable for a log.
 
-use crate::output::say;
+use crate::output::print_message;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Time before the first line; most commands end earlier.
-const SILENT: Duration = Duration::from_secs(10);
+const FIRST_LINE_AFTER: Duration = Duration::from_secs(10);
 
 /// Interval between lines, so that a log of one hour has 120.
-const APART: Duration = Duration::from_secs(30);
+const LINE_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Interval between checks for a due line, long enough not to disturb a measurement.
 pub(super) const PERIOD: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ impl Lines {
     pub(super) fn from_now() -> Self {
         Self {
             start: Instant::now(),
-            due: SILENT,
+            due: FIRST_LINE_AFTER,
         }
     }
 
@@ -36,7 +36,7 @@ impl Lines {
     pub(super) fn print(&mut self, line: impl FnOnce() -> String) {
         let elapsed = self.start.elapsed();
         if self.is_due(elapsed) {
-            say(&format!("{} ({} s)", line(), elapsed.as_secs()));
+            print_message(&format!("{} ({} s)", line(), elapsed.as_secs()));
         }
     }
 
@@ -45,7 +45,7 @@ impl Lines {
     fn is_due(&mut self, elapsed: Duration) -> bool {
         let is_due = elapsed >= self.due;
         if is_due {
-            self.due = elapsed + APART;
+            self.due = elapsed + LINE_INTERVAL;
         }
         is_due
     }

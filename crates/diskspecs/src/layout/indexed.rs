@@ -1,10 +1,10 @@
 //! Layout `dm_layout_g4`: a tree of repeating patterns.
 
-use super::{Spot, turn};
+use super::{Spot, to_revolution_fraction};
 
 /// Part of a track that holds data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrackPart {
+pub struct TrackRange {
     /// First physical sector of the track with data.
     pub low: u32,
     /// Last physical sector of the track with data, inclusive.
@@ -13,7 +13,7 @@ pub struct TrackPart {
     pub sectors_per_track: u32,
 }
 
-impl TrackPart {
+impl TrackRange {
     fn blocks(&self) -> u64 {
         u64::from(self.high - self.low) + 1
     }
@@ -21,7 +21,7 @@ impl TrackPart {
 
 /// Content that an entry of a pattern index repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum IndexedPart {
     /// Part of a track, on one surface.
     Track {
         /// Index into the list `TP` of track parts.
@@ -49,14 +49,14 @@ pub struct IndexEntry {
     /// Angle from one repetition to the next, in revolutions.
     pub angle_step: f64,
     /// Number of blocks in all repetitions of the content.
-    pub run_blocks: u64,
+    pub run_length_blocks: u64,
     /// Content that the entry repeats: part of a track or a nested pattern.
-    pub part: Part,
+    pub part: IndexedPart,
 }
 
 impl IndexEntry {
     fn repetitions(&self) -> u64 {
-        self.run_blocks / self.blocks
+        self.run_length_blocks / self.blocks
     }
 }
 
@@ -80,17 +80,17 @@ pub struct Remap {
 /// Layout as a tree of patterns, with slipped sectors and relocated blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexedLayout {
-    tracks: Vec<TrackPart>,
+    tracks: Vec<TrackRange>,
     /// Pattern indices in dependency order: each refers only to earlier ones, and the last is the
     /// root.
-    indices: Vec<Index>,
+    indices: Vec<TrackIndex>,
     /// Slips: the block from which on sectors are skipped, and the number of sectors; ascending.
     slips: Vec<(u64, u64)>,
     remaps: Vec<Remap>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Index {
+struct TrackIndex {
     entries: Vec<IndexEntry>,
     blocks: u64,
     /// Lowest and highest cylinder, relative to the start of the pattern index.
@@ -112,7 +112,7 @@ impl IndexedLayout {
     /// Index and entry that contradict themselves or others, with the reason. Index and entry are
     /// absent if slips or relocated blocks are wrong.
     pub fn new(
-        tracks: Vec<TrackPart>,
+        tracks: Vec<TrackRange>,
         indices: Vec<Vec<IndexEntry>>,
         slips: Vec<(u64, u64)>,
         remaps: Vec<Remap>,
@@ -123,7 +123,8 @@ impl IndexedLayout {
             slips,
             remaps,
         };
-        let wrong = |part: &&TrackPart| part.low > part.high || part.high >= part.sectors_per_track;
+        let wrong =
+            |part: &&TrackRange| part.low > part.high || part.high >= part.sectors_per_track;
         if let Some(part) = layout.tracks.iter().find(wrong) {
             return Err((None, format!("{part:?} is no part of a track")));
         }
@@ -136,7 +137,7 @@ impl IndexedLayout {
         Ok(layout)
     }
 
-    fn index(&self, entries: Vec<IndexEntry>) -> Result<Index, (usize, String)> {
+    fn index(&self, entries: Vec<IndexEntry>) -> Result<TrackIndex, (usize, String)> {
         let mut blocks = 0;
         let mut cylinders = (i64::MAX, i64::MIN);
         for (number, entry) in entries.iter().enumerate() {
@@ -147,8 +148,8 @@ impl IndexedLayout {
                     "it begins at block {first}, and not at {blocks}"
                 )));
             }
-            let own = self.check(entry).map_err(here)?;
-            blocks += entry.run_blocks;
+            let own = self.check_entry(entry).map_err(here)?;
+            blocks += entry.run_length_blocks;
             if blocks > MOST_BLOCKS {
                 return Err(here(format!("{blocks} blocks are of no drive")));
             }
@@ -156,7 +157,7 @@ impl IndexedLayout {
         }
         match entries.is_empty() {
             true => Err((0, "an index without entries".to_owned())),
-            false => Ok(Index {
+            false => Ok(TrackIndex {
                 entries,
                 blocks,
                 cylinders,
@@ -165,13 +166,13 @@ impl IndexedLayout {
     }
 
     /// Checks an entry of a pattern index and returns the cylinders that it covers.
-    fn check(&self, entry: &IndexEntry) -> Result<(i64, i64), String> {
+    fn check_entry(&self, entry: &IndexEntry) -> Result<(i64, i64), String> {
         let part = match entry.part {
-            Part::Track { part, .. } => {
+            IndexedPart::Track { part, .. } => {
                 let track = self.tracks.get(part);
                 track.map(|track| (track.blocks(), (0, 0)))
             }
-            Part::Index(index) => {
+            IndexedPart::Index(index) => {
                 let index = self.indices.get(index);
                 index.map(|index| (index.blocks, index.cylinders))
             }
@@ -181,12 +182,15 @@ impl IndexedLayout {
             let says = entry.blocks;
             return Err(format!("it says {says} blocks, and its part has {blocks}"));
         }
-        if entry.run_blocks == 0 || !entry.run_blocks.is_multiple_of(entry.blocks) {
-            let run = entry.run_blocks;
+        if entry.run_length_blocks == 0 || !entry.run_length_blocks.is_multiple_of(entry.blocks) {
+            let run = entry.run_length_blocks;
             return Err(format!("{run} blocks are no whole number of {blocks}"));
         }
-        if entry.run_blocks > MOST_BLOCKS {
-            return Err(format!("{} blocks are of no drive", entry.run_blocks));
+        if entry.run_length_blocks > MOST_BLOCKS {
+            return Err(format!(
+                "{} blocks are of no drive",
+                entry.run_length_blocks
+            ));
         }
         if entry.cylinder.unsigned_abs() > MOST_CYLINDERS as u64 {
             return Err("its cylinders are of no drive".to_owned());
@@ -267,17 +271,17 @@ impl IndexedLayout {
         if let Some(remap) = index.checked_sub(1).map(|index| &self.remaps[index])
             && block - remap.first_block < remap.blocks
         {
-            return Some(self.remapped(remap, (block - remap.first_block) as u32));
+            return Some(self.remapped_spot(remap, (block - remap.first_block) as u32));
         }
         let passed = self.slips.iter().take_while(|slip| slip.0 <= block);
         let position = block + passed.map(|slip| slip.1).sum::<u64>();
-        self.spot_in_tree(position)
+        self.locate_in_tree(position)
     }
 
-    fn remapped(&self, remap: &Remap, within: u32) -> Spot {
+    fn remapped_spot(&self, remap: &Remap, within: u32) -> Spot {
         let sector = remap.sector + within;
         // A track without data of the tree has no angle of its own.
-        let origin = self.find(remap.cylinder, remap.head, None);
+        let origin = self.find_entry(remap.cylinder, remap.head, None);
         let origin = origin.map_or(0.0, |found| found.origin);
         let share = f64::from(sector) / f64::from(remap.sectors_per_track);
         Spot {
@@ -285,11 +289,11 @@ impl IndexedLayout {
             head: remap.head,
             sector,
             sectors_per_track: remap.sectors_per_track,
-            angle: turn(origin + share),
+            angle: to_revolution_fraction(origin + share),
         }
     }
 
-    fn spot_in_tree(&self, mut block: u64) -> Option<Spot> {
+    fn locate_in_tree(&self, mut block: u64) -> Option<Spot> {
         let (mut cylinder, mut angle) = (0_i64, 0.0);
         let mut index = self.indices.last()?;
         loop {
@@ -302,10 +306,12 @@ impl IndexedLayout {
             block = within % entry.blocks;
             cylinder += entry.cylinder + repetition as i64 * entry.cylinder_step;
             // Whole revolutions are dropped on the way, or the small part is lost.
-            angle = turn(angle + entry.offset + turn(entry.angle_step) * repetition as f64);
+            angle = to_revolution_fraction(
+                angle + entry.offset + to_revolution_fraction(entry.angle_step) * repetition as f64,
+            );
             match entry.part {
-                Part::Index(child) => index = &self.indices[child],
-                Part::Track { part, head } => {
+                IndexedPart::Index(child) => index = &self.indices[child],
+                IndexedPart::Track { part, head } => {
                     let track = &self.tracks[part];
                     let sector = track.low + block as u32;
                     let share = f64::from(sector) / f64::from(track.sectors_per_track);
@@ -314,7 +320,7 @@ impl IndexedLayout {
                         head,
                         sector,
                         sectors_per_track: track.sectors_per_track,
-                        angle: turn(angle + share),
+                        angle: to_revolution_fraction(angle + share),
                     });
                 }
             }
@@ -331,7 +337,7 @@ impl IndexedLayout {
         if let Some(remap) = self.remaps.iter().find(is_at) {
             return Some(remap.first_block + u64::from(sector - remap.sector));
         }
-        let position = self.find(cylinder, head, Some(sector))?.position;
+        let position = self.find_entry(cylinder, head, Some(sector))?.position;
         let mut passed = 0;
         for &(at, count) in &self.slips {
             if position < at + passed {
@@ -351,12 +357,12 @@ impl IndexedLayout {
     }
 
     /// Finds the track of a location in the tree, and the sector on it if one is given.
-    fn find(&self, cylinder: u32, head: u32, sector: Option<u32>) -> Option<Found> {
+    fn find_entry(&self, cylinder: u32, head: u32, sector: Option<u32>) -> Option<LocatedEntry> {
         let root = self.indices.len().checked_sub(1)?;
         let mut open = vec![(
             root,
             i64::from(cylinder),
-            Found {
+            LocatedEntry {
                 position: 0,
                 origin: 0.0,
             },
@@ -369,32 +375,32 @@ impl IndexedLayout {
                     return None;
                 }
                 let (low, high) = match entry.part {
-                    Part::Track { .. } => (0, 0),
-                    Part::Index(child) => self.indices[child].cylinders,
+                    IndexedPart::Track { .. } => (0, 0),
+                    IndexedPart::Index(child) => self.indices[child].cylinders,
                 };
                 let Some(repetition) = repetition_at(entry, cylinder, low, high) else {
                     continue;
                 };
-                let turned = turn(entry.angle_step) * repetition as f64;
-                let here = Found {
+                let turned = to_revolution_fraction(entry.angle_step) * repetition as f64;
+                let here = LocatedEntry {
                     position: base.position + entry.first_block + repetition as u64 * entry.blocks,
-                    origin: turn(base.origin + entry.offset + turned),
+                    origin: to_revolution_fraction(base.origin + entry.offset + turned),
                 };
                 let from = cylinder - entry.cylinder - repetition * entry.cylinder_step;
                 match entry.part {
-                    Part::Index(child) => open.push((child, from, here)),
-                    Part::Track { part, head: own } if own == head => {
+                    IndexedPart::Index(child) => open.push((child, from, here)),
+                    IndexedPart::Track { part, head: own } if own == head => {
                         let track = &self.tracks[part];
                         match sector {
                             None => return Some(here),
                             Some(sector) if (track.low..=track.high).contains(&sector) => {
                                 let position = here.position + u64::from(sector - track.low);
-                                return Some(Found { position, ..here });
+                                return Some(LocatedEntry { position, ..here });
                             }
                             Some(_) => {}
                         }
                     }
-                    Part::Track { .. } => {}
+                    IndexedPart::Track { .. } => {}
                 }
             }
         }
@@ -403,7 +409,7 @@ impl IndexedLayout {
 }
 
 #[derive(Clone, Copy)]
-struct Found {
+struct LocatedEntry {
     /// Block number before slips are subtracted.
     position: u64,
     origin: f64,

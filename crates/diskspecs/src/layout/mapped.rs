@@ -1,6 +1,6 @@
 //! Layout `dm_layout_g2`: a measured list of extents.
 
-use super::{Spot, turn};
+use super::{Spot, to_revolution_fraction};
 
 /// Extent: contiguous blocks on one track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    fn place(&self) -> (u32, u32, u32) {
+    fn location(&self) -> (u32, u32, u32) {
         (self.cylinder, self.head, self.sector)
     }
 }
@@ -47,7 +47,7 @@ pub struct MappedLayout {
     zones: Vec<MappedZone>,
     extents: Vec<Extent>,
     /// Indices into `extents`, ordered by location.
-    by_place: Vec<u32>,
+    extents_by_location: Vec<u32>,
 }
 
 impl MappedLayout {
@@ -77,7 +77,7 @@ impl MappedLayout {
             surfaces,
             zones,
             extents,
-            by_place: Vec::new(),
+            extents_by_location: Vec::new(),
         };
         let mut next = 0;
         for (index, extent) in layout.extents.iter().enumerate() {
@@ -88,18 +88,18 @@ impl MappedLayout {
                     "it begins at block {first}, and not at {next}"
                 )));
             }
-            layout.check(extent).map_err(here)?;
+            layout.check_extent(extent).map_err(here)?;
             next += u64::from(extent.blocks);
         }
-        layout.sort()?;
+        layout.sort_by_location()?;
         Ok(layout)
     }
 
-    fn check(&self, extent: &Extent) -> Result<(), String> {
+    fn check_extent(&self, extent: &Extent) -> Result<(), String> {
         if extent.head >= self.surfaces {
             return Err(format!("there is no head {}", extent.head));
         }
-        let zone = self.zone(extent.cylinder);
+        let zone = self.zone_of_cylinder(extent.cylinder);
         let zone = zone.ok_or_else(|| format!("cylinder {} is in no zone", extent.cylinder))?;
         let end = u64::from(extent.sector) + u64::from(extent.blocks);
         if end > u64::from(zone.sectors_per_track) || extent.blocks == 0 {
@@ -109,10 +109,10 @@ impl MappedLayout {
         Ok(())
     }
 
-    fn sort(&mut self) -> Result<(), (Option<usize>, String)> {
+    fn sort_by_location(&mut self) -> Result<(), (Option<usize>, String)> {
         let extents = &self.extents;
         let mut order: Vec<u32> = (0..extents.len() as u32).collect();
-        order.sort_by_key(|&index| extents[index as usize].place());
+        order.sort_by_key(|&index| extents[index as usize].location());
         for pair in order.windows(2) {
             let (one, other) = (&extents[pair[0] as usize], &extents[pair[1] as usize]);
             let same_track = (one.cylinder, one.head) == (other.cylinder, other.head);
@@ -121,7 +121,7 @@ impl MappedLayout {
                 return Err((Some(pair[1] as usize), why));
             }
         }
-        self.by_place = order;
+        self.extents_by_location = order;
         Ok(())
     }
 
@@ -135,7 +135,7 @@ impl MappedLayout {
         &self.extents
     }
 
-    fn zone(&self, cylinder: u32) -> Option<&MappedZone> {
+    fn zone_of_cylinder(&self, cylinder: u32) -> Option<&MappedZone> {
         let index = self
             .zones
             .partition_point(|zone| zone.last_cylinder < cylinder);
@@ -159,7 +159,7 @@ impl MappedLayout {
         if within >= u64::from(extent.blocks) {
             return None;
         }
-        let zone = self.zone(extent.cylinder)?;
+        let zone = self.zone_of_cylinder(extent.cylinder)?;
         let sector = extent.sector + within as u32;
         let cylinders = f64::from(extent.cylinder - zone.first_cylinder);
         let tracks = f64::from(extent.head) + f64::from(self.surfaces - 1) * cylinders;
@@ -172,7 +172,7 @@ impl MappedLayout {
             head: extent.head,
             sector,
             sectors_per_track: zone.sectors_per_track,
-            angle: turn(angle),
+            angle: to_revolution_fraction(angle),
         })
     }
 
@@ -181,9 +181,9 @@ impl MappedLayout {
         let place = (cylinder, head, sector);
         let of = |index: &u32| &self.extents[*index as usize];
         let index = self
-            .by_place
-            .partition_point(|index| of(index).place() <= place);
-        let extent = of(self.by_place.get(index.checked_sub(1)?)?);
+            .extents_by_location
+            .partition_point(|index| of(index).location() <= place);
+        let extent = of(self.extents_by_location.get(index.checked_sub(1)?)?);
         let same_track = (extent.cylinder, extent.head) == (cylinder, head);
         let within = sector - extent.sector.min(sector);
         let is_in = same_track && within < extent.blocks;

@@ -6,10 +6,10 @@ mod mapped;
 mod sparing;
 mod zoned;
 
-pub use indexed::{IndexEntry, IndexedLayout, Part, Remap, TrackPart};
+pub use indexed::{IndexEntry, IndexedLayout, IndexedPart, Remap, TrackRange};
 pub use mapped::{Extent, MappedLayout, MappedZone};
 pub use sparing::Sparing;
-pub use zoned::{Faulty, InZone, Mapping, Zone, ZoneError, ZonedLayout};
+pub use zoned::{FaultySector, Mapping, Zone, ZoneError, ZoneLocation, ZonedLayout};
 
 /// Physical location of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,7 +68,7 @@ impl Layout {
 }
 
 /// Wraps an angle into one revolution.
-fn turn(revolutions: f64) -> f64 {
+fn to_revolution_fraction(revolutions: f64) -> f64 {
     let angle = revolutions.rem_euclid(1.0);
     // A tiny negative number rounds up to 1.
     if angle < 1.0 { angle } else { 0.0 }

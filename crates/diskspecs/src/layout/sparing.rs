@@ -1,8 +1,8 @@
 //! Sparing schemes: selection of the physical sectors of a zone that hold its blocks.
 
-use super::zoned::{Faulty, Refused};
+use super::zoned::{FaultySector, ZoneRefusal};
 
-/// Sparing scheme of a drive (DiskSim's `Sparing scheme used`).
+/// Sparing scheme of a drive (DiskSim's `Sparing scheme mark_used`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sparing {
     /// No sparing; slips and defects have no meaning (0).
@@ -31,20 +31,20 @@ pub enum Sparing {
 
 /// Division of a zone by a sparing scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum Division {
     /// Single unit: slips shift blocks within the zone.
-    Whole,
+    WholeZone,
     /// Single unit of whole tracks: slips and spares are tracks.
     Tracks,
     /// Several units with their own spares; slips shift blocks within each unit.
     Units,
     /// Several units with their own spares; slips shift blocks through the zone, across the spares.
-    Sliding,
+    UnitsSlidingSlips,
 }
 
 impl Sparing {
     /// Returns the sparing scheme for its number in a file.
-    pub fn of_number(number: u64) -> Option<Sparing> {
+    pub fn from_number(number: u64) -> Option<Sparing> {
         Some(match number {
             0 => Sparing::None,
             1 => Sparing::Tracks,
@@ -61,27 +61,29 @@ impl Sparing {
         })
     }
 
-    pub(super) fn kind(self) -> Kind {
+    pub(super) fn division(self) -> Division {
         match self {
             Sparing::None | Sparing::DiskEnd | Sparing::ZoneEnd | Sparing::ZoneEndSlipOn => {
-                Kind::Whole
+                Division::WholeZone
             }
-            Sparing::Tracks => Kind::Tracks,
+            Sparing::Tracks => Division::Tracks,
             Sparing::CylinderEnd
             | Sparing::CylinderFront
             | Sparing::TrackEnd
-            | Sparing::RangeEnd => Kind::Units,
-            Sparing::CylinderEndSlipOn | Sparing::CylinderFrontSlipOn => Kind::Sliding,
+            | Sparing::RangeEnd => Division::Units,
+            Sparing::CylinderEndSlipOn | Sparing::CylinderFrontSlipOn => {
+                Division::UnitsSlidingSlips
+            }
         }
     }
 
     /// Tests whether spares are at the start of their unit.
-    fn is_front(self) -> bool {
+    fn is_spare_first(self) -> bool {
         matches!(self, Sparing::CylinderFront | Sparing::CylinderFrontSlipOn)
     }
 
     /// Reports whether slips shift the angular origin of later tracks.
-    pub(super) fn slips_turn(self) -> bool {
+    pub(super) fn slips_shift_angle(self) -> bool {
         matches!(
             self,
             Sparing::CylinderEnd
@@ -101,7 +103,7 @@ impl Sparing {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sectors {
     sparing: Sparing,
-    /// Size of the zone in sectors, or in tracks for [`Kind::Tracks`].
+    /// Size of the zone in sectors, or in tracks for [`Division::Tracks`].
     physical: u64,
     /// Size of a unit in sectors; the whole zone if it is a single unit.
     unit: u64,
@@ -109,14 +111,14 @@ pub(super) struct Sectors {
     /// spares.
     units: u64,
     spares: u64,
-    /// Slips of the zone as ascending physical sectors; data positions for [`Kind::Sliding`].
+    /// Slips of the zone as ascending physical sectors; data positions for [`Division::UnitsSlidingSlips`].
     slips: Vec<u64>,
     slipped: Vec<u64>,
     data: u64,
 }
 
 /// Size of a zone that a sparing scheme divides into units.
-pub(super) struct Room {
+pub(super) struct ZoneSize {
     pub(super) cylinders: u64,
     pub(super) surfaces: u64,
     pub(super) sectors_per_track: u64,
@@ -131,20 +133,23 @@ impl Sectors {
     /// Reason why spares and slips do not fit into the zone.
     pub(super) fn new(
         sparing: Sparing,
-        room: &Room,
+        zone_size: &ZoneSize,
         spares: u64,
         slips: &[u64],
-    ) -> Result<Sectors, Refused> {
-        let cylinder = room.surfaces * room.sectors_per_track;
-        let all = room.cylinders * cylinder;
+    ) -> Result<Sectors, ZoneRefusal> {
+        let cylinder = zone_size.surfaces * zone_size.sectors_per_track;
+        let all = zone_size.cylinders * cylinder;
         let (physical, unit) = match sparing {
             Sparing::Tracks => (
-                room.cylinders * room.surfaces,
-                room.cylinders * room.surfaces,
+                zone_size.cylinders * zone_size.surfaces,
+                zone_size.cylinders * zone_size.surfaces,
             ),
-            Sparing::TrackEnd => (all, room.sectors_per_track),
-            Sparing::RangeEnd => (all, room.range_cylinders.max(1).saturating_mul(cylinder)),
-            _ if sparing.kind() == Kind::Whole => (all, all),
+            Sparing::TrackEnd => (all, zone_size.sectors_per_track),
+            Sparing::RangeEnd => (
+                all,
+                zone_size.range_cylinders.max(1).saturating_mul(cylinder),
+            ),
+            _ if sparing.division() == Division::WholeZone => (all, all),
             _ => (all, cylinder),
         };
         let slips = match sparing {
@@ -161,7 +166,7 @@ impl Sectors {
         }
         if let Some(far) = slips.iter().find(|&&slip| slip >= physical) {
             let why = format!("the slip {far} is beyond the zone's {physical}");
-            return Err((why, Some(Faulty::Slip(*far))));
+            return Err((why, Some(FaultySector::Slip(*far))));
         }
         let pushed = match sparing {
             Sparing::DiskEnd | Sparing::ZoneEndSlipOn => slips.len() as u64,
@@ -177,9 +182,9 @@ impl Sectors {
             slipped: slips.to_vec(),
             data: (physical - units * spares).saturating_sub(pushed),
         };
-        match sparing.kind() {
-            Kind::Sliding => sectors.slide(),
-            _ => sectors.check_room()?,
+        match sparing.division() {
+            Division::UnitsSlidingSlips => sectors.convert_slips_to_positions(),
+            _ => sectors.check_slips_fit()?,
         }
         Ok(sectors)
     }
@@ -190,12 +195,12 @@ impl Sectors {
         self.data
     }
 
-    fn data_of_unit(&self) -> u64 {
+    fn unit_data(&self) -> u64 {
         self.unit - self.spares
     }
 
     /// Converts slips to data positions; slips among the spares have no effect.
-    fn slide(&mut self) {
+    fn convert_slips_to_positions(&mut self) {
         let positions: Vec<u64> = self
             .slipped
             .iter()
@@ -212,49 +217,51 @@ impl Sectors {
     /// Returns the data position of a physical sector, whether or not it is slipped.
     fn sliding_position(&self, physical: u64) -> Option<u64> {
         let (unit, within) = (physical / self.unit, physical % self.unit);
-        let front = if self.sparing.is_front() {
+        let front = if self.sparing.is_spare_first() {
             self.spares
         } else {
             0
         };
         let within = within.checked_sub(front)?;
-        (within < self.data_of_unit()).then(|| unit * self.data_of_unit() + within)
+        (within < self.unit_data()).then(|| unit * self.unit_data() + within)
     }
 
     fn sliding_physical(&self, position: u64) -> u64 {
-        let front = if self.sparing.is_front() {
+        let front = if self.sparing.is_spare_first() {
             self.spares
         } else {
             0
         };
-        let per = self.data_of_unit();
+        let per = self.unit_data();
         position / per * self.unit + front + position % per
     }
 
     /// Checks that the data of each unit fit next to its slips.
-    fn check_room(&self) -> Result<(), Refused> {
+    fn check_slips_fit(&self) -> Result<(), ZoneRefusal> {
         let mut at = 0;
         while let Some(&slip) = self.slipped.get(at) {
             let unit = (slip / self.unit).min(self.units);
-            let (slips, length) = self.of_unit(unit);
+            let (slips, length) = self.unit_slips(unit);
             let holes = slips.len() as u64;
             at += slips.len();
             let spares = if unit < self.units { self.spares } else { 0 };
             let data = (length - spares).min(self.data);
-            let room = match self.sparing.is_front() {
+            let room = match self.sparing.is_spare_first() {
                 true => holes <= spares,
-                false => data == 0 || passed(slips, unit * self.unit, data - 1) < length,
+                false => {
+                    data == 0 || physical_after_slips(slips, unit * self.unit, data - 1) < length
+                }
             };
             if !room {
                 let why = format!("{holes} slips from {slip} on are more than {spares} spares");
-                return Err((why, Some(Faulty::Slip(slip))));
+                return Err((why, Some(FaultySector::Slip(slip))));
             }
         }
         Ok(())
     }
 
     /// Returns the slips of a unit and its number of physical sectors.
-    fn of_unit(&self, unit: u64) -> (&[u64], u64) {
+    fn unit_slips(&self, unit: u64) -> (&[u64], u64) {
         let start = unit * self.unit;
         let end = (start + self.unit).min(self.physical);
         let from = self.slipped.partition_point(|&slip| slip < start);
@@ -263,28 +270,32 @@ impl Sectors {
     }
 
     /// Returns the physical sector (or track) of a data position.
-    pub(super) fn physical(&self, position: u64) -> u64 {
-        match self.sparing.kind() {
-            Kind::Whole | Kind::Tracks => passed(&self.slips, 0, position),
-            Kind::Sliding => self.sliding_physical(passed(&self.slips, 0, position)),
-            Kind::Units => {
+    pub(super) fn physical_sector(&self, position: u64) -> u64 {
+        match self.sparing.division() {
+            Division::WholeZone | Division::Tracks => {
+                physical_after_slips(&self.slips, 0, position)
+            }
+            Division::UnitsSlidingSlips => {
+                self.sliding_physical(physical_after_slips(&self.slips, 0, position))
+            }
+            Division::Units => {
                 // A unit of spares alone holds nothing; then only what is left over does.
-                let per = self.data_of_unit();
+                let per = self.unit_data();
                 let unit = position
                     .checked_div(per)
                     .unwrap_or(self.units)
                     .min(self.units);
                 let within = position - unit * per;
-                let (slips, _) = self.of_unit(unit);
+                let (slips, _) = self.unit_slips(unit);
                 let start = unit * self.unit;
-                start + passed(slips, start, within + self.front(unit, slips))
+                start + physical_after_slips(slips, start, within + self.data_start(unit, slips))
             }
         }
     }
 
     /// Returns the number of sectors that precede a unit's data and are not slipped.
-    fn front(&self, unit: u64, slips: &[u64]) -> u64 {
-        match self.sparing.is_front() && unit < self.units {
+    fn data_start(&self, unit: u64, slips: &[u64]) -> u64 {
+        match self.sparing.is_spare_first() && unit < self.units {
             true => self.spares - slips.len() as u64,
             false => 0,
         }
@@ -296,19 +307,19 @@ impl Sectors {
             return None;
         }
         let before = |slips: &[u64], at: u64| slips.partition_point(|&slip| slip < at) as u64;
-        let position = match self.sparing.kind() {
-            Kind::Whole | Kind::Tracks => physical - before(&self.slips, physical),
-            Kind::Sliding => {
+        let position = match self.sparing.division() {
+            Division::WholeZone | Division::Tracks => physical - before(&self.slips, physical),
+            Division::UnitsSlidingSlips => {
                 let position = self.sliding_position(physical)?;
                 position - before(&self.slips, position)
             }
-            Kind::Units => {
+            Division::Units => {
                 let unit = (physical / self.unit).min(self.units);
-                let (slips, length) = self.of_unit(unit);
+                let (slips, length) = self.unit_slips(unit);
                 let within = physical - unit * self.unit - before(slips, physical);
-                let within = within.checked_sub(self.front(unit, slips))?;
+                let within = within.checked_sub(self.data_start(unit, slips))?;
                 let spares = if unit < self.units { self.spares } else { 0 };
-                (within < length - spares).then_some(unit * self.data_of_unit() + within)?
+                (within < length - spares).then_some(unit * self.unit_data() + within)?
             }
         };
         (position < self.data).then_some(position)
@@ -316,11 +327,11 @@ impl Sectors {
 
     /// Returns the number of slips before a track that shift its angular origin.
     pub(super) fn slips_before_track(&self, track_start: u64) -> u64 {
-        if !self.sparing.slips_turn() {
+        if !self.sparing.slips_shift_angle() {
             return 0;
         }
-        let from = match self.sparing.kind() {
-            Kind::Units => track_start / self.unit * self.unit,
+        let from = match self.sparing.division() {
+            Division::Units => track_start / self.unit * self.unit,
             _ => 0,
         };
         let before = |at: u64| self.slipped.partition_point(|&slip| slip < at) as u64;
@@ -329,7 +340,7 @@ impl Sectors {
 }
 
 /// Returns the physical number of a data position counted from a start, after skipping slips.
-fn passed(slips: &[u64], start: u64, position: u64) -> u64 {
+fn physical_after_slips(slips: &[u64], start: u64, position: u64) -> u64 {
     // The slips ascend, so those that are passed are the first ones.
     let (mut low, mut high) = (0, slips.len());
     while low < high {

@@ -18,7 +18,7 @@ pub struct Model {
     /// Name of the drive in the file.
     pub name: String,
     /// Number of blocks stated in the file (`Block count`). The sum of the layout takes precedence.
-    pub stated_blocks: u64,
+    pub declared_blocks: u64,
     /// Number of cylinders: the larger of `Number of cylinders` and the cylinders of the zones.
     pub cylinders: u32,
     /// Number of surfaces (`Number of data surfaces`).
@@ -29,7 +29,7 @@ pub struct Model {
     pub mechanics: Mechanics,
 }
 
-struct Bounds {
+struct DriveBounds {
     cylinders: u32,
     surfaces: u32,
 }
@@ -43,10 +43,10 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
     }
     let keys = Keys::new(block, findings);
     let most = u64::from(ZonedLayout::MOST_CYLINDERS);
-    let stated_blocks = keys.count("Block count");
+    let declared_blocks = keys.count("Block count");
     let cylinders = keys.count_limited("Number of cylinders", most);
     let surfaces = u64::from(ZonedLayout::MOST_SURFACES);
-    let surfaces = keys.count_up_to("Number of data surfaces", surfaces);
+    let surfaces = keys.count_at_most("Number of data surfaces", surfaces);
     let mechanics = keys
         .block("Mechanical Model", "")
         .and_then(|(entry, block)| {
@@ -58,10 +58,12 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
             }
             mechanics::read(block, files, findings)
         });
-    let bounds = cylinders.zip(surfaces).map(|(cylinders, surfaces)| Bounds {
-        cylinders: cylinders as u32,
-        surfaces: surfaces as u32,
-    });
+    let bounds = cylinders
+        .zip(surfaces)
+        .map(|(cylinders, surfaces)| DriveBounds {
+            cylinders: cylinders as u32,
+            surfaces: surfaces as u32,
+        });
     let layout = keys.block("Layout Model", "").zip(bounds.as_ref());
     let layout = layout.and_then(|((entry, block), bounds)| match block.kind.written() {
         "dm_layout_g1" => g1::read(block, bounds, findings).map(Layout::Zoned),
@@ -93,7 +95,7 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
             .as_ref()
             .map_or("", |name| name.written())
             .to_owned(),
-        stated_blocks: stated_blocks?,
+        declared_blocks: declared_blocks?,
         cylinders: bounds.cylinders.max(cylinders),
         surfaces: bounds.surfaces,
         layout,
@@ -116,7 +118,7 @@ fn check_count(keys: &Keys<'_>, model: &Model) {
         let problem = Problem::error("the layout holds no block");
         let label = "the zones leave nothing of this";
         keys.findings.error(problem.at(&entry.value.place, label));
-    } else if blocks != model.stated_blocks {
+    } else if blocks != model.declared_blocks {
         let title = format!("the layout has {blocks} blocks, which is what holds");
         let warning = Problem::warning(title).at(&entry.value.place, "and not this");
         keys.findings.warning(warning);
@@ -145,13 +147,13 @@ impl SkewUnits {
     }
 
     /// Converts an angle to revolutions. Sectors are truncated to whole ones, as in DiskSim.
-    fn turns(self, value: f64, sectors_per_track: u32) -> f64 {
+    fn to_revolutions(self, value: f64, sectors_per_track: u32) -> f64 {
         let turns = match self {
             SkewUnits::Sectors => value.trunc() / f64::from(sectors_per_track),
             SkewUnits::Revolutions => value,
         };
         // An angle and any whole number of turns are the same.
-        match turns.abs() > TURNS_MAX {
+        match turns.abs() > REVOLUTIONS_MAX {
             true => turns.rem_euclid(1.0),
             false => turns,
         }
@@ -159,7 +161,7 @@ impl SkewUnits {
 }
 
 /// Largest angle kept as written, in revolutions. Larger angles are reduced to one revolution.
-const TURNS_MAX: f64 = 1e6;
+const REVOLUTIONS_MAX: f64 = 1e6;
 
 struct Skews {
     offset: f64,
@@ -171,7 +173,7 @@ impl Skews {
     fn read(keys: &Keys<'_>, offset: &str, sectors_per_track: u32) -> Option<Skews> {
         let units = SkewUnits::read(keys);
         let skews = [offset, "Skew for track switch", "Skew for cylinder switch"];
-        if keys.stands_behind("Skew units", &skews)
+        if keys.comes_after_any("Skew units", &skews)
             && let Some(entry) = keys.find("Skew units")
         {
             let title = "`Skew units` stands behind skews, which DiskSim reads as sectors";
@@ -179,9 +181,9 @@ impl Skews {
             let warning = Problem::warning(title).at(&entry.value.place, label);
             keys.findings.warning(warning);
         }
-        let turns = |value| units.turns(value, sectors_per_track);
+        let turns = |value| units.to_revolutions(value, sectors_per_track);
         // DiskSim does without the others.
-        let angle = |key: &str| keys.real_if_there(key).map(turns);
+        let angle = |key: &str| keys.optional_real(key).map(turns);
         let offset = match offset {
             "Offset of first block" => keys.real(offset).map(turns),
             offset => angle(offset),

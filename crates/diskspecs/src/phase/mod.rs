@@ -47,12 +47,12 @@ pub struct Phase {
     /// mean direction. 1 if all agree, and near 0 by chance.
     pub r: f64,
     /// Agreement `r` for the other pause position.
-    pub r_otherwise: f64,
+    pub r_other_think: f64,
     /// Agreement of the pairs that are close in time, which decides the pause position.
     pub r_close: f64,
     /// Agreement `r_close` for the other pause position. Issue times that follow a clock also agree
     /// with one another, so this alone may exceed chance.
-    pub r_close_otherwise: f64,
+    pub r_close_other_think: f64,
     /// Value that `r` rarely exceeds by chance with the same number of trials.
     pub chance: f64,
     /// Value that `r_close` rarely exceeds by chance. A lower `r_close` means no phase.
@@ -107,8 +107,8 @@ pub fn find(layout: &Layout, requests: &[Request], assumed: &Assumed) -> Option<
         think: shows.then_some(think),
         r: best.r,
         r_close: best.r_close,
-        r_otherwise: other.r,
-        r_close_otherwise: other.r_close,
+        r_other_think: other.r,
+        r_close_other_think: other.r_close,
         chance: best.chance,
         chance_close: best.chance_close,
         false_alarm: (best.log_false_alarm.exp() * 2.0).min(1.0),

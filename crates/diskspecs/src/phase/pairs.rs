@@ -13,7 +13,7 @@ struct Reference {
     /// Angle of the first block of a read, or of the end of a write, in revolutions.
     angle: f64,
     cylinder: u32,
-    order: u32,
+    track_index: u32,
     /// Blocks that cross to the host after the angle has passed; 0 for a write.
     blocks: f64,
     /// Time of a block under the head, in microseconds.
@@ -49,7 +49,7 @@ pub(super) struct Pair {
 
 impl Pair {
     /// Returns the time between the passages of both angles under the head, in microseconds.
-    pub(super) fn turning_us(&self, transfer_us: f64) -> f64 {
+    pub(super) fn media_gap_us(&self, transfer_us: f64) -> f64 {
         let crossing = |of: usize| self.blocks[of] * transfer_us.max(self.media_us[of]);
         self.gap_us - crossing(1) + crossing(0)
     }
@@ -88,7 +88,7 @@ impl References {
             if (first.cylinder, first.head) != (last.cylinder, last.head) {
                 continue;
             }
-            let place = place(layout, request.first_block, &first);
+            let place = group_position(layout, request.first_block, &first);
             groups
                 .entry((is_write, place.zone, place.range))
                 .or_default()
@@ -101,7 +101,7 @@ impl References {
                         false => first.angle,
                     },
                     cylinder: place.cylinder,
-                    order: place.order,
+                    track_index: place.track_index,
                     blocks: if is_write { 0.0 } else { request.blocks.into() },
                     media_us: assumed.period_us / f64::from(first.sectors_per_track),
                 });
@@ -121,7 +121,7 @@ impl References {
 
     /// Returns pairs within a gap in time and a distance in cylinders. An evenly spaced subset is
     /// returned if there are more than `pairs_max`.
-    pub(super) fn pairs(
+    pub(super) fn select_pairs(
         &self,
         completions_us: &[f64],
         gap_us: f64,
@@ -129,7 +129,7 @@ impl References {
         pairs_max: usize,
     ) -> Pairs {
         let count: usize = self
-            .near(completions_us, gap_us, cylinders)
+            .nearby_pairs(completions_us, gap_us, cylinders)
             .map(|_| 1)
             .sum();
         let stride = count.div_ceil(pairs_max).max(1);
@@ -138,8 +138,9 @@ impl References {
         let mut ends = Vec::with_capacity(count / stride + 1);
         // A stride that shares a factor with the order of pairs would favour some references.
         let mut wanted = 0;
-        for (number, (group, first, second)) in
-            self.near(completions_us, gap_us, cylinders).enumerate()
+        for (number, (group, first, second)) in self
+            .nearby_pairs(completions_us, gap_us, cylinders)
+            .enumerate()
         {
             if number < wanted {
                 continue;
@@ -153,7 +154,7 @@ impl References {
                 blocks: [first.blocks, second.blocks],
                 media_us: [first.media_us, second.media_us],
                 angle: second.angle - first.angle,
-                tracks: second.order as i32 - first.order as i32,
+                tracks: second.track_index as i32 - first.track_index as i32,
                 cylinders: second.cylinder - first.cylinder,
                 part: group + first.cylinder as usize,
             });
@@ -165,7 +166,7 @@ impl References {
         }
     }
 
-    fn near<'r>(
+    fn nearby_pairs<'r>(
         &'r self,
         completions_us: &'r [f64],
         gap_us: f64,
@@ -188,30 +189,30 @@ impl References {
 }
 
 /// Position of a block within the area that has one angular origin.
-struct Position {
+struct GroupPosition {
     zone: usize,
     range: u32,
     cylinder: u32,
-    order: u32,
+    track_index: u32,
 }
 
-fn place(layout: &Layout, block: u64, spot: &Spot) -> Position {
-    let in_zone = match layout {
-        Layout::Zoned(zoned) => zoned.in_zone(block),
+fn group_position(layout: &Layout, block: u64, spot: &Spot) -> GroupPosition {
+    let zone_location = match layout {
+        Layout::Zoned(zoned) => zoned.zone_location(block),
         Layout::Mapped(_) | Layout::Indexed(_) => None,
     };
-    match in_zone {
-        Some(at) => Position {
+    match zone_location {
+        Some(at) => GroupPosition {
             zone: at.zone,
             range: at.range,
             cylinder: at.cylinder,
-            order: at.order,
+            track_index: at.track_index,
         },
-        None => Position {
+        None => GroupPosition {
             zone: 0,
             range: 0,
             cylinder: spot.cylinder,
-            order: spot.head,
+            track_index: spot.head,
         },
     }
 }

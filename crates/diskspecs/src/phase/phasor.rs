@@ -13,7 +13,7 @@ pub struct Phasor {
 
 impl Phasor {
     /// Returns the unit vector of an angle in revolutions.
-    pub fn at(turns: f64) -> Phasor {
+    pub fn from_turns(turns: f64) -> Phasor {
         let (imaginary, real) = (TAU * turns.fract()).sin_cos();
         Phasor { real, imaginary }
     }
@@ -44,7 +44,7 @@ impl Phasor {
 
     /// Rotates a vector backward by the angle of another vector and scales it by the length of that
     /// vector.
-    pub fn against(self, other: Phasor) -> Phasor {
+    pub fn times_conjugate(self, other: Phasor) -> Phasor {
         self.times(Phasor {
             real: other.real,
             imaginary: -other.imaginary,

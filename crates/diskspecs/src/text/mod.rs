@@ -4,7 +4,7 @@ mod lexer;
 mod parser;
 mod tree;
 
-pub(crate) use lexer::LONGEST_BYTES;
+pub(crate) use lexer::SOURCE_BYTES_MAX;
 pub(crate) use parser::parse;
 pub(crate) use tree::{Block, Component, Document, Entry, Value, ValueKind};
 

@@ -48,7 +48,7 @@ pub(crate) struct Block {
     pub(crate) entries: Vec<Entry>,
 }
 
-/// Entry `key = value` of a block.
+/// Entry `key = parse_value` of a block.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     /// Words of the key, with one blank between them.

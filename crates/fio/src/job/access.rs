@@ -71,7 +71,7 @@ impl Access {
 
 /// Access pattern of a job: directions and order of offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pattern {
+pub struct AccessPattern {
     /// Kind of access (`rw`): directions, and sequential or random.
     pub access: Access,
     /// I/Os per random offset, N of `rw=randread:N`; the default 1 draws an offset for each I/O.
@@ -94,9 +94,9 @@ pub enum Sequencer {
     Identical,
 }
 
-impl Default for Pattern {
-    fn default() -> Pattern {
-        Pattern {
+impl Default for AccessPattern {
+    fn default() -> AccessPattern {
+        AccessPattern {
             access: Access::default(),
             sequence: 1,
             skip_bytes: 0,
@@ -108,7 +108,7 @@ impl Default for Pattern {
 
 /// Block size with its share of all I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Weighted {
+pub struct WeightedSize {
     /// Size of the block, in bytes.
     pub bytes: u64,
     /// Share of I/Os that have this block size, in percent.
@@ -124,7 +124,7 @@ pub struct Blocks {
     /// lower bound.
     pub range: PerDirection<Option<(u64, u64)>>,
     /// Block sizes with their shares (`bssplit`), for each direction; `None` without the option.
-    pub split: PerDirection<Option<Arc<[Weighted]>>>,
+    pub split: PerDirection<Option<Arc<[WeightedSize]>>>,
     /// Alignment of offsets (`blockalign`) for each direction, in bytes; 0 if the option is not
     /// given.
     pub align: PerDirection<u64>,
@@ -161,7 +161,7 @@ pub enum Sizes {
         largest: u64,
     },
     /// Random choice among listed block sizes, weighted by their shares.
-    Split(Arc<[Weighted]>),
+    Split(Arc<[WeightedSize]>),
 }
 
 impl Sizes {
@@ -258,7 +258,7 @@ pub enum Generator {
 
 /// Options for random offsets, seeds and the random map.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Random {
+pub struct RandomAccess {
     /// Share of random offsets in a random job, in percent, for each direction
     /// (`percentage_random`).
     pub percent: PerDirection<u8>,
@@ -279,9 +279,9 @@ pub struct Random {
     pub all_repeatable: bool,
 }
 
-impl Default for Random {
-    fn default() -> Random {
-        Random {
+impl Default for RandomAccess {
+    fn default() -> RandomAccess {
+        RandomAccess {
             percent: PerDirection::all(100),
             no_map: false,
             soft_map: false,

@@ -7,7 +7,7 @@ use crate::verify::{BytePattern, Checksum};
 
 /// Time limits and delays of a job, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times {
+pub struct JobDurations {
     /// Maximum run time (`runtime`), in microseconds; 0 means no limit.
     pub runtime_us: u64,
     /// Flag `time_based`: the job repeats its workload until the run time has elapsed. False
@@ -34,7 +34,7 @@ pub enum ExitScope {
 
 /// Clones of a job and its order relative to other jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Order {
+pub struct JobOrder {
     /// Number of workers that run the same job (`numjobs`).
     pub clones: u32,
     /// Flag `thread`: workers are threads of one process.
@@ -64,9 +64,9 @@ pub struct Order {
     pub flow_sleep_us: u32,
 }
 
-impl Default for Order {
-    fn default() -> Order {
-        Order {
+impl Default for JobOrder {
+    fn default() -> JobOrder {
+        JobOrder {
             clones: 1,
             threads: false,
             stonewall: false,
@@ -97,7 +97,7 @@ pub enum RateProcess {
 
 /// Rate limits of each clone of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
+pub struct RateLimit {
     /// Maximum throughput of each direction in bytes per second (`rate`); `None` means no limit.
     pub bytes_per_s: PerDirection<Option<u64>>,
     /// Maximum I/Os per second of each direction (`rate_iops`). Limits per direction determine the
@@ -117,9 +117,9 @@ pub struct Rate {
     pub ignore_think: bool,
 }
 
-impl Default for Rate {
-    fn default() -> Rate {
-        Rate {
+impl Default for RateLimit {
+    fn default() -> RateLimit {
+        RateLimit {
             bytes_per_s: PerDirection::default(),
             iops: PerDirection::default(),
             least_bytes_per_s: PerDirection::default(),
@@ -131,7 +131,7 @@ impl Default for Rate {
     }
 }
 
-impl Rate {
+impl RateLimit {
     /// Reports whether the job has a maximum rate in any direction.
     pub fn is_limited(&self) -> bool {
         self.bytes_per_s != PerDirection::default() || self.iops != PerDirection::default()
@@ -381,7 +381,7 @@ impl Verify {
 
 /// Errors that do not end the job (`continue_on_error` and `ignore_error`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ErrorPolicy {
+pub struct IgnoredErrors {
     /// Whether the job continues after a read error.
     pub read: bool,
     /// Whether the job continues after a write error.
@@ -414,7 +414,7 @@ pub enum ErrorKind {
     Verify,
 }
 
-impl ErrorPolicy {
+impl IgnoredErrors {
     /// Reports whether the job ignores any error.
     pub fn passes_over_any(&self) -> bool {
         self.read || self.write || self.verify
@@ -439,7 +439,7 @@ impl ErrorPolicy {
 
 /// Combination of reads, writes and trims in the report (`unified_rw_reporting`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unified {
+pub enum DirectionReporting {
     /// Separate results for reads, writes and trims.
     #[default]
     Apart,
@@ -451,21 +451,21 @@ pub enum Unified {
 
 /// Contents of a job's report.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Report {
+pub struct ReportOptions {
     /// Flag `group_reporting`: the report shows each group as one job.
     pub by_group: bool,
     /// Combination of reads, writes and trims in the report (`unified_rw_reporting`).
-    pub unified: Unified,
+    pub unified: DirectionReporting,
     /// Reported percentiles, in percent (`percentile_list`).
     pub percentiles: Arc<[f64]>,
     /// Flag `slat_percentiles`: the report has percentiles of the submission latency.
-    pub of_submission: bool,
+    pub reports_submission: bool,
     /// Flag `clat_percentiles`: the report has percentiles of the completion latency, from
     /// submission to completion.
-    pub of_completion: bool,
+    pub reports_completion: bool,
     /// Flag `lat_percentiles`: the report has percentiles of the total latency, submission plus
     /// completion.
-    pub of_both: bool,
+    pub reports_total: bool,
     /// Flag `stats`: the report includes the job.
     pub is_reported: bool,
 }
@@ -476,15 +476,15 @@ pub(crate) const PERCENTILES: [f64; 17] = [
     99.99,
 ];
 
-impl Default for Report {
-    fn default() -> Report {
-        Report {
+impl Default for ReportOptions {
+    fn default() -> ReportOptions {
+        ReportOptions {
             by_group: false,
-            unified: Unified::default(),
+            unified: DirectionReporting::default(),
             percentiles: Arc::from(PERCENTILES),
-            of_submission: false,
-            of_completion: true,
-            of_both: false,
+            reports_submission: false,
+            reports_completion: true,
+            reports_total: false,
             is_reported: true,
         }
     }

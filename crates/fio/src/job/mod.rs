@@ -6,18 +6,18 @@ mod iolog;
 mod storage;
 
 pub use access::{
-    Access, Blocks, Distribution, FileService, FileServiceOrder, Generator, Pattern, Random,
-    Sequencer, Sizes, Weighted, WritePointers, Zone, ZoneMode, Zones,
+    Access, AccessPattern, Blocks, Distribution, FileService, FileServiceOrder, Generator,
+    RandomAccess, Sequencer, Sizes, WeightedSize, WritePointers, Zone, ZoneMode, Zones,
 };
 pub use course::{
-    Criterion, ErrorKind, ErrorNumbers, ErrorPolicy, ExitScope, Latency, Order, Rate, RateProcess,
-    Report, Steady, SteadyLimit, Think, ThinkOn, Times, Unified, Verification, VerifiedTrims,
-    Verify,
+    Criterion, DirectionReporting, ErrorKind, ErrorNumbers, ExitScope, IgnoredErrors, JobDurations,
+    JobOrder, Latency, RateLimit, RateProcess, ReportOptions, Steady, SteadyLimit, Think, ThinkOn,
+    Verification, VerifiedTrims, Verify,
 };
 pub use iolog::{Iolog, Skips};
 pub use storage::{
-    Allocation, Amount, Cpu, CpuMode, Data, DedupeMode, Engine, EngineKind, EngineOptions,
-    FileLock, Files, InZones, RangeSync, SubmitMode, Sync, SyncFlag, Target,
+    Allocation, Amount, Cpu, CpuMode, DedupeMode, Engine, EngineKind, EngineOptions, FileLock,
+    JobFiles, RangeSync, SubmitMode, Sync, SyncFlag, TargetArea, WrittenData, ZonedAmounts,
 };
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -119,15 +119,15 @@ pub struct Job {
     /// Meaning of size suffixes (`kb_base`).
     pub base: Base,
     /// Files that the job uses.
-    pub files: Files,
+    pub files: JobFiles,
     /// Size and offset of the region of the files that the job uses, and its number of passes.
-    pub target: Target,
+    pub target: TargetArea,
     /// Access pattern: directions and order of offsets.
-    pub pattern: Pattern,
+    pub pattern: AccessPattern,
     /// Block sizes of the I/Os.
     pub blocks: Blocks,
     /// Options for random offsets and seeds.
-    pub random: Random,
+    pub random: RandomAccess,
     /// Zone mode (`zonemode`) and zone sizes.
     pub zones: Zones,
     /// Options for sequential-write zones (`zonemode=zbd`).
@@ -137,13 +137,13 @@ pub struct Job {
     /// Options that make written data durable.
     pub sync: Sync,
     /// Content of the data that the job writes.
-    pub data: Data,
+    pub data: WrittenData,
     /// Run time, warm-up and start delay of the job.
-    pub times: Times,
+    pub times: JobDurations,
     /// Clones of the job and its order relative to other jobs.
-    pub order: Order,
+    pub order: JobOrder,
     /// Rate limits of the job.
-    pub rate: Rate,
+    pub rate: RateLimit,
     /// Think time of the job: pauses between its I/Os.
     pub think: Think,
     /// Latency target and the search for a queue depth that meets it.
@@ -153,11 +153,11 @@ pub struct Job {
     /// Verification of written data.
     pub verify: Verify,
     /// Errors that do not end the job.
-    pub errors: ErrorPolicy,
+    pub errors: IgnoredErrors,
     /// I/O logs that the job writes or replays.
     pub iolog: Iolog,
     /// Contents of the job's report.
-    pub report: Report,
+    pub report: ReportOptions,
     /// Places of the options that define the job, including those of global sections, by fio's
     /// name.
     pub(crate) places: BTreeMap<&'static str, Place>,
@@ -176,26 +176,26 @@ impl Job {
             options_as_written: Vec::new(),
             ignored: Vec::new(),
             base: Base::default(),
-            files: Files::default(),
-            target: Target::default(),
-            pattern: Pattern::default(),
+            files: JobFiles::default(),
+            target: TargetArea::default(),
+            pattern: AccessPattern::default(),
             blocks: Blocks::default(),
-            random: Random::default(),
+            random: RandomAccess::default(),
             zones: Zones::default(),
             write_pointers: WritePointers::default(),
             engine: EngineOptions::default(),
             sync: Sync::default(),
-            data: Data::default(),
-            times: Times::default(),
-            order: Order::default(),
-            rate: Rate::default(),
+            data: WrittenData::default(),
+            times: JobDurations::default(),
+            order: JobOrder::default(),
+            rate: RateLimit::default(),
             think: Think::default(),
             latency: Latency::default(),
             steady: Steady::default(),
             verify: Verify::default(),
-            errors: ErrorPolicy::default(),
+            errors: IgnoredErrors::default(),
             iolog: Iolog::default(),
-            report: Report::default(),
+            report: ReportOptions::default(),
             places: BTreeMap::new(),
         }
     }
@@ -291,7 +291,7 @@ impl Job {
 
     /// Tests whether `blockalign` differs from the smallest block of a direction. fio then keeps no
     /// random map.
-    fn is_aligned_apart(&self) -> bool {
+    fn has_unequal_alignment(&self) -> bool {
         Direction::ALL.into_iter().any(|direction| {
             let align_bytes = *self.blocks.align.get(direction);
             align_bytes > 0 && align_bytes != self.blocks.sizes(direction).bounds().0
@@ -331,7 +331,7 @@ impl Job {
     pub fn has_random_map(&self) -> bool {
         !self.random.no_map
             && self.pattern.sequence == 1
-            && !self.is_aligned_apart()
+            && !self.has_unequal_alignment()
             && *self.random.distribution.get(self.pattern.access.first()) == Distribution::Uniform
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::FileService;
-use crate::elsewhere::Elsewhere;
+use crate::elsewhere::ForeignEngine;
 
 /// Size in bytes, or as a share of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub enum FileLock {
 
 /// Files of a job: names, number, creation and removal.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Files {
+pub struct JobFiles {
     /// File names (`filename`), shared by all clones; empty if the option is not given.
     pub names: Arc<[String]>,
     /// Directories (`directory`), assigned to clones in turn; empty if the option is not given.
@@ -112,9 +112,9 @@ pub struct Files {
     pub fills: bool,
 }
 
-impl Default for Files {
-    fn default() -> Files {
-        Files {
+impl Default for JobFiles {
+    fn default() -> JobFiles {
+        JobFiles {
             names: Arc::from([]),
             directories: Arc::from([]),
             name_format: "$jobname.$jobnum.$filenum".to_owned(),
@@ -142,7 +142,7 @@ impl Default for Files {
 
 /// Size and offset of the region of the files that a job uses, and its number of passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct TargetArea {
     /// Total size of the files of one clone (`size`); `None` means their full size.
     pub size: Option<Amount>,
     /// Amount of I/O to do (`io_size`); `None` means `size`.
@@ -158,13 +158,13 @@ pub struct Target {
     /// Additional offset of each further clone (`offset_increment`).
     pub offset_increment: Amount,
     /// Sizes and offsets given as numbers of zones, such as `size=64z`.
-    pub in_zones: InZones,
+    pub zoned_amounts: ZonedAmounts,
 }
 
 /// Sizes and offsets in zones; 0 if not given. As in fio, they override sizes in bytes, whatever
 /// their order in the file, and have no effect without `zonesize`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct InZones {
+pub struct ZonedAmounts {
     /// Total size (`size`), in zones.
     pub size: u64,
     /// Amount of I/O (`io_size`), in zones.
@@ -177,9 +177,9 @@ pub struct InZones {
     pub skip: u64,
 }
 
-impl Default for Target {
-    fn default() -> Target {
-        Target {
+impl Default for TargetArea {
+    fn default() -> TargetArea {
+        TargetArea {
             size: None,
             io_size: None,
             most_ios: None,
@@ -187,7 +187,7 @@ impl Default for Target {
             offset: Amount::Bytes(0),
             offset_align_bytes: 0,
             offset_increment: Amount::Bytes(0),
-            in_zones: InZones::default(),
+            zoned_amounts: ZonedAmounts::default(),
         }
     }
 }
@@ -362,7 +362,7 @@ pub struct EngineOptions {
     pub engine: Engine,
     /// I/O engine (`ioengine`) whose I/Os go to something other than files and block devices;
     /// `None` for other engines.
-    pub elsewhere: Option<&'static Elsewhere>,
+    pub elsewhere: Option<&'static ForeignEngine>,
     /// Queue depth as written (`iodepth`). A synchronous engine has depth 1 whatever this value is.
     pub depth: u32,
     /// Maximum number of I/Os per submission (`iodepth_batch`); 0 submits all that fit into the
@@ -469,7 +469,7 @@ pub struct Sync {
 
 /// Content of written data, which matters when the store compresses or deduplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Data {
+pub struct WrittenData {
     /// Flag `zero_buffers`: the job writes zeroes.
     pub zeroes: bool,
     /// Flag `refill_buffers`: each write has new data.
@@ -502,9 +502,9 @@ pub enum DedupeMode {
     WorkingSet,
 }
 
-impl Default for Data {
-    fn default() -> Data {
-        Data {
+impl Default for WrittenData {
+    fn default() -> WrittenData {
+        WrittenData {
             zeroes: false,
             refill: false,
             scramble: true,

@@ -1,20 +1,20 @@
 //! fio's latency histogram: exact bins below 128 ns, then 64 bins per octave.
 
 /// Number of histogram bins.
-pub const BINS: usize = 1856;
+pub const BIN_COUNT: usize = 1856;
 
-const BITS: u32 = 6;
+const BIN_BITS: u32 = 6;
 
 /// Returns the histogram bin of a value in ns. The last bin also holds all larger values.
 pub fn bin(value_ns: u64) -> usize {
     let top = value_ns.checked_ilog2().unwrap_or(0);
-    if top <= BITS {
+    if top <= BIN_BITS {
         return value_ns as usize;
     }
-    let dropped = top - BITS;
-    let base = u64::from(dropped + 1) << BITS;
-    let offset = (value_ns >> dropped) & ((1 << BITS) - 1);
-    BINS.min((base + offset) as usize + 1) - 1
+    let dropped = top - BIN_BITS;
+    let base = u64::from(dropped + 1) << BIN_BITS;
+    let offset = (value_ns >> dropped) & ((1 << BIN_BITS) - 1);
+    BIN_COUNT.min((base + offset) as usize + 1) - 1
 }
 
 /// Returns the value that fio prints for a histogram bin: its middle, in ns.
@@ -23,14 +23,14 @@ pub fn bin(value_ns: u64) -> usize {
 ///
 /// If the bin does not exist.
 pub fn value_ns(bin: usize) -> u64 {
-    assert!(bin < BINS, "bin {bin} of {BINS}");
+    assert!(bin < BIN_COUNT, "bin {bin} of {BIN_COUNT}");
     let bin = bin as u64;
-    if bin < 2 << BITS {
+    if bin < 2 << BIN_BITS {
         return bin;
     }
-    let dropped = (bin >> BITS) - 1;
-    let base = 1 << (dropped + u64::from(BITS));
-    let place = bin & ((1 << BITS) - 1);
+    let dropped = (bin >> BIN_BITS) - 1;
+    let base = 1 << (dropped + u64::from(BIN_BITS));
+    let place = bin & ((1 << BIN_BITS) - 1);
     base + (((2 * place + 1) << dropped) >> 1)
 }
 

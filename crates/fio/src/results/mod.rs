@@ -2,7 +2,7 @@
 //!
 //! Names, nesting, order, units and types are those of fio 3.33, down to the blank before a colon.
 //! Three things differ. An option without a value is printed as "" (fio 3.33 leaves it out, newer
-//! versions do not). `job options` always contains `rw`, `bs`, `iodepth` and `numjobs`, which
+//! versions do not). `job option_rows` always contains `rw`, `bs`, `iodepth` and `numjobs`, which
 //! fio-plot requires there; they come from the global sections or from fio's defaults. Values that
 //! were not counted are 0.
 
@@ -146,28 +146,28 @@ pub struct Percentiles {
     /// Percentiles to print, in percent and ascending order.
     pub list: Vec<f64>,
     /// Whether the output has percentiles of submission latency (`slat_percentiles`).
-    pub of_submission: bool,
+    pub reports_submission: bool,
     /// Whether the output has percentiles of completion latency (`clat_percentiles`).
-    pub of_completion: bool,
+    pub reports_completion: bool,
     /// Whether the output has percentiles of total latency (`lat_percentiles`).
     pub of_total: bool,
 }
 
 impl Default for Percentiles {
     fn default() -> Percentiles {
-        let report = crate::job::Report::default();
+        let report = crate::job::ReportOptions::default();
         Percentiles::of(&report)
     }
 }
 
 impl Percentiles {
     /// Returns the percentiles that a job requests.
-    pub fn of(report: &crate::job::Report) -> Percentiles {
+    pub fn of(report: &crate::job::ReportOptions) -> Percentiles {
         Percentiles {
             list: report.percentiles.to_vec(),
-            of_submission: report.of_submission,
-            of_completion: report.of_completion,
-            of_total: report.of_both,
+            reports_submission: report.reports_submission,
+            reports_completion: report.reports_completion,
+            of_total: report.reports_total,
         }
     }
 }
@@ -190,7 +190,7 @@ pub struct JobResult {
     /// Results for each direction.
     pub directions: PerDirection<DirectionResult>,
     /// Combination of reads, writes and trims in the output (`unified_rw_reporting`).
-    pub unified: crate::job::Unified,
+    pub unified: crate::job::DirectionReporting,
     /// Latency of fsync and similar calls.
     pub sync: Latency,
     /// Sum of the run times of all clones, in ms (`job_runtime`).

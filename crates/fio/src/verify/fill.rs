@@ -10,15 +10,15 @@ pub struct Seeds {
 const HASH_MULTIPLIER: u64 = 0x9e37_0001;
 const HASH_MULTIPLIER_64: u64 = 0x61c8_8646_80b5_83eb;
 /// Number of hash multiplications of `randseed` before the seed of the first random stream.
-const HASHES_BEFORE: usize = 4;
+const INITIAL_HASHES: usize = 4;
 /// Index of the random stream for verified blocks among the streams of a job.
-const STREAM: u64 = 3;
+const RANDOM_STREAM: u64 = 3;
 /// Numbers that the generator discards after seeding.
-const CRANKS: usize = 6;
+const GENERATOR_CRANKS: usize = 6;
 
 /// Words of generated data that are computed in parallel, and the factor of each word.
-const LANES: usize = 4;
-const LANE_FACTORS: [u64; LANES] = [1, 2, 3, 5];
+const FILL_LANES: usize = 4;
+const LANE_FACTORS: [u64; FILL_LANES] = [1, 2, 3, 5];
 const WORD_BYTES: usize = 8;
 
 impl Seeds {
@@ -26,9 +26,11 @@ impl Seeds {
     /// file, clones counted, from 1.
     pub fn new(randseed: u64, thread: u32) -> Self {
         let hash = |seed: u64| seed.wrapping_mul(HASH_MULTIPLIER);
-        let times = HASHES_BEFORE + STREAM as usize;
+        let times = INITIAL_HASHES + RANDOM_STREAM as usize;
         let seed = (0..times).fold(randseed, |seed, _| hash(seed));
-        let seed = seed.wrapping_mul(u64::from(thread)).wrapping_add(STREAM);
+        let seed = seed
+            .wrapping_mul(u64::from(thread))
+            .wrapping_add(RANDOM_STREAM);
         Self::from_state_seed(seed as u32)
     }
 
@@ -45,7 +47,7 @@ impl Seeds {
         let mut seeds = Self {
             state: [first, second, third],
         };
-        for _ in 0..CRANKS {
+        for _ in 0..GENERATOR_CRANKS {
             seeds.draw();
         }
         seeds
@@ -79,7 +81,7 @@ pub(super) fn fill(block: &mut [u8], seed: u64, compressible_percent: u8) {
     zeroes.fill(0);
     let next = |word: u64| word.wrapping_mul(HASH_MULTIPLIER_64);
     let mut lanes = LANE_FACTORS.map(|factor| seed.wrapping_mul(factor));
-    let (groups, rest) = random.as_chunks_mut::<{ LANES * WORD_BYTES }>();
+    let (groups, rest) = random.as_chunks_mut::<{ FILL_LANES * WORD_BYTES }>();
     for group in groups {
         let (words, _) = group.as_chunks_mut::<WORD_BYTES>();
         for (word, lane) in words.iter_mut().zip(&mut lanes) {

@@ -9,7 +9,7 @@ pub const HEADER_BYTES: usize = 40;
 pub const MAGIC: u16 = 0xacca;
 
 /// Byte offset of the header's own checksum, which covers all preceding bytes of the header.
-const CHECKSUM_AT: usize = 36;
+const CHECKSUM_OFFSET: usize = 36;
 
 /// Fields of a verification header, except the magic number and the header's own checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,14 +44,14 @@ impl Header {
         bytes[28..32].copy_from_slice(&(rest_ns as u32).to_le_bytes());
         bytes[32..34].copy_from_slice(&self.thread.to_le_bytes());
         bytes[34..36].copy_from_slice(&self.number.to_le_bytes());
-        let checksum = crc32c(&bytes[..CHECKSUM_AT]);
-        bytes[CHECKSUM_AT..].copy_from_slice(&checksum.to_le_bytes());
+        let checksum = crc32c(&bytes[..CHECKSUM_OFFSET]);
+        bytes[CHECKSUM_OFFSET..].copy_from_slice(&checksum.to_le_bytes());
         bytes
     }
 
     /// Decodes a header without checking its magic number or checksum.
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> DecodedHeader {
-        let checksum = u32_at(bytes, CHECKSUM_AT);
+        let checksum = u32_at(bytes, CHECKSUM_OFFSET);
         let seconds = u64::from(u32_at(bytes, 24));
         DecodedHeader {
             magic: u16_at(bytes, 0),
@@ -65,7 +65,7 @@ impl Header {
                 number: u16_at(bytes, 34),
             },
             checksum,
-            checksum_expected: crc32c(&bytes[..CHECKSUM_AT]),
+            checksum_expected: crc32c(&bytes[..CHECKSUM_OFFSET]),
         }
     }
 }

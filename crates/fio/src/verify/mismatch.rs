@@ -56,7 +56,7 @@ pub struct Mismatch {
 }
 
 impl DifferingByte {
-    pub(super) fn moved_by(self, bytes: u64) -> Self {
+    pub(super) fn shifted_by(self, bytes: u64) -> Self {
         Self {
             offset_bytes: self.offset_bytes + bytes,
             ..self
@@ -65,7 +65,7 @@ impl DifferingByte {
 }
 
 /// Finds the first byte that differs between two slices of equal length.
-pub(super) fn first_difference(expected: &[u8], got: &[u8]) -> Option<DifferingByte> {
+pub(super) fn find_first_difference(expected: &[u8], got: &[u8]) -> Option<DifferingByte> {
     let mut pairs = expected.iter().zip(got);
     let at = pairs.position(|(expected, got)| expected != got)?;
     Some(DifferingByte {
@@ -76,7 +76,7 @@ pub(super) fn first_difference(expected: &[u8], got: &[u8]) -> Option<DifferingB
 }
 
 impl Mismatch {
-    pub(super) fn of_field(field: Field, offset_bytes: u64, (expected, got): (u64, u64)) -> Self {
+    pub(super) fn for_field(field: Field, offset_bytes: u64, (expected, got): (u64, u64)) -> Self {
         let show = |value: u64| match field {
             Field::Offset | Field::Length | Field::Number | Field::Kind | Field::Time => {
                 value.to_string()
@@ -102,13 +102,13 @@ impl Mismatch {
         Self {
             field: Field::Checksum(checksum),
             offset_bytes,
-            expected: hexadecimal(stored),
-            got: hexadecimal(computed),
+            expected: to_hexadecimal(stored),
+            got: to_hexadecimal(computed),
             byte,
         }
     }
 
-    pub(super) fn of_data(kind: &'static str, byte: DifferingByte) -> Self {
+    pub(super) fn for_data(kind: &'static str, byte: DifferingByte) -> Self {
         Self {
             field: Field::Data(kind),
             offset_bytes: byte.offset_bytes,
@@ -120,7 +120,7 @@ impl Mismatch {
 }
 
 /// Formats bytes as hexadecimal digits in the order on the medium.
-fn hexadecimal(bytes: &[u8]) -> String {
+fn to_hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

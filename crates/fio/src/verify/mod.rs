@@ -236,9 +236,9 @@ impl BlockLayout {
             (None, None) => return Ok(()),
         };
         let made = self.expected_data(block.len(), expected.offset_bytes, seed);
-        let found = mismatch::first_difference(&made, block);
-        let found = found.map(|byte| byte.moved_by(expected.offset_bytes));
-        found.map_or(Ok(()), |byte| Err(Mismatch::of_data(name, byte)))
+        let found = mismatch::find_first_difference(&made, block);
+        let found = found.map(|byte| byte.shifted_by(expected.offset_bytes));
+        found.map_or(Ok(()), |byte| Err(Mismatch::for_data(name, byte)))
     }
 
     fn check_part(&self, bytes: &[u8], part: Part) -> Result<(), Mismatch> {
@@ -256,13 +256,13 @@ impl BlockLayout {
                 seed,
             );
             let mut made = all[part.start + length..part.start + bytes.len()].to_vec();
-            self.keep_header_before(&mut made, data);
+            self.preserve_previous_header(&mut made, data);
             made
         };
         let data_at = expected.offset_bytes + length as u64;
         let first_difference = || {
-            let byte = mismatch::first_difference(&made(), data)?;
-            Some(self.place(byte.moved_by(data_at), expected.offset_bytes))
+            let byte = mismatch::find_first_difference(&made(), data)?;
+            Some(self.locate_byte(byte.shifted_by(data_at), expected.offset_bytes))
         };
         if let Verification::Checksum(checksum) = self.kind {
             let (stored, computed) = (&bytes[HEADER_BYTES..length], checksum.stored(data));
@@ -284,7 +284,7 @@ impl BlockLayout {
         // A pattern is known, and so is data of a seed that was expected.
         let is_known = self.pattern.is_some() || expected.seed == Some(seed);
         match is_known.then(first_difference).flatten() {
-            Some(byte) => Err(Mismatch::of_data(self.kind.name(), byte)),
+            Some(byte) => Err(Mismatch::for_data(self.kind.name(), byte)),
             None => Ok(()),
         }
     }
@@ -294,7 +294,7 @@ impl BlockLayout {
     /// the buffer leaves a header of the previous block in the data. This header is part of a
     /// checksum, and counts as damage where fio compares the pattern itself. It is accepted only if
     /// its own checksum is correct.
-    fn keep_header_before(&self, made: &mut [u8], data: &[u8]) {
+    fn preserve_previous_header(&self, made: &mut [u8], data: &[u8]) {
         let is_in_checksum = matches!(self.kind, Verification::Checksum(_));
         let length = self.header_bytes();
         let start = self.header_at.checked_sub(length);
@@ -314,7 +314,7 @@ impl BlockLayout {
 
     /// Returns the position in the file of a differing byte that was found while the header was
     /// swapped to the front.
-    fn place(&self, byte: DifferingByte, part_at: u64) -> DifferingByte {
+    fn locate_byte(&self, byte: DifferingByte, part_at: u64) -> DifferingByte {
         let (at, header) = (self.header_at as u64, self.header_bytes() as u64);
         let within = byte.offset_bytes - part_at;
         match (at..at + header).contains(&within) && at > 0 {
@@ -335,7 +335,7 @@ impl BlockLayout {
         let header = &decoded.header;
         let differs = |field, one: u64, other: u64| match one == other {
             true => Ok(()),
-            false => Err(Mismatch::of_field(
+            false => Err(Mismatch::for_field(
                 field,
                 expected.offset_bytes,
                 (one, other),

@@ -11,7 +11,7 @@ pub struct BytePattern {
     /// Pattern bytes, with zeroes in place of offsets.
     bytes: Vec<u8>,
     /// Positions of the I/O offset in the pattern, in bytes.
-    offsets_at: Vec<usize>,
+    offset_positions: Vec<usize>,
 }
 
 /// Reason why a text is not a valid pattern.
@@ -25,7 +25,7 @@ pub enum PatternError {
     TooLong,
     /// Part of the text that is neither a number, nor quoted text, nor `%o`.
     #[error("this is neither a number, nor 0x and digits, nor a text in quotes, nor %o")]
-    Unreadable,
+    InvalidSyntax,
     /// Number that exceeds 32 bits with sign.
     #[error("a decimal number is from -2147483648 to 2147483647; write it as 0x and digits")]
     TooLarge,
@@ -45,7 +45,7 @@ impl BytePattern {
         let mut pattern = Self::default();
         let mut rest = text.trim_start();
         while !rest.is_empty() {
-            rest = pattern.part(rest)?.trim_start();
+            rest = pattern.parse_part(rest)?.trim_start();
             if pattern.bytes.len() > PATTERN_BYTES_MAX {
                 return Err(PatternError::TooLong);
             }
@@ -57,9 +57,9 @@ impl BytePattern {
     }
 
     /// Parses one part of a pattern and returns the remaining text.
-    fn part<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
+    fn parse_part<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
         if let Some(rest) = text.strip_prefix('"') {
-            let (letters, rest) = rest.split_once('"').ok_or(PatternError::Unreadable)?;
+            let (letters, rest) = rest.split_once('"').ok_or(PatternError::InvalidSyntax)?;
             self.bytes.extend_from_slice(letters.as_bytes());
             return Ok(rest);
         }
@@ -67,24 +67,24 @@ impl BytePattern {
             return Err(PatternError::File);
         }
         if let Some(rest) = text.strip_prefix("%o") {
-            self.offsets_at.push(self.bytes.len());
+            self.offset_positions.push(self.bytes.len());
             self.bytes.extend_from_slice(&[0; OFFSET_BYTES]);
             return Ok(rest);
         }
         let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
         match hexadecimal {
-            Some(digits) => self.hexadecimal(digits),
+            Some(digits) => self.to_hexadecimal(digits),
             None => self.decimal(text),
         }
     }
 
     /// Parses hexadecimal digits in pairs. If their number is odd, the first digit forms a byte of
     /// its own.
-    fn hexadecimal<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
+    fn to_hexadecimal<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
         let end = text.find(|letter: char| !letter.is_ascii_hexdigit());
         let (digits, rest) = text.split_at(end.unwrap_or(text.len()));
         if digits.is_empty() {
-            return Err(PatternError::Unreadable);
+            return Err(PatternError::InvalidSyntax);
         }
         let (alone, pairs) = digits.split_at(digits.len() % 2);
         let value = |digits: &str| u8::from_str_radix(digits, 16).expect("hexadecimal digits");
@@ -104,7 +104,7 @@ impl BytePattern {
         let end = unsigned.find(|letter: char| !letter.is_ascii_digit());
         let digits = end.unwrap_or(unsigned.len());
         if digits == 0 {
-            return Err(PatternError::Unreadable);
+            return Err(PatternError::InvalidSyntax);
         }
         let (number, rest) = text.split_at(text.len() - unsigned.len() + digits);
         let value: i64 = number.parse().map_err(|_| PatternError::TooLarge)?;
@@ -118,7 +118,7 @@ impl BytePattern {
     /// Fills a block with repetitions of the pattern.
     pub(super) fn fill(&self, block: &mut [u8], offset_bytes: u64) {
         let mut bytes = self.bytes.clone();
-        for at in &self.offsets_at {
+        for at in &self.offset_positions {
             bytes[*at..at + OFFSET_BYTES].copy_from_slice(&offset_bytes.to_le_bytes());
         }
         for part in block.chunks_mut(bytes.len()) {
@@ -163,10 +163,10 @@ mod tests {
         for (text, error) in [
             ("", PatternError::Empty),
             (r#""""#, PatternError::Empty),
-            ("abc", PatternError::Unreadable),
-            ("0x", PatternError::Unreadable),
-            (r#""ab"#, PatternError::Unreadable),
-            ("%x", PatternError::Unreadable),
+            ("abc", PatternError::InvalidSyntax),
+            ("0x", PatternError::InvalidSyntax),
+            (r#""ab"#, PatternError::InvalidSyntax),
+            ("%x", PatternError::InvalidSyntax),
             ("2147483648", PatternError::TooLarge),
             ("-2147483649", PatternError::TooLarge),
             ("'/etc/hostname'", PatternError::File),

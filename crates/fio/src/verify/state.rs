@@ -10,8 +10,8 @@ pub const STATE_VERSION: u64 = 3;
 const HEAD_BYTES: usize = 24;
 const FIXED_BYTES: usize = 152;
 const COMPLETION_BYTES: usize = 16;
-const GENERATOR: std::ops::Range<usize> = 32..88;
-const NAME: std::ops::Range<usize> = 88..152;
+const GENERATOR_RANGE: std::ops::Range<usize> = 32..88;
+const NAME_RANGE: std::ops::Range<usize> = 88..152;
 
 /// Completed write of an interrupted job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,8 +71,8 @@ impl VerifyState {
         body[16..24].copy_from_slice(&self.writes.to_le_bytes());
         body[24..32].copy_from_slice(&self.index.to_le_bytes());
         let name = self.name.as_bytes();
-        let length = name.len().min(NAME.len() - 1);
-        body[NAME.start..NAME.start + length].copy_from_slice(&name[..length]);
+        let length = name.len().min(NAME_RANGE.len() - 1);
+        body[NAME_RANGE.start..NAME_RANGE.start + length].copy_from_slice(&name[..length]);
         for write in &self.completed {
             body.extend_from_slice(&write.file.to_le_bytes());
             body.extend_from_slice(&write.offset_bytes.to_le_bytes());
@@ -107,7 +107,7 @@ impl VerifyState {
         if u64_at(body, 0) != completions.len() as u64 {
             return Err(StateError::Length);
         }
-        let name = &body[NAME];
+        let name = &body[NAME_RANGE];
         let end = name.iter().position(|byte| *byte == 0);
         let name = &name[..end.unwrap_or(name.len())];
         Ok(Self {
@@ -123,7 +123,7 @@ impl VerifyState {
                     offset_bytes: u64_at(one, 8),
                 })
                 .collect(),
-            is_drawn_by_fio: body[GENERATOR].iter().any(|byte| *byte != 0),
+            is_drawn_by_fio: body[GENERATOR_RANGE].iter().any(|byte| *byte != 0),
         })
     }
 
@@ -156,7 +156,7 @@ mod tests {
              0400000000000000040000000100000032000000000000000000000000000000\
              0000000000000000c14e4a8590b1bdfe062801d6",
         );
-        bytes.resize(HEAD_BYTES + NAME.start, 0);
+        bytes.resize(HEAD_BYTES + NAME_RANGE.start, 0);
         bytes.push(b'j');
         bytes.resize(HEAD_BYTES + FIXED_BYTES, 0);
         for offset_bytes in [708_608_u64, 24_576, 356_352, 499_712] {
