@@ -16,10 +16,10 @@
 
 mod blocks;
 pub(crate) mod cache;
+mod call_account;
 mod check;
 mod descriptors;
 mod disk_task;
-mod errand;
 mod inodes;
 pub(crate) mod layout;
 pub(crate) mod message;

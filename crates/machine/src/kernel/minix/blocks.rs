@@ -2,7 +2,7 @@
 //! and its requests to the tasks.
 
 use super::cache::{BlockKey, BufferId, ReuseExpectation, SharedBytes};
-use super::errand::CallAccount;
+use super::call_account::CallAccount;
 use super::layout::BLOCK_BYTES;
 use super::message::{DeviceRequest, Endpoint, MessageBody, MessageParty, MinixDevice};
 use super::{Minix, Server};

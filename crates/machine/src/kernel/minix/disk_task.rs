@@ -2,7 +2,7 @@
 //! and the reply.
 
 use super::Minix;
-use super::errand::CallAccount;
+use super::call_account::CallAccount;
 use super::message::{
     AcceptedSenders, DeviceRequest, Endpoint, MessageBody, MessageParty, MinixDevice,
 };
@@ -103,7 +103,7 @@ impl Minix {
     async fn serve_disk_request(
         &self,
         me: &MessageParty,
-        errand: &CallAccount,
+        account: &CallAccount,
         request: &DeviceRequest,
         ahead: &mut ReadAheadBlocks,
     ) -> Result<usize> {
@@ -131,7 +131,7 @@ impl Minix {
             if ahead.overlaps(drive, request.position, bytes) {
                 ahead.bytes.clear();
             }
-            self.read_with_ahead((me, driver), errand, (at, bytes, true))
+            self.read_with_ahead((me, driver), account, (at, bytes, true))
                 .await;
             self.write_medium(at, bytes, request);
             return Ok(bytes as usize);
@@ -141,12 +141,12 @@ impl Minix {
         if !ahead.covers(drive, request.position, bytes) {
             if wanted <= bytes {
                 // Nothing to keep: the data goes where it is wanted.
-                self.read_with_ahead((me, driver), errand, (at, bytes, false))
+                self.read_with_ahead((me, driver), account, (at, bytes, false))
                     .await;
                 self.read_medium(at, bytes, request);
                 return Ok(bytes as usize);
             }
-            self.read_with_ahead((me, driver), errand, (at, wanted, false))
+            self.read_with_ahead((me, driver), account, (at, wanted, false))
                 .await;
             ahead.drive = drive;
             ahead.position = request.position;
@@ -155,7 +155,7 @@ impl Minix {
                 medium.read_bytes(request.position, &mut ahead.bytes);
             });
         }
-        let own = (&*me.process, errand);
+        let own = (&*me.process, account);
         self.spend_on_call(own, Stage::Copy, self.costs.copy_time(bytes as usize))
             .await;
         self.read_medium(at, bytes, request);
@@ -167,7 +167,7 @@ impl Minix {
     async fn read_with_ahead(
         &self,
         (me, driver): (&MessageParty, &PartDriver),
-        errand: &CallAccount,
+        account: &CallAccount,
         ((drive, position), bytes, write): ((u32, u64), u64, bool),
     ) {
         let sector = u64::from(self.volumes.partition(drive).sector_bytes);
@@ -177,7 +177,7 @@ impl Minix {
             let part = most.min(bytes - done);
             self.run_command(
                 (me, driver),
-                errand,
+                account,
                 ((drive, position + done), part, write),
             )
             .await;
@@ -189,14 +189,14 @@ impl Minix {
     async fn run_command(
         &self,
         (me, driver): (&MessageParty, &PartDriver),
-        errand: &CallAccount,
+        account: &CallAccount,
         ((drive, position), bytes, write): ((u32, u64), u64, bool),
     ) {
         let partition = self.volumes.partition(drive);
         let task = DiskTask {
             minix: self,
             task_party: me,
-            account: errand,
+            account,
         };
         if let Some(cost) = driver.queueing(partition.drive) {
             task.spend(Stage::Driver, cost).await;
@@ -221,7 +221,7 @@ impl Minix {
             panic!("hardware interrupts")
         };
         let request = self.take_completed(id);
-        errand.mark_request(&request);
+        account.mark_request(&request);
         self.count_request(None, &request, true);
     }
 

@@ -8,7 +8,7 @@ use super::super::pipe::PipeEnd;
 use super::super::process::Process;
 use super::Minix;
 use super::cache::SharedBytes;
-use super::errand::CallAccount;
+use super::call_account::CallAccount;
 use crate::calls::{From, How};
 use crate::errno::Result;
 use diskperf_timeline::Stage;
@@ -329,15 +329,15 @@ impl Minix {
         &self,
         me: &MessageParty,
         to: Endpoint,
-        errand: &CallAccount,
+        account: &CallAccount,
         body: MessageBody,
     ) {
-        let own = (&*me.process, errand);
+        let own = (&*me.process, account);
         self.spend_on_call(own, Stage::SystemCall, self.config.message)
             .await;
         let message = Message {
             from: me.endpoint,
-            account: errand.clone(),
+            account: account.clone(),
             body,
         };
         match self.exchange.offer(to, message, false) {
@@ -346,7 +346,7 @@ impl Minix {
                 while self.exchange.is_queued(to, me.endpoint) {
                     self.park(&me.process, "the receipt of its message").await;
                 }
-                errand.mark(Stage::BufferWait, self.sim.now());
+                account.mark(Stage::BufferWait, self.sim.now());
             }
         }
     }
@@ -379,14 +379,14 @@ impl Minix {
         &self,
         me: &MessageParty,
         to: Endpoint,
-        errand: &CallAccount,
+        account: &CallAccount,
         body: MessageBody,
     ) -> MessageBody {
         let cost = self.config.message;
-        self.spend_on_call((&me.process, errand), Stage::SystemCall, cost)
+        self.spend_on_call((&me.process, account), Stage::SystemCall, cost)
             .await;
-        let answer = self.exchange_messages(me, to, errand, body).await;
-        errand.mark(Stage::CpuWait, self.sim.now());
+        let answer = self.exchange_messages(me, to, account, body).await;
+        account.mark(Stage::CpuWait, self.sim.now());
         answer
     }
 
@@ -396,13 +396,13 @@ impl Minix {
         &self,
         me: &MessageParty,
         to: Endpoint,
-        errand: &CallAccount,
+        account: &CallAccount,
         body: MessageBody,
     ) -> MessageBody {
         let exchange = &self.exchange;
         let message = Message {
             from: me.endpoint,
-            account: errand.clone(),
+            account: account.clone(),
             body,
         };
         exchange.await_message(me.endpoint, AcceptedSenders::Only(to));

@@ -6,7 +6,7 @@ use super::super::process::Context;
 use super::super::ring::DaemonRequests;
 use super::Minix;
 use super::cache::SharedBytes;
-use super::errand::CallAccount;
+use super::call_account::CallAccount;
 use super::message::Call;
 use super::message::{Endpoint, MessageParty, Reply};
 use super::session::MinixSession;
@@ -122,10 +122,10 @@ async fn daemon(kernel: Rc<Minix>, ring: Rc<MinixRing>, slot: u32) {
     me.process.enter_mode(false);
     kernel.exchange.register(me.endpoint, &me.process);
     kernel.begin(&me.process).await;
-    let errand = CallAccount::for_program(&ring.program.process);
+    let account = CallAccount::for_program(&ring.program.process);
     let memory = SharedBytes::default();
     while let Some(request) = kernel.next_request(&ring.requests, slot).await {
-        let own = (&me, &errand, &memory);
+        let own = (&me, &account, &memory);
         let result = kernel.execute_request(own, &ring, request).await;
         let word = kernel.config.message;
         let context = Context::Process(&me.process);
@@ -140,7 +140,7 @@ impl Minix {
     /// Performs a ring request in its daemon and returns the number of bytes moved.
     async fn execute_request(
         &self,
-        (me, errand, memory): (&MessageParty, &CallAccount, &SharedBytes),
+        (me, account, memory): (&MessageParty, &CallAccount, &SharedBytes),
         ring: &MinixRing,
         request: RingRequest,
     ) -> Result<usize> {
@@ -171,7 +171,7 @@ impl Minix {
         };
         self.billed_process
             .replace(Some(Rc::clone(&ring.program.process)));
-        match self.call(me, errand, call).await {
+        match self.call(me, account, call).await {
             Reply::Value(result) => {
                 let count = result? as usize;
                 if request.operation == RingOperation::Read {

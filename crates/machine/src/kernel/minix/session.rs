@@ -5,7 +5,7 @@ use super::super::pipe::PipeEnd;
 use super::super::process::{Context, Process};
 use super::Minix;
 use super::cache::SharedBytes;
-use super::errand::CallAccount;
+use super::call_account::CallAccount;
 use super::message::Call;
 use super::message::{Endpoint, MessageBody, MessageParty, Reply};
 use super::ring::MinixRing;
@@ -117,18 +117,18 @@ impl MinixSession {
 impl Minix {
     /// Makes a system call for a program or a daemon, and books its time to the caller. `account` is
     /// the call's own time account.
-    pub(super) async fn call(&self, me: &MessageParty, errand: &CallAccount, call: Call) -> Reply {
+    pub(super) async fn call(&self, me: &MessageParty, account: &CallAccount, call: Call) -> Reply {
         let process = &me.process;
         let cost = self.config.message;
         self.spend(Context::Process(process), Stage::SystemCall, cost)
             .await;
         let from = self.sim.now();
-        errand.begin(from);
+        account.begin(from);
         let body = MessageBody::Call(call);
         let answer = self
-            .exchange_messages(me, Endpoint::FileServer, errand, body)
+            .exchange_messages(me, Endpoint::FileServer, account, body)
             .await;
-        errand.book(process, from, process.runnable_at());
+        account.book(process, from, process.runnable_at());
         match answer {
             MessageBody::Reply(reply) => reply,
             _ => panic!("the file server answers with a reply"),

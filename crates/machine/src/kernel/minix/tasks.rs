@@ -1,7 +1,7 @@
 //! Memory task, system task and update daemon of Minix.
 
 use super::Minix;
-use super::errand::CallAccount;
+use super::call_account::CallAccount;
 use super::message::Call;
 use super::message::{AcceptedSenders, Endpoint, MessageBody, MessageParty, MinixDevice};
 use crate::errno::Errno;
@@ -79,10 +79,11 @@ impl Minix {
                 .sleep_in_background_until(next, Event::Daemon)
                 .await;
             self.regain_processor(&me.process).await;
-            let errand = CallAccount::starting_at(self.sim.now());
+            let account = CallAccount::starting_at(self.sim.now());
             let body = MessageBody::Call(Call::Sync);
-            let MessageBody::Reply(_) =
-                self.sendrec(&me, Endpoint::FileServer, &errand, body).await
+            let MessageBody::Reply(_) = self
+                .sendrec(&me, Endpoint::FileServer, &account, body)
+                .await
             else {
                 panic!("the file server answers with a reply")
             };

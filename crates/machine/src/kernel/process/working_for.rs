@@ -86,15 +86,15 @@ impl Process {
     /// Books a wait for a daemon over `[from, to]`, under the stages in which the daemon spent that
     /// time. The daemon's request must have begun before `from` and lasted until `to`.
     pub(crate) fn book_daemon(&self, daemon: &Self, from: Time, to: Time) {
-        let mut errand = Request::default();
+        let mut request = Request::default();
         let opened = diskperf_device::moment(daemon.opened_at());
-        errand.issue(opened);
+        request.issue(opened);
         for span in daemon.tiling().tiled(opened) {
-            errand.mark(span.stage, span.until);
+            request.mark(span.stage, span.until);
         }
         let (from, to) = (diskperf_device::moment(from), diskperf_device::moment(to));
         let mut at = Time(from.0);
-        errand.between(from, to, |stage, ns| {
+        request.between(from, to, |stage, ns| {
             let begin = at;
             at += Time(ns);
             match stage {

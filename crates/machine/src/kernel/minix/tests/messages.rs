@@ -1,6 +1,6 @@
 //! The rendezvous: who waits for whom, and what it costs.
 
-use super::super::errand::CallAccount;
+use super::super::call_account::CallAccount;
 use super::super::message::{AcceptedSenders, Endpoint, MessageBody, MessageParty};
 use crate::kernel::minix::Minix;
 use crate::kernel::process::Process;
@@ -51,9 +51,9 @@ fn a_message_passes_when_both_have_come() {
             machine.spawn("party", async move {
                 kernel.begin(&me.process).await;
                 if sends {
-                    let errand = CallAccount::starting_at(kernel.sim.now());
-                    kernel.send(&me, to, &errand, MessageBody::Copied).await;
-                    assert_eq!(errand.marked_until(), kernel.sim.now());
+                    let account = CallAccount::starting_at(kernel.sim.now());
+                    kernel.send(&me, to, &account, MessageBody::Copied).await;
+                    assert_eq!(account.marked_until(), kernel.sim.now());
                     log.borrow_mut().push((1, 0));
                 } else {
                     let message = kernel.receive(&me, AcceptedSenders::Any).await;
@@ -84,17 +84,17 @@ fn each_who_asks_gets_its_own_answer() {
             kernel.begin(&me.process).await;
             for round in 0..3 {
                 let begin = kernel.sim.now();
-                let errand = CallAccount::starting_at(begin);
+                let account = CallAccount::starting_at(begin);
                 let asked = me.process.pid * 10 + round;
                 let answer = kernel
-                    .sendrec(&me, to, &errand, MessageBody::Copy(asked))
+                    .sendrec(&me, to, &account, MessageBody::Copy(asked))
                     .await;
                 let MessageBody::Transferred(Ok(answer)) = answer else {
                     panic!("an answer")
                 };
                 assert_eq!(answer, asked + 100);
                 assert_eq!(
-                    errand.marked_until(),
+                    account.marked_until(),
                     kernel.sim.now(),
                     "all time is accounted for"
                 );
@@ -139,9 +139,9 @@ fn a_receiver_may_wait_for_one_alone() {
         let (kernel, to) = (Rc::clone(&kernel), parties[0].endpoint);
         machine.spawn("sender", async move {
             kernel.begin(&me.process).await;
-            let errand = CallAccount::starting_at(kernel.sim.now());
+            let account = CallAccount::starting_at(kernel.sim.now());
             let body = MessageBody::Copy(me.process.pid);
-            kernel.send(&me, to, &errand, body).await;
+            kernel.send(&me, to, &account, body).await;
             kernel.end(&me.process);
         });
     }

@@ -30,9 +30,9 @@ impl CallAccount {
 
     /// Creates a time account that starts now.
     pub(super) fn starting_at(now: Time) -> Self {
-        let errand = Self::default();
-        errand.begin(now);
-        errand
+        let account = Self::default();
+        account.begin(now);
+        account
     }
 
     /// Clears the time account and restarts it now.
@@ -52,9 +52,9 @@ impl CallAccount {
 
     /// Books the stages of a completed drive request that the call has waited for.
     pub(super) fn mark_request(&self, request: &Request) {
-        let mut errand = self.spans.borrow_mut();
+        let mut account = self.spans.borrow_mut();
         for span in request.spans.spans() {
-            errand.mark(span.stage, span.until);
+            account.mark(span.stage, span.until);
         }
     }
 
@@ -73,22 +73,22 @@ impl Minix {
     /// Panics if the account is not complete up to now.
     pub(super) async fn spend_on_call(
         &self,
-        (process, errand): (&Process, &CallAccount),
+        (process, account): (&Process, &CallAccount),
         stage: Stage,
         cost: Time,
     ) {
         let begin = self.sim.now();
         assert!(
-            errand.marked_until() == begin,
+            account.marked_until() == begin,
             "the time account of a call has no gaps"
         );
         let slowed = process.booked_time(Stage::MemoryContention);
         self.spend(Context::Process(process), stage, cost).await;
         let slowed = process.booked_time(Stage::MemoryContention) - slowed;
-        errand.mark(stage, begin + cost);
-        errand.mark(Stage::MemoryContention, begin + cost + slowed);
-        errand.mark(Stage::Interrupt, self.sim.now());
-        if let Some(client) = &errand.client {
+        account.mark(stage, begin + cost);
+        account.mark(Stage::MemoryContention, begin + cost + slowed);
+        account.mark(Stage::Interrupt, self.sim.now());
+        if let Some(client) = &account.client {
             let now = self.sim.now();
             let usage = Usage {
                 work: cost,
