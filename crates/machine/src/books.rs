@@ -8,21 +8,21 @@ use diskperf_timeline::{Ledger, Request, Stage};
 use std::cell::{Cell, RefCell};
 
 /// Time accounts of one program since the accounts were opened.
-pub struct Books {
+pub struct StageAccount {
     booked: [Cell<u64>; Stage::COUNT],
-    opened: Cell<Time>,
-    storage_read: Cell<u64>,
+    opened_at: Cell<Time>,
+    storage_read_bytes: Cell<u64>,
     is_traced: Cell<bool>,
     tiling: RefCell<Tiling>,
 }
 
-impl Books {
+impl StageAccount {
     /// Returns empty time accounts of a program, opened at time zero.
     pub(crate) fn new() -> Self {
         Self {
             booked: [const { Cell::new(0) }; Stage::COUNT],
-            opened: Cell::new(Time::ZERO),
-            storage_read: Cell::new(0),
+            opened_at: Cell::new(Time::ZERO),
+            storage_read_bytes: Cell::new(0),
             is_traced: Cell::new(false),
             tiling: RefCell::default(),
         }
@@ -30,7 +30,7 @@ impl Books {
 
     /// Sets the start time of a program and whether its spans are recorded.
     pub(crate) fn begin(&self, now: Time, is_traced: bool) {
-        self.opened.set(now);
+        self.opened_at.set(now);
         self.is_traced.set(is_traced);
     }
 
@@ -45,14 +45,14 @@ impl Books {
         for booked in &self.booked {
             booked.set(0);
         }
-        self.opened.set(now);
-        self.storage_read.set(0);
+        self.opened_at.set(now);
+        self.storage_read_bytes.set(0);
         self.tiling.take();
     }
 
     /// Time at which the program's accounts were opened.
-    pub(crate) fn opened(&self) -> Time {
-        self.opened.get()
+    pub(crate) fn opened_at(&self) -> Time {
+        self.opened_at.get()
     }
 
     /// Books a span of time that ended at `until` to a stage.
@@ -61,13 +61,13 @@ impl Books {
         let booked = &self.booked[stage.index()];
         booked.set(booked.get() + span.0);
         if self.is_traced.get() {
-            self.tile(stage, until, span);
+            self.append_to_tiling(stage, until, span);
         }
     }
 
     /// Records a span of a program for its trace. Kept out of line, because few runs record spans.
     #[cold]
-    fn tile(&self, stage: Stage, until: Time, span: Time) {
+    fn append_to_tiling(&self, stage: Stage, until: Time, span: Time) {
         let mut tiling = self.tiling.borrow_mut();
         tiling.add(stage, moment(until), span.0);
     }
@@ -88,7 +88,7 @@ impl Books {
     }
 
     /// Returns the time that a program has booked to a stage so far.
-    pub(crate) fn booked(&self, stage: Stage) -> Time {
+    pub(crate) fn booked_time(&self, stage: Stage) -> Time {
         Time(self.booked[stage.index()].get())
     }
 
@@ -99,7 +99,7 @@ impl Books {
     /// If the stages do not add up to the elapsed time.
     pub(crate) fn ledger(&self, now: Time) -> Ledger {
         let ledger = Ledger::from_table(&self.booked.each_ref().map(Cell::get));
-        let elapsed = now - self.opened.get();
+        let elapsed = now - self.opened_at.get();
         assert!(
             ledger.total().0 == elapsed.0,
             "the ledger sums to {} of {} ns: {ledger:?}",
@@ -111,12 +111,13 @@ impl Books {
 
     /// Counts bytes that a drive is commanded to read for the program.
     pub(crate) fn count_storage_read(&self, bytes: u64) {
-        self.storage_read.set(self.storage_read.get() + bytes);
+        self.storage_read_bytes
+            .set(self.storage_read_bytes.get() + bytes);
     }
 
     /// Bytes that drives were commanded to read for the program since the accounts were opened.
-    pub(crate) fn storage_read(&self) -> u64 {
-        self.storage_read.get()
+    pub(crate) fn storage_read_bytes(&self) -> u64 {
+        self.storage_read_bytes.get()
     }
 
     /// Returns the spans that were booked since the accounts were opened, if they are recorded.
@@ -133,7 +134,9 @@ impl Books {
 /// Returns the stage in which several programs have spent the most time since their accounts were
 /// opened. Waits for work of other programs (CPU, buffer, driver queue, think time) do not count.
 /// None if nothing is booked.
-pub(crate) fn longest_stage<'a>(all: impl Iterator<Item = &'a Books> + Clone) -> Option<Stage> {
+pub(crate) fn find_longest_stage<'a>(
+    all: impl Iterator<Item = &'a StageAccount> + Clone,
+) -> Option<Stage> {
     let of_others = [
         Stage::CpuWait,
         Stage::BufferWait,
@@ -141,7 +144,7 @@ pub(crate) fn longest_stage<'a>(all: impl Iterator<Item = &'a Books> + Clone) ->
         Stage::Think,
     ];
     let booked = |stage: Stage| {
-        let of_all = all.clone().map(|books| books.booked(stage).0);
+        let of_all = all.clone().map(|books| books.booked_time(stage).0);
         (of_all.sum::<u64>(), stage)
     };
     // Of the like, the first.

@@ -256,10 +256,10 @@ impl RunningKernel for Unix {
     fn ring_note(&self) -> &'static str {
         match self.file_system_view() {
             FileSystemView::Ffs(_) => {
-                "an extension: this kernel had no call for several requests under way; daemons carry them out, those of one file one after the other, as its inode is locked"
+                "extension: this kernel had no asynchronous I/O; daemons execute the requests, those of one file in turn because its inode is locked"
             }
             FileSystemView::V7(_) => {
-                "an extension: the seventh edition had no call for several requests under way; daemons carry them out, those of one file one after the other, as its inode is locked"
+                "extension: the seventh edition had no asynchronous I/O; daemons execute the requests, those of one file in turn because its inode is locked"
             }
         }
     }

@@ -9,7 +9,7 @@ pub(crate) use tracing::Tracing;
 
 use crate::hardware::drives::{Drive, Drives};
 use diskperf_device::Request;
-use recording::Recording;
+use recording::EventRecording;
 use std::cell::RefCell;
 
 /// Records of drive activity on a computer or on a rig (drives without a computer).
@@ -17,7 +17,7 @@ pub(crate) struct Records {
     pub(crate) statistics: RefCell<Statistics>,
     /// Trace of the run, if recorded.
     pub(crate) tracing: Option<RefCell<Tracing>>,
-    recording: Option<RefCell<Recording>>,
+    recording: Option<RefCell<EventRecording>>,
 }
 
 impl Records {
@@ -32,23 +32,23 @@ impl Records {
 
     /// Counts a completed request. `of` is the kernel buffer of the request, if any; `awaited` is
     /// whether a program waits for it.
-    pub(crate) fn count(
+    pub(crate) fn count_request(
         &self,
         of: Option<usize>,
         request: &Request,
         (drive, awaited): (Drive<'_>, bool),
     ) {
-        self.statistics.borrow_mut().count(request);
+        self.statistics.borrow_mut().count_request(request);
         self.trace_request(of, request, drive, awaited);
     }
 
     /// Returns the memory of the records, including recordings inside the drives, in bytes.
-    pub(crate) fn bytes(&self, drives: &Drives) -> usize {
+    pub(crate) fn memory_bytes(&self, drives: &Drives) -> usize {
         let recording = self.recording.as_ref();
-        let events = recording.map_or(0, |recording| recording.borrow().bytes());
+        let events = recording.map_or(0, |recording| recording.borrow().memory_bytes());
         let tracing = self.tracing.as_ref();
         let traced = tracing.map_or(0, |tracing| {
-            tracing.borrow().bytes() + drives.recorded_bytes()
+            tracing.borrow().memory_bytes() + drives.recorded_bytes()
         });
         events + traced
     }

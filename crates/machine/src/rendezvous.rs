@@ -7,16 +7,16 @@ use std::rc::Rc;
 /// Repeated meeting of a fixed number of workers (a barrier). The caller must wake the tasks that
 /// the methods return.
 pub struct Rendezvous {
-    state: RefCell<State>,
+    state: RefCell<RendezvousState>,
 }
 
-struct State {
+struct RendezvousState {
     expected: usize,
-    came: Vec<TaskId>,
-    ended: u64,
-    released: Time,
-    broken: bool,
-    notices: u64,
+    arrived: Vec<TaskId>,
+    completed_meetings: u64,
+    released_at: Time,
+    is_broken: bool,
+    notice_count: u64,
     listeners: Vec<TaskId>,
 }
 
@@ -65,7 +65,7 @@ impl Rendezvous {
 
     /// Announces that a worker will never come, and releases the workers that wait.
     pub(crate) fn give_up(&self, who: &impl Waiter) {
-        who.wake_all(&self.break_up());
+        who.wake_all(&self.break_meeting());
         self.give_notice(who);
     }
 
@@ -89,13 +89,13 @@ impl Rendezvous {
     /// Returns a meeting of `expected` workers.
     pub fn new(expected: usize) -> Rc<Self> {
         Rc::new(Self {
-            state: RefCell::new(State {
+            state: RefCell::new(RendezvousState {
                 expected,
-                came: Vec::new(),
-                ended: 0,
-                released: Time::ZERO,
-                broken: false,
-                notices: 0,
+                arrived: Vec::new(),
+                completed_meetings: 0,
+                released_at: Time::ZERO,
+                is_broken: false,
+                notice_count: 0,
                 listeners: Vec::new(),
             }),
         })
@@ -103,46 +103,46 @@ impl Rendezvous {
 
     /// Number of notices given so far.
     pub(crate) fn notices(&self) -> u64 {
-        self.state.borrow().notices
+        self.state.borrow().notice_count
     }
 
     /// Reports whether a worker has announced that it will never come.
     pub fn is_broken(&self) -> bool {
-        self.state.borrow().broken
+        self.state.borrow().is_broken
     }
 
     fn arrive(&self, task: TaskId, now: Time) -> Arrival {
         let mut state = self.state.borrow_mut();
-        if state.broken {
+        if state.is_broken {
             return Arrival::Broken;
         }
-        if state.came.len() + 1 < state.expected {
-            state.came.push(task);
-            return Arrival::Early(state.ended);
+        if state.arrived.len() + 1 < state.expected {
+            state.arrived.push(task);
+            return Arrival::Early(state.completed_meetings);
         }
-        state.released = now;
-        state.ended += 1;
-        Arrival::Last(std::mem::take(&mut state.came))
+        state.released_at = now;
+        state.completed_meetings += 1;
+        Arrival::Last(std::mem::take(&mut state.arrived))
     }
 
     /// Returns the end of the meeting after the first `meetings` ones, or None if it has not ended.
     /// A released worker has met the others, even if one of them fails before it runs again.
     fn released_after(&self, meetings: u64) -> Option<Time> {
         let state = self.state.borrow();
-        (state.ended > meetings).then_some(state.released)
+        (state.completed_meetings > meetings).then_some(state.released_at)
     }
 
     /// Cancels the meeting because a worker will never come. Returns the tasks that need not wait.
-    fn break_up(&self) -> Vec<TaskId> {
+    fn break_meeting(&self) -> Vec<TaskId> {
         let mut state = self.state.borrow_mut();
-        state.broken = true;
-        std::mem::take(&mut state.came)
+        state.is_broken = true;
+        std::mem::take(&mut state.arrived)
     }
 
     /// Counts a notice to the workers. Returns the tasks that wait for it.
     fn notify(&self) -> Vec<TaskId> {
         let mut state = self.state.borrow_mut();
-        state.notices += 1;
+        state.notice_count += 1;
         std::mem::take(&mut state.listeners)
     }
 
@@ -150,7 +150,7 @@ impl Rendezvous {
     /// before, or if no more will come.
     fn listen(&self, task: TaskId, seen: u64) -> bool {
         let mut state = self.state.borrow_mut();
-        let waits = !state.broken && state.notices <= seen;
+        let waits = !state.is_broken && state.notice_count <= seen;
         if waits {
             state.listeners.push(task);
         }

@@ -10,7 +10,7 @@ mod transfer;
 
 pub(crate) use session::RigSession;
 
-use crate::books::{self, Books};
+use crate::books::{self, StageAccount};
 use crate::hardware::drives::{Drive, Drives};
 use crate::id::Id;
 use crate::records::Records;
@@ -21,7 +21,7 @@ use diskperf_device::{Request, RequestId, Requests, moment};
 use diskperf_sim::{Sim, TaskId, Time};
 use diskperf_timeline::trace::{Trace, TracedBusy};
 use diskperf_timeline::{Nanoseconds, Request as Spans, Stage};
-use ring::Ring;
+use ring::RigRing;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -39,7 +39,7 @@ pub struct Rig {
     pub(crate) records: Records,
     workers: RefCell<Vec<Rc<Worker>>>,
     /// Expiry of the timer: the earliest next event of any drive. None if no drive has one.
-    due: Cell<Option<Time>>,
+    next_event_at: Cell<Option<Time>>,
     /// Reason why the rig is halted. None while it may run.
     pub(crate) halted: RefCell<Option<Standstill>>,
 }
@@ -48,29 +48,29 @@ pub struct Rig {
 pub(crate) struct RigDrives {
     pub(crate) all: Drives,
     requests: Requests,
-    queues: Vec<Queue>,
-    owners: Vec<Option<Owner>>,
+    queues: Vec<DriveQueue>,
+    owners: Vec<Option<TransferOwner>>,
 }
 
-struct Queue {
+struct DriveQueue {
     device: Id<Device>,
-    waiting: VecDeque<RequestId>,
+    waiting_requests: VecDeque<RequestId>,
 }
 
 /// Program on a rig (drives without a computer).
 pub(crate) struct Worker {
     number: usize,
     task: TaskId,
-    books: Books,
+    stage_account: StageAccount,
     /// Stages of the request of the current call, after its completion.
-    answered: RefCell<Option<Spans>>,
+    completed_spans: RefCell<Option<Spans>>,
     is_woken: Cell<bool>,
 }
 
 #[derive(Clone)]
-enum Owner {
+enum TransferOwner {
     Call(Rc<Worker>),
-    Slot(Rc<Ring>, u32),
+    Slot(Rc<RigRing>, u32),
 }
 
 impl Rig {
@@ -82,9 +82,9 @@ impl Rig {
         (volumes, records): (Volumes, Records),
     ) -> Self {
         let numbers: Vec<usize> = (0..all.iter().count()).collect();
-        let queue = |(_, device)| Queue {
+        let queue = |(_, device)| DriveQueue {
             device,
-            waiting: VecDeque::new(),
+            waiting_requests: VecDeque::new(),
         };
         let queues = all.devices_among(&numbers).into_iter().map(queue).collect();
         Self {
@@ -98,7 +98,7 @@ impl Rig {
             volumes,
             records,
             workers: RefCell::default(),
-            due: Cell::new(None),
+            next_event_at: Cell::new(None),
             halted: RefCell::default(),
         }
     }
@@ -112,15 +112,18 @@ impl Rig {
     /// Returns the stage in which programs have spent the most time.
     pub(crate) fn longest_stage(&self) -> Option<Stage> {
         let workers = self.workers.borrow();
-        books::longest_stage(workers.iter().map(|worker| &worker.books))
+        books::find_longest_stage(workers.iter().map(|worker| &worker.stage_account))
     }
 
     /// Returns the memory of the blocks that were allocated for the drives, and that of the
     /// recordings, in bytes.
     pub(crate) fn memory_bytes(&self) -> (u64, u64) {
         let workers = self.workers.borrow();
-        let of_workers = workers.iter().map(|worker| worker.books.tiling_bytes());
-        let recorded = self.records.bytes(&self.drives.borrow().all) + of_workers.sum::<usize>();
+        let of_workers = workers
+            .iter()
+            .map(|worker| worker.stage_account.tiling_bytes());
+        let recorded =
+            self.records.memory_bytes(&self.drives.borrow().all) + of_workers.sum::<usize>();
         (self.volumes.made_bytes(), recorded as u64)
     }
 
@@ -151,28 +154,28 @@ impl Rig {
 
 impl Rig {
     /// Submits a request. The drive receives it as soon as its queue accepts it.
-    fn issue(&self, mut request: Request, owner: Owner) {
+    fn issue(&self, mut request: Request, owner: TransferOwner) {
         let now = self.sim.now();
         request.spans.issue(moment(now));
         let mut drives = self.drives.borrow_mut();
         let number = request.device;
         let id = drives.requests.issue(request);
         let of = (&drives.requests, &drives.all);
-        self.records.issued(id, of, true);
+        self.records.record_issue(id, of, true);
         if drives.owners.len() <= id.place() {
             drives.owners.resize(id.place() + 1, None);
         }
         drives.owners[id.place()] = Some(owner);
-        drives.queues[number].waiting.push_back(id);
-        drives.feed(number, now);
-        self.see_to_next(&drives);
+        drives.queues[number].waiting_requests.push_back(id);
+        drives.submit_waiting(number, now);
+        self.update_timer(&drives);
     }
 
-    fn see_to_next(&self, drives: &RigDrives) {
-        let of = |queue: &Queue| drives.all[queue.device].next_event();
+    fn update_timer(&self, drives: &RigDrives) {
+        let of = |queue: &DriveQueue| drives.all[queue.device].next_event();
         let next = drives.queues.iter().filter_map(of).min();
         let next = next.map(|next| next.max(self.sim.now()));
-        if self.due.replace(next) != next {
+        if self.next_event_at.replace(next) != next {
             match next {
                 Some(next) => self.sim.set_timer(next, DriveDue),
                 None => self.sim.stop_timer(),
@@ -182,13 +185,13 @@ impl Rig {
 
     /// Advances all drives to the current time and delivers their completions.
     pub(crate) fn advance(&self) {
-        self.due.set(None);
+        self.next_event_at.set(None);
         let now = self.sim.now();
         let count = self.drives.borrow().queues.len();
         for number in 0..count {
             self.advance_drive(number, now);
         }
-        self.see_to_next(&self.drives.borrow());
+        self.update_timer(&self.drives.borrow());
     }
 
     fn advance_drive(&self, number: usize, now: Time) {
@@ -200,27 +203,29 @@ impl Rig {
             }
             device.advance(now, &mut drives.requests);
         }
-        while let Some((owner, request)) = self.take_done(number, now) {
+        while let Some((owner, request)) = self.take_completion(number, now) {
             match owner {
-                Owner::Call(worker) => {
-                    *worker.answered.borrow_mut() = Some(request.spans);
+                TransferOwner::Call(worker) => {
+                    *worker.completed_spans.borrow_mut() = Some(request.spans);
                     self.sim.wake(worker.task);
                 }
-                Owner::Slot(ring, slot) => self.continue_transfer(&ring, slot, &request.spans),
+                TransferOwner::Slot(ring, slot) => {
+                    self.continue_transfer(&ring, slot, &request.spans)
+                }
             }
         }
-        self.drives.borrow_mut().feed(number, now);
+        self.drives.borrow_mut().submit_waiting(number, now);
     }
 
-    fn take_done(&self, number: usize, now: Time) -> Option<(Owner, Request)> {
+    fn take_completion(&self, number: usize, now: Time) -> Option<(TransferOwner, Request)> {
         let drives = &mut *self.drives.borrow_mut();
         let device = drives.queues[number].device;
         let id = drives.all[device].take_done()?;
-        self.records.completed(id, now);
+        self.records.record_completion(id, now);
         let mut request = drives.requests.take(id);
         request.mark(Stage::Completion, moment(now));
         let drive = Drive::Device(&drives.all[device]);
-        self.records.count(None, &request, (drive, true));
+        self.records.count_request(None, &request, (drive, true));
         let owner = drives.owners[id.place()].take();
         Some((owner.expect("a request has an owner"), request))
     }
@@ -228,19 +233,21 @@ impl Rig {
     /// Submits the current request of a worker's transfer, and waits for its completion.
     async fn request(&self, worker: &Rc<Worker>, transfer: &Transfer) {
         let from = self.sim.now();
-        self.issue_part(worker, transfer, Owner::Call(Rc::clone(worker)));
+        self.issue_part(worker, transfer, TransferOwner::Call(Rc::clone(worker)));
         let spans = loop {
-            if let Some(spans) = worker.answered.take() {
+            if let Some(spans) = worker.completed_spans.take() {
                 break spans;
             }
             self.sim.wait_in_place("a transfer").await;
         };
-        worker.books.book_request(&spans, from, self.sim.now());
+        worker
+            .stage_account
+            .book_request(&spans, from, self.sim.now());
     }
 
     /// Puts a worker to sleep until [`Rig::wake`], at most until a deadline. At the deadline,
     /// `give_up` returns whether the worker was not woken.
-    async fn sleep(
+    async fn sleep_until_woken(
         &self,
         worker: &Worker,
         what: &'static str,
@@ -265,8 +272,11 @@ impl Rig {
 }
 
 impl RigDrives {
-    fn feed(&mut self, number: usize, now: Time) {
-        let Queue { device, waiting } = &mut self.queues[number];
+    fn submit_waiting(&mut self, number: usize, now: Time) {
+        let DriveQueue {
+            device,
+            waiting_requests: waiting,
+        } = &mut self.queues[number];
         let device = &mut self.all[*device];
         while device.takes_requests()
             && let Some(id) = waiting.pop_front()
@@ -279,6 +289,6 @@ impl RigDrives {
 
 impl Worker {
     fn book_since(&self, stage: Stage, from: Time, until: Time) {
-        self.books.book(stage, until, until - from);
+        self.stage_account.book(stage, until, until - from);
     }
 }

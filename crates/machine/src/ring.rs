@@ -57,7 +57,7 @@ pub struct RingSize {
 }
 
 /// Value of each byte that a ring writes from a slot without contents.
-const WRITTEN: u8 = 0xa5;
+const WRITE_FILL: u8 = 0xa5;
 
 /// Buffers and completions of a ring, and the program's wait for completions.
 pub(crate) struct RingState {
@@ -66,20 +66,20 @@ pub(crate) struct RingState {
     /// Contents of each slot's buffer, while the program lends them. Empty otherwise.
     contents: Vec<RefCell<Vec<u8>>>,
     in_flight: Cell<usize>,
-    done: RefCell<Vec<RingCompletion>>,
+    completions: RefCell<Vec<RingCompletion>>,
     /// Number of completions that the program waits for; 0 if it does not wait.
-    wanted: Cell<usize>,
+    awaited_completions: Cell<usize>,
     woken_by: Cell<Option<u32>>,
 }
 
 impl RingState {
     pub(crate) fn new(size: RingSize) -> Self {
         Self {
-            data: vec![WRITTEN; size.buffer_bytes as usize].into(),
+            data: vec![WRITE_FILL; size.buffer_bytes as usize].into(),
             contents: (0..size.depth).map(|_| RefCell::default()).collect(),
             in_flight: Cell::new(0),
-            done: RefCell::default(),
-            wanted: Cell::new(0),
+            completions: RefCell::default(),
+            awaited_completions: Cell::new(0),
             woken_by: Cell::new(None),
         }
     }
@@ -108,12 +108,12 @@ impl RingState {
     }
 
     /// Moves all completions of the ring into a list.
-    pub(crate) fn take_done(&self, into: &mut Vec<RingCompletion>) {
-        into.append(&mut self.done.borrow_mut());
+    pub(crate) fn take_completions(&self, into: &mut Vec<RingCompletion>) {
+        into.append(&mut self.completions.borrow_mut());
     }
 
     /// Number of requests of the ring that are in flight.
-    pub(crate) fn under_way(&self) -> usize {
+    pub(crate) fn in_flight_count(&self) -> usize {
         self.in_flight.get()
     }
 
@@ -138,13 +138,13 @@ impl RingState {
     pub(crate) fn complete(&self, slot: u32, result: Result<u32>) -> bool {
         self.in_flight.set(self.in_flight.get() - 1);
         let done = {
-            let mut done = self.done.borrow_mut();
+            let mut done = self.completions.borrow_mut();
             done.push(RingCompletion { slot, result });
             done.len()
         };
-        let wakes = (1..=done).contains(&self.wanted.get());
+        let wakes = (1..=done).contains(&self.awaited_completions.get());
         if wakes {
-            self.wanted.set(0);
+            self.awaited_completions.set(0);
             self.woken_by.set(Some(slot));
         }
         wakes
@@ -154,22 +154,22 @@ impl RingState {
     /// false if it need not wait. Without a deadline, the wait is for no more completions than
     /// there are requests.
     pub(crate) fn begin_wait(&self, (at_least, until): (usize, Option<Time>), now: Time) -> bool {
-        let done = self.done.borrow().len();
+        let done = self.completions.borrow().len();
         let wanted = match until {
             Some(_) => at_least,
-            None => at_least.min(done + self.under_way()),
+            None => at_least.min(done + self.in_flight_count()),
         };
         if done >= wanted || until.is_some_and(|until| until <= now) {
             return false;
         }
-        self.wanted.set(wanted);
+        self.awaited_completions.set(wanted);
         self.woken_by.set(None);
         true
     }
 
     /// Ends the program's wait. Returns false if the program was woken before.
-    pub(crate) fn give_up(&self) -> bool {
-        self.wanted.replace(0) > 0
+    pub(crate) fn give_up_wait(&self) -> bool {
+        self.awaited_completions.replace(0) > 0
     }
 
     /// Takes the slot whose completion ended the last wait.

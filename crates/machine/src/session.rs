@@ -192,7 +192,7 @@ impl Session {
 
     /// Number of requests of the session's ring that are in flight.
     pub fn under_way(&self) -> usize {
-        on_each!(self, session => session.under_way())
+        on_each!(self, session => session.in_flight_count())
     }
 
     /// Waits for the requests in flight, and closes the ring.
@@ -241,14 +241,14 @@ impl Session {
 impl Session {
     /// Sleeps until a given time.
     pub async fn sleep_until(&mut self, at: Time) {
-        on_each!(self, session => session.sleep_until(at).await, session => session.pass_until(at, Stage::Think).await);
+        on_each!(self, session => session.sleep_until(at).await, session => session.wait_until(at, Stage::Think).await);
     }
 
     /// Uses the processor in user mode for the given duration.
     pub async fn compute(&mut self, span: Time) {
         on_each!(self, session => session.compute(span).await, session => {
             let until = session.now() + span;
-            session.pass_until(until, Stage::User).await;
+            session.wait_until(until, Stage::User).await;
         });
     }
 

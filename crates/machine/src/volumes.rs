@@ -43,7 +43,7 @@ impl Volumes {
     }
 
     /// Reports whether a volume with the given number exists.
-    pub(crate) fn has(&self, volume: u32) -> bool {
+    pub(crate) fn has_volume(&self, volume: u32) -> bool {
         (volume as usize) < self.partitions.len()
     }
 
@@ -55,12 +55,12 @@ impl Volumes {
 
     /// Passes the contents of a volume to a function and returns its result.
     #[inline]
-    pub(crate) fn medium<T>(&self, volume: u32, with: impl FnOnce(&mut Medium) -> T) -> T {
+    pub(crate) fn with_medium<T>(&self, volume: u32, with: impl FnOnce(&mut Medium) -> T) -> T {
         with(&mut self.media.borrow_mut()[volume as usize])
     }
 
     /// Passes the contents of each volume to a function that makes a file system.
-    pub(crate) fn make<M, T>(
+    pub(crate) fn make_file_systems<M, T>(
         &self,
         of: impl IntoIterator<Item = M>,
         mut make: impl FnMut(&mut Medium, M) -> T,

@@ -194,7 +194,9 @@ impl FfsView<'_> {
         self.spend(Context::Process(process), Stage::Clear, cost)
             .await;
         {
-            let mut grown = contents.expect("a block that was read is there").to_vec();
+            let mut grown = contents
+                .expect("a buffer that was read has contents")
+                .to_vec();
             grown.resize(new_bytes as usize, 0);
             let mut buffers = self.buffers.borrow_mut();
             let buffer = buffers.get(id);

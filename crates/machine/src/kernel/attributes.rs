@@ -3,20 +3,20 @@
 //! All processes on these computers run as the super-user, and no call reads a mode or a time. The
 //! kernel therefore records only that the inode has changed.
 
-use super::files::Session;
-use super::inode_io::When;
-use super::names::Found;
+use super::files::UnixSession;
+use super::inode_io::WriteTiming;
+use super::names::ResolvedPath;
 use super::process::Process;
 use super::{FfsView, FileSystemView, Vnode};
 use crate::errno::{Errno, Result};
 use std::rc::Rc;
 
-impl Session {
+impl UnixSession {
     /// Changes the owner or mode of an open file: fchown(2) and fchmod(2). Fails with `Invalid` on
     /// the seventh edition, which has no such calls.
     pub async fn change_open_attributes(&mut self, number: usize) -> Result<()> {
-        self.enter().await;
-        let node = self.node_of(number);
+        self.enter_kernel().await;
+        let node = self.vnode_of_file(number);
         let result = match (self.kernel.file_system_view(), node) {
             // It has no such calls.
             (FileSystemView::V7(_), _) => Err(Errno::Invalid),
@@ -26,27 +26,27 @@ impl Session {
             }
             (FileSystemView::Ffs(_), Err(errno)) => Err(errno),
         };
-        self.leave(result).await
+        self.leave_kernel(result).await
     }
 
     /// Changes the owner, mode or times of a file by its path: chown(2), chmod(2) and utimes(2).
     /// Fails with `Invalid` for a device.
     pub async fn change_attributes(&mut self, path: &str) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let result = self.change_named_attributes(path).await;
-        self.leave(result).await
+        self.leave_kernel(result).await
     }
 
     async fn change_named_attributes(&self, path: &str) -> Result<()> {
         let (kernel, process) = (&self.kernel, &self.process);
-        if kernel.device(path)?.is_some() {
+        if kernel.find_device(path)?.is_some() {
             return Err(Errno::Invalid);
         }
         let ffs = match kernel.file_system_view() {
             FileSystemView::V7(v7) => return v7.change_attributes(process, path).await,
             FileSystemView::Ffs(ffs) => ffs,
         };
-        let Found::Node(node) = ffs.find(process, path).await? else {
+        let ResolvedPath::Node(node) = ffs.resolve_path(process, path).await? else {
             return Err(Errno::Invalid);
         };
         ffs.take_inode(process, node).await;
@@ -64,7 +64,8 @@ impl FfsView<'_> {
         self.lock(process, node).await;
         self.with_core_inode(node, |core| core.is_modified = true);
         if self.costs.attributes_synchronous {
-            self.write_inode_block(process, node, When::Now).await;
+            self.write_inode_block(process, node, WriteTiming::Synchronous)
+                .await;
         }
         self.unlock(node);
     }

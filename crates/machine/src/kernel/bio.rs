@@ -56,7 +56,8 @@ impl Unix {
             .waiters
             .push(Rc::clone(process));
         let from = self.sim.now();
-        self.park(process, "a buffer that is in use").await;
+        self.park(process, "a buffer that another process uses")
+            .await;
         self.book_transfer(process, id, from);
     }
 
@@ -339,7 +340,9 @@ impl Unix {
                 ..
             } = &mut *buffers;
             let buffer = &mut all[id.0 as usize];
-            let key = buffer.key.expect("a transfer is of some block");
+            let key = buffer
+                .key
+                .expect("a buffer in transfer has a block address");
             let bytes = buffer.valid_bytes;
             buffer.is_done = false;
             let partition = self.volumes.partition(key.volume());
@@ -413,7 +416,9 @@ impl Unix {
 
     fn finish_write(&self, id: BufferId) {
         let key = self.buffers.borrow().buffers[id.0 as usize].key;
-        let volume = key.expect("a transfer is of some block").volume() as usize;
+        let volume = key
+            .expect("a buffer in transfer has a block address")
+            .volume() as usize;
         let waiters = {
             let (under_way, waiters) = &mut self.buffers.borrow_mut().writes_in_flight[volume];
             *under_way -= 1;
@@ -432,20 +437,25 @@ impl Unix {
     pub(super) fn edit_buffer<T>(&self, id: BufferId, change: impl FnOnce(&mut [u8]) -> T) -> T {
         let mut buffers = self.buffers.borrow_mut();
         let page = buffers.get(id).page.as_mut();
-        let page = page.expect("a block that was read is there");
+        let page = page.expect("a buffer that was read has contents");
         if Rc::get_mut(page).is_none() {
             *page = Rc::from(&page[..]);
         }
-        change(Rc::get_mut(page).expect("nobody shares a page that was just made"))
+        change(Rc::get_mut(page).expect("a new page has one owner"))
     }
 
     fn move_data(&self, id: BufferId, write: bool) {
         let mut buffers = self.buffers.borrow_mut();
         let buffer = buffers.get(id);
-        let key = buffer.key.expect("a transfer is of some block");
-        self.volumes.medium(key.volume(), |medium| {
+        let key = buffer
+            .key
+            .expect("a buffer in transfer has a block address");
+        self.volumes.with_medium(key.volume(), |medium| {
             if write {
-                let page = buffer.page.as_ref().expect("what is written is there");
+                let page = buffer
+                    .page
+                    .as_ref()
+                    .expect("a buffer to write has contents");
                 medium.write(key.fragment(), buffer.valid_bytes, page);
             } else {
                 buffer.page = Some(medium.read(key.fragment(), buffer.valid_bytes));

@@ -4,7 +4,7 @@
 use super::Unix;
 use super::buffers::BufferId;
 use super::computer::Computer;
-use super::process::{BIO, Context};
+use super::process::{BIO_LEVEL, Context};
 use super::raw::HeaderId;
 use crate::controllers::Controller;
 use crate::driver::{Driver, DriverHost};
@@ -90,7 +90,7 @@ async fn handle_interrupts<D: Driver, K: DriverKernel>(
         while !host.ask(controller, |controller, parts| controller.interrupts(parts)) {
             kernel.sim.wait("an interrupt of the controller").await;
         }
-        processor.enter(&kernel.sim, BIO).await;
+        processor.enter(&kernel.sim, BIO_LEVEL).await;
         host.spend(Stage::Interrupt, kernel.interrupt_cost()).await;
         driver.interrupt(&host, controller).await;
         processor.leave(&kernel.sim);
@@ -128,7 +128,7 @@ impl Unix {
     /// Passes a request to the driver of its drive. Returns when the request is queued or
     /// submitted.
     pub(crate) async fn strategy(&self, context: Context<'_>, id: RequestId) {
-        let level = self.cpus.processors[context.cpu()].mask(&self.sim, BIO);
+        let level = self.cpus.processors[context.cpu()].mask(&self.sim, BIO_LEVEL);
         let drive = self.hardware.borrow().requests[id].device;
         let driver = self.drivers.get(drive);
         let host = Host {
@@ -154,7 +154,7 @@ impl DriverKernel for Unix {
         let request = self.take_completed(id);
         match owner {
             RequestOwner::Buffer(buffer) => self.biodone(buffer, request),
-            RequestOwner::Raw(header) => self.raw_done(header, request),
+            RequestOwner::Raw(header) => self.complete_raw(header, request),
         }
     }
 }
@@ -166,19 +166,19 @@ impl Computer {
         let hardware = self.hardware.borrow();
         let drive = hardware.drives.get(request.device);
         let of = of.map(|BufferId(number)| number as usize);
-        self.records.count(of, request, (drive, awaited));
+        self.records.count_request(of, request, (drive, awaited));
     }
 
     /// Records that a request was issued. `awaited` tells whether a process waits for it.
     pub(crate) fn record_issue(&self, id: RequestId, awaited: bool) {
         let hardware = self.hardware.borrow();
         let of = (&hardware.requests, &hardware.drives);
-        self.records.issued(id, of, awaited);
+        self.records.record_issue(id, of, awaited);
     }
 
     /// Removes a completed request from the hardware's table and returns it.
     pub(crate) fn take_completed(&self, id: RequestId) -> Request {
-        self.records.completed(id, self.sim.now());
+        self.records.record_completion(id, self.sim.now());
         let mut request = self.hardware.borrow_mut().requests.take(id);
         request.mark(Stage::Completion, moment(self.sim.now()));
         request

@@ -2,12 +2,12 @@
 
 use super::computer::Computer;
 use super::costs::Work;
-use super::file_io::What;
-use super::names::Found;
+use super::file_io::FileTarget;
+use super::names::ResolvedPath;
 use super::pipe::PipeEnd;
 use super::process::{Context, Process};
-use super::raw::Raw;
-use super::ring::unix::Ring;
+use super::raw::RawDevice;
+use super::ring::unix::UnixRing;
 use super::{FileSystemView, Unix, Vnode};
 use crate::calls::{Account, From, How};
 use crate::errno::{Errno, Result};
@@ -18,20 +18,20 @@ use diskperf_timeline::Stage;
 use std::rc::Rc;
 
 /// UNIX process with its open files and pipe ends, through which a program makes system calls.
-pub struct Session {
+pub struct UnixSession {
     pub(super) kernel: Rc<Unix>,
     pub(super) process: Rc<Process>,
     files: Vec<Option<OpenFile>>,
     pipe_ends: Vec<Option<PipeEnd>>,
-    meeting: Rc<Rendezvous>,
-    pub(super) ring: Option<Rc<Ring>>,
-    ended: bool,
+    rendezvous: Rc<Rendezvous>,
+    pub(super) ring: Option<Rc<UnixRing>>,
+    has_ended: bool,
 }
 
 pub(super) struct OpenFile {
-    pub(super) what: What,
-    pub(super) read: bool,
-    pub(super) write: bool,
+    pub(super) target: FileTarget,
+    pub(super) can_read: bool,
+    pub(super) can_write: bool,
     offset: u64,
 }
 
@@ -45,12 +45,12 @@ impl Account {
             ledger,
             user: Time(user * tick),
             system: Time(system * tick),
-            storage_read_bytes: process.storage_read(),
+            storage_read_bytes: process.storage_read_bytes(),
         }
     }
 }
 
-impl Session {
+impl UnixSession {
     /// Starts a new process in the calling simulation task. Returns when the process has the
     /// processor.
     pub async fn begin(
@@ -66,9 +66,9 @@ impl Session {
             process,
             files: Vec::new(),
             pipe_ends: pipe_ends.into_iter().map(Some).collect(),
-            meeting: Rc::clone(meeting),
+            rendezvous: Rc::clone(meeting),
             ring: None,
-            ended: false,
+            has_ended: false,
         }
     }
 
@@ -80,7 +80,7 @@ impl Session {
             self.kernel.close_pipe(&end);
         }
         self.kernel.end(&self.process);
-        self.ended = true;
+        self.has_ended = true;
     }
 
     /// Returns the current virtual time.
@@ -99,7 +99,7 @@ impl Session {
         Account::of(&self.kernel, &self.process)
     }
 
-    pub(super) async fn enter(&self) {
+    pub(super) async fn enter_kernel(&self) {
         self.process.enter_mode(false);
         let context = Context::Process(&self.process);
         self.kernel
@@ -107,12 +107,12 @@ impl Session {
             .await;
     }
 
-    pub(super) async fn leave<T>(&self, result: Result<T>) -> Result<T> {
-        self.kernel.back_to_user_mode(&self.process).await;
+    pub(super) async fn leave_kernel<T>(&self, result: Result<T>) -> Result<T> {
+        self.kernel.return_to_user_mode(&self.process).await;
         result
     }
 
-    pub(super) fn file(&mut self, number: usize) -> Result<&mut OpenFile> {
+    pub(super) fn open_file(&mut self, number: usize) -> Result<&mut OpenFile> {
         self.file_and_kernel(number).map(|(file, ..)| file)
     }
 
@@ -128,10 +128,12 @@ impl Session {
     }
 
     /// Returns the inode of an open file. Fails with `Invalid` for a device or a pipe.
-    pub(super) fn node_of(&mut self, number: usize) -> Result<Vnode> {
-        match self.file(number)?.what {
-            What::Node(node) => Ok(node),
-            What::Null | What::Zero | What::Raw(_) | What::Pipe(_) => Err(Errno::Invalid),
+    pub(super) fn vnode_of_file(&mut self, number: usize) -> Result<Vnode> {
+        match self.open_file(number)?.target {
+            FileTarget::Node(node) => Ok(node),
+            FileTarget::Null | FileTarget::Zero | FileTarget::Raw(_) | FileTarget::Pipe(_) => {
+                Err(Errno::Invalid)
+            }
         }
     }
 
@@ -149,29 +151,29 @@ impl Session {
     }
 }
 
-impl Session {
+impl UnixSession {
     /// Opens a file, open(2), and returns its descriptor number.
     pub async fn open(&mut self, path: &str, how: How) -> Result<usize> {
-        self.enter().await;
-        let opened = self.open_found(path, how).await;
-        self.leave(opened).await
+        self.enter_kernel().await;
+        let opened = self.open_resolved_path(path, how).await;
+        self.leave_kernel(opened).await
     }
 
-    async fn open_found(&mut self, path: &str, how: How) -> Result<usize> {
+    async fn open_resolved_path(&mut self, path: &str, how: How) -> Result<usize> {
         let opened = self.kernel.open_path(&self.process, path, how).await?;
         let what = match opened {
-            Found::Null => What::Null,
-            Found::Zero => What::Zero,
-            Found::Drive(drive) => What::Raw(Raw {
+            ResolvedPath::Null => FileTarget::Null,
+            ResolvedPath::Zero => FileTarget::Zero,
+            ResolvedPath::Drive(drive) => FileTarget::Raw(RawDevice {
                 dsync: how.dsync,
-                ..Unix::through(drive)
+                ..Unix::volume_header(drive)
             }),
-            Found::Node(node) => What::Node(node),
+            ResolvedPath::Node(node) => FileTarget::Node(node),
         };
         Ok(self.install(OpenFile {
-            what,
-            read: how.read,
-            write: how.write,
+            target: what,
+            can_read: how.read,
+            can_write: how.write,
             offset: 0,
         }))
     }
@@ -179,14 +181,14 @@ impl Session {
     /// Reads from an open file at its offset, read(2), and returns the number of bytes read.
     #[inline]
     pub async fn read(&mut self, number: usize, into: &mut [u8]) -> Result<usize> {
-        self.enter().await;
-        let result = self.read_open(number, into).await;
-        self.leave(result).await
+        self.enter_kernel().await;
+        let result = self.read_open_file(number, into).await;
+        self.leave_kernel(result).await
     }
 
-    async fn read_open(&mut self, number: usize, into: &mut [u8]) -> Result<usize> {
+    async fn read_open_file(&mut self, number: usize, into: &mut [u8]) -> Result<usize> {
         let (file, kernel, process) = self.file_and_kernel(number)?;
-        if !file.read {
+        if !file.can_read {
             return Err(Errno::BadFile);
         }
         let context = Context::Process(process);
@@ -194,7 +196,7 @@ impl Session {
             .spend(context, Stage::SystemCall, kernel.costs.read_write)
             .await;
         let at = (file.offset, into);
-        let read = kernel.read_file(process, &file.what, at).await;
+        let read = kernel.read_file(process, &file.target, at).await;
         file.offset += *read.as_ref().unwrap_or(&0) as u64;
         read
     }
@@ -202,14 +204,14 @@ impl Session {
     /// Writes to an open file at its offset, write(2), and returns the number of bytes written.
     #[inline]
     pub async fn write(&mut self, number: usize, data: Written<'_>) -> Result<usize> {
-        self.enter().await;
-        let result = self.write_open(number, data).await;
-        self.leave(result).await
+        self.enter_kernel().await;
+        let result = self.write_open_file(number, data).await;
+        self.leave_kernel(result).await
     }
 
-    async fn write_open(&mut self, number: usize, data: Written<'_>) -> Result<usize> {
+    async fn write_open_file(&mut self, number: usize, data: Written<'_>) -> Result<usize> {
         let (file, kernel, process) = self.file_and_kernel(number)?;
-        if !file.write {
+        if !file.can_write {
             return Err(Errno::BadFile);
         }
         let context = Context::Process(process);
@@ -217,7 +219,7 @@ impl Session {
             .spend(context, Stage::SystemCall, kernel.costs.read_write)
             .await;
         let at = (file.offset, data);
-        let (moved, written) = kernel.write_file(process, &file.what, at).await;
+        let (moved, written) = kernel.write_file(process, &file.target, at).await;
         file.offset += moved as u64;
         written
     }
@@ -225,24 +227,24 @@ impl Session {
     /// Sets the offset of an open file, lseek(2), and returns the new offset. Fails with
     /// `IllegalSeek` for a pipe.
     pub async fn lseek(&mut self, number: usize, offset: i64, from: From) -> Result<u64> {
-        self.enter().await;
-        let moved = self.lseek_open(number, offset, from);
-        self.leave(moved).await
+        self.enter_kernel().await;
+        let moved = self.seek_open_file(number, offset, from);
+        self.leave_kernel(moved).await
     }
 
-    fn lseek_open(&mut self, number: usize, offset: i64, from: From) -> Result<u64> {
+    fn seek_open_file(&mut self, number: usize, offset: i64, from: From) -> Result<u64> {
         let kernel = Rc::clone(&self.kernel);
-        let file = self.file(number)?;
-        let base = match (from, &file.what) {
-            (_, What::Pipe(_)) => return Err(Errno::IllegalSeek),
+        let file = self.open_file(number)?;
+        let base = match (from, &file.target) {
+            (_, FileTarget::Pipe(_)) => return Err(Errno::IllegalSeek),
             // A device that is a stream has no place in it.
-            (_, What::Null | What::Zero) => return Ok(0),
-            (From::Start, What::Node(_) | What::Raw(_)) => 0,
-            (From::Current, What::Node(_) | What::Raw(_)) => file.offset,
-            (From::End, What::Raw(raw)) => kernel.volumes.partition(raw.volume).bytes(),
-            (From::End, What::Node(node)) => kernel.size_bytes(*node),
+            (_, FileTarget::Null | FileTarget::Zero) => return Ok(0),
+            (From::Start, FileTarget::Node(_) | FileTarget::Raw(_)) => 0,
+            (From::Current, FileTarget::Node(_) | FileTarget::Raw(_)) => file.offset,
+            (From::End, FileTarget::Raw(raw)) => kernel.volumes.partition(raw.volume).bytes(),
+            (From::End, FileTarget::Node(node)) => kernel.size_bytes(*node),
         };
-        let most = kernel.most_offset_of(&file.what);
+        let most = kernel.target_offset_max(&file.target);
         let to = i128::from(base) + i128::from(offset);
         if to < 0 || to > i128::from(most) {
             return Err(Errno::Invalid);
@@ -254,22 +256,22 @@ impl Session {
     /// Sets the length of an open file, ftruncate(2). Fails with `Invalid` on the seventh edition,
     /// which has no such call.
     pub async fn ftruncate(&mut self, number: usize, bytes: u64) -> Result<()> {
-        self.enter().await;
-        let result = self.ftruncate_open(number, bytes).await;
-        self.leave(result).await
+        self.enter_kernel().await;
+        let result = self.truncate_open_file(number, bytes).await;
+        self.leave_kernel(result).await
     }
 
-    async fn ftruncate_open(&mut self, number: usize, bytes: u64) -> Result<()> {
+    async fn truncate_open_file(&mut self, number: usize, bytes: u64) -> Result<()> {
         let (kernel, process) = (Rc::clone(&self.kernel), Rc::clone(&self.process));
         let FileSystemView::Ffs(ffs) = kernel.file_system_view() else {
             // It has no such call: files are cut only where they are opened.
             return Err(Errno::Invalid);
         };
-        let file = self.file(number)?;
-        let What::Node(node) = file.what else {
+        let file = self.open_file(number)?;
+        let FileTarget::Node(node) = file.target else {
             return Err(Errno::Invalid);
         };
-        if !file.write || i64::try_from(bytes).is_err() {
+        if !file.can_write || i64::try_from(bytes).is_err() {
             return Err(Errno::Invalid);
         }
         if bytes > ffs.with_fs(node.volume, |fs| fs.max_size_bytes()) {
@@ -283,23 +285,23 @@ impl Session {
 
     /// Syncs an open file to its drive, fsync(2).
     pub async fn fsync(&mut self, number: usize) -> Result<()> {
-        self.enter().await;
-        let what = self.file(number).map(|file| file.what.clone());
+        self.enter_kernel().await;
+        let what = self.open_file(number).map(|file| file.target.clone());
         let result = match what {
             // It does not look.
-            Err(_) if self.kernel.knows_only_sync() => {
+            Err(_) if self.kernel.supports_only_sync() => {
                 self.kernel.sync_all(&self.process).await;
                 Ok(())
             }
             Ok(what) => self.kernel.sync_file(&self.process, &what).await,
             Err(errno) => Err(errno),
         };
-        self.leave(result).await
+        self.leave_kernel(result).await
     }
 
     /// Closes an open file, close(2).
     pub async fn close(&mut self, number: usize) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let taken = self.files.get_mut(number).and_then(Option::take);
         let result = match taken {
             Some(file) => {
@@ -308,14 +310,14 @@ impl Session {
             }
             None => Err(Errno::BadFile),
         };
-        self.leave(result).await
+        self.leave_kernel(result).await
     }
 
     async fn close_file(&self, file: OpenFile) {
-        match file.what {
-            What::Node(node) => self.kernel.close_node(&self.process, node).await,
-            What::Pipe(end) => self.kernel.close_pipe(&end),
-            What::Null | What::Zero | What::Raw(_) => {}
+        match file.target {
+            FileTarget::Node(node) => self.kernel.close_node(&self.process, node).await,
+            FileTarget::Pipe(end) => self.kernel.close_pipe(&end),
+            FileTarget::Null | FileTarget::Zero | FileTarget::Raw(_) => {}
         }
     }
 
@@ -329,59 +331,59 @@ impl Session {
     /// Returns the length of an open file in bytes, fstat(2). A raw drive has the length of its
     /// partition; other devices and pipes have 0.
     pub async fn length(&mut self, number: usize) -> Result<u64> {
-        self.enter().await;
+        self.enter_kernel().await;
         let kernel = Rc::clone(&self.kernel);
-        let length = self.file(number).map(|file| match file.what {
-            What::Node(node) => kernel.size_bytes(node),
-            What::Raw(raw) => kernel.volumes.partition(raw.volume).bytes(),
-            What::Null | What::Zero | What::Pipe(_) => 0,
+        let length = self.open_file(number).map(|file| match file.target {
+            FileTarget::Node(node) => kernel.size_bytes(node),
+            FileTarget::Raw(raw) => kernel.volumes.partition(raw.volume).bytes(),
+            FileTarget::Null | FileTarget::Zero | FileTarget::Pipe(_) => 0,
         });
-        self.leave(length).await
+        self.leave_kernel(length).await
     }
 }
 
-impl Session {
+impl UnixSession {
     /// Returns the length of a file in bytes by its path, stat(2).
     pub async fn stat(&mut self, path: &str) -> Result<u64> {
-        self.enter().await;
+        self.enter_kernel().await;
         let length = self.kernel.stat_path(&self.process, path).await;
-        self.leave(length).await
+        self.leave_kernel(length).await
     }
 
     /// Removes a name of a file, unlink(2).
     pub async fn unlink(&mut self, path: &str) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let result = self.kernel.unlink_path(&self.process, path).await;
-        self.leave(result).await
+        self.leave_kernel(result).await
     }
 
     /// Makes a directory, mkdir(2).
     pub async fn mkdir(&mut self, path: &str) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let result = self.kernel.mkdir_path(&self.process, path).await;
-        self.leave(result).await
+        self.leave_kernel(result).await
     }
 
     /// Removes an empty directory, rmdir(2).
     pub async fn rmdir(&mut self, path: &str) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let result = self.kernel.rmdir_path(&self.process, path).await;
-        self.leave(result).await
+        self.leave_kernel(result).await
     }
 
     /// Renames a file or a directory, rename(2).
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let result = self.kernel.rename_path(&self.process, from, to).await;
-        self.leave(result).await
+        self.leave_kernel(result).await
     }
 }
 
-impl Session {
+impl UnixSession {
     /// Sleeps until a point in virtual time. Returns immediately if that time is past.
     pub async fn sleep_until(&mut self, at: Time) {
         if at > self.now() {
-            self.kernel.nap(&self.process, at).await;
+            self.kernel.sleep_until(&self.process, at).await;
         }
     }
 
@@ -389,7 +391,7 @@ impl Session {
     pub async fn compute(&mut self, span: Time) {
         let context = Context::Process(&self.process);
         self.kernel.spend(context, Stage::User, span).await;
-        self.kernel.back_to_user_mode(&self.process).await;
+        self.kernel.return_to_user_mode(&self.process).await;
     }
 
     /// Returns the processor time that this machine needs for a piece of work of a user program.
@@ -400,31 +402,34 @@ impl Session {
 
     /// Waits until all workers have reached the barrier. Returns `None` if one of them has failed.
     pub async fn barrier(&mut self) -> Option<Time> {
-        self.meeting.meet(&self.kernel.waiter(&self.process)).await
+        self.rendezvous
+            .meet(&self.kernel.waiter(&self.process))
+            .await
     }
 
     /// Returns the number of notices that workers have sent to each other.
     pub fn notices(&self) -> u64 {
-        self.meeting.notices()
+        self.rendezvous.notices()
     }
 
     /// Sends a notice, which wakes all workers that wait for one.
     pub fn give_notice(&self) {
-        self.meeting.give_notice(&self.kernel.waiter(&self.process));
+        self.rendezvous
+            .give_notice(&self.kernel.waiter(&self.process));
     }
 
     /// Waits until workers have sent more than `seen` notices, at most until a deadline if one is
     /// given.
     pub async fn await_notice(&mut self, seen: u64, until: Option<Time>) {
         let wait = (seen, until);
-        self.meeting
+        self.rendezvous
             .await_notice(&self.kernel.waiter(&self.process), wait)
             .await;
     }
 
     /// Releases the other workers from waiting for this worker at barriers.
     pub fn give_up_meeting(&self) {
-        self.meeting.give_up(&self.kernel.waiter(&self.process));
+        self.rendezvous.give_up(&self.kernel.waiter(&self.process));
     }
 
     /// Opens an end of a pipe that the process was started with, and returns its descriptor number.
@@ -434,9 +439,9 @@ impl Session {
         let end = end.ok_or(Errno::BadFile)?;
         let read = matches!(end, PipeEnd::Read(_));
         Ok(self.install(OpenFile {
-            what: What::Pipe(end),
-            read,
-            write: !read,
+            target: FileTarget::Pipe(end),
+            can_read: read,
+            can_write: !read,
             offset: 0,
         }))
     }

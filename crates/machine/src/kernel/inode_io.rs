@@ -11,20 +11,25 @@ use std::rc::Rc;
 
 /// Choice between a write that the process waits for and a delayed write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
-    Now,
-    Later,
+pub(crate) enum WriteTiming {
+    Synchronous,
+    Delayed,
 }
 
 impl FfsView<'_> {
     /// Writes an inode into its block (`iupdat`): reads the block if necessary, then writes it now
     /// or marks it as a delayed write.
-    pub(crate) async fn write_inode_block(&self, process: &Rc<Process>, node: Vnode, when: When) {
+    pub(crate) async fn write_inode_block(
+        &self,
+        process: &Rc<Process>,
+        node: Vnode,
+        when: WriteTiming,
+    ) {
         self.with_core_inode(node, |core| core.is_modified = false);
         let id = self.read_inode_block(process, node).await;
         match when {
-            When::Now => self.bwrite(process, id).await,
-            When::Later => self.bdwrite(process, id).await,
+            WriteTiming::Synchronous => self.bwrite(process, id).await,
+            WriteTiming::Delayed => self.bdwrite(process, id).await,
         }
     }
 
@@ -69,17 +74,17 @@ impl FfsView<'_> {
         if last && self.with_fs(node.volume, |fs| fs.links(node.inode)) == 0 {
             self.drop_inode(process, node).await;
         } else {
-            self.forget_pin(node);
+            self.release_pin(node);
         }
     }
 
     /// Removes one user of an in-core inode. Removes the inode from the table if nothing about it
     /// remains to be known, so that the table does not grow with every file that was ever looked
     /// up.
-    fn forget_pin(&self, node: Vnode) {
+    fn release_pin(&self, node: Vnode) {
         let inodes = &mut self.mounts.borrow_mut()[node.volume as usize].inodes;
         let Entry::Occupied(mut core) = inodes.entry(node.inode) else {
-            panic!("an inode is unpinned as often as it was pinned");
+            panic!("an inode is unpinned only as often as it was pinned");
         };
         core.get_mut().user_count -= 1;
         if core.get().is_blank() {
@@ -94,7 +99,7 @@ impl FfsView<'_> {
             let (last, modified) = self.with_core_inode(node, |core| {
                 assert!(
                     core.user_count > 0,
-                    "an inode is dropped as often as it was taken"
+                    "an inode is released only as often as it was taken"
                 );
                 let last = core.user_count == 1;
                 core.user_count -= u32::from(!last);
@@ -109,7 +114,8 @@ impl FfsView<'_> {
                 self.truncate(process, node, 0).await;
                 self.free_inode(process, node).await;
             } else if modified {
-                self.write_inode_block(process, node, When::Later).await;
+                self.write_inode_block(process, node, WriteTiming::Delayed)
+                    .await;
                 continue;
             }
             self.mounts.borrow_mut()[node.volume as usize]
@@ -167,7 +173,8 @@ impl FfsView<'_> {
             self.with_fs_mut(node.volume, |fs| fs.set_links(inode, 1));
             self.take_inode(process, node).await;
             // A name must not point at an inode that is not there yet.
-            self.write_inode_block(process, node, When::Now).await;
+            self.write_inode_block(process, node, WriteTiming::Synchronous)
+                .await;
             return Ok(node);
         }
         Err(Errno::NoSpace)
@@ -186,7 +193,8 @@ impl FfsView<'_> {
         for step in steps {
             match step {
                 ReleaseStep::WriteInode => {
-                    self.write_inode_block(process, node, When::Now).await;
+                    self.write_inode_block(process, node, WriteTiming::Synchronous)
+                        .await;
                 }
                 ReleaseStep::IndirectBlock { address, .. } => {
                     let block_bytes = self.with_fs(node.volume, |fs| fs.superblock().block_bytes());
@@ -228,7 +236,7 @@ impl FfsView<'_> {
             let page = buffer
                 .page
                 .as_ref()
-                .expect("a block that was read is there");
+                .expect("a buffer that was read has contents");
             let mut contents = page[..length as usize].to_vec();
             contents[start..].fill(0);
             buffer.page = Some(contents.into());
@@ -282,7 +290,7 @@ impl FfsView<'_> {
     ) -> Result<()> {
         let slot = self
             .with_fs(parent.volume, |fs| fs.find_entry_slot(parent.inode, name))
-            .map_err(super::names::errno_of_name)?;
+            .map_err(super::names::errno_of_name_error)?;
         if slot.grows {
             let chunk = u64::from(super::ffs::DIRECTORY_CHUNK_BYTES);
             let (lbn, end) = self.with_fs(parent.volume, |fs| {

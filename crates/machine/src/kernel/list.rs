@@ -9,7 +9,7 @@ macro_rules! each_kernel {
             Unix(
                 crate::kernel::Unix,
                 crate::specification::UnixSpecification,
-                crate::kernel::files::Session
+                crate::kernel::files::UnixSession
             );
             /// Minix, with a file server and disk tasks that exchange messages.
             Minix(

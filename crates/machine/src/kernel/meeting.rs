@@ -47,7 +47,7 @@ impl Waiter for ProcessWaiter<'_> {
         for task in tasks {
             let of_task = |process: &&Rc<Process>| process.task() == *task;
             let process = |all: &[Rc<Process>]| all.iter().find(of_task).cloned();
-            if let Some(process) = self.computer.cpus.processes(process) {
+            if let Some(process) = self.computer.cpus.with_processes(process) {
                 self.computer.wake(&process);
             }
         }

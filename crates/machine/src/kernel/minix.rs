@@ -16,10 +16,10 @@
 
 mod blocks;
 pub(crate) mod cache;
+mod call_account;
 mod check;
 mod descriptors;
 mod disk_task;
-mod errand;
 mod inodes;
 pub(crate) mod layout;
 pub(crate) mod message;
@@ -44,7 +44,7 @@ use cache::Cache;
 use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use inodes::InodeTable;
-use message::{Endpoint, Exchange, Party};
+use message::{Endpoint, Exchange, MessageParty};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -89,8 +89,8 @@ pub struct Minix {
     server: RefCell<Server>,
     /// Program that made the last system call. The clock charges it while the server or a task
     /// runs.
-    billed: RefCell<Option<Rc<Process>>>,
-    parties: Vec<Party>,
+    billed_process: RefCell<Option<Rc<Process>>>,
+    parties: Vec<MessageParty>,
 }
 
 impl Deref for Minix {
@@ -125,7 +125,7 @@ struct Server {
 }
 
 /// Server and tasks that Minix consists of, most urgent first.
-const OWN: [Endpoint; 4] = [
+const KERNEL_ENDPOINTS: [Endpoint; 4] = [
     Endpoint::Disk,
     Endpoint::Memory,
     Endpoint::System,
@@ -143,25 +143,25 @@ impl Minix {
     ) -> Self {
         let mount = |medium: &mut Medium, volume: Volume| {
             let at = |block: u32| u64::from(block) * BLOCK_BYTES as u64;
-            volume.make(&mut |block, bytes| medium.write_bytes(at(block), bytes));
+            volume.write_empty(&mut |block, bytes| medium.write_bytes(at(block), bytes));
             let mut read = |block: u32| {
                 let mut bytes = vec![0; BLOCK_BYTES];
                 medium.read_bytes(at(block), &mut bytes);
                 bytes
             };
-            Volume::read(&mut read).expect("a file system was made")
+            Volume::read_from_drive(&mut read).expect("a file system was made")
         };
-        let volumes = computer.volumes.make(volumes, mount);
+        let volumes = computer.volumes.make_file_systems(volumes, mount);
         let exchange = Exchange::default();
         let party = |(number, endpoint): (usize, &Endpoint)| {
-            let process = Process::ranked(usize::MAX - number, endpoint.rank());
+            let process = Process::with_rank(usize::MAX - number, endpoint.rank());
             exchange.register(*endpoint, &process);
-            Party {
+            MessageParty {
                 endpoint: *endpoint,
                 process,
             }
         };
-        let parties = OWN.iter().enumerate().map(party).collect();
+        let parties = KERNEL_ENDPOINTS.iter().enumerate().map(party).collect();
         Self {
             server: RefCell::new(Server {
                 cache: Cache::new(config.cache_blocks),
@@ -173,13 +173,13 @@ impl Minix {
             config,
             drivers,
             exchange,
-            billed: RefCell::default(),
+            billed_process: RefCell::default(),
             parties,
         }
     }
 
-    fn party(&self, endpoint: Endpoint) -> Party {
-        let place = OWN.iter().position(|own| *own == endpoint);
+    fn find_party(&self, endpoint: Endpoint) -> MessageParty {
+        let place = KERNEL_ENDPOINTS.iter().position(|own| *own == endpoint);
         self.parties[place.expect("one of Minix's own processes")].clone()
     }
 }
@@ -203,7 +203,11 @@ impl RunningKernel for Minix {
             .iter()
             .any(|party| party.process.pid == found.pid);
         if own {
-            return self.billed.borrow().clone().map(|process| (process, true));
+            return self
+                .billed_process
+                .borrow()
+                .clone()
+                .map(|process| (process, true));
         }
         Some((Rc::clone(found), false))
     }
@@ -213,6 +217,6 @@ impl RunningKernel for Minix {
     }
 
     fn ring_note(&self) -> &'static str {
-        "an extension: Minix had no call for several requests under way; daemons carry them out, and its file server takes one at a time, whatever the depth"
+        "extension: Minix had no asynchronous I/O; daemons execute the requests, and the file server serves one at a time at any depth"
     }
 }

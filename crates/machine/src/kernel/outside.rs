@@ -2,29 +2,29 @@
 //! calls of 4.2BSD, and no timed part of a run includes them.
 
 use super::ffs::FileSystem;
-use super::files::Session;
-use super::names::Found;
+use super::files::UnixSession;
+use super::names::ResolvedPath;
 use super::{BlockKey, FileSystems, Unix, Vnode};
 use crate::errno::{Errno, Result};
 
-impl Session {
+impl UnixSession {
     /// Flushes the volume of a file and drops the file's blocks from the cache. Does nothing for a
     /// raw drive, which bypasses the cache.
     pub async fn drop_cached(&mut self, path: &str) -> Result<()> {
-        let Some(node) = self.node(path).await? else {
+        let Some(node) = self.find_node(path).await? else {
             return Ok(());
         };
         self.kernel.flush(&self.process, node.volume).await;
         for key in self.kernel.cached_blocks(node) {
             self.kernel.invalidate(key);
         }
-        self.kernel.leave(&self.process, node).await;
+        self.kernel.release_node(&self.process, node).await;
         Ok(())
     }
 
     /// Flushes all mounted volumes and drops all blocks from the cache.
     pub async fn drop_all_caches(&mut self) {
-        let volumes = self.kernel.mounted();
+        let volumes = self.kernel.mounted_count();
         for volume in 0..volumes {
             self.kernel.flush(&self.process, volume as u32).await;
         }
@@ -34,11 +34,11 @@ impl Session {
     /// Returns the number of bytes that the cache holds of the first `length` bytes of a file.
     /// Holes count as cached. Returns 0 for a raw drive.
     pub async fn resident_bytes(&mut self, path: &str, length: u64) -> Result<u64> {
-        let Some(node) = self.node(path).await? else {
+        let Some(node) = self.find_node(path).await? else {
             return Ok(0);
         };
         let resident = self.kernel.resident_bytes(node, length);
-        self.kernel.leave(&self.process, node).await;
+        self.kernel.release_node(&self.process, node).await;
         Ok(resident)
     }
 
@@ -50,7 +50,7 @@ impl Session {
 
     /// Returns the number of volumes with a mounted file system.
     pub fn volumes(&self) -> usize {
-        self.kernel.mounted()
+        self.kernel.mounted_count()
     }
 
     /// Returns a copy of the current 4.2BSD file system layout of a volume; `None` if the volume
@@ -70,11 +70,11 @@ impl Session {
 
     /// Looks up a file and keeps it in core until the caller leaves it. Returns `None` for a raw
     /// drive.
-    async fn node(&self, path: &str) -> Result<Option<Vnode>> {
-        match self.kernel.reach(&self.process, path).await? {
-            Found::Node(node) => Ok(Some(node)),
-            Found::Drive(_) => Ok(None),
-            Found::Null | Found::Zero => Err(Errno::Invalid),
+    async fn find_node(&self, path: &str) -> Result<Option<Vnode>> {
+        match self.kernel.resolve_and_pin(&self.process, path).await? {
+            ResolvedPath::Node(node) => Ok(Some(node)),
+            ResolvedPath::Drive(_) => Ok(None),
+            ResolvedPath::Null | ResolvedPath::Zero => Err(Errno::Invalid),
         }
     }
 }
@@ -83,13 +83,16 @@ impl Unix {
     fn cached_blocks(&self, node: Vnode) -> Vec<BlockKey> {
         let size_bytes = self.size_bytes(node);
         let buffers = self.buffers.borrow();
-        let blocks = self.blocks_of(node, size_bytes).into_iter().flatten();
+        let blocks = self
+            .cached_keys_of_file(node, size_bytes)
+            .into_iter()
+            .flatten();
         blocks.filter(|key| buffers.find(*key).is_some()).collect()
     }
 
     fn resident_bytes(&self, node: Vnode, length: u64) -> u64 {
         let block_bytes = self.block_bytes(node.volume);
-        let blocks = self.blocks_of(node, length);
+        let blocks = self.cached_keys_of_file(node, length);
         let buffers = self.buffers.borrow();
         // A hole is where a read of it takes no time: in memory.
         let resident = |key: &Option<BlockKey>| {

@@ -14,15 +14,15 @@ const PIPE_BYTES: usize = 4096;
 /// Pipe between a process that writes and a process that reads.
 #[derive(Default)]
 pub struct Pipe {
-    state: RefCell<State>,
+    state: RefCell<PipeState>,
 }
 
 #[derive(Default)]
-struct State {
+struct PipeState {
     bytes: VecDeque<u8>,
     readers: u32,
     writers: u32,
-    waiting: Vec<Rc<Process>>,
+    waiting_processes: Vec<Rc<Process>>,
 }
 
 /// Read or write end of a pipe.
@@ -131,14 +131,17 @@ impl Computer {
     }
 
     async fn wait_for_pipe(&self, process: &Rc<Process>, pipe: &Pipe) {
-        pipe.state.borrow_mut().waiting.push(Rc::clone(process));
+        pipe.state
+            .borrow_mut()
+            .waiting_processes
+            .push(Rc::clone(process));
         let from = self.sim.now();
         self.park(process, "the other end of a pipe").await;
         process.book_wait(Stage::Think, from);
     }
 
     fn wake_pipe(&self, pipe: &Pipe) {
-        let waiting = std::mem::take(&mut pipe.state.borrow_mut().waiting);
+        let waiting = std::mem::take(&mut pipe.state.borrow_mut().waiting_processes);
         for process in &waiting {
             self.wake(process);
         }

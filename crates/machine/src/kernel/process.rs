@@ -10,7 +10,7 @@ pub(crate) use cpu::Cpus;
 
 use super::computer::Computer;
 use super::tracing::traced_work;
-use crate::books::Books;
+use crate::books::StageAccount;
 use diskperf_sim::{CpuId, Level, TaskId, Time, Usage};
 use diskperf_timeline::trace::TracedWork;
 use diskperf_timeline::{Ledger, Stage};
@@ -19,14 +19,14 @@ use std::ops::Deref;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{self, Poll, ready};
-use working_for::Worked;
+use working_for::ClientWork;
 
 /// Interrupt level of the disks. The kernel masks it with `splbio`.
-pub(crate) const BIO: Level = 5;
+pub(crate) const BIO_LEVEL: Level = 5;
 /// Interrupt level of the clock.
-pub(crate) const CLOCK: Level = 6;
+pub(crate) const CLOCK_LEVEL: Level = 6;
 /// Interrupt level of the work that the clock defers.
-pub(crate) const SOFT_CLOCK: Level = 1;
+pub(crate) const SOFT_CLOCK_LEVEL: Level = 1;
 
 /// Process of a modelled kernel, with the account of its time.
 pub struct Process {
@@ -43,22 +43,22 @@ pub struct Process {
     /// Clock ticks that found the process in user mode, and in the kernel.
     ticks: Cell<(u64, u64)>,
     /// Account of the process's time by stage. A daemon's account keeps every time span.
-    books: Books,
+    stage_account: StageAccount,
     /// Traced routines that the process has run since it began.
-    work: RefCell<Vec<TracedWork>>,
+    work_records: RefCell<Vec<TracedWork>>,
     /// Process that a daemon works for; `None` for any other process.
     works_for: Option<Rc<Process>>,
     has_daemons: Cell<bool>,
     /// Processor work of the process's daemons since the process last gave up its processor.
-    worked: RefCell<Vec<Worked>>,
+    client_work: RefCell<Vec<ClientWork>>,
 }
 
 impl Deref for Process {
-    type Target = Books;
+    type Target = StageAccount;
 
     #[inline]
-    fn deref(&self) -> &Books {
-        &self.books
+    fn deref(&self) -> &StageAccount {
+        &self.stage_account
     }
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Spending<'a> {
     context: Context<'a>,
     stage: Stage,
     cost: Time,
-    started: bool,
+    has_started: bool,
 }
 
 impl Future for Spending<'_> {
@@ -99,7 +99,7 @@ impl Future for Spending<'_> {
     fn poll(self: Pin<&mut Self>, _: &mut task::Context<'_>) -> Poll<()> {
         let this = self.get_mut();
         let kernel = this.kernel;
-        if !this.started && kernel.spend_at_once(this.context, this.stage, this.cost) {
+        if !this.has_started && kernel.try_spend_immediately(this.context, this.stage, this.cost) {
             return Poll::Ready(());
         }
         kernel.poll_spending(this)
@@ -109,16 +109,16 @@ impl Future for Spending<'_> {
 impl Process {
     /// Creates a process of rank 0 that has not run yet.
     pub(crate) fn new(pid: usize) -> Rc<Self> {
-        Self::ranked(pid, 0)
+        Self::with_rank(pid, 0)
     }
 
     /// Creates a process of a scheduling rank. Minix's server and tasks have a rank above that of
     /// programs.
-    pub(crate) fn ranked(pid: usize, rank: u8) -> Rc<Self> {
-        Rc::new(Self::made(pid, rank))
+    pub(crate) fn with_rank(pid: usize, rank: u8) -> Rc<Self> {
+        Rc::new(Self::build(pid, rank))
     }
 
-    fn made(pid: usize, rank: u8) -> Self {
+    fn build(pid: usize, rank: u8) -> Self {
         Self {
             pid,
             rank,
@@ -127,11 +127,11 @@ impl Process {
             runnable_at: Cell::new(Time::ZERO),
             in_user_mode: Cell::new(true),
             ticks: Cell::new((0, 0)),
-            books: Books::new(),
-            work: RefCell::default(),
+            stage_account: StageAccount::new(),
+            work_records: RefCell::default(),
             works_for: None,
             has_daemons: Cell::new(false),
-            worked: RefCell::default(),
+            client_work: RefCell::default(),
         }
     }
 
@@ -166,31 +166,31 @@ impl Process {
     #[inline]
     fn trace_work(&self, now: Time, stage: Stage, usage: Usage) {
         if self.is_traced() {
-            self.keep_work(now, stage, usage);
+            self.store_work(now, stage, usage);
         }
     }
 
     /// Records the work of a routine. The record of a daemon's work goes to the process that the
     /// daemon works for.
     #[cold]
-    fn keep_work(&self, now: Time, stage: Stage, usage: Usage) {
+    fn store_work(&self, now: Time, stage: Stage, usage: Usage) {
         if let Some(client) = &self.works_for {
-            client.worked_for(now, stage, usage);
+            client.record_client_work(now, stage, usage);
             client.trace_work(now, stage, usage);
         } else {
             let work = traced_work(now, stage, usage);
-            self.work.borrow_mut().extend(work);
+            self.work_records.borrow_mut().extend(work);
         }
     }
 
     /// Returns the traced routines that the process has run.
     pub(crate) fn traced_work(&self) -> Vec<TracedWork> {
-        self.work.borrow().clone()
+        self.work_records.borrow().clone()
     }
 
     /// Returns the host memory of the process's trace records, in bytes.
     pub(crate) fn traced_bytes(&self) -> usize {
-        let work = self.work.borrow().capacity() * size_of::<TracedWork>();
+        let work = self.work_records.borrow().capacity() * size_of::<TracedWork>();
         work + self.tiling_bytes()
     }
 
@@ -202,7 +202,9 @@ impl Process {
 
     /// Adds bytes to the amount that drives were requested to read for the process.
     pub(crate) fn count_storage_read(&self, bytes: u32) {
-        self.client().books.count_storage_read(u64::from(bytes));
+        self.client()
+            .stage_account
+            .count_storage_read(u64::from(bytes));
     }
 
     /// Returns the time account since it was opened, with the clock ticks in user mode and in the
@@ -237,7 +239,7 @@ impl Computer {
     pub(crate) async fn begin(&self, process: &Rc<Process>) {
         process.task.set(Some(self.sim.current()));
         let is_traced = self.records.tracing.is_some() || process.works_for.is_some();
-        process.books.begin(self.sim.now(), is_traced);
+        process.stage_account.begin(self.sim.now(), is_traced);
         self.cpus.begin(process);
         self.wait_for_processor(process, "the processor").await;
         self.book_cpu_wait(process);
@@ -260,18 +262,18 @@ impl Computer {
             context,
             stage,
             cost,
-            started: false,
+            has_started: false,
         }
     }
 
     /// Spends processor time without a simulation event, if no other event can interfere. Returns
     /// `false` otherwise. This is by far the most frequent case.
-    fn spend_at_once(&self, context: Context<'_>, stage: Stage, cost: Time) -> bool {
+    fn try_spend_immediately(&self, context: Context<'_>, stage: Stage, cost: Time) -> bool {
         let Some(slowed) = self.cpus.processors[context.cpu()].try_work(&self.sim, cost) else {
             return false;
         };
         if stage == Stage::Driver {
-            self.cpus.count_driver(cost);
+            self.cpus.add_driver_time(cost);
         }
         let usage = Usage {
             work: cost,
@@ -299,13 +301,13 @@ impl Computer {
             context,
             stage,
             cost,
-            ref mut started,
+            has_started: ref mut started,
             ..
         } = *spending;
         let processor = &self.cpus.processors[context.cpu()];
         let usage = ready!(processor.poll_work(&self.sim, started, cost));
         if stage == Stage::Driver {
-            self.cpus.count_driver(usage.work);
+            self.cpus.add_driver_time(usage.work);
         }
         let now = self.sim.now();
         match context {
@@ -334,15 +336,15 @@ impl Computer {
     /// Sleeps until [`Computer::wake`] makes the process ready. Books the wait for the processor
     /// after the wake-up; the caller books the time before it.
     pub(crate) async fn park(&self, process: &Process, what: &'static str) {
-        process.forget_worked();
+        process.clear_client_work();
         self.cpus.release(process);
         self.wait_for_processor(process, what).await;
-        self.come_back(process).await;
+        self.resume_after_park(process).await;
     }
 
     /// Resumes a process after [`Computer::park`]: books the wait for the processor and spends the
     /// time of a process switch.
-    async fn come_back(&self, process: &Process) {
+    async fn resume_after_park(&self, process: &Process) {
         self.book_cpu_wait(process);
         self.spend(
             Context::Process(process),
@@ -358,14 +360,14 @@ impl Computer {
     }
 
     /// Makes a process ready again. Returns when the process has a processor.
-    pub(crate) async fn regain(&self, process: &Rc<Process>) {
+    pub(crate) async fn regain_processor(&self, process: &Rc<Process>) {
         self.cpus.make_ready(process, true);
         self.wait_for_processor(process, "the processor").await;
         self.book_cpu_wait(process);
     }
 
     async fn wait_for_processor(&self, process: &Process, what: &'static str) {
-        while !self.cpus.runs(process) {
+        while !self.cpus.is_running(process) {
             self.sim.wait_in_place(what).await;
         }
     }
@@ -381,21 +383,21 @@ impl Computer {
 
     /// Returns a process from the kernel to user mode. Gives the processor to another process first
     /// if the scheduler has asked for it.
-    pub(crate) async fn back_to_user_mode(&self, process: &Rc<Process>) {
-        if self.cpus.takes_turns(process) {
+    pub(crate) async fn return_to_user_mode(&self, process: &Rc<Process>) {
+        if self.cpus.yields_processor(process) {
             self.park(process, "its turn on the processor").await;
         }
         process.enter_mode(true);
     }
 
     /// Sleeps until a point in virtual time, without the processor.
-    pub(crate) async fn nap(&self, process: &Rc<Process>, at: Time) {
-        process.forget_worked();
+    pub(crate) async fn sleep_until(&self, process: &Rc<Process>, at: Time) {
+        process.clear_client_work();
         self.release_processor(process);
         let from = self.sim.now();
         self.sim.sleep_until(at).await;
         let now = self.sim.now();
         process.book(Stage::Think, now, now - from);
-        self.regain(process).await;
+        self.regain_processor(process).await;
     }
 }

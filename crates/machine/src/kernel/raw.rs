@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 /// Volume open for raw access, with the header that its transfers use.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Raw {
+pub(crate) struct RawDevice {
     pub(crate) volume: u32,
     pub(crate) header: HeaderId,
     /// Whether a completed write is on the medium (force unit access).
@@ -25,14 +25,14 @@ pub(crate) struct Raw {
 pub(crate) struct HeaderId(usize);
 
 /// Data of a raw transfer, with its direction.
-pub(crate) enum Data<'a> {
+pub(crate) enum RawData<'a> {
     /// Buffer of the process that receives data from the drive.
     Read(&'a mut [u8]),
     /// Data of the process that goes to the drive.
     Write(&'a [u8]),
 }
 
-impl Data<'_> {
+impl RawData<'_> {
     fn len(&self) -> usize {
         match self {
             Self::Read(into) => into.len(),
@@ -49,11 +49,11 @@ impl Unix {
     /// Reads or writes at an offset of a drive's partition and returns the number of bytes moved,
     /// which is smaller at the end of the partition. Fails with `Invalid` for partial sectors, with
     /// `Busy` for a write to a mounted volume, and with `NoSpace` for a write behind the end.
-    pub(crate) async fn raw(
+    pub(crate) async fn transfer_raw(
         &self,
         process: &Rc<Process>,
-        raw: Raw,
-        (offset, mut data): (u64, Data<'_>),
+        raw: RawDevice,
+        (offset, mut data): (u64, RawData<'_>),
     ) -> Result<usize> {
         let volume = raw.volume;
         let partition = self.volumes.partition(volume);
@@ -62,8 +62,8 @@ impl Unix {
         if !whole(offset) || !whole(data.len() as u64) {
             return Err(Errno::Invalid);
         }
-        let writes = matches!(data, Data::Write(_));
-        if writes && self.mounted() > volume as usize {
+        let writes = matches!(data, RawData::Write(_));
+        if writes && self.mounted_count() > volume as usize {
             return Err(Errno::Busy);
         }
         if writes && data.len() > 0 && offset >= partition.bytes() {
@@ -73,24 +73,25 @@ impl Unix {
         let wanted = data.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         // In whole sectors, however long these are.
         let sector = partition.sector_bytes as usize;
-        let most = self.most_bytes(partition.drive) / sector * sector;
+        let most = self.raw_transfer_bytes_max(partition.drive) / sector * sector;
         let most = most.max(sector);
         let mut done = 0;
         while done < wanted {
             let bytes = most.min(wanted - done);
             let at = offset + done as u64;
-            self.raw_transfer(process, (raw, writes), (at, bytes)).await;
+            self.transfer_raw_part(process, (raw, writes), (at, bytes))
+                .await;
             let part = done..done + bytes;
-            self.volumes.medium(volume, |medium| match &mut data {
-                Data::Read(into) => medium.read_bytes(at, &mut into[part]),
-                Data::Write(data) => medium.write_bytes(at, &data[part]),
+            self.volumes.with_medium(volume, |medium| match &mut data {
+                RawData::Read(into) => medium.read_bytes(at, &mut into[part]),
+                RawData::Write(data) => medium.write_bytes(at, &data[part]),
             });
             done += bytes;
         }
         Ok(done)
     }
 
-    fn most_bytes(&self, drive: usize) -> usize {
+    fn raw_transfer_bytes_max(&self, drive: usize) -> usize {
         let hardware = self.hardware.borrow();
         hardware
             .drives
@@ -100,10 +101,10 @@ impl Unix {
     }
 
     /// Performs one raw transfer of whole sectors, from its queueing until the process resumes.
-    async fn raw_transfer(
+    async fn transfer_raw_part(
         &self,
         process: &Rc<Process>,
-        (raw, write): (Raw, bool),
+        (raw, write): (RawDevice, bool),
         (offset, bytes): (u64, usize),
     ) {
         let partition = self.volumes.partition(raw.volume);
@@ -131,7 +132,7 @@ impl Unix {
 
     /// Flushes the write-back cache of a raw drive to its medium. Does nothing if the drive has no
     /// such cache.
-    pub(super) async fn flush_raw(&self, process: &Rc<Process>, raw: Raw) {
+    pub(super) async fn flush_raw(&self, process: &Rc<Process>, raw: RawDevice) {
         let drive = self.volumes.partition(raw.volume).drive;
         if !self.hardware.borrow().drives.get(drive).keeps_writes() {
             return;
@@ -147,13 +148,13 @@ impl Unix {
 
     /// Performs one request through a raw header, from its queueing until the process resumes.
     async fn raw_request(&self, process: &Rc<Process>, header: HeaderId, mut request: Request) {
-        self.take_header(process, header).await;
+        self.reserve_header(process, header).await;
         request.spans.issue(moment(self.sim.now()));
         let id = self.issue_request(request, RequestOwner::Raw(header), true);
         self.strategy(Context::Process(process), id).await;
         self.wait_for_raw(process, header).await;
-        let waiters = self.header(header, |header| {
-            header.busy = false;
+        let waiters = self.with_header(header, |header| {
+            header.is_busy = false;
             std::mem::take(&mut header.waiters)
         });
         for process in &waiters {
@@ -161,15 +162,19 @@ impl Unix {
         }
     }
 
-    fn header<T>(&self, HeaderId(number): HeaderId, use_it: impl FnOnce(&mut Header) -> T) -> T {
+    fn with_header<T>(
+        &self,
+        HeaderId(number): HeaderId,
+        use_it: impl FnOnce(&mut Header) -> T,
+    ) -> T {
         use_it(&mut self.raw_headers.borrow_mut()[number])
     }
 
     /// Returns raw access to a volume through the volume's own header. 4.2BSD has one for each
     /// drive (`rhpbuf`).
-    pub(super) fn through(volume: u32) -> Raw {
+    pub(super) fn volume_header(volume: u32) -> RawDevice {
         let header = HeaderId(volume as usize);
-        Raw {
+        RawDevice {
             volume,
             header,
             dsync: false,
@@ -177,34 +182,34 @@ impl Unix {
     }
 
     /// Returns an additional raw header, for a process with several transfers in flight.
-    pub(super) fn new_header(&self) -> HeaderId {
+    pub(super) fn take_additional_header(&self) -> HeaderId {
         let mut headers = self.raw_headers.borrow_mut();
-        let number = headers.iter().position(|header| header.spare);
+        let number = headers.iter().position(|header| header.is_spare);
         let number = number.unwrap_or_else(|| {
             headers.push(Header::default());
             headers.len() - 1
         });
-        headers[number].spare = false;
+        headers[number].is_spare = false;
         HeaderId(number)
     }
 
     /// Releases an additional raw header for reuse. Panics if a transfer uses it.
-    pub(super) fn spare_header(&self, id: HeaderId) {
-        self.header(id, |header| {
-            assert!(!header.busy, "a header in use is not spare");
-            header.spare = true;
+    pub(super) fn release_additional_header(&self, id: HeaderId) {
+        self.with_header(id, |header| {
+            assert!(!header.is_busy, "a header in use is not spare");
+            header.is_spare = true;
         });
     }
 
     /// Reserves a raw header for one transfer. Sleeps while another transfer uses the header.
-    async fn take_header(&self, process: &Rc<Process>, id: HeaderId) {
+    async fn reserve_header(&self, process: &Rc<Process>, id: HeaderId) {
         loop {
-            let taken = self.header(id, |header| {
-                if header.busy {
+            let taken = self.with_header(id, |header| {
+                if header.is_busy {
                     header.waiters.push(Rc::clone(process));
                     return false;
                 }
-                header.busy = true;
+                header.is_busy = true;
                 header.done = None;
                 true
             });
@@ -220,7 +225,7 @@ impl Unix {
     /// Sleeps until the transfer of a raw header is complete.
     async fn wait_for_raw(&self, process: &Rc<Process>, id: HeaderId) {
         let from = self.sim.now();
-        let done = self.header(id, |header| {
+        let done = self.with_header(id, |header| {
             let done = header.done.is_some();
             if !done {
                 header.waiters.push(Rc::clone(process));
@@ -231,17 +236,17 @@ impl Unix {
             return;
         }
         self.park(process, "a transfer").await;
-        self.header(id, |header| {
+        self.with_header(id, |header| {
             let spent = header.done.as_ref();
-            let spent = spent.expect("who waits for a transfer is woken when it is done");
+            let spent = spent.expect("a woken process finds its transfer complete");
             process.book_request(spent, from, process.runnable_at());
         });
     }
 
     /// Completes a raw transfer and wakes its process, which then moves the data.
-    pub(super) fn raw_done(&self, id: HeaderId, request: Request) {
+    pub(super) fn complete_raw(&self, id: HeaderId, request: Request) {
         self.count_request(None, &request, true);
-        let waiters = self.header(id, |header| {
+        let waiters = self.with_header(id, |header| {
             header.done = Some(request.spans);
             std::mem::take(&mut header.waiters)
         });
@@ -254,9 +259,9 @@ impl Unix {
 /// Header of a raw transfer, which bypasses the buffer cache. One transfer at a time uses it.
 #[derive(Default)]
 pub(crate) struct Header {
-    busy: bool,
+    is_busy: bool,
     /// Whether the header is free for reuse by any process.
-    spare: bool,
+    is_spare: bool,
     /// Time of the completed transfer by stage; `None` while the transfer is in flight.
     done: Option<Spans>,
     /// Processes that wait for the header or for its transfer.

@@ -2,7 +2,7 @@
 
 use super::buffers::{BufferId, Buffers};
 use super::ffs::{Fragment, InodeKind};
-use super::inode_io::When;
+use super::inode_io::WriteTiming;
 use super::process::{Context, Process};
 use super::{FfsView, Vnode};
 use crate::errno::{Errno, Result};
@@ -12,27 +12,27 @@ use std::rc::Rc;
 
 /// Part of a read or write that lies within one block of a file.
 #[derive(Clone, Copy)]
-struct Piece {
+struct BlockPart {
     lbn: u32,
     start: u32,
     bytes: u32,
 }
 
-impl Piece {
+impl BlockPart {
     fn end(self) -> u32 {
         self.start + self.bytes
     }
 }
 
 impl FfsView<'_> {
-    fn piece(&self, node: Vnode, offset: u64, wanted: u64) -> Result<Piece> {
+    fn next_part(&self, node: Vnode, offset: u64, wanted: u64) -> Result<BlockPart> {
         self.with_fs(node.volume, |fs| {
             let block_bytes = u64::from(fs.superblock().block_bytes());
             if offset / block_bytes > u64::from(u32::MAX) {
                 return Err(Errno::FileTooLarge);
             }
             let start = offset % block_bytes;
-            Ok(Piece {
+            Ok(BlockPart {
                 lbn: fs.superblock().block_index_at(offset),
                 start: start as u32,
                 bytes: wanted.min(block_bytes - start) as u32,
@@ -53,21 +53,20 @@ impl FfsView<'_> {
         while done < into.len() && offset + (done as u64) < size {
             let at = offset + done as u64;
             let left = (into.len() - done) as u64;
-            let piece = self.piece(node, at, left.min(size - at))?;
+            let piece = self.next_part(node, at, left.min(size - at))?;
             let part = &mut into[done..done + piece.bytes as usize];
             let at_end = at + u64::from(piece.bytes) == size;
-            self.read_piece(process, node, (piece, at_end), part)
-                .await?;
+            self.read_part(process, node, (piece, at_end), part).await?;
             done += piece.bytes as usize;
         }
         Ok(done)
     }
 
-    async fn read_piece(
+    async fn read_part(
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (piece, at_end): (Piece, bool),
+        (piece, at_end): (BlockPart, bool),
         into: &mut [u8],
     ) -> Result<()> {
         let mapped = self.map_for_reading(process, node, piece.lbn).await?;
@@ -111,10 +110,10 @@ impl FfsView<'_> {
         Ok(())
     }
 
-    fn copy_out(&self, id: BufferId, piece: Piece, into: &mut [u8]) {
+    fn copy_out(&self, id: BufferId, piece: BlockPart, into: &mut [u8]) {
         let buffers = self.buffers.borrow();
         let page = buffers.buffers[id.0 as usize].page.as_ref();
-        let page = page.expect("a block that was read is there");
+        let page = page.expect("a buffer that was read has contents");
         into.copy_from_slice(&page[piece.start as usize..piece.end() as usize]);
     }
 
@@ -135,10 +134,10 @@ impl FfsView<'_> {
         while done < data.len() {
             let at = offset + done as u64;
             let left = (data.len() - done) as u64;
-            let written = match self.piece(node, at, left.min(most - at)) {
+            let written = match self.next_part(node, at, left.min(most - at)) {
                 Ok(piece) if piece.bytes > 0 => {
                     let part = data.part(done..done + piece.bytes as usize);
-                    self.write_piece(process, node, piece, part)
+                    self.write_part(process, node, piece, part)
                         .await
                         .map(|()| piece.bytes as usize)
                 }
@@ -149,7 +148,7 @@ impl FfsView<'_> {
                 Ok(bytes) => done += bytes,
                 Err(errno) => {
                     let reached = if done == 0 { 0 } else { at };
-                    self.shorten_again(process, node, old.max(reached)).await;
+                    self.undo_extension(process, node, old.max(reached)).await;
                     return if done == 0 { Err(errno) } else { Ok(done) };
                 }
             }
@@ -169,14 +168,14 @@ impl FfsView<'_> {
             self.truncate(process, node, bytes).await;
             return Ok(());
         }
-        let lengthened = self.lengthen(process, node, bytes).await;
+        let lengthened = self.extend_file(process, node, bytes).await;
         if lengthened.is_err() {
-            self.shorten_again(process, node, old).await;
+            self.undo_extension(process, node, old).await;
         }
         lengthened
     }
 
-    async fn lengthen(&self, process: &Rc<Process>, node: Vnode, bytes: u64) -> Result<()> {
+    async fn extend_file(&self, process: &Rc<Process>, node: Vnode, bytes: u64) -> Result<()> {
         // A file that grows ends in a hole; a tail of fragments may not stay
         // in front of one.
         let lbn = self.with_fs(node.volume, |fs| fs.superblock().block_index_at(bytes));
@@ -187,13 +186,14 @@ impl FfsView<'_> {
             self.bdwrite(process, id).await;
         }
         self.with_fs_mut(node.volume, |fs| fs.set_size(node.inode, bytes));
-        self.write_inode_block(process, node, When::Later).await;
+        self.write_inode_block(process, node, WriteTiming::Delayed)
+            .await;
         Ok(())
     }
 
     /// Restores the length of a file after a failed write. The write may have extended the file's
     /// last fragments to a whole block before the allocation behind it failed.
-    async fn shorten_again(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
+    async fn undo_extension(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
         let (size, kind) = self.with_fs(node.volume, |fs| {
             (fs.size_bytes(node.inode), fs.kind(node.inode))
         });
@@ -202,11 +202,11 @@ impl FfsView<'_> {
         }
     }
 
-    async fn write_piece(
+    async fn write_part(
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        piece: Piece,
+        piece: BlockPart,
         data: Written<'_>,
     ) -> Result<()> {
         let address = self
@@ -243,7 +243,7 @@ impl FfsView<'_> {
         Ok(())
     }
 
-    fn copy_in(&self, id: BufferId, piece: Piece, whole: bool, data: Written<'_>) {
+    fn copy_in(&self, id: BufferId, piece: BlockPart, whole: bool, data: Written<'_>) {
         let Buffers {
             buffers: all,
             pages,
@@ -251,11 +251,11 @@ impl FfsView<'_> {
         } = &mut *self.buffers.borrow_mut();
         let buffer = &mut all[id.0 as usize];
         if whole {
-            buffer.page = Some(pages.of(data));
+            buffer.page = Some(pages.page_of_data(data));
         } else {
             let page = buffer.page.as_mut();
-            let page = page.expect("a block that was read is there");
-            pages.change(page, piece.start as usize, data);
+            let page = page.expect("a buffer that was read has contents");
+            pages.change_page(page, piece.start as usize, data);
         }
         buffer.is_done = true;
     }

@@ -1,18 +1,18 @@
 //! Renaming of files and directories in a 4.2BSD file system, rename(2).
 
 use super::ffs::InodeKind;
-use super::names::{Last, names, root};
+use super::names::{PathEnd, path_names, root_vnode};
 use super::process::Process;
 use super::{FfsView, Vnode};
 use crate::errno::{Errno, Result};
 use std::rc::Rc;
 
 /// Resolved rename: the inode, and its old and new place.
-struct Move<'a> {
+struct RenameNames<'a> {
     node: Vnode,
-    directory: bool,
-    source: Last<'a>,
-    target: Last<'a>,
+    is_directory: bool,
+    source: PathEnd<'a>,
+    target: PathEnd<'a>,
 }
 
 impl FfsView<'_> {
@@ -20,7 +20,7 @@ impl FfsView<'_> {
     /// changed them meanwhile.
     pub(crate) async fn rename(&self, process: &Rc<Process>, from: &str, to: &str) -> Result<()> {
         for path in [from, to] {
-            if matches!(names(path).last(), Some("." | "..")) {
+            if matches!(path_names(path).last(), Some("." | "..")) {
                 return Err(Errno::Busy);
             }
         }
@@ -29,13 +29,16 @@ impl FfsView<'_> {
             self.pin(source.parent);
             let target = self.find_last(process, to).await;
             let held = match &target {
-                Ok(target) => self.hold(process, parties(&source, target)).await,
+                Ok(target) => {
+                    self.lock_nodes(process, nodes_to_lock(&source, target))
+                        .await
+                }
                 Err(_) => Vec::new(),
             };
             self.unpin(process, source.parent).await;
             let target = target?;
-            let renamed = self.rename_held(process, source, target, to).await;
-            self.let_go(process, held).await;
+            let renamed = self.rename_locked(process, source, target, to).await;
+            self.unlock_nodes(process, held).await;
             if let Some(renamed) = renamed.transpose() {
                 return renamed;
             }
@@ -44,18 +47,18 @@ impl FfsView<'_> {
 
     /// Renames while the directories are locked. Returns `None` if the names have changed since
     /// their look-up, so that the caller must start again.
-    async fn rename_held(
+    async fn rename_locked(
         &self,
         process: &Rc<Process>,
-        source: Last<'_>,
-        target: Last<'_>,
+        source: PathEnd<'_>,
+        target: PathEnd<'_>,
         to: &str,
     ) -> Result<Option<()>> {
         if source.parent.volume != target.parent.volume {
             return Err(Errno::CrossDevice);
         }
-        let now = self.named(source.parent, source.name)?;
-        if now != source.node || self.named(target.parent, target.name)? != target.node {
+        let now = self.lookup_name(source.parent, source.name)?;
+        if now != source.node || self.lookup_name(target.parent, target.name)? != target.node {
             return Ok(None);
         }
         let node = now.ok_or(Errno::NoEntry)?;
@@ -66,9 +69,9 @@ impl FfsView<'_> {
         if target.node == Some(node) {
             return Ok(Some(()));
         }
-        let change = Move {
+        let change = RenameNames {
             node,
-            directory,
+            is_directory: directory,
             source,
             target,
         };
@@ -79,9 +82,9 @@ impl FfsView<'_> {
         moved.map(Some)
     }
 
-    fn check_rename(&self, change: &Move<'_>) -> Result<()> {
+    fn check_rename(&self, change: &RenameNames<'_>) -> Result<()> {
         let ancestry = |of: Vnode| self.with_fs(of.volume, |fs| fs.ancestors(of.inode));
-        if change.directory && ancestry(change.target.parent).contains(&change.node.inode) {
+        if change.is_directory && ancestry(change.target.parent).contains(&change.node.inode) {
             return Err(Errno::Invalid);
         }
         let Some(old) = change.target.node else {
@@ -90,7 +93,7 @@ impl FfsView<'_> {
         if ancestry(change.source.parent).contains(&old.inode) {
             return Err(Errno::NotEmpty);
         }
-        match (change.directory, self.kind(old) == InodeKind::Directory) {
+        match (change.is_directory, self.kind(old) == InodeKind::Directory) {
             (true, false) => Err(Errno::NotDirectory),
             (false, true) => Err(Errno::IsDirectory),
             (true, true) if !self.with_fs(old.volume, |fs| fs.directory_is_empty(old.inode)) => {
@@ -100,10 +103,10 @@ impl FfsView<'_> {
         }
     }
 
-    async fn move_name(&self, process: &Rc<Process>, change: &Move<'_>) -> Result<()> {
-        let Move {
+    async fn move_name(&self, process: &Rc<Process>, change: &RenameNames<'_>) -> Result<()> {
+        let RenameNames {
             node,
-            directory,
+            is_directory: directory,
             source,
             target,
         } = change;
@@ -138,7 +141,7 @@ impl FfsView<'_> {
         process: &Rc<Process>,
         node: Vnode,
         old: Vnode,
-        target: &Last<'_>,
+        target: &PathEnd<'_>,
     ) {
         let directory = self.kind(old) == InodeKind::Directory;
         self.take_inode(process, old).await;
@@ -158,10 +161,13 @@ impl FfsView<'_> {
 /// Returns the inodes that a rename must lock: both parent directories, and the file or directory
 /// that it replaces. A move between directories also locks the root, so that no two moves put
 /// directories into each other.
-fn parties(source: &Last<'_>, target: &Last<'_>) -> Vec<Vnode> {
+fn nodes_to_lock(source: &PathEnd<'_>, target: &PathEnd<'_>) -> Vec<Vnode> {
     let mut parties = vec![source.parent, target.parent];
     if source.parent != target.parent {
-        parties.extend([root(source.parent.volume), root(target.parent.volume)]);
+        parties.extend([
+            root_vnode(source.parent.volume),
+            root_vnode(target.parent.volume),
+        ]);
     }
     if let Some(old) = target.node {
         parties.push(old);

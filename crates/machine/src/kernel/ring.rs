@@ -27,38 +27,38 @@ use std::ops::Deref;
 use std::rc::Rc;
 
 /// Requests of an asynchronous ring, shared between its process and its daemons.
-pub(crate) struct Requests {
+pub(crate) struct DaemonRequests {
     process: Rc<Process>,
-    slots: Vec<Slot>,
+    slots: Vec<DaemonSlot>,
     state: RingState,
     /// Number of daemons that are ready for their first request.
-    there: Cell<usize>,
-    closing: Cell<bool>,
+    ready_daemon_count: Cell<usize>,
+    is_closing: Cell<bool>,
 }
 
-struct Slot {
+struct DaemonSlot {
     daemon: Rc<Process>,
     request: Cell<Option<RingRequest>>,
-    is_under_way: Cell<bool>,
+    is_in_flight: Cell<bool>,
 }
 
-impl Requests {
+impl DaemonRequests {
     pub(crate) fn new(process: &Rc<Process>, size: RingSize) -> Self {
-        let slot = |_| Slot {
-            daemon: Process::working_for(process),
+        let slot = |_| DaemonSlot {
+            daemon: Process::new_daemon(process),
             request: Cell::new(None),
-            is_under_way: Cell::new(false),
+            is_in_flight: Cell::new(false),
         };
         Self {
             process: Rc::clone(process),
             slots: (0..size.depth).map(slot).collect(),
             state: RingState::new(size),
-            there: Cell::new(0),
-            closing: Cell::new(false),
+            ready_daemon_count: Cell::new(0),
+            is_closing: Cell::new(false),
         }
     }
 
-    fn slot(&self, slot: u32) -> &Slot {
+    fn slot(&self, slot: u32) -> &DaemonSlot {
         &self.slots[slot as usize]
     }
 
@@ -68,7 +68,7 @@ impl Requests {
     }
 }
 
-impl Deref for Requests {
+impl Deref for DaemonRequests {
     type Target = RingState;
 
     fn deref(&self) -> &RingState {
@@ -78,25 +78,30 @@ impl Deref for Requests {
 
 impl Computer {
     /// Sleeps until all daemons of a ring wait for their first request.
-    pub(crate) async fn await_daemons(&self, ring: &Requests) {
-        while ring.there.get() < ring.slots.len() {
+    pub(crate) async fn await_daemons(&self, ring: &DaemonRequests) {
+        while ring.ready_daemon_count.get() < ring.slots.len() {
             let from = self.sim.now();
-            self.park(&ring.process, "its daemons to be there").await;
+            self.park(&ring.process, "its ring daemons to start").await;
             ring.process.book_cpu_wait(from, ring.process.runnable_at());
         }
     }
 
     /// Waits as a ring's daemon for the next request of its slot. Returns `None` when the ring
     /// closes.
-    pub(crate) async fn next_request(&self, ring: &Requests, slot: u32) -> Option<RingRequest> {
+    pub(crate) async fn next_request(
+        &self,
+        ring: &DaemonRequests,
+        slot: u32,
+    ) -> Option<RingRequest> {
         let of = ring.slot(slot);
-        if ring.there.get() < ring.slots.len() {
-            ring.there.set(ring.there.get() + 1);
-            if ring.there.get() == ring.slots.len() {
+        if ring.ready_daemon_count.get() < ring.slots.len() {
+            ring.ready_daemon_count
+                .set(ring.ready_daemon_count.get() + 1);
+            if ring.ready_daemon_count.get() == ring.slots.len() {
                 self.wake(&ring.process);
             }
         }
-        if !ring.closing.get() {
+        if !ring.is_closing.get() {
             self.park(&of.daemon, "a request").await;
         }
         of.request.take()
@@ -108,11 +113,11 @@ impl Computer {
     ///
     /// Panics if the slot already has a request in flight, or if the request is larger than the
     /// slot's buffer.
-    pub(crate) fn hand_over(&self, ring: &Requests, request: RingRequest) {
+    pub(crate) fn hand_over(&self, ring: &DaemonRequests, request: RingRequest) {
         let slot = ring.slot(request.slot);
         assert!(
-            !slot.is_under_way.replace(true),
-            "slot {} is under way",
+            !slot.is_in_flight.replace(true),
+            "slot {} already has a request in flight",
             request.slot
         );
         ring.admit(request);
@@ -123,8 +128,8 @@ impl Computer {
 
     /// Completes a daemon's request, and wakes the process of the ring if the process waits for
     /// this completion.
-    pub(crate) fn complete(&self, ring: &Requests, slot: u32, result: Result<usize>) {
-        ring.slot(slot).is_under_way.set(false);
+    pub(crate) fn complete(&self, ring: &DaemonRequests, slot: u32, result: Result<usize>) {
+        ring.slot(slot).is_in_flight.set(false);
         if ring.state.complete(slot, result.map(|bytes| bytes as u32)) {
             self.wake(&ring.process);
         }
@@ -134,7 +139,7 @@ impl Computer {
     /// Without a deadline, waits for no more requests than are in flight.
     pub(crate) async fn await_completions(
         &self,
-        ring: &Requests,
+        ring: &DaemonRequests,
         at_least: usize,
         until: Option<Time>,
     ) {
@@ -143,7 +148,7 @@ impl Computer {
             return;
         }
         let process = &ring.process;
-        self.park_until(process, "its requests", (until, || ring.give_up()))
+        self.park_until(process, "its requests", (until, || ring.give_up_wait()))
             .await;
         let to = process.runnable_at();
         match ring.woken_by() {
@@ -154,9 +159,12 @@ impl Computer {
     }
 
     /// Ends the daemons of a closed ring. Panics if requests are in flight.
-    pub(crate) fn dismiss(&self, ring: &Requests) {
-        assert!(ring.under_way() == 0, "a ring is closed when it is empty");
-        ring.closing.set(true);
+    pub(crate) fn end_daemons(&self, ring: &DaemonRequests) {
+        assert!(
+            ring.in_flight_count() == 0,
+            "a ring has no requests in flight when it closes"
+        );
+        ring.is_closing.set(true);
         for slot in &ring.slots {
             slot.daemon.open_account(self.sim.now());
             self.wake(&slot.daemon);

@@ -7,7 +7,7 @@ use diskperf_sim::{CpuId, Level, Streams, Time};
 use std::cell::Cell;
 
 /// Interrupt level of terminal interfaces, the same as that of the disks.
-const TTY: Level = super::process::BIO;
+const TTY_LEVEL: Level = super::process::BIO_LEVEL;
 
 /// Group of active serial lines with equal parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,14 +27,14 @@ pub struct SerialLines {
 /// Serial lines of a computer, with the fill level of their buffers.
 pub(crate) struct Serial {
     config: SerialLines,
-    filled: Vec<Cell<u32>>,
+    buffered_chars: Vec<Cell<u32>>,
 }
 
 impl Serial {
     pub(crate) fn new(config: SerialLines) -> Self {
         Self {
             config,
-            filled: vec![Cell::new(0); usize::from(config.lines)],
+            buffered_chars: vec![Cell::new(0); usize::from(config.lines)],
         }
     }
 }
@@ -50,7 +50,7 @@ impl Computer {
             let first = self.sim.now() + Time(phases.below(interval.0));
             // How full its buffer is when the run begins, nobody knows.
             let buffer = u64::from(self.serial.config.buffer_chars);
-            self.serial.filled[usize::from(line)].set(phases.below(buffer) as u32);
+            self.serial.buffered_chars[usize::from(line)].set(phases.below(buffer) as u32);
             self.sim.schedule_background(first, Event::Character(line));
         }
     }
@@ -60,7 +60,7 @@ impl Computer {
         let config = &self.serial.config;
         let next = self.sim.now() + config.interval;
         self.sim.schedule_background(next, Event::Character(line));
-        let filled = &self.serial.filled[usize::from(line)];
+        let filled = &self.serial.buffered_chars[usize::from(line)];
         filled.set((filled.get() + 1) % config.buffer_chars);
         let full = if filled.get() == 0 {
             config.per_buffer
@@ -69,7 +69,7 @@ impl Computer {
         };
         let cost = config.per_char + full;
         if cost > Time::ZERO {
-            self.cpus.processors[CpuId::default()].interrupt(&self.sim, &[(TTY, cost)]);
+            self.cpus.processors[CpuId::default()].interrupt(&self.sim, &[(TTY_LEVEL, cost)]);
         }
     }
 }

@@ -22,11 +22,11 @@ impl Computer {
     /// Returns the host memory of the media's blocks, and of all records, in bytes.
     pub(crate) fn memory_bytes(&self) -> (u64, u64) {
         let made = self.volumes.made_bytes();
-        let recorded = self.records.bytes(&self.hardware.borrow().drives);
+        let recorded = self.records.memory_bytes(&self.hardware.borrow().drives);
         let of_processes: usize = match self.records.tracing {
             Some(_) => self
                 .cpus
-                .processes(|all| all.iter().map(|one| one.traced_bytes()).sum()),
+                .with_processes(|all| all.iter().map(|one| one.traced_bytes()).sum()),
             None => 0,
         };
         (made, (recorded + of_processes) as u64)
@@ -49,12 +49,12 @@ impl Computer {
     #[inline]
     pub(crate) fn trace_handler(&self, stage: Stage, usage: Usage) {
         if let Some(tracing) = &self.records.tracing {
-            self.keep_handler(tracing, stage, usage);
+            self.store_handler(tracing, stage, usage);
         }
     }
 
     #[cold]
-    fn keep_handler(&self, tracing: &RefCell<Tracing>, stage: Stage, usage: Usage) {
+    fn store_handler(&self, tracing: &RefCell<Tracing>, stage: Stage, usage: Usage) {
         if let Some(work) = traced_work(self.sim.now(), stage, usage) {
             tracing.borrow_mut().trace.handlers.push(work);
         }

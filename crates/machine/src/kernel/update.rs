@@ -1,7 +1,7 @@
 //! Writing of delayed blocks by the update daemon, sync(2) and fsync(2).
 
 use super::buffers::BufferId;
-use super::inode_io::When;
+use super::inode_io::WriteTiming;
 use super::process::Process;
 use super::{BlockKey, FfsView, FileSystemView, Unix, Vnode};
 use crate::event::Event;
@@ -17,8 +17,8 @@ impl Unix {
         loop {
             let next = self.sim.now() + self.costs.update_interval;
             self.processor_idle_until(&process, next).await;
-            self.regain(&process).await;
-            let volumes = self.mounted();
+            self.regain_processor(&process).await;
+            let volumes = self.mounted_count();
             for volume in 0..volumes {
                 self.sync(&process, volume as u32).await;
             }
@@ -39,14 +39,14 @@ impl Unix {
             FileSystemView::V7(v7) => v7.update(process, volume).await,
             FileSystemView::Ffs(ffs) => ffs.update_inodes(process, volume).await,
         }
-        while let Some(id) = self.take_delayed(volume) {
+        while let Some(id) = self.take_delayed_write(volume) {
             self.bawrite(process, id).await;
         }
     }
 
     /// Takes an unused buffer with a delayed write for a volume. The caller holds the buffer from
     /// then on.
-    fn take_delayed(&self, volume: u32) -> Option<BufferId> {
+    fn take_delayed_write(&self, volume: u32) -> Option<BufferId> {
         let mut buffers = self.buffers.borrow_mut();
         let id = buffers.find_delayed(volume)?;
         buffers.remove_from_free_list(id);
@@ -66,7 +66,7 @@ impl Unix {
                 waiters.push(Rc::clone(process));
             }
             let from = self.sim.now();
-            self.park(process, "writes to end").await;
+            self.park(process, "pending writes to complete").await;
             process.book_wait(Stage::BufferWait, from);
         }
     }
@@ -86,7 +86,8 @@ impl FfsView<'_> {
         };
         for inode in inodes {
             let node = Vnode { volume, inode };
-            self.write_inode_block(process, node, When::Later).await;
+            self.write_inode_block(process, node, WriteTiming::Delayed)
+                .await;
         }
     }
 

@@ -28,7 +28,7 @@ use super::{InodeInCore, Unix, Vnode};
 use crate::medium::Medium;
 use crate::medium::Page;
 use crate::volumes::Volumes;
-use layout::{Inode, SUPERBLOCK, Superblock};
+use layout::{Inode, SUPERBLOCK_BLOCK, Superblock};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -38,7 +38,7 @@ pub use check::V7Check;
 pub use layout::{BLOCK_BYTES, MkfsError, V7Parameters, room_bytes};
 
 /// Block size in bytes, in the integer type of the buffer cache.
-const BLOCK: u32 = BLOCK_BYTES as u32;
+const BLOCK_BYTES_U32: u32 = BLOCK_BYTES as u32;
 
 /// State of a UNIX kernel that belongs to the seventh edition's file system.
 pub(crate) struct V7 {
@@ -52,32 +52,32 @@ pub(crate) struct Volume {
     modified: bool,
     /// Lock of the free list, held while a process reads or writes a block of its chain
     /// (`s_flock`).
-    free_list: Gate,
+    free_list: SleepLock,
     /// Lock of the search for free inodes (`s_ilock`).
-    inode_list: Gate,
-    inodes: BTreeMap<InodeNumber, CoreInode>,
+    inode_list: SleepLock,
+    inodes: BTreeMap<InodeNumber, V7InodeInCore>,
 }
 
 impl Volume {
-    fn free_list(&mut self) -> &mut Gate {
+    fn free_list(&mut self) -> &mut SleepLock {
         &mut self.free_list
     }
 
-    fn inode_list(&mut self) -> &mut Gate {
+    fn inode_list(&mut self) -> &mut SleepLock {
         &mut self.inode_list
     }
 }
 
 /// Lock that admits one process at a time.
 #[derive(Default)]
-struct Gate {
-    shut: bool,
+struct SleepLock {
+    is_locked: bool,
     waiters: Vec<Rc<Process>>,
 }
 
 /// In-core inode of the seventh edition that processes use.
 #[derive(Default)]
-struct CoreInode {
+struct V7InodeInCore {
     /// Contents of the inode; `None` while the inode is being read.
     inode: Option<Inode>,
     core: InodeInCore,
@@ -98,17 +98,17 @@ impl V7 {
             })
             .expect("the specification was checked");
             let mut superblock = [0; BLOCK_BYTES];
-            medium.read_bytes(at(SUPERBLOCK), &mut superblock);
+            medium.read_bytes(at(SUPERBLOCK_BLOCK), &mut superblock);
             Volume {
                 superblock: Superblock::decode(&superblock),
                 modified: false,
-                free_list: Gate::default(),
-                inode_list: Gate::default(),
+                free_list: SleepLock::default(),
+                inode_list: SleepLock::default(),
                 inodes: BTreeMap::new(),
             }
         };
         Self {
-            volumes: RefCell::new(volumes.make(bytes, mount)),
+            volumes: RefCell::new(volumes.make_file_systems(bytes, mount)),
         }
     }
 
@@ -142,13 +142,13 @@ impl Deref for OnV7<'_> {
 }
 
 impl OnV7<'_> {
-    fn volume<T>(&self, volume: u32, use_it: impl FnOnce(&mut Volume) -> T) -> T {
+    fn with_volume<T>(&self, volume: u32, use_it: impl FnOnce(&mut Volume) -> T) -> T {
         use_it(&mut self.v7.volumes.borrow_mut()[volume as usize])
     }
 
     /// Calls a closure with the contents of an inode in use. Panics if the inode is not in core.
-    pub(crate) fn inode<T>(&self, node: Vnode, look: impl FnOnce(&Inode) -> T) -> T {
-        self.volume(node.volume, |volume| {
+    pub(crate) fn with_inode<T>(&self, node: Vnode, look: impl FnOnce(&Inode) -> T) -> T {
+        self.with_volume(node.volume, |volume| {
             let found = volume.inodes.get(&node.inode);
             let inode = found.and_then(|found| found.inode.as_ref());
             look(inode.expect("an inode in use is in core"))
@@ -156,8 +156,8 @@ impl OnV7<'_> {
     }
 
     /// Changes an inode in use through a closure, and marks inode and super block as modified.
-    fn change<T>(&self, node: Vnode, change: impl FnOnce(&mut Inode) -> T) -> T {
-        self.volume(node.volume, |volume| {
+    fn with_inode_mut<T>(&self, node: Vnode, change: impl FnOnce(&mut Inode) -> T) -> T {
+        self.with_volume(node.volume, |volume| {
             volume.modified = true;
             let found = volume.inodes.get_mut(&node.inode);
             let found = found.expect("an inode in use is in core");
@@ -166,31 +166,37 @@ impl OnV7<'_> {
         })
     }
 
-    fn key(volume: u32, block: u32) -> BlockKey {
+    fn block_key(volume: u32, block: u32) -> BlockKey {
         BlockKey::new(volume, block)
     }
 
     async fn read_block(&self, process: &Rc<Process>, volume: u32, block: u32) -> BufferId {
-        self.bread(process, Self::key(volume, block), BLOCK).await
+        self.bread(process, Self::block_key(volume, block), BLOCK_BYTES_U32)
+            .await
     }
 
     /// Calls a closure with the contents of a buffer that the caller holds.
-    fn look_at<T>(&self, id: BufferId, look: impl FnOnce(&[u8]) -> T) -> T {
+    fn with_block<T>(&self, id: BufferId, look: impl FnOnce(&[u8]) -> T) -> T {
         let buffers = self.buffers.borrow();
         let page: Option<&Page> = buffers.buffers[id.0 as usize].page.as_ref();
-        look(page.expect("a block that was read is there"))
+        look(page.expect("a buffer that was read has contents"))
     }
 
     /// Acquires a lock of a volume's free lists. Sleeps while another process holds it.
-    async fn shut(&self, process: &Rc<Process>, volume: u32, gate: fn(&mut Volume) -> &mut Gate) {
+    async fn acquire_lock(
+        &self,
+        process: &Rc<Process>,
+        volume: u32,
+        gate: fn(&mut Volume) -> &mut SleepLock,
+    ) {
         loop {
-            let shut = self.volume(volume, |volume| {
+            let shut = self.with_volume(volume, |volume| {
                 let gate = gate(volume);
-                if gate.shut {
+                if gate.is_locked {
                     gate.waiters.push(Rc::clone(process));
                     return true;
                 }
-                gate.shut = true;
+                gate.is_locked = true;
                 false
             });
             if !shut {
@@ -203,10 +209,10 @@ impl OnV7<'_> {
         }
     }
 
-    fn open_gate(&self, volume: u32, gate: fn(&mut Volume) -> &mut Gate) {
-        let waiters = self.volume(volume, |volume| {
+    fn release_lock(&self, volume: u32, gate: fn(&mut Volume) -> &mut SleepLock) {
+        let waiters = self.with_volume(volume, |volume| {
             let gate = gate(volume);
-            gate.shut = false;
+            gate.is_locked = false;
             std::mem::take(&mut gate.waiters)
         });
         for process in &waiters {
@@ -217,16 +223,16 @@ impl OnV7<'_> {
     /// Writes a changed super block, and copies changed inodes into their cached blocks. A sync
     /// does this before it writes the delayed blocks.
     pub(crate) async fn update(&self, process: &Rc<Process>, volume: u32) {
-        let bytes = self.volume(volume, |volume| {
+        let bytes = self.with_volume(volume, |volume| {
             std::mem::take(&mut volume.modified).then(|| volume.superblock.encode())
         });
         if let Some(bytes) = bytes {
-            let key = Self::key(volume, SUPERBLOCK);
-            let id = self.getblk(process, key, BLOCK).await;
+            let key = Self::block_key(volume, SUPERBLOCK_BLOCK);
+            let id = self.getblk(process, key, BLOCK_BYTES_U32).await;
             self.buffers.borrow_mut().get(id).page = Some(bytes.into());
             self.bwrite(process, id).await;
         }
-        let changed = self.volume(volume, |volume| {
+        let changed = self.with_volume(volume, |volume| {
             let changed = volume
                 .inodes
                 .iter()

@@ -2,7 +2,7 @@
 //! edition.
 
 use super::ffs::InodeKind;
-use super::names::Found;
+use super::names::ResolvedPath;
 use super::process::Process;
 use super::{BlockKey, FfsView, FileSystemView, FileSystems, Unix, Vnode};
 use crate::calls::How;
@@ -15,7 +15,7 @@ const V7_MOST_OFFSET: u64 = i32::MAX as u64;
 
 impl Unix {
     /// Returns the number of volumes with a mounted file system.
-    pub(crate) fn mounted(&self) -> usize {
+    pub(crate) fn mounted_count(&self) -> usize {
         match &self.file_systems {
             FileSystems::V7(v7) => v7.volumes(),
             FileSystems::Ffs(mounts) => mounts.borrow().len(),
@@ -38,12 +38,12 @@ impl Unix {
         process: &Rc<Process>,
         path: &str,
         how: How,
-    ) -> Result<Found> {
+    ) -> Result<ResolvedPath> {
         match self.file_system_view() {
-            FileSystemView::Ffs(ffs) => ffs.open(process, path, how).await,
-            FileSystemView::V7(v7) => match self.device(path)? {
+            FileSystemView::Ffs(ffs) => ffs.open_resolved(process, path, how).await,
+            FileSystemView::V7(v7) => match self.find_device(path)? {
                 Some(device) => Ok(device),
-                None => v7.open(process, path, how).await.map(Found::Node),
+                None => v7.open(process, path, how).await.map(ResolvedPath::Node),
             },
         }
     }
@@ -51,7 +51,7 @@ impl Unix {
     /// Releases the inode of a file that was opened.
     pub(super) async fn close_node(&self, process: &Rc<Process>, node: Vnode) {
         match self.file_system_view() {
-            FileSystemView::V7(v7) => v7.put(process, node).await,
+            FileSystemView::V7(v7) => v7.put_inode(process, node).await,
             FileSystemView::Ffs(ffs) => ffs.drop_inode(process, node).await,
         }
     }
@@ -104,13 +104,13 @@ impl Unix {
     /// Returns the length of an open file in bytes.
     pub(super) fn size_bytes(&self, node: Vnode) -> u64 {
         match self.file_system_view() {
-            FileSystemView::V7(v7) => v7.inode(node, |inode| u64::from(inode.size)),
+            FileSystemView::V7(v7) => v7.with_inode(node, |inode| u64::from(inode.size)),
             FileSystemView::Ffs(ffs) => ffs.with_fs(node.volume, |fs| fs.size_bytes(node.inode)),
         }
     }
 
     /// Returns the largest offset that a file on a volume can have, in bytes.
-    pub(super) fn most_offset(&self, volume: u32) -> u64 {
+    pub(super) fn file_offset_max(&self, volume: u32) -> u64 {
         match self.file_system_view() {
             FileSystemView::V7(_) => V7_MOST_OFFSET,
             FileSystemView::Ffs(ffs) => ffs.with_fs(volume, |fs| fs.max_size_bytes()),
@@ -119,7 +119,7 @@ impl Unix {
 
     /// Returns the cache keys of the blocks of a file's first `length` bytes, with `None` for a
     /// hole. The file must be in core.
-    pub(super) fn blocks_of(&self, node: Vnode, length: u64) -> Vec<Option<BlockKey>> {
+    pub(super) fn cached_keys_of_file(&self, node: Vnode, length: u64) -> Vec<Option<BlockKey>> {
         let ffs = match self.file_system_view() {
             FileSystemView::V7(v7) => return v7.blocks(node, length),
             FileSystemView::Ffs(ffs) => ffs,
@@ -134,14 +134,20 @@ impl Unix {
 }
 
 impl Unix {
-    /// Looks up a path and keeps a file that it names in core, until the caller calls `leave`.
-    pub(super) async fn reach(&self, process: &Rc<Process>, path: &str) -> Result<Found> {
-        match (self.file_system_view(), self.device(path)?) {
+    /// Looks up a path and keeps a file that it names in core, until the caller calls `release_node`.
+    pub(super) async fn resolve_and_pin(
+        &self,
+        process: &Rc<Process>,
+        path: &str,
+    ) -> Result<ResolvedPath> {
+        match (self.file_system_view(), self.find_device(path)?) {
             (_, Some(device)) => Ok(device),
-            (FileSystemView::V7(v7), None) => v7.find(process, path).await.map(Found::Node),
+            (FileSystemView::V7(v7), None) => {
+                v7.resolve_path(process, path).await.map(ResolvedPath::Node)
+            }
             (FileSystemView::Ffs(ffs), None) => {
-                let found = ffs.find(process, path).await?;
-                if let Found::Node(node) = found {
+                let found = ffs.resolve_path(process, path).await?;
+                if let ResolvedPath::Node(node) = found {
                     ffs.pin(node);
                 }
                 Ok(found)
@@ -149,10 +155,10 @@ impl Unix {
         }
     }
 
-    /// Releases an inode that [`Unix::reach`] has kept in core.
-    pub(super) async fn leave(&self, process: &Rc<Process>, node: Vnode) {
+    /// Releases an inode that [`Unix::resolve_and_pin`] has kept in core.
+    pub(super) async fn release_node(&self, process: &Rc<Process>, node: Vnode) {
         match self.file_system_view() {
-            FileSystemView::V7(v7) => v7.put(process, node).await,
+            FileSystemView::V7(v7) => v7.put_inode(process, node).await,
             FileSystemView::Ffs(ffs) => ffs.unpin(process, node).await,
         }
     }
@@ -160,15 +166,17 @@ impl Unix {
     /// Returns the length of the file that a path names. Reads the inode (`iget`) and releases it
     /// again.
     pub(super) async fn stat_path(&self, process: &Rc<Process>, path: &str) -> Result<u64> {
-        let node = match (self.file_system_view(), self.device(path)?) {
+        let node = match (self.file_system_view(), self.find_device(path)?) {
             (_, Some(_)) => return Err(Errno::Invalid),
-            (FileSystemView::V7(v7), None) => v7.find(process, path).await?,
-            (FileSystemView::Ffs(ffs), None) => match ffs.find(process, path).await? {
-                Found::Node(node) => {
+            (FileSystemView::V7(v7), None) => v7.resolve_path(process, path).await?,
+            (FileSystemView::Ffs(ffs), None) => match ffs.resolve_path(process, path).await? {
+                ResolvedPath::Node(node) => {
                     ffs.take_inode(process, node).await;
                     node
                 }
-                Found::Null | Found::Zero | Found::Drive(_) => return Err(Errno::Invalid),
+                ResolvedPath::Null | ResolvedPath::Zero | ResolvedPath::Drive(_) => {
+                    return Err(Errno::Invalid);
+                }
             },
         };
         let length = self.size_bytes(node);
@@ -214,14 +222,19 @@ impl Unix {
 
 impl FfsView<'_> {
     /// Opens a file, open(2), creating or truncating it if requested.
-    async fn open(&self, process: &Rc<Process>, path: &str, how: How) -> Result<Found> {
+    async fn open_resolved(
+        &self,
+        process: &Rc<Process>,
+        path: &str,
+        how: How,
+    ) -> Result<ResolvedPath> {
         let (found, made) = if how.create {
             self.create(process, path, how.exclusive).await?
         } else {
-            (self.find(process, path).await?, false)
+            (self.resolve_path(process, path).await?, false)
         };
         // A file that was made has been taken, and is empty.
-        if let (Found::Node(node), false) = (found, made) {
+        if let (ResolvedPath::Node(node), false) = (found, made) {
             let directory = self.kind(node) == InodeKind::Directory;
             if directory && (how.write || how.create) {
                 return Err(Errno::IsDirectory);

@@ -9,17 +9,17 @@ use diskperf_timeline::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep}
 
 /// Recorded requests to drives and their completions.
 #[derive(Default)]
-pub(crate) struct Recording {
+pub(crate) struct EventRecording {
     events: Vec<DeviceEvent>,
-    issued: u64,
-    numbers: Vec<u64>,
+    issued_count: u64,
+    request_numbers: Vec<u64>,
 }
 
-impl Recording {
+impl EventRecording {
     /// Returns the memory of the recording, in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         size_of::<DeviceEvent>() * self.events.capacity()
-            + size_of::<u64>() * self.numbers.capacity()
+            + size_of::<u64>() * self.request_numbers.capacity()
     }
 }
 
@@ -33,7 +33,7 @@ impl Records {
     }
 
     /// Records the submission of a request. `awaited` is whether a program waits for it.
-    pub(crate) fn issued(
+    pub(crate) fn record_issue(
         &self,
         id: RequestId,
         (requests, drives): (&Requests, &Drives),
@@ -44,10 +44,10 @@ impl Records {
         };
         let request = &requests[id];
         let sector_bytes = u64::from(drives.get(request.device).sector_bytes());
-        let Recording {
+        let EventRecording {
             events,
-            issued,
-            numbers,
+            issued_count: issued,
+            request_numbers: numbers,
         } = &mut *recording.borrow_mut();
         if numbers.len() <= id.place() {
             numbers.resize(id.place() + 1, 0);
@@ -74,12 +74,12 @@ impl Records {
     }
 
     /// Records that the completion of a request is reaped.
-    pub(crate) fn completed(&self, id: RequestId, now: Time) {
+    pub(crate) fn record_completion(&self, id: RequestId, now: Time) {
         let Some(recording) = &self.recording else {
             return;
         };
         let recording = &mut *recording.borrow_mut();
-        let number = recording.numbers[id.place()];
+        let number = recording.request_numbers[id.place()];
         recording.events.push(DeviceEvent {
             at: moment(now),
             // A drive that fails halts the machine.

@@ -37,7 +37,7 @@ impl Statistics {
         }
     }
 
-    pub(crate) fn count(&mut self, request: &Request) {
+    pub(crate) fn count_request(&mut self, request: &Request) {
         let mut at = request.spans.issued();
         let mut missed = false;
         for span in request.spans.spans() {

@@ -2,7 +2,7 @@
 //! computers have it in common.
 
 use super::Records;
-use crate::books::Books;
+use crate::books::StageAccount;
 use crate::hardware::drives::{Drive, Drives};
 use diskperf_device::{Operation, Request, moment};
 use diskperf_sim::Time;
@@ -16,17 +16,17 @@ use diskperf_timeline::{Nanoseconds, Span};
 pub(crate) struct Tracing {
     pub(crate) trace: Trace,
     /// Index of the last completed request of each kernel buffer, by buffer number.
-    latest: Vec<Option<usize>>,
+    latest_requests: Vec<Option<usize>>,
     nested_bytes: usize,
 }
 
 impl Tracing {
     fn add(&mut self, buffer: Option<usize>, request: TracedRequest) {
         if let Some(number) = buffer {
-            if self.latest.len() <= number {
-                self.latest.resize(number + 1, None);
+            if self.latest_requests.len() <= number {
+                self.latest_requests.resize(number + 1, None);
             }
-            self.latest[number] = Some(self.trace.requests.len());
+            self.latest_requests[number] = Some(self.trace.requests.len());
         }
         self.nested_bytes += size_of_val(&request.spans[..]);
         self.trace.requests.push(request);
@@ -34,14 +34,14 @@ impl Tracing {
 
     /// Records that a program used a block that a transfer brought into this buffer.
     pub(crate) fn add_use(&mut self, buffer: usize, got: TracedUse) {
-        if let Some(Some(request)) = self.latest.get(buffer) {
+        if let Some(Some(request)) = self.latest_requests.get(buffer) {
             self.nested_bytes += size_of::<TracedUse>();
             self.trace.requests[*request].uses.push(got);
         }
     }
 
     /// Returns the memory of the trace, in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         let Trace {
             requests,
             processes,
@@ -112,9 +112,9 @@ impl Records {
     }
 
     /// Records a program at the end of its timed part.
-    pub(crate) fn trace_program(&self, number: usize, books: &Books, work: Vec<TracedWork>) {
+    pub(crate) fn trace_program(&self, number: usize, books: &StageAccount, work: Vec<TracedWork>) {
         let Some(tracing) = &self.tracing else { return };
-        let opened = moment(books.opened());
+        let opened = moment(books.opened_at());
         tracing.borrow_mut().trace.processes.push(TracedProcess {
             number: number as u32,
             opened,

@@ -1,7 +1,7 @@
 //! Transfer of a range of a volume by a sequence of drive requests.
 
-use super::session::Volume;
-use super::{Owner, Rig, Worker};
+use super::session::RigVolume;
+use super::{Rig, TransferOwner, Worker};
 use crate::ring::RingState;
 use diskperf_device::{Operation, Request};
 use std::ops::Range;
@@ -9,11 +9,11 @@ use std::ops::Range;
 /// Operation of a call or of a ring request on a range of a volume.
 #[derive(Clone)]
 pub(super) struct Transfer {
-    volume: Volume,
+    volume: RigVolume,
     operation: Operation,
     /// Byte range of the volume. Empty for a flush.
-    all: Range<u64>,
-    part: Range<u64>,
+    whole_range: Range<u64>,
+    part_range: Range<u64>,
 }
 
 impl Rig {
@@ -21,7 +21,7 @@ impl Rig {
     /// an empty range, and for a flush of a drive without a volatile cache.
     pub(super) fn begin_transfer(
         &self,
-        volume: Volume,
+        volume: RigVolume,
         operation: Operation,
         all: Range<u64>,
     ) -> Option<Transfer> {
@@ -35,22 +35,22 @@ impl Rig {
         let mut transfer = Transfer {
             volume,
             operation,
-            part: all.start..all.start,
-            all,
+            part_range: all.start..all.start,
+            whole_range: all,
         };
-        self.take_part(&mut transfer);
+        self.take_next_part(&mut transfer);
         has_work.then_some(transfer)
     }
 
     /// Advances the transfer to its next drive request. Returns false if the last one was the end.
     pub(super) fn next_part(&self, transfer: &mut Transfer) -> bool {
-        self.take_part(transfer);
-        !transfer.part.is_empty()
+        self.take_next_part(transfer);
+        !transfer.part_range.is_empty()
     }
 
     /// Selects the range of the next drive request: the whole rest, up to the size limit of the
     /// drive's commands.
-    fn take_part(&self, transfer: &mut Transfer) {
+    fn take_next_part(&self, transfer: &mut Transfer) {
         let partition = self.volumes.partition(transfer.volume.number);
         let most = match transfer.operation {
             Operation::Read | Operation::Write { .. } => {
@@ -59,20 +59,22 @@ impl Rig {
             Operation::Flush | Operation::Discard | Operation::WriteZeroes => None,
         };
         let most = most.map_or(u64::MAX, |most| most as u64);
-        let start = transfer.part.end;
-        transfer.part = start..transfer.all.end.min(start.saturating_add(most));
+        let start = transfer.part_range.end;
+        transfer.part_range = start..transfer.whole_range.end.min(start.saturating_add(most));
     }
 
     /// Submits the current drive request of a transfer.
-    pub(super) fn issue_part(&self, worker: &Worker, transfer: &Transfer, owner: Owner) {
+    pub(super) fn issue_part(&self, worker: &Worker, transfer: &Transfer, owner: TransferOwner) {
         let Transfer {
             volume,
             operation,
-            part,
+            part_range: part,
             ..
         } = transfer;
         if *operation == Operation::Read {
-            worker.books.count_storage_read(part.end - part.start);
+            worker
+                .stage_account
+                .count_storage_read(part.end - part.start);
         }
         let partition = self.volumes.partition(volume.number);
         let sector_bytes = u64::from(partition.sector_bytes);
@@ -87,14 +89,17 @@ impl Rig {
     }
 
     /// Copies the data of the current drive request between a ring's slot and the medium.
-    pub(super) fn move_part(&self, transfer: &Transfer, (ring, slot): (&RingState, u32)) {
+    pub(super) fn copy_part(&self, transfer: &Transfer, (ring, slot): (&RingState, u32)) {
         let Transfer {
-            volume, all, part, ..
+            volume,
+            whole_range: all,
+            part_range: part,
+            ..
         } = transfer;
         let within = (part.start - all.start) as usize..(part.end - all.start) as usize;
         let contents = &mut ring.contents(slot).borrow_mut();
         self.volumes
-            .medium(volume.number, |medium| match transfer.operation {
+            .with_medium(volume.number, |medium| match transfer.operation {
                 Operation::Read => {
                     if let Some(into) = contents.get_mut(within) {
                         medium.read_bytes(part.start, into);
@@ -104,7 +109,7 @@ impl Rig {
                     let data = contents.get(within.clone());
                     medium.write_bytes(part.start, data.unwrap_or(&ring.bytes()[within]));
                 }
-                Operation::Discard | Operation::WriteZeroes => medium.forget(part.clone()),
+                Operation::Discard | Operation::WriteZeroes => medium.zero_range(part.clone()),
                 Operation::Flush => {}
             });
     }
@@ -113,9 +118,11 @@ impl Rig {
 impl Transfer {
     /// Returns the number of transferred bytes that the program sees. Zero for a flush or a
     /// discard.
-    pub(super) fn moved_bytes(&self) -> u64 {
+    pub(super) fn transferred_bytes(&self) -> u64 {
         match self.operation {
-            Operation::Read | Operation::Write { .. } => self.all.end - self.all.start,
+            Operation::Read | Operation::Write { .. } => {
+                self.whole_range.end - self.whole_range.start
+            }
             Operation::Flush | Operation::Discard | Operation::WriteZeroes => 0,
         }
     }

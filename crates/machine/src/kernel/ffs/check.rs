@@ -161,25 +161,33 @@ impl fmt::Display for Problem {
                 )
             }
             Self::ClaimedButFree { address } => {
-                write!(f, "fragment {} is claimed and free in the map", address.0)
+                write!(
+                    f,
+                    "fragment {} belongs to a file but is free in the map",
+                    address.0
+                )
             }
             Self::LostFragment { address } => {
                 write!(
                     f,
-                    "fragment {} is not claimed and not free in the map",
+                    "fragment {} is allocated in the map but belongs to no file",
                     address.0
                 )
             }
             Self::BeyondEnd { inode, lbn } => {
-                write!(f, "inode {}: block {lbn} is behind the end", inode.0)
+                write!(
+                    f,
+                    "inode {}: block {lbn} is beyond the end of the file",
+                    inode.0
+                )
             }
             Self::IndirectDamage { inode } => {
-                write!(f, "inode {}: indirect blocks are not linked right", inode.0)
+                write!(f, "inode {}: inconsistent tree of indirect blocks", inode.0)
             }
             Self::LostIndirect { kept, reached } => {
                 write!(
                     f,
-                    "{kept} indirect blocks in core, {reached} belong to inodes"
+                    "{kept} indirect blocks are in core, but inodes reach {reached}"
                 )
             }
             Self::GroupCount {
@@ -190,7 +198,7 @@ impl fmt::Display for Problem {
             } => {
                 write!(
                     f,
-                    "group {}: {what} counted {counted}, found {found}",
+                    "group {}: count of {what} is {counted}, but {found} were found",
                     group.0
                 )
             }
@@ -199,19 +207,26 @@ impl fmt::Display for Problem {
                 counted,
                 found,
             } => {
-                write!(f, "superblock: {what} counted {counted}, found {found}")
+                write!(
+                    f,
+                    "superblock: count of {what} is {counted}, but {found} were found"
+                )
             }
             Self::InodeMap {
                 inode,
                 is_used: true,
             } => {
-                write!(f, "inode {} is used in the map only", inode.0)
+                write!(
+                    f,
+                    "inode {} is allocated in the map but not in use",
+                    inode.0
+                )
             }
             Self::InodeMap {
                 inode,
                 is_used: false,
             } => {
-                write!(f, "inode {} is in use and free in the map", inode.0)
+                write!(f, "inode {} is in use but free in the map", inode.0)
             }
             Self::LinkCount {
                 inode,
@@ -227,7 +242,7 @@ impl fmt::Display for Problem {
             Self::Disconnected { directory } => {
                 write!(
                     f,
-                    "directory {} is not reached once from the root",
+                    "directory {} is not reached exactly once from the root",
                     directory.0
                 )
             }

@@ -265,7 +265,7 @@ impl Directory {
         let chunk = *self.chunk_by_name.get(name)? as usize;
         let (index, offset) = self.chunks[chunk]
             .find(name)
-            .expect("the index names the chunk");
+            .expect("the index refers to the chunk of the name");
         let inode = InodeNumber(self.chunks[chunk].records[index].inode);
         Some((
             chunk,
@@ -390,7 +390,8 @@ impl Directory {
                 return Some("a name is not in the index");
             }
         }
-        (self.entries().count() != self.chunk_by_name.len()).then_some("the index has other names")
+        (self.entries().count() != self.chunk_by_name.len())
+            .then_some("the index and the records have different names")
     }
 }
 

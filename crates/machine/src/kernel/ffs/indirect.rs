@@ -194,7 +194,7 @@ impl FileSystem {
         let pointers = self.superblock.pointers_per_block();
         let id = self.indirect_blocks.insert(address, pointers, depth == 2);
         let root = &mut self.inodes.get_mut(inode).indirect[depth as usize - 1];
-        assert!(root.is_none(), "an indirect block is attached over another");
+        assert!(root.is_none(), "an indirect block replaces another");
         *root = Some(id);
         id
     }
@@ -220,10 +220,7 @@ impl FileSystem {
         let id = self.indirect_blocks.insert(address, pointers, false);
         let block = self.indirect_blocks.get_mut(outer);
         let child = &mut block.children[index as usize];
-        assert!(
-            child.is_none(),
-            "an indirect block is attached over another"
-        );
+        assert!(child.is_none(), "an indirect block replaces another");
         *child = Some(id);
         block.pointers[index as usize] = address.0;
         id
@@ -250,7 +247,7 @@ impl FileSystem {
         let block = self.indirect_blocks.get_mut(id);
         assert!(
             block.children.is_empty(),
-            "data hangs on the last level of indirect blocks"
+            "only the last level of indirect blocks points to data"
         );
         block.pointers[index as usize] = address.0;
     }

@@ -147,7 +147,7 @@ impl InodeTable {
         self.vacant.push(slot - 1);
         self.records[slot as usize - 1]
             .take()
-            .expect("a slot points at a record")
+            .expect("a slot refers to a record")
     }
 }
 

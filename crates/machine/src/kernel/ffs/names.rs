@@ -17,11 +17,11 @@ impl FileSystem {
         let record = self.inodes.get_mut(directory);
         assert!(
             record.kind == InodeKind::Directory,
-            "a directory is given contents"
+            "only a directory gets directory contents"
         );
         assert!(
             record.directory.is_none(),
-            "a directory is given contents once"
+            "a directory gets contents only once"
         );
         assert!(
             record.direct[0] != 0,

@@ -132,7 +132,7 @@ impl FileSystem {
             .map(Fragment);
         let address = self
             .allocate_in_group(Group(0), first_free, per_block)
-            .expect("a file system that is large enough for its first directories");
+            .expect("the file system has room for its first directories");
         if kept < per_block {
             self.free(Fragment(address.0 + kept), per_block - kept);
         }

@@ -334,7 +334,7 @@ impl fmt::Display for NewfsError {
             } => write!(
                 f,
                 "blocks of {block_bytes} bytes start at a cylinder only every {cylinders} \
-                 cylinders, and a group has {MAX_CYLINDERS_PER_GROUP} at most; take a smaller block"
+                 cylinders, and a group has {MAX_CYLINDERS_PER_GROUP} at most; choose a smaller block"
             ),
             Self::RotdelayOverRevolution {
                 rotdelay_ms,

@@ -65,7 +65,7 @@ impl FileSystem {
         if record.kind == InodeKind::Directory {
             assert!(
                 new_size_bytes == 0,
-                "a directory is cut to nothing or not at all"
+                "a directory can only be truncated to 0 bytes"
             );
             self.inodes.get_mut(inode).directory = None;
         }

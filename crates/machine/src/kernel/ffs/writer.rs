@@ -142,7 +142,7 @@ impl Writer {
         let path = self
             .file_system
             .locate(lbn)
-            .expect("a file of a possible size");
+            .expect("a file below the size limit");
         if path.depth() > 0 {
             return self.map_indirect(inode, lbn, path);
         }
@@ -317,7 +317,7 @@ impl Writer {
         let slot = self
             .file_system
             .find_entry_slot(directory, name)
-            .expect("a possible name");
+            .expect("a valid name");
         if slot.grows {
             let chunk = u64::from(DIRECTORY_CHUNK_BYTES);
             self.write(directory, slot.offset_bytes, chunk)?;

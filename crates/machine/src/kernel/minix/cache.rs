@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 /// Memory of one process that other processes may access: a block of the cache, or a program's
 /// buffer.
-pub(crate) type Memory = Rc<RefCell<Vec<u8>>>;
+pub(crate) type SharedBytes = Rc<RefCell<Vec<u8>>>;
 
 /// Key of a block in the Minix cache: its device and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,28 +24,29 @@ pub(crate) struct BufferId(usize);
 
 struct Buffer {
     key: Option<BlockKey>,
-    data: Memory,
-    dirty: bool,
-    users: u32,
+    data: SharedBytes,
+    is_dirty: bool,
+    user_count: u32,
     /// Position among the unused buffers; the lowest value is replaced first.
-    stamp: i64,
+    replacement_order: i64,
 }
 
 /// Host memory of one cached block, in bytes, with its bookkeeping.
 pub(crate) const CACHED_BLOCK_BYTES: u64 =
-    (BLOCK_BYTES + size_of::<Buffer>() + size_of::<RefCell<Vec<u8>>>() + 2 * PLACE_BYTES) as u64;
+    (BLOCK_BYTES + size_of::<Buffer>() + size_of::<RefCell<Vec<u8>>>() + 2 * MAP_ENTRY_BYTES)
+        as u64;
 
 /// Host memory of an entry in one of the cache's two maps, in bytes.
-const PLACE_BYTES: usize = 4 * size_of::<usize>();
+const MAP_ENTRY_BYTES: usize = 4 * size_of::<usize>();
 
 /// Probability that a released block is used again, which decides its place in the chain of unused
 /// buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Again {
+pub(crate) enum ReuseExpectation {
     /// Reuse is possible: the block goes to the rear of the chain and is replaced last.
-    Perhaps,
+    Possible,
     /// Reuse is unlikely: the block goes to the front of the chain and is replaced first.
-    Hardly,
+    Unlikely,
 }
 
 /// Block cache of the Minix file server.
@@ -53,9 +54,9 @@ pub(crate) struct Cache {
     buffers: Vec<Buffer>,
     by_key: BTreeMap<BlockKey, usize>,
     /// Unused buffers by stamp, the next one to be replaced first.
-    chain: BTreeMap<i64, usize>,
-    front: i64,
-    rear: i64,
+    unused_chain: BTreeMap<i64, usize>,
+    front_order: i64,
+    rear_order: i64,
 }
 
 impl Cache {
@@ -64,51 +65,51 @@ impl Cache {
         let buffer = |number: u32| Buffer {
             key: None,
             data: Rc::new(RefCell::new(vec![0; BLOCK_BYTES])),
-            dirty: false,
-            users: 0,
-            stamp: i64::from(number),
+            is_dirty: false,
+            user_count: 0,
+            replacement_order: i64::from(number),
         };
         Self {
             buffers: (0..blocks).map(buffer).collect(),
             by_key: BTreeMap::new(),
-            chain: (0..blocks as usize)
+            unused_chain: (0..blocks as usize)
                 .map(|number| (number as i64, number))
                 .collect(),
-            front: -1,
-            rear: i64::from(blocks),
+            front_order: -1,
+            rear_order: i64::from(blocks),
         }
     }
 
     /// Returns the buffer of a cached block, in use until it is put back.
-    pub(crate) fn take(&mut self, key: BlockKey) -> Option<BufferId> {
+    pub(crate) fn take_cached(&mut self, key: BlockKey) -> Option<BufferId> {
         let number = *self.by_key.get(&key)?;
-        self.hold(number);
+        self.remove_from_unused(number);
         Some(BufferId(number))
     }
 
-    fn hold(&mut self, number: usize) {
+    fn remove_from_unused(&mut self, number: usize) {
         let buffer = &mut self.buffers[number];
-        if buffer.users == 0 {
-            self.chain.remove(&buffer.stamp);
+        if buffer.user_count == 0 {
+            self.unused_chain.remove(&buffer.replacement_order);
         }
-        buffer.users += 1;
+        buffer.user_count += 1;
     }
 
     /// Reports whether the cache holds a block.
-    pub(crate) fn holds(&self, key: BlockKey) -> bool {
+    pub(crate) fn contains(&self, key: BlockKey) -> bool {
         self.by_key.contains_key(&key)
     }
 
     /// Returns the block that is replaced next, if it is dirty and must be written first.
     pub(crate) fn dirty_victim(&self) -> Option<BlockKey> {
-        let (_, number) = self.chain.first_key_value()?;
+        let (_, number) = self.unused_chain.first_key_value()?;
         let buffer = &self.buffers[*number];
-        buffer.key.filter(|_| buffer.dirty)
+        buffer.key.filter(|_| buffer.is_dirty)
     }
 
     /// Returns the number of unused buffers.
-    pub(crate) fn free(&self) -> usize {
-        self.chain.len()
+    pub(crate) fn unused_count(&self) -> usize {
+        self.unused_chain.len()
     }
 
     /// Assigns the least recently used buffer to a block.
@@ -119,13 +120,13 @@ impl Cache {
     /// already.
     pub(crate) fn replace(&mut self, key: BlockKey) -> BufferId {
         let (_, number) = self
-            .chain
+            .unused_chain
             .first_key_value()
-            .expect("a buffer that nobody uses");
+            .expect("the cache has an unused buffer");
         let number = *number;
-        self.hold(number);
+        self.remove_from_unused(number);
         let buffer = &mut self.buffers[number];
-        assert!(!buffer.dirty, "what is newer than the drive was written");
+        assert!(!buffer.is_dirty, "a replaced buffer is clean");
         if let Some(old) = buffer.key.replace(key) {
             self.by_key.remove(&old);
         }
@@ -135,24 +136,24 @@ impl Cache {
     }
 
     /// Releases a buffer. After its last user, the buffer may be replaced.
-    pub(crate) fn put(&mut self, id: BufferId, again: Again) {
+    pub(crate) fn put(&mut self, id: BufferId, again: ReuseExpectation) {
         let buffer = &mut self.buffers[id.0];
-        assert!(buffer.users > 0, "a buffer is given back once");
-        buffer.users -= 1;
-        if buffer.users > 0 {
+        assert!(buffer.user_count > 0, "a buffer is released once per use");
+        buffer.user_count -= 1;
+        if buffer.user_count > 0 {
             return;
         }
-        buffer.stamp = match again {
-            Again::Perhaps => {
-                self.rear += 1;
-                self.rear
+        buffer.replacement_order = match again {
+            ReuseExpectation::Possible => {
+                self.rear_order += 1;
+                self.rear_order
             }
-            Again::Hardly => {
-                self.front -= 1;
-                self.front
+            ReuseExpectation::Unlikely => {
+                self.front_order -= 1;
+                self.front_order
             }
         };
-        self.chain.insert(buffer.stamp, id.0);
+        self.unused_chain.insert(buffer.replacement_order, id.0);
     }
 
     /// Releases a buffer and discards its contents, which are not valid.
@@ -160,24 +161,24 @@ impl Cache {
         if let Some(key) = self.buffers[id.0].key.take() {
             self.by_key.remove(&key);
         }
-        self.buffers[id.0].dirty = false;
-        self.put(id, Again::Hardly);
+        self.buffers[id.0].is_dirty = false;
+        self.put(id, ReuseExpectation::Unlikely);
     }
 
     /// Returns the memory of a buffer.
-    pub(crate) fn data(&self, id: BufferId) -> Memory {
+    pub(crate) fn data(&self, id: BufferId) -> SharedBytes {
         Rc::clone(&self.buffers[id.0].data)
     }
 
     /// Marks a buffer as dirty.
-    pub(crate) fn soil(&mut self, id: BufferId) {
-        self.buffers[id.0].dirty = true;
+    pub(crate) fn mark_dirty(&mut self, id: BufferId) {
+        self.buffers[id.0].is_dirty = true;
     }
 
     /// Returns the dirty blocks of a drive, in ascending order.
-    pub(crate) fn dirty(&self, drive: u32) -> Vec<BlockKey> {
+    pub(crate) fn dirty_blocks(&self, drive: u32) -> Vec<BlockKey> {
         let of = |key: &&BlockKey| key.drive == Some(drive);
-        let dirty = |key: &&BlockKey| self.buffers[self.by_key[*key]].dirty;
+        let dirty = |key: &&BlockKey| self.buffers[self.by_key[*key]].is_dirty;
         self.by_key
             .keys()
             .filter(of)
@@ -187,35 +188,35 @@ impl Cache {
     }
 
     /// Marks a block as clean after its write to the drive.
-    pub(crate) fn clean(&mut self, key: BlockKey) {
+    pub(crate) fn mark_clean(&mut self, key: BlockKey) {
         let number = self.by_key[&key];
-        self.buffers[number].dirty = false;
+        self.buffers[number].is_dirty = false;
     }
 
     /// Returns the memory of a block if the cache holds it, without changing its place in the
     /// chain.
-    pub(crate) fn look(&self, key: BlockKey) -> Option<Memory> {
+    pub(crate) fn peek(&self, key: BlockKey) -> Option<SharedBytes> {
         let number = self.by_key.get(&key)?;
         Some(Rc::clone(&self.buffers[*number].data))
     }
 
     /// Drops a block from the cache, even if it is dirty. A block in use stays.
-    pub(crate) fn forget(&mut self, key: BlockKey) {
-        if let Some(id) = self.take(key) {
-            if self.buffers[id.0].users == 1 {
+    pub(crate) fn discard(&mut self, key: BlockKey) {
+        if let Some(id) = self.take_cached(key) {
+            if self.buffers[id.0].user_count == 1 {
                 self.put_empty(id);
             } else {
-                self.put(id, Again::Perhaps);
+                self.put(id, ReuseExpectation::Possible);
             }
         }
     }
 
     /// Drops all unused clean blocks from the cache.
-    pub(crate) fn forget_clean(&mut self) {
-        let clean = |key: &&BlockKey| !self.buffers[self.by_key[*key]].dirty;
+    pub(crate) fn discard_clean(&mut self) {
+        let clean = |key: &&BlockKey| !self.buffers[self.by_key[*key]].is_dirty;
         let keys: Vec<BlockKey> = self.by_key.keys().filter(clean).copied().collect();
         for key in keys {
-            self.forget(key);
+            self.discard(key);
         }
     }
 }

@@ -1,31 +1,31 @@
 //! File descriptors of the processes under Minix.
 
 use super::super::pipe::PipeEnd;
-use super::inodes::Node;
-use super::message::Device;
-use super::read_write::Cached;
+use super::inodes::DriveInode;
+use super::message::MinixDevice;
+use super::read_write::CachedSource;
 use crate::errno::{Errno, Result};
 
 /// Object that a Minix file descriptor refers to.
 #[derive(Clone)]
-pub(super) enum What {
+pub(super) enum DescriptorTarget {
     /// File or directory, by its inode.
-    Node(Node),
+    Node(DriveInode),
     /// Block device: a drive's partition, or the null device (`None`), which has no data.
     Block(Option<u32>),
     /// Character device: a drive or the null device, accessed past the cache.
-    Character(Device),
+    Character(MinixDevice),
     /// Read or write end of a pipe.
     Pipe(PipeEnd),
 }
 
-impl What {
+impl DescriptorTarget {
     /// Returns the object if its reads and writes go through the cache, as those of files and block
     /// devices do.
-    pub(super) fn cached(&self) -> Option<Cached> {
+    pub(super) fn as_cached_source(&self) -> Option<CachedSource> {
         match self {
-            Self::Node(node) => Some(Cached::Node(*node)),
-            Self::Block(drive) => Some(Cached::Block(*drive)),
+            Self::Node(node) => Some(CachedSource::Node(*node)),
+            Self::Block(drive) => Some(CachedSource::Block(*drive)),
             Self::Character(_) | Self::Pipe(_) => None,
         }
     }
@@ -34,9 +34,9 @@ impl What {
 /// Open file of a process under Minix.
 #[derive(Clone)]
 pub(super) struct Descriptor {
-    pub(super) what: What,
-    pub(super) read: bool,
-    pub(super) write: bool,
+    pub(super) target: DescriptorTarget,
+    pub(super) can_read: bool,
+    pub(super) can_write: bool,
     pub(super) position: u64,
 }
 

@@ -66,7 +66,7 @@ impl Inode {
 
     /// Decodes an inode from its bytes. Returns `None` if they hold no inode.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mode = word(bytes, 0);
+        let mode = read_u16(bytes, 0);
         let kind = match mode & MODE_KIND {
             kind if kind == MODE_FILE & MODE_KIND => Kind::File,
             kind if kind == MODE_DIRECTORY & MODE_KIND => Kind::Directory,
@@ -74,11 +74,11 @@ impl Inode {
         };
         let mut zones = [0; 9];
         for (number, zone) in zones.iter_mut().enumerate() {
-            *zone = word(bytes, 14 + 2 * number);
+            *zone = read_u16(bytes, 14 + 2 * number);
         }
         Some(Self {
             kind,
-            size: u64::from(word(bytes, 4)) << 16 | u64::from(word(bytes, 6)),
+            size: u64::from(read_u16(bytes, 4)) << 16 | u64::from(read_u16(bytes, 6)),
             links: bytes[13],
             zones,
         })
@@ -92,12 +92,12 @@ impl Inode {
             Kind::File => MODE_FILE,
             Kind::Directory => MODE_DIRECTORY,
         };
-        put_word(bytes, 0, mode);
-        put_word(bytes, 4, (self.size >> 16) as u16);
-        put_word(bytes, 6, self.size as u16);
+        write_u16(bytes, 0, mode);
+        write_u16(bytes, 4, (self.size >> 16) as u16);
+        write_u16(bytes, 6, self.size as u16);
         bytes[13] = self.links;
         for (number, zone) in self.zones.iter().enumerate() {
-            put_word(bytes, 14 + 2 * number, *zone);
+            write_u16(bytes, 14 + 2 * number, *zone);
         }
     }
 
@@ -108,18 +108,18 @@ impl Inode {
 }
 
 /// Decodes a 16-bit number at an offset, most significant byte first.
-pub(crate) fn word(bytes: &[u8], at: usize) -> u16 {
+pub(crate) fn read_u16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
 /// Encodes a 16-bit number at an offset, most significant byte first.
-pub(crate) fn put_word(bytes: &mut [u8], at: usize, value: u16) {
+pub(crate) fn write_u16(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
 /// Location of the zone number of a file's block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pointer {
+pub(crate) enum BlockPointer {
     /// Index in the inode itself.
     Direct(usize),
     /// Index in the indirect block.
@@ -129,13 +129,13 @@ pub(crate) enum Pointer {
 }
 
 /// Returns the location of the zone number of a file's block.
-pub(crate) fn pointer(block: u32) -> Pointer {
+pub(crate) fn locate_pointer(block: u32) -> BlockPointer {
     let Some(beyond) = block.checked_sub(DIRECT_ZONES) else {
-        return Pointer::Direct(block as usize);
+        return BlockPointer::Direct(block as usize);
     };
     match beyond.checked_sub(ZONES_PER_BLOCK) {
-        None => Pointer::Indirect(beyond as usize),
-        Some(beyond) => Pointer::Double(
+        None => BlockPointer::Indirect(beyond as usize),
+        Some(beyond) => BlockPointer::Double(
             (beyond / ZONES_PER_BLOCK) as usize,
             (beyond % ZONES_PER_BLOCK) as usize,
         ),
@@ -147,7 +147,7 @@ pub(crate) fn pointer(block: u32) -> Pointer {
 pub(crate) struct BitMap {
     bytes: Vec<u8>,
     bits: u32,
-    pub(crate) dirty: bool,
+    pub(crate) is_dirty: bool,
 }
 
 impl BitMap {
@@ -156,7 +156,7 @@ impl BitMap {
         let mut map = Self {
             bytes: vec![0; blocks * BLOCK_BYTES],
             bits,
-            dirty: true,
+            is_dirty: true,
         };
         map.set(0, true);
         map
@@ -174,11 +174,11 @@ impl BitMap {
         } else {
             self.bytes[bit as usize / 8] &= !mask;
         }
-        self.dirty = true;
+        self.is_dirty = true;
     }
 
     /// Takes the first free bit of the map from `origin` on, or else from the start.
-    pub(crate) fn take(&mut self, origin: u32) -> Option<u32> {
+    pub(crate) fn take_bit(&mut self, origin: u32) -> Option<u32> {
         let origin = origin.clamp(1, self.bits - 1);
         let mut order = (origin..self.bits).chain(1..origin);
         let bit = order.find(|bit| !self.is_taken(*bit))?;
@@ -191,7 +191,7 @@ impl BitMap {
     /// # Panics
     ///
     /// Panics if the bit is free.
-    pub(crate) fn free(&mut self, bit: u32) {
+    pub(crate) fn free_bit(&mut self, bit: u32) {
         assert!(self.is_taken(bit), "bit {bit} was free");
         self.set(bit, false);
     }
@@ -221,10 +221,10 @@ pub struct MinixParameters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MkfsError {
     /// Partition with too few blocks for the metadata of any file system.
-    #[error("a partition of {0} blocks has no room for a file system of Minix")]
+    #[error("a partition of {0} blocks is too small for a Minix file system")]
     TooSmall(u32),
     /// Partition with more zones than 16-bit zone numbers can address.
-    #[error("a partition of {0} blocks is larger than the 65535 zones that Minix can number")]
+    #[error("a partition of {0} blocks is too large: Minix can address 65535 zones")]
     TooLarge(u64),
 }
 
@@ -267,13 +267,13 @@ impl Volume {
             inode_map,
             zone_map,
         };
-        volume.inode_map.take(ROOT);
-        volume.zone_map.take(1);
+        volume.inode_map.take_bit(ROOT);
+        volume.zone_map.take_bit(1);
         Ok(volume)
     }
 
     /// Writes all blocks of an empty file system, with its root directory.
-    pub(crate) fn make(&self, write: &mut impl FnMut(u32, &[u8])) {
+    pub(crate) fn write_empty(&self, write: &mut impl FnMut(u32, &[u8])) {
         for (block, bytes) in self.super_blocks(true) {
             write(block, &bytes);
         }
@@ -287,7 +287,7 @@ impl Volume {
         bytes.fill(0);
         for (place, name) in [".", ".."].into_iter().enumerate() {
             let entry = &mut bytes[place * ENTRY_BYTES..(place + 1) * ENTRY_BYTES];
-            put_word(entry, 0, ROOT as u16);
+            write_u16(entry, 0, ROOT as u16);
             entry[2..2 + name.len()].copy_from_slice(name.as_bytes());
         }
         write(self.first_data_zone, &bytes);
@@ -302,7 +302,7 @@ impl Volume {
         }
         let mut first = FIRST_MAP_BLOCK;
         for map in [&self.inode_map, &self.zone_map] {
-            if all || map.dirty {
+            if all || map.is_dirty {
                 let parts = map.bytes.chunks(BLOCK_BYTES).enumerate();
                 blocks.extend(parts.map(|(part, bytes)| (first + part as u32, bytes.to_vec())));
             }
@@ -325,23 +325,23 @@ impl Volume {
             u32::from(MAGIC),
         ];
         for (place, value) in words.into_iter().enumerate() {
-            put_word(&mut bytes, 2 * place, value as u16);
+            write_u16(&mut bytes, 2 * place, value as u16);
         }
         bytes
     }
 
     /// Reads the super block and bit maps from a drive. Returns `None` if the drive holds no Minix
     /// file system.
-    pub(crate) fn read(read: &mut BlockReader<'_>) -> Option<Self> {
+    pub(crate) fn read_from_drive(read: &mut BlockReader<'_>) -> Option<Self> {
         let head = read(1);
-        let at = |place: usize| u32::from(word(&head, 2 * place));
+        let at = |place: usize| u32::from(read_u16(&head, 2 * place));
         if at(8) != u32::from(MAGIC) {
             return None;
         }
         let mut map = |first: u32, blocks: u32, bits: u32| BitMap {
             bytes: (first..first + blocks).flat_map(&mut *read).collect(),
             bits,
-            dirty: false,
+            is_dirty: false,
         };
         let (inodes, blocks, first_data_zone) = (at(0), at(1), at(4));
         Some(Self {
@@ -365,19 +365,19 @@ impl Volume {
 
     /// Allocates the first free zone from `near` on, or from the start if `near` is no data zone.
     pub(crate) fn take_zone(&mut self, near: u16) -> Option<u16> {
-        let origin = self.bit_of(near).unwrap_or(1);
-        let bit = self.zone_map.take(origin)?;
+        let origin = self.zone_bit(near).unwrap_or(1);
+        let bit = self.zone_map.take_bit(origin)?;
         Some((bit + self.first_data_zone - 1) as u16)
     }
 
     /// Frees a zone. Panics if the zone is free or is no data zone.
     pub(crate) fn free_zone(&mut self, zone: u16) {
-        let bit = self.bit_of(zone).expect("a zone of data");
-        self.zone_map.free(bit);
+        let bit = self.zone_bit(zone).expect("a zone of data");
+        self.zone_map.free_bit(bit);
     }
 
     /// Returns the map bit of a zone, or `None` for a block before the data zones.
-    pub(crate) fn bit_of(&self, zone: u16) -> Option<u32> {
+    pub(crate) fn zone_bit(&self, zone: u16) -> Option<u32> {
         let bit = (u32::from(zone) + 1).checked_sub(self.first_data_zone)?;
         (bit > 0 && bit < self.zone_map.bits).then_some(bit)
     }

@@ -7,8 +7,8 @@
 use super::super::pipe::PipeEnd;
 use super::super::process::Process;
 use super::Minix;
-use super::cache::Memory;
-use super::errand::Errand;
+use super::cache::SharedBytes;
+use super::call_account::CallAccount;
 use crate::calls::{From, How};
 use crate::errno::Result;
 use diskperf_timeline::Stage;
@@ -49,7 +49,7 @@ impl Endpoint {
 
 /// Process that exchanges Minix messages, with its endpoint.
 #[derive(Clone)]
-pub(crate) struct Party {
+pub(crate) struct MessageParty {
     pub(super) endpoint: Endpoint,
     pub(super) process: Rc<Process>,
 }
@@ -65,12 +65,12 @@ pub(super) enum Call {
     Read {
         file: usize,
         at: Option<u64>,
-        memory: Memory,
+        memory: SharedBytes,
     },
     Write {
         file: usize,
         at: Option<u64>,
-        memory: Memory,
+        memory: SharedBytes,
     },
     Seek {
         file: usize,
@@ -121,7 +121,7 @@ pub(super) enum Call {
 }
 
 /// Contents of a Minix message.
-pub(super) enum Body {
+pub(super) enum MessageBody {
     /// System call of a program to the file server.
     Call(Call),
     /// Reply of the file server to a system call.
@@ -129,7 +129,7 @@ pub(super) enum Body {
     /// Request of the file server to a device's task.
     Device(DeviceRequest),
     /// Reply to a device request, with the number of bytes moved.
-    Moved(Result<usize>),
+    Transferred(Result<usize>),
     /// Request to the system task to copy this number of bytes between the server and a program.
     Copy(usize),
     /// Reply of the system task after a copy.
@@ -141,7 +141,7 @@ pub(super) enum Body {
 /// Reply of the Minix file server to a system call.
 pub(super) enum Reply {
     /// Result of the completed call.
-    Done(Result<u64>),
+    Value(Result<u64>),
     /// Pipe end behind the descriptor. The caller itself performs the transfer and waits for the
     /// other end.
     Pipe(PipeEnd),
@@ -149,16 +149,16 @@ pub(super) enum Reply {
 
 /// Device, as the Minix file server addresses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Device {
+pub(super) enum MinixDevice {
     /// Null device of the memory task, which has no data.
     Null,
     /// Partition of a drive.
     Drive(u32),
 }
 
-impl Device {
+impl MinixDevice {
     /// Returns the task that controls the device.
-    pub(super) fn task(self) -> Endpoint {
+    pub(super) fn driver_endpoint(self) -> Endpoint {
         match self {
             Self::Null => Endpoint::Memory,
             Self::Drive(_) => Endpoint::Disk,
@@ -169,30 +169,30 @@ impl Device {
 /// Request of the file server to a device: a transfer of consecutive bytes from a position on, to
 /// or from several pieces of memory in order.
 pub(super) struct DeviceRequest {
-    pub(super) device: Device,
+    pub(super) device: MinixDevice,
     pub(super) write: bool,
     pub(super) position: u64,
-    pub(super) pieces: Vec<Memory>,
+    pub(super) buffers: Vec<SharedBytes>,
 }
 
 /// Minix message with its sender and the time account of its call.
 pub(super) struct Message {
     pub(super) from: Endpoint,
-    pub(super) errand: Errand,
-    pub(super) body: Body,
+    pub(super) account: CallAccount,
+    pub(super) body: MessageBody,
 }
 
 /// Senders from which a process accepts a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Accepts {
+pub(super) enum AcceptedSenders {
     /// Messages from any sender.
     Any,
     /// Messages from this sender only.
     Only(Endpoint),
 }
 
-impl Accepts {
-    fn takes(self, from: Endpoint) -> bool {
+impl AcceptedSenders {
+    fn includes(self, from: Endpoint) -> bool {
         match self {
             Self::Any => true,
             Self::Only(one) => one == from,
@@ -203,51 +203,51 @@ impl Accepts {
 /// All processes that exchange messages, each with its waiting senders.
 #[derive(Default)]
 pub(super) struct Exchange {
-    places: RefCell<BTreeMap<Endpoint, Place>>,
+    mailboxes: RefCell<BTreeMap<Endpoint, Mailbox>>,
 }
 
-struct Place {
+struct Mailbox {
     process: Rc<Process>,
     /// Senders that the process accepts while it waits for a message; `None` while it does not
     /// wait.
-    receiving: Option<Accepts>,
-    arrived: Option<Message>,
+    receiving: Option<AcceptedSenders>,
+    arrived_message: Option<Message>,
     /// Waiting messages in order. The flag tells whether the sender then waits for an answer.
     senders: VecDeque<(Message, bool)>,
     /// Whether an interrupt is pending.
-    interrupted: bool,
+    has_pending_interrupt: bool,
 }
 
 impl Exchange {
     /// Adds a process to the message exchange. Panics if its endpoint exists already.
     pub(super) fn register(&self, endpoint: Endpoint, process: &Rc<Process>) {
-        let place = Place {
+        let place = Mailbox {
             process: Rc::clone(process),
             receiving: None,
-            arrived: None,
+            arrived_message: None,
             senders: VecDeque::new(),
-            interrupted: false,
+            has_pending_interrupt: false,
         };
-        let known = self.places.borrow_mut().insert(endpoint, place);
-        assert!(known.is_none(), "{endpoint:?} takes part once");
+        let known = self.mailboxes.borrow_mut().insert(endpoint, place);
+        assert!(known.is_none(), "{endpoint:?} is registered once");
     }
 
     /// Removes a process from the message exchange.
-    pub(super) fn leave(&self, endpoint: Endpoint) {
-        self.places.borrow_mut().remove(&endpoint);
+    pub(super) fn unregister(&self, endpoint: Endpoint) {
+        self.mailboxes.borrow_mut().remove(&endpoint);
     }
 
     /// Delivers a message if its receiver waits for it, and returns the receiver's process, which
     /// the caller must wake. Queues the message otherwise.
     fn offer(&self, to: Endpoint, message: Message, answered: bool) -> Option<Rc<Process>> {
-        let mut places = self.places.borrow_mut();
-        let place = places.get_mut(&to).expect("the receiver takes part");
+        let mut places = self.mailboxes.borrow_mut();
+        let place = places.get_mut(&to).expect("the receiver is registered");
         if place
             .receiving
-            .is_some_and(|accepts| accepts.takes(message.from))
+            .is_some_and(|accepts| accepts.includes(message.from))
         {
             place.receiving = None;
-            place.arrived = Some(message);
+            place.arrived_message = Some(message);
             return Some(Rc::clone(&place.process));
         }
         place.senders.push_back((message, answered));
@@ -255,106 +255,120 @@ impl Exchange {
     }
 
     /// Reports whether a sender's message is still queued at a receiver.
-    fn waits(&self, to: Endpoint, from: Endpoint) -> bool {
-        let places = self.places.borrow();
+    fn is_queued(&self, to: Endpoint, from: Endpoint) -> bool {
+        let places = self.mailboxes.borrow();
         let senders = places.get(&to).map(|place| &place.senders);
         senders.is_some_and(|all| all.iter().any(|(message, _)| message.from == from))
     }
 
     /// Takes the first pending message that the receiver accepts. Returns the sender's process too
     /// if it must be woken.
-    fn take(&self, me: Endpoint, accepts: Accepts) -> Option<(Message, Option<Rc<Process>>)> {
-        let mut places = self.places.borrow_mut();
-        let place = places.get_mut(&me).expect("the receiver takes part");
-        if place.interrupted && accepts.takes(Endpoint::Hardware) {
-            place.interrupted = false;
-            return Some((interrupt(), None));
+    fn take_message(
+        &self,
+        me: Endpoint,
+        accepts: AcceptedSenders,
+    ) -> Option<(Message, Option<Rc<Process>>)> {
+        let mut places = self.mailboxes.borrow_mut();
+        let place = places.get_mut(&me).expect("the receiver is registered");
+        if place.has_pending_interrupt && accepts.includes(Endpoint::Hardware) {
+            place.has_pending_interrupt = false;
+            return Some((interrupt_message(), None));
         }
-        let heard = |(message, _): &(Message, bool)| accepts.takes(message.from);
+        let heard = |(message, _): &(Message, bool)| accepts.includes(message.from);
         let first = place.senders.iter().position(heard)?;
         let (message, answered) = place.senders.remove(first).expect("it was found");
         let sender = (!answered).then(|| Rc::clone(&places[&message.from].process));
         Some((message, sender))
     }
 
-    fn await_message(&self, me: Endpoint, accepts: Accepts) {
-        let mut places = self.places.borrow_mut();
-        let place = places.get_mut(&me).expect("the receiver takes part");
+    fn await_message(&self, me: Endpoint, accepts: AcceptedSenders) {
+        let mut places = self.mailboxes.borrow_mut();
+        let place = places.get_mut(&me).expect("the receiver is registered");
         assert!(place.receiving.is_none(), "{me:?} waits for one message");
         place.receiving = Some(accepts);
     }
 
-    fn arrived(&self, me: Endpoint) -> Message {
-        let mut places = self.places.borrow_mut();
-        let place = places.get_mut(&me).expect("the receiver takes part");
-        place.arrived.take().expect("who is woken has a message")
+    fn take_arrived_message(&self, me: Endpoint) -> Message {
+        let mut places = self.mailboxes.borrow_mut();
+        let place = places.get_mut(&me).expect("the receiver is registered");
+        place
+            .arrived_message
+            .take()
+            .expect("a woken receiver has a message")
     }
 
     /// Delivers an interrupt to a task that waits for it, and returns the task's process, which the
     /// caller must wake. Marks the interrupt as pending otherwise.
-    fn interrupt(&self, task: Endpoint) -> Option<Rc<Process>> {
-        let mut places = self.places.borrow_mut();
-        let place = places.get_mut(&task).expect("the task takes part");
+    fn deliver_interrupt(&self, task: Endpoint) -> Option<Rc<Process>> {
+        let mut places = self.mailboxes.borrow_mut();
+        let place = places.get_mut(&task).expect("the task is registered");
         if place
             .receiving
-            .is_some_and(|accepts| accepts.takes(Endpoint::Hardware))
+            .is_some_and(|accepts| accepts.includes(Endpoint::Hardware))
         {
             place.receiving = None;
-            place.arrived = Some(interrupt());
+            place.arrived_message = Some(interrupt_message());
             return Some(Rc::clone(&place.process));
         }
-        place.interrupted = true;
+        place.has_pending_interrupt = true;
         None
     }
 }
 
-fn interrupt() -> Message {
+fn interrupt_message() -> Message {
     Message {
         from: Endpoint::Hardware,
-        errand: Errand::default(),
-        body: Body::Interrupt,
+        account: CallAccount::default(),
+        body: MessageBody::Interrupt,
     }
 }
 
 impl Minix {
     /// Sends a Minix message. Returns when the receiver has taken it.
-    pub(super) async fn send(&self, me: &Party, to: Endpoint, errand: &Errand, body: Body) {
-        let own = (&*me.process, errand);
-        self.work(own, Stage::SystemCall, self.config.message).await;
+    pub(super) async fn send(
+        &self,
+        me: &MessageParty,
+        to: Endpoint,
+        account: &CallAccount,
+        body: MessageBody,
+    ) {
+        let own = (&*me.process, account);
+        self.spend_on_call(own, Stage::SystemCall, self.config.message)
+            .await;
         let message = Message {
             from: me.endpoint,
-            errand: errand.clone(),
+            account: account.clone(),
             body,
         };
         match self.exchange.offer(to, message, false) {
             Some(receiver) => self.wake(&receiver),
             None => {
-                while self.exchange.waits(to, me.endpoint) {
-                    self.park(&me.process, "its message to be taken").await;
+                while self.exchange.is_queued(to, me.endpoint) {
+                    self.park(&me.process, "the receipt of its message").await;
                 }
-                errand.mark(Stage::BufferWait, self.sim.now());
+                account.mark(Stage::BufferWait, self.sim.now());
             }
         }
     }
 
     /// Receives a Minix message from an accepted sender, and waits for one if none is pending.
-    pub(super) async fn receive(&self, me: &Party, accepts: Accepts) -> Message {
+    pub(super) async fn receive(&self, me: &MessageParty, accepts: AcceptedSenders) -> Message {
         let exchange = &self.exchange;
-        if let Some((message, sender)) = exchange.take(me.endpoint, accepts) {
+        if let Some((message, sender)) = exchange.take_message(me.endpoint, accepts) {
             if let Some(sender) = sender {
                 self.wake(&sender);
             }
             if message.from != Endpoint::Hardware {
                 // It waited while this process did something else.
-                message.errand.mark(Stage::BufferWait, self.sim.now());
+                message.account.mark(Stage::BufferWait, self.sim.now());
             }
             return message;
         }
         exchange.await_message(me.endpoint, accepts);
         self.park(&me.process, "a message").await;
-        let message = exchange.arrived(me.endpoint);
+        let message = exchange.take_arrived_message(me.endpoint);
         if message.from != Endpoint::Hardware {
-            message.errand.mark(Stage::CpuWait, self.sim.now());
+            message.account.mark(Stage::CpuWait, self.sim.now());
         }
         message
     }
@@ -363,16 +377,16 @@ impl Minix {
     /// never answers a process that is still sending.
     pub(super) async fn sendrec(
         &self,
-        me: &Party,
+        me: &MessageParty,
         to: Endpoint,
-        errand: &Errand,
-        body: Body,
-    ) -> Body {
+        account: &CallAccount,
+        body: MessageBody,
+    ) -> MessageBody {
         let cost = self.config.message;
-        self.work((&me.process, errand), Stage::SystemCall, cost)
+        self.spend_on_call((&me.process, account), Stage::SystemCall, cost)
             .await;
-        let answer = self.exchange_messages(me, to, errand, body).await;
-        errand.mark(Stage::CpuWait, self.sim.now());
+        let answer = self.exchange_messages(me, to, account, body).await;
+        account.mark(Stage::CpuWait, self.sim.now());
         answer
     }
 
@@ -380,28 +394,28 @@ impl Minix {
     /// sending. The caller has spent it before.
     pub(super) async fn exchange_messages(
         &self,
-        me: &Party,
+        me: &MessageParty,
         to: Endpoint,
-        errand: &Errand,
-        body: Body,
-    ) -> Body {
+        account: &CallAccount,
+        body: MessageBody,
+    ) -> MessageBody {
         let exchange = &self.exchange;
         let message = Message {
             from: me.endpoint,
-            errand: errand.clone(),
+            account: account.clone(),
             body,
         };
-        exchange.await_message(me.endpoint, Accepts::Only(to));
+        exchange.await_message(me.endpoint, AcceptedSenders::Only(to));
         if let Some(receiver) = exchange.offer(to, message, true) {
             self.wake(&receiver);
         }
-        self.park(&me.process, "the answer to its message").await;
-        exchange.arrived(me.endpoint).body
+        self.park(&me.process, "the reply to its message").await;
+        exchange.take_arrived_message(me.endpoint).body
     }
 
     /// Sends an interrupt to a task as a message.
     pub(crate) fn interrupt_task(&self, task: Endpoint) {
-        if let Some(process) = self.exchange.interrupt(task) {
+        if let Some(process) = self.exchange.deliver_interrupt(task) {
             self.wake(&process);
         }
     }

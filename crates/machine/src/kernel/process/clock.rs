@@ -1,7 +1,7 @@
 //! Clock interrupts of a kernel: the charging of ticks to processes, and the time slices.
 
-use super::{CLOCK, Computer, Process, SOFT_CLOCK};
-use crate::books::longest_stage;
+use super::{CLOCK_LEVEL, Computer, Process, SOFT_CLOCK_LEVEL};
+use crate::books::find_longest_stage;
 use crate::event::Event;
 use diskperf_sim::{CpuId, Processor, Time};
 use diskperf_timeline::Stage;
@@ -12,7 +12,7 @@ impl Computer {
     /// without the stages in which one waits for the work of another.
     pub(crate) fn longest_stage(&self) -> Option<Stage> {
         self.cpus
-            .processes(|all| longest_stage(all.iter().map(|process| &***process)))
+            .with_processes(|all| find_longest_stage(all.iter().map(|process| &***process)))
     }
 
     /// Handles a clock tick. Charges the tick to the process on each processor, at any interrupt
@@ -28,7 +28,7 @@ impl Computer {
             let runs = |process: &&Rc<Process>| process.task() == task;
             let charged =
                 |processes: &[Rc<Process>]| processes.iter().find(runs).and_then(&charged);
-            if let Some((charged, for_it)) = self.cpus.processes(charged) {
+            if let Some((charged, for_it)) = self.cpus.with_processes(charged) {
                 let for_it = for_it || charged.works_for.is_some();
                 charged.client().tick(for_it);
             }
@@ -38,8 +38,8 @@ impl Computer {
         // A tick that comes while one is still masked waits behind it: on
         // these machines a clock's interrupt takes far less than a tick.
         let interrupts = [
-            (CLOCK, self.costs.clock),
-            (SOFT_CLOCK, self.costs.soft_clock),
+            (CLOCK_LEVEL, self.costs.clock),
+            (SOFT_CLOCK_LEVEL, self.costs.soft_clock),
         ];
         let count = 1 + usize::from(self.costs.soft_clock > Time::ZERO);
         self.cpus.processors[CpuId::default()].interrupt(&self.sim, &interrupts[..count]);

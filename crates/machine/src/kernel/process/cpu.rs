@@ -22,18 +22,18 @@ pub(crate) struct Cpus {
 
 #[derive(Default)]
 struct Queues {
-    /// Processes that were woken in the kernel. They run before the processes in `ready`.
-    woken: VecDeque<Rc<Process>>,
+    /// Processes that were woken in the kernel. They run before the processes in `ready_processes`.
+    woken_processes: VecDeque<Rc<Process>>,
     /// Processes that lost the processor on their way back to user mode, or have just begun.
-    ready: VecDeque<Rc<Process>>,
+    ready_processes: VecDeque<Rc<Process>>,
     /// Processors whose process must yield to a woken process or at the end of its time slice.
-    reschedule: Vec<CpuId>,
+    must_reschedule: Vec<CpuId>,
 }
 
 impl Queues {
-    fn reschedule(&mut self, cpu: CpuId) {
-        if !self.reschedule.contains(&cpu) {
-            self.reschedule.push(cpu);
+    fn request_reschedule(&mut self, cpu: CpuId) {
+        if !self.must_reschedule.contains(&cpu) {
+            self.must_reschedule.push(cpu);
         }
     }
 }
@@ -67,13 +67,13 @@ impl Cpus {
     }
 
     /// Calls a closure with all processes that have begun and not ended.
-    pub(crate) fn processes<T>(&self, look: impl FnOnce(&[Rc<Process>]) -> T) -> T {
+    pub(crate) fn with_processes<T>(&self, look: impl FnOnce(&[Rc<Process>]) -> T) -> T {
         look(&self.processes.borrow())
     }
 
     /// Reports whether a process has a processor and no interrupt handler runs there.
     #[inline]
-    pub(super) fn runs(&self, process: &Process) -> bool {
+    pub(super) fn is_running(&self, process: &Process) -> bool {
         self.processors[process.cpu()].runs(process.task())
     }
 
@@ -90,7 +90,7 @@ impl Cpus {
 
     /// Returns a processor without a process, preferably the processor that the given process had
     /// last.
-    fn free_for(&self, process: &Process) -> Option<CpuId> {
+    fn find_free_cpu(&self, process: &Process) -> Option<CpuId> {
         let last = process.cpu();
         let last = self.is_free(last).then_some(last);
         last.or_else(|| self.processors.ids().find(|cpu| self.is_free(*cpu)))
@@ -104,29 +104,29 @@ impl Cpus {
             let mut queues = self.queues.borrow_mut();
             if woken {
                 let behind = |other: &Rc<Process>| other.rank >= process.rank;
-                let place = queues.woken.iter().rposition(behind);
+                let place = queues.woken_processes.iter().rposition(behind);
                 let place = place.map_or(0, |place| place + 1);
-                queues.woken.insert(place, Rc::clone(process));
+                queues.woken_processes.insert(place, Rc::clone(process));
             } else {
-                queues.ready.push_back(Rc::clone(process));
+                queues.ready_processes.push_back(Rc::clone(process));
             }
         }
-        match self.free_for(process) {
+        match self.find_free_cpu(process) {
             Some(cpu) => self.dispatch(cpu),
-            None if woken => self.queues.borrow_mut().reschedule(process.cpu()),
+            None if woken => self.queues.borrow_mut().request_reschedule(process.cpu()),
             None => {}
         }
     }
 
     /// Reports whether a process on its way back to user mode must yield its processor to another.
     /// If so, puts the process back into the ready queue.
-    pub(super) fn takes_turns(&self, process: &Rc<Process>) -> bool {
+    pub(super) fn yields_processor(&self, process: &Rc<Process>) -> bool {
         let mut queues = self.queues.borrow_mut();
-        let others = !(queues.woken.is_empty() && queues.ready.is_empty());
-        let leaves = queues.reschedule.contains(&process.cpu()) && others;
+        let others = !(queues.woken_processes.is_empty() && queues.ready_processes.is_empty());
+        let leaves = queues.must_reschedule.contains(&process.cpu()) && others;
         if leaves {
             process.runnable_at.set(self.sim.now());
-            queues.ready.push_back(Rc::clone(process));
+            queues.ready_processes.push_back(Rc::clone(process));
         }
         leaves
     }
@@ -139,13 +139,13 @@ impl Cpus {
         if ticks.is_multiple_of(each) {
             let mut queues = self.queues.borrow_mut();
             for cpu in self.processors.ids() {
-                queues.reschedule(cpu);
+                queues.request_reschedule(cpu);
             }
         }
     }
 
     /// Adds to the processor time of driver routines.
-    pub(super) fn count_driver(&self, time: Time) {
+    pub(super) fn add_driver_time(&self, time: Time) {
         self.driver_time.set(self.driver_time.get() + time);
     }
 
@@ -164,15 +164,15 @@ impl Cpus {
     #[cfg(test)]
     pub(super) fn has_ready(&self) -> bool {
         let queues = self.queues.borrow();
-        !(queues.woken.is_empty() && queues.ready.is_empty())
+        !(queues.woken_processes.is_empty() && queues.ready_processes.is_empty())
     }
 
     fn dispatch(&self, cpu: CpuId) {
         let next = {
             let mut queues = self.queues.borrow_mut();
-            queues.reschedule.retain(|other| *other != cpu);
-            let woken = queues.woken.pop_front();
-            woken.or_else(|| queues.ready.pop_front())
+            queues.must_reschedule.retain(|other| *other != cpu);
+            let woken = queues.woken_processes.pop_front();
+            woken.or_else(|| queues.ready_processes.pop_front())
         };
         if let Some(process) = next {
             if process

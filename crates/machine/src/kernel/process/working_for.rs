@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 /// Interval in which a daemon used the processor, with its stage.
 #[derive(Clone, Copy)]
-pub(super) struct Worked {
+pub(super) struct ClientWork {
     stage: Stage,
     from: Time,
     until: Time,
@@ -19,11 +19,11 @@ pub(super) struct Worked {
 
 impl Process {
     /// Creates a daemon that works for a process, with the number and rank of that process.
-    pub(crate) fn working_for(client: &Rc<Self>) -> Rc<Self> {
+    pub(crate) fn new_daemon(client: &Rc<Self>) -> Rc<Self> {
         client.has_daemons.set(true);
         Rc::new(Self {
             works_for: Some(Rc::clone(client)),
-            ..Self::made(client.pid, client.rank)
+            ..Self::build(client.pid, client.rank)
         })
     }
 
@@ -34,9 +34,9 @@ impl Process {
 
     /// Records processor work that a daemon, or a process working for the daemon, has just finished
     /// for this process.
-    pub(in crate::kernel) fn worked_for(&self, now: Time, stage: Stage, usage: Usage) {
+    pub(in crate::kernel) fn record_client_work(&self, now: Time, stage: Stage, usage: Usage) {
         let mut at = now - (usage.work + usage.slowed + usage.interrupted);
-        let mut worked = self.worked.borrow_mut();
+        let mut worked = self.client_work.borrow_mut();
         for (stage, took) in [
             (stage, usage.work),
             (Stage::MemoryContention, usage.slowed),
@@ -46,16 +46,16 @@ impl Process {
             at += took;
             if took > Time::ZERO {
                 let until = at;
-                worked.push(Worked { stage, from, until });
+                worked.push(ClientWork { stage, from, until });
             }
         }
     }
 
     /// Clears the recorded work of the process's daemons when the process gives up its processor.
     #[inline]
-    pub(super) fn forget_worked(&self) {
+    pub(super) fn clear_client_work(&self) {
         if self.has_daemons.get() {
-            self.worked.borrow_mut().clear();
+            self.client_work.borrow_mut().clear();
         }
     }
 
@@ -64,14 +64,14 @@ impl Process {
     #[inline]
     pub(in crate::kernel) fn book_cpu_wait(&self, from: Time, to: Time) {
         if self.has_daemons.get() {
-            self.book_worked(from, to);
+            self.book_client_work(from, to);
         } else {
             self.book(Stage::CpuWait, to, to - from);
         }
     }
 
-    fn book_worked(&self, from: Time, to: Time) {
-        let worked = self.worked.borrow();
+    fn book_client_work(&self, from: Time, to: Time) {
+        let worked = self.client_work.borrow();
         let first = worked.partition_point(|part| part.until <= from);
         let mut at = from;
         for part in worked[first..].iter().take_while(|part| part.from < to) {
@@ -86,15 +86,15 @@ impl Process {
     /// Books a wait for a daemon over `[from, to]`, under the stages in which the daemon spent that
     /// time. The daemon's request must have begun before `from` and lasted until `to`.
     pub(crate) fn book_daemon(&self, daemon: &Self, from: Time, to: Time) {
-        let mut errand = Request::default();
-        let opened = diskperf_device::moment(daemon.opened());
-        errand.issue(opened);
+        let mut request = Request::default();
+        let opened = diskperf_device::moment(daemon.opened_at());
+        request.issue(opened);
         for span in daemon.tiling().tiled(opened) {
-            errand.mark(span.stage, span.until);
+            request.mark(span.stage, span.until);
         }
         let (from, to) = (diskperf_device::moment(from), diskperf_device::moment(to));
         let mut at = Time(from.0);
-        errand.between(from, to, |stage, ns| {
+        request.between(from, to, |stage, ns| {
             let begin = at;
             at += Time(ns);
             match stage {
@@ -115,18 +115,18 @@ impl Computer {
         what: &'static str,
         (until, give_up): (Option<Time>, impl Fn() -> bool),
     ) {
-        process.forget_worked();
+        process.clear_client_work();
         if let Some(until) = until {
             self.sim.wake_at(until);
         }
         self.release_processor(process);
-        while !self.cpus.runs(process) {
+        while !self.cpus.is_running(process) {
             if until.is_some_and(|until| self.sim.now() >= until) && give_up() {
                 self.wake(process);
             } else {
                 self.sim.wait_in_place(what).await;
             }
         }
-        self.come_back(process).await;
+        self.resume_after_park(process).await;
     }
 }

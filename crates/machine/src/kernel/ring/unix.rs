@@ -2,11 +2,11 @@
 //! a drive's queue receives all requests in flight.
 
 use super::super::Unix;
-use super::super::file_io::What;
-use super::super::files::Session;
+use super::super::file_io::FileTarget;
+use super::super::files::UnixSession;
 use super::super::process::{Context, Process};
-use super::super::raw::{HeaderId, Raw};
-use super::Requests;
+use super::super::raw::{HeaderId, RawDevice};
+use super::DaemonRequests;
 use crate::errno::{Errno, Result};
 use crate::ring::{RingCompletion, RingOperation, RingRequest, RingSize};
 use crate::written::Written;
@@ -16,8 +16,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Asynchronous ring of a UNIX process, with its files and raw headers.
-pub(crate) struct Ring {
-    requests: Requests,
+pub(crate) struct UnixRing {
+    requests: DaemonRequests,
     files: Vec<RingFile>,
     headers: Vec<HeaderId>,
 }
@@ -25,12 +25,12 @@ pub(crate) struct Ring {
 /// File of an asynchronous ring. The file stays open as long as the ring.
 struct RingFile {
     number: usize,
-    what: What,
-    read: bool,
-    write: bool,
+    target: FileTarget,
+    can_read: bool,
+    can_write: bool,
 }
 
-impl Session {
+impl UnixSession {
     /// Opens an asynchronous ring for some open files.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl Session {
     /// [`Errno::Busy`] if the process has a ring, [`Errno::Invalid`] for a ring without slots,
     /// [`Errno::BadFile`] for a file that is not open.
     pub async fn open_ring(&mut self, size: RingSize, files: &[usize]) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let made = self.make_ring(size, files);
         if let Ok(ring) = &made {
             for slot in 0..size.depth {
@@ -49,10 +49,10 @@ impl Session {
             self.kernel.await_daemons(&ring.requests).await;
             self.ring = Some(Rc::clone(ring));
         }
-        self.leave(made.map(|_| ())).await
+        self.leave_kernel(made.map(|_| ())).await
     }
 
-    fn make_ring(&mut self, size: RingSize, files: &[usize]) -> Result<Rc<Ring>> {
+    fn make_ring(&mut self, size: RingSize, files: &[usize]) -> Result<Rc<UnixRing>> {
         if self.ring.is_some() {
             return Err(Errno::Busy);
         }
@@ -61,24 +61,26 @@ impl Session {
         }
         let mut held = Vec::with_capacity(files.len());
         for number in files {
-            let open = self.file(*number)?;
+            let open = self.open_file(*number)?;
             held.push(RingFile {
                 number: *number,
-                what: open.what.clone(),
-                read: open.read,
-                write: open.write,
+                target: open.target.clone(),
+                can_read: open.can_read,
+                can_write: open.can_write,
             });
         }
         for file in &held {
-            if let What::Node(node) = file.what {
+            if let FileTarget::Node(node) = file.target {
                 self.kernel
                     .with_core_inode(node, |core| core.user_count += 1);
             }
         }
-        Ok(Rc::new(Ring {
-            requests: Requests::new(&self.process, size),
+        Ok(Rc::new(UnixRing {
+            requests: DaemonRequests::new(&self.process, size),
             files: held,
-            headers: (0..size.depth).map(|_| self.kernel.new_header()).collect(),
+            headers: (0..size.depth)
+                .map(|_| self.kernel.take_additional_header())
+                .collect(),
         }))
     }
 
@@ -88,7 +90,7 @@ impl Session {
     ///
     /// [`Errno::Invalid`] if the process has no ring.
     pub async fn submit(&mut self, requests: &[RingRequest]) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let submitted = match &self.ring {
             Some(ring) => {
                 for request in requests {
@@ -98,7 +100,7 @@ impl Session {
             }
             None => Err(Errno::Invalid),
         };
-        self.leave(submitted).await
+        self.leave_kernel(submitted).await
     }
 
     /// Waits until at least `at_least` requests are complete or an optional deadline passes, and
@@ -113,19 +115,19 @@ impl Session {
         until: Option<Time>,
         completions: &mut Vec<RingCompletion>,
     ) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let reaped = match &self.ring {
             Some(ring) => {
                 let requests = &ring.requests;
                 self.kernel
                     .await_completions(requests, at_least, until)
                     .await;
-                requests.take_done(completions);
+                requests.take_completions(completions);
                 Ok(())
             }
             None => Err(Errno::Invalid),
         };
-        self.leave(reaped).await
+        self.leave_kernel(reaped).await
     }
 
     /// Returns the contents of a slot's buffer, or `None` without an open ring. The process lends
@@ -136,39 +138,41 @@ impl Session {
     }
 
     /// Returns the number of ring requests in flight.
-    pub fn under_way(&self) -> usize {
+    pub fn in_flight_count(&self) -> usize {
         let ring = self.ring.as_ref();
-        ring.map_or(0, |ring| ring.requests.under_way())
+        ring.map_or(0, |ring| ring.requests.in_flight_count())
     }
 
     /// Waits for all requests in flight, then closes the ring.
     pub async fn close_ring(&mut self) {
         let Some(ring) = self.ring.take() else { return };
-        self.enter().await;
+        self.enter_kernel().await;
         self.kernel
             .await_completions(&ring.requests, usize::MAX, None)
             .await;
-        self.kernel.dismiss(&ring.requests);
+        self.kernel.end_daemons(&ring.requests);
         for header in &ring.headers {
-            self.kernel.spare_header(*header);
+            self.kernel.release_additional_header(*header);
         }
         for file in &ring.files {
-            if let What::Node(node) = file.what {
+            if let FileTarget::Node(node) = file.target {
                 self.kernel.close_node(&self.process, node).await;
             }
         }
-        self.kernel.back_to_user_mode(&self.process).await;
+        self.kernel.return_to_user_mode(&self.process).await;
     }
 }
 
 /// Performs the requests of a ring's slot, one after the other, until the ring closes.
-async fn daemon(kernel: Rc<Unix>, ring: Rc<Ring>, slot: u32) {
+async fn daemon(kernel: Rc<Unix>, ring: Rc<UnixRing>, slot: u32) {
     let me = Rc::clone(ring.requests.daemon(slot));
     me.enter_mode(false);
     kernel.begin(&me).await;
     let mut buffer = Vec::new();
     while let Some(request) = kernel.next_request(&ring.requests, slot).await {
-        let result = kernel.carry_out(&me, &ring, request, &mut buffer).await;
+        let result = kernel
+            .execute_request(&me, &ring, request, &mut buffer)
+            .await;
         kernel.complete(&ring.requests, slot, result);
     }
     kernel.end(&me);
@@ -177,7 +181,7 @@ async fn daemon(kernel: Rc<Unix>, ring: Rc<Ring>, slot: u32) {
 impl Unix {
     /// Charges the processor time that read(2) and write(2) spend before they reach the blocks, and
     /// passes the request to its daemon.
-    async fn submit(&self, process: &Rc<Process>, ring: &Ring, request: RingRequest) {
+    async fn submit(&self, process: &Rc<Process>, ring: &UnixRing, request: RingRequest) {
         match request.operation {
             RingOperation::Read | RingOperation::Write => {
                 let cost = self.costs.read_write;
@@ -190,26 +194,26 @@ impl Unix {
     }
 
     /// Performs a ring request in its daemon and returns the number of bytes moved.
-    async fn carry_out(
+    async fn execute_request(
         &self,
         me: &Rc<Process>,
-        ring: &Ring,
+        ring: &UnixRing,
         request: RingRequest,
         buffer: &mut Vec<u8>,
     ) -> Result<usize> {
-        let (file, what) = ring.file(request)?;
+        let (file, what) = ring.file_of_request(request)?;
         match request.operation {
-            RingOperation::Read if !file.read => Err(Errno::BadFile),
-            RingOperation::Write if !file.write => Err(Errno::BadFile),
+            RingOperation::Read if !file.can_read => Err(Errno::BadFile),
+            RingOperation::Write if !file.can_write => Err(Errno::BadFile),
             RingOperation::Read => {
-                let offset = self.place(&what, request.offset)?;
+                let offset = self.transfer_offset(&what, request.offset)?;
                 buffer.resize(request.bytes as usize, 0);
                 let read = self.read_file(me, &what, (offset, buffer)).await?;
                 ring.requests.keep_read(request.slot, &buffer[..read]);
                 Ok(read)
             }
             RingOperation::Write => {
-                let offset = self.place(&what, request.offset)?;
+                let offset = self.transfer_offset(&what, request.offset)?;
                 let contents = ring.requests.contents(request.slot).take();
                 let data = match contents.get(..request.bytes as usize) {
                     Some(contents) => Written::from(contents),
@@ -225,28 +229,28 @@ impl Unix {
     }
 
     /// Returns a request's offset if the open file allows it, by the rules of lseek(2).
-    fn place(&self, what: &What, offset: u64) -> Result<u64> {
+    fn transfer_offset(&self, what: &FileTarget, offset: u64) -> Result<u64> {
         match what {
-            What::Pipe(_) => Err(Errno::IllegalSeek),
-            What::Null | What::Zero => Ok(0),
-            What::Node(_) | What::Raw(_) if offset > self.most_offset_of(what) => {
+            FileTarget::Pipe(_) => Err(Errno::IllegalSeek),
+            FileTarget::Null | FileTarget::Zero => Ok(0),
+            FileTarget::Node(_) | FileTarget::Raw(_) if offset > self.target_offset_max(what) => {
                 Err(Errno::Invalid)
             }
-            What::Node(_) | What::Raw(_) => Ok(offset),
+            FileTarget::Node(_) | FileTarget::Raw(_) => Ok(offset),
         }
     }
 }
 
-impl Ring {
+impl UnixRing {
     /// Returns the file of a ring request. A raw drive comes with the raw header of the request's
     /// slot.
-    fn file(&self, request: RingRequest) -> Result<(&RingFile, What)> {
+    fn file_of_request(&self, request: RingRequest) -> Result<(&RingFile, FileTarget)> {
         let file = self.files.iter().find(|file| file.number == request.file);
         let file = file.ok_or(Errno::BadFile)?;
-        let what = match file.what {
-            What::Raw(raw) => {
+        let what = match file.target {
+            FileTarget::Raw(raw) => {
                 let header = self.headers[request.slot as usize];
-                What::Raw(Raw { header, ..raw })
+                FileTarget::Raw(RawDevice { header, ..raw })
             }
             ref what => what.clone(),
         };

@@ -81,7 +81,7 @@ fn blocks_of(session: &mut Session, file: usize, blocks: usize) -> Vec<u32> {
     let Session::Unix(session) = session else {
         panic!("Xenix runs the UNIX kernel's system calls")
     };
-    let node = session.node_of(file).unwrap();
+    let node = session.vnode_of_file(file).unwrap();
     let FileSystemView::V7(on) = session.kernel.file_system_view() else {
         panic!("Xenix has the file system of the seventh edition")
     };

@@ -12,16 +12,16 @@ use std::rc::Rc;
 /// that works on the call, or waits for it, marks the stage of the elapsed time. The spans cover
 /// the caller's wait without gaps.
 #[derive(Clone, Default)]
-pub(super) struct Errand {
+pub(super) struct CallAccount {
     spans: Rc<RefCell<Spans>>,
     /// Program on whose behalf a daemon made the call. Work on the call counts as work for that
     /// program.
     client: Option<Rc<Process>>,
 }
 
-impl Errand {
+impl CallAccount {
     /// Creates the time account of a daemon that works for a program.
-    pub(super) fn working_for(program: &Rc<Process>) -> Self {
+    pub(super) fn for_program(program: &Rc<Process>) -> Self {
         Self {
             client: Some(Rc::clone(program)),
             ..Self::default()
@@ -29,10 +29,10 @@ impl Errand {
     }
 
     /// Creates a time account that starts now.
-    pub(super) fn at(now: Time) -> Self {
-        let errand = Self::default();
-        errand.begin(now);
-        errand
+    pub(super) fn starting_at(now: Time) -> Self {
+        let account = Self::default();
+        account.begin(now);
+        account
     }
 
     /// Clears the time account and restarts it now.
@@ -46,15 +46,15 @@ impl Errand {
     }
 
     /// Returns the time up to which the account is complete.
-    pub(super) fn marked(&self) -> Time {
+    pub(super) fn marked_until(&self) -> Time {
         Time(self.spans.borrow().marked().0)
     }
 
     /// Books the stages of a completed drive request that the call has waited for.
     pub(super) fn mark_request(&self, request: &Request) {
-        let mut errand = self.spans.borrow_mut();
+        let mut account = self.spans.borrow_mut();
         for span in request.spans.spans() {
-            errand.mark(span.stage, span.until);
+            account.mark(span.stage, span.until);
         }
     }
 
@@ -71,31 +71,31 @@ impl Minix {
     /// # Panics
     ///
     /// Panics if the account is not complete up to now.
-    pub(super) async fn work(
+    pub(super) async fn spend_on_call(
         &self,
-        (process, errand): (&Process, &Errand),
+        (process, account): (&Process, &CallAccount),
         stage: Stage,
         cost: Time,
     ) {
         let begin = self.sim.now();
         assert!(
-            errand.marked() == begin,
-            "an errand is accounted for at all times"
+            account.marked_until() == begin,
+            "the time account of a call has no gaps"
         );
-        let slowed = process.booked(Stage::MemoryContention);
+        let slowed = process.booked_time(Stage::MemoryContention);
         self.spend(Context::Process(process), stage, cost).await;
-        let slowed = process.booked(Stage::MemoryContention) - slowed;
-        errand.mark(stage, begin + cost);
-        errand.mark(Stage::MemoryContention, begin + cost + slowed);
-        errand.mark(Stage::Interrupt, self.sim.now());
-        if let Some(client) = &errand.client {
+        let slowed = process.booked_time(Stage::MemoryContention) - slowed;
+        account.mark(stage, begin + cost);
+        account.mark(Stage::MemoryContention, begin + cost + slowed);
+        account.mark(Stage::Interrupt, self.sim.now());
+        if let Some(client) = &account.client {
             let now = self.sim.now();
             let usage = Usage {
                 work: cost,
                 slowed,
                 interrupted: now - begin - cost - slowed,
             };
-            client.worked_for(now, stage, usage);
+            client.record_client_work(now, stage, usage);
         }
     }
 }
