@@ -56,9 +56,9 @@ pub(crate) fn transfer_and_mark(
 }
 
 /// Returns the stage of the wait for a sector that passes at `passes_at`. The stage is a missed
-/// revolution if the sector already passed after `ready_since` with the arm in position, where `ready_since` is
-/// the end of the drive's last transfer or the time when the drive found the sector. Otherwise, it
-/// is the ordinary rotational latency.
+/// revolution if the sector already passed after `ready_since` with the arm in position, where
+/// `ready_since` is the end of the drive's last transfer or the time when the drive found the
+/// sector. Otherwise, it is the ordinary rotational latency.
 pub(crate) fn rotational_wait_stage(
     transfer: &Request,
     ready_since: Option<Time>,

@@ -89,9 +89,9 @@ impl TransferRun {
     }
 }
 
-/// Tests whether a sector that passes at `passes_at` already passed after `ready_since` with the arm in
-/// position, so that a revolution was missed. `ready_since` is the end of the drive's last transfer, or
-/// the time when it found the sector.
+/// Tests whether a sector that passes at `passes_at` already passed after `ready_since` with the
+/// arm in position, so that a revolution was missed. `ready_since` is the end of the drive's last
+/// transfer, or the time when it found the sector.
 pub fn is_missed_revolution(
     ready_since: Option<Time>,
     period: Time,
@@ -253,7 +253,8 @@ impl Mechanism {
     }
 
     /// Returns the wait from `arrived` until the start of a slot of the current cylinder's tracks
-    /// passes, after the given arm movement. The drive has been ready for the slot since `ready_since`.
+    /// passes, after the given arm movement. The drive has been ready for the slot since
+    /// `ready_since`.
     pub fn await_slot(
         &mut self,
         arrived: Time,
