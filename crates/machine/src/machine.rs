@@ -199,7 +199,7 @@ impl Machine {
             budget: self.budget,
             built_bytes: self.built_bytes,
             events_before: self.events_before,
-            since: self.now(),
+            run_started_at: self.now(),
         };
         let outcome = match self.kernel.base() {
             Base::Computer(computer) => computer.sim.run_nested(move |event| {
@@ -391,7 +391,7 @@ struct RunMonitor {
     budget: Budget,
     built_bytes: u64,
     events_before: u64,
-    since: Time,
+    run_started_at: Time,
 }
 
 /// Number of events of a rig (drives without a computer) between two checks of its limits: few
@@ -422,7 +422,7 @@ impl RunMonitor {
             stage.map(|stage| LongestStage { stage, is_on_rig })
         };
         let events = self.events_before + self.kernel.events();
-        let time = now - self.since;
+        let time = now - self.run_started_at;
         let bytes = self.built_bytes + made + recorded;
         if events > self.budget.events {
             let stage = stage();

@@ -297,7 +297,7 @@ fn read_kernel<K: KernelFamily>(
         memory_contention_share,
         kernel,
     };
-    K::attach(own, (computer, attachments), (system, drives))
+    K::attach(own, computer, attachments, system, drives)
 }
 
 struct ControllerEntry<'a> {

@@ -47,7 +47,7 @@ impl SectorCache {
     }
 
     /// Returns the number of cached sectors in `first..end` that follow `first` without a gap.
-    pub(crate) fn prefix(&self, drive: usize, first: u64, end: u64) -> u64 {
+    pub(crate) fn cached_prefix(&self, drive: usize, first: u64, end: u64) -> u64 {
         let mut at = first;
         while at < end {
             let holds = |run: &&CachedRun| run.drive == drive && run.first <= at && at < run.end;
@@ -150,10 +150,10 @@ mod tests {
         cache.insert(0, 10, 20);
         cache.insert(0, 30, 40);
         cache.insert(0, 20, 25);
-        assert_eq!(cache.prefix(0, 12, 40), 13);
-        assert_eq!(cache.prefix(0, 12, 15), 3);
-        assert_eq!(cache.prefix(0, 26, 40), 0);
-        assert_eq!(cache.prefix(1, 12, 15), 0);
+        assert_eq!(cache.cached_prefix(0, 12, 40), 13);
+        assert_eq!(cache.cached_prefix(0, 12, 15), 3);
+        assert_eq!(cache.cached_prefix(0, 26, 40), 0);
+        assert_eq!(cache.cached_prefix(1, 12, 15), 0);
     }
 
     #[test]
@@ -164,9 +164,9 @@ mod tests {
         cache.insert(0, 200, 210);
         cache.touch(0, 0, 10);
         cache.insert(0, 300, 305);
-        assert_eq!(cache.prefix(0, 0, 10), 10);
-        assert_eq!(cache.prefix(0, 100, 110), 0);
-        assert_eq!(cache.prefix(0, 105, 110), 5);
+        assert_eq!(cache.cached_prefix(0, 0, 10), 10);
+        assert_eq!(cache.cached_prefix(0, 100, 110), 0);
+        assert_eq!(cache.cached_prefix(0, 105, 110), 5);
         assert_eq!(cache.cached_sectors(), 30);
     }
 
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(cache.cached_sectors(), 15 + 15);
         cache.remove(0, 4, 6);
         assert_eq!(cache.cached_sectors(), 28);
-        assert_eq!(cache.prefix(0, 0, 20), 4);
+        assert_eq!(cache.cached_prefix(0, 0, 20), 4);
         cache.clear();
         assert_eq!(cache.cached_sectors(), 0);
     }

@@ -19,10 +19,10 @@ pub(crate) fn mark_arm_move(transfer: &mut Request, from: Time, arm: ArmMove) {
 pub(crate) fn mark_media_transfer(transfer: &mut Request, drive: &mut Mechanism, until: Time) {
     let spans = &mut transfer.spans;
     let from = Time(spans.marked().0);
-    drive.for_each_stage(from, |stage, ends| {
-        let ends = moment(ends.min(until));
-        if ends > spans.marked() {
-            spans.mark(stage, ends);
+    drive.for_each_stage(from, |stage, ends_at| {
+        let ends_at = moment(ends_at.min(until));
+        if ends_at > spans.marked() {
+            spans.mark(stage, ends_at);
         }
     });
     spans.mark(Stage::MediaTransfer, moment(until));
@@ -38,29 +38,36 @@ pub(crate) fn transfer_and_mark(
     (sector, sectors): (u64, u32),
     deadline: Deadline,
 ) -> (Time, TransferTimes) {
-    let since = drive.last_transfer();
+    let ready_since = drive.last_transfer();
     let passage = drive.transfer(at, sector, sectors, transfer.is_write());
     mark_arm_move(transfer, at, passage.to_track);
     let first = at + passage.to_first_sector();
     let period = drive.spindle().period();
-    let stage = rotational_wait_stage(transfer, since, period, first, passage.to_track, deadline);
+    let stage = rotational_wait_stage(
+        transfer,
+        ready_since,
+        period,
+        first,
+        passage.to_track,
+        deadline,
+    );
     transfer.mark(stage, moment(first));
     (first, passage)
 }
 
 /// Returns the stage of the wait for a sector that passes at `passes_at`. The stage is a missed
-/// revolution if the sector already passed after `since` with the arm in position, where `since` is
-/// the end of the drive's last transfer or the time when the drive found the sector. Otherwise, it
-/// is the ordinary rotational latency.
+/// revolution if the sector already passed after `ready_since` with the arm in position, where
+/// `ready_since` is the end of the drive's last transfer or the time when the drive found the
+/// sector. Otherwise, it is the ordinary rotational latency.
 pub(crate) fn rotational_wait_stage(
     transfer: &Request,
-    since: Option<Time>,
+    ready_since: Option<Time>,
     period: Time,
     passes_at: Time,
     arm: ArmMove,
     deadline: Deadline,
 ) -> Stage {
-    if !is_missed_revolution(since, period, passes_at, arm) {
+    if !is_missed_revolution(ready_since, period, passes_at, arm) {
         return Stage::RotationalLatency;
     }
     if transfer.spans.issued().0 > passes_at.0 - period.0 {

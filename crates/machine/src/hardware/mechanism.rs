@@ -57,24 +57,24 @@ pub struct Mechanism {
 /// Transfer of the mechanism, with the arm position when it was commanded.
 #[derive(Clone, Copy, Debug)]
 struct CommandedTransfer {
-    at: Time,
+    commanded_at: Time,
     sector: u64,
     count: u32,
     write: bool,
     cylinder: u32,
     head: u32,
-    ends: Time,
+    ends_at: Time,
     /// Parts of the transfer. None for a full-track read, which starts at any sector.
-    passage: Option<(TransferTimes, TransferRun)>,
+    times: Option<(TransferTimes, TransferRun)>,
 }
 
 /// Last run of consecutive slots in a transfer.
 #[derive(Clone, Copy, Debug)]
 struct TransferRun {
-    before: u32,
-    begins: Time,
+    sectors_before: u32,
+    starts_at: Time,
     run: Run,
-    passage: TransferTimes,
+    times: TransferTimes,
     /// Spindle at the start of the run. A counterfactual may have changed the rotation since.
     spindle: Spindle,
 }
@@ -85,21 +85,21 @@ impl TransferRun {
     fn passing_time(&self, sectors: u32) -> Time {
         let place = &self.run.place;
         let arcs = place.arc * u64::from(sectors);
-        self.spindle.passing(self.begins, place.start, arcs)
+        self.spindle.passing(self.starts_at, place.start, arcs)
     }
 }
 
-/// Tests whether a sector that passes at `passes_at` already passed after `since` with the arm in
-/// position, so that a revolution was missed. `since` is the end of the drive's last transfer, or
-/// the time when it found the sector.
+/// Tests whether a sector that passes at `passes_at` already passed after `ready_since` with the
+/// arm in position, so that a revolution was missed. `ready_since` is the end of the drive's last
+/// transfer, or the time when it found the sector.
 pub fn is_missed_revolution(
-    since: Option<Time>,
+    ready_since: Option<Time>,
     period: Time,
     passes_at: Time,
     arm: ArmMove,
 ) -> bool {
-    match (since, passes_at.0.checked_sub(period.0)) {
-        (Some(since), Some(passed)) => arm.seek == Time::ZERO && passed + 2 >= since.0,
+    match (ready_since, passes_at.0.checked_sub(period.0)) {
+        (Some(ready_since), Some(passed)) => arm.seek == Time::ZERO && passed + 2 >= ready_since.0,
         _ => false,
     }
 }
@@ -152,7 +152,7 @@ impl Mechanism {
 
     /// End of the last transfer. None before the first transfer.
     pub fn last_transfer(&self) -> Option<Time> {
-        self.last.map(|last| last.ends)
+        self.last.map(|last| last.ends_at)
     }
 
     /// Busy times of the mechanism so far: positioning, rotational latency and transfer.
@@ -209,59 +209,60 @@ impl Mechanism {
     }
 
     /// Performs a transfer like [`Mechanism::transfer`]. The controller has been ready for the
-    /// first sector since `since`, so that the sector was missed if it passed after that.
+    /// first sector since `ready_since`, so that the sector was missed if it passed after that.
     #[inline]
     pub fn transfer_ready_since(
         &mut self,
         now: Time,
         (sector, count): (u64, u32),
         write: bool,
-        since: Option<Time>,
+        ready_since: Option<Time>,
     ) -> TransferTimes {
         let (cylinder, head) = (self.cylinder, self.head);
         if self.what_if.deadlines_met {
-            self.rotate_back_to(now, sector, write, since);
+            self.rotate_back_to(now, sector, write, ready_since);
         }
-        let (passage, run) = self.compute_transfer(now, (sector, count), write, |_| ());
-        passage.book(&mut self.busy);
+        let (times, run) = self.compute_transfer(now, (sector, count), write, |_| ());
+        times.book(&mut self.busy);
         self.busy.bytes += self.bytes(count);
         self.busy.transfers += 1;
-        self.last_operation_time = passage.total();
+        self.last_operation_time = times.total();
         self.last = Some(CommandedTransfer {
-            at: now,
+            commanded_at: now,
             sector,
             count,
             write,
             cylinder,
             head,
-            ends: now + passage.total(),
-            passage: Some((passage, run)),
+            ends_at: now + times.total(),
+            times: Some((times, run)),
         });
-        passage
+        times
     }
 
     /// Rotates the platter back to a missed sector, so that the sector is under the head when the
     /// arm arrives. For counterfactual runs.
-    fn rotate_back_to(&mut self, now: Time, sector: u64, write: bool, since: Option<Time>) {
+    fn rotate_back_to(&mut self, now: Time, sector: u64, write: bool, ready_since: Option<Time>) {
         let place = self.mechanics.geometry.locate(sector);
         let arm = self.arm_move_to(place.cylinder, place.head, write);
         let arrived = now + arm.total();
         let passes_at = arrived + self.spindle.until(arrived, place.start);
-        if is_missed_revolution(since, self.spindle.period(), passes_at, arm) {
+        if is_missed_revolution(ready_since, self.spindle.period(), passes_at, arm) {
             self.spindle = self.spindle.turned_to(arrived, place.start);
         }
     }
 
     /// Returns the wait from `arrived` until the start of a slot of the current cylinder's tracks
-    /// passes, after the given arm movement. The drive has been ready for the slot since `since`.
+    /// passes, after the given arm movement. The drive has been ready for the slot since
+    /// `ready_since`.
     pub fn await_slot(
         &mut self,
         arrived: Time,
         slot: u32,
-        (arm, since): (ArmMove, Option<Time>),
+        (arm, ready_since): (ArmMove, Option<Time>),
     ) -> Time {
         let wait = self.until_slot(arrived, slot);
-        let missed = is_missed_revolution(since, self.spindle.period(), arrived + wait, arm);
+        let missed = is_missed_revolution(ready_since, self.spindle.period(), arrived + wait, arm);
         if self.what_if.no_rotational_latency || (self.what_if.deadlines_met && missed) {
             let target = self.angle_of_slot(slot);
             self.spindle = self.spindle.turned_to(arrived, target);
@@ -288,15 +289,15 @@ impl Mechanism {
         let arrived = now + to_track.total();
         let latency = self.wait_for_angle(arrived, run.place.start);
         let first = TransferRun {
-            before: 0,
-            begins: arrived + latency,
+            sectors_before: 0,
+            starts_at: arrived + latency,
             run,
             spindle: self.spindle,
-            passage: TransferTimes {
+            times: TransferTimes {
                 to_track,
                 latency,
-                between: NO_MOVE,
-                between_latency: Time::ZERO,
+                track_switches: NO_MOVE,
+                track_switch_latency: Time::ZERO,
                 transfer: Time::ZERO,
             },
         };
@@ -315,16 +316,16 @@ impl Mechanism {
         loop {
             let place = run.run.place;
             (self.cylinder, self.head) = (place.cylinder, place.head);
-            let sectors = run.run.sectors.min(count - run.before);
+            let sectors = run.run.sectors.min(count - run.sectors_before);
             let span = run.passing_time(sectors);
             visit(TransferLeg::Run { run: &run, sectors });
-            let mut passage = run.passage;
-            passage.transfer += span;
-            let done = run.before + sectors;
+            let mut times = run.times;
+            times.transfer += span;
+            let done = run.sectors_before + sectors;
             if done == count {
-                return (passage, run);
+                return (times, run);
             }
-            let at = run.begins + span;
+            let at = run.starts_at + span;
             let next = self.mechanics.geometry.run(sector + u64::from(done));
             let arm = self.arm_move_to(next.place.cylinder, next.place.head, write);
             let same_track = next.place.same_track(&place);
@@ -333,25 +334,25 @@ impl Mechanism {
                 false => self.wait_for_angle(at + arm.total(), next.place.start),
             };
             visit(TransferLeg::Between {
-                begins: at,
+                starts_at: at,
                 arm,
                 wait,
                 same_track,
             });
-            passage.between.seek += arm.seek;
-            passage.between.settle += arm.settle;
-            passage.between.write_settle += arm.write_settle;
-            passage.between.head_switch += arm.head_switch;
+            times.track_switches.seek += arm.seek;
+            times.track_switches.settle += arm.settle;
+            times.track_switches.write_settle += arm.write_settle;
+            times.track_switches.head_switch += arm.head_switch;
             if same_track {
-                passage.transfer += wait;
+                times.transfer += wait;
             } else {
-                passage.between_latency += wait;
+                times.track_switch_latency += wait;
             }
             run = TransferRun {
-                before: done,
-                begins: at + arm.total() + wait,
+                sectors_before: done,
+                starts_at: at + arm.total() + wait,
                 run: next,
-                passage,
+                times,
                 spindle: self.spindle,
             };
         }

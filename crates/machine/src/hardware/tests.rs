@@ -13,8 +13,8 @@ fn each_sector_passes_when_a_transfer_up_to_it_ends() {
     let pass = whole.sector_end_times();
     assert_eq!(pass.len(), count as usize);
     for done in 1..=count {
-        let ends = now + drive(0).transfer(now, first, done, false).total();
-        assert_eq!(pass[done as usize - 1], ends, "after {done} sectors");
+        let ends_at = now + drive(0).transfer(now, first, done, false).total();
+        assert_eq!(pass[done as usize - 1], ends_at, "after {done} sectors");
         let rest = whole.sector_end_times_after(done);
         assert_eq!(rest, pass[done as usize..]);
     }

@@ -290,8 +290,8 @@ fn read_partitions(
             reader.fail_allowing(key, "the partition ends beyond the drive", &allowed);
         }
         let shared = partitions.iter().any(|other| {
-            let ends = other.first_sector + u64::from(other.label.partition_sectors);
-            other.first_sector < first_sector + length && first_sector < ends
+            let ends_at = other.first_sector + u64::from(other.label.partition_sectors);
+            other.first_sector < first_sector + length && first_sector < ends_at
         });
         if shared {
             reader.fail_allowing(

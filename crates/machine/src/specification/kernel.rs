@@ -42,8 +42,10 @@ pub(crate) trait KernelFamily: Sized {
     /// Reads the file layouts, after the kernel's parts have been read.
     fn attach(
         settings: Self::Settings,
-        on: (ComputerSpecification, Vec<Attachment>),
-        from: (&System, &[DriveSpecification]),
+        computer: ComputerSpecification,
+        attachments: Vec<Attachment>,
+        system: &System,
+        drives: &[DriveSpecification],
     ) -> (Self, Vec<Volume>);
 }
 
@@ -82,8 +84,10 @@ impl KernelFamily for UnixSpecification {
 
     fn attach(
         settings: UnixSettings,
-        (computer, attachments): (ComputerSpecification, Vec<Attachment>),
-        (system, drives): (&System, &[DriveSpecification]),
+        computer: ComputerSpecification,
+        attachments: Vec<Attachment>,
+        system: &System,
+        drives: &[DriveSpecification],
     ) -> (Self, Vec<Volume>) {
         let volumes = read_volumes(system, drives, !settings.is_seventh_edition);
         let unix = Self {
@@ -115,8 +119,10 @@ impl KernelFamily for MinixSpecification {
 
     fn attach(
         config: MinixConfig,
-        (computer, attachments): (ComputerSpecification, Vec<Attachment>),
-        (system, drives): (&System, &[DriveSpecification]),
+        computer: ComputerSpecification,
+        attachments: Vec<Attachment>,
+        system: &System,
+        drives: &[DriveSpecification],
     ) -> (Self, Vec<Volume>) {
         let volumes = read_volumes(system, drives, false);
         let minix = Self {

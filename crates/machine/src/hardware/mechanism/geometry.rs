@@ -297,9 +297,9 @@ impl Geometry {
     /// Returns the number of a cylinder's first sector, under the assumption that no sector before
     /// it is bad.
     pub fn first_sector(&self, cylinder: u32) -> u64 {
-        let ends = self.tracks.iter().skip(1).map(|next| next.first_cylinder);
-        let ends = ends.chain([u32::MAX]);
-        let per_head = self.tracks.iter().zip(ends).map(|(tracks, end)| {
+        let ends_at = self.tracks.iter().skip(1).map(|next| next.first_cylinder);
+        let ends_at = ends_at.chain([u32::MAX]);
+        let per_head = self.tracks.iter().zip(ends_at).map(|(tracks, end)| {
             let cylinders = end.min(cylinder).saturating_sub(tracks.first_cylinder);
             u64::from(cylinders) * u64::from(tracks.sectors)
         });
@@ -437,10 +437,10 @@ impl Format {
         let per_cylinder = u64::from(self.track_skew) * heads.saturating_sub(1)
             + u64::from(self.cylinder_skew)
             + u64::from(groups.skew) * changes;
-        let ends = self.zones.iter().skip(1).map(|next| next.first_cylinder);
+        let ends_at = self.zones.iter().skip(1).map(|next| next.first_cylinder);
         let mut zones = Vec::with_capacity(self.zones.len());
         let (mut slips, mut first) = (slipped, 0);
-        for (zone, end) in self.zones.iter().zip(ends.chain([self.cylinders])) {
+        for (zone, end) in self.zones.iter().zip(ends_at.chain([self.cylinders])) {
             let slots = u64::from(zone.sectors_per_track) + u64::from(self.spare_slots);
             let rev = |slots_turned: u64| (slots_turned % slots.max(1)) as f64 / slots as f64;
             let cylinders = u64::from(end.saturating_sub(zone.first_cylinder));

@@ -8,8 +8,7 @@ use diskperf_timeline::Stage;
 
 impl CommandedTransfer {
     fn crosses_tracks(&self) -> bool {
-        self.passage
-            .is_some_and(|(passage, _)| passage.crosses_tracks())
+        self.times.is_some_and(|(times, _)| times.crosses_tracks())
     }
 }
 
@@ -32,29 +31,30 @@ impl Mechanism {
     pub fn sector_end_times_after(&mut self, first: u32) -> Vec<Time> {
         let last = self.last.expect("a transfer was commanded");
         let after = (self.cylinder, self.head);
-        let mut pass = Vec::with_capacity(last.count.saturating_sub(first) as usize);
-        self.evaluate_after(last, first, &mut pass);
+        let mut end_times = Vec::with_capacity(last.count.saturating_sub(first) as usize);
+        self.evaluate_after(last, first, &mut end_times);
         (self.cylinder, self.head) = after;
-        pass
+        end_times
     }
 
     /// Evaluates a transfer from its last run on, or from its start if the sectors from `first` on
-    /// begin before that run. Adds the time when each of these sectors has passed to `pass`.
+    /// begin before that run. Adds the time when each of these sectors has passed to `end_times`.
     pub(super) fn evaluate_after(
         &mut self,
         transfer: CommandedTransfer,
         first: u32,
-        pass: &mut Vec<Time>,
+        end_times: &mut Vec<Time>,
     ) -> (TransferTimes, TransferRun) {
-        let run = transfer.passage.map(|(_, run)| run);
-        let run = run.filter(|run| run.before <= first && run.before < transfer.count);
-        let mut before = run.map_or(0, |run| run.before);
+        let run = transfer.times.map(|(_, run)| run);
+        let run =
+            run.filter(|run| run.sectors_before <= first && run.sectors_before < transfer.count);
+        let mut before = run.map_or(0, |run| run.sectors_before);
         let note = |leg: TransferLeg<'_>| {
             let TransferLeg::Run { run, sectors } = leg else {
                 return;
             };
             let wanted = first.saturating_sub(before).min(sectors) + 1..=sectors;
-            pass.extend(wanted.map(|count| run.begins + run.passing_time(count)));
+            end_times.extend(wanted.map(|count| run.starts_at + run.passing_time(count)));
             before += sectors;
         };
         let sectors = (transfer.sector, transfer.count);
@@ -62,7 +62,7 @@ impl Mechanism {
             Some(run) => self.compute_transfer_from(run, sectors, transfer.write, note),
             None => {
                 (self.cylinder, self.head) = (transfer.cylinder, transfer.head);
-                self.compute_transfer(transfer.at, sectors, transfer.write, note)
+                self.compute_transfer(transfer.commanded_at, sectors, transfer.write, note)
             }
         }
     }
@@ -80,18 +80,21 @@ impl Mechanism {
         let mut reached = None;
         let visit = |leg: TransferLeg<'_>| match leg {
             TransferLeg::Run { run, sectors } => {
-                if run.begins <= from {
+                if run.starts_at <= from {
                     reached = Some(*run);
                 }
-                visit(Stage::MediaTransfer, run.begins + run.passing_time(sectors));
+                visit(
+                    Stage::MediaTransfer,
+                    run.starts_at + run.passing_time(sectors),
+                );
             }
             TransferLeg::Between {
-                begins,
+                starts_at,
                 arm,
                 wait,
                 same_track,
             } => {
-                let mut at = begins;
+                let mut at = starts_at;
                 for (stage, span) in arm.stages() {
                     at += span;
                     visit(stage, at);
@@ -103,19 +106,19 @@ impl Mechanism {
                 visit(waits, at + wait);
             }
         };
-        let reported_run = self
-            .reported_run
-            .filter(|reported_run| (reported_run.0, reported_run.1) == (last.at, last.sector));
+        let reported_run = self.reported_run.filter(|reported_run| {
+            (reported_run.0, reported_run.1) == (last.commanded_at, last.sector)
+        });
         let runs = [
-            last.passage.map(|(_, run)| run),
+            last.times.map(|(_, run)| run),
             reported_run.map(|reported_run| reported_run.2),
         ];
-        let known = runs.into_iter().flatten().find(|run| run.begins <= from);
+        let known = runs.into_iter().flatten().find(|run| run.starts_at <= from);
         match known {
             Some(run) => self.compute_transfer_from(run, all, last.write, visit),
-            None => self.compute_transfer(last.at, all, last.write, visit),
+            None => self.compute_transfer(last.commanded_at, all, last.write, visit),
         };
-        let reached = reached.map(|run| (last.at, last.sector, run));
+        let reached = reached.map(|run| (last.commanded_at, last.sector, run));
         self.reported_run = reached.or(self.reported_run);
         (self.cylinder, self.head) = after;
         self.spindle = turned;
@@ -130,14 +133,14 @@ impl Mechanism {
     ) -> TransferTimes {
         (self.cylinder, self.head) = (transfer.cylinder, transfer.head);
         let all = (transfer.sector, count);
-        self.compute_transfer(transfer.at, all, transfer.write, |_| ())
+        self.compute_transfer(transfer.commanded_at, all, transfer.write, |_| ())
             .0
     }
 
     /// Returns the times of a whole transfer, from its command to its last sector.
     pub(super) fn evaluate_all_sectors(&mut self, transfer: CommandedTransfer) -> TransferTimes {
-        match transfer.passage {
-            Some((passage, _)) => passage,
+        match transfer.times {
+            Some((times, _)) => times,
             None => self.evaluate_first_sectors(transfer, transfer.count),
         }
     }
@@ -150,16 +153,19 @@ impl Mechanism {
     /// If no transfer is in progress.
     pub fn cut_short(&mut self, now: Time) {
         let last = self.last.expect("a transfer is under way");
-        assert!(now <= last.ends, "a transfer that has ended was cut short");
-        let pass = self.sector_end_times();
+        assert!(
+            now <= last.ends_at,
+            "a transfer that has ended was cut short"
+        );
+        let end_times = self.sector_end_times();
         let all = self.evaluate_all_sectors(last);
         // One has passed in any case.
-        let done = pass.partition_point(|passes| *passes <= now).max(1) as u32;
+        let done = end_times.partition_point(|passes| *passes <= now).max(1) as u32;
         let passed = self.evaluate_first_sectors(last, done);
         all.unbook(&mut self.busy);
         passed.book(&mut self.busy);
         // What passed of the sector after them, or of the way to it.
-        let more = now.0.saturating_sub((last.at + passed.total()).0);
+        let more = now.0.saturating_sub((last.commanded_at + passed.total()).0);
         let slot = self.slots_time(self.cylinder, 1);
         if more <= slot.0 {
             self.busy.transfer += Time(more);
@@ -167,7 +173,10 @@ impl Mechanism {
             self.busy.latency += Time(more);
         }
         self.busy.bytes -= self.bytes(last.count - done);
-        self.last_operation_time = now - last.at;
-        self.last = Some(CommandedTransfer { ends: now, ..last });
+        self.last_operation_time = now - last.commanded_at;
+        self.last = Some(CommandedTransfer {
+            ends_at: now,
+            ..last
+        });
     }
 }

@@ -43,9 +43,9 @@ pub struct TransferTimes {
     /// Rotational latency after the arm movement, until the first sector passes.
     pub latency: Time,
     /// Arm movements to further tracks, if the transfer continues there.
-    pub between: ArmMove,
+    pub track_switches: ArmMove,
     /// Rotational latency of the transfer on further tracks.
-    pub between_latency: Time,
+    pub track_switch_latency: Time,
     /// Media transfer time, including sectors in between if sectors are interleaved.
     pub transfer: Time,
 }
@@ -58,12 +58,15 @@ impl TransferTimes {
 
     /// Reports whether the transfer continues on another track.
     pub(super) fn crosses_tracks(&self) -> bool {
-        self.between != NO_MOVE || self.between_latency > Time::ZERO
+        self.track_switches != NO_MOVE || self.track_switch_latency > Time::ZERO
     }
 
     /// Returns the time from the command to the end of the last sector.
     pub fn total(&self) -> Time {
-        self.to_first_sector() + self.between.total() + self.between_latency + self.transfer
+        self.to_first_sector()
+            + self.track_switches.total()
+            + self.track_switch_latency
+            + self.transfer
     }
 }
 
@@ -81,7 +84,7 @@ pub(super) enum TransferLeg<'a> {
     Run { run: &'a TransferRun, sectors: u32 },
     /// Movement and wait between two runs of a transfer.
     Between {
-        begins: Time,
+        starts_at: Time,
         arm: ArmMove,
         wait: Time,
         /// Whether the next run is on the same track, so that the sectors in between pass under the
@@ -94,15 +97,15 @@ impl TransferTimes {
     /// Adds the times of the transfer to the busy times of the drive.
     #[inline]
     pub(super) fn book(&self, busy: &mut Busy) {
-        busy.positioning += self.to_track.total() + self.between.total();
-        busy.latency += self.latency + self.between_latency;
+        busy.positioning += self.to_track.total() + self.track_switches.total();
+        busy.latency += self.latency + self.track_switch_latency;
         busy.transfer += self.transfer;
     }
 
     /// Subtracts the times of the transfer from the busy times of the drive.
     pub(super) fn unbook(&self, busy: &mut Busy) {
-        busy.positioning = busy.positioning - (self.to_track.total() + self.between.total());
-        busy.latency = busy.latency - (self.latency + self.between_latency);
+        busy.positioning = busy.positioning - (self.to_track.total() + self.track_switches.total());
+        busy.latency = busy.latency - (self.latency + self.track_switch_latency);
         busy.transfer = busy.transfer - self.transfer;
     }
 }

@@ -11,7 +11,7 @@ pub struct TrackRead {
     /// Arm movement to the track of a full-track read.
     pub to_track: ArmMove,
     /// Start of the first sector of a full-track read.
-    pub begins: Time,
+    pub starts_at: Time,
     /// Sectors of the track with the time when each has passed, in the order of passing.
     pub sectors: Vec<(u64, Time)>,
 }
@@ -31,18 +31,18 @@ impl Mechanism {
         let last = self.last.expect("a transfer was commanded");
         let old = self.evaluate_all_sectors(last);
         let longer = CommandedTransfer { count, ..last };
-        let mut pass = Vec::with_capacity(count.saturating_sub(last.count) as usize);
-        let (new, run) = self.evaluate_after(longer, last.count, &mut pass);
+        let mut end_times = Vec::with_capacity(count.saturating_sub(last.count) as usize);
+        let (new, run) = self.evaluate_after(longer, last.count, &mut end_times);
         old.unbook(&mut self.busy);
         new.book(&mut self.busy);
         self.busy.bytes = self.busy.bytes + self.bytes(count) - self.bytes(last.count);
         self.last_operation_time = new.total();
         self.last = Some(CommandedTransfer {
-            ends: last.at + new.total(),
-            passage: Some((new, run)),
+            ends_at: last.commanded_at + new.total(),
+            times: Some((new, run)),
             ..longer
         });
-        pass
+        end_times
     }
 
     /// Reads the whole track of a sector, starting with the first sector that passes.
@@ -52,37 +52,37 @@ impl Mechanism {
         let arrived = now + to_track.total();
         let from = Time(arrived.0.saturating_sub(PREAMBLE.0));
         let mut sectors = Vec::with_capacity(place.sectors_per_track as usize);
-        let mut begins = Time(u64::MAX);
+        let mut starts_at = Time(u64::MAX);
         self.for_each_track_sector(sector, |sector, place, step| {
             let start = place.end(step);
             let comes = from + self.spindle.until(from, start);
             let passes = comes + self.spindle.passing(comes, start, place.arc);
-            begins = begins.min(comes.max(arrived));
+            starts_at = starts_at.min(comes.max(arrived));
             sectors.push((sector, passes));
         });
         sort_by_passing_time(&mut sectors);
-        let ends = sectors.last().map_or(arrived, |(_, passes)| *passes);
+        let ends_at = sectors.last().map_or(arrived, |(_, passes)| *passes);
         self.cylinder = place.cylinder;
         self.head = place.head;
         self.busy.positioning += to_track.total();
-        self.busy.latency += begins - arrived;
-        self.busy.transfer += ends - begins;
+        self.busy.latency += starts_at - arrived;
+        self.busy.transfer += ends_at - starts_at;
         self.busy.bytes += self.bytes(sectors.len() as u32);
         self.busy.transfers += 1;
-        self.last_operation_time = ends - now;
+        self.last_operation_time = ends_at - now;
         self.last = Some(CommandedTransfer {
-            at: now,
+            commanded_at: now,
             sector,
             count: sectors.len() as u32,
             write: false,
             cylinder: place.cylinder,
             head: place.head,
-            ends,
-            passage: None,
+            ends_at,
+            times: None,
         });
         TrackRead {
             to_track,
-            begins,
+            starts_at,
             sectors,
         }
     }

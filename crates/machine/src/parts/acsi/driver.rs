@@ -13,7 +13,7 @@ use std::cell::Cell;
 pub struct DiskTaskConfig {
     /// Processor time of a physical request: setup of the DMA chip, transfer of the command byte by
     /// byte, and fetch of the status at the end.
-    pub request: Time,
+    pub request_cost: Time,
     /// Minimum size of a read, in bytes. The surplus is kept for later requests. 0 means no
     /// read-ahead.
     pub read_ahead_bytes: u32,
@@ -45,7 +45,7 @@ impl Driver for DiskTaskDriver {
     }
 
     fn queueing(&self, _drive: usize) -> Option<Time> {
-        Some(self.config.request)
+        Some(self.config.request_cost)
     }
 
     fn read_ahead_bytes(&self) -> u32 {

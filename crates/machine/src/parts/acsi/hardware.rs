@@ -14,10 +14,10 @@ use diskperf_timeline::{Deadline, Stage};
 #[derive(Clone, Debug)]
 pub struct AcsiConfig {
     /// Time from a command until the controller looks for the sector.
-    pub command: Time,
+    pub command_delay: Time,
     /// Poll interval of the command register. The controller starts a command up to one interval
     /// later.
-    pub command_poll: Time,
+    pub command_poll_interval: Time,
 }
 
 /// State of an ACSI controller.
@@ -27,7 +27,7 @@ pub struct Acsi {
     drives: Mechanisms,
     command: Option<RequestId>,
     interrupts: bool,
-    poll: Stream,
+    poll_stream: Stream,
     interrupt: Option<TaskId>,
 }
 
@@ -35,9 +35,9 @@ pub struct Acsi {
 #[derive(Clone, Copy, Debug)]
 pub enum AcsiEvent {
     /// Start of a command's execution by the controller.
-    Begin,
+    CommandStart,
     /// End of the transfer: the last sector is in memory or on the drive.
-    End,
+    CommandEnd,
 }
 
 impl Controller for Acsi {
@@ -46,11 +46,11 @@ impl Controller for Acsi {
     fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
         let id = self.command.expect("a command is under way");
         match event {
-            AcsiEvent::Begin => {
+            AcsiEvent::CommandStart => {
                 let ended = self.begin(context, parts, id);
-                self.id.schedule(context, ended, AcsiEvent::End);
+                self.id.schedule(context, ended, AcsiEvent::CommandEnd);
             }
-            AcsiEvent::End => {
+            AcsiEvent::CommandEnd => {
                 self.command = None;
                 self.interrupts = true;
                 let task = self.interrupt.expect("its interrupt is connected");
@@ -83,7 +83,7 @@ impl Acsi {
             drives,
             command: None,
             interrupts: false,
-            poll: streams.stream(&format!("controller.{number}.poll")),
+            poll_stream: streams.stream(&format!("controller.{number}.poll")),
             interrupt: None,
         }
     }
@@ -103,12 +103,12 @@ impl Acsi {
             self.command.is_none() && !self.interrupts,
             "one command at a time"
         );
-        let late = self.poll.within(self.config.command_poll);
-        let begin = context.now() + self.config.command + late;
+        let late = self.poll_stream.within(self.config.command_poll_interval);
+        let begin = context.now() + self.config.command_delay + late;
         let transfer = &mut parts.requests[id];
         transfer.mark(Stage::Command, moment(begin));
         self.command = Some(id);
-        self.id.schedule(context, begin, AcsiEvent::Begin);
+        self.id.schedule(context, begin, AcsiEvent::CommandStart);
     }
 
     /// Executes a command: moves the arm and transfers the sectors. Returns the time at which all

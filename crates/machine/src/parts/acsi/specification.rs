@@ -38,11 +38,11 @@ fn read_controller(reader: &mut Reader<'_>) -> AcsiConfig {
     buffer_sectors(reader);
     let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
     AcsiConfig {
-        command: time(
+        command_delay: time(
             "command_ms",
             "delay from a command until the controller looks for its first sector",
         ),
-        command_poll: time(
+        command_poll_interval: time(
             "command_poll_ms",
             "interval at which the controller's processor polls for commands; 0 if hardware detects them",
         ),
@@ -57,7 +57,7 @@ fn read_driver(driver: &DriverSource<'_>) -> DiskTaskConfig {
         "processor time of a physical request: DMA chip, command and status",
     );
     let config = DiskTaskConfig {
-        request: scale_cost(request, driver.speed),
+        request_cost: scale_cost(request, driver.speed),
         read_ahead_bytes: reader.integer(
             "read_ahead_bytes",
             0..=65_536,

@@ -9,8 +9,8 @@ use diskperf_timeline::Deadline;
 
 fn controller(command_poll: Time, bus_bytes_per_s: u64) -> Rc<Bench<Acsi>> {
     let config = AcsiConfig {
-        command: Time::ZERO,
-        command_poll,
+        command_delay: Time::ZERO,
+        command_poll_interval: command_poll,
     };
     let acsi = |id, drives| Acsi::new(id, config, drives, Streams::new(1));
     Bench::with_controller(vec![drive(0)], acsi, Bus::new(bus_bytes_per_s, 0.0))

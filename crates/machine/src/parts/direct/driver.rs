@@ -16,9 +16,9 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub struct DirectDriverConfig {
     /// Processor time to queue a request and submit it to the device.
-    pub start: Time,
+    pub start_cost: Time,
     /// Processor time to handle a completion.
-    pub complete: Time,
+    pub complete_cost: Time,
 }
 
 /// Driver of directly attached devices.
@@ -58,7 +58,7 @@ impl Driver for DirectDriver {
 
     async fn interrupt(&self, host: &impl DriverHost, connection: Id<Direct>) {
         while let Some(id) = host.ask(connection, |direct, parts| direct.take_done(parts)) {
-            host.spend(Stage::Driver, self.config.complete).await;
+            host.spend(Stage::Driver, self.config.complete_cost).await;
             host.completed(id);
         }
         let unit = self.unit(|unit| unit.connection == connection);
@@ -104,7 +104,7 @@ impl DirectDriver {
             })
         };
         unit.submission_guard
-            .submit_all(host, self.config.start, next, submit)
+            .submit_all(host, self.config.start_cost, next, submit)
             .await;
     }
 }

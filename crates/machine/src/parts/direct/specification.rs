@@ -24,11 +24,11 @@ impl PartSpecification for Specification {
             scale_cost(cost, driver.speed)
         };
         let driver = DirectDriverConfig {
-            start: cost(
+            start_cost: cost(
                 "start_ms",
                 "processor time to queue a request and submit it to the device",
             ),
-            complete: cost(
+            complete_cost: cost(
                 "complete_ms",
                 "processor time to handle a completed request",
             ),

@@ -54,13 +54,13 @@ pub struct HpDriverConfig {
     /// Search parameters; see [`SearchLead`].
     pub lead: SearchLead,
     /// Processor time to queue a request.
-    pub strategy: Time,
+    pub strategy_cost: Time,
     /// Processor time to decide how to start a request, and to command the drive.
-    pub start: Time,
+    pub start_cost: Time,
     /// Processor time to set one map register, which maps 512 bytes.
-    pub map_register: Time,
+    pub map_register_cost: Time,
     /// Processor time to handle the end of a transfer.
-    pub complete: Time,
+    pub complete_cost: Time,
 }
 
 /// Driver of MASSBUS disks.
@@ -138,7 +138,7 @@ impl Driver for HpDriver {
     }
 
     fn queueing(&self, drive: usize) -> Option<Time> {
-        Some(self.configs[drive].strategy)
+        Some(self.configs[drive].strategy_cost)
     }
 
     fn enqueue(&self, hardware: &Hardware, id: RequestId) {
@@ -194,7 +194,7 @@ impl HpDriver {
             first
         };
         let config = &self.configs[drive];
-        host.start_queued(first, config.start).await;
+        host.start_queued(first, config.start_cost).await;
         let mut hardware = host.hardware().borrow_mut();
         let adaptor = self.units.borrow()[drive].adaptor;
         let found = self.units.borrow()[drive].found_at.is_some();
@@ -238,7 +238,7 @@ impl HpDriver {
             (units[drive].queue[0].request, units[drive].found_at)
         };
         host.mark(first, Stage::ChannelWait);
-        let register = self.configs[drive].map_register;
+        let register = self.configs[drive].map_register_cost;
         host.set_map_registers(first, register).await;
         let context = host.surroundings();
         host.ask(self.controllers[adaptor], |massbus, parts| {
@@ -292,7 +292,7 @@ impl HpDriver {
         done: MassbusCompletion,
     ) {
         let drive = host.hardware().borrow().requests[done.transfer].device;
-        let cost = self.configs[drive].complete;
+        let cost = self.configs[drive].complete_cost;
         host.spend(Stage::Driver, cost).await;
         if done.data_late {
             let errors = {

@@ -31,11 +31,11 @@ pub struct MassbusConfig {
     /// Poll interval per drive, for a controller whose own processor polls the drives for search
     /// commands. A search starts up to one interval per attached drive later. Zero if searches are
     /// wired.
-    pub search_poll_per_drive: Time,
+    pub search_poll_time_per_drive: Time,
     /// Time from the poll that finds a search command until the controller's processor acts on it.
-    pub search_command: Time,
+    pub search_command_delay: Time,
     /// Time from a command until the arm or the channel acts on it.
-    pub command: Time,
+    pub command_delay: Time,
     /// Whether a read sector is sent to memory only after it has been read completely and checked,
     /// while the next sector passes. A read then ends one sector after its last sector has passed.
     pub reads_whole_sectors: bool,
@@ -84,8 +84,8 @@ pub struct Massbus {
     /// Start and end of the last use of the channel.
     last_channel_use: (Time, Time),
     channel_busy: Time,
-    late: Stream,
-    poll: Stream,
+    data_late_stream: Stream,
+    poll_stream: Stream,
     interrupt: Option<TaskId>,
     data_late_errors: u64,
 }
@@ -131,7 +131,7 @@ pub enum MassbusEvent {
     /// Start of the first sector of the adaptor's transfer.
     FirstSector,
     /// End of a sector whose data may be late.
-    Sector {
+    LateSectorCheck {
         /// Number of the sector in the transfer, counted from 1.
         number: u32,
         /// Random draw; the sector is late if the draw is below the current probability.
@@ -150,7 +150,7 @@ impl Controller for Massbus {
                 self.handle_sector_found(context, parts, usize::from(drive_index))
             }
             MassbusEvent::FirstSector => self.handle_first_sector(context, parts),
-            MassbusEvent::Sector { number, draw } => {
+            MassbusEvent::LateSectorCheck { number, draw } => {
                 self.handle_sector(context, parts, number, draw)
             }
             MassbusEvent::LastSector => self.handle_last_sector(context, parts, false),
@@ -190,8 +190,8 @@ impl Massbus {
             searches: vec![None; count],
             last_channel_use: (Time::ZERO, Time::ZERO),
             channel_busy: Time::ZERO,
-            late: streams.stream(&format!("controller.{number}.data_late")),
-            poll: streams.stream(&format!("controller.{number}.poll")),
+            data_late_stream: streams.stream(&format!("controller.{number}.data_late")),
+            poll_stream: streams.stream(&format!("controller.{number}.poll")),
             interrupt: None,
             data_late_errors: 0,
         }
@@ -247,18 +247,18 @@ impl Massbus {
         let cylinder = drive.geometry().locate(transfer.sector).cylinder;
         // Where the round of the polling stands when a command comes, nobody
         // knows.
-        let round = self.config.search_poll_per_drive.0 * self.drives.count() as u64;
-        let noticed = self.poll.within(Time(round)) + self.config.search_command;
-        let commanded = context.now() + self.config.command + noticed;
+        let round = self.config.search_poll_time_per_drive.0 * self.drives.count() as u64;
+        let noticed = self.poll_stream.within(Time(round)) + self.config.search_command_delay;
+        let commanded = context.now() + self.config.command_delay + noticed;
         transfer.mark(Stage::Command, moment(commanded));
         let arm = drive.seek(cylinder, transfer.is_write());
         mark_arm_move(transfer, commanded, arm);
         let arrived = commanded + arm.total();
-        let since = drive.last_transfer();
-        let found = arrived + drive.await_slot(arrived, slot, (arm, since));
+        let ready_since = drive.last_transfer();
+        let found = arrived + drive.await_slot(arrived, slot, (arm, ready_since));
         let stage = rotational_wait_stage(
             transfer,
-            since,
+            ready_since,
             drive.spindle().period(),
             found,
             arm,
@@ -292,13 +292,13 @@ impl Massbus {
     ) {
         assert!(self.is_idle(), "one transfer at a time holds the channel");
         let now = context.now();
-        let commanded = now + self.config.command;
+        let commanded = now + self.config.command_delay;
         let transfer = &mut parts.requests[id];
         transfer.mark(Stage::Command, moment(commanded));
         let drive = &mut parts.drives[self.drives.mechanism_for(transfer)];
-        let since = searched.or(drive.last_transfer());
+        let ready_since = searched.or(drive.last_transfer());
         let all = (transfer.sector, transfer.sectors);
-        let passage = drive.transfer_ready_since(commanded, all, transfer.is_write(), since);
+        let passage = drive.transfer_ready_since(commanded, all, transfer.is_write(), ready_since);
         mark_arm_move(transfer, commanded, passage.to_track);
         let first_sector = commanded + passage.to_first_sector();
         let stage = if repeated {
@@ -306,7 +306,7 @@ impl Massbus {
         } else {
             let missed = rotational_wait_stage(
                 transfer,
-                since,
+                ready_since,
                 drive.spindle().period(),
                 first_sector,
                 passage.to_track,
@@ -400,7 +400,7 @@ impl Massbus {
         let may_be_late = channel.may_be_late;
         let mut last = number..channel.sectors.max(2);
         let risk = last.find_map(|number| {
-            let draw = may_be_late.then(|| self.late.share())?;
+            let draw = may_be_late.then(|| self.data_late_stream.share())?;
             (draw < self.config.data_late).then_some((number, draw))
         });
         match risk {
@@ -408,7 +408,7 @@ impl Massbus {
                 let passing = Time(channel.per_sector.0 * u64::from(number));
                 let at = channel.first_sector + passing + channel.memory_delay;
                 self.id
-                    .schedule(context, at, MassbusEvent::Sector { number, draw });
+                    .schedule(context, at, MassbusEvent::LateSectorCheck { number, draw });
             }
             None => {
                 let at = channel.passed_at + channel.memory_delay;

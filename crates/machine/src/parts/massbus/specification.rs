@@ -45,7 +45,7 @@ impl PartSpecification for Specification {
             "search_poll_per_drive_ms",
             "time that each attached drive adds to the polling round for search commands; 0 if searching is wired",
         );
-        let search_command = time(
+        let search_command_delay = time(
             "search_command_ms",
             "time to act on a search command once it is noticed; 0 if searching is wired",
         );
@@ -56,9 +56,9 @@ impl PartSpecification for Specification {
         let mut share = |key, doc| reader.number(key, 0.0..=1.0, doc);
         let controller = MassbusConfig {
             attention,
-            search_poll_per_drive,
-            search_command,
-            command,
+            search_poll_time_per_drive: search_poll_per_drive,
+            search_command_delay,
+            command_delay: command,
             reads_whole_sectors,
             data_late: share(
                 "data_late_per_sector",
@@ -136,10 +136,10 @@ fn read_driver_config(
     );
     HpDriverConfig {
         position_test,
-        strategy,
-        start,
-        complete,
-        map_register: read_map_register(reader, speed),
+        strategy_cost: strategy,
+        start_cost: start,
+        complete_cost: complete,
+        map_register_cost: read_map_register(reader, speed),
         lead: read_lead(reader, position_test, drive),
     }
 }

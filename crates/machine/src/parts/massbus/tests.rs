@@ -9,9 +9,9 @@ use diskperf_timeline::Deadline;
 fn config() -> MassbusConfig {
     MassbusConfig {
         attention: Attention::WhileTransferring,
-        search_poll_per_drive: Time::ZERO,
-        search_command: Time::ZERO,
-        command: Time::ZERO,
+        search_poll_time_per_drive: Time::ZERO,
+        search_command_delay: Time::ZERO,
+        command_delay: Time::ZERO,
         reads_whole_sectors: false,
         data_late: 0.0,
         data_late_idle_share: 0.0,
@@ -484,7 +484,7 @@ fn data_are_late_as_often_as_the_shares_say() {
 fn a_search_begins_when_the_controller_looks() {
     let interval = Time::from_millis(4);
     let config = MassbusConfig {
-        search_poll_per_drive: interval,
+        search_poll_time_per_drive: interval,
         ..config()
     };
     let bench = adaptor(config, &[0]);
@@ -517,9 +517,9 @@ fn a_search_begins_when_the_controller_looks() {
 fn spans_tile_whatever_happens() {
     let config = MassbusConfig {
         attention: Attention::WhenIdle,
-        search_poll_per_drive: Time(750_000),
-        search_command: Time(700_000),
-        command: Time(20_000),
+        search_poll_time_per_drive: Time(750_000),
+        search_command_delay: Time(700_000),
+        command_delay: Time(20_000),
         reads_whole_sectors: true,
         data_late: 0.05,
         data_late_idle_share: 0.2,

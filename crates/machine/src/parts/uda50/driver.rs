@@ -19,9 +19,9 @@ pub struct UdaDriverConfig {
     /// this driver.
     pub order: QueueOrder,
     /// Processor time to queue a request, build its command and submit it to the controller.
-    pub start: Time,
+    pub start_cost: Time,
     /// Processor time to handle a response.
-    pub complete: Time,
+    pub complete_cost: Time,
 }
 
 /// Driver of a UDA50, with the requests that wait for it.
@@ -60,7 +60,7 @@ impl UdaDriver {
             });
         };
         self.submission_guard
-            .submit_all(host, self.config.start, next, submit)
+            .submit_all(host, self.config.start_cost, next, submit)
             .await;
     }
 }
@@ -94,7 +94,7 @@ impl Driver for UdaDriver {
 
     async fn interrupt(&self, host: &impl DriverHost, controller: Id<Uda50>) {
         while let Some(id) = host.ask(controller, |uda50, _| uda50.take_done()) {
-            host.spend(Stage::Driver, self.config.complete).await;
+            host.spend(Stage::Driver, self.config.complete_cost).await;
             host.completed(id);
         }
         self.submit_commands(host).await;

@@ -34,11 +34,11 @@ pub struct Uda50Config {
     /// Maximum number of commands that the host may have in flight.
     pub credits: u32,
     /// Time of the controller's processor to decode a command, before its transfer.
-    pub decode: Time,
+    pub decode_time: Time,
     /// Time of the controller's processor to finish a command, after its transfer.
-    pub finish: Time,
+    pub finish_time: Time,
     /// Time of the controller's processor to finish a command, per sector of the command.
-    pub finish_per_sector: Time,
+    pub finish_time_per_sector: Time,
     /// Variation of the three processing times, as a share of their mean.
     pub spread: f64,
     /// Order of execution; see [`CommandOrder`].
@@ -216,11 +216,11 @@ impl Uda50 {
             return;
         };
         let (id, mean) = match job {
-            EngineJob::Decode(id) => (id, self.config.decode),
+            EngineJob::Decode(id) => (id, self.config.decode_time),
             EngineJob::Finish(id) => {
                 let sectors = u64::from(parts.requests[id].sectors);
-                let per_sector = self.config.finish_per_sector.0 * sectors;
-                (id, self.config.finish + Time(per_sector))
+                let per_sector = self.config.finish_time_per_sector.0 * sectors;
+                (id, self.config.finish_time + Time(per_sector))
             }
         };
         let request = &mut parts.requests[id];
@@ -298,10 +298,11 @@ impl Uda50 {
         let all = (transfer.sector, transfer.sectors);
         let late = Deadline::TransferCommand;
         let (first, passage) = transfer_and_mark(transfer, drive, now, all, late);
-        let ends = now + passage.total();
+        let ends_at = now + passage.total();
         self.id
             .schedule(context, first, Uda50Event::FirstSector(id));
-        self.id.schedule(context, ends, Uda50Event::LastSector(id));
+        self.id
+            .schedule(context, ends_at, Uda50Event::LastSector(id));
     }
 
     /// Starts the bus transfer of a read when its first sector begins to pass.
@@ -316,8 +317,8 @@ impl Uda50 {
             return;
         }
         let drive = &parts.drives[self.drives.mechanism_for(transfer)];
-        let ends = drive.last_transfer().expect("the drive transfers");
-        self.queue_bus_transfer(context, parts, id, ends);
+        let ends_at = drive.last_transfer().expect("the drive transfers");
+        self.queue_bus_transfer(context, parts, id, ends_at);
     }
 
     fn handle_last_sector(
@@ -375,7 +376,7 @@ impl Uda50 {
         let all = parts
             .bus
             .transfer_time(sector_bytes * u64::from(transfer.sectors));
-        let ends = (now + all).max(not_before + one);
+        let ends_at = (now + all).max(not_before + one);
         if transfer.is_write() {
             let drive = &parts.drives[self.drives.mechanism_for(transfer)];
             let media = drive.slots_time(drive.cylinder(), transfer.sectors);
@@ -387,9 +388,9 @@ impl Uda50 {
         }
         parts.bus.start_stream(
             context,
-            bytes_per_s(transfer.sectors, sector_bytes, ends - now),
+            bytes_per_s(transfer.sectors, sector_bytes, ends_at - now),
         );
-        self.id.schedule(context, ends, Uda50Event::BusDone);
+        self.id.schedule(context, ends_at, Uda50Event::BusDone);
         self.bus_queue.front_mut().expect("it is there").1 = now;
     }
 

@@ -65,9 +65,9 @@ fn read_controller(reader: &mut Reader<'_>) -> Uda50Config {
     Uda50Config {
         buffer_sectors,
         credits: credits as u32,
-        decode,
-        finish,
-        finish_per_sector,
+        decode_time: decode,
+        finish_time: finish,
+        finish_time_per_sector: finish_per_sector,
         spread: reader.number(
             "finish_spread",
             0.0..=1.0,
@@ -98,11 +98,11 @@ fn read_driver(driver: &DriverSource<'_>) -> UdaDriverConfig {
     };
     let config = UdaDriverConfig {
         order: QueueOrder::Arrival,
-        start: cost(
+        start_cost: cost(
             "start_ms",
             "processor time to queue a request and build its command",
         ),
-        complete: cost("complete_ms", "processor time to handle a response"),
+        complete_cost: cost("complete_ms", "processor time to handle a response"),
     };
     reader.finish();
     config

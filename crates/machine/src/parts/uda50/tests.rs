@@ -10,9 +10,9 @@ fn config() -> Uda50Config {
     Uda50Config {
         buffer_sectors: 52,
         credits: 16,
-        decode: Time::from_millis(1),
-        finish: Time::from_millis(2),
-        finish_per_sector: Time(10_000),
+        decode_time: Time::from_millis(1),
+        finish_time: Time::from_millis(2),
+        finish_time_per_sector: Time(10_000),
         spread: 0.0,
         order: CommandOrder::Arrival,
         overlap_decode: false,

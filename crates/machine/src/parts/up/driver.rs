@@ -32,13 +32,13 @@ pub struct UpDriverConfig {
     /// Search parameters; see [`UpSearchLead`].
     pub lead: UpSearchLead,
     /// Processor time to queue a request.
-    pub strategy: Time,
+    pub strategy_cost: Time,
     /// Processor time to decide how to start a request, and to command the drive.
-    pub start: Time,
+    pub start_cost: Time,
     /// Processor time to set one map register of the UNIBUS adapter, which maps 512 bytes.
-    pub map_register: Time,
+    pub map_register_cost: Time,
     /// Processor time to handle the end of a transfer.
-    pub complete: Time,
+    pub complete_cost: Time,
 }
 
 /// Driver of an up controller, with the state of its drives.
@@ -78,7 +78,7 @@ impl Driver for UpDriver {
     }
 
     fn queueing(&self, drive: usize) -> Option<Time> {
-        Some(self.configs[drive].strategy)
+        Some(self.configs[drive].strategy_cost)
     }
 
     fn enqueue(&self, hardware: &Hardware, id: RequestId) {
@@ -138,7 +138,7 @@ impl UpDriver {
             };
             (first.request, unit.found_at.is_some())
         };
-        let start = self.configs[drive].start;
+        let start = self.configs[drive].start_cost;
         host.start_queued(first, start).await;
         let (configured, idle) =
             host.ask(self.controller, |up, _| (up.drives().count(), up.is_idle()));
@@ -190,7 +190,7 @@ impl UpDriver {
             (drive, unit.queue[0].request, unit.found_at, is_repeat)
         };
         host.mark(first, Stage::ChannelWait);
-        let register = self.configs[drive].map_register;
+        let register = self.configs[drive].map_register_cost;
         host.set_map_registers(first, register).await;
         let context = host.surroundings();
         host.ask(self.controller, |up, parts| {
@@ -206,7 +206,7 @@ impl UpDriver {
 
     async fn complete_transfer(&self, host: &impl DriverHost, done: UpCompletion) {
         let drive = host.hardware().borrow().requests[done.request].device;
-        let cost = self.configs[drive].complete;
+        let cost = self.configs[drive].complete_cost;
         host.spend(Stage::Driver, cost).await;
         if done.data_late {
             let state = &mut *self.state.borrow_mut();

@@ -20,10 +20,10 @@ pub struct UpHardwareConfig {
     /// Size of the buffer, in sectors.
     pub buffer_sectors: u32,
     /// Time from a command until the arm or the transfer acts on it.
-    pub command: Time,
+    pub command_delay: Time,
     /// Maximum wait of the controller for the bus, per sector. The wait is random, uniform up to
     /// this maximum.
-    pub grant: Time,
+    pub bus_grant_delay_max: Time,
 }
 
 /// State of an up controller.
@@ -38,7 +38,7 @@ pub struct Up {
     /// flag).
     attention: Vec<bool>,
     busy: Time,
-    grants: Stream,
+    bus_grant_stream: Stream,
     interrupt: Option<TaskId>,
 }
 
@@ -49,7 +49,7 @@ struct ActiveUpTransfer {
     bytes_per_s: u64,
     /// Time at which the last sector that was in time has passed.
     passed_at: Time,
-    ends: Time,
+    ends_at: Time,
     data_late: bool,
 }
 
@@ -68,9 +68,9 @@ pub enum UpEvent {
     /// Arrival of a drive at its searched sector, given by the drive's place on the controller.
     SectorFound(u8),
     /// Start of a transfer's data movement over the bus.
-    Moves,
+    BusTransferStart,
     /// End of a transfer, complete or cut short by late data.
-    End,
+    TransferEnd,
 }
 
 impl Controller for Up {
@@ -82,11 +82,11 @@ impl Controller for Up {
                 self.attention[usize::from(drive_index)] = true;
                 self.raise_interrupt(context);
             }
-            UpEvent::Moves => {
+            UpEvent::BusTransferStart => {
                 let transfer = self.transfer.expect("a transfer is under way");
                 parts.bus.start_stream(context, transfer.bytes_per_s);
             }
-            UpEvent::End => self.end(context, parts),
+            UpEvent::TransferEnd => self.end(context, parts),
         }
     }
 
@@ -120,7 +120,7 @@ impl Up {
             transfer: None,
             done: None,
             busy: Time::ZERO,
-            grants: streams.stream(&format!("controller.{number}.grants")),
+            bus_grant_stream: streams.stream(&format!("controller.{number}.grants")),
             interrupt: None,
         }
     }
@@ -165,7 +165,7 @@ impl Up {
         let drive_index = self.drives.index_of(request.device);
         let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
         let cylinder = drive.geometry().locate(request.sector).cylinder;
-        let commanded = context.now() + self.config.command;
+        let commanded = context.now() + self.config.command_delay;
         request.mark(Stage::Command, moment(commanded));
         let arm = drive.seek(cylinder, request.is_write());
         mark_arm_move(request, commanded, arm);
@@ -198,7 +198,7 @@ impl Up {
         let drive = &mut parts.drives[self.drives.mechanism_for(request)];
         let sector_bytes = u64::from(drive.geometry().sector_bytes());
         let over_bus = parts.bus.transfer_time(sector_bytes);
-        let mut commanded = context.now() + self.config.command;
+        let mut commanded = context.now() + self.config.command_delay;
         if request.is_write() {
             // The first sector is there before the drive is started.
             commanded += over_bus;
@@ -224,7 +224,7 @@ impl Up {
         let moved = self.bus_transfer_times(&passes, slot, commanded, over_bus, write);
         let late = moved.len() < passes.len();
         let passed_at = passes[moved.len().max(1) - 1];
-        let ends = match (write, late) {
+        let ends_at = match (write, late) {
             (false, false) => moved.last().map_or(passed_at, |at| passed_at.max(*at)),
             (true, false) | (_, true) => passed_at,
         };
@@ -232,13 +232,13 @@ impl Up {
         self.transfer = Some(ActiveUpTransfer {
             request: id,
             started_at: context.now(),
-            bytes_per_s: bytes * 1_000_000_000 / (ends - first).0.max(1),
+            bytes_per_s: bytes * 1_000_000_000 / (ends_at - first).0.max(1),
             passed_at,
-            ends,
+            ends_at,
             data_late: late,
         });
-        self.id.schedule(context, first, UpEvent::Moves);
-        self.id.schedule(context, ends, UpEvent::End);
+        self.id.schedule(context, first, UpEvent::BusTransferStart);
+        self.id.schedule(context, ends_at, UpEvent::TransferEnd);
     }
 
     /// Returns the time at which the data of each sector have moved over the bus, up to the first
@@ -254,28 +254,30 @@ impl Up {
         write: bool,
     ) -> Vec<Time> {
         let buffer = self.config.buffer_sectors as usize;
-        let begins = |number: usize| {
-            let begins = Time(passes[number].0.saturating_sub(slot.0));
+        let starts_at = |number: usize| {
+            let starts_at = Time(passes[number].0.saturating_sub(slot.0));
             // Not by the fraction that rounding took before the one before it.
             number
                 .checked_sub(1)
-                .map_or(begins, |before| begins.max(passes[before]))
+                .map_or(starts_at, |before| starts_at.max(passes[before]))
         };
         let mut moved: Vec<Time> = Vec::with_capacity(passes.len());
         for (number, passed_at) in passes.iter().enumerate() {
             // The sector whose room in the buffer this one takes.
             let before = number.checked_sub(buffer);
-            if !write && before.is_some_and(|before| moved[before] > begins(number)) {
+            if !write && before.is_some_and(|before| moved[before] > starts_at(number)) {
                 return moved;
             }
             // What is written was fetched before the command, as far as there is room.
             let (may, least) = match (write, before) {
-                (false, _) => (begins(number), *passed_at),
-                (true, Some(before)) => (begins(before), passes[before]),
+                (false, _) => (starts_at(number), *passed_at),
+                (true, Some(before)) => (starts_at(before), passes[before]),
                 (true, None) => (from, from),
             };
             let last = moved.last().copied().unwrap_or(from);
-            let wait = self.grants.within(self.config.grant);
+            let wait = self
+                .bus_grant_stream
+                .within(self.config.bus_grant_delay_max);
             let at = match write && number == 0 {
                 true => from,
                 false => (last.max(may) + wait + sector_bus_time).max(least),
@@ -297,10 +299,10 @@ impl Up {
         if transfer.data_late {
             drive.cut_short(transfer.passed_at);
             let late = Stage::MissedRevolution(Deadline::DataLate);
-            request.mark(late, moment(transfer.ends));
+            request.mark(late, moment(transfer.ends_at));
         } else {
             mark_media_transfer(request, drive, transfer.passed_at);
-            request.mark(Stage::BusTransfer, moment(transfer.ends));
+            request.mark(Stage::BusTransfer, moment(transfer.ends_at));
         }
         self.done = Some(UpCompletion {
             request: transfer.request,

@@ -24,11 +24,11 @@ impl PartSpecification for Specification {
         let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
         let controller = UpHardwareConfig {
             buffer_sectors,
-            command: time(
+            command_delay: time(
                 "command_ms",
                 "delay from a command until the controller acts on it",
             ),
-            grant: time(
+            bus_grant_delay_max: time(
                 "grant_ms",
                 "maximum wait for the bus before the data of a sector",
             ),
@@ -47,7 +47,7 @@ impl PartSpecification for Specification {
     }
 
     fn loses_data(&self) -> bool {
-        self.controller.grant > Time::ZERO
+        self.controller.bus_grant_delay_max > Time::ZERO
     }
 }
 
@@ -78,10 +78,10 @@ fn read_driver(driver: &DriverSource<'_>) -> Vec<UpDriverConfig> {
         );
         configs[*place] = UpDriverConfig {
             lead,
-            strategy,
-            start,
-            map_register: scale_cost(register, driver.speed),
-            complete,
+            strategy_cost: strategy,
+            start_cost: start,
+            map_register_cost: scale_cost(register, driver.speed),
+            complete_cost: complete,
         };
         reader.finish();
     }

@@ -9,11 +9,11 @@ use diskperf_timeline::Deadline;
 
 const FAST: u64 = 1_000_000_000;
 
-fn controller(buffer_sectors: u32, grant: Time, bytes_per_s: u64) -> Rc<Bench<Up>> {
+fn controller(buffer_sectors: u32, bus_grant_delay_max: Time, bytes_per_s: u64) -> Rc<Bench<Up>> {
     let config = UpHardwareConfig {
         buffer_sectors,
-        command: Time::ZERO,
-        grant,
+        command_delay: Time::ZERO,
+        bus_grant_delay_max,
     };
     Bench::with_controller(
         vec![drive(0), drive(0)],

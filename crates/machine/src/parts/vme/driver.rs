@@ -35,11 +35,11 @@ pub struct VmeDriverConfig {
     /// Maximum number of commands in the controller. None means no limit.
     pub commands_max: Option<u32>,
     /// Processor time to queue a request.
-    pub strategy: Time,
+    pub strategy_cost: Time,
     /// Processor time to build a command and submit it to the controller.
-    pub start: Time,
+    pub start_cost: Time,
     /// Processor time to handle the end of a command.
-    pub complete: Time,
+    pub complete_cost: Time,
 }
 
 /// Driver of a VMEbus controller, with the request queue of each drive.
@@ -117,7 +117,7 @@ impl VmeDriver {
             })
         };
         self.submission_guard
-            .submit_all(host, self.config.start, next, submit)
+            .submit_all(host, self.config.start_cost, next, submit)
             .await;
     }
 }
@@ -130,7 +130,7 @@ impl Driver for VmeDriver {
     }
 
     fn queueing(&self, _drive: usize) -> Option<Time> {
-        Some(self.config.strategy)
+        Some(self.config.strategy_cost)
     }
 
     fn enqueue(&self, hardware: &Hardware, id: RequestId) {
@@ -144,7 +144,7 @@ impl Driver for VmeDriver {
 
     async fn interrupt(&self, host: &impl DriverHost, controller: Id<Vme>) {
         while let Some(done) = host.ask(controller, |vme, _| vme.take_done()) {
-            host.spend(Stage::Driver, self.config.complete).await;
+            host.spend(Stage::Driver, self.config.complete_cost).await;
             let drive = host.hardware().borrow().requests[done].device;
             self.remove_completed(drive, done);
             host.completed(done);

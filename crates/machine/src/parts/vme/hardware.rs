@@ -31,12 +31,12 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub struct VmeConfig {
     /// Processor time of the controller per command.
-    pub command: Time,
+    pub command_delay: Time,
     /// Poll interval of the controller's processor for commands. A command starts up to one
     /// interval later.
-    pub command_poll: Time,
+    pub command_poll_interval: Time,
     /// Processor time of the controller per sector transferred between cache and memory.
-    pub move_per_sector: Time,
+    pub move_time_per_sector: Time,
     /// Number of sectors of a write that the controller fetches before it starts the drive. A
     /// shorter write is fetched completely.
     pub write_lead_sectors: u32,
@@ -50,9 +50,9 @@ impl VmeConfig {
     /// Returns substitute parameters for a controller that is refused.
     pub(crate) fn with_unpublished_costs() -> Self {
         Self {
-            command: Time::ZERO,
-            command_poll: Time::ZERO,
-            move_per_sector: Time::ZERO,
+            command_delay: Time::ZERO,
+            command_poll_interval: Time::ZERO,
+            move_time_per_sector: Time::ZERO,
             write_lead_sectors: 1,
             caching: Caching::None,
             maintenance: None,
@@ -162,7 +162,7 @@ pub struct Vme {
     completed: VecDeque<RequestId>,
     outstanding: u32,
     statistics: [CacheStatistics; 3],
-    poll: Stream,
+    poll_stream: Stream,
     interrupt: Option<TaskId>,
 }
 
@@ -258,7 +258,7 @@ impl Vme {
     ) -> Self {
         Self {
             id,
-            poll: streams.stream(&format!("controller.{number}.poll")),
+            poll_stream: streams.stream(&format!("controller.{number}.poll")),
             cache: SectorCache::new(config.caching.capacity_sectors()),
             config,
             units: (0..drives.count())
@@ -291,8 +291,8 @@ impl Vme {
         self.outstanding += 1;
         self.record_arrival(context.now(), parts, id);
         let start = context.now().max(self.engine_free_at);
-        let late = self.poll.within(self.config.command_poll);
-        let decoded = start + late + self.config.command;
+        let late = self.poll_stream.within(self.config.command_poll_interval);
+        let decoded = start + late + self.config.command_delay;
         self.engine_free_at = decoded;
         let request = &mut parts.requests[id];
         request.mark(Stage::ControllerQueue, moment(start));
@@ -397,7 +397,7 @@ impl Vme {
         }
         let cached = self
             .cache
-            .prefix(drive_index, command.next_sector, command.end_sector);
+            .cached_prefix(drive_index, command.next_sector, command.end_sector);
         if cached == 0 {
             return 0;
         }
@@ -410,7 +410,7 @@ impl Vme {
             .now()
             .max(self.engine_free_at)
             .max(command.data_ready_at);
-        command.data_ready_at = start + Time(self.config.move_per_sector.0 * cached);
+        command.data_ready_at = start + Time(self.config.move_time_per_sector.0 * cached);
         self.engine_free_at = command.data_ready_at;
         command.next_sector += cached;
         let request = &mut parts.requests[command.id];
@@ -459,7 +459,7 @@ impl Vme {
             .sector_bytes();
         let per_sector = self
             .config
-            .move_per_sector
+            .move_time_per_sector
             .max(parts.bus.transfer_time(u64::from(sector_bytes)));
         command.data_ready_at = start + Time(per_sector.0 * sectors);
         let lead = sectors.min(u64::from(self.config.write_lead_sectors));

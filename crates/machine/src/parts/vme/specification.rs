@@ -112,9 +112,9 @@ fn read_controller(reader: &mut Reader<'_>) -> VmeConfig {
         },
     };
     VmeConfig {
-        command,
-        command_poll,
-        move_per_sector,
+        command_delay: command,
+        command_poll_interval: command_poll,
+        move_time_per_sector: move_per_sector,
         write_lead_sectors: write_lead as u32,
         maintenance: read_maintenance(reader),
         caching,
@@ -209,12 +209,12 @@ fn read_driver(driver: &DriverSource<'_>) -> VmeDriverConfig {
         order: QueueOrder::Scan,
         scan_from,
         commands_max: (commands > 0).then_some(commands as u32),
-        strategy: cost("strategy_ms", "processor time to queue a request"),
-        start: cost(
+        strategy_cost: cost("strategy_ms", "processor time to queue a request"),
+        start_cost: cost(
             "start_ms",
             "processor time to build a command and submit it to the controller",
         ),
-        complete: cost(
+        complete_cost: cost(
             "complete_ms",
             "processor time to handle a completed command",
         ),

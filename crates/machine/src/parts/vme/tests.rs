@@ -13,9 +13,9 @@ const MOVE: Time = Time(300_000);
 
 fn controller(caching: Caching) -> Rc<Bench<Vme>> {
     let config = VmeConfig {
-        command: COMMAND,
-        command_poll: Time::ZERO,
-        move_per_sector: MOVE,
+        command_delay: COMMAND,
+        command_poll_interval: Time::ZERO,
+        move_time_per_sector: MOVE,
         write_lead_sectors: 1,
         caching,
         maintenance: None,

@@ -18,13 +18,13 @@ pub struct HdDriverConfig {
     /// Request order; see [`QueueOrder`].
     pub order: QueueOrder,
     /// Processor time to queue a request.
-    pub strategy: Time,
+    pub strategy_cost: Time,
     /// Processor time to load the controller's registers.
-    pub start: Time,
+    pub start_cost: Time,
     /// Processor time to move one sector through the controller's data register.
-    pub move_sector: Time,
+    pub move_sector_cost: Time,
     /// Processor time to handle the end of a transfer.
-    pub complete: Time,
+    pub complete_cost: Time,
 }
 
 /// Driver of a PC-AT's disk controller, with the request queue of each drive.
@@ -60,7 +60,7 @@ impl HdDriver {
             self.round_robin.find_next(queues.len(), first)
         };
         let Some(id) = next else { return };
-        host.start_queued(id, self.config.start).await;
+        host.start_queued(id, self.config.start_cost).await;
         let context = host.surroundings();
         host.ask(self.controller, |wd1003, parts| {
             wd1003.command(&context, parts, id)
@@ -75,7 +75,8 @@ impl HdDriver {
     }
 
     async fn supply_sector(&self, host: &impl DriverHost) {
-        host.spend(Stage::Driver, self.config.move_sector).await;
+        host.spend(Stage::Driver, self.config.move_sector_cost)
+            .await;
         let context = host.surroundings();
         host.ask(self.controller, |wd1003, parts| {
             wd1003.note_supplied_sector(&context, parts)
@@ -83,7 +84,7 @@ impl HdDriver {
     }
 
     async fn complete_request(&self, host: &impl DriverHost, id: RequestId) {
-        host.spend(Stage::Driver, self.config.complete).await;
+        host.spend(Stage::Driver, self.config.complete_cost).await;
         let drive = host.hardware().borrow().requests[id].device;
         let first = self.queues.borrow_mut()[drive].remove(0);
         assert!(
@@ -103,7 +104,7 @@ impl Driver for HdDriver {
     }
 
     fn queueing(&self, _drive: usize) -> Option<Time> {
-        Some(self.config.strategy)
+        Some(self.config.strategy_cost)
     }
 
     fn enqueue(&self, hardware: &Hardware, id: RequestId) {
@@ -118,7 +119,8 @@ impl Driver for HdDriver {
     async fn interrupt(&self, host: &impl DriverHost, controller: Id<Wd1003>) {
         match host.ask(controller, |wd1003, parts| wd1003.requested_action(parts)) {
             Some(ProcessorAction::FetchSector { transfer, last }) => {
-                host.spend(Stage::Driver, self.config.move_sector).await;
+                host.spend(Stage::Driver, self.config.move_sector_cost)
+                    .await;
                 let context = host.surroundings();
                 host.ask(controller, |wd1003, parts| {
                     wd1003.note_fetched_sector(&context, parts)

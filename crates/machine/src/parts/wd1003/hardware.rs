@@ -20,10 +20,10 @@ pub struct Wd1003Config {
     /// Size of the buffer, in sectors.
     pub buffer_sectors: u32,
     /// Time from a command until the controller looks for the sector.
-    pub command: Time,
+    pub command_delay: Time,
     /// Poll interval of the controller's processor for commands. A command starts up to one
     /// interval later.
-    pub command_poll: Time,
+    pub command_poll_interval: Time,
 }
 
 /// State of a WD1003 controller.
@@ -34,7 +34,7 @@ pub struct Wd1003 {
     command: Option<Wd1003Command>,
     /// Number of sectors that have been read and not yet fetched by the processor.
     buffered_sectors: u32,
-    poll: Stream,
+    poll_stream: Stream,
     interrupt: Option<TaskId>,
 }
 
@@ -55,9 +55,9 @@ struct Wd1003Command {
 #[derive(Clone, Copy, Debug)]
 pub enum Wd1003Event {
     /// Start of a command's execution by the controller.
-    Begin,
+    CommandStart,
     /// End of a sector that passes under the head.
-    Sector,
+    SectorEnd,
 }
 
 /// Action that an interrupt of the controller requests from the processor.
@@ -87,8 +87,10 @@ impl Controller for Wd1003 {
 
     fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
         match event {
-            Wd1003Event::Begin => self.seek_sector(context, parts, Deadline::TransferCommand),
-            Wd1003Event::Sector => self.handle_sector(context, parts),
+            Wd1003Event::CommandStart => {
+                self.seek_sector(context, parts, Deadline::TransferCommand)
+            }
+            Wd1003Event::SectorEnd => self.handle_sector(context, parts),
         }
     }
 
@@ -116,7 +118,7 @@ impl Wd1003 {
             drives,
             command: None,
             buffered_sectors: 0,
-            poll: streams.stream(&format!("controller.{number}.poll")),
+            poll_stream: streams.stream(&format!("controller.{number}.poll")),
             interrupt: None,
         }
     }
@@ -147,8 +149,8 @@ impl Wd1003 {
     /// Accepts a command from the driver.
     pub fn command(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         assert!(self.is_idle(), "one command at a time");
-        let late = self.poll.within(self.config.command_poll);
-        let begin = context.now() + self.config.command + late;
+        let late = self.poll_stream.within(self.config.command_poll_interval);
+        let begin = context.now() + self.config.command_delay + late;
         let transfer = &mut parts.requests[id];
         transfer.mark(Stage::Command, moment(begin));
         self.command = Some(Wd1003Command {
@@ -160,7 +162,7 @@ impl Wd1003 {
             is_stalled: transfer.is_write(),
         });
         if !transfer.is_write() {
-            self.id.schedule(context, begin, Wd1003Event::Begin);
+            self.id.schedule(context, begin, Wd1003Event::CommandStart);
         }
     }
 
@@ -193,7 +195,7 @@ impl Wd1003 {
         // A command may be brought its first sector before it is acted on.
         let marked = Time(parts.requests[id].spans.marked().0);
         if marked > context.now() {
-            self.id.schedule(context, marked, Wd1003Event::Begin);
+            self.id.schedule(context, marked, Wd1003Event::CommandStart);
         } else {
             let now = moment(context.now());
             let request = &mut parts.requests[id];
@@ -218,7 +220,7 @@ impl Wd1003 {
         command.pass_times = drive.sector_end_times();
         command.first_passing = command.sectors_passed;
         self.id
-            .schedule(context, command.pass_times[0], Wd1003Event::Sector);
+            .schedule(context, command.pass_times[0], Wd1003Event::SectorEnd);
     }
 
     fn handle_sector(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
@@ -245,7 +247,7 @@ impl Wd1003 {
         if goes_on {
             let next =
                 command.pass_times[(command.sectors_passed - command.first_passing) as usize];
-            self.id.schedule(context, next, Wd1003Event::Sector);
+            self.id.schedule(context, next, Wd1003Event::SectorEnd);
         } else {
             // What follows passes unread until there is room, or unwritten
             // until it is there.

@@ -45,11 +45,11 @@ fn read_controller(reader: &mut Reader<'_>) -> Wd1003Config {
     let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
     Wd1003Config {
         buffer_sectors,
-        command: time(
+        command_delay: time(
             "command_ms",
             "delay from a command until the controller looks for its first sector",
         ),
-        command_poll: time(
+        command_poll_interval: time(
             "command_poll_ms",
             "interval at which the controller's processor polls for commands; 0 if hardware detects them",
         ),
@@ -66,16 +66,16 @@ fn read_driver(driver: &DriverSource<'_>) -> HdDriverConfig {
     };
     let config = HdDriverConfig {
         order: QueueOrder::Scan,
-        strategy: cost("strategy_ms", "processor time to queue a request"),
-        start: cost(
+        strategy_cost: cost("strategy_ms", "processor time to queue a request"),
+        start_cost: cost(
             "start_ms",
             "processor time to load the controller's registers",
         ),
-        move_sector: cost(
+        move_sector_cost: cost(
             "move_sector_ms",
             "processor time to move a sector through the data register",
         ),
-        complete: cost(
+        complete_cost: cost(
             "complete_ms",
             "processor time to handle the end of a transfer",
         ),

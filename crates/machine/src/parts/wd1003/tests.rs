@@ -9,8 +9,8 @@ use crate::hardware::bench::*;
 fn config(buffer_sectors: u32) -> Wd1003Config {
     Wd1003Config {
         buffer_sectors,
-        command: Time::ZERO,
-        command_poll: Time::ZERO,
+        command_delay: Time::ZERO,
+        command_poll_interval: Time::ZERO,
     }
 }
 

@@ -86,7 +86,7 @@ impl Vme {
             self.schedule_read_ahead_end(context, drive_index);
             return;
         }
-        if now >= stream.ends() {
+        if now >= stream.ends_at() {
             return;
         }
         parts.drives[self.drives.mechanism_at(drive_index)].cut_short(now);
@@ -238,18 +238,18 @@ impl Vme {
     ) {
         let now = context.now();
         let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
-        let since = drive.last_transfer();
+        let ready_since = drive.last_transfer();
         let passage = drive.transfer(now, first, count, false);
         let passes = drive.sector_end_times();
         let period = drive.spindle().period();
         // What is read ahead is nobody's way.
         if command.next_sector == first && command.next_sector < command.end_sector {
-            let begins = now + passage.to_first_sector();
+            let starts_at = now + passage.to_first_sector();
             mark_positioning(
                 parts,
                 command,
                 (now, passage.to_track),
-                (since, begins, period),
+                (ready_since, starts_at, period),
             );
         }
         let sectors: Vec<(u64, Time)> = (first..).zip(passes).collect();
@@ -261,7 +261,7 @@ impl Vme {
             needed_until: now,
             holds_arm: command.policy.holds_arm(),
         };
-        let ends = stream.ends();
+        let ends_at = stream.ends_at();
         let goes_on = self.units[drive_index].last_stream_end == Some(first);
         if !goes_on {
             self.evict_unsaved(drive_index);
@@ -271,7 +271,7 @@ impl Vme {
             unit.unsaved_range = Some((first, first));
         }
         unit.last_stream_end = None;
-        self.set_arm(context, drive_index, ArmState::Read(stream), ends);
+        self.set_arm(context, drive_index, ArmState::Read(stream), ends_at);
     }
 
     /// Removes the sectors of earlier read streams from the cache, if their policy was not to keep
@@ -294,7 +294,7 @@ impl Vme {
     ) {
         let now = context.now();
         let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
-        let since = drive.last_transfer();
+        let ready_since = drive.last_transfer();
         let period = drive.spindle().period();
         let read = drive.read_track(now, sector);
         if let Some(command) = command {
@@ -302,7 +302,7 @@ impl Vme {
                 parts,
                 command,
                 (now, read.to_track),
-                (since, read.begins, period),
+                (ready_since, read.starts_at, period),
             );
         }
         let stream = ReadStream {
@@ -314,9 +314,9 @@ impl Vme {
             // A track is read to its end.
             holds_arm: true,
         };
-        let ends = stream.ends();
+        let ends_at = stream.ends_at();
         self.units[drive_index].last_stream_end = None;
-        self.set_arm(context, drive_index, ArmState::Read(stream), ends);
+        self.set_arm(context, drive_index, ArmState::Read(stream), ends_at);
     }
 
     fn start_write(
@@ -348,11 +348,11 @@ impl Vme {
             return;
         }
         let arm = drive.seek(target.cylinder, true);
-        let begins = (now + arm.total()).max(start_allowed_at);
+        let starts_at = (now + arm.total()).max(start_allowed_at);
         let transfer = &mut parts.requests[command.id];
         mark_arm_move(transfer, now, arm);
-        transfer.mark(Stage::BusTransfer, moment(begins));
-        self.set_arm(context, drive_index, ArmState::Seek(command), begins);
+        transfer.mark(Stage::BusTransfer, moment(starts_at));
+        self.set_arm(context, drive_index, ArmState::Seek(command), starts_at);
     }
 
     fn start_writing(
@@ -364,26 +364,26 @@ impl Vme {
     ) {
         let now = context.now();
         let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
-        let since = drive.last_transfer();
+        let ready_since = drive.last_transfer();
         let period = drive.spindle().period();
         let count = (command.end_sector - command.next_sector) as u32;
         let passage = drive.transfer(now, command.next_sector, count, true);
-        let begins = now + passage.to_first_sector();
-        let ends = now + passage.total();
+        let starts_at = now + passage.to_first_sector();
+        let ends_at = now + passage.total();
         mark_positioning(
             parts,
             &command,
             (now, passage.to_track),
-            (since, begins, period),
+            (ready_since, starts_at, period),
         );
         let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
-        mark_media_transfer(&mut parts.requests[command.id], drive, ends);
+        mark_media_transfer(&mut parts.requests[command.id], drive, ends_at);
         assert!(
-            command.data_ready_at <= ends,
+            command.data_ready_at <= ends_at,
             "what is written has been fetched before"
         );
-        command.data_ready_at = ends;
-        self.set_arm(context, drive_index, ArmState::Write(command), ends);
+        command.data_ready_at = ends_at;
+        self.set_arm(context, drive_index, ArmState::Write(command), ends_at);
     }
 }
 
@@ -391,23 +391,23 @@ fn mark_positioning(
     parts: &mut Parts<'_>,
     command: &VmeCommand,
     (now, arm): (Time, ArmMove),
-    (since, begins, period): (Option<Time>, Time, Time),
+    (ready_since, starts_at, period): (Option<Time>, Time, Time),
 ) {
     let transfer = &mut parts.requests[command.id];
     // What the cache held of it may still be on the bus.
     if Time(transfer.spans.marked().0) > now {
         let marked = transfer.spans.marked();
-        transfer.mark(Stage::RotationalLatency, moment(begins).max(marked));
+        transfer.mark(Stage::RotationalLatency, moment(starts_at).max(marked));
         return;
     }
     mark_arm_move(transfer, now, arm);
     let late = rotational_wait_stage(
         transfer,
-        since,
+        ready_since,
         period,
-        begins,
+        starts_at,
         arm,
         Deadline::TransferCommand,
     );
-    transfer.mark(late, moment(begins));
+    transfer.mark(late, moment(starts_at));
 }

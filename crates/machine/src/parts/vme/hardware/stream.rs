@@ -29,7 +29,7 @@ pub(super) struct ReadStream {
 
 impl ReadStream {
     /// Returns the time at which the last sector of the stream passes.
-    pub(super) fn ends(&self) -> Time {
+    pub(super) fn ends_at(&self) -> Time {
         self.sectors
             .last()
             .map_or(Time::ZERO, |(_, passes)| *passes)
@@ -158,7 +158,7 @@ impl Vme {
             if own {
                 command.data_ready_at = moved + over_bus;
             } else {
-                command.data_ready_at = moved + self.config.move_per_sector;
+                command.data_ready_at = moved + self.config.move_time_per_sector;
                 self.engine_free_at = self.engine_free_at.max(command.data_ready_at);
             }
         }
@@ -209,15 +209,15 @@ impl Vme {
         let first = stream.sectors[0].0;
         let passes = drive.extend_transfer((limit - first) as u32);
         stream.sectors.extend((end..limit).zip(passes));
-        let ends = stream.ends();
+        let ends_at = stream.ends_at();
         assert!(
-            drive.last_transfer() == Some(ends),
+            drive.last_transfer() == Some(ends_at),
             "a stream ends when its last sector has passed"
         );
         let generation = self.next_generation(drive_index);
         self.id.schedule(
             context,
-            ends,
+            ends_at,
             VmeEvent::ArmDone(drive_index as u8, generation),
         );
         if yields_to_write {
@@ -281,7 +281,7 @@ impl Vme {
         }
         let track = geometry.sectors_per_track(geometry.locate(from).cylinder);
         let most = (from + u64::from(track)).min(geometry.sectors());
-        let next = from + self.cache.prefix(drive_index, from, most);
+        let next = from + self.cache.cached_prefix(drive_index, from, most);
         if next < most {
             self.start_track(context, parts, drive_index, next, None);
         }

@@ -151,7 +151,7 @@ mod tests {
 
     /// Two readers in sequence and one here and there, as they came and ended when a
     /// script of theirs was carried out.
-    fn seen(rehearsal: &Rehearsal<'_>, policy: Policy) -> Vec<RecordedCommand> {
+    fn record_commands(rehearsal: &Rehearsal<'_>, policy: Policy) -> Vec<RecordedCommand> {
         let starts = [0_u64, 4000, 7000];
         let of = |number: u64| RecordedCommand {
             request: Request {
@@ -186,8 +186,8 @@ mod tests {
     #[test]
     fn a_rehearsal_of_what_was_takes_what_it_took() {
         let config = VmeConfig {
-            command: Time::from_millis(1),
-            move_per_sector: Time(300_000),
+            command_delay: Time::from_millis(1),
+            move_time_per_sector: Time(300_000),
             ..VmeConfig::with_unpublished_costs()
         };
         let rehearsal = Rehearsal {
@@ -199,9 +199,9 @@ mod tests {
         };
         for (bits, ahead) in [("0", 0), ("SEA|CRD|XHD|XCY", 30), ("SEA|SRD|XHD", 100)] {
             let policy = Policy::parse(bits, ahead).expect("bits");
-            let seen = seen(&rehearsal, policy);
-            let ends = seen.iter().filter_map(|one| one.ended_at);
-            let measure = ends.max().expect("all ended") - seen[0].arrived_at;
+            let seen = record_commands(&rehearsal, policy);
+            let ends_at = seen.iter().filter_map(|one| one.ended_at);
+            let measure = ends_at.max().expect("all ended") - seen[0].arrived_at;
             let script = Rc::new(Script::new(seen.iter(), 0));
             let [first, second] = rehearsal.measure(&script, vec![policy; 90]);
             let off = (first + second).0 as f64 / measure.0 as f64 - 1.0;

@@ -89,13 +89,13 @@ fn find_trigger(
 ) -> Option<(Time, usize)> {
     let one = recorded[number];
     let is_own = |before: usize| recorded[before].sequence == one.sequence;
-    let ends = || {
+    let ends_at = || {
         let ended_at = |before: usize| Some((recorded[before].ended_at?, before));
         let ended_at = (0..number).filter_map(ended_at);
         ended_at.filter(|(at, _)| *at <= one.arrived_at)
     };
     let is_open = |before: usize| !has_response[before] && number - before <= RESPONSE_DISTANCE_MAX;
-    let open = || ends().filter(|(_, before)| is_open(*before));
+    let open = || ends_at().filter(|(_, before)| is_open(*before));
     let own = open().filter(|(_, before)| is_own(*before)).min();
     let last = open().max();
     let at_once =
@@ -103,7 +103,7 @@ fn find_trigger(
     match (own, at_once) {
         (Some(own), Some(last)) if last > own => Some(last),
         (Some(own), _) => Some(own),
-        (None, _) => open().min().or_else(|| ends().max()),
+        (None, _) => open().min().or_else(|| ends_at().max()),
     }
 }
 
@@ -113,7 +113,7 @@ mod tests {
 
     /// Commands of sequences, with the milliseconds at which they came and ended, and
     /// what each waits for: ends, comings, and for how long after these.
-    fn waits(recorded: &[(u64, u64, u64)]) -> Vec<(Vec<usize>, Vec<usize>, u64)> {
+    fn list_conditions(recorded: &[(u64, u64, u64)]) -> Vec<(Vec<usize>, Vec<usize>, u64)> {
         let recorded: Vec<RecordedCommand> = recorded
             .iter()
             .map(|(sequence, arrived_at, ended_at)| RecordedCommand {
@@ -130,8 +130,8 @@ mod tests {
         };
         let gap = |number: usize| script.delays[number].0 / 1_000_000;
         let one = |number| {
-            let ends = of(&script.after_end, number);
-            (ends, of(&script.after_arrival, number), gap(number))
+            let ends_at = of(&script.after_end, number);
+            (ends_at, of(&script.after_arrival, number), gap(number))
         };
         (0..recorded.len()).map(one).collect()
     }
@@ -145,7 +145,7 @@ mod tests {
             (vec![0], vec![1], 3),
             (vec![1], vec![2], 3),
         ];
-        assert_eq!(waits(&recorded), expected);
+        assert_eq!(list_conditions(&recorded), expected);
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
             (vec![1], vec![0], 1),
             (vec![2], vec![1], 1),
         ];
-        assert_eq!(waits(&recorded), expected);
+        assert_eq!(list_conditions(&recorded), expected);
     }
 
     #[test]
@@ -176,6 +176,6 @@ mod tests {
             (vec![1], vec![1], 20),
             (vec![2], vec![2], 20),
         ];
-        assert_eq!(waits(&recorded), expected);
+        assert_eq!(list_conditions(&recorded), expected);
     }
 }
