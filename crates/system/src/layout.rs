@@ -97,7 +97,7 @@ pub struct Shape {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     /// Image on which no file system can be created.
-    #[error("no file system can be made in {image_bytes} bytes: {reason}")]
+    #[error("cannot create a file system in {image_bytes} bytes: {reason}")]
     Image {
         /// Size of the image in bytes.
         image_bytes: u64,
@@ -143,7 +143,7 @@ impl Layout {
             sectors_per_track: shape.sectors_per_track,
             tracks_per_cylinder: shape.tracks_per_cylinder,
             partition_sectors: sectors
-                .map_err(|_| impossible("it is larger than its sectors can be counted".into()))?,
+                .map_err(|_| impossible("its sector count exceeds 32 bits".into()))?,
             revolutions_per_second: shape.revolutions_per_second,
         };
         let parameters = Parameters {

@@ -414,7 +414,7 @@ pub fn write_new_file(path: &str, bytes: &[u8]) -> std::result::Result<(), Strin
     return host::log_file::write_new_file(Path::new(path), bytes);
     #[cfg(not(feature = "host"))]
     Err(format!(
-        "{path}: {} bytes are written on Linux alone",
+        "{path}: cannot write {} bytes, since only Linux supports it",
         bytes.len()
     ))
 }
@@ -428,7 +428,9 @@ pub fn read_small_file(path: &str, bytes_max: u64) -> std::result::Result<Vec<u8
     #[cfg(feature = "host")]
     return host::log_file::read_small_file(Path::new(path), bytes_max);
     #[cfg(not(feature = "host"))]
-    Err(format!("{path}: {bytes_max} bytes are read on Linux alone"))
+    Err(format!(
+        "{path}: cannot read up to {bytes_max} bytes, since only Linux supports it"
+    ))
 }
 
 /// Starts an empty log of a program under a user's name. An existing file is replaced if it begins
@@ -446,7 +448,7 @@ pub fn begin_log(
         .map(|file| Box::new(file) as Box<dyn Write + Send>);
     #[cfg(not(feature = "host"))]
     Err(format!(
-        "{path}: logs are written on Linux alone, {beginning:?}"
+        "{path}: cannot write a log ({beginning:?}), since only Linux supports it"
     ))
 }
 

@@ -268,8 +268,8 @@ fn only_regular_files_are_written() {
         ("", "No such file"),
         ("/", "it is a directory"),
         ("/dev/zero", "it is a character device"),
-        ("/proc/self/fd/1", "what a process has open"),
-        ("/proc/self/cwd/page", "what a process has open"),
+        ("/proc/self/fd/1", "an open file of a process"),
+        ("/proc/self/cwd/page", "an open file of a process"),
         ("/proc/version", "cannot be written"),
         ("/sys/kernel/page", "cannot be written"),
     ];

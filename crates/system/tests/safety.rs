@@ -228,7 +228,7 @@ fn a_device_that_another_loop_device_shows_is_refused() {
     let scratch = Scratch::new();
     let below = LoopDevice::blank(&scratch, 2);
     let above = LoopDevice::over(&below.path, &[]);
-    let parts = ["is shown as", &above.text(), "losetup --detach"];
+    let parts = [" backs ", &above.text(), "losetup --detach"];
     let refusal = expect_refusal(&below.path, &below.path, true, &parts);
     assert!(
         matches!(refusal, Refusal::AttachedToLoop { .. }),
@@ -265,7 +265,7 @@ fn a_device_whose_file_another_loop_device_shows_is_refused() {
     run("mknod", &[node.to_str().unwrap(), "b", "7", &minor]);
     for path in [&ours.path, &node] {
         let parts = [
-            "shows the same file as",
+            "has the same backing file as",
             &other.text(),
             image.to_str().unwrap(),
             "losetup --detach",
@@ -278,7 +278,7 @@ fn a_device_whose_file_another_loop_device_shows_is_refused() {
     }
     // A loop device over the refused one has the same file's bytes.
     let above = LoopDevice::over(&ours.path, &[]);
-    let parts = ["shows the same file as", &other.text()];
+    let parts = ["has the same backing file as", &other.text()];
     let refusal = expect_refusal(&above.path, &above.path, true, &parts);
     assert!(
         matches!(refusal, Refusal::SharedBackingFile { .. }),
@@ -347,7 +347,7 @@ fn signatures_are_refused_unless_ignored() {
         let scratch = Scratch::new();
         let signed = LoopDevice::blank(&scratch, mib);
         run(tool, &[options, &[&signed.text()]].concat());
-        let parts = ["carries", found, "--ignore-signature"];
+        let parts = ["contains", found, "--ignore-signature"];
         let refusal = expect_refusal(&signed.path, &signed.path, false, &parts);
         assert!(matches!(refusal, Refusal::Signature { .. }), "{refusal:?}");
         expect_claim(&signed.path, &signed.path, true);
@@ -378,7 +378,7 @@ fn a_partition_table_is_a_signature() {
     for (label, found) in [("dos", "dos at 0x1fe"), ("gpt", "gpt at 0x200")] {
         let scratch = Scratch::new();
         let disk = partitioned(&scratch, label);
-        let parts = ["carries", found, "--ignore-signature"];
+        let parts = ["contains", found, "--ignore-signature"];
         let refusal = expect_refusal(&disk.path, &disk.path, false, &parts);
         assert!(matches!(refusal, Refusal::Signature { .. }), "{refusal:?}");
         expect_claim(&disk.path, &disk.path, true);
@@ -436,7 +436,7 @@ fn a_disk_with_a_partition_in_use_is_refused() {
     drop(swap_off);
 
     let above = LoopDevice::over(first.path(), &[]);
-    let parts = [one.as_str(), "is shown as", &above.text()];
+    let parts = [one.as_str(), " backs ", &above.text()];
     let refusal = expect_refusal(&disk.path, &disk.path, true, &parts);
     assert!(
         matches!(refusal, Refusal::AttachedToLoop { .. }),

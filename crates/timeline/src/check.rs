@@ -122,7 +122,7 @@ fn require_not_negative(path: &str, value: Option<f64>) -> Result<(), Impossible
     match value {
         Some(value) if !(0.0..=1e15).contains(&value) => Err(Impossible::new(
             path,
-            format!("is {value:e}: it is from 0 to 1e15"),
+            format!("is {value:e}, not from 0 to 1e15"),
         )),
         _ => Ok(()),
     }
@@ -145,7 +145,7 @@ impl Sums {
             }
             None => Err(Impossible::new(
                 name,
-                format!("is {value}: with those before it, the run has more than 2^60"),
+                format!("is {value}: its sum over the run exceeds 2^60"),
             )),
         }
     }
@@ -155,7 +155,7 @@ fn check_result(result: &ProgramResult, sums: &mut Sums) -> Result<(), Impossibl
     if !(1..=MOST_DRIVES).contains(&result.drives) {
         return Err(Impossible::new(
             "drives",
-            format!("is {}: it is from 1 to {MOST_DRIVES}", result.drives),
+            format!("is {}, not from 1 to {MOST_DRIVES}", result.drives),
         ));
     }
     let protocol = &result.protocol;
@@ -163,7 +163,7 @@ fn check_result(result: &ProgramResult, sums: &mut Sums) -> Result<(), Impossibl
         return Err(Impossible::new(
             "protocol.discarded",
             format!(
-                "is {} of {} repetitions: one at least counts",
+                "is {} of {} repetitions: at least one must count",
                 protocol.discarded, protocol.repetitions
             ),
         ));
@@ -172,7 +172,8 @@ fn check_result(result: &ProgramResult, sums: &mut Sums) -> Result<(), Impossibl
     if protocol.steady.is_some_and(|rule| !rule.is_possible()) {
         return Err(Impossible::new(
             "protocol.steady",
-            "is no rule: a window has 2 to 1000 rounds, and shares are above 0 up to 1".to_owned(),
+            "is not a valid rule: a window has 2 to 1000 rounds, and shares are above 0 up to 1"
+                .to_owned(),
         ));
     }
     for (number, repetition) in result.repetitions.iter().enumerate() {
@@ -188,7 +189,10 @@ fn check_repetition(
     sums: &mut Sums,
 ) -> Result<(), Impossible> {
     if repetition.workers.is_empty() {
-        return Err(Impossible::new("workers", "is empty: one at least ran"));
+        return Err(Impossible::new(
+            "workers",
+            "is empty: at least one worker ran",
+        ));
     }
     for (number, worker) in repetition.workers.iter().enumerate() {
         check_worker(worker, drives, sums)
@@ -229,7 +233,7 @@ fn require_at_most(path: &str, value: u64, (whole, most): (&str, u64)) -> Result
         true => Ok(()),
         false => Err(Impossible::new(
             path,
-            format!("is {value}, and {whole} only {most}"),
+            format!("is {value}, but {whole} is only {most}"),
         )),
     }
 }
@@ -239,7 +243,7 @@ fn check_worker(worker: &WorkerMeasure, drives: u32, sums: &mut Sums) -> Result<
         return Err(Impossible::new(
             "drive",
             format!(
-                "is {}: the result has {drives}, counted from 0",
+                "is {}, but the result has {drives} drives, numbered from 0",
                 worker.drive
             ),
         ));
@@ -273,7 +277,7 @@ fn check_worker(worker: &WorkerMeasure, drives: u32, sums: &mut Sums) -> Result<
         return Err(Impossible::new(
             "elapsed",
             format!(
-                "is 0: {} bytes in {} calls take time",
+                "is 0, but {} bytes moved in {} calls",
                 worker.payload_bytes, worker.calls
             ),
         ));
@@ -282,7 +286,7 @@ fn check_worker(worker: &WorkerMeasure, drives: u32, sums: &mut Sums) -> Result<
         return Err(Impossible::new(
             "durable",
             format!(
-                "is {} ns, and elapsed, which is a part of it, {} ns",
+                "is {} ns, less than elapsed, {} ns",
                 durable.0, worker.elapsed.0
             ),
         ));
@@ -304,11 +308,7 @@ fn check_latencies(worker: &WorkerMeasure, sums: &mut Sums) -> Result<(), Imposs
         ("write_latency", &worker.write_latency),
     ] {
         for (latency_ns, count) in latencies.buckets() {
-            require_at_most(
-                name,
-                *latency_ns,
-                ("the longest there can be", LATENCY_NS_MAX),
-            )?;
+            require_at_most(name, *latency_ns, ("the maximum", LATENCY_NS_MAX))?;
             sums.add(name, *count)?;
         }
         timed += latencies.count();
@@ -317,7 +317,7 @@ fn check_latencies(worker: &WorkerMeasure, sums: &mut Sums) -> Result<(), Imposs
         true => Ok(()),
         false => Err(Impossible::new(
             "calls",
-            format!("is {}, and {timed} were timed", worker.calls),
+            format!("is {}, but {timed} calls were timed", worker.calls),
         )),
     }
 }
@@ -334,7 +334,7 @@ fn check_ledger(worker: &WorkerMeasure) -> Result<(), Impossible> {
         if before.iter().any(|other| other.stage == entry.stage) {
             return Err(Impossible::new(
                 path(),
-                format!("is of {}, which has a line before", entry.stage.name()),
+                format!("repeats the stage {}", entry.stage.name()),
             ));
         }
         total = total.checked_add(entry.ns.0).ok_or_else(|| {
@@ -345,7 +345,7 @@ fn check_ledger(worker: &WorkerMeasure) -> Result<(), Impossible> {
         true => Ok(()),
         false => Err(Impossible::new(
             "ledger",
-            format!("sums to {total} ns, and elapsed is {} ns", worker.elapsed.0),
+            format!("sums to {total} ns, but elapsed is {} ns", worker.elapsed.0),
         )),
     }
 }

@@ -235,7 +235,9 @@ pub struct Setting {
 
 /// Error for a text that is not a setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` sets nothing: write PATH=VALUE, as in program.call_bytes=512 or drive=capricorn")]
+#[error(
+    "`{0}` is not a setting: write PATH=VALUE, as in program.call_bytes=512 or drive=capricorn"
+)]
 pub struct SettingError(pub String);
 
 impl Setting {

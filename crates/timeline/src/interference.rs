@@ -169,7 +169,7 @@ impl fmt::Display for Interference {
             Self::ProcessorThrottled { times } => {
                 write!(
                     formatter,
-                    "the processor was throttled for its heat, {times} times"
+                    "the processor was thermally throttled {times} times"
                 )
             }
             Self::FrequencyLimit { was_khz, is_khz } => write!(
@@ -215,7 +215,7 @@ impl fmt::Display for Interference {
             Self::MemoryTaken { bytes } => {
                 write!(
                     formatter,
-                    "others took {} of memory",
+                    "other processes took {} of memory",
                     format_rounded_size(*bytes)
                 )
             }
@@ -295,7 +295,7 @@ mod tests {
             ),
             (
                 Interference::MemoryTaken { bytes: 300 << 20 },
-                "others took 300 MiB of memory",
+                "other processes took 300 MiB of memory",
             ),
             (
                 Interference::SettingChanged {

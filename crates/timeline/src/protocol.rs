@@ -47,7 +47,7 @@ pub struct SteadyRule {
 /// Error for a text that is not a rule for steady state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no rule for steadiness: write ROUNDS,EXCURSION,SLOPE, as in 5,20%,10% (2 to 1000 rounds, shares above 0 % up to 100 %)"
+    "`{0}` is not a steady-state rule: write ROUNDS,EXCURSION,SLOPE, as in 5,20%,10% (2 to 1000 rounds, shares above 0 % up to 100 %)"
 )]
 pub struct SteadyRuleError(pub String);
 

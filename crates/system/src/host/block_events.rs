@@ -45,10 +45,10 @@ pub enum BlockEventsError {
     #[error("{0} has no request queue")]
     NoQueue(String),
     /// Tracefs is unavailable: not compiled in, or locked down.
-    #[error("this kernel has no tracefs to be used: {0}")]
+    #[error("this kernel has no usable tracefs: {0}")]
     NoTracefs(io::Error),
     /// Tracefs file that is missing or rejects a value.
-    #[error("{file} of tracefs: {source}")]
+    #[error("tracefs file {file}: {source}")]
     Tracefs {
         /// Path or name of the tracefs file.
         file: String,

@@ -80,7 +80,7 @@ impl FileNumber {
 
 /// Error for a text that is not a device number such as `254:0`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a device number: it is written MAJOR:MINOR, as 254:0")]
+#[error("`{0}` is not a device number: write MAJOR:MINOR, such as 254:0")]
 pub struct DeviceNumberError(String);
 
 impl FromStr for DeviceNumber {

@@ -51,7 +51,7 @@ pub enum FreshError {
     Loop(#[from] LoopError),
     /// Image that exceeds the maximum file size of the process or file system.
     #[error(
-        "{path}: no file of {} may be made there: raise the limit (`ulimit -f`), or make the image smaller (`size=`)",
+        "{path}: the file size limit forbids an image of {}: raise the limit (`ulimit -f`), or make the image smaller (`size=`)",
         format_size(*.bytes)
     )]
     TooLarge {
@@ -62,7 +62,7 @@ pub enum FreshError {
     },
     /// Fresh file system that has less free space than the files need.
     #[error(
-        "the fresh {kind} has {available_bytes} bytes for files where {needed_bytes} are needed: make its image larger (`size=`)"
+        "the fresh {kind} has {available_bytes} bytes for files, but {needed_bytes} are needed: make its image larger (`size=`)"
     )]
     TooFull {
         /// Kind of the fresh file system.
@@ -74,7 +74,7 @@ pub enum FreshError {
     },
     /// Fresh file system that cannot be unmounted because it is in use.
     #[error(
-        "{directory} could not be unmounted ({source}): is a file on it open, or a process in it?"
+        "cannot unmount {directory} ({source}): close its open files, and end the processes in it"
     )]
     Unmount {
         /// Directory that the fresh file system is mounted on.
@@ -84,7 +84,7 @@ pub enum FreshError {
     },
     /// Failure to give the process a private mount namespace.
     #[error(
-        "a mount namespace of diskperf's own could not be made ({source}): it needs root, and a container that permits it"
+        "cannot create a private mount namespace ({source}): use root, and a container that permits it"
     )]
     PrivateMounts {
         /// Error that the kernel returned.
@@ -392,10 +392,10 @@ fn attach_image(
     };
     let device = LoopDevice::attach(&folder.path.join(IMAGE_NAME), image.as_fd(), sector_bytes)?;
     if let Some(kind) = memory_file_system(image.as_fd()) {
-        notes.push(format!("the image lies on {kind}, that is, in memory"));
+        notes.push(format!("the image is on {kind}, in memory"));
     } else if !device.uses_direct_io() {
         notes.push(
-            "the file system that holds the image refuses the loop device direct I/O: data is cached there a second time"
+            "the file system with the image does not support direct I/O for the loop device: data is cached twice"
                 .to_owned(),
         );
     }

@@ -34,7 +34,7 @@ fn cpu_time_s() -> u64 {
 /// Error for a forbidden system call without which nothing can be measured.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{call}(2) is refused here ({errno}), and nothing can be measured without it: a filter of system calls forbids it, as that of a container; allow {call}"
+    "{call}(2) is forbidden here ({errno}), and diskperf cannot measure without it: a system-call filter blocks it, such as that of a container; allow {call}"
 )]
 pub struct ForbiddenCall {
     call: &'static str,
@@ -88,7 +88,7 @@ pub fn why_not_started(error: &io::Error) -> String {
     let space = space.map(|bytes| format!("{} MiB of address space (`ulimit -v`)", bytes >> 20));
     let limits: Vec<String> = user.into_iter().chain(container).chain(space).collect();
     let limits = match limits.is_empty() {
-        true => "the machine's own, kernel.threads-max".to_owned(),
+        true => "that of the machine (kernel.threads-max)".to_owned(),
         false => limits.join(", "),
     };
     format!(

@@ -21,7 +21,7 @@ pub fn begin(path: &Path, beginning: &[u8]) -> Result<File, String> {
         if read.is_err() || found != beginning {
             let path = path.display();
             return Err(format!(
-                "{path} is there and is no such log: name another file, or remove it"
+                "{path} exists and is not such a log: name another file, or remove it"
             ));
         }
     }
@@ -59,7 +59,7 @@ pub fn read_small_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
         .open(path);
     let file = opened.map_err(failed)?;
     if !file.metadata().map_err(failed)?.is_file() {
-        return Err(format!("{} is no regular file", path.display()));
+        return Err(format!("{} is not a regular file", path.display()));
     }
     let mut bytes = Vec::new();
     file.take(bytes_max + 1)
@@ -117,7 +117,7 @@ mod tests {
         for (name, text) in [("mine", "fio"), ("empty", "")] {
             let refused = begin(&at(name), b"fio version ").unwrap_err();
             assert!(
-                refused.contains(name) && refused.contains("no such log"),
+                refused.contains(name) && refused.contains("not such a log"),
                 "{refused}"
             );
             assert_eq!(std::fs::read(at(name)).unwrap(), text.as_bytes());

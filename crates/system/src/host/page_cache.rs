@@ -22,7 +22,7 @@ const SYS_CACHESTAT: libc::c_long = 451;
 /// Error for a failure to drop all caches.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the caches of the whole machine were not dropped (/proc/sys/vm/drop_caches: {source}): it needs root; without root, omit `--drop-caches`: diskperf then drops only the pages of its own files"
+    "cannot drop the caches of the whole machine (/proc/sys/vm/drop_caches: {source}): this needs root; without root, omit `--drop-caches`: diskperf then drops only the pages of its own files"
 )]
 pub struct DropCachesError {
     pub(crate) source: io::Error,
@@ -200,15 +200,15 @@ fn explain_direct_refusal(file: BorrowedFd<'_>) -> String {
                 .any(|word| word == "data=journal") =>
         {
             format!(
-                "{} is mounted with data=journal, which sends all file data through the page cache and the journal: mount it without",
+                "{} is mounted with data=journal, which sends all file data through the page cache and the journal: mount it without data=journal",
                 mount.kind
             )
         }
         Some(mount) => format!(
-            "{} has no direct I/O for this file (as where it is compressed, encrypted or verified, or its data is journalled)",
+            "{} does not support direct I/O for this file (for example, because it is compressed, encrypted, verified or journalled)",
             mount.kind
         ),
-        None => "its file system has no direct I/O for this file".to_owned(),
+        None => "its file system does not support direct I/O for this file".to_owned(),
     }
 }
 

@@ -46,13 +46,13 @@ pub enum QueueError {
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// Disk that was removed, or loop device with another backing file.
-    #[error("{disk} no longer exists, or is another disk now")]
+    #[error("{disk} no longer exists, or is now another disk")]
     Gone {
         /// Kernel's name of the disk.
         disk: String,
     },
     /// Value that the setting does not accept.
-    #[error("{}: `{value}` is none of {allowed}", path.display())]
+    #[error("{}: `{value}` is not allowed; allowed: {allowed}", path.display())]
     Value {
         /// Path of the setting's file in sysfs.
         path: PathBuf,
@@ -63,7 +63,7 @@ pub enum QueueError {
     },
     /// Disk whose settings another process is varying.
     #[error(
-        "the settings of {disk} are being varied by {holder}: wait until it ends, because only one search at a time can put them back"
+        "{holder} is varying the settings of {disk}: wait until it ends, because only one search at a time can restore them"
     )]
     Held {
         /// Kernel's name of the disk.
@@ -179,7 +179,7 @@ impl Queue {
         match key {
             QueueKey::ReadAheadKb => match value.parse::<u32>() {
                 Ok(number) if number.to_string() == value => Ok(()),
-                _ => Err(refused(format!("the whole numbers to {}", u32::MAX))),
+                _ => Err(refused(format!("whole numbers up to {}", u32::MAX))),
             },
             QueueKey::Scheduler => {
                 let text = self.read_text(key)?;

@@ -51,10 +51,10 @@ impl ClaimedDevice {
             .collect();
         let others = match self.undetermined.len() - named.len() {
             0 => String::new(),
-            count => format!(", and {count} more of the kind"),
+            count => format!(", and {count} more"),
         };
         Some(format!(
-            "the system does not say {}{others}: make sure that nothing there writes to {}",
+            "diskperf could not determine {}{others}: make sure that nothing there writes to {}",
             named.join(", "),
             self.device.path().display()
         ))
@@ -136,7 +136,7 @@ fn require_no_signature(device: &BlockDevice) -> Result<(), Refusal> {
     // Partitions of no table are what a former user of a loop device left.
     let stale = match found.is_empty() {
         true => format!(
-            " of no table on it (`partx --delete {}` has the kernel forget it)",
+            " without a partition table (`partx --delete {}` makes the kernel forget it)",
             device.path().display()
         ),
         false => String::new(),

@@ -87,7 +87,7 @@ pub enum WorkspaceError {
     },
     /// Target without enough free space for the run.
     #[error(
-        "{path} has not enough space: {} needed (reserve included), {} available: free some, or measure less (`--size`)",
+        "{path}: not enough space: {} needed (including a reserve), {} available: free some, or measure less (`--size`)",
         format_size(*.needed_bytes), format_size(*.available_bytes)
     )]
     NotEnoughSpace {
@@ -100,7 +100,7 @@ pub enum WorkspaceError {
     },
     /// Target on a file system that holds no files, such as that of /proc.
     #[error(
-        "{path} cannot be written to: its file system says that it has no room for files at all, as /proc and /sys do: name a directory on a disk"
+        "{path} cannot be written to: its file system has no space for files at all, as /proc and /sys: name a directory on a disk"
     )]
     NothingAvailable {
         /// Path of the target directory.
@@ -108,7 +108,7 @@ pub enum WorkspaceError {
     },
     /// Target on a file system without file locks.
     #[error(
-        "{path} is on a file system without flock ({source}), by which diskperf protects its folder: name another directory"
+        "{path} is on a file system without flock ({source}), which diskperf needs to lock its folder: name another directory"
     )]
     LocksUnsupported {
         /// Path of the target directory.

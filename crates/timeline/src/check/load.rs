@@ -33,12 +33,12 @@ pub(super) fn check(load: &LoadMeasure, sums: &mut Sums) -> Result<(), Impossibl
     require_at_most(
         "series",
         points,
-        ("the most that a series has", SERIES_POINTS_MAX),
+        ("the maximum of a series", SERIES_POINTS_MAX),
     )?;
     if points > 0 && load.interval.0 == 0 {
         return Err(Impossible::new(
             "interval",
-            format!("is 0: {points} intervals of the series take time"),
+            format!("is 0, but the series has {points} intervals"),
         ));
     }
     for (number, one) in load.series.iter().enumerate() {
@@ -72,11 +72,7 @@ pub(super) fn check_histogram(
     sums: &mut Sums,
 ) -> Result<(), Impossible> {
     for (latency_ns, count) in latencies.buckets() {
-        require_at_most(
-            name,
-            *latency_ns,
-            ("the longest there can be", LATENCY_NS_MAX),
-        )?;
+        require_at_most(name, *latency_ns, ("the maximum", LATENCY_NS_MAX))?;
         sums.add(name, *count)?;
     }
     Ok(())

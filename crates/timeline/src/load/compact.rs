@@ -19,7 +19,7 @@ pub(crate) fn serialize<S: Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     use serde::ser::Error;
-    let numbers = encode(histogram).ok_or_else(|| S::Error::custom("a count is beyond 2^63"))?;
+    let numbers = encode(histogram).ok_or_else(|| S::Error::custom("a count exceeds 2^63"))?;
     numbers.serialize(serializer)
 }
 
@@ -73,7 +73,7 @@ fn decode(numbers: &[i64]) -> Result<Histogram, &'static str> {
         match number {
             0 => return Err("a histogram counts nothing in a bucket"),
             1.. => {
-                let latency_ns = latency_max(next, bits).ok_or("a bucket is beyond 2^64 ns")?;
+                let latency_ns = latency_max(next, bits).ok_or("a bucket exceeds 2^64 ns")?;
                 buckets.push((latency_ns, number.unsigned_abs()));
                 next = next.saturating_add(1);
             }
@@ -177,7 +177,7 @@ mod tests {
             (vec![0, 1], "bits"),
             (vec![65, 1], "bits"),
             (vec![8, 0], "nothing"),
-            (vec![8, -10_000, 1], "beyond 2^64 ns"),
+            (vec![8, -10_000, 1], "exceeds 2^64 ns"),
         ] {
             let error = decode(&numbers).unwrap_err();
             assert!(error.contains(why), "{numbers:?}: {error}");

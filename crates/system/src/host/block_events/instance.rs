@@ -152,7 +152,7 @@ impl Instance {
 
     /// Returns the error for a tracefs file with unexpected contents.
     pub(super) fn format_error(&self, file: &str, text: &str) -> BlockEventsError {
-        let text = format!("`{text}` is not what diskperf can read");
+        let text = format!("unexpected contents `{text}`");
         self.tracefs_error(file, io::Error::new(io::ErrorKind::InvalidData, text))
     }
 
@@ -227,7 +227,7 @@ impl Instance {
             // The kernel makes the text anew for each call: pieces of it would not fit.
             let text = self.read_text(&file)?;
             let counted = parse_lost_events(&text).ok_or_else(|| {
-                let text = format!("`{text}` does not say what was lost");
+                let text = format!("`{text}` lacks the count of lost events");
                 self.tracefs_error(&file, io::Error::new(io::ErrorKind::InvalidData, text))
             })?;
             lost += counted;

@@ -68,7 +68,7 @@ pub(super) fn parse(line: &[u8], thread_name: &str) -> io::Result<Option<Line>> 
     }
     let broken = || {
         let line = String::from_utf8_lossy(line);
-        let text = format!("`{line}` is not a line that diskperf can read");
+        let text = format!("unexpected trace line `{line}`");
         io::Error::new(io::ErrorKind::InvalidData, text)
     };
     let rest = String::from_utf8_lossy(line.get(TASK_COLUMNS..).ok_or_else(broken)?);

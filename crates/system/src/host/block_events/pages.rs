@@ -112,7 +112,7 @@ impl PageLayout {
         let data = page.get(self.data.offset..).unwrap_or_default();
         let mut rest = data
             .get(..filled)
-            .ok_or("a page says that it has more than it has")?;
+            .ok_or("the byte count of a page exceeds its size")?;
         let mut at = stamp;
         while let Some((head, behind)) = take_word(rest) {
             let (kind, delta) = (head & 31, u64::from(head >> 5));
@@ -152,7 +152,7 @@ impl PageLayout {
     }
 }
 
-const TRUNCATED_EVENT: &str = "an event goes on past the end of its page";
+const TRUNCATED_EVENT: &str = "an event extends beyond the end of its page";
 
 fn take_word(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let (word, rest) = bytes.split_first_chunk()?;

@@ -273,12 +273,12 @@ pub fn paged(
     [pages, events @ ..]: [&str; 4],
     page: &[u8],
 ) -> Result<Vec<DeviceEvent>, &'static str> {
-    let layout = PageLayout::parse(pages).ok_or("no description of pages")?;
+    let layout = PageLayout::parse(pages).ok_or("the description of pages is missing")?;
     let mut kinds = EventFormats::default();
     for (text, (_, step)) in events.iter().zip(RECORDED_EVENTS) {
         kinds
             .add_format(step, text)
-            .ok_or("no description of an event")?;
+            .ok_or("the description of an event is missing")?;
     }
     let ranges = [None, Some((1 << 20, 1 << 20))].map(|sectors| RecordedRange {
         kernel_device: 254 << 20,

@@ -34,7 +34,7 @@ pub enum LoopError {
     /// Loop device that is backed by another file, because the path did not lead losetup to the
     /// caller's image.
     #[error(
-        "{device} shows another file than the image that diskperf made: {image} or a folder above it was replaced meanwhile: name a directory that nobody else can rename"
+        "{device} is backed by another file than diskperf's image: {image} or a folder above it was replaced meanwhile: name a directory that nobody else can rename"
     )]
     WrongBackingFile {
         /// Path of the loop device's node, such as `/dev/loop0`.
@@ -44,7 +44,7 @@ pub enum LoopError {
     },
     /// Loop device that still has the kernel's partitions from an earlier backing file.
     #[error(
-        "{device} still shows partitions of whoever used it before: {}: see what uses them (`lsblk {device}`), then `partx --delete {device}`",
+        "{device} still has partitions of its previous backing file: {}: see what uses them (`lsblk {device}`), then `partx --delete {device}`",
         .partitions.join(", ")
     )]
     Partitions {

@@ -44,7 +44,7 @@ pub enum Tool {
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
     /// External tool that is not installed.
-    #[error("`{tool}` is not installed: on Debian, `apt-get install {package}` brings it")]
+    #[error("`{tool}` is not installed: on Debian, run `apt-get install {package}`")]
     Missing {
         /// Name of the tool's command.
         tool: &'static str,

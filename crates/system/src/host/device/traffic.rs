@@ -87,7 +87,7 @@ impl TrafficMeter {
             .ok_or_else(|| {
                 io::Error::new(
                     io::ErrorKind::InvalidData,
-                    format!("the counters of {} are not readable", self.device),
+                    format!("the counters of {} are malformed", self.device),
                 )
             })
     }

@@ -91,7 +91,7 @@ impl fmt::Display for FreshKind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// Unknown kind of file system.
-    #[error("`{kind}` is not a file system that diskperf makes; {}", suggest_nearest(.kind, &FreshKind::ALL.map(FreshKind::name)))]
+    #[error("diskperf cannot create the file system `{kind}`; {}", suggest_nearest(.kind, &FreshKind::ALL.map(FreshKind::name)))]
     UnknownKind {
         /// Kind of file system as the user wrote it.
         kind: String,
@@ -104,7 +104,7 @@ pub enum SpecError {
     },
     /// Part of the specification without `=`.
     #[error(
-        "`{piece}` of a fresh file system is not KEY=VALUE; a comma always begins another KEY=VALUE, and `mount` and `mkfs` may be repeated (mount=noatime,mount=data=journal)"
+        "`{piece}` of a fresh file system is not KEY=VALUE: a comma starts the next KEY=VALUE; repeat `mount` or `mkfs` for several options (mount=noatime,mount=data=journal)"
     )]
     NotKeyValue {
         /// Part of the specification as the user wrote it.
@@ -120,7 +120,7 @@ pub enum SpecError {
     },
     /// Argument of mkfs that might name a device or a file.
     #[error(
-        "mkfs=`{option}`: mkfs.{kind} is given no argument that could name a device or a file, for it would overwrite that too; what may be given: {allowed}"
+        "mkfs=`{option}`: diskperf passes mkfs.{kind} no argument that could name a device or a file, which mkfs would overwrite; allowed: {allowed}"
     )]
     MkfsArgument {
         /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
@@ -132,7 +132,7 @@ pub enum SpecError {
     },
     /// Mount option that might name a device or a file.
     #[error(
-        "mount=`{option}`: a fresh {kind} is mounted with no option that could name a device or a file beside its own image; what may be given: {allowed}"
+        "mount=`{option}`: diskperf mounts a fresh {kind} with no option that could name a device or a file other than its image; allowed: {allowed}"
     )]
     MountOption {
         /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
@@ -143,7 +143,7 @@ pub enum SpecError {
         allowed: String,
     },
     /// Block size that the file system kind does not support on this machine.
-    #[error("{kind} has no blocks of {block_bytes} bytes on this machine: block_bytes must be {}", format_sizes(.allowed))]
+    #[error("{kind} does not support blocks of {block_bytes} bytes on this machine: block_bytes must be {}", format_sizes(.allowed))]
     BlockBytes {
         /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
         kind: FreshKind,

@@ -324,8 +324,8 @@ fn not_regular_file(kind: FileType, real: Option<PathBuf>) -> OutputProblem {
         FileType::CharacterDevice => "a character device",
         FileType::Fifo => "a FIFO",
         FileType::Socket => "a socket",
-        FileType::Symlink => "a symbolic link that was made a moment ago",
-        FileType::RegularFile | FileType::Unknown => "no regular file",
+        FileType::Symlink => "a symbolic link that was just created",
+        FileType::RegularFile | FileType::Unknown => "not a regular file",
     };
     OutputProblem::NotRegularFile { kind, real }
 }

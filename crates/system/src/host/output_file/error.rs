@@ -29,7 +29,7 @@ impl OutputError {
 pub enum OutputProblem {
     /// Path that leads to something other than a regular file.
     #[error(
-        "cannot be written, because it {}: output takes the place of regular files only; name another file",
+        "cannot be written, because it {}: output replaces regular files only; name another file",
         describe_kind(kind, real.as_deref())
     )]
     NotRegularFile {
@@ -40,7 +40,7 @@ pub enum OutputProblem {
     },
     /// Path that leads through /proc to an open file of a process.
     #[error(
-        "cannot be written, because {} leads to what a process has open: name the file itself",
+        "cannot be written, because {} leads to an open file of a process: name the file itself",
         link.display()
     )]
     OpenFile {
@@ -68,7 +68,7 @@ pub enum OutputProblem {
     },
     /// Directory that accepts new files, but does not allow them to be removed or renamed.
     #[error(
-        "cannot be written, because its directory does not let the file that was tried there, {name}, be removed ({source}): name a file in another directory"
+        "cannot be written, because its directory does not allow the removal of a test file, {name} ({source}): name a file in another directory"
     )]
     NotRemovable {
         /// Name of the file that was tried.

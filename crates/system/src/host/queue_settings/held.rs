@@ -402,13 +402,7 @@ impl SettingsNote {
         file.set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| file.write_all(noted.to_string().as_bytes()))
-            .map_err(|error| {
-                QueueError::io(
-                    "note what the settings are before a change",
-                    &self.path,
-                    error,
-                )
-            })
+            .map_err(|error| QueueError::io("record the original settings", &self.path, error))
     }
 
     fn remove(&self) -> Result<(), QueueError> {

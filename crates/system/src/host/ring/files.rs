@@ -69,7 +69,7 @@ impl RingFiles {
             .filter(|file| file.null_bytes.is_some())
             .count();
         if nulls > 0 && nulls < self.files.len() {
-            let what = "of files and of drives that are not there";
+            let what = "of both files and null drives";
             return Err(Error::failed(Call::Ring, what, Errno::Invalid));
         }
         Ok(nulls > 0)

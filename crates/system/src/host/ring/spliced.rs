@@ -25,7 +25,7 @@ impl SplicePipe {
                 pipe_capacity_bytes,
             })
         });
-        made.map_err(|errno| Error::failed(Call::Pipe, "the pipe of splice", errno))
+        made.map_err(|errno| Error::failed(Call::Pipe, "the splice pipe", errno))
     }
 
     /// Executes a request and returns the bytes moved. At the end of the file these are fewer.

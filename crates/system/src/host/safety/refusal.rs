@@ -76,7 +76,7 @@ pub enum Refusal {
     },
     /// Device that is attached to a loop device.
     #[error(
-        "{device} is not written: {part} is shown as {loop_device}: `losetup --detach {loop_device}`, or name another device"
+        "{device} is not written: {part} backs {loop_device}: `losetup --detach {loop_device}`, or name another device"
     )]
     AttachedToLoop {
         /// Path of the device to be written.
@@ -88,7 +88,7 @@ pub enum Refusal {
     },
     /// Loop device with a backing file that another loop device has, too.
     #[error(
-        "{device} is not written: {loop_device} shows the same file as {part} ({file}), and whatever uses it would be destroyed: `losetup --detach {loop_device}`, or name another device"
+        "{device} is not written: {loop_device} has the same backing file as {part} ({file}), and its data would be destroyed: `losetup --detach {loop_device}`, or name another device"
     )]
     SharedBackingFile {
         /// Path of the device to be written.
@@ -103,7 +103,7 @@ pub enum Refusal {
     },
     /// Loop device with a backing file that is used as swap.
     #[error(
-        "{device} is not written: {part} shows {file}, which is swap (/proc/swaps): `swapoff {file}`, or name another device"
+        "{device} is not written: {file}, which backs {part}, is swap (/proc/swaps): `swapoff {file}`, or name another device"
     )]
     BackingFileIsSwap {
         /// Path of the device to be written.
@@ -130,7 +130,7 @@ pub enum Refusal {
     },
     /// Device that something has open exclusively, for none of the other reasons.
     #[error(
-        "{device} is not written: the kernel says that it is in use (exclusive open: {source}), perhaps by a mount in a container: find the user with `lsblk {device}` and `fuser {device}`, or name another device"
+        "{device} is not written: the kernel reports that it is in use (exclusive open: {source}), perhaps by a mount in a container: find the user with `lsblk {device}` and `fuser {device}`, or name another device"
     )]
     InUse {
         /// Path of the device to be written.
@@ -139,7 +139,7 @@ pub enum Refusal {
         source: io::Error,
     },
     /// Device with a signature of existing data.
-    #[error("{device} is not written: it carries {}: if that may be lost, add `--ignore-signature`", .found.join(", "))]
+    #[error("{device} is not written: it contains {}: if that may be lost, add `--ignore-signature`", .found.join(", "))]
     Signature {
         /// Path of the device to be written.
         device: PathBuf,
@@ -148,7 +148,7 @@ pub enum Refusal {
     },
     /// Device that cannot be opened for writing.
     #[error(
-        "{device} is not written: it cannot be opened for that ({source}): use sudo, or name another device"
+        "{device} is not written: it cannot be opened for writing ({source}): use sudo, or name another device"
     )]
     NotOpened {
         /// Path of the device to be written.

@@ -232,7 +232,7 @@ fn inconclusive_error(
     Refusal::IdleUnproven {
         device: device.path().to_owned(),
         why: format!(
-            "{}, which {} shows, may be the same file as {}, in use by {by}: end that use, or lay the image on a file system of a disk by itself (no overlay, FUSE or NFS)",
+            "{}, which backs {}, may be the same file as {}, in use by {by}: end that use, or move the image to a file system directly on a disk (no overlay, FUSE or NFS)",
             file.path.display(),
             part.path().display(),
             other.path.display(),

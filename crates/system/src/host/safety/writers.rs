@@ -231,7 +231,7 @@ impl ProcessScan<'_> {
                         .info()?
                         .is_some_and(|info| info.has_files_in_flight())
                     {
-                        self.add_undetermined("what descriptors wait in a socket of {}");
+                        self.add_undetermined("which descriptors are queued in a socket of {}");
                     }
                     None
                 }
@@ -306,9 +306,7 @@ impl ProcessScan<'_> {
             Some(flags) => flags.iter().any(|flag| flag == MAY_WRITE_FLAG),
             // Mapped otherwise meanwhile, or a kernel without CONFIG_PROC_PAGE_MONITOR.
             None => {
-                self.add_undetermined(
-                    "whether a mapping that {} reads can become one that it writes",
-                );
+                self.add_undetermined("whether {} can make a read-only mapping writable");
                 false
             }
         }

@@ -97,7 +97,7 @@ fn remove_with_mounts(folder: &Folder) -> Result<(), WorkspaceError> {
 
 fn unmount_inside(folder: &Folder) -> Result<(), WorkspaceError> {
     let failed = |source| WorkspaceError::Io {
-        action: "unmount what is inside",
+        action: "unmount the file systems inside",
         path: folder.path().to_owned(),
         source,
     };

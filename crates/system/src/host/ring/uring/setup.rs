@@ -82,12 +82,12 @@ impl fmt::Display for SetupRefusal {
         let disabled = std::fs::read_to_string(DISABLED_SETTING_PATH).unwrap_or_default();
         match (&self.reason, self.errno, disabled.trim()) {
             (RefusalReason::KernelTooOld, ..) => {
-                out.write_str("io_uring of this kernel is older than Linux 5.11")
+                out.write_str("this kernel's io_uring is older than Linux 5.11")
             }
             (RefusalReason::FileRegistrationFailed | RefusalReason::EnterFailed, errno, _) => {
                 write!(
                     out,
-                    "{} of io_uring is forbidden here, as by a filter of system calls ({})",
+                    "{} is forbidden here, probably by a system-call filter ({})",
                     match self.reason {
                         RefusalReason::FileRegistrationFailed => "io_uring_register",
                         _ => "io_uring_enter",
@@ -96,10 +96,10 @@ impl fmt::Display for SetupRefusal {
                 )
             }
             (_, Errno::NOSYS, _) => out.write_str(
-                "this kernel has no io_uring, or a filter of system calls hides it (ENOSYS)",
+                "this kernel has no io_uring, or a system-call filter hides it (ENOSYS)",
             ),
             (_, Errno::NOMEM, _) => {
-                out.write_str("io_uring gets no memory (ENOMEM; `ulimit -l` limits what is locked)")
+                out.write_str("io_uring cannot lock enough memory (ENOMEM): raise `ulimit -l`")
             }
             (_, _, level @ ("1" | "2")) => {
                 write!(
@@ -109,7 +109,7 @@ impl fmt::Display for SetupRefusal {
             }
             (_, errno, _) => write!(
                 out,
-                "io_uring is forbidden here, as containers forbid it ({})",
+                "io_uring is forbidden here, as in many containers ({})",
                 crate::Errno::from(errno)
             ),
         }
