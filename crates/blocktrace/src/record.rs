@@ -66,7 +66,7 @@ impl Record {
     }
 
     /// Creates a record of an empty read at a time, as the basis for a format's fields.
-    pub(crate) fn at(issued_ns: u64) -> Self {
+    pub(crate) fn new_at(issued_ns: u64) -> Self {
         Self {
             issued_ns,
             completed_ns: None,

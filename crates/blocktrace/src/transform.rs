@@ -127,7 +127,7 @@ mod tests {
             operation,
             offset_bytes,
             length_bytes,
-            ..Record::at(0)
+            ..Record::new_at(0)
         };
         let round = Round { sector_bytes: 4096 };
         let found = round.apply(record);

@@ -169,7 +169,7 @@ impl From<rusqlite::Error> for StoreErrorKind {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::Error as E;
         match error {
-            E::SqliteFailure(failure, _) => Self::of_failure(failure, error),
+            E::SqliteFailure(failure, _) => Self::from_failure(failure, error),
             // The statements are all known to be right: where SQLite finds an
             // error in one, it is the tables that are not.
             E::SqlInputError { msg, .. } => Self::Corrupt { detail: msg },
@@ -186,7 +186,7 @@ impl From<rusqlite::Error> for StoreErrorKind {
 }
 
 impl StoreErrorKind {
-    fn of_failure(failure: ffi::Error, error: rusqlite::Error) -> Self {
+    fn from_failure(failure: ffi::Error, error: rusqlite::Error) -> Self {
         let detail = error.to_string();
         match (failure.code, failure.extended_code) {
             (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown, _)
