@@ -366,7 +366,7 @@ impl Program {
 
     /// Reports whether the program writes a log, as database engines do. A log is much smaller than
     /// the data beside it.
-    pub fn appends_log(&self) -> bool {
+    pub fn is_log(&self) -> bool {
         self.properties().appends_log
     }
 
@@ -415,14 +415,14 @@ impl Program {
     /// Sets whether the program bypasses the page cache, if its parameter leaves that to the
     /// target.
     pub fn choose_direct(&mut self, direct: bool) {
-        if self.has_automatic_direct() {
+        if self.leaves_direct_open() {
             let value = if direct { "yes" } else { "no" };
             self.set("direct", value).expect("it takes both");
         }
     }
 
     /// Reports whether the program still leaves open if it bypasses the page cache (`direct=auto`).
-    pub fn has_automatic_direct(&self) -> bool {
+    pub fn leaves_direct_open(&self) -> bool {
         let mut parameters = self.parameters().into_iter();
         parameters.any(|one| one.name == "direct" && one.value == "auto")
     }

@@ -100,7 +100,7 @@ impl Columns {
                 .position(|one| one.eq_ignore_ascii_case(name))
                 .ok_or_else(|| {
                     format!(
-                        "the first line has no column `{}`; it has {}",
+                        "the heading has no column `{}`; its columns are {}",
                         name.escape_debug(),
                         format_heading(heading)
                     )
@@ -201,7 +201,7 @@ impl FromStr for Columns {
                 },
             }
         }
-        let missing = |what: &str| format!("`{text}` names no {what}; {USAGE}");
+        let missing = |what: &str| format!("`{text}` lacks the column {what}; {USAGE}");
         Ok(Self {
             time: time.ok_or_else(|| missing("time"))?,
             operation: operation.ok_or_else(|| missing("op"))?,
@@ -226,15 +226,18 @@ fn parse_column(part: &str, place: &str) -> Result<NamedColumn, String> {
     Ok(NamedColumn(match place {
         "" => return Err(usage_error(part)),
         place if is_number => match place.parse().map_err(|_| usage_error(part))? {
-            0 => return Err(format!("`{part}`: columns count from 1")),
+            0 => return Err(format!("`{part}`: column numbers start at 1")),
             number => ColumnPosition::Number(number),
         },
         name => ColumnPosition::Name(name.to_owned()),
     }))
 }
 
-const USAGE: &str = "columns are time_UNIT, op, offset or sector, length or sectors, and may be response_UNIT and device, with UNIT s, ms, us or ns, each with the number of its column or its name in the first line, as time_us=1,op=3,offset=4,length=5 or time_us=Timestamp,op=Type,offset=Offset,length=Size";
+const USAGE: &str = "required columns are time_UNIT, op, offset or sector, and length or sectors; \
+optional ones are response_UNIT and device; UNIT is s, ms, us or ns; give each as a column \
+number or a name of the heading, such as time_us=1,op=3,offset=4,length=5 or \
+time_us=Timestamp,op=Type,offset=Offset,length=Size";
 
 fn usage_error(part: &str) -> String {
-    format!("`{part}` names no column; {USAGE}")
+    format!("`{part}` is not a column; {USAGE}")
 }

@@ -143,7 +143,9 @@ pub(crate) fn split_fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], St
         count += 1;
     }
     match count < N {
-        true => Err(format!("{count} fields between commas, and {N} are wanted")),
+        true => Err(format!(
+            "the line has {count} comma-separated fields instead of {N}"
+        )),
         false => Ok(found),
     }
 }

@@ -39,8 +39,8 @@ impl TraceInput {
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::with_buffer(plain)?),
             #[cfg(not(feature = "zstd"))]
             [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-                let what =
-                    "it is compressed with zstd, which this build does not read: decompress it";
+                let what = "it is compressed with zstd, which this build of diskperf cannot read: \
+                     decompress it";
                 return Err(io::Error::new(io::ErrorKind::Unsupported, what));
             }
             _ => Box::new(plain),

@@ -169,7 +169,7 @@ impl OpenRequests {
                 Ok(())
             }
             Some(_) => Err(format!("request {number} completes twice")),
-            None => Err(format!("request {number} completes, and was not issued")),
+            None => Err(format!("request {number} completes without an issue")),
         }
     }
 

@@ -132,7 +132,8 @@ impl Reader {
                 return Err(ReadError::Form {
                     name: source.name,
                     problem: format!(
-                        "it is of the form {found}; of several files only those of blktrace, one of each processor, are one trace"
+                        "it has the form {found}; only blktrace traces may consist of several \
+                         files, one for each CPU"
                     ),
                 });
             }

@@ -60,7 +60,9 @@ impl Record {
         match offset.checked_add(length) {
             Some(end) if end <= END_BYTES_MAX => Ok(()),
             _ => Err(format!(
-                "a request of {length} bytes at byte {offset} ends beyond 2^63 bytes, which no storage has: check the form and its columns (--form, --columns), or leave the request out"
+                "a request of {length} bytes at byte {offset} ends beyond 2^63 bytes, the maximum \
+                 of any storage: check the form and its columns (--form, --columns), or remove \
+                 the request"
             )),
         }
     }

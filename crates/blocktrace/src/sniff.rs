@@ -94,7 +94,7 @@ pub(crate) fn detect_form(
         several => {
             let names: Vec<&str> = several.iter().map(|form| form.name()).collect();
             Err(format!(
-                "its beginning is of several forms: {}; say which with --form",
+                "its beginning fits several forms: {}; choose one with --form",
                 names.join(", ")
             ))
         }
@@ -124,8 +124,9 @@ fn detect_binary(head: &[u8]) -> Result<Option<(Form, FormParser)>, String> {
         Some(of) => Ok(Some((Form::VscsiBinary, FormParser::Vscsi(of)))),
         None if is_text => Ok(None),
         None => Err(
-            "it is binary, and neither blktrace nor vscsiStats nor SRT nor diskperf's own"
-                .to_owned(),
+            "it is binary, and none of the binary forms: blktrace, vscsiStats, SRT and diskperf's \
+             own"
+            .to_owned(),
         ),
     }
 }
@@ -164,14 +165,17 @@ fn describe_unknown(head: &[u8], lines: &[HeadLine], options: &ReadOptions) -> S
                 .all(|word| crate::number::parse_decimal(word).is_some())
     });
     if whole && !lines.is_empty() {
-        return "five whole numbers a line are of DiskSim or of MQSim, in what unit of time the trace does not say: give --form mqsim --time-unit ns (or us, ps), or --form disksim".to_owned();
+        return "five whole numbers per line fit both DiskSim and MQSim, and the unit of time is \
+        unknown: give --form mqsim --time-unit ns (or us, ps), or --form disksim"
+            .to_owned();
     }
     if first.is_empty() {
         return "its first lines are empty: give --form NAME if a trace follows".to_owned();
     }
     describe_nearest_form(head, lines, options).unwrap_or_else(|| {
         format!(
-            "no form begins with `{}`; give --form NAME, or --columns time_us=1,op=3,offset=4,length=5 of comma-separated values",
+            "no form begins with `{}`; give --form NAME, or for comma-separated values --columns \
+             such as time_us=1,op=3,offset=4,length=5",
             shown.escape_debug()
         )
     })
@@ -191,7 +195,8 @@ fn describe_nearest_form(head: &[u8], lines: &[HeadLine], options: &ReadOptions)
     let (form, fit) = tried.max_by_key(|(_, fit)| fit.accepted_lines)?;
     let (line, problem) = fit.first_rejected?;
     Some(format!(
-        "it is of the form {form} but for line {line}: {problem}; mend or cut out that line, or give --form NAME if it is another form"
+        "it fits the form {form} except for line {line}: {problem}; correct or remove that line, \
+         or give --form NAME if the form is another"
     ))
 }
 
@@ -298,7 +303,7 @@ pub(crate) fn new_parser(
             FormParser::DiskSim(DiskSim::OpenTrace(unit.unwrap_or(TimeUnit::Milliseconds)))
         }
         Form::MqSim => FormParser::DiskSim(DiskSim::OpenTrace(unit.ok_or(
-            "MQSim's times have a unit that its parameters say: give --time-unit ns, us or ps",
+            "a trace of MQSim does not contain its unit of time: give --time-unit ns, us or ps",
         )?)),
         Form::Validate => FormParser::DiskSim(DiskSim::new_validate(PausePosition::AfterRequest)),
         Form::ValidateBefore => {
@@ -311,13 +316,16 @@ pub(crate) fn new_parser(
                 .clone()
                 .or_else(|| Csv::columns_of_heading(first));
             let columns = columns.ok_or(
-                "comma-separated values have columns that somebody must name: give --columns time_us=1,op=3,offset=4,length=5",
+                "comma-separated values need the meaning of their columns: give --columns such as \
+                 time_us=1,op=3,offset=4,length=5",
             )?;
             FormParser::Csv(Csv::new(&columns, first)?)
         }
         Form::Diskperf => match OwnFormatParser::from_head(head) {
             Some(of) => FormParser::OwnFormat(of?),
-            None => return Err("it does not begin as diskperf's own form does".to_owned()),
+            None => {
+                return Err("it does not begin with the header of diskperf's own form".to_owned());
+            }
         },
         Form::Blktrace => match Blktrace::from_head(head) {
             Some(of) => FormParser::Blktrace(of?),
@@ -325,7 +333,7 @@ pub(crate) fn new_parser(
         },
         Form::VscsiBinary => match Vscsi::from_head(head) {
             Some(of) => FormParser::Vscsi(of),
-            None => return Err("its first records are of neither version of vscsiStats".to_owned()),
+            None => return Err("its first records fit neither version of vscsiStats".to_owned()),
         },
         Form::Srt => match head.starts_with(srt_magic()) {
             true => FormParser::Srt(None),

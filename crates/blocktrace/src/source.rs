@@ -181,14 +181,14 @@ impl TraceFile {
             ReadOutcome::End if own.has_ended() => return Ok(Ok(FileStep::End)),
             ReadOutcome::End => {
                 return Ok(Err(
-                    "the trace has no end: who recorded it was stopped".to_owned()
+                    "the trace has no end: its recorder was stopped".to_owned()
                 ));
             }
             ReadOutcome::Truncated => {
-                return Ok(Err("the trace ends inside this block".to_owned()));
+                return Ok(Err("the trace ends within this block".to_owned()));
             }
             ReadOutcome::Complete if own.has_ended() => {
-                return Ok(Err("something follows the last block".to_owned()));
+                return Ok(Err("data follows the last block".to_owned()));
             }
             ReadOutcome::Complete => {}
         }
@@ -200,7 +200,7 @@ impl TraceFile {
         match read.map_err(|error| failed(&self.name, error))? {
             ReadOutcome::Complete => {}
             ReadOutcome::Truncated | ReadOutcome::End => {
-                return Ok(Err("the trace ends inside this block".to_owned()));
+                return Ok(Err("the trace ends within this block".to_owned()));
             }
         }
         if !OwnFormatParser::is_checksum_correct(self.input.last_read()) {
@@ -228,7 +228,8 @@ impl TraceFile {
             self.empty_lines += 1;
             return match self.empty_lines > EMPTY_LINES_MAX {
                 true => Err(self.record_error(format!(
-                    "more than {EMPTY_LINES_MAX} lines before this one are empty, one after the other: this is no trace"
+                    "more than {EMPTY_LINES_MAX} consecutive lines before this one are empty: the \
+                     file is not a trace"
                 ))),
                 false => Ok(FileStep::Line(LineMeaning::NoRequest)),
             };
@@ -255,13 +256,17 @@ impl TraceFile {
         Err(self.record_error(match got {
             _ if is_last && partial => return Ok(FileStep::Truncated),
             ReadOutcome::Truncated => format!(
-                "the trace ends inside this line: {problem}; --partial reads what is before it"
+                "the trace ends within this line: {problem}; --partial reads the requests before \
+                 it"
             ),
             _ if is_last && self.input.position().0 > 1 => {
-                format!("{problem}; it is the last line, and --partial reads what is before it")
+                format!(
+                    "{problem}; it is the last line, and --partial reads the requests before \
+                it"
+                )
             }
             _ if partial => {
-                format!("{problem}; --partial leaves out no line but the last of a trace")
+                format!("{problem}; --partial can leave out only the last line of a trace")
             }
             _ => problem,
         }))
@@ -311,7 +316,8 @@ impl TraceFile {
         match partial {
             true => Ok(RecordOutcome::Truncated),
             false => Err(self.record_error(
-                "the trace ends inside this record; --partial reads what is before it".to_owned(),
+                "the trace ends within this record; --partial reads the requests before it"
+                    .to_owned(),
             )),
         }
     }
@@ -327,7 +333,7 @@ impl TraceFile {
         });
         let Some((end, header)) = header.map_err(|error| self.input_error(error))? else {
             return Err(self.record_error(format!(
-                "no form feed ends its header within {HEADER_BYTES_MAX} bytes"
+                "the header has no form feed at its end within {HEADER_BYTES_MAX} bytes"
             )));
         };
         let read = self.input.read_piece(end + 1, false);

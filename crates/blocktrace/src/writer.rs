@@ -26,7 +26,8 @@ impl<W: Write> Write for BoundedOutput<W> {
         let after = self.written_bytes.saturating_add(bytes.len() as u64);
         if after > self.allowed_bytes {
             return Err(io::Error::other(format!(
-                "the requests so far account for at most {} bytes ({REQUEST_BYTES_MAX} each, and their devices' names), and this form wants more: choose another, as diskperf",
+                "the requests so far may take at most {} bytes ({REQUEST_BYTES_MAX} each, plus \
+                 device names), and this form needs more: choose another form, such as diskperf",
                 self.allowed_bytes
             )));
         }

@@ -206,7 +206,7 @@ fn open_for_reading(path: &Path) -> Result<Connection, StoreErrorKind> {
     if has_write_ahead_log(path) {
         return Err(StoreErrorKind::Unopenable {
             reason: format!(
-                "its last writes are in {}, which cannot be read without write permission",
+                "its latest writes are in {}, which cannot be read without write permission",
                 with_suffix(path, "-wal").display()
             ),
         });

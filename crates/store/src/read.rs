@@ -216,7 +216,7 @@ fn read_complete_heading(connection: &Connection, row: i64) -> Result<RunHeading
     )?;
     let mut rows = statement.query([row])?;
     let Some(row) = rows.next()? else {
-        return Err(malformed_error("its row is gone".to_owned()));
+        return Err(malformed_error("its row was deleted".to_owned()));
     };
     let started_unix_ms: i64 = row.get(1)?;
     let world: String = row.get(4)?;
@@ -229,7 +229,7 @@ fn read_complete_heading(connection: &Connection, row: i64) -> Result<RunHeading
             .filter(|started| *started < PAST_CALENDAR_MS)
             .ok_or_else(|| {
                 malformed_error(format!(
-                    "its start is `{started_unix_ms}`, which is no moment from 1970 to 9999"
+                    "its start is `{started_unix_ms}`, which is no time from 1970 to 9999"
                 ))
             })?,
         suite: row.get(2)?,

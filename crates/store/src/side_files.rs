@@ -102,7 +102,7 @@ fn require_trusted_file(store: &Path, suffix: &str) -> Result<(), StoreErrorKind
     } else if !metadata.is_file() {
         "no regular file".to_owned()
     } else if metadata.nlink() > 1 {
-        "a file with several names".to_owned()
+        "a file with several hard links".to_owned()
     } else {
         return Ok(());
     };

@@ -38,7 +38,7 @@ fn check_engine_options(job: &Job) -> Vec<Problem> {
     let bytes = u64::from(super::queue_depth(job)).saturating_mul(job.largest_transfer_bytes());
     let refusals = [
         refuse_if(engine.depth > DEEPEST, || {
-            let label = "more than 4096 under way";
+            let label = "more than 4096 requests in flight";
             job.refuse(
                 "iodepth",
                 "the queue depth is too large",
@@ -186,7 +186,7 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
             "I/Os of a rate come by the clock, as many as iodepth at once; latency counts from when they were to be issued, where fio counts from when it issued them".to_owned()
         }),
         (job.think.time_us > 0 && job.think.counts == ThinkOn::Completion).then(|| {
-            "no more I/Os are under way than thinktime_blocks says".to_owned()
+            "at most thinktime_blocks I/Os are in flight".to_owned()
         }),
         (job.data.compressible_percent > 0).then(|| {
             "compressible data is a share of every 4096 bytes".to_owned()

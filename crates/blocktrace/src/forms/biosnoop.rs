@@ -48,7 +48,8 @@ impl HeadingColumns {
         let wanted = |name: &'static str| {
             at(name.as_bytes()).ok_or_else(|| {
                 format!(
-                    "the table has no column {name}, so it does not say what was asked of the disk: bpftrace's biosnoop prints none; record with biosnoop of bcc, or with `diskperf record`"
+                    "the table has no column {name}, which the requests need: bpftrace's biosnoop \
+                     does not print it; record with biosnoop of bcc, or with `diskperf record`"
                 )
             })
         };
@@ -75,7 +76,7 @@ impl Biosnoop {
         let mut found = [&line[..0]; WORDS_MAX];
         let mut count = 0;
         for word in all.filter(|word| !word.is_empty()) {
-            let place = found.get_mut(count).ok_or("more words than a line has")?;
+            let place = found.get_mut(count).ok_or("the line has too many words")?;
             *place = word;
             count += 1;
         }
@@ -93,12 +94,15 @@ impl Biosnoop {
         {
             return Ok(LineMeaning::NoRequest);
         }
-        let columns = self
-            .columns
-            .ok_or("no heading `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)` stands before it")?;
+        let columns = self.columns.ok_or(
+            "the line has no heading `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)` before \
+            it",
+        )?;
         if count < columns.column_count {
             let wanted = columns.column_count;
-            return Err(format!("{count} columns, and the heading has {wanted}"));
+            return Err(format!(
+                "the line has {count} columns, and the heading has {wanted}"
+            ));
         }
         let of = |from_right: usize| found[count - 1 - from_right];
         let ms = |what, column| parse_time_ns(what, of(column), 6);

@@ -42,7 +42,7 @@ impl Blkparse {
         }
         if count < 7 {
             return Err(format!(
-                "an event has 7 words and more, and this one {count}"
+                "an event has at least 7 words, and this one has {count}"
             ));
         }
         let at_ns = parse_time_ns("a time in seconds", at, 9)?;
@@ -57,7 +57,7 @@ impl Blkparse {
         let asked = RequestKind::from_rwbs(rwbs)?;
         let is_whole = |word: &&[u8]| matches!(*word, [b'+', ..] | [b'[', ..] | [b'(', ..]);
         if !found.iter().any(is_whole) {
-            return Err("an event that ends before its length and its process".to_owned());
+            return Err("the event ends before its length and its process".to_owned());
         }
         // Without `+` there may be a sector, of what ends a flush sequence.
         let (offset_bytes, length_bytes) = match plus == b"+" {

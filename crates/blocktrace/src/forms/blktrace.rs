@@ -64,7 +64,10 @@ impl Blktrace {
                 }
                 Ok(of)
             }
-            _ => Err(format!("version {version} of blktrace; 7 and 8 are known")),
+            _ => Err(format!(
+                "version {version} of blktrace is unknown; known versions are 7 and \
+            8"
+            )),
         })
     }
 
@@ -145,12 +148,12 @@ impl Blktrace {
     pub(crate) fn data_bytes(&self, event: &[u8]) -> Result<usize, String> {
         let magic = self.read_u32(event, 0);
         if magic != MAGIC | u32::from(self.version) {
-            return Err(format!("{magic:#010x} begins no event of this file"));
+            return Err(format!("{magic:#010x} is not the magic number of an event"));
         }
         let at = if self.version == 7 { 46 } else { 50 };
         match usize::from(self.read_u16(event, at)) {
             bytes if bytes <= DATA_BYTES_MAX => Ok(bytes),
-            bytes => Err(format!("{bytes} bytes behind an event")),
+            bytes => Err(format!("an event with {bytes} bytes of data is too long")),
         }
     }
 
@@ -193,7 +196,9 @@ impl Blktrace {
         let offset = sector.checked_mul(SECTOR_BYTES);
         let offset_bytes = match length_bytes {
             0 => offset.unwrap_or(0),
-            _ => offset.ok_or_else(|| format!("sector {sector}, which no device has"))?,
+            _ => {
+                offset.ok_or_else(|| format!("sector {sector} is beyond the end of any device"))?
+            }
         };
         let name = format!("{},{}", device >> 20, device & 0xf_ffff);
         let event = BlockLayerEvent {

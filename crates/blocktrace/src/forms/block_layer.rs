@@ -37,7 +37,7 @@ impl RequestKind {
     /// Parses RWBS letters such as `WS`, `FF` or `RAM` of any kernel. `WZ`, `ZR` and the like exist
     /// since 6.19. Before, writes of zeroes and zone management are both `N`.
     pub(crate) fn from_rwbs(rwbs: &[u8]) -> Result<Self, String> {
-        let refused = || unexpected_word("what a request asks, as R, WS or FF", rwbs);
+        let refused = || unexpected_word("a set of request letters such as R, WS or FF", rwbs);
         let flushes_first = rwbs.first() == Some(&b'F');
         let body = rwbs.strip_prefix(b"F").unwrap_or(rwbs);
         let (operation, flags) = match body {

@@ -114,7 +114,7 @@ impl Csv {
         let count = self.separator.split_columns(line, &mut found);
         if count <= self.last_column || self.last_column >= COLUMNS_MAX {
             return Err(format!(
-                "{count} columns, and column {} is wanted",
+                "the line has {count} columns, and column {} is required",
                 self.last_column + 1
             ));
         }

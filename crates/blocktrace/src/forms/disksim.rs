@@ -70,7 +70,7 @@ fn parse_open_line(
     let ([at, device, block, blocks, flags], count) = split_words::<5>(line);
     if count != 5 {
         return Err(format!(
-            "{count} columns; time, device, block, blocks and flags are wanted"
+            "the line has {count} columns instead of time, device, block, blocks and flags"
         ));
     }
     let flags =
@@ -98,7 +98,8 @@ impl ValidateParser {
         let ([what, _, block, blocks, service, pause], count) = split_words::<6>(line);
         if count != 6 {
             return Err(format!(
-                "{count} columns; what, mark, block, blocks, service and pause are wanted"
+                "the line has {count} columns instead of operation, mark, block, blocks, service \
+                 time and pause"
             ));
         }
         let operation = match what {
@@ -138,7 +139,7 @@ impl ValidateParser {
         let issued_ns = self.next_issue_ns.checked_add(before_ns);
         let completed_ns = issued_ns.and_then(|at| at.checked_add(service_ns));
         let next_ns = completed_ns.and_then(|at| at.checked_add(after_ns));
-        const TIMES_TOO_LONG: &str = "the times come to more than 584 years";
+        const TIMES_TOO_LONG: &str = "the times add up to more than 584 years";
         self.next_issue_ns = next_ns.ok_or(TIMES_TOO_LONG)?;
         Ok((issued_ns.ok_or(TIMES_TOO_LONG)?, think_ns))
     }

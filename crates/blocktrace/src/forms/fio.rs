@@ -30,7 +30,8 @@ impl FioIolog {
         if line.starts_with(b"fio version ") {
             if self.has_begun {
                 return Err(
-                    "a second header: fio appends to a log that is there; cut the file in two"
+                    "a second header: fio appended to an existing log; split the file before this \
+                     line"
                         .to_owned(),
                 );
             }
@@ -61,7 +62,8 @@ impl FioIolog {
             (b"trim", 4) => Operation::Discard,
             (b"read" | b"write" | b"trim", count) => {
                 return Err(format!(
-                    "{count} words: FILE {} OFFSET LENGTH is wanted, with no blank in FILE",
+                    "the line has {count} words instead of FILE {} OFFSET LENGTH, without blanks \
+                     in FILE",
                     String::from_utf8_lossy(what)
                 ));
             }

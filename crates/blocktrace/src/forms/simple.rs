@@ -65,7 +65,7 @@ impl SimpleParser {
         match has_none || times.any(|(_, number)| number == column) {
             true => Ok(LineMeaning::NoRequest),
             false => Err(format!(
-                "the heading has its time in another column than {column}, where {} has it",
+                "the heading has its time in a column other than {column}, unlike {}",
                 self.form
             )),
         }
@@ -103,10 +103,10 @@ fn parse_msr_line(line: &[u8], context: &mut ParseContext) -> Result<LineMeaning
     let ticks = parse_number("a time in ticks of 100 ns", ticks)?;
     let since_1970 = ticks
         .checked_sub(TICKS_TO_1970)
-        .ok_or("a time before 1970: Windows counts ticks of 100 ns from 1601")?;
+        .ok_or("the time is before 1970: Windows counts ticks of 100 ns from 1601")?;
     let issued_ns = since_1970
         .checked_mul(TICK_NS)
-        .ok_or("a time beyond 2554")?;
+        .ok_or("the time is after the year 2554")?;
     let response_ns = parse_bytes("a response time in ticks", response, TICK_NS)?;
     let name = [host, b".", disk].concat();
     Ok(LineMeaning::Request(Record {

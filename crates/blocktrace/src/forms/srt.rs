@@ -47,7 +47,7 @@ impl Srt {
             && bytes.is_multiple_of(4);
         legal
             .then_some(bytes)
-            .ok_or_else(|| format!("a record of {bytes} bytes; records have 52 to 256"))
+            .ok_or_else(|| format!("a record of {bytes} bytes is invalid: records have 52 to 256"))
     }
 
     /// Parses an SRT record.
@@ -73,7 +73,7 @@ impl Srt {
             sync: flags >> 24 & 1 == 1,
             completed_ns: Some(issued_ns + u64::from(stop_us) * 1000),
             device: context.device_index(name.as_bytes()),
-            offset_bytes: offset.ok_or("a sector that no disk has")?,
+            offset_bytes: offset.ok_or("the sector is beyond the end of any disk")?,
             length_bytes: u64::from(word(6)),
             ..Record::new_at(issued_ns)
         }))

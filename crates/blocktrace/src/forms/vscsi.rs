@@ -70,12 +70,15 @@ impl Vscsi {
             ),
         };
         if version >> 8 != if self.is_second_version { 2 } else { 1 } {
-            return Err(format!("version {} among others", version >> 8));
+            return Err(format!(
+                "the record has version {}, unlike the records before it",
+                version >> 8
+            ));
         }
         let Some(operation) = operation_of_command(u64::from(command)) else {
             return Ok(context.count_dropped("a command that moves no data"));
         };
-        let ns = |us: u64| us.checked_mul(1000).ok_or("a time beyond 584 years");
+        let ns = |us: u64| us.checked_mul(1000).ok_or("the time exceeds 584 years");
         let issued_ns = ns(us)?;
         let response_ns = response_us.map(ns).transpose()?;
         let offset = block.checked_mul(SECTOR_BYTES);
@@ -83,7 +86,12 @@ impl Vscsi {
             operation,
             completed_ns: response_ns.and_then(|response| issued_ns.checked_add(response)),
             device: context.device_index(b"0"),
-            offset_bytes: offset.ok_or_else(|| format!("block {block}, which no disk has"))?,
+            offset_bytes: offset.ok_or_else(|| {
+                format!(
+                    "block {block} is beyond the end of any \
+            disk"
+                )
+            })?,
             length_bytes: u64::from(length),
             ..Record::new_at(issued_ns)
         }))

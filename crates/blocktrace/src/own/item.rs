@@ -151,7 +151,7 @@ impl BlockItem {
                 let value = take_bytes(payload, read_u32(head, 4) as usize)?.to_vec();
                 Ok(Self::Information { name, value })
             }
-            other => Err(format!("there is no item of kind {other}")),
+            other => Err(format!("item kind {other} is unknown")),
         }
     }
 }
@@ -181,7 +181,7 @@ fn parse_issue(item: &[u8]) -> Result<BlockItem, String> {
     let operation = OPERATIONS.get(usize::from(item[1])).copied();
     let flags = item[2];
     Ok(BlockItem::Issue(Record {
-        operation: operation.ok_or_else(|| format!("there is no operation {}", item[1]))?,
+        operation: operation.ok_or_else(|| format!("operation {} is unknown", item[1]))?,
         fua: flags & FUA_FLAG != 0,
         sync: flags & SYNC_FLAG != 0,
         device: DeviceIndex(read_u32(item, 4)),
@@ -196,7 +196,7 @@ fn parse_issue(item: &[u8]) -> Result<BlockItem, String> {
 fn take_bytes<'a>(payload: &mut &'a [u8], count: usize) -> Result<&'a [u8], String> {
     let (item, rest) = payload
         .split_at_checked(count)
-        .ok_or("an item goes on past the end of its block")?;
+        .ok_or("an item extends past the end of its block")?;
     *payload = rest;
     Ok(item)
 }

@@ -30,7 +30,7 @@ impl OwnFormatParser {
             return None;
         }
         let Some(header) = head.get(..HEADER_BYTES) else {
-            return Some(Err("the trace ends inside its header".to_owned()));
+            return Some(Err("the trace ends within its header".to_owned()));
         };
         let version = read_u32(header, 8);
         if crc32fast::hash(&header[..12]) != read_u32(header, 12) {
@@ -39,7 +39,8 @@ impl OwnFormatParser {
         Some(match version {
             VERSION => Ok(Self::default()),
             _ => Err(format!(
-                "it is of version {version} of diskperf's form, and this diskperf reads {VERSION}"
+                "it has version {version} of diskperf's format, and this diskperf reads version \
+                 {VERSION}"
             )),
         })
     }
@@ -66,12 +67,12 @@ impl OwnFormatParser {
     /// Fails if the header is not that of the next block.
     pub(crate) fn payload_bytes(&self, header: &[u8]) -> Result<usize, String> {
         if read_u32(header, 0) != BLOCK_MAGIC || read_u64(header, 8) != self.block_count {
-            return Err("no block begins here".to_owned());
+            return Err("a block header is expected here".to_owned());
         }
         let bytes = read_u32(header, 4) as usize;
         match bytes <= PAYLOAD_BYTES_MAX {
             true => Ok(bytes),
-            false => Err(format!("a block of {bytes} bytes")),
+            false => Err(format!("a block of {bytes} bytes is too long")),
         }
     }
 
@@ -110,7 +111,7 @@ impl OwnFormatParser {
             BlockItem::Issue(mut record) => {
                 let device = self.devices.get(&record.device.0);
                 record.device =
-                    *device.ok_or_else(|| format!("device {} was not named", record.device.0))?;
+                    *device.ok_or_else(|| format!("device {} has no name", record.device.0))?;
                 record.validate()?;
                 context.open_requests.add_numbered_issue(record);
                 context.trace_information.count_request();
