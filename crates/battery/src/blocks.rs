@@ -15,22 +15,22 @@ const DATA_BYTES: u64 = 256 << 10;
 
 /// Returns a program's data buffer for calls of `call_bytes`. The data is incompressible, the
 /// length is a multiple of `call_bytes`, and all pages are resident.
-pub(crate) fn data(call_bytes: u64, seed: u64) -> Buffer {
-    data_for(DATA_BYTES, call_bytes, seed)
+pub(crate) fn new_data_buffer(call_bytes: u64, seed: u64) -> Buffer {
+    new_data_buffer_within(DATA_BYTES, call_bytes, seed)
 }
 
-/// Returns the leading part of [`data`] that a file of `size_bytes` uses, at least one call long.
-fn data_for(size_bytes: u64, call_bytes: u64, seed: u64) -> Buffer {
+/// Returns the leading part of [`new_data_buffer`] that a file of `size_bytes` uses, at least one call long.
+fn new_data_buffer_within(size_bytes: u64, call_bytes: u64, seed: u64) -> Buffer {
     let calls = size_bytes.min(DATA_BYTES).div_ceil(call_bytes).max(1);
-    random((calls * call_bytes) as usize, seed)
+    new_random_buffer((calls * call_bytes) as usize, seed)
 }
 
-/// Returns the leading part of [`data`], as long as one call.
-pub(crate) fn data_of_one_call(call_bytes: u64, seed: u64) -> Buffer {
-    random(call_bytes as usize, seed)
+/// Returns the leading part of [`new_data_buffer`], as long as one call.
+pub(crate) fn new_call_buffer(call_bytes: u64, seed: u64) -> Buffer {
+    new_random_buffer(call_bytes as usize, seed)
 }
 
-fn random(bytes: usize, seed: u64) -> Buffer {
+fn new_random_buffer(bytes: usize, seed: u64) -> Buffer {
     let mut buffer = Buffer::new(bytes);
     Pcg64::new(u128::from(seed), DATA_STREAM).fill_bytes(&mut buffer);
     buffer
@@ -69,7 +69,7 @@ pub(crate) async fn write_block(
     let mut done = 0;
     while done < block.len() {
         match system.write(file, block.part(done..block.len())).await? {
-            0 => return Err(ProgramError::NothingTaken),
+            0 => return Err(ProgramError::WriteAcceptedNothing),
             count => done += count,
         }
     }
@@ -130,12 +130,12 @@ pub(crate) async fn ensure_file(
     }
     remove_file(system, worker.medium, path).await?;
     let file = system.open(path, Open::CREATE).await?;
-    let buffer = data_for(size_bytes, PREPARING_CALL_BYTES, worker.seed);
-    let whole = size_bytes - size_bytes % PREPARING_CALL_BYTES;
+    let buffer = new_data_buffer_within(size_bytes, PREPARATION_CALL_BYTES, worker.seed);
+    let whole = size_bytes - size_bytes % PREPARATION_CALL_BYTES;
     write_file(
         system,
         file,
-        (PREPARING_CALL_BYTES, whole),
+        (PREPARATION_CALL_BYTES, whole),
         &buffer,
         Nanoseconds::ZERO,
     )
@@ -152,7 +152,7 @@ pub(crate) async fn ensure_file(
 }
 
 /// Length of the writes that prepare a file. They are large because preparation is not measured.
-const PREPARING_CALL_BYTES: u64 = 64 << 10;
+const PREPARATION_CALL_BYTES: u64 = 64 << 10;
 
 /// Removes a file if it exists. Devices and files that the user supplied stay.
 pub(crate) async fn remove_file(

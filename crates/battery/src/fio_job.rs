@@ -27,9 +27,9 @@ mod watch;
 mod zoned;
 
 use crate::blocks::{ensure_file, remove_file};
-use crate::company::{Ended, Member, Share};
-use crate::parameter::Field;
-use crate::pattern::{Facts, Pattern, Place, Steps};
+use crate::company::{EndScope, FlowShare, Member};
+use crate::parameter::ParameterField;
+use crate::pattern::{Pattern, PhaseFuture, ProgramProperties, RunContext};
 use crate::program::{Input, Program, ProgramError, gcd};
 use crate::worker::{Medium, Worker};
 use clone::JobClone;
@@ -51,19 +51,19 @@ use std::sync::Arc;
 /// Name of the programs that run sections of fio job files.
 pub(crate) const NAME: &str = "fio_job";
 
-const INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
+const SAMPLE_INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
 
 #[derive(Clone, Debug)]
 struct FioJob {
     job: Arc<Job>,
     /// Files of each clone of the job, by clone index.
-    files: Arc<[Vec<PlannedFile>]>,
+    clone_files: Arc<[Vec<PlannedFile>]>,
     /// Files that other sections of the job file make, by path.
-    made: Arc<BTreeMap<String, MadeBy>>,
+    file_makers: Arc<BTreeMap<String, MadeBy>>,
     /// First byte of each file that is an area of the target, by its path.
-    starts: Arc<BTreeMap<String, u64>>,
+    file_starts_bytes: Arc<BTreeMap<String, u64>>,
     /// I/O log that the job repeats (`read_iolog`).
-    script: Option<Arc<Script>>,
+    log: Option<Arc<Script>>,
 }
 
 /// Section that makes a file which several sections of a job file share.
@@ -92,22 +92,22 @@ impl Program {
         made: &BTreeMap<String, MadeBy>,
         starts: &BTreeMap<String, u64>,
     ) -> Result<Self, Errors> {
-        support::check(job)?;
+        support::check_support(job)?;
         let files = plan::files_of_clones(job, existing)?;
         engines::check_files(job, &files)?;
         let pattern = FioJob {
             job: Arc::new(job.clone()),
-            files: files.into(),
-            made: Arc::new(made.clone()),
-            starts: Arc::new(starts.clone()),
-            script: None,
+            clone_files: files.into(),
+            file_makers: Arc::new(made.clone()),
+            file_starts_bytes: Arc::new(starts.clone()),
+            log: None,
         };
-        Ok(Self::of_pattern((NAME, NAME), Box::new(pattern)))
+        Ok(Self::from_pattern((NAME, NAME), Box::new(pattern)))
     }
 }
 
 /// Returns the queue depth of each clone of a job.
-fn depth(job: &Job) -> u32 {
+fn queue_depth(job: &Job) -> u32 {
     match job.engine.engine {
         // It submits one at a time, and waits for it.
         Engine::Libaio if !job.engine.direct => 1,
@@ -122,20 +122,20 @@ fn depth(job: &Job) -> u32 {
 /// Reports whether the I/O of a job locks its file. An engine that queues requests unlocks the file
 /// once the request is queued, and `io_submit_mode=offload` has several requests in flight, so
 /// neither locks.
-fn locks(job: &Job) -> bool {
+fn locks_files(job: &Job) -> bool {
     job.files.lock != FileLock::None
         && job.engine.depth_reached() <= 1
         && job.engine.engine.kind() == EngineKind::Call
 }
 
 /// Reports whether a job ends with the steady state of its reporting group instead of its own.
-fn is_of_steady_group(job: &Job) -> bool {
+fn is_in_steady_group(job: &Job) -> bool {
     job.steady.is_asked && job.report.by_group
 }
 
 /// Reports whether the files of a job are written before the job starts, as fio lays them out:
 /// files that are read, overwritten or mapped.
-fn lays_out(job: &Job) -> bool {
+fn has_layout_phase(job: &Job) -> bool {
     let engine = job.engine.engine;
     let is_written_over = job.files.overwrite || engine == Engine::Mmap;
     let is_read = job.pattern.access.does(Direction::Read) || verifies_only(job);
@@ -144,14 +144,14 @@ fn lays_out(job: &Job) -> bool {
 }
 
 /// Reports whether the page cache of a job's files stays unchanged before the run.
-fn keeps_cache(job: &Job) -> bool {
+fn keeps_page_cache(job: &Job) -> bool {
     let files = &job.files;
-    !files.invalidate && !files.pre_read && !bypasses_cache(job)
+    !files.invalidate && !files.pre_read && !bypasses_page_cache(job)
 }
 
 /// Reports whether the I/O of a job bypasses the page cache. I/O on mapped files always goes
 /// through it, whatever `direct` says.
-fn bypasses_cache(job: &Job) -> bool {
+fn bypasses_page_cache(job: &Job) -> bool {
     job.engine.direct && job.engine.engine != Engine::Mmap
 }
 
@@ -166,32 +166,32 @@ fn writes(job: &Job) -> bool {
 
 /// Returns the name of a planned file on the target. It keeps the whole path, with slashes
 /// replaced, so that names stay distinct.
-fn name(file: &PlannedFile) -> String {
+fn file_name(file: &PlannedFile) -> String {
     file.path.trim_start_matches("./").replace('/', "_")
 }
 
 impl FioJob {
     /// Creates the program of a job that repeats an I/O log on the given files of its clones.
-    fn of_script(job: Job, files: Vec<Vec<PlannedFile>>, script: Script) -> Program {
+    fn from_log(job: Job, files: Vec<Vec<PlannedFile>>, script: Script) -> Program {
         let pattern = Self {
             job: Arc::new(job),
-            files: files.into(),
-            made: Arc::default(),
-            starts: Arc::default(),
-            script: Some(Arc::new(script)),
+            clone_files: files.into(),
+            file_makers: Arc::default(),
+            file_starts_bytes: Arc::default(),
+            log: Some(Arc::new(script)),
         };
-        Program::of_pattern((NAME, NAME), Box::new(pattern))
+        Program::from_pattern((NAME, NAME), Box::new(pattern))
     }
 
     /// Returns the path of a planned file in the working directory of a worker.
-    fn path(&self, worker: &Worker, file: &PlannedFile) -> String {
-        worker.file(&name(file))
+    fn file_path(&self, worker: &Worker, file: &PlannedFile) -> String {
+        worker.file_path(&file_name(file))
     }
 
     /// Returns the first byte of a planned file on the target: 0 unless the file is an area of a
     /// device.
     fn start_bytes(&self, file: &PlannedFile) -> u64 {
-        self.starts.get(&file.path).copied().unwrap_or(0)
+        self.file_starts_bytes.get(&file.path).copied().unwrap_or(0)
     }
 
     async fn run_clone(
@@ -209,22 +209,22 @@ impl FioJob {
     }
 
     /// Returns the scope of the jobs that end when this job ends (`exitall`).
-    fn ends_with_it(&self) -> Ended {
+    fn exit_scope(&self) -> EndScope {
         match self.job.order.exit_scope {
-            ExitScope::Group => Ended::Group(self.job.group),
-            ExitScope::Stonewall => Ended::Started,
-            ExitScope::All => Ended::All,
+            ExitScope::Group => EndScope::Group(self.job.group),
+            ExitScope::Stonewall => EndScope::Started,
+            ExitScope::All => EndScope::All,
         }
     }
 
-    fn of(&self, worker: &Worker) -> &[PlannedFile] {
-        &self.files[worker.index as usize]
+    fn files_of_clone(&self, worker: &Worker) -> &[PlannedFile] {
+        &self.clone_files[worker.index as usize]
     }
 
     /// Returns the files of all clones by path, each with the largest size that any clone needs.
     fn all_files(&self) -> BTreeMap<&str, u64> {
         let mut all = BTreeMap::new();
-        for file in self.files.iter().flatten() {
+        for file in self.clone_files.iter().flatten() {
             let bytes: &mut u64 = all.entry(&*file.path).or_default();
             *bytes = (*bytes).max(file.region.file_bytes);
         }
@@ -232,16 +232,16 @@ impl FioJob {
     }
 
     /// Returns the bytes that a clone moves if no time limit ends it before.
-    fn amount_bytes(&self) -> u64 {
+    fn io_bytes_total(&self) -> u64 {
         let block = self.job.largest_block_bytes();
-        if let Some(script) = &self.script {
+        if let Some(script) = &self.log {
             return script.moved_bytes().max(block);
         }
         let of_clone = |files: &Vec<PlannedFile>| match plan::ios(&self.job, files) {
             Some(ios) => ios.total().saturating_mul(block),
             None => files.iter().map(|file| file.region.used_bytes()).sum(),
         };
-        let most = self.files.iter().map(of_clone).max();
+        let most = self.clone_files.iter().map(of_clone).max();
         most.unwrap_or(0).max(block)
     }
 
@@ -276,7 +276,7 @@ impl FioJob {
             | Engine::Cpuio => unreachable!("{} has no ring", engine.engine.name()),
         };
         RingOptions {
-            depth: depth(&self.job),
+            depth: queue_depth(&self.job),
             buffer_bytes: self
                 .job
                 .largest_transfer_bytes()
@@ -290,21 +290,21 @@ impl FioJob {
             engine: choice,
             poll: engine.polled,
             has_contents: self.job.verify.kind != Verification::None,
-            interval: INTERVAL,
+            interval: SAMPLE_INTERVAL,
         }
     }
 
     /// Creates a file as fio does: filled with data if the job reads or overwrites it, else with
     /// the blocks that `fallocate` reserves.
-    async fn make(
+    async fn make_file(
         &self,
         (system, worker): (&mut System, &Worker),
         (path, bytes): (&str, u64),
     ) -> Result<(), ProgramError> {
         if verifies_only(&self.job) && worker.medium == Medium::Directory {
-            return self.expect_there(system, (path, bytes)).await;
+            return self.check_file_exists(system, (path, bytes)).await;
         }
-        if lays_out(&self.job) {
+        if has_layout_phase(&self.job) {
             let length = system.stat(path).await;
             ensure_file(system, worker, path, bytes).await?;
             // As fio does, whatever `invalidate` says.
@@ -345,13 +345,13 @@ impl FioJob {
     }
 
     /// Opens a clone's files and a ring for their I/O.
-    async fn open(
+    async fn open_file(
         &self,
         (system, worker): (&mut System, &Worker),
     ) -> Result<Vec<(File, String)>, ProgramError> {
         let engine = self.job.engine.engine;
         if engine.is_of_names() || engine == Engine::Cpuio {
-            return Ok(self.not_open(system, worker));
+            return Ok(self.unopened_files(system, worker));
         }
         let access = self.job.pattern.access;
         let verifies = self.job.verify.kind != Verification::None;
@@ -373,13 +373,13 @@ impl FioJob {
             false => how,
         };
         let mut files = Vec::new();
-        for file in self.of(worker) {
-            let path = self.path(worker, file);
+        for file in self.files_of_clone(worker) {
+            let path = self.file_path(worker, file);
             let open = system.open(&path, how.direct(worker.direct)).await?;
             files.push((open, path));
         }
         if engine.is_of_calls() {
-            system.count_calls(INTERVAL);
+            system.count_calls(SAMPLE_INTERVAL);
             return Ok(files);
         }
         let open: Vec<File> = files.iter().map(|(file, _)| *file).collect();
@@ -389,7 +389,7 @@ impl FioJob {
 }
 
 impl Pattern for FioJob {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         Vec::new()
     }
 
@@ -399,23 +399,19 @@ impl Pattern for FioJob {
 
     fn notes(&self) -> Vec<String> {
         let mut notes = support::notes(&self.job);
-        notes.extend(
-            self.script
-                .iter()
-                .flat_map(|script| script.notes(&self.job)),
-        );
+        notes.extend(self.log.iter().flat_map(|script| script.notes(&self.job)));
         notes
     }
 
-    fn facts(&self) -> Facts {
+    fn properties(&self) -> ProgramProperties {
         let job = &self.job;
         let block_bytes = job.largest_block_bytes();
         // Several files are several areas of a device, where it is laid out so.
-        let fits_device = self.all_files().len() == 1 || !self.starts.is_empty();
+        let fits_device = self.all_files().len() == 1 || !self.file_starts_bytes.is_empty();
         let has_data = job.engine.engine.moves_data();
         let uses_processor = job.engine.engine == Engine::Cpuio;
         let cache = match (
-            bypasses_cache(job),
+            bypasses_page_cache(job),
             job.files.pre_read,
             job.files.invalidate,
         ) {
@@ -425,24 +421,25 @@ impl Pattern for FioJob {
             (false, true, _) | (false, false, false) => Some(CacheMode::Warm),
         };
         let lasts_us = job.times.ramp_us + job.times.runtime_us;
-        Facts {
-            takes_any_size: true,
-            writes: writes(job),
-            workers: job.order.clones,
-            cache,
-            lasts: (job.times.time_based || uses_processor).then(|| Nanoseconds(lasts_us * 1000)),
+        ProgramProperties {
+            accepts_any_size: true,
+            writes_target: writes(job),
+            worker_count: job.order.clones,
+            cache_mode: cache,
+            duration: (job.times.time_based || uses_processor)
+                .then(|| Nanoseconds(lasts_us * 1000)),
             media: match (fits_device && has_data && !job.files.appends) || uses_processor {
                 true => &[Medium::Directory, Medium::Device, Medium::File],
                 false => &[Medium::Directory],
             },
-            sizes_bytes: (self.amount_bytes(), self.amount_bytes()),
+            size_bytes_range: (self.io_bytes_total(), self.io_bytes_total()),
             buffer_calls: 1,
-            ..Facts::reading(block_bytes)
+            ..ProgramProperties::for_reads(block_bytes)
         }
     }
 
-    fn usual_bytes(&self) -> Option<u64> {
-        Some(self.amount_bytes())
+    fn default_bytes(&self) -> Option<u64> {
+        Some(self.io_bytes_total())
     }
 
     /// Returns the sum of the file ranges that the clones use. A range that several clones share
@@ -452,7 +449,7 @@ impl Pattern for FioJob {
             let region = &file.region;
             (file.path.clone(), region.offset_bytes, region.used_bytes())
         };
-        let parts: BTreeSet<_> = self.files.iter().flatten().map(part).collect();
+        let parts: BTreeSet<_> = self.clone_files.iter().flatten().map(part).collect();
         Some(
             parts
                 .iter()
@@ -462,10 +459,10 @@ impl Pattern for FioJob {
 
     fn unit_bytes(&self, _size_bytes: u64) -> u64 {
         let job = &self.job;
-        if let Some(script) = &self.script {
+        if let Some(script) = &self.log {
             return script.unit_bytes();
         }
-        let files = self.files.iter().flatten();
+        let files = self.clone_files.iter().flatten();
         let starts = files.flat_map(|file| [file.region.offset_bytes, self.start_bytes(file)]);
         let of = |direction: &Direction| {
             let align_bytes = *job.blocks.align.get(*direction);
@@ -500,20 +497,23 @@ impl Pattern for FioJob {
     }
 
     fn prepared_bytes(&self, size_bytes: u64) -> u64 {
-        match lays_out(&self.job) {
+        match has_layout_phase(&self.job) {
             true => self.file_bytes(size_bytes),
             false => 0,
         }
     }
 
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        if !self.job.engine.engine.moves_data() || !lays_out(&self.job) || keeps_cache(&self.job) {
+        if !self.job.engine.engine.moves_data()
+            || !has_layout_phase(&self.job)
+            || keeps_page_cache(&self.job)
+        {
             return Vec::new();
         }
-        let files = self.of(worker).iter();
+        let files = self.files_of_clone(worker).iter();
         let reads = self.job.pattern.access.does(Direction::Read);
         let input = |file: &PlannedFile| Input {
-            path: self.path(worker, file),
+            path: self.file_path(worker, file),
             length_bytes: file.region.file_bytes,
             // What is unlinked cannot be looked at when it was read.
             read: reads && !self.job.files.unlink,
@@ -525,18 +525,18 @@ impl Pattern for FioJob {
         measure.read_bytes + measure.written_bytes
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
-            let files = self.of(worker).iter();
-            worker.company.enter(Member {
+            let files = self.files_of_clone(worker).iter();
+            worker.company.register(Member {
                 name: self.job.name.clone(),
-                files: files.map(|file| self.path(worker, file)).collect(),
+                file_paths: files.map(|file| self.file_path(worker, file)).collect(),
                 group: self.job.group,
-                ends_others: self.job.order.exit_all
+                exit_scope: self.job.order.exit_all
                     || self.job.order.exit_all_on_error
-                    || is_of_steady_group(&self.job),
-                is_of_steady_group: is_of_steady_group(&self.job),
-                share: (self.job.order.flow > 0).then_some(Share {
+                    || is_in_steady_group(&self.job),
+                is_in_steady_group: is_in_steady_group(&self.job),
+                flow_share: (self.job.order.flow > 0).then_some(FlowShare {
                     id: self.job.order.flow_id,
                     weight: self.job.order.flow,
                 }),
@@ -544,30 +544,35 @@ impl Pattern for FioJob {
             });
             let all = self.all_files();
             // Clones share files: the first that has one makes it.
-            let earlier = self.files[..worker.index as usize].iter().flatten();
+            let earlier = self.clone_files[..worker.index as usize].iter().flatten();
             let mut made: BTreeSet<&str> = earlier.map(|file| &*file.path).collect();
-            for file in self.of(worker) {
-                let by = self.made.get(&file.path).copied();
+            for file in self.files_of_clone(worker) {
+                let by = self.file_makers.get(&file.path).copied();
                 if by == Some(MadeBy::OneBesideIt) || !made.insert(&file.path) {
                     continue;
                 }
-                let (path, bytes) = (self.path(worker, file), all[&*file.path]);
+                let (path, bytes) = (self.file_path(worker, file), all[&*file.path]);
                 let is_left = by == Some(MadeBy::AnEarlierOne)
                     && matches!(system.stat(&path).await, Ok(length) if length >= bytes);
                 if !is_left {
-                    self.make((&mut *system, worker), (&path, bytes)).await?;
+                    self.make_file((&mut *system, worker), (&path, bytes))
+                        .await?;
                 }
             }
             Ok(())
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, _buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        _buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let outcome = self.run_clone((&mut *system, worker)).await;
             let order = &self.job.order;
             if order.exit_all || (order.exit_all_on_error && outcome.is_err()) {
-                worker.company.end_others(self.ends_with_it());
+                worker.company.end_other_jobs(self.exit_scope());
             }
             for path in worker.company.release_files(self.job.files.unlink) {
                 let removed = remove_file(system, worker.medium, &path).await;

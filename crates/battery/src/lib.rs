@@ -26,7 +26,7 @@ pub mod worker;
 mod workload;
 mod zones;
 
-pub use company::{Companies, Company, Earlier, Ended};
+pub use company::{Companies, Company, Earlier, EndScope};
 pub use fio_job::{MadeBy, Script};
 pub use load::open_loop_slots;
 pub use parameter::{Parameter, ParameterError};
@@ -34,6 +34,6 @@ pub use program::{Program, ProgramError};
 pub use replay::Replay;
 pub use suite::{Job, Needs, Step, Suite};
 #[doc(hidden)]
-pub use verify::before_read_back;
+pub use verify::set_read_back_hook;
 pub use worker::{Medium, Other, PipeEnd, Worker};
 pub use zones::ZoneTable;

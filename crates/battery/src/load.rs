@@ -10,8 +10,8 @@ pub(crate) mod permutation;
 pub(crate) mod source;
 
 use crate::blocks::ensure_file;
-use crate::parameter::{Field, Value, choices};
-use crate::pattern::Facts;
+use crate::parameter::{ParameterField, ParameterValue, choices};
+use crate::pattern::ProgramProperties;
 use crate::program::ProgramError;
 use crate::ring::slots::Slots;
 use crate::verify::{Verifier, verify_field};
@@ -80,7 +80,8 @@ impl SyncCall {
 }
 
 /// Help text of `rate_iops` for programs in which commits arrive by the clock.
-pub(crate) const COMMIT_RATE: &str = "commits that arrive a second, of each worker, whether or not the one before is durable; 0: a new one when one is";
+pub(crate) const COMMIT_RATE: &str = "commits per second that arrive at each worker, even if \
+earlier commits are not durable yet; 0: the next commit starts when one is durable";
 
 /// Name of the file that these load programs share.
 pub(crate) const AREA: &str = "load";
@@ -89,9 +90,9 @@ pub(crate) const AREA: &str = "load";
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     /// Queue depth of each worker. 0 selects the default of [`Load::slot_count`].
-    pub(crate) depth: u64,
+    pub(crate) queue_depth: u64,
     /// Maximum number of requests per submission. 0 means a quarter of the queue depth.
-    pub(crate) batch: u64,
+    pub(crate) batch_size: u64,
     /// Workers on each drive. Each worker has its own thread and its own ring.
     pub(crate) workers: u64,
     /// Size of the area that requests address, in bytes.
@@ -114,8 +115,8 @@ pub(crate) struct Load {
 impl Default for Load {
     fn default() -> Self {
         Self {
-            depth: 0,
-            batch: 0,
+            queue_depth: 0,
+            batch_size: 0,
             workers: 1,
             area_bytes: 256 * MIB,
             rate_iops: 0,
@@ -135,7 +136,7 @@ impl Default for Load {
 /// Maximum queue depth of a worker.
 const DEEPEST: u64 = 4096;
 /// Maximum memory of the buffers of one worker, in bytes.
-const LARGEST_BUFFERS_BYTES: u64 = 4 * GIB;
+const BUFFERS_BYTES_MAX: u64 = 4 * GIB;
 /// Default number of slots of an open loop. The memory of their buffers limits it further
 /// (`OPEN_LOOP_BUFFERS_BYTES_MAX`). A burst of arrivals or a stall of the storage must fill all
 /// slots before a request waits for one.
@@ -150,72 +151,76 @@ pub fn open_loop_slots(call_bytes: u64) -> u64 {
 
 impl Load {
     /// Returns the load parameters as editable fields.
-    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+    pub(crate) fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            field(
+            new_field(
                 "depth",
-                "requests in flight at once, of each worker; 0: 1, and where requests arrive by the clock 1024, or as many as a GiB of buffers holds",
-                Value::Count(&mut self.depth, 0, DEEPEST),
+                "queue depth per worker; 0: 1, or with a request rate 1024, limited to 1 GiB of \
+                 buffers",
+                ParameterValue::Count(&mut self.queue_depth, 0, DEEPEST),
             ),
-            field(
+            new_field(
                 "batch",
-                "requests that are handed over at once, at most, a quarter of that first; 0: a quarter of the depth",
-                Value::Count(&mut self.batch, 0, DEEPEST),
+                "maximum requests per submission, and a quarter of it for the first; 0: a quarter \
+                 of the queue depth",
+                ParameterValue::Count(&mut self.batch_size, 0, DEEPEST),
             ),
-            field(
+            new_field(
                 "workers",
-                "workers on each drive, each with a thread of its own",
-                Value::Count(&mut self.workers, 1, 1024),
+                "workers per drive, one thread each",
+                ParameterValue::Count(&mut self.workers, 1, 1024),
             ),
-            field(
+            new_field(
                 "area_bytes",
-                "the area that requests fall into",
-                Value::Bytes(&mut self.area_bytes, 4096, 1 << 60),
+                "size of the area that requests address",
+                ParameterValue::Bytes(&mut self.area_bytes, 4096, 1 << 60),
             ),
-            field(
+            new_field(
                 "rate_iops",
-                "requests that arrive a second, of each worker, whatever is under way; 0: a new one when one completes",
-                Value::Count(&mut self.rate_iops, 0, 1_000_000_000),
+                "requests per second that arrive at each worker, independent of completions (open \
+                 loop); 0: the next request starts when one completes",
+                ParameterValue::Count(&mut self.rate_iops, 0, 1_000_000_000),
             ),
-            field(
+            new_field(
                 "arrivals",
-                "how arrivals are spaced",
-                Value::Choice(&mut self.spacing),
+                "spacing of the arrivals",
+                ParameterValue::Choice(&mut self.spacing),
             ),
-            field(
+            new_field(
                 "duration_ms",
-                "how long a repetition takes, in milliseconds; 0: until the size is moved",
-                Value::Count(&mut self.duration_ms, 0, DAY_MS),
+                "duration of a repetition in milliseconds; 0: until the size is moved",
+                ParameterValue::Count(&mut self.duration_ms, 0, DAY_MS),
             ),
-            field(
+            new_field(
                 "ramp_ms",
-                "how long requests are made before they count",
-                Value::Count(&mut self.ramp_ms, 0, DAY_MS),
+                "ramp before the measurement, whose requests do not count",
+                ParameterValue::Count(&mut self.ramp_ms, 0, DAY_MS),
             ),
-            field(
+            new_field(
                 "direct",
-                "O_DIRECT; auto: where the file system has it, unless the run asks for a state of the page cache",
-                Value::Choice(&mut self.direct),
+                "use of O_DIRECT; auto: if the file system supports it and the run requests no \
+                 page cache state",
+                ParameterValue::Choice(&mut self.direct),
             ),
-            field(
+            new_field(
                 "engine",
-                "how requests are handed to the kernel of real storage",
-                Value::Choice(&mut self.engine),
+                "interface through which requests reach the kernel, on real storage",
+                ParameterValue::Choice(&mut self.engine),
             ),
-            field(
+            new_field(
                 "poll",
                 "poll the device for completions (IOPOLL)",
-                Value::Choice(&mut self.poll),
+                ParameterValue::Choice(&mut self.poll),
             ),
-            field(
+            new_field(
                 "compressible_share",
-                "share of what is written that is zeroes, in every 4096 bytes",
-                Value::Share(&mut self.compressible_share),
+                "share of zeroes in every 4096 bytes of written data",
+                ParameterValue::Share(&mut self.compressible_share),
             ),
-            field(
+            new_field(
                 "interval_ms",
-                "the interval of the course over time",
-                Value::Count(&mut self.interval_ms, 10, DAY_MS),
+                "interval of the samples over time",
+                ParameterValue::Count(&mut self.interval_ms, 10, DAY_MS),
             ),
             verify_field(&mut self.verify),
         ]
@@ -223,30 +228,30 @@ impl Load {
 
     /// Returns the properties of a program with these load parameters and calls of at most
     /// `call_bytes`.
-    pub(crate) fn facts(&self, call_bytes: u64, writes: bool) -> Facts {
-        Facts {
-            takes_any_size: true,
-            keeps_requests: true,
-            writes,
-            workers: self.workers as u32,
-            cache: (self.direct == DirectIo::Yes).then_some(CacheMode::Direct),
-            lasts: self.lasts(),
-            drains: self.drains(),
+    pub(crate) fn properties(&self, call_bytes: u64, writes: bool) -> ProgramProperties {
+        ProgramProperties {
+            accepts_any_size: true,
+            keeps_requests_in_flight: true,
+            writes_target: writes,
+            worker_count: self.workers as u32,
+            cache_mode: (self.direct == DirectIo::Yes).then_some(CacheMode::Direct),
+            duration: self.duration(),
+            drain_time_max: self.drain_time_max(),
             offered_bytes_per_s: self.offered_bytes_per_s(call_bytes),
-            sizes_bytes: self.sizes_bytes(call_bytes, writes),
+            size_bytes_range: self.size_bytes_range(call_bytes, writes),
             // The ring has the buffers.
             buffer_calls: 1,
-            ..Facts::reading(call_bytes)
+            ..ProgramProperties::for_reads(call_bytes)
         }
     }
 
     /// Returns the minimum and maximum size of a repetition in bytes. The minimum gives each slot a
     /// few requests, which take long on a disk. The maximum does not wear a flash drive out.
-    fn sizes_bytes(&self, call_bytes: u64, writes: bool) -> (u64, u64) {
+    fn size_bytes_range(&self, call_bytes: u64, writes: bool) -> (u64, u64) {
         let in_flight = match self.rate_iops {
             0 => self.slot_count(call_bytes),
             // Slots that wait for arrivals say nothing of how much is to be moved.
-            _ => self.depth.max(1),
+            _ => self.queue_depth.max(1),
         };
         let least_bytes = call_bytes * (4 * in_flight).max(16);
         let most_bytes = if writes { 256 * MIB } else { GIB };
@@ -255,7 +260,7 @@ impl Load {
 
     /// Returns the number of slots of a ring for requests of at most `call_bytes`.
     pub(crate) fn slot_count(&self, call_bytes: u64) -> u64 {
-        match (self.depth, self.rate_iops) {
+        match (self.queue_depth, self.rate_iops) {
             (0, 0) => 1,
             (0, _) => open_loop_slots(call_bytes),
             (depth, _) => depth,
@@ -263,24 +268,24 @@ impl Load {
     }
 
     /// Creates the slots of a ring for requests of at most `call_bytes`, all of them free.
-    pub(crate) fn slots(&self, call_bytes: u64) -> Slots {
+    pub(crate) fn new_slots(&self, call_bytes: u64) -> Slots {
         let depth = self.slot_count(call_bytes);
         // A device begins with the first of many while the others are still prepared.
-        let batch = match self.batch {
+        let batch = match self.batch_size {
             0 => depth.div_ceil(4),
             batch => batch,
         };
-        Slots::submitting(depth, batch)
+        Slots::with_submission_size(depth, batch)
     }
 
     /// Returns the arrivals of an open loop from `start` on, or `None` for a closed loop.
-    pub(crate) fn arrivals(&self, start: Nanoseconds, worker: &Worker) -> Option<Arrivals> {
+    pub(crate) fn new_arrivals(&self, start: Nanoseconds, worker: &Worker) -> Option<Arrivals> {
         (self.rate_iops > 0)
             .then(|| Arrivals::new(self.rate_iops, self.spacing, (start, worker.seed)))
     }
 
     /// Returns the duration of a repetition including the ramp, or `None` if its size ends it.
-    fn lasts(&self) -> Option<Nanoseconds> {
+    fn duration(&self) -> Option<Nanoseconds> {
         (self.duration_ms > 0).then(|| Nanoseconds::from_millis(self.ramp_ms + self.duration_ms))
     }
 
@@ -290,33 +295,33 @@ impl Load {
         (self.rate_iops > 0).then(|| self.rate_iops.saturating_mul(bytes))
     }
 
-    /// Returns the maximum time after [`Load::lasts`] in which requests that had arrived are still
+    /// Returns the maximum time after [`Load::duration`] in which requests that had arrived are still
     /// served.
-    fn drains(&self) -> Nanoseconds {
+    fn drain_time_max(&self) -> Nanoseconds {
         match self.rate_iops {
             0 => Nanoseconds::ZERO,
-            _ => self.lasts().unwrap_or_default(),
+            _ => self.duration().unwrap_or_default(),
         }
     }
 
     /// Returns the reason why the load parameters do not fit together for calls of at most
     /// `call_bytes`, or `None` if they do.
-    pub(crate) fn unfit(&self, call_bytes: u64) -> Option<String> {
+    pub(crate) fn validation_error(&self, call_bytes: u64) -> Option<String> {
         if call_bytes > self.area_bytes {
             return Some(format!(
-                "a request of {call_bytes} bytes does not fit in area_bytes={}",
+                "a request of {call_bytes} bytes exceeds area_bytes={}; give a larger area_bytes \
+                 or a smaller request",
                 self.area_bytes
             ));
         }
         let depth = self.slot_count(call_bytes);
-        if depth * call_bytes > LARGEST_BUFFERS_BYTES {
+        if depth * call_bytes > BUFFERS_BYTES_MAX {
             return Some(format!(
                 "{depth} requests of {call_bytes} bytes need more than 4 GiB of buffers; give a smaller depth or block_bytes"
             ));
         }
-        (self.ramp_ms > 0 && self.duration_ms == 0).then(|| {
-            "ramp_ms comes before a time that is measured: give duration_ms too".to_owned()
-        })
+        (self.ramp_ms > 0 && self.duration_ms == 0)
+            .then(|| "ramp_ms needs a measured duration: give duration_ms too".to_owned())
     }
 
     /// Creates the area's file with `bytes` bytes. The first worker creates it for all.
@@ -326,25 +331,25 @@ impl Load {
         bytes: u64,
     ) -> Result<(), ProgramError> {
         match worker.index {
-            0 => ensure_file(system, worker, &worker.file(AREA), bytes).await,
+            0 => ensure_file(system, worker, &worker.file_path(AREA), bytes).await,
             _ => Ok(()),
         }
     }
 
     /// Opens the area's file, and returns it with the number of bytes that exist, at most `bytes`.
-    pub(crate) async fn open(
+    pub(crate) async fn open_file(
         &self,
         (system, worker): (&mut System, &Worker),
         how: Open,
         bytes: u64,
     ) -> Result<(File, u64), ProgramError> {
         let file = system
-            .open(&worker.file(AREA), how.direct(worker.direct))
+            .open(&worker.file_path(AREA), how.direct(worker.direct))
             .await?;
         let there_bytes = match worker.medium {
             Medium::Directory => bytes,
             Medium::Device | Medium::File => match system.length(file).await? {
-                0 => return Err(gone(&worker.file(AREA)).into()),
+                0 => return Err(detached_error(&worker.file_path(AREA)).into()),
                 there_bytes => bytes.min(there_bytes),
             },
         };
@@ -352,8 +357,8 @@ impl Load {
     }
 
     /// Creates the verifier of a worker, or returns `None` if verification is off.
-    pub(crate) fn verifier(&self, system: &System, worker: &Worker) -> Option<Verifier> {
-        (self.verify == YesNo::Yes).then(|| Verifier::of_program(system, worker))
+    pub(crate) fn new_verifier(&self, system: &System, worker: &Worker) -> Option<Verifier> {
+        (self.verify == YesNo::Yes).then(|| Verifier::for_program(system, worker))
     }
 
     /// Opens a ring for files, with buffers for requests of at most `call_bytes`.
@@ -383,13 +388,17 @@ impl Load {
 }
 
 /// Returns the error for an open device that reports length 0, because it was detached.
-fn gone(path: &str) -> Error {
+fn detached_error(path: &str) -> Error {
     Error::failed(Call::Length, path, Errno::NoDeviceOrAddress)
 }
 
 /// Creates a parameter field of a program.
-pub(crate) fn field<'a>(name: &'static str, meaning: &'static str, value: Value<'a>) -> Field<'a> {
-    Field {
+pub(crate) fn new_field<'a>(
+    name: &'static str,
+    meaning: &'static str,
+    value: ParameterValue<'a>,
+) -> ParameterField<'a> {
+    ParameterField {
         name,
         meaning,
         value,
@@ -398,8 +407,8 @@ pub(crate) fn field<'a>(name: &'static str, meaning: &'static str, value: Value<
 
 /// Read or write that a request generator produces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
-    pub(crate) write: bool,
+pub(crate) struct LoadRequest {
+    pub(crate) is_write: bool,
     pub(crate) offset_bytes: u64,
     pub(crate) bytes: u32,
 }
@@ -408,65 +417,65 @@ pub(crate) struct Request {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Durability {
     /// Number of writes after which a sync follows. 0 means no syncs.
-    every_writes: u64,
-    call: SyncCall,
+    writes_per_sync: u64,
+    sync_call: SyncCall,
     dsync: YesNo,
 }
 
 impl Default for Durability {
     fn default() -> Self {
         Self {
-            every_writes: 0,
-            call: SyncCall::Fdatasync,
+            writes_per_sync: 0,
+            sync_call: SyncCall::Fdatasync,
             dsync: YesNo::No,
         }
     }
 }
 
 impl Durability {
-    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+    pub(crate) fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            field(
+            new_field(
                 "sync_every",
-                "make writes durable after every so many; 0: not at all",
-                Value::Count(&mut self.every_writes, 0, u64::MAX),
+                "writes per sync; 0: no syncs",
+                ParameterValue::Count(&mut self.writes_per_sync, 0, u64::MAX),
             ),
-            field(
+            new_field(
                 "sync_call",
-                "the call that does",
-                Value::Choice(&mut self.call),
+                "system call of the sync",
+                ParameterValue::Choice(&mut self.sync_call),
             ),
-            field(
+            new_field(
                 "dsync",
-                "open with O_DSYNC: each write is durable when it returns",
-                Value::Choice(&mut self.dsync),
+                "use of O_DSYNC, with which each write is durable when it completes",
+                ParameterValue::Choice(&mut self.dsync),
             ),
         ]
     }
 
     /// Returns the open mode of a file that the program writes.
-    pub(crate) fn open(&self) -> Open {
+    pub(crate) fn open_options(&self) -> Open {
         Open::READ_WRITE.dsync(self.dsync == YesNo::Yes)
     }
 }
 
 /// Time span in which a worker issues requests.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
+pub(crate) struct IssueSpan {
     start: Nanoseconds,
     /// End of the ramp, or `None` after it or without one.
-    ramp: Option<Nanoseconds>,
+    ramp_end: Option<Nanoseconds>,
     /// Last time at which a request may be issued, or may arrive in an open loop. `None` if the
     /// size ends the repetition.
     end: Option<Nanoseconds>,
 }
 
-impl Span {
+impl IssueSpan {
     pub(crate) fn new(load: &Load, start: Nanoseconds) -> Self {
         let after = |milliseconds| start + Nanoseconds::from_millis(milliseconds);
         Self {
             start,
-            ramp: (load.ramp_ms > 0).then(|| after(load.ramp_ms)),
+            ramp_end: (load.ramp_ms > 0).then(|| after(load.ramp_ms)),
             end: (load.duration_ms > 0).then(|| after(load.ramp_ms + load.duration_ms)),
         }
     }
@@ -478,8 +487,8 @@ impl Span {
         now: Nanoseconds,
         system: &mut System,
     ) -> Result<(), ProgramError> {
-        if self.ramp.is_some_and(|end| now >= end) {
-            self.ramp = None;
+        if self.ramp_end.is_some_and(|end| now >= end) {
+            self.ramp_end = None;
             system.restart_measuring()?;
         }
         Ok(())
@@ -493,7 +502,7 @@ mod tests {
     #[test]
     fn an_open_loop_has_slots_for_a_stall_and_buffers_of_a_gib_at_most() {
         let open = |depth| Load {
-            depth,
+            queue_depth: depth,
             rate_iops: 2000,
             ..Load::default()
         };

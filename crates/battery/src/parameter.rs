@@ -5,7 +5,7 @@ use crate::load::distribution::{self, Distribution};
 use diskperf_timeline::units::{GIB, SizeError, parse_size};
 
 /// Maximum length of a program's call, in bytes. One read(2) returns less than 2 GiB.
-const LARGEST_CALL_BYTES: u64 = GIB;
+const CALL_BYTES_MAX: u64 = GIB;
 
 /// Parameter of a program as a user sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,14 +21,14 @@ pub struct Parameter {
 }
 
 /// Parameter of a program, with a reference to its value.
-pub(crate) struct Field<'a> {
+pub(crate) struct ParameterField<'a> {
     pub(crate) name: &'static str,
     pub(crate) meaning: &'static str,
-    pub(crate) value: Value<'a>,
+    pub(crate) value: ParameterValue<'a>,
 }
 
 /// Value of a parameter, by its kind.
-pub(crate) enum Value<'a> {
+pub(crate) enum ParameterValue<'a> {
     /// Parameter value that is a number of bytes, typed as `8192` or `8K`, with its minimum and
     /// maximum.
     Bytes(&'a mut u64, u64, u64),
@@ -37,9 +37,9 @@ pub(crate) enum Value<'a> {
     /// Parameter value that is a share from 0 to 1.
     Share(&'a mut f64),
     /// Parameter value that is one name of a closed set.
-    Choice(&'a mut dyn Choice),
+    Choice(&'a mut dyn NamedChoice),
     /// Parameter value that is a selection of one or more names of a closed set.
-    Subset(&'a mut Subset),
+    Subset(&'a mut NameSubset),
     /// Parameter value that is a distribution of request sizes.
     Mix(&'a mut SizeMix),
     /// Parameter value that is a distribution of requests over an area.
@@ -47,7 +47,7 @@ pub(crate) enum Value<'a> {
 }
 
 /// Closed set of named values, with a current value.
-pub(crate) trait Choice {
+pub(crate) trait NamedChoice {
     /// Returns all names of the closed set, in order.
     fn names(&self) -> &'static [&'static str];
     /// Returns the index of the current value in the closed set.
@@ -63,7 +63,7 @@ macro_rules! choices {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum $type { $($(#[$variant_doc])* $variant,)* }
 
-        impl $crate::parameter::Choice for $type {
+        impl $crate::parameter::NamedChoice for $type {
             fn names(&self) -> &'static [&'static str] {
                 &[$($name,)*]
             }
@@ -127,39 +127,39 @@ pub enum ParameterError {
     },
 }
 
-impl<'a> Field<'a> {
+impl<'a> ParameterField<'a> {
     /// Creates the parameter `call_bytes`, the length of a program's calls.
     pub(crate) fn call_bytes(value: &'a mut u64, meaning: &'static str) -> Self {
         Self {
             name: "call_bytes",
             meaning,
-            value: Value::Bytes(value, 1, LARGEST_CALL_BYTES),
+            value: ParameterValue::Bytes(value, 1, CALL_BYTES_MAX),
         }
     }
 
     pub(crate) fn describe(&self) -> Parameter {
         Parameter {
             name: self.name,
-            value: self.value.text(),
+            value: self.value.format(),
             meaning: self.meaning,
-            allowed: self.value.allowed(),
+            allowed: self.value.describe_allowed(),
         }
     }
 }
 
-impl Value<'_> {
-    fn text(&self) -> String {
+impl ParameterValue<'_> {
+    fn format(&self) -> String {
         match self {
             Self::Bytes(value, ..) | Self::Count(value, ..) => value.to_string(),
             Self::Share(value) => value.to_string(),
             Self::Choice(choice) => choice.names()[choice.current()].to_owned(),
-            Self::Subset(subset) => subset.text(),
-            Self::Mix(mix) => mix.text(),
-            Self::Distribution(distribution) => distribution.text(),
+            Self::Subset(subset) => subset.format(),
+            Self::Mix(mix) => mix.format(),
+            Self::Distribution(distribution) => distribution.format(),
         }
     }
 
-    fn allowed(&self) -> String {
+    fn describe_allowed(&self) -> String {
         match self {
             Self::Bytes(_, low, high) => format!("a size from {low} to {high} bytes"),
             Self::Count(_, low, high) => format!("a whole number from {low} to {high}"),
@@ -170,12 +170,12 @@ impl Value<'_> {
                 "a size, or BYTES:WEIGHT pairs, as 4096:70,8192:30, each size a multiple of 512"
                     .to_owned()
             }
-            Self::Distribution(_) => distribution::ALLOWED.to_owned(),
+            Self::Distribution(_) => distribution::ALLOWED_VALUES.to_owned(),
         }
     }
 
     /// Sets the value from text. Returns `None` if the text cannot be parsed or is not permitted.
-    pub(crate) fn set(&mut self, text: &str) -> Option<()> {
+    pub(crate) fn parse(&mut self, text: &str) -> Option<()> {
         match self {
             Self::Bytes(value, low, high) => {
                 let bytes = parse_size(text).ok()?;
@@ -194,7 +194,7 @@ impl Value<'_> {
                 choice.choose(index);
                 Some(())
             }
-            Self::Subset(subset) => subset.choose(text),
+            Self::Subset(subset) => subset.parse(text),
             Self::Mix(mix) => {
                 **mix = SizeMix::parse(text)?;
                 Some(())
@@ -209,36 +209,39 @@ impl Value<'_> {
 
 /// Selection of names from a closed set, such as `create+stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Subset {
+pub(crate) struct NameSubset {
     names: &'static [&'static str],
     /// Bit map of the selected names, with one bit for each name.
-    chosen: u32,
+    selected_bits: u32,
 }
 
-impl Subset {
+impl NameSubset {
     /// Creates a selection of all names of a closed set.
     pub(crate) fn all(names: &'static [&'static str]) -> Self {
         let chosen = (1 << names.len()) - 1;
-        Self { names, chosen }
+        Self {
+            names,
+            selected_bits: chosen,
+        }
     }
 
     /// Reports whether the name at this index is selected.
-    pub(crate) fn has(&self, index: usize) -> bool {
-        self.chosen & (1 << index) != 0
+    pub(crate) fn is_selected(&self, index: usize) -> bool {
+        self.selected_bits & (1 << index) != 0
     }
 
-    fn text(&self) -> String {
-        let chosen = (0..self.names.len()).filter(|index| self.has(*index));
+    fn format(&self) -> String {
+        let chosen = (0..self.names.len()).filter(|index| self.is_selected(*index));
         let chosen: Vec<&str> = chosen.map(|index| self.names[index]).collect();
         chosen.join("+")
     }
 
-    fn choose(&mut self, text: &str) -> Option<()> {
+    fn parse(&mut self, text: &str) -> Option<()> {
         let place = |name: &str| self.names.iter().position(|known| *known == name.trim());
         let mut bits = text
             .split('+')
             .map(|name| place(name).map(|index| 1 << index));
-        self.chosen = bits.try_fold(0, |chosen, bit| bit.map(|bit: u32| chosen | bit))?;
+        self.selected_bits = bits.try_fold(0, |chosen, bit| bit.map(|bit: u32| chosen | bit))?;
         Some(())
     }
 }
@@ -269,15 +272,15 @@ impl SizeMix {
 
     /// Returns the only request size, or `None` if the distribution has several.
     #[inline]
-    pub(crate) fn only(&self) -> Option<u64> {
+    pub(crate) fn only_size(&self) -> Option<u64> {
         match self.0[..] {
             [(bytes, _)] => Some(bytes),
             _ => None,
         }
     }
 
-    fn text(&self) -> String {
-        if let Some(bytes) = self.only() {
+    fn format(&self) -> String {
+        if let Some(bytes) = self.only_size() {
             return bytes.to_string();
         }
         let pairs: Vec<_> = self
@@ -294,7 +297,7 @@ impl SizeMix {
     }
 
     /// Returns the largest request size, in bytes.
-    pub(crate) fn largest(&self) -> u64 {
+    pub(crate) fn size_max(&self) -> u64 {
         self.0.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0)
     }
 
@@ -305,7 +308,7 @@ impl SizeMix {
 
     /// Returns the request size at a point below the total weight, where the sizes follow each
     /// other with their weights.
-    pub(crate) fn at(&self, point: u64) -> u64 {
+    pub(crate) fn size_at_weight(&self, point: u64) -> u64 {
         let mut left = point;
         for (bytes, weight) in &self.0 {
             if left < *weight {
@@ -313,7 +316,7 @@ impl SizeMix {
             }
             left -= weight;
         }
-        self.largest()
+        self.size_max()
     }
 }
 
@@ -324,13 +327,18 @@ mod tests {
     #[test]
     fn mixes_read_back() {
         let mix = SizeMix::parse("4K:70,8192:30").unwrap();
-        assert_eq!(mix.text(), "4096:70,8192:30");
-        assert_eq!((mix.total_weight(), mix.largest()), (100, 8192));
+        assert_eq!(mix.format(), "4096:70,8192:30");
+        assert_eq!((mix.total_weight(), mix.size_max()), (100, 8192));
         assert_eq!(
-            [mix.at(0), mix.at(69), mix.at(70), mix.at(99)],
+            [
+                mix.size_at_weight(0),
+                mix.size_at_weight(69),
+                mix.size_at_weight(70),
+                mix.size_at_weight(99)
+            ],
             [4096, 4096, 8192, 8192]
         );
-        assert_eq!(SizeMix::parse("4K").unwrap().text(), "4096");
+        assert_eq!(SizeMix::parse("4K").unwrap().format(), "4096");
         for text in ["", "4096:0", "100:1", "4096:x", "4096:1,"] {
             assert_eq!(SizeMix::parse(text), None, "{text}");
         }

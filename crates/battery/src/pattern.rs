@@ -1,6 +1,6 @@
 //! Interface of an I/O program to the rest of the crate: an I/O pattern with parameters.
 
-use crate::parameter::Field;
+use crate::parameter::ParameterField;
 use crate::program::{Input, ProgramError};
 use crate::replay::Replay;
 use crate::worker::{Medium, Worker};
@@ -13,39 +13,39 @@ use std::fmt::Debug;
 use std::pin::Pin;
 
 /// Phase of a program. A worker awaits three phases in each repetition.
-pub(crate) type Steps<'a> = Pin<Box<dyn Future<Output = Result<(), ProgramError>> + 'a>>;
+pub(crate) type PhaseFuture<'a> = Pin<Box<dyn Future<Output = Result<(), ProgramError>> + 'a>>;
 
 /// System that a program runs on, and the worker that runs it.
-pub(crate) type Place<'a> = (&'a mut System, &'a Worker);
+pub(crate) type RunContext<'a> = (&'a mut System, &'a Worker);
 
 /// Returns a program phase that does nothing.
-pub(crate) fn nothing<'a>() -> Steps<'a> {
+pub(crate) fn empty_phase<'a>() -> PhaseFuture<'a> {
     Box::pin(std::future::ready(Ok(())))
 }
 
 /// Entry in the list of programs.
-pub(crate) struct Entry {
+pub(crate) struct ProgramEntry {
     pub(crate) name: &'static str,
     /// Short description of the program for the list.
-    pub(crate) does: &'static str,
+    pub(crate) summary: &'static str,
     /// Name of the program's files. Programs with the same name share the files.
-    pub(crate) files: &'static str,
+    pub(crate) files_name: &'static str,
     /// Constructor of the program's pattern with its default parameters.
-    pub(crate) pattern: fn() -> Box<dyn Pattern>,
+    pub(crate) new_pattern: fn() -> Box<dyn Pattern>,
 }
 
 /// I/O pattern, which each program implements. Each worker has its own copy, which keeps the
 /// results of [`survey`](Pattern::survey). Methods without a comment are those of
 /// [`Program`](crate::Program) with the same name.
-pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
+pub(crate) trait Pattern: ClonePattern + Debug + Send + Sync {
     /// Returns the pattern's parameters as editable fields.
-    fn fields(&mut self) -> Vec<Field<'_>>;
+    fn fields(&mut self) -> Vec<ParameterField<'_>>;
 
     /// Returns the pattern's properties for its current parameters.
-    fn facts(&self) -> Facts;
+    fn properties(&self) -> ProgramProperties;
 
     /// Returns the reason why the parameters do not fit together, or `None` if they do.
-    fn unfit(&self) -> Option<String> {
+    fn validation_error(&self) -> Option<String> {
         None
     }
 
@@ -62,7 +62,7 @@ pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
     }
 
     /// Returns the default size of the pattern in bytes, or `None` if it has no default of its own.
-    fn usual_bytes(&self) -> Option<u64> {
+    fn default_bytes(&self) -> Option<u64> {
         None
     }
 
@@ -71,7 +71,7 @@ pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
     }
 
     fn unit_bytes(&self, _size_bytes: u64) -> u64 {
-        self.facts().call_bytes
+        self.properties().call_bytes
     }
 
     fn file_bytes(&self, size_bytes: u64) -> u64 {
@@ -108,111 +108,111 @@ pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
         measure.read_bytes
     }
 
-    fn prepare<'a>(&'a self, _system: &'a mut System, _worker: &'a Worker) -> Steps<'a> {
-        nothing()
+    fn prepare<'a>(&'a self, _system: &'a mut System, _worker: &'a Worker) -> PhaseFuture<'a> {
+        empty_phase()
     }
 
-    fn survey<'a>(&'a mut self, _system: &'a mut System, _worker: &'a Worker) -> Steps<'a> {
-        nothing()
+    fn survey<'a>(&'a mut self, _system: &'a mut System, _worker: &'a Worker) -> PhaseFuture<'a> {
+        empty_phase()
     }
 
-    fn run<'a>(&'a self, place: Place<'a>, buffer: &'a mut Buffer) -> Steps<'a>;
+    fn run<'a>(&'a self, place: RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a>;
 }
 
 /// Properties of a program that depend on its parameters only. Fields without a comment are methods
 /// of [`Program`](crate::Program) with the same name.
-pub(crate) struct Facts {
+pub(crate) struct ProgramProperties {
     /// Bytes of one call, or of the largest call.
     pub(crate) call_bytes: u64,
     /// Number of calls whose data the program's buffer holds.
     pub(crate) buffer_calls: u64,
     /// Whether the program works on a tree of files, which may have any size.
-    pub(crate) is_of_a_tree: bool,
+    pub(crate) works_on_tree: bool,
     /// Whether the program's size need not be a multiple of its calls.
-    pub(crate) takes_any_size: bool,
+    pub(crate) accepts_any_size: bool,
     pub(crate) dump_unit_bytes: Option<u64>,
-    pub(crate) passes: u64,
-    pub(crate) workers: u32,
+    pub(crate) pass_count: u64,
+    pub(crate) worker_count: u32,
     /// Delay between the starts of consecutive workers, in milliseconds.
-    pub(crate) offset_ms: u64,
+    pub(crate) start_offset_ms: u64,
     /// Whether the first worker writes to a pipe that the second worker reads.
     pub(crate) is_piped: bool,
     /// Media on which the program can run.
     pub(crate) media: &'static [Medium],
-    pub(crate) is_of_minix: bool,
-    pub(crate) renames: bool,
-    pub(crate) syncs_names: bool,
-    pub(crate) is_of_block_null: bool,
-    pub(crate) names_its_device: bool,
-    pub(crate) writes: bool,
-    pub(crate) is_log: bool,
-    pub(crate) keeps_requests: bool,
-    pub(crate) needs_other: bool,
-    pub(crate) touches_target: bool,
+    pub(crate) is_for_minix: bool,
+    pub(crate) renames_files: bool,
+    pub(crate) syncs_directory_entries: bool,
+    pub(crate) is_for_block_null: bool,
+    pub(crate) has_own_device: bool,
+    pub(crate) writes_target: bool,
+    pub(crate) appends_log: bool,
+    pub(crate) keeps_requests_in_flight: bool,
+    pub(crate) needs_second_target: bool,
+    pub(crate) accesses_target: bool,
     /// State of the page cache that the program requires, whatever the run asks for. `None` if the
     /// run decides.
-    pub(crate) cache: Option<CacheMode>,
-    pub(crate) lasts: Option<Nanoseconds>,
-    pub(crate) drains: Nanoseconds,
+    pub(crate) cache_mode: Option<CacheMode>,
+    pub(crate) duration: Option<Nanoseconds>,
+    pub(crate) drain_time_max: Nanoseconds,
     pub(crate) offered_bytes_per_s: Option<u64>,
     /// Minimum and maximum bytes of a repetition for which the user gives no size.
-    pub(crate) sizes_bytes: (u64, u64),
+    pub(crate) size_bytes_range: (u64, u64),
 }
 
-impl Facts {
+impl ProgramProperties {
     /// Returns the properties of a program that only reads the target, in calls of `call_bytes`.
-    pub(crate) fn reading(call_bytes: u64) -> Self {
+    pub(crate) fn for_reads(call_bytes: u64) -> Self {
         Self {
             call_bytes,
             buffer_calls: 1,
-            is_of_a_tree: false,
-            takes_any_size: false,
+            works_on_tree: false,
+            accepts_any_size: false,
             dump_unit_bytes: None,
-            passes: 1,
-            workers: 1,
-            offset_ms: 0,
+            pass_count: 1,
+            worker_count: 1,
+            start_offset_ms: 0,
             is_piped: false,
             media: &[Medium::Directory, Medium::Device, Medium::File],
-            is_of_minix: true,
-            renames: false,
-            syncs_names: false,
-            is_of_block_null: false,
-            names_its_device: false,
-            writes: false,
-            is_log: false,
-            keeps_requests: false,
-            needs_other: false,
-            touches_target: true,
-            cache: None,
-            lasts: None,
-            drains: Nanoseconds::ZERO,
+            is_for_minix: true,
+            renames_files: false,
+            syncs_directory_entries: false,
+            is_for_block_null: false,
+            has_own_device: false,
+            writes_target: false,
+            appends_log: false,
+            keeps_requests_in_flight: false,
+            needs_second_target: false,
+            accesses_target: true,
+            cache_mode: None,
+            duration: None,
+            drain_time_max: Nanoseconds::ZERO,
             offered_bytes_per_s: None,
-            sizes_bytes: (8 * MIB, GIB),
+            size_bytes_range: (8 * MIB, GIB),
         }
     }
 
     /// Returns the properties of a program that writes the target, in calls of `call_bytes`.
-    pub(crate) fn writing(call_bytes: u64) -> Self {
+    pub(crate) fn for_writes(call_bytes: u64) -> Self {
         Self {
-            writes: true,
-            ..Self::reading(call_bytes)
+            writes_target: true,
+            ..Self::for_reads(call_bytes)
         }
     }
 }
 
 /// Cloning of I/O patterns behind a `Box`.
-pub(crate) trait Boxed {
-    fn boxed(&self) -> Box<dyn Pattern>;
+pub(crate) trait ClonePattern {
+    fn clone_boxed(&self) -> Box<dyn Pattern>;
 }
 
-impl<P: Pattern + Clone + 'static> Boxed for P {
-    fn boxed(&self) -> Box<dyn Pattern> {
+impl<P: Pattern + Clone + 'static> ClonePattern for P {
+    fn clone_boxed(&self) -> Box<dyn Pattern> {
         Box::new(self.clone())
     }
 }
 
 impl Clone for Box<dyn Pattern> {
     fn clone(&self) -> Self {
-        (**self).boxed()
+        (**self).clone_boxed()
     }
 }

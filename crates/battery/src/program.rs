@@ -1,11 +1,11 @@
 //! I/O programs, as the runner and the suites use them.
 
 use crate::blocks;
-use crate::parameter::{Field, Parameter, ParameterError, Value};
-use crate::pattern::{Entry, Facts, Pattern};
+use crate::parameter::{Parameter, ParameterError, ParameterField, ParameterValue};
+use crate::pattern::{Pattern, ProgramEntry, ProgramProperties};
 use crate::programs;
 use crate::replay::Replay;
-use crate::verify::VERIFY;
+use crate::verify::VERIFY_PARAMETER;
 use crate::worker::{Medium, PipeEnd, Worker};
 use crate::workload::tree;
 use diskperf_fio::Job;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 pub struct Program {
     name: &'static str,
-    files: &'static str,
+    files_name: &'static str,
     pattern: Box<dyn Pattern>,
     think_ns: u64,
 }
@@ -69,20 +69,20 @@ pub enum ProgramError {
     #[error("the file or device ends before the program's size; give a smaller --size")]
     ShortFile,
     /// A write accepted no bytes and returned no error.
-    #[error("a write took no bytes and gave no error")]
-    NothingTaken,
+    #[error("a write accepted no bytes and returned no error")]
+    WriteAcceptedNothing,
     /// The plan has no other file system for a copy that needs one.
     #[error("destination=other needs a directory on another file system: give --other DIR")]
-    NoOtherFilesystem,
+    NoSecondFilesystem,
     /// A tree of files cannot be laid out on its file system.
     #[error("{0}; give a smaller --size, or a smaller program.used_share")]
     Layout(#[from] LayoutError),
     /// The data from a pipe is not a dump, or not a complete one.
-    #[error("restore cannot use what dump sent it: {0}")]
+    #[error("restore cannot read the stream of dump: {0}")]
     Tape(&'static str),
     /// The source of a replay cannot be read any further.
     #[error("{0}")]
-    Trace(String),
+    TraceUnreadable(String),
     /// The program missed a required rate or latency.
     #[error("{0}")]
     Missed(String),
@@ -97,7 +97,7 @@ pub enum ProgramError {
 impl Program {
     /// Returns the names and descriptions of all programs.
     pub fn all() -> Vec<(&'static str, &'static str)> {
-        entries().map(|entry| (entry.name, entry.does)).collect()
+        entries().map(|entry| (entry.name, entry.summary)).collect()
     }
 
     /// Returns the program of this name with its default parameters, or `None` if no program has
@@ -106,20 +106,20 @@ impl Program {
         let entry = entries().find(|entry| entry.name == name)?;
         Some(Self {
             name: entry.name,
-            files: entry.files,
-            pattern: (entry.pattern)(),
+            files_name: entry.files_name,
+            pattern: (entry.new_pattern)(),
             think_ns: 0,
         })
     }
 
     /// Creates a program from a pattern that is not in the list of programs.
-    pub(crate) fn of_pattern(
+    pub(crate) fn from_pattern(
         (name, files): (&'static str, &'static str),
         pattern: Box<dyn Pattern>,
     ) -> Self {
         Self {
             name,
-            files,
+            files_name: files,
             pattern,
             think_ns: 0,
         }
@@ -149,7 +149,11 @@ impl Program {
     pub fn parameters(&self) -> Vec<Parameter> {
         // Listing and setting go through the same fields, which lend out the
         // values; a copy keeps listing from asking for a mutable program.
-        self.clone().fields().iter().map(Field::describe).collect()
+        self.clone()
+            .fields()
+            .iter()
+            .map(ParameterField::describe)
+            .collect()
     }
 
     /// Returns the values of the program's parameters by name, as a run records them.
@@ -173,55 +177,63 @@ impl Program {
                 known,
             });
         };
-        field.value.set(value).ok_or_else(|| ParameterError::Value {
-            program: program.to_owned(),
-            name: field.name,
-            value: value.to_owned(),
-            allowed: field.describe().allowed,
-        })
+        field
+            .value
+            .parse(value)
+            .ok_or_else(|| ParameterError::Value {
+                program: program.to_owned(),
+                name: field.name,
+                value: value.to_owned(),
+                allowed: field.describe().allowed,
+            })
     }
 
     /// Returns the reason why written data cannot be verified, or `None` if the program has a
     /// parameter for verification.
     pub fn why_unverified(&self) -> Option<&'static str> {
         let mut parameters = self.parameters().into_iter();
-        if parameters.any(|one| one.name == VERIFY) {
+        if parameters.any(|one| one.name == VERIFY_PARAMETER) {
             return None;
         }
         Some(match (self.fio_job(), self.replay()) {
-            (Some(_), _) => "a job file says it itself: add verify=crc32c to its sections",
+            (Some(_), _) => "a job file has its own option: add verify=crc32c to its sections",
             (_, Some(_)) => {
-                "a trace does not say what was written; give `run random` or `run sequential` with --set program.write_share=1"
+                "a trace has no record of the written data; use `run random` or `run sequential` \
+                 with --set program.write_share=1"
             }
             (None, None) => {
-                "the program writes no blocks that could be read back; give one that does, as `run sequential --set program.write_share=1`"
+                "the program writes no blocks that could be read back; use one that does, such as \
+                 `run sequential --set program.write_share=1`"
             }
         })
     }
 
-    fn facts(&self) -> Facts {
-        self.pattern.facts()
+    fn properties(&self) -> ProgramProperties {
+        self.pattern.properties()
     }
 
-    fn fields(&mut self) -> Vec<Field<'_>> {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         let mut fields = self.pattern.fields();
-        fields.push(Field {
+        fields.push(ParameterField {
             name: "think_ns",
-            meaning: "nanoseconds of CPU time that the program uses after each block",
-            value: Value::Count(&mut self.think_ns, 0, 60_000_000_000),
+            meaning: "CPU time that the program uses after each block, in nanoseconds",
+            value: ParameterValue::Count(&mut self.think_ns, 0, 60_000_000_000),
         });
         fields
     }
 
     /// Returns the bytes of one call, or of the largest call of a mix.
     pub fn call_bytes(&self) -> u64 {
-        self.facts().call_bytes
+        self.properties().call_bytes
     }
 
     /// Returns the default size of the program in bytes, or `None` if it has no default of its own.
     pub fn usual_bytes(&self) -> Option<u64> {
-        let of_a_tree = self.facts().is_of_a_tree.then_some(tree::USUAL_BYTES);
-        of_a_tree.or_else(|| self.pattern.usual_bytes())
+        let of_a_tree = self
+            .properties()
+            .works_on_tree
+            .then_some(tree::DEFAULT_TREE_BYTES);
+        of_a_tree.or_else(|| self.pattern.default_bytes())
     }
 
     /// Returns the bytes that the requests address, if a job file determines them. For other
@@ -231,7 +243,7 @@ impl Program {
     }
 
     /// Returns the name of the parameter that sets the length of the calls.
-    fn call_key(&self) -> &'static str {
+    fn call_bytes_parameter(&self) -> &'static str {
         let values = self.parameter_values();
         let keys = ["call_bytes", "block_bytes", "sizes"];
         let known = keys.into_iter().find(|key| values.contains_key(*key));
@@ -240,21 +252,21 @@ impl Program {
 
     /// Checks the parameters against each other and against the size.
     pub fn check(&self, size_bytes: u64) -> Result<(), ParameterError> {
-        let facts = self.facts();
+        let facts = self.properties();
         let call_bytes = facts.call_bytes;
-        let tree = facts.is_of_a_tree;
+        let tree = facts.works_on_tree;
         let reason = if size_bytes == 0 {
             "a size of 0 moves nothing; give --size 8M, or omit it".to_owned()
         } else if size_bytes < call_bytes && !tree {
-            let key = self.call_key();
+            let key = self.call_bytes_parameter();
             format!(
                 "one call of {call_bytes} bytes is larger than the size of {size_bytes}; give a larger --size or a smaller program.{key}"
             )
-        } else if let Some(reason) = self.pattern.unfit() {
+        } else if let Some(reason) = self.pattern.validation_error() {
             reason
-        } else if tree && size_bytes > tree::LARGEST_TREE_BYTES {
+        } else if tree && size_bytes > tree::TREE_BYTES_MAX {
             format!("a tree of {size_bytes} bytes has too many files; give --size 4G at most")
-        } else if !size_bytes.is_multiple_of(call_bytes) && !facts.takes_any_size && !tree {
+        } else if !size_bytes.is_multiple_of(call_bytes) && !facts.accepts_any_size && !tree {
             let below = size_bytes / call_bytes * call_bytes;
             format!(
                 "the size of {size_bytes} bytes is not a multiple of the call of {call_bytes}; --size {below} is the nearest below"
@@ -277,38 +289,38 @@ impl Program {
     /// Returns the common divisor of offsets and lengths for reads of the drive below its mounted
     /// file system, as dump does them. `None` if the program makes no such reads.
     pub fn dump_unit_bytes(&self) -> Option<u64> {
-        self.facts().dump_unit_bytes
+        self.properties().dump_unit_bytes
     }
 
     /// Returns the name of the files that programs share. Programs with the same file name use the
     /// same files.
     pub fn file_name(&self) -> &'static str {
-        self.files
+        self.files_name
     }
 
     /// Returns the number of workers on each drive.
     pub fn workers(&self) -> u32 {
-        self.facts().workers
+        self.properties().worker_count
     }
 
     /// Returns the delay of a worker's start after the first worker of its drive.
     pub fn start_offset(&self, worker: &Worker) -> Nanoseconds {
-        self.start(worker.index)
+        self.start_offset_of(worker.index)
     }
 
     /// Returns the delay of the last worker's start after the first worker of the drive.
     pub fn last_start(&self) -> Nanoseconds {
-        self.start(self.workers() - 1)
+        self.start_offset_of(self.workers() - 1)
     }
 
-    fn start(&self, index: u32) -> Nanoseconds {
-        Nanoseconds::from_millis(self.facts().offset_ms * u64::from(index))
+    fn start_offset_of(&self, index: u32) -> Nanoseconds {
+        Nanoseconds::from_millis(self.properties().start_offset_ms * u64::from(index))
     }
 
     /// Returns a worker's end of the pipe between the two workers of its drive, or `None` without a
     /// pipe. The first worker writes.
     pub fn pipe_end(&self, worker: &Worker) -> Option<PipeEnd> {
-        self.facts().is_piped.then(|| worker.pipe_end())
+        self.properties().is_piped.then(|| worker.pipe_end())
     }
 
     /// Returns the CPU time that the program uses after each block.
@@ -318,85 +330,85 @@ impl Program {
 
     /// Reports whether the program can run on a medium.
     pub fn is_of(&self, medium: Medium) -> bool {
-        self.facts().media.contains(&medium)
+        self.properties().media.contains(&medium)
     }
 
     /// Reports whether the program can run on Minix, whose drives are both files and devices.
     pub fn is_of_minix(&self) -> bool {
-        self.facts().is_of_minix
+        self.properties().is_for_minix
     }
 
     /// Reports whether the program renames files by rename(2).
     pub fn renames(&self) -> bool {
-        self.facts().renames
+        self.properties().renames_files
     }
 
     /// Reports whether the program makes files or their names durable by fsync(2), one call at a
     /// time.
     pub fn syncs_names(&self) -> bool {
-        self.facts().syncs_names
+        self.properties().syncs_directory_entries
     }
 
     /// Reports whether the program opens the drive by its device name, whatever its target is.
     pub fn names_its_device(&self) -> bool {
-        self.facts().names_its_device
+        self.properties().has_own_device
     }
 
     /// Reports whether the program reads a block device of length 0, which only Minix has.
     pub fn is_of_block_null(&self) -> bool {
-        self.facts().is_of_block_null
+        self.properties().is_for_block_null
     }
 
     /// Reports whether the timed part writes to the drive.
     pub fn writes(&self) -> bool {
-        self.facts().writes
+        self.properties().writes_target
     }
 
     /// Reports whether the program writes a log, as database engines do. A log is much smaller than
     /// the data beside it.
     pub fn is_log(&self) -> bool {
-        self.facts().is_log
+        self.properties().appends_log
     }
 
     /// Reports whether the program keeps requests in flight and times each of them, as other load
     /// generators do.
     pub fn keeps_requests(&self) -> bool {
-        self.fio_job().is_some() || self.facts().keeps_requests
+        self.fio_job().is_some() || self.properties().keeps_requests_in_flight
     }
 
     /// Reports whether the program needs a directory on another file system.
     pub fn needs_other(&self) -> bool {
-        self.facts().needs_other
+        self.properties().needs_second_target
     }
 
     /// Reports whether the program accesses the target at all.
     pub fn touches_target(&self) -> bool {
-        self.facts().touches_target
+        self.properties().accesses_target
     }
 
     /// Returns the duration of a repetition including the ramp, or `None` if the size ends it.
     pub fn lasts(&self) -> Option<Nanoseconds> {
-        self.facts().lasts
+        self.properties().duration
     }
 
     /// Returns the maximum time after [`Program::lasts`] in which requests that had arrived by the
     /// clock are still served, if the storage cannot keep up.
     pub fn drains(&self) -> Nanoseconds {
-        self.facts().drains
+        self.properties().drain_time_max
     }
 
     /// Returns the bytes per second that arrive by the clock for each worker, or `None` for a
     /// closed loop.
     pub fn offered_bytes_per_s(&self) -> Option<u64> {
-        self.facts().offered_bytes_per_s
+        self.properties().offered_bytes_per_s
     }
 
     /// Returns the minimum and maximum bytes of a repetition for which the user gives no size. The
     /// default is 8 MiB, the size of 1983, and 1 GiB; programs with slow requests or with writes
     /// have smaller maxima.
     pub fn sizes_bytes(&self) -> (u64, u64) {
-        let facts = self.facts();
-        let (least, most) = facts.sizes_bytes;
+        let facts = self.properties();
+        let (least, most) = facts.size_bytes_range;
         (least.max(facts.call_bytes), most.max(facts.call_bytes))
     }
 
@@ -417,7 +429,7 @@ impl Program {
 
     /// Returns the page cache mode of the program for a run that asks for `asked`.
     pub fn cache_mode(&self, asked: CacheMode) -> CacheMode {
-        self.facts().cache.unwrap_or(asked)
+        self.properties().cache_mode.unwrap_or(asked)
     }
 
     /// Returns the bytes of the files that the program keeps on each drive at one time.
@@ -459,7 +471,7 @@ impl Program {
     /// Returns the number of times that each byte of the size passes through a call. It is two for
     /// a copy.
     pub fn passes(&self) -> u64 {
-        self.facts().passes
+        self.properties().pass_count
     }
 
     /// Returns the files that the cache mode must prepare before the timed part of this worker.
@@ -475,21 +487,21 @@ impl Program {
 
     /// Returns the worker's buffer, filled with data.
     pub fn buffer(&self, worker: &Worker) -> Buffer {
-        blocks::data(self.buffer_bytes(), worker.seed)
+        blocks::new_data_buffer(self.buffer_bytes(), worker.seed)
     }
 
     /// Returns the worker's buffer for a modelled computer, which compresses nothing. The buffer is
     /// as short as possible, so that it stays in the host's first-level cache.
     pub fn short_buffer(&self, worker: &Worker) -> Buffer {
-        if self.facts().is_of_a_tree {
+        if self.properties().works_on_tree {
             // It is used in parts, for the tape and for what goes with it.
             return self.buffer(worker);
         }
-        blocks::data_of_one_call(self.buffer_bytes(), worker.seed)
+        blocks::new_call_buffer(self.buffer_bytes(), worker.seed)
     }
 
     fn buffer_bytes(&self) -> u64 {
-        self.facts().buffer_calls * self.call_bytes()
+        self.properties().buffer_calls * self.call_bytes()
     }
 
     /// Prepares a repetition before the clock starts: makes or removes files.
@@ -522,7 +534,7 @@ impl Program {
     }
 }
 
-fn entries() -> impl Iterator<Item = &'static Entry> {
+fn entries() -> impl Iterator<Item = &'static ProgramEntry> {
     programs::FILES.iter().copied().flatten()
 }
 

@@ -1,6 +1,6 @@
 //! I/O programs, one file each.
 
-use crate::pattern::Entry;
+use crate::pattern::ProgramEntry;
 
 /// Declares the program files as modules and lists their programs. rustfmt does not follow modules
 /// that a macro declares, so that `make lint` names the files.
@@ -9,7 +9,7 @@ macro_rules! programs {
         $(pub(crate) mod $file;)*
 
         /// Programs of each file, in the order of the list.
-        pub(crate) const FILES: &[&[Entry]] = &[$($file::PROGRAMS,)*];
+        pub(crate) const FILES: &[&[ProgramEntry]] = &[$($file::PROGRAMS,)*];
     };
 }
 

@@ -7,10 +7,10 @@ mod schedule;
 mod source;
 
 use crate::blocks::ensure_file;
-use crate::parameter::Field;
-use crate::pattern::{Facts, Pattern, Place, Steps};
+use crate::parameter::ParameterField;
+use crate::pattern::{Pattern, PhaseFuture, ProgramProperties, RunContext};
 use crate::program::{Input, Program, ProgramError};
-use crate::ring::Ring;
+use crate::ring::IoRing;
 use crate::ring::slots::Slots;
 use crate::worker::Worker;
 use diskperf_blocktrace::{Operation, Record};
@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex};
 /// Name of the replay programs, and of the file that stands for the trace's device.
 pub(crate) const NAME: &str = "replay";
 
-const INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
+const SAMPLE_INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
 
 /// Requests of a trace in the order of issue, as they are read. A read error ends them.
 pub type Requests = Box<dyn Iterator<Item = Result<Record, String>> + Send>;
@@ -77,21 +77,27 @@ impl PartialEq for Replay {
 struct ReadAhead(Mutex<Option<Requests>>);
 
 #[derive(Clone, Debug)]
-struct Replayed {
+struct ReplayPattern {
     replay: Replay,
-    ahead: ReadAhead,
+    read_ahead: ReadAhead,
 }
 
 impl Program {
     /// Creates the program that replays a trace.
     pub fn of_replay(replay: Replay) -> Self {
         let ahead = ReadAhead::default();
-        Self::of_pattern((NAME, NAME), Box::new(Replayed { replay, ahead }))
+        Self::from_pattern(
+            (NAME, NAME),
+            Box::new(ReplayPattern {
+                replay,
+                read_ahead: ahead,
+            }),
+        )
     }
 }
 
 impl Replay {
-    fn makes(&self, operation: Operation) -> bool {
+    fn issues_operation(&self, operation: Operation) -> bool {
         match operation {
             Operation::Read | Operation::Write | Operation::Flush => true,
             Operation::Discard => self.discards,
@@ -99,18 +105,19 @@ impl Replay {
         }
     }
 
-    fn writes(&self) -> bool {
+    fn writes_target(&self) -> bool {
         let held = &self.held;
         held.write.requests > 0 || (self.discards && held.discard.requests > 0)
     }
 
     /// Returns the duration of an open-loop replay if all requests are issued in time, or `None`
     /// for other replays.
-    fn lasts(&self) -> Option<Nanoseconds> {
+    fn duration(&self) -> Option<Nanoseconds> {
         match self.pace {
-            ReplayPace::Open { speed } => {
-                Some(schedule::at_speed(Nanoseconds(self.held.lasts_ns), speed))
-            }
+            ReplayPace::Open { speed } => Some(schedule::scale_to_speed(
+                Nanoseconds(self.held.lasts_ns),
+                speed,
+            )),
             ReplayPace::Closed { .. } | ReplayPace::Dependent => None,
         }
     }
@@ -124,13 +131,13 @@ impl Replay {
             engine: EngineChoice::Best,
             poll: false,
             has_contents: false,
-            interval: INTERVAL,
+            interval: SAMPLE_INTERVAL,
         }
     }
 }
 
-impl Pattern for Replayed {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+impl Pattern for ReplayPattern {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         Vec::new()
     }
 
@@ -138,20 +145,20 @@ impl Pattern for Replayed {
         Some(&self.replay)
     }
 
-    fn facts(&self) -> Facts {
+    fn properties(&self) -> ProgramProperties {
         let replay = &self.replay;
-        Facts {
-            takes_any_size: true,
-            keeps_requests: true,
-            writes: replay.writes(),
-            cache: Some(replay.cache),
-            lasts: replay.lasts(),
-            sizes_bytes: (replay.held.moved_bytes(), replay.held.moved_bytes()),
-            ..Facts::reading(replay.held.largest_bytes.max(1))
+        ProgramProperties {
+            accepts_any_size: true,
+            keeps_requests_in_flight: true,
+            writes_target: replay.writes_target(),
+            cache_mode: Some(replay.cache),
+            duration: replay.duration(),
+            size_bytes_range: (replay.held.moved_bytes(), replay.held.moved_bytes()),
+            ..ProgramProperties::for_reads(replay.held.largest_bytes.max(1))
         }
     }
 
-    fn usual_bytes(&self) -> Option<u64> {
+    fn default_bytes(&self) -> Option<u64> {
         Some(self.replay.held.moved_bytes())
     }
 
@@ -169,7 +176,7 @@ impl Pattern for Replayed {
 
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
         vec![Input {
-            path: worker.file(NAME),
+            path: worker.file_path(NAME),
             length_bytes: self.replay.space_bytes,
             read: self.replay.held.read.requests > 0,
         }]
@@ -179,28 +186,32 @@ impl Pattern for Replayed {
         measure.read_bytes + measure.written_bytes
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
-            let path = worker.file(NAME);
+            let path = worker.file_path(NAME);
             ensure_file(system, worker, &path, self.replay.space_bytes).await
         })
     }
 
-    fn survey<'a>(&'a mut self, _system: &'a mut System, _worker: &'a Worker) -> Steps<'a> {
-        self.ahead = ReadAhead(Mutex::new(Some(self.replay.trace.requests())));
-        crate::pattern::nothing()
+    fn survey<'a>(&'a mut self, _system: &'a mut System, _worker: &'a Worker) -> PhaseFuture<'a> {
+        self.read_ahead = ReadAhead(Mutex::new(Some(self.replay.trace.requests())));
+        crate::pattern::empty_phase()
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, _buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        _buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let replay = &self.replay;
-            let ahead = self.ahead.take();
+            let ahead = self.read_ahead.take();
             let requests = ahead.unwrap_or_else(|| replay.trace.requests());
-            let how = match replay.writes() {
+            let how = match replay.writes_target() {
                 true => Open::READ_WRITE,
                 false => Open::READ,
             };
-            let path = worker.file(NAME);
+            let path = worker.file_path(NAME);
             let file = system.open(&path, how.direct(worker.direct)).await?;
             // The same by another name: each write by it is on the medium when it completes.
             let how = Open::WRITE.direct(worker.direct).dsync(true);
@@ -212,8 +223,8 @@ impl Pattern for Replayed {
             let options = replay.ring_options(worker);
             system.open_ring(options, &files).await?;
             let files = files.into_iter().map(|file| (file, path.clone())).collect();
-            let mut ring = Ring::new(system, Slots::new(u64::from(replay.slots)), files);
-            let made = made(replay.clone(), requests);
+            let mut ring = IoRing::new(system, Slots::new(u64::from(replay.slots)), files);
+            let made = requests_to_issue(replay.clone(), requests);
             let paced = (replay.pace, replay.begins, made);
             let mut source = TraceSource::new(&ring, (file, durable), paced);
             ring.run(&mut source).await
@@ -222,17 +233,17 @@ impl Pattern for Replayed {
 }
 
 /// Returns the requests of a trace that the replay issues.
-fn made(replay: Replay, requests: Requests) -> Requests {
+fn requests_to_issue(replay: Replay, requests: Requests) -> Requests {
     let is_made = move |record: &Record| {
         let is_empty = record.length_bytes == 0 && record.operation != Operation::Flush;
-        replay.makes(record.operation) && !is_empty
+        replay.issues_operation(record.operation) && !is_empty
     };
     Box::new(requests.filter(move |one| one.as_ref().map_or(true, &is_made)))
 }
 
 /// Returns the error for a trace that cannot be read any further.
-fn unreadable(what: String) -> ProgramError {
-    ProgramError::Trace(what)
+fn trace_error(what: String) -> ProgramError {
+    ProgramError::TraceUnreadable(what)
 }
 
 impl ReadAhead {

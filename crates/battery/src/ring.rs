@@ -6,27 +6,31 @@ pub(crate) mod slots;
 
 use crate::blocks::pause;
 use crate::program::ProgramError;
-use crate::verify::{Unread, Verifier};
+use crate::verify::{UnreadBlock, Verifier};
 use diskperf_system::{Error, File, Submission, System};
 use diskperf_timeline::Nanoseconds;
-use slots::{Completed, Slots};
+use slots::{CompletedRequest, Slots};
 
 /// Source of requests, such as a load, a trace, a fio clone or a list.
-pub(crate) trait Source {
+pub(crate) trait RequestSource {
     /// Decides the next step of the I/O loop.
-    fn next(&mut self, ring: &mut Ring<'_>) -> Result<RingStep, ProgramError>;
+    fn next(&mut self, ring: &mut IoRing<'_>) -> Result<RingStep, ProgramError>;
 
     /// Prepares a request that has received its slot.
-    fn prepare(&mut self, _ring: &mut Ring<'_>, _request: &Submission) {}
+    fn prepare(&mut self, _ring: &mut IoRing<'_>, _request: &Submission) {}
 
     /// Counts a completed request. A source may ignore a failure of the request; otherwise the
     /// failure ends the program.
-    fn complete(&mut self, _: &mut Ring<'_>, _: &mut Completed) -> Result<(), ProgramError> {
+    fn complete(
+        &mut self,
+        _: &mut IoRing<'_>,
+        _: &mut CompletedRequest,
+    ) -> Result<(), ProgramError> {
         Ok(())
     }
 
     /// Runs after each reap, whether or not a request completed.
-    fn end_reap(&mut self, _ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+    fn end_reap(&mut self, _ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
         Ok(())
     }
 }
@@ -36,10 +40,10 @@ pub(crate) trait Source {
 pub(crate) enum RingStep {
     /// Puts a request to the file with this index into a free slot, where it waits for submission.
     /// One slot must be free.
-    Put(usize, Submission),
+    PutRequest(usize, Submission),
     /// Puts the read of a previously written block into a slot. Its data is compared with the
     /// written data.
-    ReadBack(Unread),
+    ReadBack(UnreadBlock),
     /// Submits the waiting requests, now or at a time in the near future.
     Submit(Option<Nanoseconds>),
     /// Submits the waiting requests, and waits for `at_least` completions, but not beyond `until`.
@@ -51,9 +55,9 @@ pub(crate) enum RingStep {
     },
     /// Takes the available completions and submits nothing. [`System::reap`] defines how long this
     /// waits if there is none, but not beyond the given time.
-    Look(Nanoseconds),
+    Poll(Nanoseconds),
     /// Returns to the caller immediately, whatever is in flight.
-    Return,
+    Leave,
 }
 
 impl RingStep {
@@ -71,15 +75,15 @@ impl RingStep {
     /// Creates the step that waits for the next completion, or that returns if no slot is in use.
     #[inline]
     pub(crate) fn drain(slots: &Slots) -> Self {
-        match slots.in_use() {
-            0 => Self::Return,
+        match slots.in_use_count() {
+            0 => Self::Leave,
             _ => Self::reap(1, None),
         }
     }
 }
 
 /// Open ring of a worker, with its files.
-pub(crate) struct Ring<'a> {
+pub(crate) struct IoRing<'a> {
     pub(crate) system: &'a mut System,
     pub(crate) slots: Slots,
     pub(crate) files: Vec<(File, String)>,
@@ -91,7 +95,7 @@ pub(crate) struct Ring<'a> {
     pub(crate) now: Nanoseconds,
 }
 
-impl<'a> Ring<'a> {
+impl<'a> IoRing<'a> {
     pub(crate) fn new(system: &'a mut System, slots: Slots, files: Vec<(File, String)>) -> Self {
         Self {
             now: system.now(),
@@ -108,12 +112,15 @@ impl<'a> Ring<'a> {
     /// # Errors
     ///
     /// Returns the errors of the source, of its requests and of the ring.
-    pub(crate) async fn run(&mut self, source: &mut impl Source) -> Result<(), ProgramError> {
+    pub(crate) async fn run(
+        &mut self,
+        source: &mut impl RequestSource,
+    ) -> Result<(), ProgramError> {
         self.now = self.system.now();
         loop {
             match source.next(self)? {
-                RingStep::Put(file, request) => {
-                    let request = self.slots.put(request);
+                RingStep::PutRequest(file, request) => {
+                    let request = self.slots.put_request(request);
                     if let Some(verifier) = &mut self.verifier {
                         verifier.prepare(self.system, request, file);
                     }
@@ -121,9 +128,9 @@ impl<'a> Ring<'a> {
                 }
                 RingStep::ReadBack(unread) => {
                     let request = unread.request(self.files[unread.file()].0);
-                    let slot = self.slots.put(request).slot;
+                    let slot = self.slots.put_request(request).slot;
                     if let Some(verifier) = &mut self.verifier {
-                        verifier.expect(slot, unread);
+                        verifier.expect_read_back(slot, unread);
                     }
                 }
                 RingStep::Submit(moment) => self.slots.submit(self.system, moment).await?,
@@ -134,50 +141,54 @@ impl<'a> Ring<'a> {
                 } => {
                     self.slots.submit(self.system, None).await?;
                     self.now = self.slots.reap(self.system, at_least, until).await?;
-                    self.take(source, at_most).await?;
+                    self.deliver_completions(source, at_most).await?;
                 }
-                RingStep::Look(until) => {
+                RingStep::Poll(until) => {
                     self.now = self.slots.reap(self.system, 0, Some(until)).await?;
-                    self.take(source, usize::MAX).await?;
+                    self.deliver_completions(source, usize::MAX).await?;
                 }
-                RingStep::Return => return Ok(()),
+                RingStep::Leave => return Ok(()),
             }
         }
     }
 
     /// Passes at most `at_most` completions to a source.
     #[inline]
-    async fn take(&mut self, source: &mut impl Source, at_most: usize) -> Result<(), ProgramError> {
+    async fn deliver_completions(
+        &mut self,
+        source: &mut impl RequestSource,
+        at_most: usize,
+    ) -> Result<(), ProgramError> {
         for _ in 0..at_most {
-            let Some(mut completed) = self.slots.take()? else {
+            let Some(mut completed) = self.slots.take_completed()? else {
                 break;
             };
             source.complete(self, &mut completed)?;
-            self.verify(&completed)?;
+            self.verify_completed(&completed)?;
             if !self.think.is_zero() {
                 pause(self.system, self.think).await?;
             }
         }
         if let Some(verifier) = &mut self.verifier {
-            verifier.move_rests(self.system, self.slots.waiting());
+            verifier.move_remainders(self.system, self.slots.unsubmitted_requests());
         }
         source.end_reap(self)
     }
 
     /// Verifies the block of a completed request. Fails if the request failed.
     #[inline]
-    fn verify(&mut self, completed: &Completed) -> Result<(), ProgramError> {
+    fn verify_completed(&mut self, completed: &CompletedRequest) -> Result<(), ProgramError> {
         let request = &completed.request;
         if let Some((call, errno)) = completed.failure
-            && !completed.is_passed_over
+            && !completed.is_failure_ignored
         {
             return Err(Error::failed(call, self.path(request.file), errno).into());
         }
         match &mut self.verifier {
-            Some(verifier) if completed.failure.is_some() => verifier.fail(request.slot),
+            Some(verifier) if completed.failure.is_some() => verifier.fail_slot(request.slot),
             Some(verifier) => {
                 let path = |file: usize| self.files[file].1.clone();
-                verifier.complete(self.system, request.slot, path)?;
+                verifier.complete_slot(self.system, request.slot, path)?;
             }
             None => {}
         }

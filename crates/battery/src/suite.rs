@@ -83,52 +83,52 @@ const FIVE_RUNS: Protocol = Protocol {
 
 /// Five runs after a discarded one, enough for an interval and for the tail of all latencies
 /// together.
-const FIVE_AFTER_ONE: Protocol = Protocol {
+const FIVE_RUNS_AFTER_DISCARDED: Protocol = Protocol {
     repetitions: 6,
     ..THREE_RUNS
 };
 
 /// Three runs without a discarded one, for a drive that is already in a steady state at the first
 /// repetition.
-const THREE_THAT_COUNT: Protocol = Protocol {
+const THREE_RUNS_NONE_DISCARDED: Protocol = Protocol {
     discarded: 0,
     ..THREE_RUNS
 };
 
-const ONCE: Protocol = Protocol {
+const ONE_RUN: Protocol = Protocol {
     repetitions: 1,
-    ..THREE_THAT_COUNT
+    ..THREE_RUNS_NONE_DISCARDED
 };
 
 /// Rounds of SNIA until a drive is in a steady state.
-const UNTIL_STEADY: Protocol = Protocol {
+const RUNS_UNTIL_STEADY: Protocol = Protocol {
     repetitions: SteadyRule::MOST_ROUNDS,
     steady: Some(SteadyRule::SNIA),
-    ..THREE_THAT_COUNT
+    ..THREE_RUNS_NONE_DISCARDED
 };
 
 /// Five runs. The fastest counts: "the minima of several runs" (Zachariassen 1987).
 const MINIMUM_OF_FIVE: Protocol = Protocol {
     repetitions: 5,
     statistic: Statistic::Minimum,
-    ..THREE_THAT_COUNT
+    ..THREE_RUNS_NONE_DISCARDED
 };
 
 /// Up to ten runs after a discarded one. It stops earlier once the runs agree within 1 % to either
 /// side.
-const UNTIL_SURE: Protocol = Protocol {
+const RUNS_UNTIL_AGREEMENT: Protocol = Protocol {
     repetitions: 11,
     stop_below_share: Some(0.02),
     ..THREE_RUNS
 };
 
 /// Call sizes of Kirkendall 1989, in bytes.
-const SEQREAD_CALLS: [u64; 5] = [512, 1024, 2048, 8192, 16384];
+const SEQREAD_CALL_BYTES: [u64; 5] = [512, 1024, 2048, 8192, 16384];
 
 /// Call sizes of Zachariassen 1987, in bytes. The last two are "1 track" and "1 cylinder" of his
 /// drive, 67 and 1809 sectors of 512 bytes. O_DIRECT needs multiples of a block, which is at least
 /// 512 bytes.
-const COPY_CALLS: [u64; 3] = [8192, 67 * 512, 1809 * 512];
+const COPY_CALL_BYTES: [u64; 3] = [8192, 67 * 512, 1809 * 512];
 
 const SECTOR_BYTES: u64 = 512;
 
@@ -138,7 +138,8 @@ impl Suite {
         [
             (
                 "today26",
-                "what storage of today is asked for: sequential and random requests at several depths, a log",
+                "workloads of current storage: sequential and random requests at several queue \
+                 depths, and a log",
             ),
             (
                 "ffs83",
@@ -146,15 +147,16 @@ impl Suite {
             ),
             (
                 "interleave91",
-                "a drive by itself, read by tracks of 17 sectors and by single sectors (1991)",
+                "a bare drive, read by tracks of 17 sectors and by single sectors (1991)",
             ),
             (
                 "seqread89",
-                "one file, read with five call sizes over the system's layers (1989)",
+                "one file, read with five call sizes through the layers of the system (1989)",
             ),
             (
                 "ssd26",
-                "a flash drive past its first bloom: written twice, written at random until steady, then measured",
+                "a preconditioned flash drive: written twice, written at random until steady, \
+                 then measured",
             ),
             (
                 "vme87",
@@ -166,12 +168,12 @@ impl Suite {
     /// Returns the suite of this name for a medium, or `None` if there is no such suite.
     pub fn named(name: &str, medium: Medium) -> Option<Self> {
         let (protocol, steps) = match name {
-            "today26" => (FIVE_AFTER_ONE, today26()),
-            "ffs83" => (THREE_RUNS, ffs83()),
-            "interleave91" => (THREE_RUNS, interleave91()),
-            "ssd26" => (THREE_THAT_COUNT, ssd26()),
-            "seqread89" => (FIVE_RUNS, seqread89(medium)),
-            "vme87" => (MINIMUM_OF_FIVE, vme87()),
+            "today26" => (FIVE_RUNS_AFTER_DISCARDED, today26_steps()),
+            "ffs83" => (THREE_RUNS, ffs83_steps()),
+            "interleave91" => (THREE_RUNS, interleave91_steps()),
+            "ssd26" => (THREE_RUNS_NONE_DISCARDED, ssd26_steps()),
+            "seqread89" => (FIVE_RUNS, seqread89_steps(medium)),
+            "vme87" => (MINIMUM_OF_FIVE, vme87_steps()),
             _ => return None,
         };
         Some(Self {
@@ -187,7 +189,7 @@ impl Suite {
         let suite = Self::named(name, Medium::Directory)?;
         Some(match name {
             "seqread89" => Self {
-                steps: seqread(&LAYERS_OF_1989),
+                steps: seqread_steps(&LAYERS_OF_1989),
                 ..suite
             },
             _ => suite,
@@ -203,7 +205,7 @@ impl Suite {
     pub fn of_program(program: Program) -> Self {
         Self {
             name: program.name().to_owned(),
-            protocol: UNTIL_SURE,
+            protocol: RUNS_UNTIL_AGREEMENT,
             steps: vec![Job::of(program).into()],
         }
     }
@@ -269,12 +271,12 @@ impl Job {
     /// Returns the bytes that each worker of the job moves regardless of the requested size, or
     /// `None` if the requested size counts.
     pub fn own_bytes(&self) -> Option<u64> {
-        self.size_bytes.or_else(|| self.bytes_of_area())
+        self.size_bytes.or_else(|| self.area_passes_bytes())
     }
 
     /// Returns the bytes that each worker moves if the job moves its whole area a fixed number of
     /// times.
-    fn bytes_of_area(&self) -> Option<u64> {
+    fn area_passes_bytes(&self) -> Option<u64> {
         let all_bytes = self.area_bytes()?.saturating_mul(self.area_times?.into());
         Some(all_bytes.div_ceil(self.program.workers().into()))
     }
@@ -326,7 +328,7 @@ impl Job {
 /// Returns the steps of `today26`, which follow the data sheets of drives: MB/s with 1 MiB at queue
 /// depth 8, and IOPS with 4 KiB at queue depths 1 and 32. Data sheets omit the other two steps, a
 /// mix of reads and writes, and a log.
-fn today26() -> Vec<Step> {
+fn today26_steps() -> Vec<Step> {
     let steps: [(&str, &[(&str, &str)]); 8] = [
         ("sequential", &[("depth", "8")]),
         ("sequential", &[("write_share", "1"), ("depth", "8")]),
@@ -344,16 +346,16 @@ fn today26() -> Vec<Step> {
 }
 
 /// Duration of a round on the way to the steady state, in milliseconds (SNIA's minute).
-/// `MEASURED_MS` is the duration of a measured step.
-const ROUND_MS: &str = "60000";
-const MEASURED_MS: &str = "10000";
+/// `MEASUREMENT_MS` is the duration of a measured step.
+const PRECONDITIONING_ROUND_MS: &str = "60000";
+const MEASUREMENT_MS: &str = "10000";
 
 /// Returns the steps of `ssd26`, which follow SNIA's SSS PTS as far as data sheets do. A
 /// workload-independent precondition writes the whole drive twice in 128 KiB. A workload-dependent
 /// one writes 4 KiB at random until the drive is steady. Then come the figures of data sheets and
 /// SNIA's mixes of reads and writes. Sequential writes come last, since they change the conditions
 /// of random writes.
-fn ssd26() -> Vec<Step> {
+fn ssd26_steps() -> Vec<Step> {
     let mut precondition = Step::new(
         "sequential",
         0,
@@ -364,11 +366,11 @@ fn ssd26() -> Vec<Step> {
             ("depth", "8"),
         ],
     );
-    precondition.jobs[0].protocol = Some(ONCE);
+    precondition.jobs[0].protocol = Some(ONE_RUN);
     precondition.jobs[0].area_times = Some(2);
     let mut rounds = Step::new("random", 1, 1, &[("write_share", "1"), ("depth", "32")]);
-    set_all(&mut rounds, &[("duration_ms", ROUND_MS)]);
-    rounds.jobs[0].protocol = Some(UNTIL_STEADY);
+    set_for_all_jobs(&mut rounds, &[("duration_ms", PRECONDITIONING_ROUND_MS)]);
+    rounds.jobs[0].protocol = Some(RUNS_UNTIL_STEADY);
     let mut steps = vec![precondition, rounds];
     let measured: [(&str, &[(&str, &str)]); 9] = [
         ("random", &[("write_share", "1"), ("depth", "1")]),
@@ -384,14 +386,14 @@ fn ssd26() -> Vec<Step> {
     for (name, settings) in measured {
         let row = steps.len() as u32;
         let mut step = Step::new(name, row, row, settings);
-        set_all(&mut step, &[("duration_ms", MEASURED_MS)]);
+        set_for_all_jobs(&mut step, &[("duration_ms", MEASUREMENT_MS)]);
         steps.push(step);
     }
     steps
 }
 
 /// Sets parameters of a step that do not distinguish it from similar steps.
-fn set_all(step: &mut Step, settings: &[(&str, &str)]) {
+fn set_for_all_jobs(step: &mut Step, settings: &[(&str, &str)]) {
     for job in &mut step.jobs {
         for (name, value) in settings {
             let set = job.program.set(name, value);
@@ -402,7 +404,7 @@ fn set_all(step: &mut Step, settings: &[(&str, &str)]) {
 
 /// Returns the steps of `ffs83`, in the order of the paper's script and with the rows of the
 /// paper's tables.
-fn ffs83() -> Vec<Step> {
+fn ffs83_steps() -> Vec<Step> {
     [
         ("write_4096", 1),
         ("write_8192", 2),
@@ -418,17 +420,17 @@ fn ffs83() -> Vec<Step> {
 /// Layers of Kirkendall 1989: a file, `/dev/null`, `/dev/bnull`, `/dev/rhd2` and `/dev/hd2`.
 const LAYERS_OF_1989: [&str; 5] = ["dropped", "null", "bnull", "device_direct", "device"];
 
-fn seqread89(medium: Medium) -> Vec<Step> {
-    seqread(match medium {
+fn seqread89_steps(medium: Medium) -> Vec<Step> {
+    seqread_steps(match medium {
         Medium::Directory | Medium::File => &["null", "zero", "cached", "dropped", "direct"],
         Medium::Device => &["null", "zero", "device", "device_direct"],
     })
 }
 
-fn seqread(layers: &[&str]) -> Vec<Step> {
+fn seqread_steps(layers: &[&str]) -> Vec<Step> {
     let mut steps = Vec::new();
     for (group, layer) in layers.iter().enumerate() {
-        for call_bytes in SEQREAD_CALLS {
+        for call_bytes in SEQREAD_CALL_BYTES {
             let settings = [("layer", *layer), ("call_bytes", &call_bytes.to_string())];
             steps.push(Step::new(
                 "seqread",
@@ -443,7 +445,7 @@ fn seqread(layers: &[&str]) -> Vec<Step> {
 
 /// Returns the steps of `interleave91`. Each runs on the drive as formatted: the interleave belongs
 /// to the drive and not to the program.
-fn interleave91() -> Vec<Step> {
+fn interleave91_steps() -> Vec<Step> {
     [TRACK_BYTES, SECTOR_BYTES]
         .into_iter()
         .enumerate()
@@ -454,10 +456,10 @@ fn interleave91() -> Vec<Step> {
         .collect()
 }
 
-fn vme87() -> Vec<Step> {
+fn vme87_steps() -> Vec<Step> {
     let mut steps = Vec::new();
     for (group, destination) in ["null", "same", "other"].into_iter().enumerate() {
-        for call_bytes in COPY_CALLS {
+        for call_bytes in COPY_CALL_BYTES {
             let settings = [
                 ("destination", destination),
                 ("call_bytes", &call_bytes.to_string()),

@@ -72,7 +72,7 @@ impl Worker {
 
     /// Returns the path of a worker's file. On a device, or for a file that the user supplied, it
     /// is the path of that target.
-    pub(crate) fn file(&self, name: &str) -> String {
+    pub(crate) fn file_path(&self, name: &str) -> String {
         match self.medium {
             Medium::Directory => format!("/mnt{}/{}{name}", self.drive, self.folder),
             Medium::Device | Medium::File => format!("/dev/drive{}", self.drive),
@@ -81,7 +81,7 @@ impl Worker {
 
     /// Returns the path of the file that the programs of Kridle and McKusick 1983 share, as in the
     /// paper's script: one program reads or overwrites the file that another wrote.
-    pub(crate) fn shared_file(&self) -> String {
-        self.file("tst2")
+    pub(crate) fn shared_file_path(&self) -> String {
+        self.file_path("tst2")
     }
 }

@@ -9,7 +9,7 @@ pub(crate) type SharedZones = Arc<Mutex<ZoneTable>>;
 
 /// Zone of a file. Bytes count from its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Zone {
+struct ZoneState {
     /// Distance of the write pointer from the start of the zone.
     written_bytes: u64,
     is_open: bool,
@@ -20,10 +20,10 @@ struct Zone {
 /// Zones of a file by index. A zone without an entry is empty and closed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ZoneTable {
-    zones: BTreeMap<u64, Zone>,
+    zones: BTreeMap<u64, ZoneState>,
     /// Indices of open zones, in the order in which they were opened. They are tracked if a job
     /// limits their number.
-    open: Vec<u64>,
+    open_zone_indices: Vec<u64>,
     /// Bytes written in the zones since their last count.
     written_bytes: u64,
     /// Writes until the next one that resets its zone.
@@ -45,26 +45,26 @@ impl ZoneTable {
     }
 
     pub(crate) fn open_zones(&self) -> &[u64] {
-        &self.open
+        &self.open_zone_indices
     }
 
-    pub(crate) fn open(&mut self, zone: u64) {
-        self.open.push(zone);
+    pub(crate) fn open_zone(&mut self, zone: u64) {
+        self.open_zone_indices.push(zone);
         self.zones.entry(zone).or_default().is_open = true;
     }
 
     /// Closes a zone, and returns whether it was open.
-    pub(crate) fn close(&mut self, zone: u64) -> bool {
+    pub(crate) fn close_zone(&mut self, zone: u64) -> bool {
         if !self.is_open(zone) {
             return false;
         }
-        self.open.retain(|open| *open != zone);
+        self.open_zone_indices.retain(|open| *open != zone);
         self.zones.entry(zone).or_default().is_open = false;
         true
     }
 
     /// Moves the write pointer of a zone to its start.
-    pub(crate) fn reset(&mut self, zone: u64) {
+    pub(crate) fn reset_zone(&mut self, zone: u64) {
         if let Some(zone) = self.zones.get_mut(&zone) {
             self.written_bytes = self.written_bytes.saturating_sub(zone.written_bytes);
             (zone.written_bytes, zone.must_reset) = (0, false);
@@ -72,7 +72,7 @@ impl ZoneTable {
     }
 
     /// Advances the write pointer of a zone.
-    pub(crate) fn write(&mut self, zone: u64, end_bytes: u64) {
+    pub(crate) fn record_write(&mut self, zone: u64, end_bytes: u64) {
         let zone = self.zones.entry(zone).or_default();
         self.written_bytes += end_bytes.saturating_sub(zone.written_bytes);
         zone.written_bytes = end_bytes;
@@ -109,7 +109,8 @@ impl ZoneTable {
         bytes: u64,
         before: bool,
     ) -> Option<u64> {
-        let fits = |(index, zone): (&u64, &Zone)| (zone.written_bytes >= bytes).then_some(*index);
+        let fits =
+            |(index, zone): (&u64, &ZoneState)| (zone.written_bytes >= bytes).then_some(*index);
         let first_later = (zone + 1).max(range.start);
         let later = match first_later < range.end {
             true => self.zones.range(first_later..range.end).find_map(fits),

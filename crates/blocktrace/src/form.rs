@@ -115,7 +115,7 @@ impl Form {
 
     /// Reports whether the beginning of a trace identifies the format. It does not for unnamed
     /// columns of values, nor for pauses that may belong to either neighbouring request.
-    pub(crate) const fn is_told_by_its_beginning(self) -> bool {
+    pub(crate) const fn is_identified_by_beginning(self) -> bool {
         !matches!(self, Self::Csv | Self::ValidateBefore)
     }
 

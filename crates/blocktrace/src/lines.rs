@@ -3,15 +3,15 @@
 use flate2::bufread::MultiGzDecoder;
 use std::io::{self, BufRead, BufReader, Read};
 
-const LONGEST_LINE: usize = 64 << 10;
+const LINE_BYTES_MAX: usize = 64 << 10;
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// Input from which a trace is read.
-pub(crate) struct Input {
+pub(crate) struct TraceInput {
     reader: BufReader<Box<dyn Read + Send>>,
     line: Vec<u8>,
-    byte: u64,
-    number: u64,
+    byte_offset: u64,
+    line_number: u64,
     is_empty: bool,
 }
 
@@ -19,16 +19,16 @@ pub(crate) struct Input {
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Outcome of reading a line or a piece.
-pub(crate) enum Got {
+pub(crate) enum ReadOutcome {
     /// Complete line or piece of the input.
-    Whole,
+    Complete,
     /// Truncated line or piece: the input ended within it.
-    Cut,
+    Truncated,
     /// End of the input.
     End,
 }
 
-impl Input {
+impl TraceInput {
     /// Opens an input, and decompresses it if it is in gzip or zstd format.
     pub(crate) fn open(input: Box<dyn Read + Send>) -> io::Result<Self> {
         let mut plain = BufReader::with_capacity(BUFFER_BYTES, input);
@@ -39,8 +39,8 @@ impl Input {
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::with_buffer(plain)?),
             #[cfg(not(feature = "zstd"))]
             [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-                let what =
-                    "it is compressed with zstd, which this build does not read: decompress it";
+                let what = "it is compressed with zstd, which this build of diskperf cannot read: \
+                     decompress it";
                 return Err(io::Error::new(io::ErrorKind::Unsupported, what));
             }
             _ => Box::new(plain),
@@ -48,15 +48,15 @@ impl Input {
         let mut input = Self {
             reader: BufReader::with_capacity(BUFFER_BYTES, reader),
             line: Vec::new(),
-            byte: 0,
-            number: 0,
+            byte_offset: 0,
+            line_number: 0,
             is_empty: false,
         };
         let head = input.reader.fill_buf()?;
         input.is_empty = head.is_empty();
         if head.starts_with(BYTE_ORDER_MARK) {
             input.reader.consume(BYTE_ORDER_MARK.len());
-            input.byte = BYTE_ORDER_MARK.len() as u64;
+            input.byte_offset = BYTE_ORDER_MARK.len() as u64;
         }
         Ok(input)
     }
@@ -67,60 +67,63 @@ impl Input {
     }
 
     /// Returns the next bytes of the input, as far as they are buffered, without consuming them.
-    pub(crate) fn head(&mut self) -> io::Result<&[u8]> {
+    pub(crate) fn peek_head(&mut self) -> io::Result<&[u8]> {
         self.reader.fill_buf()
     }
 
     /// Returns the number of the last line or piece, from 1, and its offset in bytes.
-    pub(crate) fn place(&self) -> (u64, u64) {
-        (self.number, self.byte - self.line.len() as u64)
+    pub(crate) fn position(&self) -> (u64, u64) {
+        (self.line_number, self.byte_offset - self.line.len() as u64)
     }
 
     /// Restarts the numbering, because the input read so far is a header.
-    pub(crate) fn begin_to_count(&mut self) {
-        self.number = 0;
+    pub(crate) fn restart_numbering(&mut self) {
+        self.line_number = 0;
     }
 
     /// Returns the line or piece that was read last.
-    pub(crate) fn last(&self) -> &[u8] {
+    pub(crate) fn last_read(&self) -> &[u8] {
         &self.line
     }
 
     /// Returns the buffer of the last line or piece, so that a caller can borrow its contents and
     /// put them back.
-    pub(crate) fn last_mut(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn last_read_mut(&mut self) -> &mut Vec<u8> {
         &mut self.line
     }
 
     /// Reads the next line of the input.
-    pub(crate) fn read_line(&mut self) -> io::Result<Got> {
+    pub(crate) fn read_line(&mut self) -> io::Result<ReadOutcome> {
         self.line.clear();
-        let limit = LONGEST_LINE as u64 + 1;
+        let limit = LINE_BYTES_MAX as u64 + 1;
         let read = self
             .reader
             .by_ref()
             .take(limit)
             .read_until(b'\n', &mut self.line)?;
-        self.byte += read as u64;
+        self.byte_offset += read as u64;
         if read == 0 {
-            return Ok(Got::End);
+            return Ok(ReadOutcome::End);
         }
-        self.number += 1;
+        self.line_number += 1;
         if self.line.last() != Some(&b'\n') {
-            if read > LONGEST_LINE {
-                let long = format!("line {} has more than {LONGEST_LINE} bytes", self.number);
+            if read > LINE_BYTES_MAX {
+                let long = format!(
+                    "line {} has more than {LINE_BYTES_MAX} bytes",
+                    self.line_number
+                );
                 return Err(io::Error::new(io::ErrorKind::InvalidData, long));
             }
-            return Ok(Got::Cut);
+            return Ok(ReadOutcome::Truncated);
         }
-        Ok(Got::Whole)
+        Ok(ReadOutcome::Complete)
     }
 
     /// Reads the next `bytes` bytes, and appends them to the last piece if `more` is set.
-    pub(crate) fn read_piece(&mut self, bytes: usize, more: bool) -> io::Result<Got> {
+    pub(crate) fn read_piece(&mut self, bytes: usize, more: bool) -> io::Result<ReadOutcome> {
         if !more {
             self.line.clear();
-            self.number += 1;
+            self.line_number += 1;
         }
         let before = self.line.len();
         let wanted = bytes as u64;
@@ -129,16 +132,16 @@ impl Input {
             .by_ref()
             .take(wanted)
             .read_to_end(&mut self.line)?;
-        self.byte += read as u64;
+        self.byte_offset += read as u64;
         match read {
-            0 if before == 0 => Ok(Got::End),
-            _ if read < bytes => Ok(Got::Cut),
-            _ => Ok(Got::Whole),
+            0 if before == 0 => Ok(ReadOutcome::End),
+            _ if read < bytes => Ok(ReadOutcome::Truncated),
+            _ => Ok(ReadOutcome::Complete),
         }
     }
 }
 
 /// Strips the line end and trailing blanks from a line.
-pub(crate) fn trimmed(line: &[u8]) -> &[u8] {
+pub(crate) fn trim_line(line: &[u8]) -> &[u8] {
     line.trim_ascii_end()
 }

@@ -8,10 +8,10 @@ mod item;
 mod parser;
 mod said;
 
-pub(crate) use encoder::{Encoder, header};
+pub(crate) use encoder::{BlockEncoder, encode_header};
 pub use item::LONGEST_NAME;
-pub(crate) use parser::Own;
-pub(crate) use said::Said;
+pub(crate) use parser::OwnFormatParser;
+pub(crate) use said::TraceInformation;
 pub use said::{About, Part};
 
 use crate::record::{DeviceIndex, Record};
@@ -29,11 +29,11 @@ pub(crate) const BLOCK_MAGIC: u32 = u32::from_le_bytes(*b"DBLK");
 /// Bytes of a block header: magic number, payload length, block number, flags and checksum.
 pub(crate) const BLOCK_HEADER_BYTES: usize = 24;
 /// Bytes of the block header that its checksum covers. The checksum also covers the payload.
-pub(crate) const CHECKED_BYTES: usize = 20;
+pub(crate) const CHECKSUMMED_HEADER_BYTES: usize = 20;
 /// Maximum payload of a block, in bytes.
-pub(crate) const LONGEST_PAYLOAD: usize = 1 << 20;
+pub(crate) const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 /// Flag of the last block of a trace.
-pub(crate) const IS_LAST: u32 = 1;
+pub(crate) const LAST_BLOCK_FLAG: u32 = 1;
 
 /// Maximum interval at which a recorder passes its data to the operating system, so that a kill
 /// loses less than a second.
@@ -45,7 +45,7 @@ pub const FLUSH_EVERY: Duration = Duration::from_millis(200);
 /// [`finish`](Self::finish). Each block is written completely by one call.
 pub struct Recorder<W: Write> {
     output: W,
-    encoder: Encoder,
+    encoder: BlockEncoder,
 }
 
 impl<W: Write> Recorder<W> {
@@ -55,10 +55,10 @@ impl<W: Write> Recorder<W> {
     ///
     /// Fails if the output fails.
     pub fn create(mut output: W) -> io::Result<Self> {
-        output.write_all(&header())?;
+        output.write_all(&encode_header())?;
         Ok(Self {
             output,
-            encoder: Encoder::default(),
+            encoder: BlockEncoder::default(),
         })
     }
 
@@ -68,8 +68,8 @@ impl<W: Write> Recorder<W> {
     ///
     /// Fails if the output fails.
     pub fn device(&mut self, name: &str) -> io::Result<DeviceIndex> {
-        let number = self.encoder.device(name);
-        self.write_full()?;
+        let number = self.encoder.add_device(name);
+        self.write_block_if_full()?;
         Ok(number)
     }
 
@@ -80,8 +80,8 @@ impl<W: Write> Recorder<W> {
     ///
     /// Fails if the output fails.
     pub fn about(&mut self, name: &str, value: &str) -> io::Result<()> {
-        self.encoder.about(name, value);
-        self.write_full()
+        self.encoder.add_information(name, value);
+        self.write_block_if_full()
     }
 
     /// Begins a part of the trace, such as a repetition of a run. Requests issued from now on
@@ -92,7 +92,7 @@ impl<W: Write> Recorder<W> {
     /// Fails if the output fails.
     pub fn begin_part(&mut self, at_ns: u64, name: &str) -> io::Result<()> {
         self.encoder.begin_part(at_ns, name);
-        self.write_full()
+        self.write_block_if_full()
     }
 
     /// Ends the latest part. `counts` says whether the recorder's results include it.
@@ -102,7 +102,7 @@ impl<W: Write> Recorder<W> {
     /// Fails if the output fails.
     pub fn end_part(&mut self, at_ns: u64, counts: bool) -> io::Result<()> {
         self.encoder.end_part(at_ns, counts);
-        self.write_full()
+        self.write_block_if_full()
     }
 
     /// Records the issue of a request, and returns the number that its completion must give. A
@@ -116,8 +116,8 @@ impl<W: Write> Recorder<W> {
     ///
     /// Panics if the record's device was not added.
     pub fn issue(&mut self, record: &Record) -> io::Result<u64> {
-        let number = self.encoder.issue(record);
-        self.write_full()?;
+        let number = self.encoder.add_issue(record);
+        self.write_block_if_full()?;
         Ok(number)
     }
 
@@ -128,8 +128,8 @@ impl<W: Write> Recorder<W> {
     ///
     /// Fails if the output fails.
     pub fn complete(&mut self, number: u64, at_ns: u64, errno: u16) -> io::Result<()> {
-        self.encoder.complete(number, at_ns, errno);
-        self.write_full()
+        self.encoder.add_completion(number, at_ns, errno);
+        self.write_block_if_full()
     }
 
     /// Records that the recorder missed `events` issues and completions.
@@ -138,8 +138,8 @@ impl<W: Write> Recorder<W> {
     ///
     /// Fails if the output fails.
     pub fn lost(&mut self, events: u64) -> io::Result<()> {
-        self.encoder.lost(events);
-        self.write_full()
+        self.encoder.add_lost_events(events);
+        self.write_block_if_full()
     }
 
     /// Passes the recorded data to the output.
@@ -149,7 +149,7 @@ impl<W: Write> Recorder<W> {
     /// Fails if the output fails.
     pub fn flush(&mut self) -> io::Result<()> {
         if !self.encoder.is_empty() {
-            self.output.write_all(self.encoder.close(0))?;
+            self.output.write_all(self.encoder.close_block(0))?;
         }
         self.output.flush()
     }
@@ -160,14 +160,15 @@ impl<W: Write> Recorder<W> {
     ///
     /// Fails if the output fails.
     pub fn finish(mut self) -> io::Result<W> {
-        self.output.write_all(self.encoder.close(IS_LAST))?;
+        self.output
+            .write_all(self.encoder.close_block(LAST_BLOCK_FLAG))?;
         self.output.flush()?;
         Ok(self.output)
     }
 
-    fn write_full(&mut self) -> io::Result<()> {
+    fn write_block_if_full(&mut self) -> io::Result<()> {
         match self.encoder.is_full() {
-            true => self.output.write_all(self.encoder.close(0)),
+            true => self.output.write_all(self.encoder.close_block(0)),
             false => Ok(()),
         }
     }
@@ -176,7 +177,7 @@ impl<W: Write> Recorder<W> {
 /// Returns the checksum of a block: CRC-32 of its header up to the checksum, and of its payload.
 pub(crate) fn checksum(header: &[u8], payload: &[u8]) -> u32 {
     let mut sum = crc32fast::Hasher::new();
-    sum.update(&header[..CHECKED_BYTES]);
+    sum.update(&header[..CHECKSUMMED_HEADER_BYTES]);
     sum.update(payload);
     sum.finalize()
 }

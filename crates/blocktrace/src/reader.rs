@@ -3,11 +3,11 @@
 use crate::columns::Columns;
 use crate::error::ReadError;
 use crate::form::{Form, TimeUnit};
-use crate::forms::{Context, Said};
-use crate::lines::Input;
+use crate::forms::{LineMeaning, ParseContext};
+use crate::lines::TraceInput;
 use crate::own::{About, Part};
 use crate::record::Record;
-use crate::source::{Read1, Source, Step, begin_alike, event_ns};
+use crate::source::{FileStep, RecordOutcome, TraceFile, align_request_begins, event_time_ns};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -61,25 +61,25 @@ pub struct Notices {
 }
 
 /// Number of requests that are sorted by time, for formats with slightly unordered lines.
-const WINDOW: usize = 1024;
+const SORTING_WINDOW_REQUESTS: usize = 1024;
 
 /// Reader of a trace. It iterates over the [`Record`]s in the order of issue, with times from the
 /// first request.
 pub struct Reader {
     form: Form,
-    sources: Vec<Source>,
-    context: Context,
-    partial: bool,
+    sources: Vec<TraceFile>,
+    context: ParseContext,
+    accepts_truncation: bool,
     /// Records in the sorting window, as pairs of time and number in the trace.
-    window: BinaryHeap<Reverse<(u64, u64)>>,
+    sorting_window: BinaryHeap<Reverse<(u64, u64)>>,
     /// Records in the sorting window, by number.
-    held: VecDeque<Option<Record>>,
-    first_held: u64,
-    window_length: usize,
-    is_over: bool,
+    window_records: VecDeque<Option<Record>>,
+    first_window_number: u64,
+    window_size_max: usize,
+    is_at_end: bool,
     has_failed: bool,
     /// Time of the first record on the trace's clock, from which all times count.
-    begins_ns: Option<u64>,
+    first_record_ns: Option<u64>,
     last_ns: u64,
     notices: Notices,
 }
@@ -113,7 +113,7 @@ impl Reader {
     ) -> Result<Self, ReadError> {
         let mut opened = Vec::new();
         for (name, input) in files {
-            let input = Input::open(input).map_err(|source| ReadError::Input {
+            let input = TraceInput::open(input).map_err(|source| ReadError::Input {
                 name: name.clone(),
                 source,
             })?;
@@ -127,12 +127,13 @@ impl Reader {
         let mut sources = Vec::new();
         let mut form = None;
         for (name, input) in opened {
-            let (found, source) = Source::open(name, input, options)?;
+            let (found, source) = TraceFile::open(name, input, options)?;
             if several && found != Form::Blktrace {
                 return Err(ReadError::Form {
                     name: source.name,
                     problem: format!(
-                        "it is of the form {found}; of several files only those of blktrace, one of each processor, are one trace"
+                        "it has the form {found}; only blktrace traces may consist of several \
+                         files, one for each CPU"
                     ),
                 });
             }
@@ -140,28 +141,28 @@ impl Reader {
             sources.push(source);
         }
         let form = form.expect("a trace has a file");
-        begin_alike(&mut sources);
+        align_request_begins(&mut sources);
         let mut reader = Self {
             form,
             sources,
-            context: Context::default(),
-            partial: options.partial,
-            window: BinaryHeap::new(),
-            held: VecDeque::new(),
-            first_held: 0,
-            window_length: match form {
-                Form::Msr | Form::Systor17 | Form::Biosnoop => WINDOW,
+            context: ParseContext::default(),
+            accepts_truncation: options.partial,
+            sorting_window: BinaryHeap::new(),
+            window_records: VecDeque::new(),
+            first_window_number: 0,
+            window_size_max: match form {
+                Form::Msr | Form::Systor17 | Form::Biosnoop => SORTING_WINDOW_REQUESTS,
                 _ => 0,
             },
-            is_over: false,
+            is_at_end: false,
             has_failed: false,
-            begins_ns: None,
+            first_record_ns: None,
             last_ns: 0,
             notices: Notices::default(),
         };
         if several {
             for number in 0..reader.sources.len() {
-                reader.next_event(number)?;
+                reader.read_next_event(number)?;
             }
         }
         Ok(reader)
@@ -174,120 +175,122 @@ impl Reader {
 
     /// Returns the names of the devices seen so far, by device index.
     pub fn devices(&self) -> &[String] {
-        self.context.devices()
+        self.context.device_names()
     }
 
     /// Returns the information that a trace of diskperf's own format gives on itself, as far as it
     /// was read.
     pub fn about(&self) -> &[About] {
-        &self.context.said.about
+        &self.context.trace_information.about
     }
 
     /// Returns the parts of a trace of diskperf's own format, as far as it was read.
     pub fn parts(&self) -> Vec<Part> {
-        self.context.said.parts(self.begins_ns.unwrap_or(0))
+        self.context
+            .trace_information
+            .parts(self.first_record_ns.unwrap_or(0))
     }
 
     /// Returns the index of the part in which the most recently returned record was issued.
     pub fn part_of(&self, record: &Record) -> Option<usize> {
-        let begins_ns = self.begins_ns.unwrap_or(0);
+        let begins_ns = self.first_record_ns.unwrap_or(0);
         let at_ns = record.issued_ns.saturating_add(begins_ns);
-        self.context.said.part_at(at_ns)
+        self.context.trace_information.part_at(at_ns)
     }
 
     /// Returns the time of the first request on the trace's own clock, from which all times count.
     pub fn begins_ns(&self) -> Option<u64> {
-        self.begins_ns
+        self.first_record_ns
     }
 
     /// Returns the observations on the trace so far.
     pub fn notices(&self) -> Notices {
         Notices {
             dropped: self.context.dropped.clone(),
-            without_completion: self.context.order.without_completion,
-            without_issue: self.context.order.without_issue,
+            without_completion: self.context.open_requests.without_completion_count,
+            without_issue: self.context.open_requests.without_issue_count,
             ..self.notices.clone()
         }
     }
 
     /// Returns the next record as the format gives it, or `None` at the end.
-    fn next_said(&mut self) -> Result<Option<Record>, ReadError> {
+    fn next_unsorted(&mut self) -> Result<Option<Record>, ReadError> {
         loop {
-            if let Some(record) = self.context.order.next(self.is_over) {
+            if let Some(record) = self.context.open_requests.next_ready(self.is_at_end) {
                 return Ok(Some(record));
             }
-            if self.is_over {
+            if self.is_at_end {
                 return Ok(None);
             }
             let said = match self.sources.len() {
-                1 => self.sources[0].step(&mut self.context, self.partial)?,
-                _ => self.merged_step()?,
+                1 => self.sources[0].next_step(&mut self.context, self.accepts_truncation)?,
+                _ => self.next_merged_step()?,
             };
             match said {
-                Step::Said(said) => {
-                    self.count(&said);
-                    if let Said::Request(record) = said {
+                FileStep::Line(said) => {
+                    self.count_line(&said);
+                    if let LineMeaning::Request(record) = said {
                         return Ok(Some(record));
                     }
                 }
-                Step::Cut => {
+                FileStep::Truncated => {
                     self.notices.is_cut = true;
-                    self.is_over = true;
+                    self.is_at_end = true;
                 }
-                Step::End => self.is_over = true,
+                FileStep::End => self.is_at_end = true,
             }
         }
     }
 
     #[inline]
-    fn count(&mut self, said: &Said) {
+    fn count_line(&mut self, said: &LineMeaning) {
         if self.form == Form::Diskperf {
             return;
         }
         let lines = &mut self.notices.lines;
         lines.read += 1;
         match said {
-            Said::Request(_) | Said::Begin => lines.requests += 1,
-            Said::More => lines.more += 1,
-            Said::Aside => lines.asides += 1,
-            Said::LeftOut => {}
+            LineMeaning::Request(_) | LineMeaning::RequestBegin => lines.requests += 1,
+            LineMeaning::RequestEvent => lines.more += 1,
+            LineMeaning::NoRequest => lines.asides += 1,
+            LineMeaning::Dropped => {}
         }
     }
 
     /// Processes the earliest event of all files.
-    fn merged_step(&mut self) -> Result<Step, ReadError> {
+    fn next_merged_step(&mut self) -> Result<FileStep, ReadError> {
         let times = self.sources.iter().enumerate();
         let earliest = times
-            .filter_map(|(number, of)| Some((of.next.as_ref()?.0, number)))
+            .filter_map(|(number, of)| Some((of.next_event.as_ref()?.0, number)))
             .min();
         let Some((_, number)) = earliest else {
-            return Ok(Step::End);
+            return Ok(FileStep::End);
         };
         let source = &mut self.sources[number];
-        let (_, event) = source.next.take().expect("the earliest event");
-        let said = source.event(&event, &mut self.context)?;
-        self.next_event(number)?;
-        Ok(Step::Said(said))
+        let (_, event) = source.next_event.take().expect("the earliest event");
+        let said = source.parse_event(&event, &mut self.context)?;
+        self.read_next_event(number)?;
+        Ok(FileStep::Line(said))
     }
 
-    fn next_event(&mut self, number: usize) -> Result<(), ReadError> {
+    fn read_next_event(&mut self, number: usize) -> Result<(), ReadError> {
         let source = &mut self.sources[number];
-        match source.read_event(self.partial)? {
-            Read1::Whole => {
-                let event = source.input.last().to_vec();
-                let at = event_ns(&event, source);
-                source.next = Some((at, event));
+        match source.read_event(self.accepts_truncation)? {
+            RecordOutcome::Complete => {
+                let event = source.input.last_read().to_vec();
+                let at = event_time_ns(&event, source);
+                source.next_event = Some((at, event));
             }
-            Read1::Cut => self.notices.is_cut = true,
-            Read1::End => {}
+            RecordOutcome::Truncated => self.notices.is_cut = true,
+            RecordOutcome::End => {}
         }
         Ok(())
     }
 
     /// Converts the times of a record to count from the first request, and counts records that are
     /// out of order.
-    fn finish(&mut self, mut record: Record) -> Record {
-        let begins = *self.begins_ns.get_or_insert(record.issued_ns);
+    fn convert_times(&mut self, mut record: Record) -> Record {
+        let begins = *self.first_record_ns.get_or_insert(record.issued_ns);
         let issued = record.issued_ns.saturating_sub(begins);
         record.completed_ns = record
             .response_ns()
@@ -303,24 +306,25 @@ impl Reader {
     }
 
     fn next_sorted(&mut self) -> Result<Option<Record>, ReadError> {
-        if self.window_length == 0 {
-            return self.next_said();
+        if self.window_size_max == 0 {
+            return self.next_unsorted();
         }
-        while self.window.len() < self.window_length {
-            let Some(record) = self.next_said()? else {
+        while self.sorting_window.len() < self.window_size_max {
+            let Some(record) = self.next_unsorted()? else {
                 break;
             };
-            let number = self.first_held + self.held.len() as u64;
-            self.window.push(Reverse((record.issued_ns, number)));
-            self.held.push_back(Some(record));
+            let number = self.first_window_number + self.window_records.len() as u64;
+            self.sorting_window
+                .push(Reverse((record.issued_ns, number)));
+            self.window_records.push_back(Some(record));
         }
-        let Some(Reverse((_, number))) = self.window.pop() else {
+        let Some(Reverse((_, number))) = self.sorting_window.pop() else {
             return Ok(None);
         };
-        let record = self.held[(number - self.first_held) as usize].take();
-        while self.held.front().is_some_and(Option::is_none) {
-            self.held.pop_front();
-            self.first_held += 1;
+        let record = self.window_records[(number - self.first_window_number) as usize].take();
+        while self.window_records.front().is_some_and(Option::is_none) {
+            self.window_records.pop_front();
+            self.first_window_number += 1;
         }
         Ok(record)
     }
@@ -334,7 +338,7 @@ impl Iterator for Reader {
             return None;
         }
         match self.next_sorted() {
-            Ok(record) => record.map(|record| Ok(self.finish(record))),
+            Ok(record) => record.map(|record| Ok(self.convert_times(record))),
             Err(error) => {
                 self.has_failed = true;
                 Some(Err(error))

@@ -60,13 +60,15 @@ impl Record {
         match offset.checked_add(length) {
             Some(end) if end <= END_BYTES_MAX => Ok(()),
             _ => Err(format!(
-                "a request of {length} bytes at byte {offset} ends beyond 2^63 bytes, which no storage has: check the form and its columns (--form, --columns), or leave the request out"
+                "a request of {length} bytes at byte {offset} ends beyond 2^63 bytes, the maximum \
+                 of any storage: check the form and its columns (--form, --columns), or remove \
+                 the request"
             )),
         }
     }
 
     /// Creates a record of an empty read at a time, as the basis for a format's fields.
-    pub(crate) fn at(issued_ns: u64) -> Self {
+    pub(crate) fn new_at(issued_ns: u64) -> Self {
         Self {
             issued_ns,
             completed_ns: None,

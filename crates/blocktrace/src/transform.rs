@@ -71,7 +71,8 @@ impl Scale {
         let end = record.offset_bytes.checked_add(record.length_bytes);
         if end.is_none_or(|end| end > self.from_bytes) {
             return Err(format!(
-                "a request of {} bytes at {} is outside of the {} bytes that are scaled from",
+                "a request of {} bytes at byte {} is outside the {} bytes of the source address \
+                 space",
                 record.length_bytes, record.offset_bytes, self.from_bytes
             ));
         }
@@ -80,7 +81,7 @@ impl Scale {
             .checked_sub(record.length_bytes)
             .ok_or_else(|| {
                 format!(
-                    "a request of {} bytes does not fit into {}",
+                    "a request of {} bytes exceeds the {} bytes of the target address space",
                     record.length_bytes, self.to_bytes
                 )
             })?;
@@ -127,7 +128,7 @@ mod tests {
             operation,
             offset_bytes,
             length_bytes,
-            ..Record::at(0)
+            ..Record::new_at(0)
         };
         let round = Round { sector_bytes: 4096 };
         let found = round.apply(record);

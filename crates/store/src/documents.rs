@@ -6,29 +6,29 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Describes the row of a run, for messages.
-pub(crate) fn place_of_run(run_id: &str) -> String {
+pub(crate) fn describe_run_row(run_id: &str) -> String {
     format!("run `{run_id}`")
 }
 
-pub(crate) fn place_of_result(run_id: &str, ordinal: u32) -> String {
+pub(crate) fn describe_result_row(run_id: &str, ordinal: u32) -> String {
     format!("result {ordinal} of run `{run_id}`")
 }
 
-pub(crate) fn place_of_repetition(run_id: &str, ordinal: u32, number: u32) -> String {
+pub(crate) fn describe_repetition_row(run_id: &str, ordinal: u32, number: u32) -> String {
     format!("repetition {number} of result {ordinal} of run `{run_id}`")
 }
 
 /// Returns the document of a run, without its results, which have rows of their own.
-pub(crate) fn run_document(run: &Run) -> Result<String, StoreErrorKind> {
+pub(crate) fn encode_run(run: &Run) -> Result<String, StoreErrorKind> {
     let row = Run {
         results: Vec::new(),
         ..run.clone()
     };
-    write(&row, || place_of_run(&run.id))
+    encode_document(&row, || describe_run_row(&run.id))
 }
 
 /// Returns the document of a result, without its repetitions, which have rows of their own.
-pub(crate) fn result_document(
+pub(crate) fn encode_result(
     run_id: &str,
     ordinal: u32,
     result: &ProgramResult,
@@ -37,22 +37,24 @@ pub(crate) fn result_document(
         repetitions: Vec::new(),
         ..result.clone()
     };
-    write(&row, || place_of_result(run_id, ordinal))
+    encode_document(&row, || describe_result_row(run_id, ordinal))
 }
 
 /// Returns the document of a repetition.
-pub(crate) fn repetition_document(
+pub(crate) fn encode_repetition(
     run_id: &str,
     ordinal: u32,
     number: u32,
     repetition: &Repetition,
 ) -> Result<String, StoreErrorKind> {
-    write(repetition, || place_of_repetition(run_id, ordinal, number))
+    encode_document(repetition, || {
+        describe_repetition_row(run_id, ordinal, number)
+    })
 }
 
 /// Writes a value as JSON and reads it back. A value that JSON cannot represent thus causes an
 /// error while the results still exist, not when they are read later.
-fn write<T: Serialize + DeserializeOwned + PartialEq>(
+fn encode_document<T: Serialize + DeserializeOwned + PartialEq>(
     value: &T,
     place: impl FnOnce() -> String,
 ) -> Result<String, StoreErrorKind> {
@@ -63,7 +65,7 @@ fn write<T: Serialize + DeserializeOwned + PartialEq>(
 }
 
 /// Parses the JSON document of a row.
-pub(crate) fn read<T: DeserializeOwned>(
+pub(crate) fn decode_document<T: DeserializeOwned>(
     text: &str,
     place: impl FnOnce() -> String,
 ) -> Result<T, StoreErrorKind> {
@@ -84,7 +86,7 @@ pub(crate) fn state_columns(state: &RunState) -> (&'static str, Option<&str>) {
 }
 
 /// Returns the run state for the columns `state` and `error`, or `None` for an invalid combination.
-pub(crate) fn state_of_columns(state: &str, error: Option<String>) -> Option<RunState> {
+pub(crate) fn state_from_columns(state: &str, error: Option<String>) -> Option<RunState> {
     match (state, error) {
         ("running", None) => Some(RunState::Running),
         ("finished", None) => Some(RunState::Finished),
@@ -103,7 +105,7 @@ pub(crate) fn world_column(world: World) -> &'static str {
 }
 
 /// Returns the world for the column `world`, or `None` for an invalid value.
-pub(crate) fn world_of_column(world: &str) -> Option<World> {
+pub(crate) fn world_from_column(world: &str) -> Option<World> {
     match world {
         "host" => Some(World::Host),
         "model" => Some(World::Model),
@@ -113,6 +115,6 @@ pub(crate) fn world_of_column(world: &str) -> Option<World> {
 
 /// Converts a number to a column's integer, which SQLite limits to 2^63 - 1. The document keeps the
 /// exact value.
-pub(crate) fn integer(value: u64) -> i64 {
+pub(crate) fn to_sqlite_integer(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

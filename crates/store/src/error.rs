@@ -18,7 +18,8 @@ pub struct StoreError {
 pub enum StoreErrorKind {
     /// The store's file or its folder cannot be opened, read or created.
     #[error(
-        "cannot be opened: {reason}; check the permissions of the file and of its folder, or name another file with --store FILE"
+        "cannot be opened: {reason}; check the permissions of the file and of its directory, or \
+         name another file with --store FILE"
     )]
     Unopenable {
         /// Reason that the operating system gives.
@@ -27,7 +28,9 @@ pub enum StoreErrorKind {
     /// A file beside the store may come from another user, and SQLite would take it for a part of
     /// the store.
     #[error(
-        "is not opened, because {} is {what} in a directory that others may write to, and SQLite would take it for a part of the store: remove that file, or name a store in a directory of your own with --store FILE",
+        "is not opened, because {} is {what} in a directory that other users can write to, and \
+         SQLite would use it as part of the store: remove that file, or name a store in a \
+         directory of your own with --store FILE",
         file.display()
     )]
     SideFile {
@@ -43,13 +46,13 @@ pub enum StoreErrorKind {
         problem: String,
     },
     /// The file is not a diskperf store. It was not changed.
-    #[error(
-        "is a file of something else, and was left as it is: it is not a diskperf store; name another file with --store FILE"
-    )]
+    #[error("is not a diskperf store and was not changed; name another file with --store FILE")]
     NotAStore,
     /// The structure of the store's file is damaged.
     #[error(
-        "is damaged ({detail}): put a backup in its place, or move the file away (with its -wal and -shm, if there are any) and a new store will be made; `sqlite3 FILE .recover` may save runs from the old one"
+        "is damaged ({detail}): replace it with a backup, or move the file away (with its -wal \
+         and -shm files, if any), and diskperf creates a new store; `sqlite3 FILE .recover` may \
+         recover runs of the old one"
     )]
     Corrupt {
         /// Description of the damage by SQLite.
@@ -57,17 +60,20 @@ pub enum StoreErrorKind {
     },
     /// Another process kept the store locked for longer than the lock wait.
     #[error(
-        "is locked by another program: try again when that has ended, or name another file with --store FILE"
+        "is locked by another program: try again when that program has ended, or name another \
+         file with --store FILE"
     )]
     Locked,
     /// The store's file was deleted, moved or replaced while it was in use.
     #[error(
-        "is not at its name any more: it was deleted, moved or replaced while it was in use; put it back, or name another file with --store FILE"
+        "was deleted, moved or replaced during its use: put it back, or name another file with \
+         --store FILE"
     )]
     Moved,
     /// A newer diskperf has changed the schema. Nothing was changed.
     #[error(
-        "has schema version {found}, and this diskperf knows versions up to {known}: use the newer diskperf that wrote it, or name another file with --store FILE"
+        "has schema version {found}, and this diskperf supports versions up to {known}: use the \
+         newer diskperf that wrote it, or name another file with --store FILE"
     )]
     Newer {
         /// Schema version of the file.
@@ -82,16 +88,18 @@ pub enum StoreErrorKind {
     DiskFull,
     /// There is not enough memory to use the store.
     #[error(
-        "could not be used, because there is no memory for it: raise the limit of address space (`ulimit -v`), or free some"
+        "could not be used, because memory ran out: raise the limit of the address space (`ulimit \
+         -v`), or free memory"
     )]
     NoMemory,
     /// The store can be read, but not written.
     #[error(
-        "cannot be written, only read: give yourself write permission for the file and its folder, or name another file with --store FILE"
+        "cannot be written: give yourself write permission for the file and its directory, or \
+         name another file with --store FILE"
     )]
     ReadOnly,
     /// No run has this id, or an id that begins with it.
-    #[error("has no run `{run}`: `diskperf list runs` prints those that it has")]
+    #[error("has no run `{run}`: `diskperf list runs` prints the runs that it has")]
     NoSuchRun {
         /// Id or beginning of an id that was requested.
         run: String,
@@ -101,7 +109,7 @@ pub enum StoreErrorKind {
     NoLastRun,
     /// The ids of several runs begin with the requested text.
     #[error(
-        "has {} runs whose id begins with `{prefix}`: write one of {}",
+        "has {} runs whose id begins with `{prefix}`: give one of {}",
         candidates.len(),
         candidates.join(", ")
     )]
@@ -112,7 +120,7 @@ pub enum StoreErrorKind {
         candidates: Vec<String>,
     },
     /// A run with this id is stored already.
-    #[error("already has a run `{run}`, which was left as it is: it need not be stored again")]
+    #[error("already has a run `{run}`, which was not changed: it need not be stored again")]
     RunExists {
         /// Id of the run.
         run: String,
@@ -135,7 +143,8 @@ pub enum StoreErrorKind {
     },
     /// A stored value is not one that diskperf writes.
     #[error(
-        "holds {place} in a form that this diskperf cannot read ({detail}): put a backup in its place, or read the row with `sqlite3 FILE`"
+        "has {place} in a format that this diskperf cannot read ({detail}): replace the store \
+         with a backup, or read the row with `sqlite3 FILE`"
     )]
     Malformed {
         /// Name of the row, as a part of a run.
@@ -146,7 +155,7 @@ pub enum StoreErrorKind {
     /// A value has no JSON representation that reads back as the same value, such as a float that
     /// is not a number. Nothing was stored.
     #[error(
-        "cannot hold {place}: one of its figures is not a finite number; correct the program that made it"
+        "cannot store {place}: one of its numbers is not finite; correct the program that made it"
     )]
     NotStorable {
         /// Name of the row, as a part of a run.
@@ -154,7 +163,8 @@ pub enum StoreErrorKind {
     },
     /// No environment variable names the user's data directory.
     #[error(
-        "has no place, because no variable of the environment names the user's data directory: set XDG_DATA_HOME or {variable} to an absolute path, or name a file with --store FILE"
+        "has no path, because no environment variable names the user's data directory: set \
+         XDG_DATA_HOME or {variable} to an absolute path, or name a file with --store FILE"
     )]
     NoDataDirectory {
         /// Environment variable with which the operating system names that directory.
@@ -169,7 +179,7 @@ impl From<rusqlite::Error> for StoreErrorKind {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::Error as E;
         match error {
-            E::SqliteFailure(failure, _) => Self::of_failure(failure, error),
+            E::SqliteFailure(failure, _) => Self::from_failure(failure, error),
             // The statements are all known to be right: where SQLite finds an
             // error in one, it is the tables that are not.
             E::SqlInputError { msg, .. } => Self::Corrupt { detail: msg },
@@ -186,7 +196,7 @@ impl From<rusqlite::Error> for StoreErrorKind {
 }
 
 impl StoreErrorKind {
-    fn of_failure(failure: ffi::Error, error: rusqlite::Error) -> Self {
+    fn from_failure(failure: ffi::Error, error: rusqlite::Error) -> Self {
         let detail = error.to_string();
         match (failure.code, failure.extended_code) {
             (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown, _)

@@ -13,7 +13,7 @@ pub(crate) struct FileIdentity {
 impl FileIdentity {
     /// Returns the identity of the file at a path, or `None` if there is no file.
     #[cfg(unix)]
-    pub(crate) fn at(path: &Path) -> Option<Self> {
+    pub(crate) fn of_path(path: &Path) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         let metadata = std::fs::metadata(path).ok()?;
         Some(Self {
@@ -24,7 +24,7 @@ impl FileIdentity {
 
     /// Returns `None`: on other systems, an open file keeps its name.
     #[cfg(not(unix))]
-    pub(crate) fn at(_path: &Path) -> Option<Self> {
+    pub(crate) fn of_path(_path: &Path) -> Option<Self> {
         None
     }
 }

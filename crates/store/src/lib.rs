@@ -36,7 +36,7 @@ use std::time::Duration;
 
 /// Default time for which a call waits until another process's write ends. A write takes
 /// milliseconds. Only a hanging disk or a lock that is never released takes longer than this.
-const LOCK_WAIT: Duration = Duration::from_secs(30);
+const DEFAULT_LOCK_WAIT: Duration = Duration::from_secs(30);
 
 /// Open result store.
 #[derive(Debug)]
@@ -44,11 +44,11 @@ pub struct Store {
     connection: Connection,
     path: PathBuf,
     /// Identity of the open file. `None` on systems where an open file keeps its name.
-    file: Option<FileIdentity>,
+    file_identity: Option<FileIdentity>,
     /// Path of SQLite's write-ahead log, and the identity of the log file once it was seen.
-    log: (PathBuf, Option<FileIdentity>),
+    log_identity: (PathBuf, Option<FileIdentity>),
     /// Whether the store is read-only because its disk was full when it was opened.
-    is_full: bool,
+    is_disk_full: bool,
 }
 
 impl Store {
@@ -61,7 +61,7 @@ impl Store {
     /// diskperf ([`StoreErrorKind::Newer`]), is damaged, locked for longer than 30 s or not
     /// accessible, or if there is no space to create it. Every error leaves the file as it was.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Self::open_with_lock_wait(path, LOCK_WAIT)
+        Self::open_with_lock_wait(path, DEFAULT_LOCK_WAIT)
     }
 
     /// Opens the store like [`Store::open`], with a maximum wait of `lock_wait` for a lock in this
@@ -72,7 +72,7 @@ impl Store {
     /// As for [`Store::open`].
     pub fn open_with_lock_wait(path: &Path, lock_wait: Duration) -> Result<Self, StoreError> {
         match open::open(path, lock_wait) {
-            Ok(opened) => Ok(Self::opened(opened)),
+            Ok(opened) => Ok(Self::from_opened(opened)),
             Err(kind) => Err(StoreError {
                 path: path.to_owned(),
                 kind,
@@ -80,20 +80,20 @@ impl Store {
         }
     }
 
-    fn opened(opened: open::Opened) -> Self {
-        let open::Opened {
+    fn from_opened(opened: open::OpenedStore) -> Self {
+        let open::OpenedStore {
             connection,
             path,
-            is_full,
+            is_disk_full: is_full,
         } = opened;
         // SQLite has its log beside the file itself.
-        let log = open::with_suffix(&open::real_path(&path), "-wal");
+        let log = open::with_suffix(&open::resolve_links(&path), "-wal");
         Self {
-            file: FileIdentity::at(&path),
-            log: (log.clone(), FileIdentity::at(&log)),
+            file_identity: FileIdentity::of_path(&path),
+            log_identity: (log.clone(), FileIdentity::of_path(&log)),
             connection,
             path,
-            is_full,
+            is_disk_full: is_full,
         }
     }
 
@@ -103,8 +103,10 @@ impl Store {
     ///
     /// Does not fail for an open store.
     pub fn set_lock_wait(&self, lock_wait: Duration) -> Result<(), StoreError> {
-        let set = self.connection.busy_timeout(open::bounded(lock_wait));
-        self.named(set.map_err(StoreErrorKind::from))
+        let set = self
+            .connection
+            .busy_timeout(open::limit_lock_wait(lock_wait));
+        self.with_store_path(set.map_err(StoreErrorKind::from))
     }
 
     /// Checks whether [`Store::open`] would refuse the file at `path`, because it is clearly not a
@@ -134,7 +136,7 @@ impl Store {
     /// Returns the files of the store at `path`: the store itself, and the files that SQLite keeps
     /// beside it while it is in use.
     pub fn files_of(path: &Path) -> [PathBuf; 4] {
-        let real = open::real_path(path);
+        let real = open::resolve_links(path);
         ["", "-journal", "-wal", "-shm"].map(|suffix| open::with_suffix(&real, suffix))
     }
 
@@ -144,37 +146,37 @@ impl Store {
     }
 
     /// Runs `work` on one snapshot of the store.
-    fn reading<T>(
+    fn read_snapshot<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreErrorKind>,
     ) -> Result<T, StoreError> {
-        self.named(in_snapshot(&self.connection, work))
+        self.with_store_path(run_in_snapshot(&self.connection, work))
     }
 
     /// Runs `work` in one transaction: either all of its changes are on the disk when this returns,
     /// or none of them is in the store.
-    fn writing<T>(
+    fn write_transaction<T>(
         &mut self,
         work: impl FnOnce(&Connection) -> Result<T, StoreErrorKind>,
     ) -> Result<T, StoreError> {
-        let outcome = self.in_place().and_then(|()| {
-            let value = in_transaction(&mut self.connection, work)?;
+        let outcome = self.check_files_unmoved().and_then(|()| {
+            let value = run_in_transaction(&mut self.connection, work)?;
             // What went into a file that lost its name meanwhile is not stored.
-            self.in_place()?;
+            self.check_files_unmoved()?;
             Ok(value)
         });
-        self.named(outcome)
+        self.with_store_path(outcome)
     }
 
     /// Checks that the open file is still the one at the store's path, and that its log is the one
     /// beside it.
-    fn in_place(&mut self) -> Result<(), StoreErrorKind> {
-        let (log, known) = &mut self.log;
-        let now = FileIdentity::at(log);
+    fn check_files_unmoved(&mut self) -> Result<(), StoreErrorKind> {
+        let (log, known) = &mut self.log_identity;
+        let now = FileIdentity::of_path(log);
         // The log is made by the first write, and stays until all have closed.
         let same_log = known.is_none() || now == *known;
         *known = known.or(now);
-        if same_log && FileIdentity::at(&self.path) == self.file {
+        if same_log && FileIdentity::of_path(&self.path) == self.file_identity {
             return Ok(());
         }
         // To close it would remove the log at the old name, which may be that of
@@ -185,12 +187,12 @@ impl Store {
     }
 
     /// Adds the store's path to an error.
-    fn named<T>(&self, outcome: Result<T, StoreErrorKind>) -> Result<T, StoreError> {
+    fn with_store_path<T>(&self, outcome: Result<T, StoreErrorKind>) -> Result<T, StoreError> {
         outcome.map_err(|kind| StoreError {
             path: self.path.clone(),
             kind: match kind {
-                StoreErrorKind::ReadOnly if self.is_full => StoreErrorKind::DiskFull,
-                kind => space::full_or(kind, &self.path),
+                StoreErrorKind::ReadOnly if self.is_disk_full => StoreErrorKind::DiskFull,
+                kind => space::disk_full_or(kind, &self.path),
             },
         })
     }
@@ -200,11 +202,11 @@ impl Drop for Store {
     fn drop(&mut self) {
         // It is about closing a file that was moved; there is nothing to do about
         // one that cannot even be told that.
-        let _ = self.in_place();
+        let _ = self.check_files_unmoved();
     }
 }
 
-fn in_snapshot<T>(
+fn run_in_snapshot<T>(
     connection: &Connection,
     work: impl FnOnce(&Connection) -> Result<T, StoreErrorKind>,
 ) -> Result<T, StoreErrorKind> {
@@ -212,7 +214,7 @@ fn in_snapshot<T>(
     work(&snapshot)
 }
 
-fn in_transaction<T>(
+fn run_in_transaction<T>(
     connection: &mut Connection,
     work: impl FnOnce(&Connection) -> Result<T, StoreErrorKind>,
 ) -> Result<T, StoreErrorKind> {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Environment variable for the user's data, and the directory below it.
-const HOME: (&str, &str) = if cfg!(windows) {
+const HOME_VARIABLES: (&str, &str) = if cfg!(windows) {
     ("LOCALAPPDATA", "")
 } else if cfg!(target_os = "macos") {
     ("HOME", "Library/Application Support")
@@ -25,7 +25,7 @@ pub(crate) fn default_path(
             .filter(|path| path.is_absolute())
     };
     let store = Path::new("diskperf").join("runs.sqlite");
-    let (home, below) = HOME;
+    let (home, below) = HOME_VARIABLES;
     match absolute("XDG_DATA_HOME").or_else(|| absolute(home).map(|path| path.join(below))) {
         Some(data) => Ok(data.join(store)),
         None => Err(StoreError {

@@ -2,7 +2,7 @@
 //! stores.
 
 use crate::error::StoreErrorKind;
-use crate::schema::{self, Identity};
+use crate::schema::{self, DatabaseIdentity};
 use crate::{side_files, space};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -14,40 +14,40 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Maximum lock wait. SQLite counts it in a 32-bit number of milliseconds.
-const LONGEST_LOCK_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+const LOCK_WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Maximum length of a column that is read or written, in bytes. A document of all measurements of
 /// one repetition has some 100 KB, and one of the whole catalogue has 1 MB.
-const LARGEST_COLUMN: i32 = 64 << 20;
+const COLUMN_BYTES_MAX: i32 = 64 << 20;
 
 /// Pause between attempts to turn on the write-ahead log.
 const RETRY_PAUSE: Duration = Duration::from_millis(2);
 
 /// Opened store: its database connection and its state.
-pub(crate) struct Opened {
+pub(crate) struct OpenedStore {
     pub(crate) connection: Connection,
     /// Absolute path of the store's file.
     pub(crate) path: PathBuf,
     /// Whether the store is read-only because its disk is full.
-    pub(crate) is_full: bool,
+    pub(crate) is_disk_full: bool,
 }
 
 /// Opens the store at `path`, and creates it if it does not exist.
-pub(crate) fn open(path: &Path, lock_wait: Duration) -> Result<Opened, StoreErrorKind> {
+pub(crate) fn open(path: &Path, lock_wait: Duration) -> Result<OpenedStore, StoreErrorKind> {
     // An absolute path is never one of SQLite's special names (`:memory:`,
     // and the empty name of a file that is deleted when it is closed).
-    let path = std::path::absolute(path).map_err(unopenable)?;
-    refuse_what_is_not_ours(&path)?;
+    let path = std::path::absolute(path).map_err(open_error)?;
+    refuse_foreign_or_newer(&path)?;
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(unopenable)?;
+        fs::create_dir_all(folder).map_err(open_error)?;
     }
     // Side files lie beside the file itself, whatever links lead there.
-    let real = real_path(&path);
-    side_files::hold_journal(&real)?;
-    let lock_wait = bounded(lock_wait);
+    let real = resolve_links(&path);
+    side_files::create_journal_placeholder(&real)?;
+    let lock_wait = limit_lock_wait(lock_wait);
     let (connection, is_full) = match open_for_writing(&real, lock_wait) {
         Ok(connection) => (connection, false),
-        Err(kind) => match space::full_or(kind, &real) {
+        Err(kind) => match space::disk_full_or(kind, &real) {
             StoreErrorKind::DiskFull => (open_without_space(&real, lock_wait)?, true),
             StoreErrorKind::Unopenable { .. } | StoreErrorKind::ReadOnly => {
                 (open_for_reading(&real)?, false)
@@ -55,15 +55,15 @@ pub(crate) fn open(path: &Path, lock_wait: Duration) -> Result<Opened, StoreErro
             kind => return Err(kind),
         },
     };
-    Ok(Opened {
+    Ok(OpenedStore {
         connection,
         path,
-        is_full,
+        is_disk_full: is_full,
     })
 }
 
 /// Returns the file to which a path leads, with all links resolved. The file need not exist yet.
-pub(crate) fn real_path(path: &Path) -> PathBuf {
+pub(crate) fn resolve_links(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
     }
@@ -71,7 +71,7 @@ pub(crate) fn real_path(path: &Path) -> PathBuf {
     match (folder, path.file_name(), path.read_link()) {
         // A link to a file that will be made. One to itself was refused before.
         (Some(folder), _, Ok(target)) => match folder.join(target) {
-            target if target.symlink_metadata().is_err() => real_path(&target),
+            target if target.symlink_metadata().is_err() => resolve_links(&target),
             target => target,
         },
         (Some(folder), Some(name), Err(_)) => folder.join(name),
@@ -80,16 +80,16 @@ pub(crate) fn real_path(path: &Path) -> PathBuf {
 }
 
 /// Limits a lock wait to a duration that SQLite can count.
-pub(crate) fn bounded(lock_wait: Duration) -> Duration {
-    lock_wait.min(LONGEST_LOCK_WAIT)
+pub(crate) fn limit_lock_wait(lock_wait: Duration) -> Duration {
+    lock_wait.min(LOCK_WAIT_MAX)
 }
 
 /// Refuses a file that [`open`] would refuse, without opening it for writing.
 pub(crate) fn check(path: &Path) -> Result<(), StoreErrorKind> {
-    refuse_what_is_not_ours(&std::path::absolute(path).map_err(unopenable)?)
+    refuse_foreign_or_newer(&std::path::absolute(path).map_err(open_error)?)
 }
 
-pub(crate) fn unopenable(error: io::Error) -> StoreErrorKind {
+pub(crate) fn open_error(error: io::Error) -> StoreErrorKind {
     StoreErrorKind::Unopenable {
         reason: error.to_string(),
     }
@@ -97,8 +97,8 @@ pub(crate) fn unopenable(error: io::Error) -> StoreErrorKind {
 
 /// Refuses another application's file or a newer store before an ordinary connection can touch it.
 /// Such a connection may roll back a journal or leave files beside the database.
-fn refuse_what_is_not_ours(path: &Path) -> Result<(), StoreErrorKind> {
-    side_files::require_trusted(&real_path(path))?;
+fn refuse_foreign_or_newer(path: &Path) -> Result<(), StoreErrorKind> {
+    side_files::require_trusted(&resolve_links(path))?;
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
             return Err(StoreErrorKind::Unopenable {
@@ -114,7 +114,7 @@ fn refuse_what_is_not_ours(path: &Path) -> Result<(), StoreErrorKind> {
         Ok(metadata) if metadata.len() == 1 => return Err(StoreErrorKind::NotAStore),
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(unopenable(error)),
+        Err(error) => return Err(open_error(error)),
     }
     match open_immutable(path).and_then(|connection| identify(&connection)) {
         Ok(identity) => identity.missing_steps().map(drop),
@@ -127,8 +127,8 @@ fn refuse_what_is_not_ours(path: &Path) -> Result<(), StoreErrorKind> {
     }
 }
 
-fn identify(connection: &Connection) -> rusqlite::Result<Identity> {
-    Identity::of(&connection.unchecked_transaction()?)
+fn identify(connection: &Connection) -> rusqlite::Result<DatabaseIdentity> {
+    DatabaseIdentity::read_from(&connection.unchecked_transaction()?)
 }
 
 /// Opens an ordinary connection to a store, which is created or migrated to the newest schema if
@@ -140,7 +140,7 @@ fn open_for_writing(path: &Path, lock_wait: Duration) -> Result<Connection, Stor
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(lock_wait)?;
-    trust_nothing(&connection)?;
+    protect_connection(&connection)?;
     // The last connection to close moves the log into the file, which must
     // not happen to a file that is refused.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -164,11 +164,11 @@ fn open_for_writing(path: &Path, lock_wait: Duration) -> Result<Connection, Stor
 
 /// Protects a connection against contents that no store has: no trigger or view runs, and columns
 /// have a maximum length.
-fn trust_nothing(connection: &Connection) -> rusqlite::Result<()> {
+fn protect_connection(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
-    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LARGEST_COLUMN)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, COLUMN_BYTES_MAX)?;
     Ok(())
 }
 
@@ -201,12 +201,12 @@ fn open_for_reading(path: &Path) -> Result<Connection, StoreErrorKind> {
                 reason: "it does not exist and cannot be created".to_owned(),
             });
         }
-        outcome => outcome.map_err(unopenable)?,
+        outcome => outcome.map_err(open_error)?,
     };
-    if has_log(path) {
+    if has_write_ahead_log(path) {
         return Err(StoreErrorKind::Unopenable {
             reason: format!(
-                "its last writes are in {}, which cannot be read without write permission",
+                "its latest writes are in {}, which cannot be read without write permission",
                 with_suffix(path, "-wal").display()
             ),
         });
@@ -231,7 +231,7 @@ fn open_for_reading(path: &Path) -> Result<Connection, StoreErrorKind> {
 /// writers. If the store has a log, the connection uses the store exclusively, with the index of
 /// the log in memory.
 fn open_without_space(path: &Path, lock_wait: Duration) -> Result<Connection, StoreErrorKind> {
-    if !has_log(path) {
+    if !has_write_ahead_log(path) {
         return open_for_reading(path).map_err(|_| StoreErrorKind::DiskFull);
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -239,7 +239,7 @@ fn open_without_space(path: &Path, lock_wait: Duration) -> Result<Connection, St
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(lock_wait)?;
-    trust_nothing(&connection)?;
+    protect_connection(&connection)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -251,7 +251,7 @@ fn open_without_space(path: &Path, lock_wait: Duration) -> Result<Connection, St
 }
 
 /// Reports whether a store's log holds its last writes.
-fn has_log(path: &Path) -> bool {
+fn has_write_ahead_log(path: &Path) -> bool {
     fs::metadata(with_suffix(path, "-wal")).is_ok_and(|metadata| metadata.len() > 0)
 }
 
@@ -261,7 +261,7 @@ fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(file_uri(path) + "?immutable=1", flags)?;
-    trust_nothing(&connection)?;
+    protect_connection(&connection)?;
     Ok(connection)
 }
 

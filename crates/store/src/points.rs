@@ -12,7 +12,7 @@ impl Store {
     ///
     /// Fails like any write.
     pub fn add_points(&mut self, points: &[(String, String)]) -> Result<(), StoreError> {
-        self.writing(|connection| {
+        self.write_transaction(|connection| {
             let mut insert =
                 connection.prepare_cached("INSERT OR REPLACE INTO points VALUES (?1, ?2)")?;
             for (fingerprint, document) in points {
@@ -28,7 +28,7 @@ impl Store {
     ///
     /// As for [`Store::list`].
     pub fn point(&self, fingerprint: &str) -> Result<Option<String>, StoreError> {
-        self.reading(|connection| {
+        self.read_snapshot(|connection| {
             let mut select =
                 connection.prepare_cached("SELECT document FROM points WHERE fingerprint = ?1")?;
             Ok(select

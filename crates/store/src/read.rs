@@ -53,10 +53,10 @@ impl Store {
     ///
     /// Returns [`StoreErrorKind::Corrupt`] for a damaged file.
     pub fn list(&self) -> Result<Vec<RunHeading>, StoreError> {
-        self.reading(|connection| {
+        self.read_snapshot(|connection| {
             let mut found = Vec::new();
-            for row in rows_of_runs(connection)? {
-                if let Ok(heading) = heading(connection, row)? {
+            for row in run_row_numbers(connection)? {
+                if let Ok(heading) = read_heading(connection, row)? {
                     found.push((heading.started_unix_ms, row, heading));
                 }
             }
@@ -71,10 +71,10 @@ impl Store {
     ///
     /// As for [`Store::list`].
     pub fn damaged(&self) -> Result<Vec<DamagedRun>, StoreError> {
-        self.reading(|connection| {
+        self.read_snapshot(|connection| {
             let mut found = Vec::new();
-            for row in rows_of_runs(connection)? {
-                found.extend(heading(connection, row)?.err());
+            for row in run_row_numbers(connection)? {
+                found.extend(read_heading(connection, row)?.err());
             }
             Ok(found)
         })
@@ -87,21 +87,21 @@ impl Store {
     /// Returns [`StoreErrorKind::NoSuchRun`] (`id` must be a full id: see [`Store::resolve`]),
     /// [`StoreErrorKind::Corrupt`] or [`StoreErrorKind::Malformed`].
     pub fn load(&self, id: &str) -> Result<Run, StoreError> {
-        self.reading(|connection| {
-            let mut run = run_row(connection, id)?;
+        self.read_snapshot(|connection| {
+            let mut run = read_run_row(connection, id)?;
             let mut statement = connection.prepare(
                 "SELECT ordinal, document FROM results WHERE run_id = ?1 ORDER BY ordinal",
             )?;
             let mut rows = statement.query([id])?;
             while let Some(row) = rows.next()? {
                 let ordinal = row.get(0)?;
-                let place = || documents::place_of_result(id, ordinal);
-                let mut result: ProgramResult = document(row, 1, place)?;
-                result.repetitions = repetitions(connection, id, ordinal)?;
+                let place = || documents::describe_result_row(id, ordinal);
+                let mut result: ProgramResult = read_document(row, 1, place)?;
+                result.repetitions = read_repetitions(connection, id, ordinal)?;
                 run.results.push(result);
             }
             let malformed = |detail: String| StoreErrorKind::Malformed {
-                place: documents::place_of_run(id),
+                place: documents::describe_run_row(id),
                 detail,
             };
             run.check()
@@ -126,24 +126,24 @@ impl Store {
     /// Returns [`StoreErrorKind::NoSuchRun`], [`StoreErrorKind::NoLastRun`], or
     /// [`StoreErrorKind::Ambiguous`], which lists the candidates.
     pub fn resolve(&self, text: &str) -> Result<String, StoreError> {
-        self.reading(|connection| match text {
-            "last" => last(connection),
-            _ => by_prefix(connection, text),
+        self.read_snapshot(|connection| match text {
+            "last" => last_run_id(connection),
+            _ => run_id_by_prefix(connection, text),
         })
     }
 }
 
 /// Returns a run from its own row, without its results.
-pub(crate) fn run_row(connection: &Connection, id: &str) -> Result<Run, StoreErrorKind> {
+pub(crate) fn read_run_row(connection: &Connection, id: &str) -> Result<Run, StoreErrorKind> {
     let mut statement = connection.prepare("SELECT document FROM runs WHERE id = ?1")?;
     let mut rows = statement.query([id])?;
     match rows.next()? {
-        Some(row) => document(row, 0, || documents::place_of_run(id)),
+        Some(row) => read_document(row, 0, || documents::describe_run_row(id)),
         None => Err(StoreErrorKind::NoSuchRun { run: id.to_owned() }),
     }
 }
 
-fn repetitions(
+fn read_repetitions(
     connection: &Connection,
     id: &str,
     ordinal: u32,
@@ -156,14 +156,14 @@ fn repetitions(
     let mut repetitions = Vec::new();
     while let Some(row) = rows.next()? {
         let number = row.get(0)?;
-        let place = || documents::place_of_repetition(id, ordinal, number);
-        repetitions.push(document(row, 1, place)?);
+        let place = || documents::describe_repetition_row(id, ordinal, number);
+        repetitions.push(read_document(row, 1, place)?);
     }
     Ok(repetitions)
 }
 
 /// Parses the document in a column.
-fn document<T: serde::de::DeserializeOwned>(
+fn read_document<T: serde::de::DeserializeOwned>(
     row: &Row<'_>,
     column: usize,
     place: impl Fn() -> String,
@@ -175,12 +175,12 @@ fn document<T: serde::de::DeserializeOwned>(
             place: place(),
             detail: error.to_string(),
         })?;
-    documents::read(text, place)
+    documents::decode_document(text, place)
 }
 
 /// Returns the numbers of all rows in the table of runs. The contents of the rows, which may be
 /// invalid, are not read.
-fn rows_of_runs(connection: &Connection) -> Result<Vec<i64>, StoreErrorKind> {
+fn run_row_numbers(connection: &Connection) -> Result<Vec<i64>, StoreErrorKind> {
     let mut statement = connection.prepare("SELECT rowid FROM runs NOT INDEXED")?;
     let rows = statement.query_map([], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -188,22 +188,22 @@ fn rows_of_runs(connection: &Connection) -> Result<Vec<i64>, StoreErrorKind> {
 
 /// Returns the summary of the run in a row, or the damage of the row. Only a damaged file is an
 /// error.
-fn heading(
+fn read_heading(
     connection: &Connection,
     row: i64,
 ) -> Result<Result<RunHeading, DamagedRun>, StoreErrorKind> {
-    match whole_heading(connection, row) {
+    match read_complete_heading(connection, row) {
         Ok(heading) => Ok(Ok(heading)),
         Err(StoreErrorKind::Malformed { detail, .. }) => Ok(Err(DamagedRun {
             row,
-            id: id_of_row(connection, row),
+            id: run_id_of_row(connection, row),
             problem: detail,
         })),
         Err(error) => Err(error),
     }
 }
 
-fn whole_heading(connection: &Connection, row: i64) -> Result<RunHeading, StoreErrorKind> {
+fn read_complete_heading(connection: &Connection, row: i64) -> Result<RunHeading, StoreErrorKind> {
     let mut statement = connection.prepare_cached(
         "SELECT id, started_unix_ms, suite, target, world, label, state, error,
              (SELECT count(*) FROM results WHERE run_id = id),
@@ -216,7 +216,7 @@ fn whole_heading(connection: &Connection, row: i64) -> Result<RunHeading, StoreE
     )?;
     let mut rows = statement.query([row])?;
     let Some(row) = rows.next()? else {
-        return Err(malformed("its row is gone".to_owned()));
+        return Err(malformed_error("its row was deleted".to_owned()));
     };
     let started_unix_ms: i64 = row.get(1)?;
     let world: String = row.get(4)?;
@@ -228,8 +228,8 @@ fn whole_heading(connection: &Connection, row: i64) -> Result<RunHeading, StoreE
             .ok()
             .filter(|started| *started < PAST_CALENDAR_MS)
             .ok_or_else(|| {
-                malformed(format!(
-                    "its start is `{started_unix_ms}`, which is no moment from 1970 to 9999"
+                malformed_error(format!(
+                    "its start is `{started_unix_ms}`, which is no time from 1970 to 9999"
                 ))
             })?,
         suite: row.get(2)?,
@@ -238,17 +238,17 @@ fn whole_heading(connection: &Connection, row: i64) -> Result<RunHeading, StoreE
         places: places
             .and_then(|places| serde_json::from_str(&places).ok())
             .unwrap_or_default(),
-        world: documents::world_of_column(&world)
-            .ok_or_else(|| malformed(format!("its world is `{world}`")))?,
+        world: documents::world_from_column(&world)
+            .ok_or_else(|| malformed_error(format!("its world is `{world}`")))?,
         label: row.get(5)?,
-        state: documents::state_of_columns(&state, row.get(7)?)
-            .ok_or_else(|| malformed(format!("its state is `{state}`")))?,
+        state: documents::state_from_columns(&state, row.get(7)?)
+            .ok_or_else(|| malformed_error(format!("its state is `{state}`")))?,
         results: row.get(8)?,
         repetitions: row.get(9)?,
     })
 }
 
-fn malformed(detail: String) -> StoreErrorKind {
+fn malformed_error(detail: String) -> StoreErrorKind {
     StoreErrorKind::Malformed {
         place: "a run".to_owned(),
         detail,
@@ -256,7 +256,7 @@ fn malformed(detail: String) -> StoreErrorKind {
 }
 
 /// Returns the text in the id column of a row, or an empty text if there is none.
-fn id_of_row(connection: &Connection, row: i64) -> String {
+fn run_id_of_row(connection: &Connection, row: i64) -> String {
     let text = connection.query_row(
         "SELECT CAST(substr(id, 1, 64) AS BLOB) FROM runs WHERE rowid = ?1",
         [row],
@@ -267,7 +267,7 @@ fn id_of_row(connection: &Connection, row: i64) -> String {
 
 /// Returns the id of the newest run with a repetition. A run whose start is past the calendar does
 /// not count, because it would remain the newest forever.
-fn last(connection: &Connection) -> Result<String, StoreErrorKind> {
+fn last_run_id(connection: &Connection) -> Result<String, StoreErrorKind> {
     let mut statement = connection.prepare(
         "SELECT id FROM runs
          WHERE CASE WHEN octet_length(id) <= ?2 AND started_unix_ms BETWEEN 0 AND ?1
@@ -275,16 +275,16 @@ fn last(connection: &Connection) -> Result<String, StoreErrorKind> {
          ORDER BY started_unix_ms DESC, rowid DESC",
     )?;
     let rows = statement.query(params![PAST_CALENDAR_MS as i64 - 1, LONGEST_ID as i64])?;
-    let newest = ids(rows)?.into_iter().next();
+    let newest = collect_ids(rows)?.into_iter().next();
     newest.ok_or(StoreErrorKind::NoLastRun)
 }
 
-fn by_prefix(connection: &Connection, prefix: &str) -> Result<String, StoreErrorKind> {
+fn run_id_by_prefix(connection: &Connection, prefix: &str) -> Result<String, StoreErrorKind> {
     let mut statement = connection.prepare(
         "SELECT id FROM runs NOT INDEXED
          WHERE CASE WHEN octet_length(id) <= ?2 THEN substr(id, 1, length(?1)) END = ?1",
     )?;
-    let mut candidates = ids(statement.query(params![prefix, LONGEST_ID as i64])?)?;
+    let mut candidates = collect_ids(statement.query(params![prefix, LONGEST_ID as i64])?)?;
     candidates.sort_unstable();
     match candidates.as_slice() {
         [id] if !prefix.is_empty() => Ok(id.clone()),
@@ -301,7 +301,7 @@ fn by_prefix(connection: &Connection, prefix: &str) -> Result<String, StoreError
 }
 
 /// Returns the ids in the first column. Values that are not text are skipped.
-fn ids(mut rows: Rows<'_>) -> Result<Vec<String>, StoreErrorKind> {
+fn collect_ids(mut rows: Rows<'_>) -> Result<Vec<String>, StoreErrorKind> {
     let mut ids = Vec::new();
     while let Some(row) = rows.next()? {
         ids.extend(row.get_ref(0)?.as_str().ok().map(str::to_owned));

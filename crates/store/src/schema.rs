@@ -71,7 +71,7 @@ const APPLICATION_ID: i32 = i32::from_be_bytes(*b"dskp");
 const MIGRATIONS: &[&str] = &[RUNS, WORKSPACES, POINTS, DEVICE_SETTINGS, FILESYSTEMS];
 
 /// Returns the newest schema version, to which all steps lead.
-const fn newest() -> i64 {
+const fn newest_version() -> i64 {
     MIGRATIONS.len() as i64
 }
 
@@ -150,7 +150,7 @@ ALTER TABLE workspaces ADD COLUMN filesystem TEXT;
 
 /// Identity of an SQLite file for this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Identity {
+pub(crate) enum DatabaseIdentity {
     /// A file to which nothing was written.
     Empty,
     /// A store with this schema version.
@@ -159,12 +159,12 @@ pub(crate) enum Identity {
     Foreign,
 }
 
-impl Identity {
+impl DatabaseIdentity {
     /// Reads the marks that identify a file, and writes nothing.
     ///
     /// It needs a transaction, because another process may be creating the store. If the marks were
     /// read separately, some could be those of the empty file.
-    pub(crate) fn of(transaction: &Transaction<'_>) -> rusqlite::Result<Self> {
+    pub(crate) fn read_from(transaction: &Transaction<'_>) -> rusqlite::Result<Self> {
         let integer = |sql| transaction.query_row(sql, [], |row| row.get::<_, i64>(0));
         let application = integer("PRAGMA application_id")?;
         let version = integer("PRAGMA user_version")?;
@@ -196,7 +196,7 @@ impl Identity {
             .and_then(|done| MIGRATIONS.get(done..))
             .ok_or(StoreErrorKind::Newer {
                 found,
-                known: newest(),
+                known: newest_version(),
             })
     }
 }
@@ -206,22 +206,22 @@ impl Identity {
 /// All steps are one transaction, which also determines the missing steps. If two processes create
 /// one store, the second thus finds the work done.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), StoreErrorKind> {
-    let identity = Identity::of(&connection.unchecked_transaction()?)?;
+    let identity = DatabaseIdentity::read_from(&connection.unchecked_transaction()?)?;
     if identity.missing_steps()?.is_empty() {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let steps = Identity::of(&transaction)?.missing_steps()?;
-    apply(&transaction, steps)?;
+    let steps = DatabaseIdentity::read_from(&transaction)?.missing_steps()?;
+    apply_steps(&transaction, steps)?;
     transaction.commit()?;
     Ok(())
 }
 
 /// Runs migration steps. The last one must lead to the newest version.
-fn apply(transaction: &Transaction<'_>, steps: &[&str]) -> rusqlite::Result<()> {
+fn apply_steps(transaction: &Transaction<'_>, steps: &[&str]) -> rusqlite::Result<()> {
     for step in steps {
         transaction.execute_batch(step)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", newest())
+    transaction.pragma_update(None, "user_version", newest_version())
 }

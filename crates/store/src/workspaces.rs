@@ -27,10 +27,10 @@ impl Store {
         path: &Path,
         filesystem: Option<&str>,
     ) -> Result<(), StoreError> {
-        self.writing(|connection| {
+        self.write_transaction(|connection| {
             connection.execute(
                 "INSERT INTO workspaces (path, filesystem) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-                rusqlite::params![path_bytes(path), filesystem],
+                rusqlite::params![path_to_bytes(path), filesystem],
             )?;
             Ok(())
         })
@@ -43,8 +43,11 @@ impl Store {
     ///
     /// Fails like any write.
     pub fn forget_workspace(&mut self, path: &Path) -> Result<(), StoreError> {
-        self.writing(|connection| {
-            connection.execute("DELETE FROM workspaces WHERE path = ?1", [path_bytes(path)])?;
+        self.write_transaction(|connection| {
+            connection.execute(
+                "DELETE FROM workspaces WHERE path = ?1",
+                [path_to_bytes(path)],
+            )?;
             Ok(())
         })
     }
@@ -56,12 +59,12 @@ impl Store {
     ///
     /// As for [`Store::list`].
     pub fn workspaces(&self) -> Result<Vec<NotedWorkspace>, StoreError> {
-        self.reading(|connection| {
+        self.read_snapshot(|connection| {
             let mut statement =
                 connection.prepare("SELECT path, filesystem FROM workspaces ORDER BY rowid")?;
             let noted = statement.query_map([], |row| {
                 Ok(NotedWorkspace {
-                    path: row.get(0).map(path_of_bytes)?,
+                    path: row.get(0).map(path_from_bytes)?,
                     filesystem: row.get(1)?,
                 })
             })?;
@@ -72,13 +75,13 @@ impl Store {
 
 /// Returns the bytes of a path, which are UTF-8 if the path is text.
 #[cfg(unix)]
-fn path_bytes(path: &Path) -> Vec<u8> {
+fn path_to_bytes(path: &Path) -> Vec<u8> {
     use std::os::unix::ffi::OsStrExt;
     path.as_os_str().as_bytes().to_vec()
 }
 
 #[cfg(unix)]
-fn path_of_bytes(bytes: Vec<u8>) -> PathBuf {
+fn path_from_bytes(bytes: Vec<u8>) -> PathBuf {
     use std::os::unix::ffi::OsStringExt;
     PathBuf::from(OsString::from_vec(bytes))
 }
@@ -86,11 +89,11 @@ fn path_of_bytes(bytes: Vec<u8>) -> PathBuf {
 /// Returns the bytes of a path as UTF-8. On other systems, a path is text except for names that no
 /// ordinary program can make.
 #[cfg(not(unix))]
-fn path_bytes(path: &Path) -> Vec<u8> {
+fn path_to_bytes(path: &Path) -> Vec<u8> {
     path.to_string_lossy().into_owned().into_bytes()
 }
 
 #[cfg(not(unix))]
-fn path_of_bytes(bytes: Vec<u8>) -> PathBuf {
+fn path_from_bytes(bytes: Vec<u8>) -> PathBuf {
     PathBuf::from(OsString::from(String::from_utf8_lossy(&bytes).into_owned()))
 }

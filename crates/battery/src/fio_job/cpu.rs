@@ -16,13 +16,14 @@ impl JobClone<'_> {
         let idle = Nanoseconds(chunk_us * (100 - load) / load * 1000);
         loop {
             let now = system.now();
-            let io_is_over = cpu.exits_with_io && self.worker.company.io_is_over();
+            let io_is_over = cpu.exits_with_io && self.worker.company.has_all_io_ended();
             if io_is_over || self.is_over(now) {
                 return Ok(());
             }
-            self.pass_until(system, now + chunk, false).await?;
+            self.pass_time_until(system, now + chunk, false).await?;
             let busy_until = system.now();
-            self.pass_until(system, busy_until + idle, true).await?;
+            self.pass_time_until(system, busy_until + idle, true)
+                .await?;
         }
     }
 }

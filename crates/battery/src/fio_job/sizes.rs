@@ -1,6 +1,6 @@
 //! Choice of the block size of the next I/O.
 
-use crate::random::Draws;
+use crate::random::RandomDraws;
 use diskperf_fio::job::{Blocks, Sizes};
 use diskperf_fio::{Direction, PerDirection};
 
@@ -11,8 +11,8 @@ const SIZE_STREAM: u128 = 8;
 pub(super) struct SizeDraws {
     sizes: PerDirection<Sizes>,
     unaligned: bool,
-    by_sequence: bool,
-    random: Draws,
+    by_access_order: bool,
+    random: RandomDraws,
 }
 
 impl SizeDraws {
@@ -24,8 +24,8 @@ impl SizeDraws {
                 trim: blocks.sizes(Direction::Trim),
             },
             unaligned: blocks.unaligned,
-            by_sequence: blocks.by_sequence,
-            random: Draws::new(seed, SIZE_STREAM),
+            by_access_order: blocks.by_sequence,
+            random: RandomDraws::new(seed, SIZE_STREAM),
         }
     }
 
@@ -38,7 +38,7 @@ impl SizeDraws {
         is_random: bool,
         room_bytes: u64,
     ) -> Option<u64> {
-        let of = match (self.by_sequence, is_random) {
+        let of = match (self.by_access_order, is_random) {
             (true, false) => Direction::Read,
             (true, true) => Direction::Write,
             (false, _) => direction,
@@ -52,7 +52,7 @@ impl SizeDraws {
             return None;
         }
         loop {
-            let point = self.random.unit();
+            let point = self.random.draw_unit();
             let drawn = match sizes {
                 Sizes::Fixed(bytes) => *bytes,
                 Sizes::Range { .. } => least + (most as f64 * point) as u64,

@@ -2,7 +2,7 @@
 //! the requests in flight (open loop).
 
 use crate::parameter::choices;
-use crate::random::Draws;
+use crate::random::RandomDraws;
 use diskperf_timeline::Nanoseconds;
 
 choices! {
@@ -20,11 +20,11 @@ choices! {
 pub(crate) struct Arrivals {
     spacing: Spacing,
     rate_iops: f64,
-    count: u64,
+    arrival_count: u64,
     /// Time of the next arrival since the start, in nanoseconds.
     next_ns: f64,
     start: Nanoseconds,
-    random: Draws,
+    random: RandomDraws,
 }
 
 const GAP_STREAM: u128 = 5;
@@ -35,10 +35,10 @@ impl Arrivals {
         let mut arrivals = Self {
             spacing,
             rate_iops: rate_iops as f64,
-            count: 0,
+            arrival_count: 0,
             next_ns: 0.0,
             start,
-            random: Draws::new(seed, GAP_STREAM),
+            random: RandomDraws::new(seed, GAP_STREAM),
         };
         // A Poisson process has no arrival at its start.
         if spacing == Spacing::Poisson {
@@ -49,18 +49,20 @@ impl Arrivals {
 
     /// Returns the time at which the next request arrives.
     #[inline]
-    pub(crate) fn next(&self) -> Nanoseconds {
+    pub(crate) fn next_arrival(&self) -> Nanoseconds {
         self.start + Nanoseconds(self.next_ns as u64)
     }
 
     /// Moves on to the next arrival of the open loop.
     #[inline]
     pub(crate) fn advance(&mut self) {
-        self.count += 1;
+        self.arrival_count += 1;
         self.next_ns = match self.spacing {
             // Of the number, so that no rounding adds up.
-            Spacing::Constant => self.count as f64 * 1e9 / self.rate_iops,
-            Spacing::Poisson => self.next_ns + self.random.exponential() * 1e9 / self.rate_iops,
+            Spacing::Constant => self.arrival_count as f64 * 1e9 / self.rate_iops,
+            Spacing::Poisson => {
+                self.next_ns + self.random.draw_exponential() * 1e9 / self.rate_iops
+            }
         };
     }
 }
@@ -72,7 +74,7 @@ mod tests {
     fn times(rate_iops: u64, spacing: Spacing, count: usize) -> Vec<f64> {
         let mut arrivals = Arrivals::new(rate_iops, spacing, (Nanoseconds(0), 1983));
         let next = |_| {
-            let next = arrivals.next().0 as f64;
+            let next = arrivals.next_arrival().0 as f64;
             arrivals.advance();
             next
         };

@@ -27,17 +27,17 @@ impl Permutation {
 
     /// Returns the number at a position of the permutation, which is below its bound.
     #[inline]
-    pub(crate) fn at(&self, place: u64) -> u64 {
+    pub(crate) fn number_at(&self, place: u64) -> u64 {
         let mut number = place;
         loop {
-            number = self.shuffled(number);
+            number = self.shuffle(number);
             if number < self.bound {
                 return number;
             }
         }
     }
 
-    fn shuffled(&self, number: u64) -> u64 {
+    fn shuffle(&self, number: u64) -> u64 {
         let mask = (1 << self.half_bits) - 1;
         let (mut left, mut right) = (number >> self.half_bits, number & mask);
         for round in 0..ROUNDS {
@@ -64,7 +64,9 @@ mod tests {
         for bound in [1, 2, 3, 7, 64, 65, 1000, 4097] {
             for seed in [0, 1, 1983] {
                 let permutation = Permutation::new(bound, seed);
-                let mut found: Vec<u64> = (0..bound).map(|place| permutation.at(place)).collect();
+                let mut found: Vec<u64> = (0..bound)
+                    .map(|place| permutation.number_at(place))
+                    .collect();
                 found.sort_unstable();
                 assert_eq!(found, (0..bound).collect::<Vec<_>>(), "{bound} {seed}");
             }
@@ -75,9 +77,16 @@ mod tests {
     fn neighbours_are_a_third_of_the_area_apart() {
         let bound = 10_000;
         let permutation = Permutation::new(bound, 1983);
-        let apart = |place: u64| permutation.at(place).abs_diff(permutation.at(place + 1));
+        let apart = |place: u64| {
+            permutation
+                .number_at(place)
+                .abs_diff(permutation.number_at(place + 1))
+        };
         let mean = (0..bound - 1).map(apart).sum::<u64>() as f64 / bound as f64;
         assert!((mean / bound as f64 - 1.0 / 3.0).abs() < 0.02, "{mean}");
-        assert_ne!(permutation.at(0), Permutation::new(bound, 1984).at(0));
+        assert_ne!(
+            permutation.number_at(0),
+            Permutation::new(bound, 1984).number_at(0)
+        );
     }
 }

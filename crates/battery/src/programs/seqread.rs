@@ -3,18 +3,18 @@
 //! differences show where the time of a call goes.
 
 use crate::blocks::{ensure_file, pause, read_block};
-use crate::parameter::{Field, Value, choices};
-use crate::pattern::{Entry, Facts, Pattern, Place, Steps, nothing};
+use crate::parameter::{ParameterField, ParameterValue, choices};
+use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture, empty_phase};
 use crate::program::Input;
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::{CacheMode, WorkerMeasure};
 
-pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "seqread",
-    does: "reads the same bytes over different layers of the system (1989)",
-    files: "twomegs",
-    pattern: || {
+    summary: "reads the same data through different layers of the system (1989)",
+    files_name: "twomegs",
+    new_pattern: || {
         Box::new(SequentialRead {
             layer: Layer::Dropped,
             call_bytes: 8192,
@@ -54,19 +54,19 @@ choices! {
 }
 
 impl Pattern for SequentialRead {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            Field {
+            ParameterField {
                 name: "layer",
-                meaning: "what is read, and through what",
-                value: Value::Choice(&mut self.layer),
+                meaning: "data source and the layer through which it is read",
+                value: ParameterValue::Choice(&mut self.layer),
             },
-            Field::call_bytes(&mut self.call_bytes, "bytes that one call asks for"),
+            ParameterField::call_bytes(&mut self.call_bytes, "bytes requested per call"),
         ]
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
+    fn properties(&self) -> ProgramProperties {
+        ProgramProperties {
             media: match self.layer {
                 Layer::Null | Layer::Zero => &[Medium::Directory, Medium::Device, Medium::File],
                 // No system has one but Minix.
@@ -76,22 +76,22 @@ impl Pattern for SequentialRead {
                 }
                 Layer::Device | Layer::DeviceDirect => &[Medium::Device],
             },
-            is_of_minix: !matches!(self.layer, Layer::Zero | Layer::Direct),
-            is_of_block_null: self.layer == Layer::BlockNull,
-            names_its_device: matches!(self.layer, Layer::Device | Layer::DeviceDirect),
-            touches_target: !matches!(self.layer, Layer::Null | Layer::BlockNull | Layer::Zero),
-            cache: match self.layer {
+            is_for_minix: !matches!(self.layer, Layer::Zero | Layer::Direct),
+            is_for_block_null: self.layer == Layer::BlockNull,
+            has_own_device: matches!(self.layer, Layer::Device | Layer::DeviceDirect),
+            accesses_target: !matches!(self.layer, Layer::Null | Layer::BlockNull | Layer::Zero),
+            cache_mode: match self.layer {
                 Layer::Cached => Some(CacheMode::Warm),
                 Layer::Dropped | Layer::Device => Some(CacheMode::Cold),
                 Layer::Direct | Layer::DeviceDirect => Some(CacheMode::Direct),
                 Layer::Null | Layer::BlockNull | Layer::Zero => None,
             },
-            ..Facts::reading(self.call_bytes)
+            ..ProgramProperties::for_reads(self.call_bytes)
         }
     }
 
     fn file_bytes(&self, size_bytes: u64) -> u64 {
-        if self.facts().touches_target {
+        if self.properties().accesses_target {
             size_bytes
         } else {
             0
@@ -99,38 +99,38 @@ impl Pattern for SequentialRead {
     }
 
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        let read = || Input::read(self.path(worker), worker.size_bytes);
-        self.facts().touches_target.then(read).into_iter().collect()
+        let read = || Input::read(self.input_path(worker), worker.size_bytes);
+        self.properties().accesses_target.then(read).into_iter().collect()
     }
 
     fn payload_bytes(&self, worker: &Worker, measure: &WorkerMeasure) -> u64 {
-        if self.is_at_its_end() {
+        if self.reads_device() {
             worker.size_bytes
         } else {
             measure.read_bytes
         }
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         // A device is as it is.
-        let facts = self.facts();
-        if !facts.touches_target || facts.names_its_device {
-            return nothing();
+        let facts = self.properties();
+        if !facts.accesses_target || facts.has_own_device {
+            return empty_phase();
         }
         Box::pin(
-            async move { ensure_file(system, worker, &self.path(worker), worker.size_bytes).await },
+            async move { ensure_file(system, worker, &self.input_path(worker), worker.size_bytes).await },
         )
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
         Box::pin(async move {
             let direct = matches!(self.layer, Layer::Direct | Layer::DeviceDirect);
             let file = system
-                .open(&self.path(worker), Open::READ.direct(direct))
+                .open(&self.input_path(worker), Open::READ.direct(direct))
                 .await?;
             let block = &mut buffer[..self.call_bytes as usize];
             for _ in 0..worker.size_bytes / self.call_bytes {
-                if self.is_at_its_end() {
+                if self.reads_device() {
                     system.read(file, block).await?;
                     pause(system, worker.think).await?;
                 } else {
@@ -143,18 +143,18 @@ impl Pattern for SequentialRead {
 }
 
 impl SequentialRead {
-    fn path(&self, worker: &Worker) -> String {
+    fn input_path(&self, worker: &Worker) -> String {
         match self.layer {
             Layer::Null => "/dev/null".to_owned(),
             Layer::BlockNull => "/dev/bnull".to_owned(),
             Layer::Zero => "/dev/zero".to_owned(),
-            Layer::Cached | Layer::Dropped | Layer::Direct => worker.file("twomegs"),
+            Layer::Cached | Layer::Dropped | Layer::Direct => worker.file_path("twomegs"),
             Layer::Device | Layer::DeviceDirect => format!("/dev/drive{}", worker.drive),
         }
     }
 
     /// Reports whether every read returns nothing, because the device has length 0.
-    fn is_at_its_end(&self) -> bool {
+    fn reads_device(&self) -> bool {
         matches!(self.layer, Layer::Null | Layer::BlockNull)
     }
 }

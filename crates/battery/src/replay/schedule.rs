@@ -1,7 +1,7 @@
 //! Schedule of a replay: the next request of the trace and its time of issue.
 
-use super::pauses::Pauses;
-use super::{Requests, unreadable};
+use super::pauses::DependentSchedule;
+use super::{Requests, trace_error};
 use crate::program::ProgramError;
 use diskperf_blocktrace::Record;
 use diskperf_timeline::{Nanoseconds, ReplayPace};
@@ -9,8 +9,8 @@ use std::iter::Peekable;
 
 /// Action of a replay at the current time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
-    /// Issue of a request. `due` is its due time, if it has one. [`Schedule::completed`] takes its
+pub(super) enum ReplayAction {
+    /// Issue of a request. `due` is its due time, if it has one. [`ReplaySchedule::record_completion`] takes its
     /// number.
     Issue {
         number: u64,
@@ -20,15 +20,15 @@ pub(super) enum Turn {
     /// Wait until this time, before which no request is due.
     Wait(Nanoseconds),
     /// Wait for a completion, before which no request can be issued.
-    Await,
+    AwaitCompletion,
     /// End of the replay: the trace has no further requests.
-    Over,
+    End,
 }
 
 /// Schedule of the requests of a trace.
-pub(super) enum Schedule {
+pub(super) enum ReplaySchedule {
     /// Open loop: requests are issued by the clock alone.
-    Open {
+    OpenLoop {
         requests: Peekable<Requests>,
         speed: f64,
         start: Nanoseconds,
@@ -39,12 +39,12 @@ pub(super) enum Schedule {
         issued: u64,
     },
     /// Closed loop: a request is issued whenever there is room for one.
-    Closed { requests: Requests, issued: u64 },
+    ClosedLoop { requests: Requests, issued: u64 },
     /// Dependent: requests follow the completions of others.
-    Dependent(Box<Pauses>),
+    Dependent(Box<DependentSchedule>),
 }
 
-impl Schedule {
+impl ReplaySchedule {
     /// Creates a schedule. `begins` is the time within the trace that corresponds to `start`, or
     /// `None` for the time of its first request.
     pub(super) fn new(
@@ -53,7 +53,7 @@ impl Schedule {
         (start, begins): (Nanoseconds, Option<Nanoseconds>),
     ) -> Self {
         match pace {
-            ReplayPace::Open { speed } => Self::Open {
+            ReplayPace::Open { speed } => Self::OpenLoop {
                 requests: requests.peekable(),
                 speed,
                 start,
@@ -61,24 +61,26 @@ impl Schedule {
                 last: start,
                 issued: 0,
             },
-            ReplayPace::Closed { .. } => Self::Closed {
+            ReplayPace::Closed { .. } => Self::ClosedLoop {
                 requests,
                 issued: 0,
             },
-            ReplayPace::Dependent => Self::Dependent(Box::new(Pauses::new(requests, start))),
+            ReplayPace::Dependent => {
+                Self::Dependent(Box::new(DependentSchedule::new(requests, start)))
+            }
         }
     }
 
     /// Reports whether the schedule depends on the clock alone, so that completions change neither
     /// the next request nor its time.
-    pub(super) fn goes_by_the_clock(&self) -> bool {
-        matches!(self, Self::Open { .. })
+    pub(super) fn depends_on_clock_only(&self) -> bool {
+        matches!(self, Self::OpenLoop { .. })
     }
 
     /// Returns the action at the current time, with room for another request.
-    pub(super) fn turn(&mut self, now: Nanoseconds) -> Result<Turn, ProgramError> {
+    pub(super) fn next_action(&mut self, now: Nanoseconds) -> Result<ReplayAction, ProgramError> {
         match self {
-            Self::Open {
+            Self::OpenLoop {
                 requests,
                 speed,
                 start,
@@ -87,54 +89,54 @@ impl Schedule {
                 issued,
             } => {
                 let record = match requests.peek() {
-                    None => return Ok(Turn::Over),
-                    Some(Err(what)) => return Err(unreadable(what.clone())),
+                    None => return Ok(ReplayAction::End),
+                    Some(Err(what)) => return Err(trace_error(what.clone())),
                     Some(Ok(record)) => *record,
                 };
                 let at = Nanoseconds(record.issued_ns);
                 let begins = *begins.get_or_insert(at);
-                let due = (*start + at_speed(at.since(begins), *speed)).max(*last);
+                let due = (*start + scale_to_speed(at.since(begins), *speed)).max(*last);
                 if due > now {
-                    return Ok(Turn::Wait(due));
+                    return Ok(ReplayAction::Wait(due));
                 }
                 requests.next();
                 *last = due;
                 let number = *issued;
                 *issued += 1;
-                Ok(Turn::Issue {
+                Ok(ReplayAction::Issue {
                     number,
                     record,
                     due: Some(due),
                 })
             }
-            Self::Closed { requests, issued } => match requests.next() {
-                None => Ok(Turn::Over),
-                Some(Err(what)) => Err(unreadable(what)),
+            Self::ClosedLoop { requests, issued } => match requests.next() {
+                None => Ok(ReplayAction::End),
+                Some(Err(what)) => Err(trace_error(what)),
                 Some(Ok(record)) => {
                     let number = *issued;
                     *issued += 1;
-                    Ok(Turn::Issue {
+                    Ok(ReplayAction::Issue {
                         number,
                         record,
                         due: None,
                     })
                 }
             },
-            Self::Dependent(pauses) => pauses.turn(now),
+            Self::Dependent(pauses) => pauses.next_action(now),
         }
     }
 
     /// Records the completion of a request.
-    pub(super) fn completed(&mut self, number: u64, at: Nanoseconds) {
+    pub(super) fn record_completion(&mut self, number: u64, at: Nanoseconds) {
         match self {
-            Self::Open { .. } | Self::Closed { .. } => {}
-            Self::Dependent(pauses) => pauses.completed(number, at),
+            Self::OpenLoop { .. } | Self::ClosedLoop { .. } => {}
+            Self::Dependent(pauses) => pauses.record_completion(number, at),
         }
     }
 }
 
 /// Scales a duration of the trace to another speed.
-pub(super) fn at_speed(span: Nanoseconds, speed: f64) -> Nanoseconds {
+pub(super) fn scale_to_speed(span: Nanoseconds, speed: f64) -> Nanoseconds {
     match speed {
         // A nanosecond is not lost where nothing changes.
         1.0 => span,

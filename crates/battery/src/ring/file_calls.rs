@@ -13,7 +13,7 @@ pub(crate) enum FileCalls {
     /// ftruncate(2) to the offset of a write.
     Truncate,
     /// Call on the name of a file that is [not open](File::closed).
-    Name {
+    NameCalls {
         /// System call to make on the file's name.
         call: NamedCall,
         /// Paths of the files, by file number.
@@ -38,13 +38,13 @@ impl FileCalls {
     /// # Errors
     ///
     /// Fails only if the run has ended. The error of the call itself is part of its completion.
-    pub(crate) async fn carry_out(
+    pub(crate) async fn make_calls(
         &self,
         system: &mut System,
         request: &Submission,
     ) -> Result<Completion> {
         let begin = system.now();
-        let done = self.call(system, request).await;
+        let done = self.make_call(system, request).await;
         let now = system.now();
         let response = now.since(request.intended.unwrap_or(begin));
         let result = match done {
@@ -67,7 +67,7 @@ impl FileCalls {
     }
 
     /// Makes the call and returns the file that it opened, if any.
-    async fn call(&self, system: &mut System, request: &Submission) -> Result<Option<File>> {
+    async fn make_call(&self, system: &mut System, request: &Submission) -> Result<Option<File>> {
         let &Submission {
             operation,
             file,
@@ -81,10 +81,10 @@ impl FileCalls {
             (Self::Allocate, Operation::Write) => system.allocate(file, range, true).await?,
             (Self::Allocate, Operation::Discard) => system.punch_hole(file, range).await?,
             (Self::Truncate, Operation::Write) => system.ftruncate(file, offset_bytes).await?,
-            (Self::Name { call, paths }, _) => {
+            (Self::NameCalls { call, paths }, _) => {
                 let path = file.closed_number().and_then(|at| paths.get(at as usize));
                 let path = path.expect("a file of the program");
-                return call.make(system, path).await;
+                return call.make_call(system, path).await;
             }
             (Self::Allocate | Self::Truncate, _) => {
                 unreachable!("refused before anything runs: {operation:?}")
@@ -94,11 +94,11 @@ impl FileCalls {
     }
 
     /// Returns the system call, for error messages.
-    pub(crate) fn name(&self) -> Call {
+    pub(crate) fn call_kind(&self) -> Call {
         match self {
             Self::Allocate => Call::Fallocate,
             Self::Truncate => Call::Ftruncate,
-            Self::Name { call, .. } => match call {
+            Self::NameCalls { call, .. } => match call {
                 NamedCall::Create => Call::Open,
                 NamedCall::Stat => Call::Stat,
                 NamedCall::Unlink => Call::Unlink,
@@ -108,7 +108,7 @@ impl FileCalls {
 }
 
 impl NamedCall {
-    async fn make(self, system: &mut System, path: &str) -> Result<Option<File>> {
+    async fn make_call(self, system: &mut System, path: &str) -> Result<Option<File>> {
         match self {
             Self::Create => system.open(path, Open::READ_WRITE.create()).await.map(Some),
             Self::Stat => system.stat(path).await.map(|_| None),

@@ -1,17 +1,17 @@
 //! Requests that are issued in order, until all of them are complete.
 
-use super::{Ring, RingStep, Source};
+use super::{IoRing, RequestSource, RingStep};
 use crate::program::ProgramError;
 use crate::worker::Worker;
 use diskperf_system::Submission;
 use diskperf_timeline::Nanoseconds;
 
 /// Source of the steps that each put a request into a slot. `None` ends them.
-struct List<Next>(Next);
+struct RequestList<Next>(Next);
 
-impl<Next: FnMut(&mut Ring<'_>) -> Option<RingStep>> Source for List<Next> {
-    fn next(&mut self, ring: &mut Ring<'_>) -> Result<RingStep, ProgramError> {
-        let step = match ring.slots.are_full() {
+impl<Next: FnMut(&mut IoRing<'_>) -> Option<RingStep>> RequestSource for RequestList<Next> {
+    fn next(&mut self, ring: &mut IoRing<'_>) -> Result<RingStep, ProgramError> {
+        let step = match ring.slots.is_full() {
             true => None,
             false => (self.0)(ring),
         };
@@ -19,7 +19,7 @@ impl<Next: FnMut(&mut Ring<'_>) -> Option<RingStep>> Source for List<Next> {
     }
 }
 
-impl Ring<'_> {
+impl IoRing<'_> {
     /// Issues requests to the file with this index in order, and waits for all of them. Nothing
     /// else may be in flight.
     pub(crate) async fn issue_all(
@@ -28,8 +28,8 @@ impl Ring<'_> {
         requests: &[Submission],
     ) -> Result<(), ProgramError> {
         let mut requests = requests.iter();
-        let put = |_: &mut Ring<'_>| Some(RingStep::Put(file, *requests.next()?));
-        self.run(&mut List(put)).await
+        let put = |_: &mut IoRing<'_>| Some(RingStep::PutRequest(file, *requests.next()?));
+        self.run(&mut RequestList(put)).await
     }
 
     /// Reads the written blocks back from storage if they are verified, past the page cache or with
@@ -50,7 +50,7 @@ impl Ring<'_> {
                 self.system.drop_cached(path).await?;
             }
         }
-        let read = |ring: &mut Ring<'_>| {
+        let read = |ring: &mut IoRing<'_>| {
             let verifier = ring.verifier.as_mut()?;
             let unread = verifier.next_unread();
             if let Some(shown) = shown {
@@ -58,10 +58,10 @@ impl Ring<'_> {
             }
             unread.map(RingStep::ReadBack)
         };
-        let mut outcome = self.run(&mut List(read)).await;
+        let mut outcome = self.run(&mut RequestList(read)).await;
         if let Some(verifier) = &mut self.verifier {
-            outcome = outcome.and_then(|()| verifier.judge_all());
-            self.system.count_verified(verifier.verified());
+            outcome = outcome.and_then(|()| verifier.evaluate());
+            self.system.count_verified(verifier.verified_blocks());
         }
         outcome
     }

@@ -3,12 +3,12 @@
 use diskperf_system::write_new_file;
 
 /// Files to which the differing blocks of a worker are dumped.
-pub(crate) struct Dump {
+pub(crate) struct DumpFiles {
     /// Last path component of each file of the worker.
-    pub(crate) names: Vec<String>,
+    pub(crate) base_names: Vec<String>,
 }
 
-impl Dump {
+impl DumpFiles {
     /// Writes each differing part of an I/O to files, and returns a text that names them. Existing
     /// files are not overwritten.
     pub(super) fn write(
@@ -24,7 +24,7 @@ impl Dump {
                 continue;
             }
             let offset_bytes = offset_bytes + (number * step_bytes) as u64;
-            let path = |kind: &str| format!("{}.{offset_bytes}.{kind}", self.names[file]);
+            let path = |kind: &str| format!("{}.{offset_bytes}.{kind}", self.base_names[file]);
             for (kind, bytes) in [("received", received), ("expected", expected)] {
                 let path = path(kind);
                 text += &match write_new_file(&path, bytes) {

@@ -1,7 +1,7 @@
 //! Blocks that another run of the same job wrote (`verify_only`).
 
 use super::Verifier;
-use super::survey::Survey;
+use super::survey::BlockSearch;
 use crate::program::ProgramError;
 use diskperf_fio::verify::Seeds;
 use std::collections::BTreeSet;
@@ -14,17 +14,17 @@ pub(super) struct OtherRun {
     /// Seeds of the job's writes.
     pub(super) seeds: BTreeSet<u64>,
     /// Whether some block had a seed of the job.
-    pub(super) is_met: bool,
+    pub(super) has_own_seed: bool,
     /// Differences of blocks with foreign seeds that were read before any block had a seed of the
     /// job.
-    pub(super) strangers: Vec<String>,
+    pub(super) foreign_seed_differences: Vec<String>,
     /// Minimum number of blocks that must have a seed of the job, for an interrupted run with an
     /// order of offsets of its own. The remaining blocks were not written.
     pub(super) writes_min: Option<u64>,
     /// Number of blocks with a seed of the job.
-    pub(super) found: u64,
+    pub(super) own_seed_count: u64,
     /// Search for the blocks of a run whose order is unknown.
-    pub(super) survey: Option<Survey>,
+    pub(super) search: Option<BlockSearch>,
 }
 
 impl Verifier {
@@ -32,57 +32,63 @@ impl Verifier {
     /// that it reads back between its writes. `reads_between` says that the job does so, and that
     /// the other run may have done so, which moves its seeds beyond those of the writes. A `survey`
     /// is given for a job whose blocks depend on its order.
-    pub(crate) fn expect_other_run(&mut self, reads_between: bool, survey: Option<Survey>) {
-        let mut seeds: BTreeSet<u64> = self.records.seeds().collect();
-        if self.plan.layout.is_seeded() {
-            let mut drawn = Seeds::new(self.plan.randseed, self.plan.thread);
-            let drawn = (0..2 * self.writes).map(|_| drawn.next_seed());
-            let behind = match reads_between || self.plan.is_random {
+    pub(crate) fn expect_other_run(&mut self, reads_between: bool, survey: Option<BlockSearch>) {
+        let mut seeds: BTreeSet<u64> = self.block_records.seeds().collect();
+        if self.rules.layout.is_seeded() {
+            let mut drawn = Seeds::new(self.rules.job_randseed, self.rules.thread_number);
+            let drawn = (0..2 * self.write_count).map(|_| drawn.next_seed());
+            let behind = match reads_between || self.rules.has_random_offsets {
                 true => 0,
-                false => self.writes,
+                false => self.write_count,
             };
             seeds.extend(drawn.skip(behind as usize));
         }
         self.other_run = Some(OtherRun {
             seeds,
-            is_met: false,
-            strangers: Vec::new(),
+            has_own_seed: false,
+            foreign_seed_differences: Vec::new(),
             writes_min: None,
-            found: 0,
-            survey,
+            own_seed_count: 0,
+            search: survey,
         });
     }
 
     /// Treats the recorded writes as those of an interrupted run with an order of offsets of its
     /// own. The run issued `writes` writes, the last `depth` of which may be incomplete.
     pub(crate) fn expect_part_of_other_run(&mut self, (writes, depth): (u64, u64)) {
-        let mut drawn = Seeds::new(self.plan.randseed, self.plan.thread);
+        let mut drawn = Seeds::new(self.rules.job_randseed, self.rules.thread_number);
         let seeds = (0..writes).map(|_| drawn.next_seed()).collect();
         self.other_run = Some(OtherRun {
             seeds,
-            is_met: true,
-            strangers: Vec::new(),
-            writes_min: Some(writes.saturating_sub(depth).min(self.records.count())),
-            found: 0,
-            survey: None,
+            has_own_seed: true,
+            foreign_seed_differences: Vec::new(),
+            writes_min: Some(
+                writes
+                    .saturating_sub(depth)
+                    .min(self.block_records.block_count()),
+            ),
+            own_seed_count: 0,
+            search: None,
         });
     }
 
     /// Decides how blocks with foreign seeds count, after all reads.
-    pub(super) fn settle_strangers(&mut self) -> Result<(), ProgramError> {
+    pub(super) fn judge_foreign_seeds(&mut self) -> Result<(), ProgramError> {
         let Some(other) = &mut self.other_run else {
             return Ok(());
         };
-        if let Some(writes_min) = other.writes_min.filter(|min| other.found < *min) {
-            let found = other.found;
-            return self.note(format!(
-                "expected at least {writes_min} blocks that the interrupted run wrote, got {found}"
+        if let Some(writes_min) = other.writes_min.filter(|min| other.own_seed_count < *min) {
+            let found = other.own_seed_count;
+            return self.add_difference(format!(
+                "expected at least {writes_min} blocks of the interrupted run, got {found}"
             ));
         }
-        let strangers = std::mem::take(&mut other.strangers);
-        if !other.is_met {
+        let strangers = std::mem::take(&mut other.foreign_seed_differences);
+        if !other.has_own_seed {
             return Ok(());
         }
-        strangers.into_iter().try_for_each(|text| self.note(text))
+        strangers
+            .into_iter()
+            .try_for_each(|text| self.add_difference(text))
     }
 }

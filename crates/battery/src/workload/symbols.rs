@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 /// Name of restore's table, in the directory of the restored tree.
-pub(crate) const NAME: &str = "restoresymtable";
+pub(crate) const TABLE_FILE_NAME: &str = "restoresymtable";
 
 /// Bytes of a table entry: offset and length of its name, its inode, its number, and references to
 /// five other entries.
@@ -20,7 +20,7 @@ const HEADER_BYTES: usize = 32;
 
 /// Returns the table for these paths, by inode. Each entry has its name, inode and number. The
 /// other fields stay zero, because nothing reads them here.
-pub(crate) fn table(paths: &BTreeMap<u32, String>) -> Vec<u8> {
+pub(crate) fn encode_table(paths: &BTreeMap<u32, String>) -> Vec<u8> {
     let mut table = Vec::new();
     let mut entries = Vec::new();
     for (number, (inode, path)) in (0_u32..).zip(paths) {
@@ -53,7 +53,7 @@ mod tests {
     fn the_table_has_every_name() {
         let paths = [(2, "/mnt0/restored"), (7, "/mnt0/restored/abc")];
         let paths = paths.map(|(inode, path)| (inode, path.to_owned()));
-        let table = table(&BTreeMap::from(paths));
+        let table = encode_table(&BTreeMap::from(paths));
         // "restored" and its end take 12 bytes, "abc" 4; 7 inodes are in 2 lists.
         assert_eq!(table.len(), 16 + 2 * 36 + 2 * 4 + 32);
         assert!(table.starts_with(b"restored\0\0\0\0abc\0"));

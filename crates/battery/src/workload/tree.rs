@@ -15,32 +15,32 @@
 //! trees of the same kind.
 
 use crate::program::ProgramError;
-use crate::random::Draws;
+use crate::random::RandomDraws;
 use diskperf_system::{Layout, Node, Shape};
 use std::collections::BTreeSet;
 
 /// Name of the directory in which a tree is made.
-pub(crate) const TOP: &str = "usr";
+pub(crate) const TOP_NAME: &str = "usr";
 
 /// Name of the files of the programs that work on a tree.
-pub(crate) const TREE: &str = "tree";
+pub(crate) const TREE_NAME: &str = "tree";
 
 /// Default bytes of the files of a tree. With them, the file system of Zachariassen 1987 is as full
 /// as printed: 90,838 KB including directories and partly filled blocks.
-pub(crate) const USUAL_BYTES: u64 = 90_000_000;
+pub(crate) const DEFAULT_TREE_BYTES: u64 = 90_000_000;
 
 /// Maximum bytes of a tree. Such a tree has a quarter of a million files.
-pub(crate) const LARGEST_TREE_BYTES: u64 = 4 << 30;
+pub(crate) const TREE_BYTES_MAX: u64 = 4 << 30;
 
 /// Median file size of a tree, in bytes.
-const MEDIAN_BYTES: f64 = 2800.0;
+const FILE_BYTES_MEDIAN: f64 = 2800.0;
 /// Standard deviation of the natural logarithm of the file size.
-const SPREAD: f64 = 1.96;
+const FILE_BYTES_LOG_DEVIATION: f64 = 1.96;
 /// Maximum file size of a tree, in bytes. Larger draws are repeated. A kernel or an emacs was well
 /// below this size.
-const LARGEST_BYTES: f64 = 2_097_152.0;
+const FILE_BYTES_MAX: f64 = 2_097_152.0;
 /// Maximum share of a small tree that one file takes.
-const LARGEST_SHARE: f64 = 0.125;
+const FILE_SHARE_MAX: f64 = 0.125;
 /// Mean number of files per directory, from Zachariassen 1987: 91 MB in about 500 directories.
 const FILES_PER_DIRECTORY: f64 = 10.6;
 /// Maximum depth of a directory below the top of the tree.
@@ -49,7 +49,7 @@ const TREE_STREAM: u128 = 3;
 
 /// Geometry of an image that stands for the drive of Zachariassen 1987, a Fujitsu 2344 ("620
 /// cylinders 27 heads 67 sectors/track").
-const SHAPE: Shape = Shape {
+const IMAGE_SHAPE: Shape = Shape {
     sectors_per_track: 67,
     tracks_per_cylinder: 27,
     revolutions_per_second: 60,
@@ -57,7 +57,7 @@ const SHAPE: Shape = Shape {
 
 /// Description of a tree: the total bytes of its files, and the seed from which it is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kind {
+pub(crate) struct TreeDescription {
     pub(crate) content_bytes: u64,
     pub(crate) seed: u64,
 }
@@ -66,18 +66,18 @@ pub(crate) struct Kind {
 /// subdirectories with all their contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tree {
-    pub(crate) kind: Kind,
+    pub(crate) description: TreeDescription,
     /// Directories of the tree. The first is the top directory.
-    pub(crate) directories: Vec<Directory>,
+    pub(crate) directories: Vec<TreeDirectory>,
 }
 
 /// Directory of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Directory {
+pub(crate) struct TreeDirectory {
     /// Path of the directory relative to the top. It is empty for the top directory.
     pub(crate) path: String,
     /// Index of the parent directory in the tree. The top directory is its own parent.
-    parent: usize,
+    parent_index: usize,
     pub(crate) files: Vec<TreeFile>,
 }
 
@@ -92,38 +92,43 @@ pub(crate) struct TreeFile {
 
 impl Tree {
     /// Creates the tree of this description. The same description always gives the same tree.
-    pub(crate) fn new(kind: Kind) -> Self {
-        let mut draws = Draws::new(kind.seed, TREE_STREAM);
-        let sizes = sizes(&mut draws, kind.content_bytes);
+    pub(crate) fn new(kind: TreeDescription) -> Self {
+        let mut draws = RandomDraws::new(kind.seed, TREE_STREAM);
+        let sizes = draw_file_sizes(&mut draws, kind.content_bytes);
         let count = (sizes.len() as f64 / FILES_PER_DIRECTORY + 0.5) as usize;
-        let parents = parents(&mut draws, count.max(1));
+        let parents = draw_parents(&mut draws, count.max(1));
         // Some directories have many files, most have few.
-        let weights: Vec<f64> = parents.iter().map(|_| draws.exponential()).collect();
+        let weights: Vec<f64> = parents.iter().map(|_| draws.draw_exponential()).collect();
         let mut in_directory = vec![Vec::new(); parents.len()];
         for size_bytes in sizes {
-            in_directory[draws.weighted(&weights)].push(size_bytes);
+            in_directory[draws.draw_weighted(&weights)].push(size_bytes);
         }
         let mut tree = Self {
-            kind,
+            description: kind,
             directories: Vec::new(),
         };
         let mut children = vec![Vec::new(); parents.len()];
         for (directory, parent) in parents.iter().enumerate().skip(1) {
             children[*parent].push(directory);
         }
-        tree.lay_down(&mut draws, &children, &in_directory);
+        tree.name_entries(&mut draws, &children, &in_directory);
         tree
     }
 
     /// Names the directories and files, depth first.
-    fn lay_down(&mut self, draws: &mut Draws, children: &[Vec<usize>], sizes: &[Vec<u64>]) {
+    fn name_entries(
+        &mut self,
+        draws: &mut RandomDraws,
+        children: &[Vec<usize>],
+        sizes: &[Vec<u64>],
+    ) {
         let mut number = 0;
         let mut stack = vec![(0, 0, String::new())];
         while let Some((drawn, parent, path)) = stack.pop() {
             let mut taken = BTreeSet::new();
             let mut files = Vec::new();
             for size_bytes in &sizes[drawn] {
-                let name = draws.name(&mut taken, &FILE_ENDINGS);
+                let name = draws.draw_name(&mut taken, &FILE_ENDINGS);
                 files.push(TreeFile {
                     number,
                     name,
@@ -138,12 +143,12 @@ impl Tree {
                 format!("{path}/")
             };
             for child in children[drawn].iter().rev() {
-                let name = draws.name(&mut taken, &DIRECTORY_ENDINGS);
+                let name = draws.draw_name(&mut taken, &DIRECTORY_ENDINGS);
                 stack.push((*child, place, format!("{prefix}{name}")));
             }
-            self.directories.push(Directory {
+            self.directories.push(TreeDirectory {
                 path,
-                parent,
+                parent_index: parent,
                 files,
             });
         }
@@ -165,19 +170,19 @@ impl Tree {
     }
 
     /// Returns the layout of the tree on a fresh file system of this size, in its directory
-    /// [`TOP`].
+    /// [`TOP_NAME`].
     pub(crate) fn layout(&self, image_bytes: u64) -> Result<Layout, ProgramError> {
         let nodes = self.directories.iter().enumerate();
         let nodes = nodes.flat_map(|(number, directory)| {
             // The top of the file system comes before the tree's directories.
             let made = match directory.path.rsplit('/').next() {
                 Some(name) if number > 0 => Node::Directory {
-                    parent: directory.parent + 1,
+                    parent: directory.parent_index + 1,
                     name,
                 },
                 _ => Node::Directory {
                     parent: 0,
-                    name: TOP,
+                    name: TOP_NAME,
                 },
             };
             let files = directory.files.iter().map(move |file| Node::File {
@@ -187,24 +192,25 @@ impl Tree {
             });
             [made].into_iter().chain(files)
         });
-        Ok(Layout::of_tree((image_bytes, SHAPE), nodes)?)
+        Ok(Layout::of_tree((image_bytes, IMAGE_SHAPE), nodes)?)
     }
 }
 
 /// Returns the maximum bytes that a tree takes on a file system with fragments of 1 KB. This
 /// includes half a fragment for each file, the directories, and a reserve for random variation.
-pub(crate) fn room_bytes(content_bytes: u64) -> u64 {
+pub(crate) fn footprint_bytes_max(content_bytes: u64) -> u64 {
     content_bytes + content_bytes / 12 + (1 << 20)
 }
 
 /// Draws file sizes that add up to `content_bytes`.
-fn sizes(draws: &mut Draws, content_bytes: u64) -> Vec<u64> {
-    let largest = LARGEST_BYTES.min(content_bytes as f64 * LARGEST_SHARE);
+fn draw_file_sizes(draws: &mut RandomDraws, content_bytes: u64) -> Vec<u64> {
+    let largest = FILE_BYTES_MAX.min(content_bytes as f64 * FILE_SHARE_MAX);
     let mut left = content_bytes;
     let mut sizes = Vec::new();
     while left > 0 {
         let drawn = loop {
-            let drawn = MEDIAN_BYTES * libm::exp(SPREAD * draws.normal());
+            let drawn =
+                FILE_BYTES_MEDIAN * libm::exp(FILE_BYTES_LOG_DEVIATION * draws.draw_normal());
             if drawn <= largest || largest < 1.0 {
                 break drawn;
             }
@@ -217,11 +223,11 @@ fn sizes(draws: &mut Draws, content_bytes: u64) -> Vec<u64> {
 }
 
 /// Draws the parent of each directory from the directories before it that are not too deep.
-fn parents(draws: &mut Draws, count: usize) -> Vec<usize> {
+fn draw_parents(draws: &mut RandomDraws, count: usize) -> Vec<usize> {
     let mut depths = vec![0];
     let mut parents = vec![0];
     while parents.len() < count {
-        let parent = draws.below(parents.len() as u64) as usize;
+        let parent = draws.draw_below(parents.len() as u64) as usize;
         if depths[parent] < DEEPEST {
             depths.push(depths[parent] + 1);
             parents.push(parent);

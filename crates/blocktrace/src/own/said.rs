@@ -33,22 +33,22 @@ const MOST_BYTES: usize = 32 << 20;
 
 /// Information and parts read so far. Times are on the trace's own clock.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct TraceInformation {
     pub(crate) about: Vec<About>,
     parts: Vec<Part>,
-    bytes: usize,
+    used_bytes: usize,
 }
 
-impl Said {
+impl TraceInformation {
     /// Reserves memory for another entry of `bytes` bytes, and returns whether there was room.
-    fn has_room(&mut self, bytes: usize) -> bool {
-        self.bytes += bytes + size_of::<Part>();
-        self.bytes <= MOST_BYTES
+    fn reserve_bytes(&mut self, bytes: usize) -> bool {
+        self.used_bytes += bytes + size_of::<Part>();
+        self.used_bytes <= MOST_BYTES
     }
 
     /// Adds information on the trace, and returns whether there was room for it.
-    pub(crate) fn say(&mut self, name: &[u8], value: &[u8]) -> bool {
-        let is_kept = self.has_room(name.len() + value.len());
+    pub(crate) fn add_information(&mut self, name: &[u8], value: &[u8]) -> bool {
+        let is_kept = self.reserve_bytes(name.len() + value.len());
         if is_kept {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             let (name, value) = (text(name), text(value));
@@ -58,8 +58,8 @@ impl Said {
     }
 
     /// Begins a part, and returns whether there was room for it.
-    pub(crate) fn begin(&mut self, at_ns: u64, name: &[u8]) -> bool {
-        if !self.has_room(name.len()) {
+    pub(crate) fn begin_part(&mut self, at_ns: u64, name: &[u8]) -> bool {
+        if !self.reserve_bytes(name.len()) {
             return false;
         }
         self.parts.push(Part {
@@ -72,22 +72,22 @@ impl Said {
         true
     }
 
-    pub(crate) fn end(&mut self, at_ns: u64, counts: bool) {
-        if let Some(part) = self.latest() {
+    pub(crate) fn end_part(&mut self, at_ns: u64, counts: bool) {
+        if let Some(part) = self.latest_part() {
             part.ended_ns = Some(at_ns);
             part.counts = counts;
         }
     }
 
     /// Counts a request for the latest part.
-    pub(crate) fn request(&mut self) {
-        if let Some(part) = self.latest() {
+    pub(crate) fn count_request(&mut self) {
+        if let Some(part) = self.latest_part() {
             part.requests += 1;
         }
     }
 
-    fn latest(&mut self) -> Option<&mut Part> {
-        match self.bytes <= MOST_BYTES {
+    fn latest_part(&mut self) -> Option<&mut Part> {
+        match self.used_bytes <= MOST_BYTES {
             true => self.parts.last_mut(),
             false => None,
         }

@@ -4,35 +4,37 @@ use serde::Serialize;
 
 /// Minimum resolution that a summary reports, in nanoseconds. Most requests take longer than finer
 /// steps.
-const COARSE_NS: u64 = 1_000_000;
+const COARSE_RESOLUTION_NS: u64 = 1_000_000;
 
 /// Statistics of the times of issue, and of requests that share a time.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stamps {
+pub(super) struct IssueTimeStatistics {
     last_ns: Option<u64>,
     /// Greatest common divisor of all times, in nanoseconds.
-    unit_ns: u64,
+    common_divisor_ns: u64,
     requests: u64,
-    shared: u64,
+    shared_time_requests: u64,
 }
 
-impl Stamps {
+impl IssueTimeStatistics {
     #[inline]
     pub(super) fn add(&mut self, at_ns: u64) {
         self.requests += 1;
-        self.shared += u64::from(self.last_ns.replace(at_ns) == Some(at_ns));
-        if self.unit_ns == 0 || !at_ns.is_multiple_of(self.unit_ns) {
-            self.unit_ns = greatest_common_divisor(self.unit_ns, at_ns);
+        self.shared_time_requests += u64::from(self.last_ns.replace(at_ns) == Some(at_ns));
+        if self.common_divisor_ns == 0 || !at_ns.is_multiple_of(self.common_divisor_ns) {
+            self.common_divisor_ns = greatest_common_divisor(self.common_divisor_ns, at_ns);
         }
     }
 
     /// Returns the resolution, or `None` if it is finer than a millisecond or if no requests share
     /// a time.
     pub(super) fn finish(&self) -> Option<Resolution> {
-        (self.shared > 0 && self.unit_ns >= COARSE_NS).then_some(Resolution {
-            ns: self.unit_ns,
-            shared_share: self.shared as f64 / self.requests as f64,
-        })
+        (self.shared_time_requests > 0 && self.common_divisor_ns >= COARSE_RESOLUTION_NS).then_some(
+            Resolution {
+                ns: self.common_divisor_ns,
+                shared_share: self.shared_time_requests as f64 / self.requests as f64,
+            },
+        )
     }
 }
 
