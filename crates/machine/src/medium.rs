@@ -292,7 +292,7 @@ const REMEMBERED_PART_DIVISOR: usize = 4;
 
 impl DataPage {
     fn from_data(page: Page, data: Written<'_>) -> Self {
-        let known = data.known();
+        let known = data.known_content();
         Self {
             page,
             source_identity: known,
@@ -305,9 +305,9 @@ impl DataPage {
         let known = self
             .source_identity
             .as_ref()
-            .is_some_and(|known| known.is(data));
+            .is_some_and(|known| known.is_same_content(data));
         if !known && self.page[part] == *data {
-            self.source_identity = data.known();
+            self.source_identity = data.known_content();
             return true;
         }
         known
