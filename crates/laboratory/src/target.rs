@@ -110,7 +110,7 @@ impl Target {
         // The layers that need no device are measured first, and would be in vain.
         std::fs::File::open(&path).map_err(|error| {
             let remedy = if diskperf_system::host::is_root() {
-                "root may read it elsewhere, so a container forbids it: give the container the device"
+                "a container denies access to it even to root: give the container the device"
             } else {
                 "reading a device needs root, or its group: use sudo"
             };

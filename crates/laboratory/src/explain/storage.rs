@@ -345,7 +345,7 @@ fn disagreeing(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<
     let first = found.first()?;
     let without = match found.len() == kept.len() {
         true => {
-            "the ledger is from counters and not from events; run it again, with less else on this machine"
+            "the ledger is from counters and not from events; repeat the run with less other load on this machine"
         }
         false => "they are left out",
     };

@@ -139,12 +139,12 @@ impl<'a> Ground<'a> {
 pub fn check_options(experiment: &Experiment) -> Result<(), LaboratoryError> {
     if experiment.size != SizeChoice::Auto {
         return Err(LaboratoryError::request(
-            "--size: a trace says how much it moves; --window replays a part of it, and --scale-addresses has it fall into fewer bytes",
+            "--size: a trace defines how much it transfers; --window replays a part of it, and --scale-addresses maps it to a smaller range",
         ));
     }
     if experiment.until_steady.is_some() {
         return Err(LaboratoryError::request(
-            "--until-steady: a trace is no steady load, and each replay of it is all of it; --runs repeats it",
+            "--until-steady: a trace is not a steady load, and each replay runs all of it; --runs repeats it",
         ));
     }
     let mut settings = experiment.settings.iter();
@@ -251,7 +251,7 @@ fn check_pace(replay: &TraceReplay, held: &TraceFacts) -> Result<(), LaboratoryE
     let form = &held.form;
     match replay.pace {
         ReplayPace::Open { .. } if !held.has_times => Err(LaboratoryError::Request(format!(
-            "{name}: a trace of the form {form} has no times at which requests were issued, so it cannot be replayed by them: give --depth N, which has N requests under way"
+            "{name}: a trace of the form {form} has no issue times, so it cannot be replayed by time: give --depth N, which keeps N requests in flight"
         ))),
         ReplayPace::Open { speed } if !(1e-6..=1e6).contains(&speed) => {
             Err(LaboratoryError::Request(format!(
@@ -286,12 +286,12 @@ fn slots(replay: &TraceReplay, held: &TraceFacts) -> Result<u32, LaboratoryError
     let slots = asked.unwrap_or_else(|| open_loop_slots(largest) as u32);
     if !(1..=MOST_SLOTS).contains(&slots) {
         return Err(LaboratoryError::Request(format!(
-            "{slots} requests under way: a replay has from 1 to {MOST_SLOTS}"
+            "{slots} requests in flight: a replay has from 1 to {MOST_SLOTS}"
         )));
     }
     if u64::from(slots).saturating_mul(largest) > LARGEST_BUFFERS_BYTES {
         return Err(LaboratoryError::Request(format!(
-            "{slots} requests under way of up to {} need more than 4 GiB of buffers; give a smaller --depth",
+            "{slots} requests in flight of up to {} need more than 4 GiB of buffers; give a smaller --depth",
             format_size(largest)
         )));
     }
@@ -419,12 +419,12 @@ fn told(replay: &TraceReplay, held: &TraceFacts, ground: &Ground<'_>) -> Vec<Str
         ),
         some(
             held.out_of_order,
-            "requests are out of order in the trace, and are issued as soon as it comes to them",
+            "requests are out of order in the trace, and are issued as soon as the replay reaches them",
         ),
         match replay.pace {
             ReplayPace::Dependent => some(
                 without,
-                "requests have no completion in the trace, so no other waits for them",
+                "requests have no completion in the trace, so no other request waits for them",
             ),
             ReplayPace::Open { .. } | ReplayPace::Closed { .. } => None,
         },
@@ -433,7 +433,7 @@ fn told(replay: &TraceReplay, held: &TraceFacts, ground: &Ground<'_>) -> Vec<Str
                 .to_owned()
         }),
         held.is_cut
-            .then(|| "the trace is cut off, and was read as far as it goes".to_owned()),
+            .then(|| "the trace is truncated, and was read up to its end".to_owned()),
     ];
     notes.into_iter().flatten().collect()
 }
