@@ -277,9 +277,12 @@ impl Specification {
         for (name, count) in [
             ("superblocks", superblocks),
             ("dies", dies),
-            ("units of a program", program_units),
+            ("mapping units per program", program_units),
             ("rows", rows),
-            ("logical units (a spare of 1)", self.logical_units),
+            (
+                "logical units (an over-provisioning of 1)",
+                self.logical_units,
+            ),
             ("streams", self.streams),
             ("choices", choices),
         ] {

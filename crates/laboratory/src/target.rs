@@ -243,7 +243,7 @@ impl Target {
         }
         Err(LaboratoryError::Request(match self.medium {
             Medium::Directory => format!(
-                "not enough space on {}: {} needed to find the size by a pilot, which takes at most {} there (a tenth of what is free); {remedy}",
+                "not enough space on {}: {} needed for the pilot run that finds the size, which takes at most {} there (a tenth of the free space); {remedy}",
                 self.name(),
                 format_size(needed_bytes),
                 format_size(self.pilot_bytes()),

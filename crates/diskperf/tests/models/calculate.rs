@@ -165,7 +165,10 @@ fn a_queue_that_there_is_not_names_its_option() {
         ("--drive 2", &["--drive 2", "1 configured"]),
         (
             "--on vax780-sc780-eagle",
-            &["not a disk with a command queue", "bare-sas-10k or bare-smr-5400"],
+            &[
+                "not a disk with a command queue",
+                "bare-sas-10k or bare-smr-5400",
+            ],
         ),
         ("--depth 0", &["--depth"]),
     ] {

@@ -152,10 +152,14 @@ const REFUSED: [(&str, &str, &str); 28] = [
         "read_ns",
         "3 read times for 4 pages",
     ),
-    ("page_bytes=1000", "page_bytes", "whole mapping units of 4096"),
+    (
+        "page_bytes=1000",
+        "page_bytes",
+        "whole mapping units of 4096",
+    ),
     ("read_ns=[]", "read_ns", "0 read times for 3 pages"),
     ("spare_share=0", "spare_share", "leave no over-provisioning"),
-    ("spare_share=1", "spare_share", "a spare of 1"),
+    ("spare_share=1", "spare_share", "an over-provisioning of 1"),
     ("spare_share=-0.1", "spare_share", "from 0 to 1"),
     (
         "spare_share=0.005",

@@ -154,10 +154,7 @@ fn what_cannot_be_replayed_is_refused_with_the_remedy() {
             "far.csv --on bare-fixed --scale-addresses=900T",
             "give --scale-addresses without a size",
         ),
-        (
-            "order.log --on bare-fixed",
-            "has no issue times",
-        ),
+        ("order.log --on bare-fixed", "has no issue times"),
         ("order.log --on bare-fixed --speed 2", "give --depth N"),
         (
             "cloud.csv --on bare-fixed --think",

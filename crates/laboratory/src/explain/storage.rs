@@ -148,7 +148,7 @@ pub fn differences(a: &Told, b: &Told) -> Result<Differences, LaboratoryError> {
         found.notes.splice(0..0, untold(a, b));
     } else {
         found.notes.push(
-            "one of the two is measured and the other is modelled: the stages are those of the modelled computer, and what real storage does not report is unattributed".to_owned(),
+            "one of the two is measured and the other is modelled: the stages are those of the modelled computer, and time that real storage does not report is unattributed".to_owned(),
         );
     }
     Ok(found)

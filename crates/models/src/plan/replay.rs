@@ -395,14 +395,14 @@ fn told(replay: &TraceReplay, held: &TraceFacts, ground: &Ground<'_>) -> Vec<Str
         discards,
         some(
             held.write_zeroes.requests,
-            "requests that write zeroes without data are left out, since no call does",
+            "requests that write zeroes without data are left out, because no system call does that",
         ),
         some(held.of_no_bytes, "requests of no bytes are left out"),
         match ground.writes_durably() {
             true => None,
             false => some(
                 held.fua_writes,
-                "writes were durable when they completed (FUA); they are made as plain writes, since this kernel has no O_DSYNC for its files: a rig of the drive by itself makes them durable",
+                "writes were durable when they completed (FUA); they are made as plain writes, since this kernel has no O_DSYNC for its files: a bare drive as the target makes them durable",
             ),
         },
         replay.reading.round_to_bytes.map(|bytes| match held.rounded {
@@ -429,7 +429,7 @@ fn told(replay: &TraceReplay, held: &TraceFacts, ground: &Ground<'_>) -> Vec<Str
             ReplayPace::Open { .. } | ReplayPace::Closed { .. } => None,
         },
         (held.form == Form::Validate.name()).then(|| {
-            "the pause of a line is taken as the one after its request; --form validate-before takes it as the one before, as most traces of this form that are known have it"
+            "the pause on a line counts as the one after its request; --form validate-before counts it as the one before, as in most known traces of this form"
                 .to_owned()
         }),
         held.is_cut
@@ -458,7 +458,7 @@ pub fn describe(replay: &TraceReplay) -> String {
             lasts / speed
         ),
         ReplayPace::Closed { depth } => {
-            format!("{depth} under way at once, the next when one completes")
+            format!("{depth} in flight at once; the next is issued when one completes")
         }
         ReplayPace::Dependent => {
             "each as long after the completion that it followed as in the trace".to_owned()
