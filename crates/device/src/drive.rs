@@ -273,15 +273,17 @@ impl Drive {
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::QueueFull => formatter.write_str("the queue is full: take a completion first"),
-            Self::Empty => formatter.write_str("a request of no sectors"),
+            Self::QueueFull => formatter.write_str("the queue is full: reap a completion first"),
+            Self::Empty => formatter.write_str("the request has no sectors"),
             Self::BeyondEnd { sectors } => {
                 write!(
                     formatter,
-                    "the range ends behind the last of {sectors} sectors"
+                    "the range ends beyond the last of the {sectors} sectors"
                 )
             }
-            Self::TooLong { bytes } => write!(formatter, "one command moves at most {bytes} bytes"),
+            Self::TooLong { bytes } => {
+                write!(formatter, "one command transfers at most {bytes} bytes")
+            }
         }
     }
 }

@@ -228,7 +228,8 @@ impl DeviceSpecification {
         let kind = kind.as_deref().unwrap_or("disk");
         let read = Self::read(&mut reader, kind);
         if read.is_none() {
-            let what = "platters and an arm that a controller commands: no drive by itself";
+            let what =
+                "a disk mechanism needs a controller, and cannot be used as a drive by itself";
             reader.fail_allowing("kind", what, "drive, flash or fixed");
         } else {
             reader.finish();

@@ -144,7 +144,12 @@ fn running_to_a_moment_that_is_past_changes_nothing() {
 fn a_bare_mechanism_is_no_drive() {
     let error =
         DeviceSpecification::of(&Catalogue::embedded(), "eagle").expect_err("a disk of 1981");
-    assert!(error.to_string().contains("no drive by itself"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("a disk mechanism needs a controller"),
+        "{error}"
+    );
     let error = DeviceSpecification::of(&Catalogue::embedded(), "nothing").expect_err("no name");
     assert!(error.to_string().contains("nothing"), "{error}");
 }

@@ -146,12 +146,12 @@ impl std::fmt::Display for Impossible {
             Self::Zero(value) => write!(formatter, "{value} is 0: give at least 1"),
             Self::TooLarge(value) => write!(
                 formatter,
-                "{value} physical units: a map of 4-byte entries holds {max}",
+                "{value} physical mapping units: a map with entries of 4 bytes addresses at most {max}",
                 max = u32::MAX - 1
             ),
             Self::NoSpare { logical, physical } => write!(
                 formatter,
-                "{logical} logical units of {physical} physical ones leave no spare: collection could never free a superblock"
+                "{logical} logical of {physical} physical mapping units leave no over-provisioning: garbage collection could never free a superblock"
             ),
             Self::Deadlock {
                 free,
@@ -160,37 +160,38 @@ impl std::fmt::Display for Impossible {
                 logical,
             } => write!(
                 formatter,
-                "{free} free and {open} open superblocks leave {closed} units for {logical} logical ones: \
-         collection would deadlock"
+                "{free} free and {open} open superblocks leave {closed} mapping units for {logical} logical ones: \
+         garbage collection would deadlock"
             ),
             Self::HardTooLow { hard, needed } => write!(
                 formatter,
-                "a hard threshold of {hard} free superblocks: collection needs {needed} to move data to"
+                "the hard threshold of {hard} free superblocks is too low: garbage collection needs {needed} for the data that it moves"
             ),
             Self::FewBits(value) => write!(
                 formatter,
-                "a cache in superblocks of {value} bits a cell: give 2, 3 (TLC) or 4 (QLC)"
+                "an SLC cache on superblocks of {value} bits per cell: give 2, 3 (TLC) or 4 (QLC)"
             ),
             Self::UnevenCache {
                 program_units,
                 bits,
             } => write!(
                 formatter,
-                "a program unit of {program_units} units is not {bits} whole ones of one bit a cell"
+                "a program of {program_units} mapping units does not divide into {bits} programs of the SLC cache"
             ),
             Self::UnevenParity { stripe, dies } => write!(
                 formatter,
-                "parity of {stripe} program units over {dies} dies: give 2 or more that divide the dies"
+                "parity of {stripe} program units over {dies} dies: give at least 2 program units, in a number that divides the dies"
             ),
             Self::Overfilled { filled, logical } => write!(
                 formatter,
-                "a past of {filled} units on a drive of {logical}"
+                "preconditioning writes {filled} mapping units, more than the {logical} of the drive"
             ),
-            Self::NoShare => formatter
-                .write_str("a past whose share of writes or units is not within 0 to 100 %"),
+            Self::NoShare => formatter.write_str(
+                "the preconditioning has a share of writes or of space that is not from 0 to 100 %",
+            ),
             Self::SoftBelowHard { soft, hard } => write!(
                 formatter,
-                "the soft threshold ({soft}) is not above the hard one ({hard})"
+                "the soft threshold of {soft} free superblocks is not above the hard threshold of {hard}"
             ),
         }
     }
@@ -276,9 +277,12 @@ impl Specification {
         for (name, count) in [
             ("superblocks", superblocks),
             ("dies", dies),
-            ("units of a program", program_units),
+            ("mapping units per program", program_units),
             ("rows", rows),
-            ("logical units (a spare of 1)", self.logical_units),
+            (
+                "logical units (an over-provisioning of 1)",
+                self.logical_units,
+            ),
             ("streams", self.streams),
             ("choices", choices),
         ] {

@@ -118,7 +118,7 @@ pub fn plan(request: AbRequest) -> Result<AbPlan, LaboratoryError> {
 pub fn repeated(run: &Run) -> Result<Experiment, LaboratoryError> {
     let Some(kept) = &run.experiment else {
         return Err(LaboratoryError::Request(format!(
-            "run {} does not keep what it was asked to do, since diskperf {} made it: write its options instead",
+            "run {} has no stored options, because diskperf {} made it: write its options instead",
             run.id, run.version
         )));
     };

@@ -248,7 +248,7 @@ fn in_some_system(
         (!text.contains(&file), text.len())
     });
     Err(refused.unwrap_or_else(|| {
-        LaboratoryError::Request("the catalogue has no system to look at a part in".to_owned())
+        LaboratoryError::Request("the catalogue has no system that contains this part".to_owned())
     }))
 }
 
@@ -326,7 +326,7 @@ fn disk_figures(of: &DiskSpecification) -> DriveFigures {
                 "MB/s",
             ),
             (
-                "most that the link carries",
+                "maximum rate of the link",
                 of.link.bytes_per_s / 1e6,
                 "MB/s",
             ),

@@ -210,7 +210,7 @@ fn clean_directory(place: &Path, cleaning: &Cleaning, cleaned: &mut Cleaned) {
 }
 
 /// Note about changed disk settings for users other than root, who cannot see their values.
-const NOTED: &str = "settings of a disk are noted that root's `diskperf tune` changes; if it was killed, `sudo diskperf clean` puts them back";
+const NOTED: &str = "a `diskperf tune` of root has noted disk settings that it changes; if it was killed, `sudo diskperf clean` restores them";
 
 /// Returns a note for each setting of these places' disks that a killed `diskperf tune` has left
 /// changed. A run measures the changed settings.
@@ -278,9 +278,10 @@ fn put_settings_back(cleaning: &Cleaning, cleaned: &mut Cleaned) {
             Ok(()) => cleaned
                 .done
                 .extend(settings.into_iter().map(Leftover::Setting)),
-            Err(error) => cleaned
-                .failed
-                .push(format!("{error}; what it was stands in {}", path.display())),
+            Err(error) => cleaned.failed.push(format!(
+                "{error}; its former value is in {}",
+                path.display()
+            )),
         }
     }
 }

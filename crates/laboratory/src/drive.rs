@@ -279,7 +279,7 @@ fn remove(workspace: Workspace, recorder: &mut Recorder, left: &mut Vec<String>)
             left.push(error.to_string());
         }
         Err(error) => left.push(format!(
-            "{error}; {} is left: when that is mended, `diskperf clean` removes it",
+            "{error}; {} is left: once that is repaired, `diskperf clean` removes it",
             path.display()
         )),
     }

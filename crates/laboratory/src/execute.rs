@@ -174,7 +174,7 @@ impl<'a> Execution<'a> {
                     "--set {setting} had no effect in this run: without it every repetition is the same"
                 ),
                 Effect::Unknown => format!(
-                    "whether --set {setting} has an effect is not known: the run without it takes more events than are left; --no-budget lifts that limit"
+                    "whether --set {setting} has an effect is not known: the run without it exceeds the remaining event budget; --no-budget lifts that limit"
                 ),
             };
             self.observer.event(Event::Note(&note));

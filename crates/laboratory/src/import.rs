@@ -298,7 +298,7 @@ fn catalogue_name(stem: &str) -> Result<String, String> {
     let name = plain.trim_end_matches('-');
     match name.is_empty() {
         true => Err(format!(
-            "`{stem}` gives no name of letters and digits: rename the file"
+            "`{stem}` has no letters or digits to make a name of: rename the file"
         )),
         false => Ok(name.to_owned()),
     }

@@ -26,11 +26,11 @@ const HEADS: u64 = 255;
 /// Returns the reason why a case has no counterpart on the modelled machine, if there is one.
 pub fn not_modelled(inputs: &Inputs) -> Option<&'static str> {
     if inputs.read_ahead {
-        Some("drives by themselves are not read ahead")
+        Some("no software reads ahead on bare drives")
     } else if inputs.outstanding > 1 {
-        Some("the PC-AT's controller has one request at a time")
+        Some("the controller of the PC-AT handles one request at a time")
     } else if inputs.clock.is_some_and(|clock| clock.hz.fract() != 0.0) {
-        Some("its clock has a whole number of ticks a second")
+        Some("its clock needs a whole number of ticks per second")
     } else {
         None
     }

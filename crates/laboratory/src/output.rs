@@ -61,7 +61,7 @@ impl Output {
         let written = file.write_with(|output| {
             produce(output).map_err(|error| {
                 refused = Some(error);
-                io::Error::other("what was to be written could not be made")
+                io::Error::other("the output could not be generated")
             })
         });
         match refused {
@@ -100,7 +100,7 @@ impl Output {
         match &self {
             Self::File(file) if !force && file.is_there() => Err(LaboratoryError::File {
                 path: path.to_owned(),
-                reason: "it exists, and a recording that was made is not made again: name another file, or replace it with --force".to_owned(),
+                reason: "it exists: name another file, or replace it with --force".to_owned(),
             }),
             _ => Ok(self),
         }

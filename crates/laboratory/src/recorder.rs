@@ -259,7 +259,7 @@ impl Recorder {
         self.fall_behind_unless_caught_up(lock_wait);
         if let Some(Note::Workspace { path, .. }) = self.notes.last() {
             self.news.push(format!(
-                "the result store does not know of {}: if this run is killed, `diskperf clean --on {}` removes it",
+                "the result store has no record of {}: if this run is killed, `diskperf clean --on {}` removes it",
                 path.display(),
                 path.parent().unwrap_or(path).display()
             ));

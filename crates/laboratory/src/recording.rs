@@ -104,7 +104,7 @@ impl Came {
         missing.extend(self.failure.clone());
         if self.lost > 0 {
             missing.push(format!(
-                "{} events were lost, and so are requests or their completions",
+                "{} events were lost, so requests or completions are missing from the trace",
                 self.lost
             ));
         }

@@ -300,7 +300,8 @@ fn text_of(path: &Path) -> Result<Vec<u8>, String> {
     let first = start.iter().find(|byte| !byte.is_ascii_whitespace());
     if first.is_some_and(|byte| *byte != b'{') {
         return Err(
-            "is not a file of runs as `diskperf export` writes it: it is no JSON object".to_owned(),
+            "is not a file of runs as `diskperf export` writes it: it is not a JSON object"
+                .to_owned(),
         );
     }
     let mut text = Vec::new();
@@ -308,7 +309,7 @@ fn text_of(path: &Path) -> Result<Vec<u8>, String> {
     match read.map_err(failed)? as u64 {
         ..=LARGEST_FILE_BYTES => Ok(text),
         _ => Err(format!(
-            "has more than {LARGEST_FILE_BYTES} bytes, which are the most that are read: export fewer runs at a time"
+            "has more than {LARGEST_FILE_BYTES} bytes, the maximum size: export fewer runs at a time"
         )),
     }
 }

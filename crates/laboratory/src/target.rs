@@ -110,7 +110,7 @@ impl Target {
         // The layers that need no device are measured first, and would be in vain.
         std::fs::File::open(&path).map_err(|error| {
             let remedy = if diskperf_system::host::is_root() {
-                "root may read it elsewhere, so a container forbids it: give the container the device"
+                "a container denies access to it even to root: give the container the device"
             } else {
                 "reading a device needs root, or its group: use sudo"
             };
@@ -243,7 +243,7 @@ impl Target {
         }
         Err(LaboratoryError::Request(match self.medium {
             Medium::Directory => format!(
-                "not enough space on {}: {} needed to find the size by a pilot, which takes at most {} there (a tenth of what is free); {remedy}",
+                "not enough space on {}: {} needed for the pilot run that finds the size, which takes at most {} there (a tenth of the free space); {remedy}",
                 self.name(),
                 format_size(needed_bytes),
                 format_size(self.pilot_bytes()),

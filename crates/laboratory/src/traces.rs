@@ -160,7 +160,7 @@ impl Opened {
             _ => "; give --form NAME if it is another form",
         };
         Err(format!(
-            "there is no request in it: of the form {form}, it holds {}{remedy}",
+            "the trace has no request: of the form {form}, it holds {}{remedy}",
             held.join(", ")
         ))
     }

@@ -40,7 +40,7 @@ impl Traffic {
         let (of, source) = match BlockStream::of(&listened) {
             Ok(stream) => {
                 let what = format!(
-                    "what {} was asked by whoever, from the driver until it was done (block-layer events)",
+                    "requests of all programs to {}, from the driver to their completion (block-layer events)",
                     names.join(" and ")
                 );
                 let source = Source {
@@ -51,14 +51,14 @@ impl Traffic {
             }
             Err(error) if suite.programs().any(Program::keeps_requests) => {
                 let what = format!(
-                    "what the programs submitted to their rings, until they knew of its completion, since there are no block-layer events ({error})"
+                    "requests of the programs' rings, from submission until the program saw the completion, because there are no block-layer events ({error})"
                 );
                 let devices = Vec::new();
                 (Of::Rings(RingLog::default()), Source { devices, what })
             }
             Err(error) => {
                 let why = format!(
-                    "there are no block-layer events ({error}), and of programs that keep no requests under way nothing else is known"
+                    "there are no block-layer events ({error}), and programs that keep no requests in flight show no other traffic"
                 );
                 observer.event(Event::Recorded(Recorded::From(Err(&why))));
                 return None;

@@ -34,7 +34,7 @@ fn experiment(run: &Run) -> Result<Experiment, LaboratoryError> {
     let kept = kept.or_else(|| version_0_1_0::experiment(&run.command_line));
     let kept = kept.ok_or_else(|| {
         LaboratoryError::Request(format!(
-            "run {} cannot be made again: its command line is not one of `diskperf run`: `{}`; run it again with this diskperf",
+            "run {} cannot be repeated: its command line is not one of `diskperf run`: `{}`; run it again with this diskperf",
             run.id,
             run.command_line.join(" ")
         ))
@@ -55,7 +55,7 @@ fn model_of(run: &Run) -> Result<&Modelled, LaboratoryError> {
     match (&run.model, run.world) {
         (Some(model), World::Model) => Ok(model),
         _ => Err(LaboratoryError::Request(format!(
-            "run {} is of real storage, which cannot be made again; `diskperf explain {}` explains what was stored of it",
+            "run {} is of real storage and cannot be repeated exactly; `diskperf explain {}` explains what was stored of it",
             run.id, run.id
         ))),
     }
@@ -70,10 +70,10 @@ fn no_longer_the_same(run: &Run, stored: &Modelled, now: &Modelled) -> Laborator
     let changed = changed(stored, now);
     LaboratoryError::Request(match changed.is_empty() {
         true => format!(
-            "run {id} cannot be made again: what it was asked to do is another run now; run it again"
+            "run {id} cannot be repeated: its options describe a different run in this version; run it again"
         ),
         false => format!(
-            "run {id} cannot be made again: the catalogue has changed since, in {}; run it again",
+            "run {id} cannot be repeated: the catalogue has changed since, in {}; run it again",
             changed.join(", ")
         ),
     })
@@ -81,7 +81,7 @@ fn no_longer_the_same(run: &Run, stored: &Modelled, now: &Modelled) -> Laborator
 
 fn of_another_model(run: &Run, stored: &Modelled) -> LaboratoryError {
     LaboratoryError::Request(format!(
-        "run {} was made by model {}, and this is {MODEL_VERSION}, which does not do the same; run it again",
+        "run {} was made by model {}, and this is {MODEL_VERSION}, whose results differ; run it again",
         run.id, stored.model_version
     ))
 }
@@ -114,7 +114,7 @@ pub fn check_elapsed(
             return Err(of_another_model(run, stored));
         }
         return Err(LaboratoryError::Work(format!(
-            "run {} was made again, and {} takes {} ns, which it did not: one of the two is wrong; please report it",
+            "run {} was repeated, and {} takes {} ns, a different time than before: one of the two runs is wrong; please report it",
             run.id, result.program, elapsed.0
         )));
     }

@@ -57,7 +57,7 @@ pub fn disk_queue(catalogue: &Catalogue, asked: &Asked<'_>) -> Result<DiskQueue,
     })?;
     let disk = computer.specification.drives[place].disk().ok_or_else(|| {
         request(format!(
-            "{name} of {} is no disk with a queue of its own; those of bare-sata-7200, bare-sata-consumer, bare-sas-10k and bare-smr-5400 are",
+            "{name} of {} is not a disk with a command queue; give a system with one: bare-sata-7200, bare-sata-consumer, bare-sas-10k or bare-smr-5400",
             asked.target
         ))
     })?;
@@ -224,7 +224,7 @@ fn orders(
         let found = all.into_iter().find(|(name, _)| name == asked);
         found.ok_or_else(|| {
             request(format!(
-                "--order {asked}: there is no such order of service; there are {}",
+                "--order {asked} does not exist; give one of {}",
                 known()
             ))
         })
@@ -251,7 +251,7 @@ fn sectors(disk: &DiskSpecification, block_bytes: u64) -> Result<u32, Laboratory
         .filter(|_| whole)
         .ok_or_else(|| {
             request(format!(
-                "--block {block_bytes}: a request is a whole number of the medium's sectors of {sector_bytes} bytes"
+                "--block {block_bytes}: not a whole number of the medium's sectors of {sector_bytes} bytes"
             ))
         })
 }

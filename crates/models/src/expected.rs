@@ -100,7 +100,7 @@ fn found(
     match first.what {
         Figure::Disk(figure) => {
             let disk = computer.disk(drive);
-            let disk = disk.ok_or_else(|| no("a disk with firmware of its own"))?;
+            let disk = disk.ok_or_else(|| no("a disk with command queue and cache"))?;
             check_disk(drive, disk, (figure, first.depth))?;
             let found = disk::measured(disk, figure, first.depth);
             Ok(vec![found; figures.len()])
@@ -121,10 +121,15 @@ fn found(
 
 fn check_depth(drive: &str, depth: u32, most: u32) -> Result<(), LaboratoryError> {
     match depth {
-        0 => Err(refused(drive, "a figure is expected at depth 0")),
+        0 => Err(refused(
+            drive,
+            "a figure is expected at depth 0; the queue depth must be at least 1",
+        )),
         _ if depth > most => Err(refused(
             drive,
-            &format!("a figure is expected at depth {depth}, and its queue takes 1 to {most}"),
+            &format!(
+                "a figure is expected at depth {depth}, and the queue depth of the drive is 1 to {most}"
+            ),
         )),
         _ => Ok(()),
     }
@@ -142,7 +147,7 @@ fn check_disk(
     check_depth(drive, depth, disk.queue_depth)?;
     match (figure, disk.shingled) {
         (DiskFigure::WriteMapFullMs, None) => {
-            let why = "`write_map_full_ms` is expected of it, and it has no media cache";
+            let why = "the entry expects `write_map_full_ms`, and the drive has no media cache";
             Err(refused(drive, why))
         }
         _ => Ok(()),
@@ -156,7 +161,7 @@ const LEAST_UNITS: u32 = 1 << 19;
 fn check_flash(drive: &str, of: &FlashSpecification, depth: u32) -> Result<(), LaboratoryError> {
     check_depth(drive, depth, of.interface.queue_depth)?;
     if of.layer.logical_units < LEAST_UNITS {
-        let why = "figures are of drives of 2 GiB and more";
+        let why = "expected figures need a drive of at least 2 GiB";
         return Err(refused(drive, why));
     }
     Ok(())

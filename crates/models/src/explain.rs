@@ -157,13 +157,13 @@ pub fn explain(
     }
     let mut notes = plan.notes.clone();
     if deep {
-        notes.push("the program's time: with several requests under way, a wait is booked as the request that ended it spent it, which at depth is its last stages; gain tells what limits the program".to_owned());
+        notes.push("the program's time: with several requests in flight, each wait counts toward the stages of the request that ended it, at depth its last stages; the gain shows what limits the program".to_owned());
     }
     let mut links = programs
         .iter()
         .flat_map(|one| &one.account.utilisation.links);
     if links.any(|share| *share > 0.0) {
-        notes.push("link of a drive, interface transfer: only what data take on the link while no sector of their request passes; while one does, they cross as well, and the time is media transfer's".to_owned());
+        notes.push("interface transfer: time of data on the drive's link while no sector of the request passes under the head; when both overlap, the time counts as media transfer".to_owned());
     }
     if let Some(why) = failed {
         notes.push(format!(
@@ -173,7 +173,7 @@ pub fn explain(
     if ended {
         notes.push("INTERRUPTED: the counterfactuals are missing; --no-counterfactuals omits them from the start".to_owned());
     } else if means.counterfactuals {
-        notes.push("gain: how much less time the program would take for as much, with one thing changed, or two (*) that gain more together than the sum of both".to_owned());
+        notes.push("gain: share of its time that the program would save with one change, or with two (*) that save more together than the sum of both".to_owned());
     }
     let explanation = Explanation {
         what: format!("{} on {}", plan.suite.name, subject.name),
@@ -221,7 +221,7 @@ pub fn check_apart(suite: &Suite) -> Result<(), LaboratoryError> {
     match steps.find(|step| step.jobs.len() > 1) {
         None => Ok(()),
         Some(step) => Err(LaboratoryError::Request(format!(
-            "{} run at the same time, and the time of one is not told from that of another: explain a run of one of them",
+            "{} run at the same time, and their times cannot be separated: explain a run of one of them",
             step_title(step)
         ))),
     }

@@ -166,13 +166,16 @@ fn cliffs(drive: &FlashDrive, spares: &[Spare]) -> Vec<Cliff> {
             out_mb_per_s.min(drive.arrival_mb_per_s),
         )
     };
-    let mut cliffs = vec![buffer("buffer, sequential writes".to_owned(), sequential)];
+    let mut cliffs = vec![buffer(
+        "write buffer, sequential writes".to_owned(),
+        sequential,
+    )];
     for of in spares {
         let Some(first) = of.policies.first() else {
             continue;
         };
         let name = format!(
-            "buffer, random writes, {} at {:.1} % spare",
+            "write buffer, random writes, {} at {:.1} % spare",
             first.policy,
             100.0 * of.spare
         );
@@ -184,7 +187,7 @@ fn cliffs(drive: &FlashDrive, spares: &[Spare]) -> Vec<Cliff> {
     if drive.cache_bytes > 0 {
         let taken = drive.cache_mb_per_s.min(drive.arrival_mb_per_s);
         cliffs.push(cliff(
-            "cache of one bit a cell".to_owned(),
+            "SLC cache".to_owned(),
             (drive.cache_bytes, taken),
             0.0,
             sequential.min(drive.arrival_mb_per_s),
@@ -224,7 +227,7 @@ fn policy(name: &str) -> Result<Policy, LaboratoryError> {
         .map(Policy::Choices)
         .ok_or_else(|| {
             request(format!(
-                "--policy {name}: no such policy; fifo, greedy, cost_benefit and choices_1 to choices_1000 are"
+                "--policy {name} does not exist; give fifo, greedy, cost_benefit, or choices_1 to choices_1000"
             ))
         })
 }
@@ -236,7 +239,7 @@ fn hot(text: &str) -> Result<(u8, u8), LaboratoryError> {
     });
     percents.ok_or_else(|| {
         request(format!(
-            "--hot {text}: give percents of the writes and of the space that they go to, such as 90/10"
+            "--hot {text}: give the percentage of the writes and that of the space that they go to, such as 90/10"
         ))
     })
 }
@@ -248,24 +251,31 @@ fn request(text: String) -> LaboratoryError {
 fn check(asked: &Asked) -> Result<(), LaboratoryError> {
     for &spare in &asked.spares {
         let why = match spare {
-            _ if spare <= 0.0 => "without spare, collection could never free a superblock",
-            _ if spare >= 1.0 => "nothing would be mapped",
-            _ => "the model has too few superblocks for it",
+            _ if spare <= 0.0 => {
+                "without over-provisioning, garbage collection could never free a superblock"
+            }
+            _ if spare >= 1.0 => "no space would be left for data, and nothing would be mapped",
+            _ => "limit of the model's number of superblocks",
         };
         in_range("--spare", spare, SPARES, why)?;
     }
     let units = f64::from(asked.superblock_units);
     let (least, most) = (f64::from(SUPERBLOCK_UNITS.0), f64::from(SUPERBLOCK_UNITS.1));
-    in_range("--superblock-units", units, (least, most), "of the model")?;
+    in_range(
+        "--superblock-units",
+        units,
+        (least, most),
+        "mapping units per superblock in the model",
+    )?;
     in_range(
         "--trimmed",
         asked.trimmed,
         (0.0, 0.9),
-        "what is left is written",
+        "share of the space that is trimmed; the rest is written",
     )?;
     for &depth in &asked.depths {
         let most = f64::from(DEEPEST);
-        in_range("--depth", f64::from(depth), (1.0, most), "reads under way")?;
+        in_range("--depth", f64::from(depth), (1.0, most), "reads in flight")?;
     }
     check_drive(&asked.drive)
 }
@@ -276,7 +286,7 @@ fn check_drive(drive: &FlashDrive) -> Result<(), LaboratoryError> {
         "--dies",
         dies,
         (2.0, f64::from(MOST_DIES)),
-        "a queue needs two",
+        "a queue needs two dies",
     )?;
     let units = (UNIT_BYTES as f64, 1e9);
     for (option, value, range, what) in [
@@ -284,22 +294,32 @@ fn check_drive(drive: &FlashDrive) -> Result<(), LaboratoryError> {
             "--program",
             drive.program_bytes as f64,
             units,
-            "bytes, a unit at least",
+            "in bytes, a unit at least (4096)",
         ),
         (
             "--sensed",
             drive.sensed_bytes as f64,
             units,
-            "bytes, a unit at least",
+            "in bytes, a unit at least (4096)",
         ),
         (
             "--program-us",
             drive.program_us,
             (0.1, 1e6),
-            "a program takes time",
+            "time to program, in microseconds",
         ),
-        ("--read-us", drive.read_us, (0.1, 1e6), "a read takes time"),
-        ("--transfer-us", drive.transfer_us, (0.0, 1e5), "of a unit"),
+        (
+            "--read-us",
+            drive.read_us,
+            (0.1, 1e6),
+            "time to sense a page, in microseconds",
+        ),
+        (
+            "--transfer-us",
+            drive.transfer_us,
+            (0.0, 1e5),
+            "time to transfer a mapping unit, in microseconds",
+        ),
         (
             "--capacity",
             drive.capacity_bytes as f64,
@@ -311,17 +331,22 @@ fn check_drive(drive: &FlashDrive) -> Result<(), LaboratoryError> {
             "--arrival-mb-per-s",
             drive.arrival_mb_per_s,
             (0.001, 1e6),
-            "what comes in",
+            "rate of incoming writes, in MB/s",
         ),
         ("--cache", drive.cache_bytes as f64, (0.0, 1e18), "bytes"),
         (
             "--cache-mb-per-s",
             drive.cache_mb_per_s,
             (0.001, 1e6),
-            "its rate",
+            "rate of the SLC cache, in MB/s",
         ),
-        ("--cycles", drive.cycles, (1.0, 1e7), "erases of a block"),
-        ("--years", drive.years, (0.01, 100.0), "of the warranty"),
+        (
+            "--cycles",
+            drive.cycles,
+            (1.0, 1e7),
+            "erase cycles that a block endures",
+        ),
+        ("--years", drive.years, (0.01, 100.0), "years of warranty"),
     ] {
         in_range(option, value, range, what)?;
     }

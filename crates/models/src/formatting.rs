@@ -23,7 +23,7 @@ pub fn formatting(
     let times = maintain(&computer.specification, place).map_err(|error| {
         LaboratoryError::Request(match error {
             NoMaintenance::Unknown(drive) => format!(
-                "the entry of the controller of drive {drive} of {target} does not say how it formats: it has no `maintenance_track_ms`, as that of sun3-rimfire-2344 has"
+                "the controller of drive {drive} of {target} has no formatting times: its entry lacks `maintenance_track_ms`; name a system that has it, such as sun3-rimfire-2344"
             ),
             NoMaintenance::NoDrive => format!(
                 "--drive {drive}: {target} has {} configured",

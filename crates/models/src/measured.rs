@@ -397,7 +397,7 @@ pub fn stagger_note(program: &Program, result: &ProgramResult) -> Option<String>
     let elapsed = result.kept().map(Repetition::elapsed).max()?;
     (waited.0 * 2 > elapsed.0).then(|| {
         format!(
-            "the last reader starts {} ms after the first, which is most of the {} ms that pass; give a larger --size, or program.offset_ms=0",
+            "the last reader starts {} ms after the first, which is most of the {} ms of the run; give a larger --size, or program.offset_ms=0",
             waited.0 / 1_000_000,
             elapsed.0 / 1_000_000
         )
@@ -434,7 +434,7 @@ fn errors_note(repetition: &Repetition) -> Option<String> {
     let count: u64 = failed().map(|load| load.errors).sum();
     let first = Errno::from_number(failed().next()?.first_error as i32);
     Some(format!(
-        "{count} requests failed and were passed over, the first with: {first}; they are in no other count"
+        "{count} requests failed and are excluded from all other counts; the first error: {first}"
     ))
 }
 
@@ -509,7 +509,7 @@ pub fn arrivals_note(result: &ProgramResult) -> Option<String> {
         _ => "give a smaller program.rate_iops",
     };
     Some(format!(
-        "arrivals were not kept up with: {iops:.0} a second of {wanted:.0} that arrived{given_up}; {remedy}"
+        "the target did not keep up with the offered rate: {iops:.0} of {wanted:.0} requests per second completed{given_up}; {remedy}"
     ))
 }
 

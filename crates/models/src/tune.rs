@@ -299,7 +299,7 @@ impl Tuner<'_> {
         });
         LaboratoryError::Request(match first {
             Some((places, why)) => format!(
-                "none of the {} combinations that were tried is possible; {}: {why}",
+                "none of the {} combinations tried is possible; {}: {why}",
                 self.tuned.points.len(),
                 self.tuned.settings(places)
             ),
@@ -411,7 +411,7 @@ impl Tuner<'_> {
         let own = titles(&plan, self.subject.overs);
         if own != self.titles {
             return Err(LaboratoryError::Request(format!(
-                "runs {} and not {}, so that it cannot be compared",
+                "runs {} instead of {}, so it cannot be compared",
                 own.join(", "),
                 self.titles.join(", ")
             )));

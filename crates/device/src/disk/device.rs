@@ -117,11 +117,16 @@ struct Job {
 #[derive(Clone, Copy, Debug)]
 enum Work {
     /// Read of medium sectors for a command. `first` may lie before the requested sectors.
-    Read { first: u64, asked: (u64, u64) },
+    Read {
+        first: u64,
+        asked: (u64, u64),
+    },
     /// Write of a command that bypasses the write-back cache.
     Write,
     Destage,
-    Clean { takes: Time },
+    Clean {
+        takes: Time,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]

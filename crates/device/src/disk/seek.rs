@@ -78,10 +78,10 @@ pub enum SeekError {
 impl std::fmt::Display for SeekError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Time(first, second) => write!(formatter, "seek times: {first} ms over {second} cylinders; it must be from 0 to 4000 ms"),
-            Self::Empty => formatter.write_str("a table of seek times needs at least one point"),
-            Self::Order(value) => write!(formatter, "a table of seek times ascends in cylinders, from 1 up: {value} is out of order"),
-            Self::Shape => formatter.write_str("no rising curve a + b sqrt(d) + c d goes through these three times: say the curve as `table` or `hpl`"),
+            Self::Time(first, second) => write!(formatter, "the seek time over {second} cylinders is {first} ms, and must be from 0 to 4000 ms"),
+            Self::Empty => formatter.write_str("the table of seek times needs at least one point"),
+            Self::Order(value) => write!(formatter, "the table of seek times must ascend in cylinders, from 1 up: {value} is out of order"),
+            Self::Shape => formatter.write_str("no rising curve a + b sqrt(d) + c d goes through these three seek times: give the curve as `table` or `hpl`"),
         }
     }
 }

@@ -270,29 +270,29 @@ impl std::fmt::Display for FlashError {
             Self::Zero(value) => write!(formatter, "`{value}` is 0, and must be at least 1"),
             Self::Page(value) => write!(
                 formatter,
-                "pages of {value} bytes: units of 4096 do not fit into them"
+                "pages of {value} bytes do not hold whole mapping units of 4096 bytes"
             ),
             Self::Times { times, pages } => write!(
                 formatter,
-                "{times} times of reading for {pages} pages of a word line"
+                "{times} read times for {pages} pages per word line"
             ),
             Self::Buffer {
                 units,
                 program_units,
             } => write!(
                 formatter,
-                "a buffer of {units} units: a die programs {program_units} at once"
+                "a write buffer of {units} mapping units is too small: a die programs {program_units} at once"
             ),
             Self::InPlace(value) => write!(
                 formatter,
-                "programs of {value} units in place: one each is what there is"
+                "a program of {value} mapping units: a drive that overwrites data in place programs one at a time"
             ),
             Self::Large(value) => write!(
                 formatter,
-                "{value} units of 4096 bytes: up to 4294967294 are counted"
+                "{value} mapping units of 4096 bytes: the model addresses at most 4294967294"
             ),
             Self::PowerCutsInPlace => formatter
-                .write_str("power cuts of a drive that is written in place are not modelled"),
+                .write_str("power cuts are not modelled for a drive that overwrites data in place"),
         }
     }
 }

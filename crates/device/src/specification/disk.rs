@@ -37,23 +37,31 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DiskSpecification {
     let sector_bytes = reader.integer(
         "sector_bytes",
         512..=65_536,
-        "bytes in a sector, as the host counts them",
+        "size of a logical sector, the unit that the host addresses",
     ) as u32;
     let medium_bytes = reader.integer(
         "medium_sector_bytes",
         512..=65_536,
-        "bytes in a sector of the medium: what a write does not fill is read first",
+        "size of a physical sector; a write that covers only part of one reads it first",
     ) as u32;
     if !medium_bytes.is_multiple_of(sector_bytes) {
         let allowed = "a multiple of sector_bytes";
-        reader.fail_allowing("medium_sector_bytes", "sectors do not fit into it", allowed);
+        reader.fail_allowing(
+            "medium_sector_bytes",
+            "logical sectors do not fit into physical sectors",
+            allowed,
+        );
     }
     let per_medium = (medium_bytes / sector_bytes).max(1);
     let shingled = shingled::read(reader, medium_bytes);
     let hidden_sectors = shingled.map_or(0, |of| of.cache_sectors);
     let mechanism = read_mechanism(reader, (medium_bytes, hidden_sectors));
     let queue = queue::read(reader);
-    let queue_depth = reader.integer("queue_depth", 1..=65_536, "commands that it takes at once");
+    let queue_depth = reader.integer(
+        "queue_depth",
+        1..=65_536,
+        "queue depth: commands that the drive accepts at once",
+    );
     let specification = DiskSpecification {
         mechanism,
         sector_bytes,
@@ -70,7 +78,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DiskSpecification {
                 ("drains", FlushOrder::Drains),
                 ("queues", FlushOrder::Queues),
             ],
-            "whether a flush waits until no other command is under way, or is one among them",
+            "whether a flush waits for all commands in flight (drains) or queues (queues)",
         ),
         shingled,
     };
@@ -82,7 +90,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DiskSpecification {
         }
     };
     if sectors > u64::from(u32::MAX) {
-        let allowed = "larger: up to 2^32 - 1 of them are counted";
+        let allowed = "larger: the model addresses at most 2^32 - 1 sectors";
         reader.fail_allowing("sector_bytes", "the disk has too many sectors", allowed);
     }
     specification
@@ -115,13 +123,17 @@ fn read_mechanism(
     };
     let seek = measured::read_seek(reader).unwrap_or_else(|| read_three_points(reader));
     let mut time = |key, least, doc| reader.number(key, least..=LONGEST_MS, doc);
-    let head_switch_ms = time("head_switch_ms", 0.0, "another head taking over");
+    let head_switch_ms = time("head_switch_ms", 0.0, "head switch time");
     let write_settle_ms = time(
         "write_settle_ms",
         -LONGEST_MS,
-        "what a write waits longer than a read",
+        "additional settle time of a write compared with a read",
     );
-    let rpm = reader.number("spindle_rpm", 60.0..=30_000.0, "revolutions per minute");
+    let rpm = reader.number(
+        "spindle_rpm",
+        60.0..=30_000.0,
+        "spindle speed in revolutions per minute",
+    );
     MechanismSpecification {
         layout,
         seek,
@@ -130,22 +142,23 @@ fn read_mechanism(
         write_seek: measured::read_write_seek(reader),
         inward_ms: ["seek_inward_ms", "write_seek_inward_ms"].map(|key| {
             let range = -LONGEST_MS..=LONGEST_MS;
-            let doc = "how much longer a way inwards takes than one outwards; nothing if absent";
+            let doc =
+                "additional time of an inward seek compared with an outward seek; 0 if absent";
             reader.optional_number(key, range, doc).unwrap_or(0.0)
         }),
         same_track_ms: ["same_track_ms", "write_same_track_ms"].map(|key| {
-            let doc = "the arm's rest before a command for a track where it is already; nothing if absent";
+            let doc = "delay of a command for the track that the arm is already on; 0 if absent";
             let time = reader.optional_number(key, 0.0..=LONGEST_MS, doc);
             time.unwrap_or(0.0)
         }),
         period_ns: 60e9 / rpm,
         zero_latency_reads: reader.flag(
             "zero_latency_reads",
-            "whether a read begins anywhere inside its sectors of a track",
+            "whether a read can start at any of its sectors on a track (zero-latency access)",
         ),
         zero_latency_writes: reader.flag(
             "zero_latency_writes",
-            "whether a write begins anywhere inside its sectors of a track",
+            "whether a write can start at any of its sectors on a track (zero-latency access)",
         ),
     }
 }
@@ -153,12 +166,12 @@ fn read_mechanism(
 fn read_three_points(reader: &mut Reader<'_>) -> SeekSpecification {
     let mut time = |key, doc| reader.milliseconds(key, 0.0..=LONGEST_MS, doc) as f64 / 1e6;
     SeekSpecification::ThreePoints {
-        single_cylinder_ms: time("seek_minimum_ms", "from a track to the next, for reads"),
+        single_cylinder_ms: time("seek_minimum_ms", "track-to-track seek time of reads"),
         average_ms: time(
             "seek_average_ms",
-            "mean over all pairs of tracks, for reads",
+            "mean seek time of reads over all pairs of tracks",
         ),
-        full_stroke_ms: time("seek_maximum_ms", "over the full stroke, for reads"),
+        full_stroke_ms: time("seek_maximum_ms", "full-stroke seek time of reads"),
     }
 }
 
@@ -172,37 +185,41 @@ fn read_layout(
     let capacity_bytes = reader.integer(
         CAPACITY,
         1_000_000..=1_000_000_000_000_000,
-        "what hosts see",
+        "capacity that hosts can address",
     );
     let sheet = DataSheet {
         capacity_bytes: capacity_bytes + hidden_sectors * u64::from(medium_bytes),
         sector_bytes: medium_bytes,
-        heads: reader.integer("heads", 1..=256, "heads, each of a surface") as u32,
+        heads: reader.integer("heads", 1..=256, "heads, one per recording surface") as u32,
         outer_track_bytes: reader.number(
             "outer_track_bytes",
             512.0..=1e9,
-            "data on the outermost track",
+            "data capacity of the outermost track",
         ),
         inner_to_outer: reader.number(
             "inner_rate_share",
             0.05..=1.0,
-            "the rate of the innermost track, as a share of the outermost one's",
+            "media rate of the innermost track, as a share of the outermost track's",
         ),
-        zones: reader.integer("recording_zones", 1..=1000, "zones, of as many tracks each") as u32,
+        zones: reader.integer(
+            "recording_zones",
+            1..=1000,
+            "recording zones, all with the same number of tracks",
+        ) as u32,
         tracks_per_band: reader.integer(
             "tracks_per_band",
             1..=1_000_000,
-            "neighbouring tracks of a surface before the head changes",
+            "adjacent tracks that one surface fills before the next head takes over",
         ) as u32,
         track_skew_rev: reader.number(
             "track_skew_share",
             0.0..=0.999,
-            "how much later a track begins than the one before it, as a share of a revolution",
+            "track skew between adjacent tracks of a surface, as a share of a revolution",
         ),
         head_skew_rev: reader.number(
             "head_skew_share",
             0.0..=0.999,
-            "the same across a change of the head",
+            "track skew across a head switch, as a share of a revolution",
         ),
     };
     match sheet.layout() {
@@ -281,60 +298,68 @@ fn read_read_cache(reader: &mut Reader<'_>, medium_bytes: u32) -> ReadCacheSpeci
         segments: reader.integer(
             "cache_segments",
             0..=65_536,
-            "runs of sectors that the buffer keeps of what was read",
+            "read-cache segments, each of which holds one run of consecutive sectors",
         ) as u32,
         segment_sectors: sectors(reader.integer(
             "segment_bytes",
             bytes.clone(),
-            "the most of one of them",
+            "maximum size of a read-cache segment",
         )),
-        read_ahead: reader.choice("read_ahead", &modes, "how far it reads on after a read"),
-        read_ahead_after: reader.choice("read_ahead_after", &after, "after which reads"),
+        read_ahead: reader.choice(
+            "read_ahead",
+            &modes,
+            "point up to which the drive reads ahead after a read",
+        ),
+        read_ahead_after: reader.choice(
+            "read_ahead_after",
+            &after,
+            "reads after which the drive reads ahead",
+        ),
         limit_from: read_choice_or_default(
             reader,
             "read_ahead_from",
             &limits,
-            "where read_ahead_bytes count from",
+            "position from which read_ahead_bytes counts",
         ),
         most_ahead_sectors: Some(sectors(reader.integer(
             "read_ahead_bytes",
             bytes,
-            "the most that it reads on",
+            "maximum length of a read-ahead",
         ))),
         least_ahead_sectors: sectors(
             reader
                 .optional_integer(
                     "read_ahead_least_bytes",
                     0..=1_000_000_000_000,
-                    "what it reads on even when another command waits; nothing if absent",
+                    "minimum length of a read-ahead, even when another command waits; 0 if absent",
                 )
                 .unwrap_or(0),
         ),
         keep_passing_sectors: reader.flag(
             "keep_passing_sectors",
-            "whether it keeps sectors that pass before the wanted ones",
+            "whether the cache keeps sectors that pass under the head before the requested ones",
         ),
         after_read: read_choice_or_default(
             reader,
             "segment_after_read",
             &left,
-            "what a segment keeps once it was read from",
+            "part of a cache segment that stays cached after a read hit",
         ),
         after_write: read_choice_or_default(
             reader,
             "segment_after_write",
             &written,
-            "what a write does to segments",
+            "effect of a write on read-cache segments",
         ),
         read_ahead_after_hit: !reader.has("read_ahead_after_hit")
             || reader.flag(
                 "read_ahead_after_hit",
-                "whether it goes on reading ahead behind a read that the buffer answered",
+                "whether read-ahead continues after a cache hit",
             ),
         keep_written: reader.has("keep_written")
             && reader.flag(
                 "keep_written",
-                "whether what was written can be read from a segment that it takes",
+                "whether written sectors also fill a read-cache segment for later reads",
             ),
     }
 }
@@ -342,36 +367,36 @@ fn read_read_cache(reader: &mut Reader<'_>, medium_bytes: u32) -> ReadCacheSpeci
 fn read_write_cache(reader: &mut Reader<'_>, sector_bytes: u32) -> Option<WriteCacheSpecification> {
     let on = reader.flag(
         "write_cache",
-        "whether a write is done when the buffer has it",
+        "whether a write completes once it is in the write cache (write-back)",
     );
     let appending_only = reader.has("write_cache_appending_only")
         && reader.flag(
             "write_cache_appending_only",
-            "whether only a write that goes on where one that waits ends is done early",
+            "whether only a write that continues a pending one completes before it is on the medium",
         );
     let mut bytes = |key, doc| reader.integer(key, 512..=1_000_000_000_000, doc);
-    let room = bytes("write_cache_bytes", "what the buffer takes of writes");
-    let destaged = bytes("destage_bytes", "the most that is written at once");
+    let room = bytes("write_cache_bytes", "capacity of the write cache");
+    let destaged = bytes("destage_bytes", "maximum size of one destage write");
     let extents = reader.integer(
         "write_cache_extents",
         1..=10_000_000,
-        "the most runs of sectors that wait to be written",
+        "maximum number of extents in the write cache",
     );
     let high_water_share = reader.number(
         "write_cache_high_share",
         0.0..=1.0,
-        "how full it is when writing shares the arm with reads",
+        "fill level of the write cache, as a share, at which destaging shares the arm with reads",
     );
     let idle_ms = reader.milliseconds(
         "destage_idle_ms",
         0.0..=1e6,
-        "how long the arm rests before the buffer is written",
+        "idle time of the arm before the drive destages the write cache",
     ) as f64
         / 1e6;
     let read_hits = !reader.has("write_cache_read_hits")
         || reader.flag(
             "write_cache_read_hits",
-            "whether the buffer answers reads of sectors that wait to be written; it does if absent",
+            "whether the write cache answers reads of sectors not yet destaged; yes if absent",
         );
     let sectors = |bytes: u64| (bytes / u64::from(sector_bytes)).max(1);
     on.then(|| WriteCacheSpecification {

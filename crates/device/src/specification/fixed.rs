@@ -10,14 +10,18 @@ const LONGEST_MS: f64 = 10_000.0;
 /// Reads the configuration of a device without mechanics from an entry of the catalogue.
 pub(super) fn read(reader: &mut Reader<'_>) -> FixedConfig {
     let sectors = 1..=u64::from(u32::MAX);
-    let sectors = reader.integer("sectors", sectors, "how many it has");
-    let bytes = reader.integer("sector_bytes", 128..=65_536, "bytes in a sector");
+    let sectors = reader.integer("sectors", sectors, "number of sectors");
+    let bytes = reader.integer("sector_bytes", 128..=65_536, "size of a sector");
     let service = read_service(reader);
-    let servers = reader.integer("servers", 1..=4096, "requests that it works on at once");
+    let servers = reader.integer(
+        "servers",
+        1..=4096,
+        "requests that the device serves in parallel",
+    );
     let depth = reader.integer(
         "queue_depth",
         1..=65_536,
-        "requests that it takes: those that it works on, and those that wait in it",
+        "queue depth: requests that the device accepts, in service or waiting",
     );
     FixedConfig {
         sectors,
@@ -31,17 +35,20 @@ pub(super) fn read(reader: &mut Reader<'_>) -> FixedConfig {
 
 fn read_service(reader: &mut Reader<'_>) -> Service {
     let kinds = [("constant", false), ("exponential", true)];
-    let exponential = reader.choice("service", &kinds, "how the times of service spread");
-    let mean =
-        Time(reader.milliseconds("service_ms", 0.000_001..=LONGEST_MS, "mean time of service"));
+    let exponential = reader.choice("service", &kinds, "distribution of service times");
+    let mean = Time(reader.milliseconds("service_ms", 0.000_001..=LONGEST_MS, "mean service time"));
     let quantiles = reader.integers(
         "service_quantiles_ns",
         0..=10_000_000_000,
-        "quantiles of the service time in nanoseconds: equal shares of the requests lie between them; replaces service_ms",
+        "quantiles of the service time in nanoseconds, with equal shares of the requests between them; replaces service_ms",
     );
     if quantiles.len() == 1 || !quantiles.is_sorted() {
-        let allowed = "two times or more, none less than the one before it";
-        reader.fail_allowing("service_quantiles_ns", "no distribution", allowed);
+        let allowed = "at least two times, in ascending order";
+        reader.fail_allowing(
+            "service_quantiles_ns",
+            "the quantiles do not form a distribution",
+            allowed,
+        );
     }
     match (quantiles.len() > 1, exponential) {
         (true, _) => Service::Quantiles(quantiles.into_iter().map(Time).collect()),
@@ -54,11 +61,11 @@ fn read_stalls(reader: &mut Reader<'_>) -> Vec<(Time, Time)> {
     let stalls = reader.pairs(
         "stalls_ms",
         [0..=1_000_000_000, 1..=1_000_000],
-        "[start, length] of each time in which nothing gets done, since the start of the machine",
+        "[start, length] of each stall, during which no request progresses; starts count from the start of the machine",
     );
     let overlap = |pair: &[[u64; 2]]| pair[1][0] < pair[0][0] + pair[0][1];
     if stalls.windows(2).any(overlap) {
-        let allowed = "in the order of time, each after the end of the one before it";
+        let allowed = "in order of time, each after the end of the previous one";
         reader.fail_allowing("stalls_ms", "stalls overlap", allowed);
     }
     let time = |[from, length]: [u64; 2]| (Time::from_millis(from), Time::from_millis(length));

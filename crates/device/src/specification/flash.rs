@@ -31,23 +31,23 @@ pub(super) fn read(reader: &mut Reader<'_>) -> FlashSpecification {
     let mut flag = |key, doc| reader.flag(key, doc);
     let independent_planes = flag(
         "independent_planes",
-        "whether each plane of a die senses by itself; else all sense the same page at once",
+        "whether each plane of a die senses pages independently; if not, all planes sense the same page at once",
     );
     let cache_read = flag(
         "cache_read",
-        "whether a plane senses the next page while the last one is on the channel",
+        "whether a plane senses its next page while the previous page crosses the channel (cache read)",
     );
     let cache_program = flag(
         "cache_program",
-        "whether a die takes the data of a program while it works on the one before",
+        "whether a die accepts the data of the next program while it still programs (cache program)",
     );
     let reads_during_data_in = flag(
         "reads_during_data_in",
-        "whether a die senses while the data of a program come to it; else reads wait for its end",
+        "whether a die senses pages while it receives the data of a program; if not, reads wait for the end of the transfer",
     );
     let in_place = flag(
         "in_place",
-        "whether units are written where they are and nothing is erased, as in 3D XPoint",
+        "whether the drive overwrites data in place without erases, as 3D XPoint does",
     );
     let specification = FlashSpecification {
         geometry,
@@ -63,25 +63,29 @@ pub(super) fn read(reader: &mut Reader<'_>) -> FlashSpecification {
             bytes_per_s: reader.integer(
                 "channel_bytes_per_s",
                 1_000_000..=1_000_000_000_000,
-                "what a channel between controller and dies carries",
+                "data rate of a channel between controller and dies",
             ) as f64,
             command: time(
                 reader,
                 "channel_command_us",
-                "command and address of an operation",
+                "channel time for the command and address of an operation",
             ),
         },
-        decode: time(reader, "decode_us", "correcting errors of what was read"),
+        decode: time(
+            reader,
+            "decode_us",
+            "time to decode (error-correct) data read from a die",
+        ),
         retry_share: reader.number(
             "read_retry_share",
             0.0..=0.9,
-            "share of the page reads that have to be done again",
+            "share of page reads that need a read retry",
         ),
         buffer: read_buffer(reader),
         journal: read_journal(reader),
         map_cache_pages: read_map_cache(reader),
         map_lookup: read_map_lookup(reader),
-        trim_page: time(reader, "trim_us", "forgetting the map of 4 MiB"),
+        trim_page: time(reader, "trim_us", "time to trim the map entries of 4 MiB"),
         layer: read_layer(reader, &geometry),
         interface: read_interface(reader),
     };
@@ -187,29 +191,29 @@ fn time(reader: &mut Reader<'_>, key: &str, doc: &str) -> Time {
 fn read_geometry(reader: &mut Reader<'_>) -> FlashGeometry {
     let mut count = |key, most, doc| reader.integer(key, 1..=most, doc) as u32;
     FlashGeometry {
-        channels: count("channels", 64, "channels, each with dies of its own"),
-        dies_per_channel: count("dies_per_channel", 64, "dies on each channel"),
-        planes: count("planes", 16, "planes of a die"),
-        blocks: count(
-            "blocks_per_plane",
-            1_000_000,
-            "blocks of a plane that can be used",
-        ),
+        channels: count("channels", 64, "flash channels"),
+        dies_per_channel: count("dies_per_channel", 64, "dies per channel"),
+        planes: count("planes", 16, "planes per die"),
+        blocks: count("blocks_per_plane", 1_000_000, "usable blocks per plane"),
         word_lines: count(
             "word_lines_per_block",
             65_536,
-            "word lines of a block, each programmed at once",
+            "word lines per block; a program writes a whole word line",
         ),
         pages_per_word_line: count(
             "pages_per_word_line",
             5,
-            "pages of a word line: bits of a cell",
+            "pages per word line: the number of bits per cell",
         ),
-        page_bytes: count("page_bytes", 65_536, "data of a page"),
+        page_bytes: count(
+            "page_bytes",
+            65_536,
+            "data bytes of a page, without its ECC bytes",
+        ),
         page_spare_bytes: reader.integer(
             "page_spare_bytes",
             0..=65_536,
-            "check bytes of a page, which cross the channel with it",
+            "ECC bytes of a page, which cross the channel with its data",
         ) as u32,
     }
 }
@@ -218,16 +222,20 @@ fn read_times(reader: &mut Reader<'_>) -> ArrayTimes {
     let read = reader.integers(
         "read_ns",
         0..=1_000_000_000,
-        "sensing a page in nanoseconds, of each page of a word line",
+        "times to sense a page, in nanoseconds, one for each page of a word line",
     );
     ArrayTimes {
         read: read.into_iter().map(Time).collect(),
         program: time(
             reader,
             "program_us",
-            "programming a word line of every plane",
+            "time to program one word line in every plane of a die",
         ),
-        erase: time(reader, "erase_us", "erasing a block of every plane"),
+        erase: time(
+            reader,
+            "erase_us",
+            "time to erase one block in every plane of a die",
+        ),
     }
 }
 
@@ -236,16 +244,20 @@ fn read_cache(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> Option<Cache
     let mut bytes = |key, doc| reader.integer(key, 0..=1 << 50, doc);
     let fixed = bytes(
         "slc_fixed_bytes",
-        "what the cache of one bit a cell always holds; 0 and no slc_dynamic_bytes: there is none",
+        "capacity that the SLC cache always has; 0 without slc_dynamic_bytes: no SLC cache",
     );
     let dynamic = bytes(
         "slc_dynamic_bytes",
-        "what it holds besides while the drive is empty",
+        "additional SLC cache capacity while the drive is empty; shrinks as the drive fills",
     );
     if fixed == 0 && dynamic == 0 {
         // What is said of a cache that is left out means nothing.
         for key in ["slc_read_us", "slc_program_us", "slc_fold_idle_ms"] {
-            reader.optional_number(key, 0.0..=1e9, "of a cache of one bit a cell");
+            reader.optional_number(
+                key,
+                0.0..=1e9,
+                "parameter of the SLC cache; no effect, as this drive has none",
+            );
         }
         return None;
     }
@@ -253,18 +265,22 @@ fn read_cache(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> Option<Cache
     let superblock_bytes = u64::from(units) * u64::from(UNIT_BYTES);
     let superblocks = |bytes: u64| (bytes / superblock_bytes.max(1)).min(1 << 20) as u32;
     Some(CacheSpecification {
-        read: time(reader, "slc_read_us", "sensing a page of one bit a cell"),
+        read: time(
+            reader,
+            "slc_read_us",
+            "time to sense a page of the SLC cache",
+        ),
         program: time(
             reader,
             "slc_program_us",
-            "programming a page of one bit a cell in every plane",
+            "time to program a page of the SLC cache in every plane of a die",
         ),
         fixed_superblocks: superblocks(fixed),
         dynamic_superblocks: superblocks(dynamic),
         idle: Time(reader.milliseconds(
             "slc_fold_idle_ms",
             0.0..=1e9,
-            "how long nothing is asked before the cache is folded into the rest",
+            "idle time after which the drive folds the SLC cache into its other blocks",
         )),
     })
 }
@@ -274,18 +290,22 @@ fn read_suspension(reader: &mut Reader<'_>) -> Option<Suspension> {
         program: time(
             reader,
             "suspend_program_us",
-            "from a read's coming until a program stands still",
+            "time from the arrival of a read until the die has suspended a program",
         ),
         erase: time(
             reader,
             "suspend_erase_us",
-            "from a read's coming until an erase stands still",
+            "time from the arrival of a read until the die has suspended an erase",
         ),
-        resume: time(reader, "resume_us", "what going on after that takes"),
+        resume: time(
+            reader,
+            "resume_us",
+            "time to resume a suspended program or erase",
+        ),
         most: reader.integer(
             "suspends_most",
             0..=1_000_000,
-            "how often a program or an erase stops for reads; 0: never",
+            "maximum number of times that reads suspend one program or erase; 0: never",
         ) as u32,
     };
     Some(suspension).filter(|suspension| suspension.most > 0)
@@ -295,11 +315,11 @@ fn read_buffer(reader: &mut Reader<'_>) -> Option<BufferSpecification> {
     let bytes = reader.integer(
         "write_buffer_bytes",
         0..=1 << 40,
-        "the buffer that takes writes; 0: a write is done when it is programmed",
+        "capacity of the write buffer; 0: no buffer, and a write completes once it is programmed",
     );
     let protected = reader.flag(
         "power_loss_protection",
-        "whether the buffer survives a power cut, so that a flush has nothing to do",
+        "whether the write buffer survives a power cut, so that a flush has nothing to do",
     );
     let units = (bytes / u64::from(UNIT_BYTES)).min(u64::from(u32::MAX)) as u32;
     // Less than a unit is no buffer, and is refused as one that is too small.
@@ -311,7 +331,7 @@ fn read_map_cache(reader: &mut Reader<'_>) -> Option<u32> {
     let bytes = reader.optional_integer(
         "map_cache_bytes",
         u64::from(UNIT_BYTES)..=1 << 40,
-        "memory for pages of the map; all of it is in memory if absent",
+        "controller memory that caches pages of the mapping table; the whole table is in memory if absent",
     )?;
     Some((bytes / u64::from(UNIT_BYTES)) as u32)
 }
@@ -321,7 +341,7 @@ fn read_map_lookup(reader: &mut Reader<'_>) -> Time {
     let ns = reader.optional_integer(
         "map_lookup_ns",
         0..=1_000_000_000,
-        "looking an entry of the map up before a read, where its memory is the host's; no time if absent",
+        "time to look up a map entry in host memory before a read; 0 if absent",
     );
     Time(ns.unwrap_or(0))
 }
@@ -331,22 +351,22 @@ fn read_journal(reader: &mut Reader<'_>) -> JournalSpecification {
         pages: reader.integer(
             "journal_pages",
             1..=1_000_000,
-            "pages of 4 KiB that changes of the map are written to in turn",
+            "pages of 4 KiB in the journal, a ring that records map changes",
         ) as u32,
         changes_per_page: reader.integer(
             "journal_changes_per_page",
             1..=1_000_000,
-            "changes that one of them holds",
+            "map changes that one journal page holds",
         ) as u32,
         program: time(
             reader,
             "journal_program_us",
-            "programming a word line of the journal's blocks, which may have fewer bits a cell",
+            "time to program a word line of the journal's blocks, which may store fewer bits per cell",
         ),
         programs: reader.integer(
             "journal_programs",
             1..=16,
-            "programs, one after the other, that make changes durable at a flush",
+            "consecutive programs with which a flush makes map changes durable",
         ) as u32,
     }
 }
@@ -355,7 +375,7 @@ fn read_layer(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> LayerSpecifi
     let spare = reader.number(
         "spare_share",
         0.0..=1.0,
-        "share of the physical units that hosts see no sector of",
+        "over-provisioning: share of the physical capacity that hosts cannot address",
     );
     let physical = f64::from(geometry.dies())
         * f64::from(geometry.program_units())
@@ -372,23 +392,26 @@ fn read_layer(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> LayerSpecifi
     let policy = reader.choice(
         "collection_policy",
         &policies,
-        "which superblock is collected next",
+        "policy by which garbage collection selects its next victim superblock",
     );
     let mut count = |key, doc| reader.integer(key, 1..=1_000_000, doc) as u32;
     let soft_free = count(
         "soft_free_superblocks",
-        "below this many free superblocks, collection begins",
+        "number of free superblocks below which garbage collection starts",
     );
     let hard_free = count(
         "hard_free_superblocks",
-        "below this many free superblocks, writes wait for collection",
+        "number of free superblocks below which writes wait for garbage collection",
     );
-    let dies_erasing = count("dies_erasing", "dies that erase at the same time");
+    let dies_erasing = count(
+        "dies_erasing",
+        "maximum number of dies that erase at the same time",
+    );
     let past = read_past(reader);
     let fill = reader.number(
         "past_fill_share",
         0.0..=1.0,
-        "share of the drive, from its start, that was written then",
+        "share of the drive, from its start, that preconditioning wrote",
     );
     LayerSpecification {
         logical_units: logical,
@@ -399,7 +422,7 @@ fn read_layer(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> LayerSpecifi
             .optional_integer(
                 "wear_levelling_erases",
                 1..=1_000_000,
-                "difference of erases from which cold data are moved; none if absent",
+                "difference in erase counts at which static wear levelling moves cold data; no wear levelling if absent",
             )
             .map(|erases| erases as u32),
         dies_erasing,
@@ -421,13 +444,13 @@ fn read_past(reader: &mut Reader<'_>) -> Past {
             "past_hot_writes_percent",
             99,
             80,
-            "percent of the writes of a past hot_cold that went to its hot part; 80 if absent",
+            "percentage of the writes of hot_cold preconditioning that went to its hot part; 80 if absent",
         ),
         space_percent: percent(
             "past_hot_percent",
             99,
             20,
-            "percent of what was written, from its start, that was hot; 20 if absent",
+            "percentage of the preconditioned range, from its start, that was hot under hot_cold; 20 if absent",
         ),
     };
     let zipf = Past::Zipf {
@@ -435,7 +458,7 @@ fn read_past(reader: &mut Reader<'_>) -> Past {
             "past_zipf_percent",
             250,
             110,
-            "hundredths of the exponent of a past zipf; 110 if absent",
+            "exponent of zipf preconditioning, in hundredths; 110 if absent",
         ),
     };
     let pasts = [
@@ -448,8 +471,8 @@ fn read_past(reader: &mut Reader<'_>) -> Past {
     reader.choice(
         "past",
         &pasts,
-        "how the drive was written before: not at all, in order, or until its state no longer changed: at random, \
-         more to a hot part, or to the k-th unit in proportion to a power of k",
+        "precondition state: never written (fresh), written once in order (sequential), or written until steady: \
+         at random, more to a hot part (hot_cold), or to the k-th mapping unit in proportion to a power of k (zipf)",
     )
 }
 
@@ -461,7 +484,7 @@ enum Kind {
 
 fn read_interface(reader: &mut Reader<'_>) -> InterfaceSpecification {
     let kinds = [("nvme", Kind::Nvme), ("sata", Kind::Sata)];
-    let kind = reader.choice("interface", &kinds, "how the drive is connected");
+    let kind = reader.choice("interface", &kinds, "host interface of the drive");
     let (link, flush) = match kind {
         Kind::Nvme => (read_pcie(reader), FlushOrder::Queues),
         Kind::Sata => (read_sata(reader), FlushOrder::Drains),
@@ -469,42 +492,42 @@ fn read_interface(reader: &mut Reader<'_>) -> InterfaceSpecification {
     let queue_depth = reader.integer(
         "queue_depth",
         1..=65_536,
-        "commands that it takes at once, in all its queues",
+        "queue depth: commands that the drive accepts at once, over all its queues",
     ) as u32;
     let most_bytes = reader.integer(
         "command_bytes_most",
         4096..=1 << 30,
-        "the most that one command moves: longer requests are several commands",
+        "maximum transfer size of a command; longer requests are split",
     );
     let submission = time(
         reader,
         "submission_us",
-        "from the doorbell until the controller has the command",
+        "time from the doorbell until the controller has the command",
     );
     let command = time(
         reader,
         "command_us",
-        "what each command keeps the controller: it takes none faster",
+        "time for which each command occupies the controller, which limits the command rate",
     );
     let processing = time(
         reader,
         "processing_us",
-        "how long a command takes through the controller, with others beside it",
+        "latency of a command in the controller, where commands overlap",
     );
     let ended = time(
         reader,
         "completion_us",
-        "from the last data until the completion is in the host's memory",
+        "time from the end of the data transfer until the completion entry is in host memory",
     );
     let polled = reader.choice(
         "completion",
         &[("interrupt", false), ("polled", true)],
-        "how the host learns of it",
+        "method by which the host learns of a completion",
     );
     let interrupt = time(
         reader,
         "interrupt_us",
-        "from then until the handler of its interrupt runs; nothing where it is polled",
+        "time from the completion entry until its interrupt handler runs; no effect with completion=polled",
     );
     InterfaceSpecification {
         queue_depth,
@@ -522,15 +545,15 @@ fn read_interface(reader: &mut Reader<'_>) -> InterfaceSpecification {
 }
 
 fn read_pcie(reader: &mut Reader<'_>) -> LinkSpecification {
-    let generation = reader.integer("pcie_generation", 3..=5, "generation of PCIe");
-    let lanes = reader.integer("pcie_lanes", 1..=16, "lanes of PCIe") as f64;
+    let generation = reader.integer("pcie_generation", 3..=5, "PCIe generation");
+    let lanes = reader.integer("pcie_lanes", 1..=16, "PCIe lanes") as f64;
     let payload =
-        reader.integer("pcie_payload_bytes", 64..=4096, "data of a packet of PCIe") as f64;
+        reader.integer("pcie_payload_bytes", 64..=4096, "payload of a PCIe packet") as f64;
     let lane = LANE_BYTES_PER_S[generation as usize - 3];
     let acknowledged = reader.number(
         "pcie_acknowledge_share",
         0.0..=0.5,
-        "share of the link that acknowledgements and credits take",
+        "share of the PCIe link that acknowledgements and flow-control credits take",
     );
     let bytes_per_s = lane * lanes * payload / (payload + PACKET_BYTES) * (1.0 - acknowledged);
     let mut most = |key, doc| {
@@ -540,11 +563,11 @@ fn read_pcie(reader: &mut Reader<'_>) -> LinkSpecification {
     LinkSpecification {
         read_bytes_per_s: most(
             "read_bytes_per_s_most",
-            "what the controller moves toward the host; as much as the link if absent",
+            "limit of the controller's data rate toward the host; the link's rate if absent",
         ),
         write_bytes_per_s: most(
             "write_bytes_per_s_most",
-            "what the controller moves toward the dies; as much as the link if absent",
+            "limit of the controller's data rate toward the dies; the link's rate if absent",
         ),
         full_duplex: true,
         command: Time::ZERO,
@@ -555,7 +578,7 @@ fn read_sata(reader: &mut Reader<'_>) -> LinkSpecification {
     let bytes_per_s = reader.integer(
         "link_bytes_per_s",
         1_000_000..=1_000_000_000_000,
-        "data that the link carries, with what frames take off",
+        "data rate of the link, after frame overhead",
     ) as f64;
     LinkSpecification {
         read_bytes_per_s: bytes_per_s,
@@ -564,7 +587,7 @@ fn read_sata(reader: &mut Reader<'_>) -> LinkSpecification {
         command: time(
             reader,
             "link_command_us",
-            "what each command keeps the link besides its data",
+            "time for which each command occupies the link in addition to its data",
         ),
     }
 }

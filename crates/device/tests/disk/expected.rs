@@ -201,14 +201,14 @@ fn each_policy_has_its_own_number_and_no_other() {
     assert_eq!(of(&[v_scan]), Ok(Policy::VScan { share: 0.2 }));
     assert_eq!(of(&[aged]), Ok(Policy::AgedSptf { ms_per_s: 20.0 }));
     for (settings, message) in [
-        (&[share][..], "only `queue_policy=\"v_scan\"` has it"),
+        (&[share][..], "only `queue_policy=\"v_scan\"` uses it"),
         (
             &[aged, weight, share],
-            "only `queue_policy=\"v_scan\"` has it",
+            "only `queue_policy=\"v_scan\"` uses it",
         ),
         (
             &[v_scan, share, weight],
-            "only `queue_policy=\"aged_sptf\"` has it",
+            "only `queue_policy=\"aged_sptf\"` uses it",
         ),
         (&[v_scan, ("v_scan_share", "1.1")], "v_scan_share"),
     ] {

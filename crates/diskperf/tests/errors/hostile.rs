@@ -140,7 +140,7 @@ fn files_that_are_no_document_are_refused() {
     fs::write(user.file("empty.json"), "").unwrap();
     for (file, said) in [
         ("deep.json", "is not a file of runs"),
-        ("text.json", "is no JSON object"),
+        ("text.json", "is not a JSON object"),
         ("empty.json", "is not a file of runs"),
         ("/dev/zero", "is not a regular file"),
     ] {

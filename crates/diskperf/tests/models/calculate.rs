@@ -165,7 +165,10 @@ fn a_queue_that_there_is_not_names_its_option() {
         ("--drive 2", &["--drive 2", "1 configured"]),
         (
             "--on vax780-sc780-eagle",
-            &["no disk with a queue", "bare-sas-10k and bare-smr-5400"],
+            &[
+                "not a disk with a command queue",
+                "bare-sas-10k or bare-smr-5400",
+            ],
         ),
         ("--depth 0", &["--depth"]),
     ] {
@@ -184,7 +187,7 @@ fn a_flash_drives_formulas_stand_beside_its_model() {
         "DWPD",
         "Random reads of 4 KiB from 32 dies, 48.8 µs each",
         "many dies",
-        "buffer, sequential writes",
+        "write buffer, sequential writes",
         "none is known, so only the model's figure is given",
     ]);
     for (format, says) in [

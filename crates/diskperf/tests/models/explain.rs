@@ -202,7 +202,7 @@ fn what_is_no_longer_the_same_is_refused() {
             "512".into();
     });
     user.run(&words("explain other.json"))
-        .expect(2, &["another run now", "run it again"]);
+        .expect(2, &["a different run", "run it again"]);
     tampered(&user, |run| {
         run["experiment"]["workload"]["steps"]["protocol"]["discarded"] = 100.into();
     });
@@ -301,7 +301,7 @@ fn job_files_are_told_apart_by_what_they_do() {
     user.run(&words("explain first third")).expect(
         2,
         &[
-            "ran r in different ways",
+            "ran r with different settings",
             "bsrange is not given and `4k-4k`",
             "iodepth is `4` and `8`",
         ],
@@ -378,12 +378,12 @@ fn the_share_of_a_link_says_what_it_counts() {
     let line = "explain bare-sata-7200 --suite sequential --size 64M --set program.area_bytes=1G --no-counterfactuals";
     user.run(&words(line)).expect(0, &[]).shows(&[
         "link of drive 1",
-        "link of a drive, interface transfer: only what data take on the link while no sector",
+        "interface transfer: time of data on the drive's link while no sector of the request",
     ]);
     let historic = "explain vax780-sc780-eagle --suite read_8192 --size 256K --no-counterfactuals";
     let shown = user.run(&words(historic)).expect(0, &[]);
     assert!(
-        !shown.stdout.contains("link of a drive"),
+        !shown.stdout.contains("interface transfer: time of data"),
         "{}",
         shown.stdout
     );

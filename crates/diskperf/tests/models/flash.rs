@@ -140,7 +140,7 @@ const REFUSED: [(&str, &str, &str); 28] = [
     (
         "blocks_per_plane=1000000",
         "blocks_per_plane",
-        "up to 4294967294 are counted",
+        "addresses at most 4294967294",
     ),
     (
         "word_lines_per_block=0",
@@ -150,12 +150,16 @@ const REFUSED: [(&str, &str, &str); 28] = [
     (
         "pages_per_word_line=4",
         "read_ns",
-        "3 times of reading for 4 pages",
+        "3 read times for 4 pages",
     ),
-    ("page_bytes=1000", "page_bytes", "units of 4096 do not fit"),
-    ("read_ns=[]", "read_ns", "0 times of reading for 3 pages"),
-    ("spare_share=0", "spare_share", "leave no spare"),
-    ("spare_share=1", "spare_share", "a spare of 1"),
+    (
+        "page_bytes=1000",
+        "page_bytes",
+        "whole mapping units of 4096",
+    ),
+    ("read_ns=[]", "read_ns", "0 read times for 3 pages"),
+    ("spare_share=0", "spare_share", "leave no over-provisioning"),
+    ("spare_share=1", "spare_share", "an over-provisioning of 1"),
     ("spare_share=-0.1", "spare_share", "from 0 to 1"),
     (
         "spare_share=0.005",
@@ -165,7 +169,7 @@ const REFUSED: [(&str, &str, &str); 28] = [
     (
         "soft_free_superblocks=4",
         "soft_free_superblocks",
-        "not above the hard one (4)",
+        "not above the hard threshold of 4",
     ),
     (
         "soft_free_superblocks=500",
@@ -198,7 +202,7 @@ const REFUSED: [(&str, &str, &str); 28] = [
     ),
     ("dies_erasing=0", "dies_erasing", "from 1 to"),
     ("read_retry_share=1", "read_retry_share", "from 0 to 0.9"),
-    ("in_place=true", "in_place", "programs of 24 units"),
+    ("in_place=true", "in_place", "a program of 24 mapping units"),
 ];
 
 #[test]

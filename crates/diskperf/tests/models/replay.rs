@@ -154,10 +154,7 @@ fn what_cannot_be_replayed_is_refused_with_the_remedy() {
             "far.csv --on bare-fixed --scale-addresses=900T",
             "give --scale-addresses without a size",
         ),
-        (
-            "order.log --on bare-fixed",
-            "has no times at which requests were issued",
-        ),
+        ("order.log --on bare-fixed", "has no issue times"),
         ("order.log --on bare-fixed --speed 2", "give --depth N"),
         (
             "cloud.csv --on bare-fixed --think",
@@ -183,7 +180,7 @@ fn what_cannot_be_replayed_is_refused_with_the_remedy() {
         ),
         (
             "web.csv --on bare-fixed --window 10s..20s",
-            "there is no request in this part of it",
+            "this part of the trace has no request",
         ),
         (
             "web.csv --on bare-fixed --scale-addresses=1K",

@@ -246,7 +246,7 @@ fn a_trace_without_requests_says_what_it_holds() {
     ] {
         let outcome = user.run(&words(line)).expect(1, says);
         assert!(
-            outcome.stderr.contains("there is no request in it"),
+            outcome.stderr.contains("the trace has no request"),
             "{outcome:?}"
         );
         assert!(outcome.stdout.is_empty(), "{outcome:?}");
@@ -311,9 +311,9 @@ fn a_replay_that_cannot_be_says_what_of_the_trace_is_why() {
     write("flushes.csv", "1,F,0,0\n2,F,0,0\n");
     write("parts.csv", "1,R,32,64\n2,W,4096,64\n");
     for (line, says, not) in [
-        ("nothing.csv --on bare-fixed", "moves a byte", "--size"),
-        ("nothing.csv --on ./target", "moves a byte", "--size"),
-        ("flushes.csv --on bare-fixed", "moves a byte", "--size"),
+        ("nothing.csv --on bare-fixed", "transfers data", "--size"),
+        ("nothing.csv --on ./target", "transfers data", "--size"),
+        ("flushes.csv --on bare-fixed", "transfers data", "--size"),
         (
             "parts.csv --on bare-sata-7200",
             "its requests begin or end between sectors of 4096 bytes (all of them are at multiples of 32 alone)",

@@ -367,7 +367,7 @@ fn points_with_other_caches_move_as_much() {
     let line =
         "tune bare-sata-7200 --suite sequential --over drive.spindle_rpm=5400,7200 --seeds 0";
     let notes = run(&user, line)["notes"].to_string();
-    let said = "may hold all that is moved by 1 MiB sequential read";
+    let said = "may hold all data of 1 MiB sequential read";
     assert!(notes.contains(said), "{notes}");
 }
 

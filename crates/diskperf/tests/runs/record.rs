@@ -227,7 +227,7 @@ fn without_block_events_a_run_is_recorded_as_its_rings_submit() {
     let line = "run random --on null --size 1M --runs 2 --record t --format json";
     let ran = user
         .run(&words(line))
-        .expect(0, &["submitted to their rings"]);
+        .expect(0, &["requests of the programs' rings"]);
     let requests = |of: &Value| {
         let made = of["runs"][0]["results"][0]["repetitions"]
             .as_array()
@@ -254,7 +254,7 @@ fn without_block_events_a_run_is_recorded_as_its_rings_submit() {
     open_to_all(&user.target());
     let line = "run random --on ./target --size 256K --runs 1 --record t";
     user.run_as_nobody(&words(line))
-        .expect(0, &["submitted to their rings", "need root"]);
+        .expect(0, &["requests of the programs' rings", "need root"]);
     let found = trace(&user, "t");
     assert_eq!(
         found["summary"]["devices"].as_array().map(Vec::len),

@@ -24,7 +24,7 @@ fn today26_on_a_directory() {
     let expected = [&["sequential"; 2][..], &["random"; 5], &["log_append"]].concat();
     assert_eq!(programs, expected);
     let notes = run["notes"].to_string();
-    assert!(notes.contains("requests fall into 2 MiB"), "{notes}");
+    assert!(notes.contains("requests cover 2 MiB"), "{notes}");
     for result in &results {
         assert!(result["iops"].as_f64() > Some(0.0), "{result}");
         assert!(result["mb_per_s"].as_f64() > Some(0.0), "{result}");

@@ -241,7 +241,10 @@ pub(crate) fn impossible_specifications_are_refused_with_the_reason() {
             },
             Impossible::Zero("dies"),
         ),
-        (logical(0), Impossible::Zero("logical units (a spare of 1)")),
+        (
+            logical(0),
+            Impossible::Zero("logical units (an over-provisioning of 1)"),
+        ),
         (
             Specification {
                 policy: Policy::Choices(0),

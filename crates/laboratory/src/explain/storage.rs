@@ -148,7 +148,7 @@ pub fn differences(a: &Told, b: &Told) -> Result<Differences, LaboratoryError> {
         found.notes.splice(0..0, untold(a, b));
     } else {
         found.notes.push(
-            "one of the two is measured and the other is modelled: the stages are those of the modelled computer, and what real storage does not report is unattributed".to_owned(),
+            "one of the two is measured and the other is modelled: the stages are those of the modelled computer, and time that real storage does not report is unattributed".to_owned(),
         );
     }
     Ok(found)
@@ -345,7 +345,7 @@ fn disagreeing(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<
     let first = found.first()?;
     let without = match found.len() == kept.len() {
         true => {
-            "the ledger is from counters and not from events; run it again, with less else on this machine"
+            "the ledger is from counters and not from events; repeat the run with less other load on this machine"
         }
         false => "they are left out",
     };

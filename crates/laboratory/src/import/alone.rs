@@ -171,15 +171,17 @@ fn shown(found: &Alone, requests: usize, replay: ReplayFigures) -> ShownDrive {
         });
     }
     let mut not_determined = vec![
-        "surfaces and cylinders: the modelled drive has one surface, and its arm moves by tracks".to_owned(),
-        "the parts of an access before and after the arm's way: only their sum shows".to_owned(),
-        "spares and defects: what is left of a zone lies at its end".to_owned(),
-        "read-ahead and segments of the buffer: the modelled ones are those of a few that come closest".to_owned(),
+        "surfaces and cylinders: the modelled drive has one surface, and its arm moves by tracks"
+            .to_owned(),
+        "the parts of an access before and after the seek: the trace shows only their sum"
+            .to_owned(),
+        "spares and defects: the unused rest of a zone lies at its end".to_owned(),
+        "read-ahead and cache segments: the model uses the closest of a few candidates".to_owned(),
     ];
     let absent = [
         (
             found.crossing_us.is_none(),
-            "the link: the platter is slower, or reads are too alike in length",
+            "the link: the media rate is lower, or the reads have too similar lengths",
         ),
         (
             found.early_write_us.is_none(),

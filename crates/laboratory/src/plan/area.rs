@@ -34,7 +34,7 @@ pub(super) fn fit(
     let mut notes = Vec::new();
     if area_bytes < SMALL_BYTES {
         notes.push(format!(
-            "requests fall into {}, of which a cache of the drive or its controller may hold a part; --set program.area_bytes=N changes it",
+            "requests cover {}, part of which a cache of the drive or its controller may hold; --set program.area_bytes=N changes it",
             format_size(area_bytes)
         ));
     }

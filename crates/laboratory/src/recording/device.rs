@@ -134,7 +134,7 @@ impl Trace {
         self.about("recorded by", by)?;
         self.about("target", &of.target)?;
         self.devices(&of.devices)?;
-        self.begins(at, &format!("what {} was asked", of.devices.join(" and ")))?;
+        self.begins(at, &format!("requests to {}", of.devices.join(" and ")))?;
         self.flush()
     }
 
@@ -164,7 +164,7 @@ fn listened(target: &Path) -> Result<(Vec<Named>, Vec<String>), LaboratoryError>
     let said = |found: &[Named]| {
         let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
         format!(
-            "{name} is on {}: all that is asked of {} is recorded",
+            "{name} is on {}: all requests to {} are recorded",
             names.join(" and "),
             if names.len() == 1 { "it" } else { "them" }
         )
@@ -216,7 +216,7 @@ fn on_itself(output: &Path, listened: &[Listened]) -> Option<String> {
     let below = BlockDevice::queues_under(folder).unwrap_or_default();
     let same = listened.iter().find(|one| below.contains(&one.disk))?;
     Some(format!(
-        "the trace is written to {}, which it is of: its own writes are in it",
+        "the trace is written to {}, the recorded device: it contains its own writes",
         printable_line(same.disk.name())
     ))
 }

@@ -86,7 +86,7 @@ impl Trace for TraceFiles {
         let started = reading.spawn(move || files.read(&mut handing));
         let failed = started
             .err()
-            .map(|error| format!("no thread can be started that reads the trace: {error}"));
+            .map(|error| format!("cannot start a thread to read the trace: {error}"));
         // As much as is held ahead is there before the first is taken; an error is the end
         // of the trace.
         is_full.recv().unwrap_or(());

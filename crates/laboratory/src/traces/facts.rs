@@ -315,8 +315,8 @@ impl Found {
         let refused = |what: String| Err(LaboratoryError::Request(format!("{files}: {what}")));
         if self.devices.is_empty() {
             return refused(match (asked.window_ns, &asked.device) {
-                (None, None) => "there is no request in it".to_owned(),
-                _ => "there is no request in this part of it".to_owned(),
+                (None, None) => "the trace has no request".to_owned(),
+                _ => "this part of the trace has no request".to_owned(),
             });
         }
         let of = |operation| self.kinds[place(operation)].bytes;
@@ -325,7 +325,7 @@ impl Found {
             .any(|operation| of(operation) > 0);
         if !has_bytes {
             return refused(
-                "none of its requests moves a byte (they are of no bytes, or flushes), so there is nothing to replay"
+                "none of its requests transfers data (they are empty, or flushes), so there is nothing to replay"
                     .to_owned(),
             );
         }
@@ -337,7 +337,7 @@ impl Found {
                 false => "",
             };
             return refused(format!(
-                "it is of {} devices, each with addresses of its own, and a replay is of one: add --device NAME, of {}{more}",
+                "the trace has {} devices, each with addresses of its own, and a replay takes one: add --device NAME, of {}{more}",
                 self.devices.len(),
                 listed.join(", ")
             ));
@@ -351,7 +351,9 @@ impl Found {
             );
         }
         if self.facts.lasts_ns > LONGEST_NS {
-            return refused("it lasts for more than 36 years: a clock in it goes wrong".to_owned());
+            return refused(
+                "the trace lasts for more than 36 years: a clock in it is wrong".to_owned(),
+            );
         }
         Ok(())
     }

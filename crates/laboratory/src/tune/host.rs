@@ -82,7 +82,7 @@ pub fn tune_host(
     });
     if combinations > MOST {
         return Err(LaboratoryError::Request(format!(
-            "{combinations} combinations are more than {MOST}, which is the most that are measured on real storage; give fewer values"
+            "{combinations} combinations exceed {MOST}, the limit on real storage; give fewer values"
         )));
     }
     let mut rounds = Rounds {

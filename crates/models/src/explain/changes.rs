@@ -123,7 +123,7 @@ pub(super) fn without(stage: Stage) -> Option<Change> {
                 no_collection: true,
                 ..WhatIf::default()
             };
-            return Some(Change::supposing("no collection", what_if));
+            return Some(Change::supposing("no garbage collection", what_if));
         }
         Stage::BufferFull => &[("write_buffer_bytes", ENDLESS_BUFFER)],
         Stage::MapMiss => &[("map_cache_bytes", WHOLE_MAP), ("map_lookup_ns", "0")],
@@ -246,7 +246,7 @@ fn ways(values: &Values<'_>) -> Vec<Change> {
             [values.times("bus.bytes_per_s", 2.0)],
         ),
         change(
-            "arbitration free (no data late, no memory contention)",
+            "no arbitration delay (no data late, no memory contention)",
             Kind::Removed,
             [values.set(contention, "0"), values.set(late, "0")],
         ),
@@ -256,7 +256,7 @@ fn ways(values: &Values<'_>) -> Vec<Change> {
             [values.times(late, 0.5)],
         ),
         change(
-            "controller's commands free",
+            "no controller overhead per command",
             Kind::Removed,
             [
                 "command_ms",
@@ -309,7 +309,7 @@ fn flash(values: &Values<'_>) -> Vec<Change> {
         return Vec::new();
     }
     let supposed = Change::supposing(
-        "no collection",
+        "no garbage collection",
         WhatIf {
             no_collection: true,
             ..WhatIf::default()
@@ -317,12 +317,12 @@ fn flash(values: &Values<'_>) -> Vec<Change> {
     );
     let all = [
         change(
-            "twice the spare",
+            "twice the over-provisioning",
             Kind::Other,
             [values.times("drive.spare_share", 2.0)],
         ),
         change(
-            "no suspension",
+            "no suspension of programs and erases",
             Kind::Other,
             [values.set("drive.suspends_most", "0")],
         ),
@@ -332,12 +332,12 @@ fn flash(values: &Values<'_>) -> Vec<Change> {
             [values.set("drive.power_loss_protection", "true")],
         ),
         change(
-            "a buffer of a gibibyte",
+            "write buffer of 1 GiB",
             Kind::Other,
             [values.set("drive.write_buffer_bytes", "1073741824")],
         ),
         change(
-            "programs twice as fast",
+            "flash programs twice as fast",
             Kind::Halved,
             ["program_us", "slc_program_us", "journal_program_us"]
                 .map(|key| values.times(&format!("drive.{key}"), 0.5)),
@@ -348,23 +348,23 @@ fn flash(values: &Values<'_>) -> Vec<Change> {
             ["read_ns", "slc_read_us"].map(|key| values.times(&format!("drive.{key}"), 0.5)),
         ),
         change(
-            "erases twice as fast",
+            "flash erases twice as fast",
             Kind::Halved,
             [values.times("drive.erase_us", 0.5)],
         ),
         change(
-            "correcting errors free",
+            "no time for error correction",
             Kind::Removed,
             [values.set("drive.decode_us", "0")],
         ),
         change(
-            "submission and completion free",
+            "no time for submission and completion",
             Kind::Removed,
             ["submission_us", "completion_us", "interrupt_us"]
                 .map(|key| values.set(&format!("drive.{key}"), "0")),
         ),
         change(
-            "interface twice as fast",
+            "host interface twice as fast",
             Kind::Halved,
             [values.times("drive.pcie_lanes", 2.0)],
         ),
@@ -374,7 +374,7 @@ fn flash(values: &Values<'_>) -> Vec<Change> {
             [values.set("drive.channel_bytes_per_s", FASTEST_CHANNEL)],
         ),
         change(
-            "controller's commands free",
+            "no controller overhead per command",
             Kind::Removed,
             ["command_us", "processing_us", "decode_us"]
                 .map(|key| values.set(&format!("drive.{key}"), "0")),

@@ -158,7 +158,7 @@ fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
     let mut jobs = a.plan.suite.jobs().zip(b.plan.suite.jobs());
     if let Some((one, other)) = jobs.find(|(one, other)| one.program != other.program) {
         return Err(LaboratoryError::Request(format!(
-            "{} and {} ran {} in different ways, so that its times cannot be compared: {}; give two runs of the same programs",
+            "{} and {} ran {} with different settings, so its times cannot be compared: {}; give two runs of the same programs",
             a.name,
             b.name,
             title(one),
@@ -182,7 +182,7 @@ fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
     if one.experiment.cache != other.experiment.cache || one.suite.protocol != other.suite.protocol
     {
         return Err(LaboratoryError::Request(format!(
-            "{} and {} were not run alike: caches or repetitions differ; give two runs with the same options",
+            "{} and {} ran under different conditions: caches or repetitions differ; give two runs with the same options",
             a.name, b.name
         )));
     }

@@ -46,8 +46,10 @@ pub fn fit_computer(
     )];
     notes.extend(stream_past_cache(suite, computer, experiment));
     if computer.medium() == Medium::Directory {
-        notes
-            .push("its kernel cannot bypass its buffer cache, so all goes through that".to_owned());
+        notes.push(
+            "its kernel cannot bypass its buffer cache, so all I/O goes through that cache"
+                .to_owned(),
+        );
     }
     notes
 }

@@ -74,7 +74,7 @@ pub fn check_options(experiment: &Experiment, alone: bool) -> Result<(), Laborat
         (
             experiment.other.is_some(),
             "--other",
-            "a modelled system copies to its own next drive",
+            "a modelled system copies to the next of its own drives",
         ),
         (
             experiment.fresh.is_some(),
@@ -130,7 +130,7 @@ pub fn plan_of_point(
     match plan.suite.steps.iter().find(|step| step.jobs.len() > 1) {
         None => Ok(plan),
         Some(step) => Err(LaboratoryError::Request(format!(
-            "{} run at the same time, and a search takes programs that run one after the other",
+            "{} run at the same time, and a search needs programs that run one after the other",
             step_title(step)
         ))),
     }
@@ -456,7 +456,7 @@ impl ModelPlan {
         }
         if drives.len() > 1 {
             self.notes.push(format!(
-                "the drives turn as the seed has it, {:.3} of a revolution apart at the start; `diskperf reproduce` takes the mean over all phases",
+                "the seed sets the angle between the drives' spindles, {:.3} of a revolution at the start; `diskperf reproduce` takes the mean over all angles",
                 f64::from(self.phase()) / f64::from(u32::MAX)
             ));
         }
@@ -470,10 +470,10 @@ impl ModelPlan {
         let computer = &self.computers[0];
         let stands_for_it = match (computer.is_minix(), computer.is_v7()) {
             (true, _) => {
-                "Minix has no fsync(2): its sync(2), of all that has changed, stands for it"
+                "Minix has no fsync(2): sync(2), which writes all modified blocks, replaces it"
             }
             (_, true) => {
-                "Xenix has no fsync(2): its sync(2), which begins to write all that has changed and does not wait, stands for it"
+                "Xenix has no fsync(2): sync(2), which starts to write all modified blocks and does not wait, replaces it"
             }
             (false, false) => return,
         };

@@ -139,12 +139,12 @@ impl<'a> Ground<'a> {
 pub fn check_options(experiment: &Experiment) -> Result<(), LaboratoryError> {
     if experiment.size != SizeChoice::Auto {
         return Err(LaboratoryError::request(
-            "--size: a trace says how much it moves; --window replays a part of it, and --scale-addresses has it fall into fewer bytes",
+            "--size: a trace defines how much it transfers; --window replays a part of it, and --scale-addresses maps it to a smaller range",
         ));
     }
     if experiment.until_steady.is_some() {
         return Err(LaboratoryError::request(
-            "--until-steady: a trace is no steady load, and each replay of it is all of it; --runs repeats it",
+            "--until-steady: a trace is not a steady load, and each replay runs all of it; --runs repeats it",
         ));
     }
     let mut settings = experiment.settings.iter();
@@ -251,7 +251,7 @@ fn check_pace(replay: &TraceReplay, held: &TraceFacts) -> Result<(), LaboratoryE
     let form = &held.form;
     match replay.pace {
         ReplayPace::Open { .. } if !held.has_times => Err(LaboratoryError::Request(format!(
-            "{name}: a trace of the form {form} has no times at which requests were issued, so it cannot be replayed by them: give --depth N, which has N requests under way"
+            "{name}: a trace of the form {form} has no issue times, so it cannot be replayed by time: give --depth N, which keeps N requests in flight"
         ))),
         ReplayPace::Open { speed } if !(1e-6..=1e6).contains(&speed) => {
             Err(LaboratoryError::Request(format!(
@@ -286,12 +286,12 @@ fn slots(replay: &TraceReplay, held: &TraceFacts) -> Result<u32, LaboratoryError
     let slots = asked.unwrap_or_else(|| open_loop_slots(largest) as u32);
     if !(1..=MOST_SLOTS).contains(&slots) {
         return Err(LaboratoryError::Request(format!(
-            "{slots} requests under way: a replay has from 1 to {MOST_SLOTS}"
+            "{slots} requests in flight: a replay has from 1 to {MOST_SLOTS}"
         )));
     }
     if u64::from(slots).saturating_mul(largest) > LARGEST_BUFFERS_BYTES {
         return Err(LaboratoryError::Request(format!(
-            "{slots} requests under way of up to {} need more than 4 GiB of buffers; give a smaller --depth",
+            "{slots} requests in flight of up to {} need more than 4 GiB of buffers; give a smaller --depth",
             format_size(largest)
         )));
     }
@@ -395,14 +395,14 @@ fn told(replay: &TraceReplay, held: &TraceFacts, ground: &Ground<'_>) -> Vec<Str
         discards,
         some(
             held.write_zeroes.requests,
-            "requests that write zeroes without data are left out, since no call does",
+            "requests that write zeroes without data are left out, because no system call does that",
         ),
         some(held.of_no_bytes, "requests of no bytes are left out"),
         match ground.writes_durably() {
             true => None,
             false => some(
                 held.fua_writes,
-                "writes were durable when they completed (FUA); they are made as plain writes, since this kernel has no O_DSYNC for its files: a rig of the drive by itself makes them durable",
+                "writes were durable when they completed (FUA); they are made as plain writes, since this kernel has no O_DSYNC for its files: a bare drive as the target makes them durable",
             ),
         },
         replay.reading.round_to_bytes.map(|bytes| match held.rounded {
@@ -419,21 +419,21 @@ fn told(replay: &TraceReplay, held: &TraceFacts, ground: &Ground<'_>) -> Vec<Str
         ),
         some(
             held.out_of_order,
-            "requests are out of order in the trace, and are issued as soon as it comes to them",
+            "requests are out of order in the trace, and are issued as soon as the replay reaches them",
         ),
         match replay.pace {
             ReplayPace::Dependent => some(
                 without,
-                "requests have no completion in the trace, so no other waits for them",
+                "requests have no completion in the trace, so no other request waits for them",
             ),
             ReplayPace::Open { .. } | ReplayPace::Closed { .. } => None,
         },
         (held.form == Form::Validate.name()).then(|| {
-            "the pause of a line is taken as the one after its request; --form validate-before takes it as the one before, as most traces of this form that are known have it"
+            "the pause on a line counts as the one after its request; --form validate-before counts it as the one before, as in most known traces of this form"
                 .to_owned()
         }),
         held.is_cut
-            .then(|| "the trace is cut off, and was read as far as it goes".to_owned()),
+            .then(|| "the trace is truncated, and was read up to its end".to_owned()),
     ];
     notes.into_iter().flatten().collect()
 }
@@ -458,7 +458,7 @@ pub fn describe(replay: &TraceReplay) -> String {
             lasts / speed
         ),
         ReplayPace::Closed { depth } => {
-            format!("{depth} under way at once, the next when one completes")
+            format!("{depth} in flight at once; the next is issued when one completes")
         }
         ReplayPace::Dependent => {
             "each as long after the completion that it followed as in the trace".to_owned()

@@ -90,7 +90,7 @@ fn possible(protocol: Protocol) -> Result<Protocol, LaboratoryError> {
         return Ok(protocol);
     }
     Err(LaboratoryError::Request(format!(
-        "none of {} repetitions counts where {} are discarded",
+        "no repetition is left of {} when {} are discarded",
         protocol.repetitions, protocol.discarded
     )))
 }

@@ -59,11 +59,11 @@ impl Moved {
         match (self, search.experiment.size) {
             (_, SizeChoice::Bytes(_)) => None,
             (Self::AsRun { cache_bytes }, SizeChoice::Auto) => Some(format!(
-                "the programs move as much as in `run`{}; --size says another size",
+                "the programs transfer as much as in `run`{}; --size changes that",
                 held(today, cache_bytes)
             )),
             (Self::Bytes(bytes), SizeChoice::Auto) => Some(format!(
-                "the programs move {} at most, and more in `run`; --size says another size",
+                "the programs transfer at most {}, and more in `run`; --size changes that",
                 format_size(bytes)
             )),
         }
@@ -110,7 +110,7 @@ fn held(today: &ModelPlan, cache_bytes: u64) -> String {
     match titles.is_empty() {
         true => String::new(),
         false => format!(
-            ", and the drive's cache, of up to {}, may hold all that is moved by {}",
+            ", and the drive's cache of up to {} may hold all data of {}",
             format_size(cache_bytes),
             titles.join(", ")
         ),

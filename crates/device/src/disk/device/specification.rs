@@ -239,7 +239,7 @@ fn check_shingled(of: &ShingledSpecification, dead_sectors: u64) -> Result<(), D
         return Err(DiskError::Number {
             key: "cache_sectors",
             value: of.cache_sectors as f64,
-            must: "as many as the first zone has dead sectors, and at least one",
+            must: "the number of dead sectors of the first zone, and at least 1",
         });
     }
     Ok(())

@@ -141,7 +141,7 @@ impl DataSheet {
         let most = f64::from(MOST_SECTORS_PER_TRACK) * f64::from(self.sector_bytes);
         let least = f64::from(self.sector_bytes);
         if !(least..=most).contains(&self.outer_track_bytes) {
-            let must = "from one sector to 2^20 of them";
+            let must = "from one sector to 2^20 sectors";
             return Err(number("outer_track_bytes", self.outer_track_bytes, must));
         }
         for (key, skew) in [
@@ -156,7 +156,7 @@ impl DataSheet {
     }
 }
 
-const FEWER: &str = "what fits on 2^24 cylinders";
+const FEWER: &str = "small enough for 2^24 cylinders";
 
 fn number(key: &'static str, value: f64, must: &'static str) -> SheetError {
     SheetError::Number { key, value, must }

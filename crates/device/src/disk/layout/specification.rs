@@ -335,15 +335,15 @@ impl std::fmt::Display for LayoutError {
             }
             Self::Extent { number } => write!(
                 formatter,
-                "extent {number} is not behind the one before it, not on the disk, or where another is"
+                "extent {number} does not follow the one before it, is not on the disk, or overlaps another"
             ),
             Self::Order { zone, first, last } => write!(
                 formatter,
-                "zone {zone} has cylinders {first} to {last}, which are not behind the zone before it, or not on the disk"
+                "zone {zone} has cylinders {first} to {last}, which do not follow the zone before it, or are not on the disk"
             ),
             Self::Full { zone, room, taken } => write!(
                 formatter,
-                "zone {zone} has {room} sectors, and dead sectors, spares and slips take {taken}"
+                "zone {zone} has {room} sectors, fewer than its {taken} dead sectors, spares and slips"
             ),
             Self::Slip { zone, slip } => write!(
                 formatter,
@@ -351,7 +351,7 @@ impl std::fmt::Display for LayoutError {
             ),
             Self::TooManySlips { zone, slip } => write!(
                 formatter,
-                "zone {zone}: the unit of sector {slip} has more slips than spares"
+                "zone {zone}: the sparing unit of sector {slip} has more slips than spares"
             ),
             Self::Defect { zone, defect } => write!(
                 formatter,
@@ -363,14 +363,14 @@ impl std::fmt::Display for LayoutError {
                 replacement,
             } => write!(
                 formatter,
-                "zone {zone}: {replacement}, which stands in for defect {defect}, holds data itself, or stands in twice"
+                "zone {zone}: the replacement {replacement} of defect {defect} holds data, or replaces another defect too"
             ),
             Self::SeekFirstSparing => formatter.write_str(
-                "spares by cylinders or ranges need tracks that fill cylinder by cylinder",
+                "spares by cylinder or range need a track order that fills one cylinder after the other",
             ),
             Self::Sectors { room, asked } => write!(
                 formatter,
-                "the disk has {room} sectors, fewer than the {asked} that hosts are to see"
+                "the disk has {room} sectors, fewer than the {asked} that hosts should address"
             ),
         }
     }

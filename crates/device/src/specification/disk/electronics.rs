@@ -9,7 +9,7 @@ use diskperf_catalogue::Reader;
 pub(super) fn read_overheads(reader: &mut Reader<'_>) -> OverheadSpecification {
     let read_hit = read_after(
         reader,
-        ("read_hit_ms", "a command that the buffer answers"),
+        ("read_hit_ms", "firmware overhead of a read hit"),
         [
             "read_hit_after_write_ms",
             "read_hit_sequential_ms",
@@ -18,7 +18,7 @@ pub(super) fn read_overheads(reader: &mut Reader<'_>) -> OverheadSpecification {
     );
     let read_miss = read_after(
         reader,
-        ("read_miss_ms", "a read that the arm moves for"),
+        ("read_miss_ms", "firmware overhead of a read miss"),
         [
             "read_miss_after_write_ms",
             "read_miss_sequential_ms",
@@ -27,14 +27,14 @@ pub(super) fn read_overheads(reader: &mut Reader<'_>) -> OverheadSpecification {
     );
     let write = read_after(
         reader,
-        ("write_ms", "a write, or a flush"),
+        ("write_ms", "firmware overhead of a write or flush"),
         [
             "write_after_write_ms",
             "write_sequential_ms",
             "write_reading_ahead_ms",
         ],
     );
-    let sector_doc = "what each sector of a write takes besides; nothing if absent";
+    let sector_doc = "additional firmware overhead per sector of a write; 0 if absent";
     let sector = reader.optional_number("write_sector_ms", 0.0..=LONGEST_MS, sector_doc);
     let mut time = |key, doc| reader.milliseconds(key, 0.0..=LONGEST_MS, doc) as f64 / 1e6;
     OverheadSpecification {
@@ -42,8 +42,14 @@ pub(super) fn read_overheads(reader: &mut Reader<'_>) -> OverheadSpecification {
         read_miss,
         write,
         write_sector_ms: sector.unwrap_or(0.0),
-        read_completion_ms: time("read_completion_ms", "telling the host of a read's end"),
-        write_completion_ms: time("write_completion_ms", "telling the host of a write's end"),
+        read_completion_ms: time(
+            "read_completion_ms",
+            "time to report the completion of a read to the host",
+        ),
+        write_completion_ms: time(
+            "write_completion_ms",
+            "time to report the completion of a write to the host",
+        ),
     }
 }
 
@@ -55,24 +61,26 @@ fn read_after(
     [written_key, sequential_key, ahead_key]: [&str; 3],
 ) -> After {
     let after_read_ms = reader.milliseconds(key, 0.0..=LONGEST_MS, doc) as f64 / 1e6;
-    let mut time = |key, doc| {
+    let mut time = |key: &str, doc: &str| {
         let time = reader.optional_milliseconds(key, 0.0..=LONGEST_MS, doc);
         time.map(|ns| ns as f64 / 1e6)
     };
     let after_write = time(
         written_key,
-        "the same after a write; as after a read if absent",
+        &format!("{doc} after a write; as after a read if absent"),
     );
     After {
         after_read_ms,
         after_write_ms: after_write.unwrap_or(after_read_ms),
         sequential_ms: time(
             sequential_key,
-            "the same of one for the sectors behind those of the last command, if that is of its kind; as of others if absent",
+            &format!(
+                "{doc} that continues the last command of the same kind; as for others if absent"
+            ),
         ),
         reading_ahead_ms: time(
             ahead_key,
-            "the same while the arm still reads on; as at other times if absent",
+            &format!("{doc} during read-ahead; as at other times if absent"),
         ),
     }
 }
@@ -83,19 +91,19 @@ pub(super) fn read_link(reader: &mut Reader<'_>) -> LinkSpecification {
     let bytes_per_s = reader.integer(
         "link_bytes_per_s",
         rate.clone(),
-        "data that the link to the host carries",
+        "data rate of the host link",
     ) as f64;
-    let write_doc = "the same of what is written; as of what is read if absent";
+    let write_doc = "data rate of the host link for writes; as for reads if absent";
     let written = reader.optional_integer("link_write_bytes_per_s", rate, write_doc);
     let overhead = reader.milliseconds(
         "link_overhead_ms",
         0.0..=LONGEST_MS,
-        "what each transfer over the link takes besides",
+        "overhead of each transfer over the host link",
     );
     let again = reader.optional_number(
         "link_reconnect_ms",
         0.0..=LONGEST_MS,
-        "what it takes a read with link_reads=reconnected, and a write without link_holds_writes, to come back to a bus that was left: arbitration and reselection; nothing if absent",
+        "time to reconnect to the bus (arbitration and reselection), for reads with link_reads=reconnected and writes without link_holds_writes; 0 if absent",
     );
     LinkSpecification {
         bytes_per_s,
@@ -105,7 +113,7 @@ pub(super) fn read_link(reader: &mut Reader<'_>) -> LinkSpecification {
         holds_writes: reader.has("link_holds_writes")
             && reader.flag(
                 "link_holds_writes",
-                "whether a write does not pay link_reconnect_ms for coming back to the bus with its data",
+                "whether a write transfers its data without the reconnect time of link_reconnect_ms",
             ),
         delivery: read_delivery(reader),
     }
@@ -119,10 +127,9 @@ fn read_delivery(reader: &mut Reader<'_>) -> Delivery {
         ("held", Delivery::Held),
         ("reconnected", Delivery::Reconnected { share: 0.0 }),
     ];
-    let doc = "whether reads share the link while they wait for the platter (in_pieces: SATA, SAS), keep it from their beginning (held), or leave it and come back (reconnected); in_pieces if absent";
+    let doc = "host link during a read: shared with other commands (in_pieces: SATA, SAS), held from the start of the read (held), or released and reconnected (reconnected); in_pieces if absent";
     let delivery = read_choice_or_default(reader, "link_reads", &deliveries, doc);
-    let share_doc =
-        "with reconnected, the share of a read that has passed when it comes back to the bus";
+    let share_doc = "share of a read's sectors read from the medium when the drive reconnects to the bus; only with link_reads=reconnected";
     match (
         delivery,
         reader.optional_number(LINK_READ_SHARE, 0.0..=1.0, share_doc),
@@ -132,7 +139,7 @@ fn read_delivery(reader: &mut Reader<'_>) -> Delivery {
         },
         (other, None) => other,
         (other, Some(_)) => {
-            let message = "only `link_reads=\"reconnected\"` has it";
+            let message = "only `link_reads=\"reconnected\"` uses it";
             reader.fail_allowing(LINK_READ_SHARE, message, "absent with others");
             other
         }

@@ -59,16 +59,16 @@ fn extent_columns() -> Columns {
 /// Reads a measured sector layout from an entry of the catalogue.
 pub(super) fn read_layout(reader: &mut Reader<'_>) -> LayoutSpecification {
     let heads = 1..=u64::from(MOST_SURFACES);
-    let surfaces = reader.integer("heads", heads, "heads, each of a surface") as u32;
+    let surfaces = reader.integer("heads", heads, "heads, one per recording surface") as u32;
     let zones = reader.rows(
         ZONE_TABLE,
         &zone_columns(),
-        "zones, from the outermost inwards",
+        "recording zones, from the outermost inward",
     );
     let extents = reader.rows(
         EXTENT_TABLE,
         &extent_columns(),
-        "runs of neighbouring sectors of a track, by their first sector",
+        "extents of consecutive sectors on a track, in order of their first sector",
     );
     let last = zones.iter().map(|row| row[1]);
     let last = last.chain(extents.iter().map(|row| row[2]));
@@ -76,7 +76,7 @@ pub(super) fn read_layout(reader: &mut Reader<'_>) -> LayoutSpecification {
     let cylinders = reader.optional_integer(
         "cylinders",
         least..=u64::from(MOST_CYLINDERS),
-        "cylinders that the arm can go to; those of the table if absent",
+        "cylinders that the arm can reach; those of the table if absent",
     );
     let mut zones: Vec<ZoneSpecification> = zones.iter().map(|row| zone(row)).collect();
     read_defects(reader, &mut zones);
@@ -90,7 +90,7 @@ pub(super) fn read_layout(reader: &mut Reader<'_>) -> LayoutSpecification {
         sectors: reader.optional_integer(
             "medium_sectors",
             1..=1 << 48,
-            "sectors of the medium that hosts see; all that the table has room for if absent",
+            "sectors that hosts can address; all sectors of the table if absent",
         ),
     };
     match crate::disk::layout::Layout::new(&layout) {
@@ -139,7 +139,7 @@ fn read_defects(reader: &mut Reader<'_>, zones: &mut [ZoneSpecification]) {
     let slips = reader.rows(
         "slip_table",
         &[("zone", 0.0..=MOST_ZONES), ("slip", SECTOR)],
-        "sectors, or tracks where spares are tracks, that are passed over, by the number of their zone",
+        "slipped sectors, or slipped tracks where spares are tracks, each with the number of its zone",
     );
     let defects = reader.rows(
         "defect_table",
@@ -148,14 +148,14 @@ fn read_defects(reader: &mut Reader<'_>, zones: &mut [ZoneSpecification]) {
             ("defect", SECTOR),
             ("replacement", SECTOR),
         ],
-        "sectors, or tracks where spares are tracks, and what stands in for them, by the number of their zone",
+        "defective sectors, or tracks where spares are tracks, each with the number of its zone and its replacement",
     );
     let there = zones.len();
     let lost = |rows: &[Vec<f64>]| rows.iter().any(|row| row[0] as usize >= there);
     for (key, rows) in [("slip_table", &slips), ("defect_table", &defects)] {
         if lost(rows) {
             let allowed = format!("zones from 0 to {}", there.saturating_sub(1));
-            reader.fail_allowing(key, "there is no such zone", &allowed);
+            reader.fail_allowing(key, "a row names a zone that does not exist", &allowed);
             return;
         }
     }
@@ -177,7 +177,11 @@ fn read_order(reader: &mut Reader<'_>) -> TrackOrder {
         ("serpentine", TrackOrder::Serpentine),
         ("serpentine_by_cylinder", TrackOrder::SerpentineByCylinder),
     ];
-    reader.choice("track_order", &orders, "how sectors fill the tracks")
+    reader.choice(
+        "track_order",
+        &orders,
+        "order in which sectors fill the tracks",
+    )
 }
 
 /// Names of sparing schemes. The scheme `range` needs the number of cylinders in addition.
@@ -199,12 +203,16 @@ fn read_sparing(reader: &mut Reader<'_>) -> Sparing {
     if !reader.has("sparing") {
         return Sparing::None;
     }
-    match reader.choice("sparing", &SPARINGS, "where spare sectors are") {
+    match reader.choice(
+        "sparing",
+        &SPARINGS,
+        "sparing scheme: location of the spare sectors",
+    ) {
         Sparing::Range { .. } => Sparing::Range {
             cylinders: reader.integer(
                 "sparing_range_cylinders",
                 1..=u64::from(MOST_CYLINDERS),
-                "cylinders that share their spares",
+                "cylinders that share their spare sectors",
             ) as u32,
         },
         other => other,
@@ -213,7 +221,7 @@ fn read_sparing(reader: &mut Reader<'_>) -> Sparing {
 
 /// Reads the seek times of writes, if they differ from those of reads.
 pub(super) fn read_write_seek(reader: &mut Reader<'_>) -> Option<SeekSpecification> {
-    let doc = "measured seek times of writes without their settling, by ascending distance; as of reads if absent";
+    let doc = "measured seek times of writes, without settle time, by ascending distance; as for reads if absent";
     let key = WRITE_SEEK_TABLE;
     reader.has(key).then(|| read_table(reader, key, doc))
 }
@@ -234,11 +242,15 @@ fn read_table(reader: &mut Reader<'_>, key: &str, doc: &str) -> SeekSpecificatio
 pub(super) fn read_seek(reader: &mut Reader<'_>) -> Option<SeekSpecification> {
     let time = -LONGEST_MS..=LONGEST_MS;
     if reader.has("seek_table") {
-        let doc = "measured seek times, by ascending distance; linear in between";
+        let doc = "measured seek times, by ascending distance; interpolated linearly";
         return Some(read_table(reader, "seek_table", doc));
     }
     if reader.has("seek_constant_ms") {
-        let time_ms = reader.number("seek_constant_ms", 0.0..=LONGEST_MS, "any seek");
+        let time_ms = reader.number(
+            "seek_constant_ms",
+            0.0..=LONGEST_MS,
+            "seek time at every distance",
+        );
         return Some(SeekSpecification::Constant { time_ms });
     }
     if !reader.has("seek_hpl") {
@@ -255,7 +267,11 @@ pub(super) fn read_seek(reader: &mut Reader<'_>) -> Option<SeekSpecification> {
     let doc = "Hewlett-Packard's seek equation (Ruemmler and Wilkes 1994), V1 to V6, as one row";
     let rows = reader.rows("seek_hpl", &columns, doc);
     let [row] = rows.as_slice() else {
-        reader.fail_allowing("seek_hpl", "it has one row", "[[V1, V2, V3, V4, V5, V6]]");
+        reader.fail_allowing(
+            "seek_hpl",
+            "the equation must be one row",
+            "[[V1, V2, V3, V4, V5, V6]]",
+        );
         return None;
     };
     Some(SeekSpecification::Hpl {

@@ -28,17 +28,17 @@ pub(super) fn read(reader: &mut Reader<'_>) -> QueueSpecification {
     let order = reader.choice(
         "queue_policy",
         &policies,
-        "which command the arm goes to next",
+        "policy by which the drive selects the next command from its queue",
     );
     let share = reader.optional_number(
         V_SCAN_SHARE_KEY,
         0.0..=1.0,
-        "with v_scan, the share of the stroke that is added against the arm's direction; 0.2 (Geist and Daniel 1987) if absent",
+        "share of the stroke that v_scan adds to distances against the arm's direction; 0.2 (Geist and Daniel 1987) if absent",
     );
     let ms_per_s = reader.optional_number(
         AGED_SPTF_KEY,
         0.0..=1e9,
-        "with aged_sptf, what each second of waiting is worth, in ms of positioning; 20 (no manual prints one: a long positioning) if absent",
+        "credit of aged_sptf for each second in the queue, in ms of positioning time; 20 if absent (a long positioning: no manual states a value)",
     );
     let policy = match (order, share, ms_per_s) {
         (Order::Plain(_) | Order::AgedSptf, Some(_), _) => {
@@ -62,13 +62,13 @@ pub(super) fn read(reader: &mut Reader<'_>) -> QueueSpecification {
                 ("cylinder", Distance::Cylinder),
                 ("sector", Distance::Sector),
             ],
-            "what the policy measures distances in",
+            "unit in which the queue policy measures distances",
         ),
         age_limit_ms: reader
             .optional_milliseconds(
                 "age_limit_ms",
                 0.0..=1e6,
-                "what waits longer is served first; none if absent",
+                "time in the queue after which a command is served first; no limit if absent",
             )
             .map(|ns| ns as f64 / 1e6),
     }
@@ -84,7 +84,7 @@ enum Order {
 
 /// Reports a parameter that belongs to another policy, and returns a placeholder policy.
 fn refused(reader: &mut Reader<'_>, key: &str, policy: &str) -> Policy {
-    let message = format!("only `queue_policy=\"{policy}\"` has it");
+    let message = format!("only `queue_policy=\"{policy}\"` uses it");
     reader.fail_allowing(key, &message, "absent with other policies");
     Policy::Fcfs
 }

@@ -16,35 +16,35 @@ pub(super) fn read(reader: &mut Reader<'_>, medium_bytes: u32) -> Option<Shingle
         "band_bytes",
         1 << 20,
         1 << 32,
-        "shingled tracks that are only written together",
+        "size of a band: shingled tracks that the drive can only rewrite together",
     );
     let cache_sectors = sectors(
         "media_cache_bytes",
         1 << 26,
         1 << 40,
-        "tracks at the outer edge that take what is written at random, which hosts do not see",
+        "size of the media cache: hidden tracks at the outer edge that take random writes",
     );
     let stream_sectors = sectors(
         "band_stream_bytes",
         4096,
         1 << 32,
-        "writes that follow each other go to their bands, past the media cache, once they are as long",
+        "length at which sequential writes bypass the media cache and go directly to their bands",
     );
     let step_sectors = sectors(
         "clean_step_bytes",
         65_536,
         1 << 32,
-        "what cleaning reads or writes before commands have a turn",
+        "amount that cleaning reads or writes before it lets waiting commands run",
     );
     let map_extents = reader.integer(
         "media_cache_extents",
         4..=100_000_000,
-        "runs of sectors that the map of the media cache holds",
+        "maximum number of extents in the map of the media cache",
     );
     let idle_ms = reader.milliseconds(
         "clean_idle_ms",
         0.0..=1e6,
-        "how long the arm rests before bands are cleaned",
+        "idle time of the arm before the drive cleans bands",
     ) as f64
         / 1e6;
     Some(ShingledSpecification {

@@ -68,12 +68,12 @@ fn recorded(name: &str, content: Vec<u8>) -> Result<Vec<Request>, String> {
         };
         let Some(done_ns) = record.completed_ns else {
             return Err(refused(
-                "the trace has no completions, so it shows nothing of a drive: record one with diskperf record, blktrace or fio's --write_lat_log",
+                "the trace has no completions, so it has no service times: record one with diskperf record, blktrace or fio's --write_lat_log",
             ));
         };
         if reader.devices().len() > 1 {
             return Err(refused(
-                "the trace is of several devices, and a drive is one: record it of one device alone",
+                "the trace has several devices: record one device alone",
             ));
         }
         overlapping += usize::from(record.issued_ns < completed_ns);
@@ -90,7 +90,7 @@ fn recorded(name: &str, content: Vec<u8>) -> Result<Vec<Request>, String> {
     }
     if overlapping as f64 > OVERLAPPING_MAX * requests.len() as f64 {
         return Err(refused(
-            "its requests overlap, and only one at a time shows what a drive takes: record a job of iodepth 1",
+            "its requests overlap, and only single requests show service times: record a job with iodepth 1",
         ));
     }
     match requests.is_empty() {

@@ -221,7 +221,7 @@ impl DeviceSettings {
             return Ok(());
         };
         held.put_back().map_err(|error| {
-            format!("a setting of the disk could not be put back: {error}; when that is repaired, `sudo diskperf clean` puts it back, and so does a reboot")
+            format!("a setting of the disk could not be put back: {error}; once that is repaired, `sudo diskperf clean` puts it back, and so does a reboot")
         })
     }
 }
@@ -237,7 +237,7 @@ fn disk_of(target: &Path, keys: &[QueueKey]) -> Result<BlockDevice, String> {
         let disks = disks.map_err(|error| error.to_string())?;
         let [disk] = &disks[..] else {
             return Err(format!(
-                "it is on {} disks, and must be on one",
+                "the target is on {} disks, and must be on one",
                 disks.len()
             ));
         };

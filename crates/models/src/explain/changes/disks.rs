@@ -51,7 +51,7 @@ fn costs(values: &Values<'_>) -> [Option<Change>; 3] {
             links.map(|link| values.times(link, 2.0)),
         ),
         change(
-            "drive's commands free",
+            "no firmware overhead per command",
             Kind::Removed,
             OVERHEADS.map(|key| values.set(&format!("drive.{key}"), "0")),
         ),

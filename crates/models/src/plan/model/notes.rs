@@ -148,7 +148,7 @@ impl ModelPlan {
             && writes.saturating_mul(call_bytes) <= cache_bytes;
         (writes > 0 && fits && job.program.lasts().is_none()).then(|| {
             format!(
-                "{}: all it writes, {writes} places in each repetition, fits into the disk's media cache ({}, {} places); more --size shows the bands that are cleaned when that is full",
+                "{}: all its writes, {writes} extents in each repetition, fit into the disk's media cache ({}, {} extents); a larger --size fills the cache and shows how the disk cleans bands",
                 title(job),
                 format_size(cache_bytes),
                 shingled.map_extents

@@ -98,7 +98,7 @@ impl ModelPlan {
         sizes.dedup();
         let sizes: Vec<String> = sizes.into_iter().map(format_size).collect();
         self.notes.push(format!(
-            "the programs move {} each, for more does not fit on a drive of {}",
+            "the programs move {} each, because more does not fit on a drive of {}",
             sizes.join(" or "),
             self.target
         ));
@@ -139,7 +139,7 @@ impl ModelPlan {
                     ),
                 };
                 return Err(LaboratoryError::Request(format!(
-                    "{}: {what} are all that a drive by itself moves; {}",
+                    "{}: {what} are all that a bare drive transfers; {}",
                     title(job),
                     self.other_sectors(sector_bytes)
                 )));
