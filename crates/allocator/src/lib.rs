@@ -82,12 +82,12 @@ mod tests {
 
     /// One test, since memory is the whole process's.
     #[test]
-    fn what_is_large_is_the_systems_and_keeps_what_it_holds() {
-        zeroes_that_nobody_touches_take_no_memory();
-        what_grows_and_shrinks_from_one_to_the_other_keeps_what_it_holds();
+    fn large_blocks_come_from_the_system_and_keep_their_content() {
+        untouched_zeroed_pages_use_no_memory();
+        a_block_keeps_its_content_when_it_changes_allocators();
     }
 
-    fn zeroes_that_nobody_touches_take_no_memory() {
+    fn untouched_zeroed_pages_use_no_memory() {
         let before = resident_bytes();
         let mut table = vec![0_u32; 1 << 30];
         table[1 << 29] = 1;
@@ -100,7 +100,7 @@ mod tests {
         );
     }
 
-    fn what_grows_and_shrinks_from_one_to_the_other_keeps_what_it_holds() {
+    fn a_block_keeps_its_content_when_it_changes_allocators() {
         let mut numbers: Vec<u64> = Vec::new();
         let count = 3 * SYSTEM_ALLOCATION_BYTES_MIN as u64 / 8;
         numbers.extend(0..count);

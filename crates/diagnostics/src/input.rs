@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_never_end_is_refused_by_what_it_is() {
+    fn a_file_that_may_never_end_is_refused_by_its_kind() {
         let cases = [
             ("/", "is a directory"),
             ("/dev/zero", "is a character device"),

@@ -21,7 +21,7 @@ fn columns_count_characters_and_lines_end_as_windows_ends_them() {
 }
 
 #[test]
-fn a_span_is_drawn_in_to_the_text_and_to_whole_characters() {
+fn a_span_is_clipped_to_the_text_and_to_whole_characters() {
     let text = text("größe");
     assert_eq!(Place::new(&text, 3..99).written(), "öße");
     assert_eq!(Place::new(&text, 90..99).written(), "");
@@ -31,7 +31,7 @@ fn a_span_is_drawn_in_to_the_text_and_to_whole_characters() {
 }
 
 #[test]
-fn a_long_line_is_shown_up_to_a_little_behind_its_place() {
+fn a_long_line_is_cut_after_the_marked_location() {
     let line = "ä".repeat(5000);
     let text = text(&line);
     let message = Problem::error("wrong")
@@ -43,7 +43,7 @@ fn a_long_line_is_shown_up_to_a_little_behind_its_place() {
 }
 
 #[test]
-fn all_problems_are_said_and_on_one_line_without_places() {
+fn all_problems_are_shown_and_on_one_line_without_locations() {
     assert_eq!(Errors::none_of(Vec::new()), Ok(()));
     let text = text("a = b");
     let place = Place::new(&text, 4..5);

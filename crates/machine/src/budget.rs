@@ -302,7 +302,7 @@ mod tests {
 
     /// A rig has no computer, so no message may send its user to parameters of one.
     #[test]
-    fn a_rig_hangs_on_parameters_of_drives_and_programs() {
+    fn a_rig_depends_on_parameters_of_drives_and_programs_only() {
         let of_a_computer = ["kernel", "host", "bus", "driver", "controller", "interrupt"];
         for stage in Stage::ALL {
             let longest = LongestStage {

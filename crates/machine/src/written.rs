@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kept_bytes_are_known_again_and_others_are_not() {
+    fn kept_bytes_are_recognized_and_others_are_not() {
         let kept: Rc<[u8]> = vec![7; 64].into();
         let other: Rc<[u8]> = vec![7; 64].into();
         let first = Written::kept(&kept).part(0..32);

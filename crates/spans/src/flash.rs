@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amplification_is_of_the_interval() {
+    fn amplification_covers_the_interval() {
         let at = |host_units, programmed_units| FlashLevels {
             host_units,
             programmed_units,

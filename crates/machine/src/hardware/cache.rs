@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_unused_goes_first() {
+    fn the_least_recently_used_sectors_are_evicted_first() {
         let mut cache = SectorCache::new(30);
         cache.insert(0, 0, 10);
         cache.insert(0, 100, 110);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sector_is_held_once() {
+    fn a_sector_is_cached_once() {
         let mut cache = SectorCache::new(1000);
         for first in [0, 5, 3, 50, 45] {
             cache.insert(0, first, first + 10);

@@ -17,7 +17,7 @@ fn controller(command_poll: Time, bus_bytes_per_s: u64) -> Rc<Bench<Acsi>> {
 }
 
 impl Bench<Acsi> {
-    /// One command, from now until its interrupt; how long it took.
+    /// Executes one command now. Returns the time until its interrupt.
     async fn acsi(&self, id: u32, sectors: (u64, u32), write: bool) -> Time {
         let from = self.now();
         let id = self.issue(id, (0, sectors.0, sectors.1, write));

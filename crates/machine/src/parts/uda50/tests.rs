@@ -19,7 +19,7 @@ fn config() -> Uda50Config {
     }
 }
 
-/// What finishing a block of 16 sectors takes.
+/// Processor time of the controller to finish a block of 16 sectors.
 const FINISH: Time = Time(2_160_000);
 
 /// A controller with this many drives, and a bus of this many bytes per
@@ -39,12 +39,12 @@ fn engine_busy(bench: &Bench<Uda50>) -> Time {
 }
 
 impl Bench<Uda50> {
-    fn command(&self, id: RequestId) {
+    fn submit(&self, id: RequestId) {
         self.mark(id);
         self.ask(|controller, context, parts| controller.command(context, parts, id));
     }
 
-    async fn next_done(&self) -> RequestId {
+    async fn next_completion(&self) -> RequestId {
         loop {
             match self.ask(|controller, _, _| controller.take_done()) {
                 Some(id) => return id,
@@ -55,22 +55,22 @@ impl Bench<Uda50> {
 
     /// Commands blocks of 16 sectors, each (drive, sector, write), at once;
     /// in which order they end, and when.
-    async fn blocks(&self, commands: &[(usize, u64, bool)]) -> Vec<(RequestId, Time)> {
+    async fn execute_commands(&self, commands: &[(usize, u64, bool)]) -> Vec<(RequestId, Time)> {
         for (number, (drive, sector, write)) in commands.iter().enumerate() {
             let id = self.issue(number as u32, (*drive, *sector, 16, *write));
-            self.command(id);
+            self.submit(id);
         }
         let mut ended = Vec::new();
         for _ in commands {
-            let id = self.next_done().await;
+            let id = self.next_completion().await;
             self.spans(id);
             ended.push((id, self.now()));
         }
         ended
     }
 
-    /// The spans of a request that ended earlier.
-    fn history(&self, id: RequestId) -> Vec<(Stage, u64, u64)> {
+    /// Returns the spans of a completed request: stage, start and end.
+    fn stage_spans(&self, id: RequestId) -> Vec<(Stage, u64, u64)> {
         let hardware = self.hardware.borrow();
         let request = &hardware.requests[id].spans;
         let mut at = request.issued().0;
@@ -81,9 +81,9 @@ impl Bench<Uda50> {
         spans.collect()
     }
 
-    /// When a request was in a stage, first and last.
-    fn when(&self, id: RequestId, stage: Stage) -> (Time, Time) {
-        let spans = self.history(id);
+    /// Returns the first start and the last end of a stage of a request.
+    fn stage_times(&self, id: RequestId, stage: Stage) -> (Time, Time) {
+        let spans = self.stage_spans(id);
         let mut of = spans.iter().filter(|(what, ..)| *what == stage);
         let first = of
             .next()
@@ -99,13 +99,13 @@ fn a_read_is_decoded_moved_and_finished() {
     let bench = controller(config(), 1, 1_000_000);
     let on = Rc::clone(&bench);
     bench.run(async move {
-        let ended = on.blocks(&[(0, 32, false)]).await;
+        let ended = on.execute_commands(&[(0, 32, false)]).await;
         let (id, at) = ended[0];
-        let media = on.when(id, Stage::MediaTransfer);
+        let media = on.stage_times(id, Stage::MediaTransfer);
         assert_near(media.1, slots(48), 2);
         // The bus begins with the first sector and takes 8.192 ms; the medium
         // takes 5.05 ms, so it is the bus that is waited for.
-        let bus = on.when(id, Stage::BusTransfer);
+        let bus = on.stage_times(id, Stage::BusTransfer);
         assert_near(bus.1, slots(32) + Time(8_192_000), 2);
         assert_eq!(at, bus.1 + FINISH);
         let busy = engine_busy(&on);
@@ -114,11 +114,11 @@ fn a_read_is_decoded_moved_and_finished() {
 }
 
 #[test]
-fn the_last_sector_read_goes_over_the_bus_after_it_has_come() {
+fn the_last_sector_crosses_the_bus_after_it_was_read() {
     let bench = controller(config(), 1, FAST);
     let on = Rc::clone(&bench);
     bench.run(async move {
-        let ended = on.blocks(&[(0, 32, false)]).await;
+        let ended = on.execute_commands(&[(0, 32, false)]).await;
         assert_near(ended[0].1, slots(48) + Time(512) + FINISH, 3);
     });
 }
@@ -126,7 +126,7 @@ fn the_last_sector_read_goes_over_the_bus_after_it_has_come() {
 /// How long a block is fetched over a bus that takes 8.192 ms for it before
 /// the drive may start: the rest then comes in time for the medium, with a
 /// sector to spare.
-fn head_start() -> Time {
+fn bus_head_start() -> Time {
     Time(8_192_000 - slots(16).0 + 512_000)
 }
 
@@ -135,13 +135,15 @@ fn a_write_moves_when_the_rest_of_its_data_will_be_in_time() {
     let bench = controller(config(), 1, 1_000_000);
     let on = Rc::clone(&bench);
     bench.run(async move {
-        let (id, at) = on.blocks(&[(0, 40 * CYLINDER_SECTORS, true)]).await[0];
-        let bus = on.when(id, Stage::BusTransfer);
+        let (id, at) = on
+            .execute_commands(&[(0, 40 * CYLINDER_SECTORS, true)])
+            .await[0];
+        let bus = on.stage_times(id, Stage::BusTransfer);
         let ms = Time::from_millis;
-        assert_eq!(bus, (ms(1), ms(1) + head_start()));
-        let seek = on.when(id, Stage::Seek);
+        assert_eq!(bus, (ms(1), ms(1) + bus_head_start()));
+        let seek = on.stage_times(id, Stage::Seek);
         assert_eq!(seek.0, bus.1);
-        let media = on.when(id, Stage::MediaTransfer);
+        let media = on.stage_times(id, Stage::MediaTransfer);
         assert_near(media.1 - media.0, slots(16), 2);
         assert!(
             media.1 > ms(1) + Time(8_192_000),
@@ -157,8 +159,8 @@ fn a_bus_faster_than_the_medium_needs_the_start_of_a_sector() {
     let bench = controller(config(), 1, FAST);
     let on = Rc::clone(&bench);
     bench.run(async move {
-        let (id, _) = on.blocks(&[(0, 0, true)]).await[0];
-        let bus = on.when(id, Stage::BusTransfer);
+        let (id, _) = on.execute_commands(&[(0, 0, true)]).await[0];
+        let bus = on.stage_times(id, Stage::BusTransfer);
         assert_eq!(bus.1 - bus.0, Time(512));
     });
 }
@@ -178,8 +180,8 @@ fn a_drive_has_one_command_at_a_time() {
         let out = Rc::new(RefCell::new(Vec::new()));
         let result = Rc::clone(&out);
         bench.run(async move {
-            let ended = on.blocks(&[(0, 0, false), (0, 20, false)]).await;
-            let decoded = on.when(ended[1].0, Stage::Command).0;
+            let ended = on.execute_commands(&[(0, 0, false), (0, 20, false)]).await;
+            let decoded = on.stage_times(ended[1].0, Stage::Command).0;
             *result.borrow_mut() = vec![ended[0].1, decoded, ended[1].1];
         });
         out.take()
@@ -199,16 +201,19 @@ fn drives_share_the_processor() {
     let bench = controller(config(), 2, FAST);
     let on = Rc::clone(&bench);
     bench.run(async move {
-        let ended = on.blocks(&[(0, 32, false), (1, 32, false)]).await;
+        let ended = on.execute_commands(&[(0, 32, false), (1, 32, false)]).await;
         // Both are decoded before slot 32 comes by, one after the other.
         let ms = Time::from_millis;
-        assert_eq!(on.when(RequestId::first(0), Stage::Command).0, Time::ZERO);
         assert_eq!(
-            on.history(RequestId::first(1))[0],
+            on.stage_times(RequestId::first(0), Stage::Command).0,
+            Time::ZERO
+        );
+        assert_eq!(
+            on.stage_spans(RequestId::first(1))[0],
             (Stage::ControllerQueue, 0, 1_000_000)
         );
         assert_eq!(
-            on.history(RequestId::first(1))[1],
+            on.stage_spans(RequestId::first(1))[1],
             (Stage::Command, 1_000_000, 2_000_000)
         );
         // They come in at the same moment and are finished one by one.
@@ -216,7 +221,7 @@ fn drives_share_the_processor() {
         let busy = engine_busy(&on);
         assert_eq!(busy, ms(2) + FINISH + FINISH);
         let media: Vec<(Time, Time)> = [0, 1]
-            .map(|id| on.when(RequestId::first(id), Stage::MediaTransfer))
+            .map(|id| on.stage_times(RequestId::first(id), Stage::MediaTransfer))
             .into();
         assert_eq!(media[0].1, media[1].1, "both drives move at once");
     });
@@ -227,16 +232,19 @@ fn drives_share_the_bus() {
     let bench = controller(config(), 2, 1_000_000);
     let on = Rc::clone(&bench);
     bench.run(async move {
-        on.blocks(&[(0, 0, true), (1, 0, true)]).await;
+        on.execute_commands(&[(0, 0, true), (1, 0, true)]).await;
         // The second waits until the first block is over, though its drive
         // has long begun to move.
         let ms = Time::from_millis;
         let free = ms(1) + Time(8_192_000);
-        let first = on.when(RequestId::first(0), Stage::BusTransfer);
-        assert_eq!(first, (ms(1), ms(1) + head_start()));
-        assert_eq!(on.when(RequestId::first(1), Stage::BusWait), (ms(2), free));
-        let second = on.when(RequestId::first(1), Stage::BusTransfer);
-        assert_eq!(second, (free, free + head_start()));
+        let first = on.stage_times(RequestId::first(0), Stage::BusTransfer);
+        assert_eq!(first, (ms(1), ms(1) + bus_head_start()));
+        assert_eq!(
+            on.stage_times(RequestId::first(1), Stage::BusWait),
+            (ms(2), free)
+        );
+        let second = on.stage_times(RequestId::first(1), Stage::BusTransfer);
+        assert_eq!(second, (free, free + bus_head_start()));
         assert_eq!(on.hardware.borrow().bus.busy(on.now()), Time(2 * 8_192_000));
     });
 }
@@ -248,15 +256,18 @@ fn a_command_waits_until_its_data_fit_into_the_buffer() {
     bench.run(async move {
         // Three blocks of 16 sectors are 48 of 52.
         let commands: Vec<_> = (0..4).map(|drive| (drive, 32, false)).collect();
-        let ended = on.blocks(&commands).await;
+        let ended = on.execute_commands(&commands).await;
         let decoded: Vec<Time> = (0..4)
-            .map(|id| on.when(RequestId::first(id), Stage::Command).0)
+            .map(|id| on.stage_times(RequestId::first(id), Stage::Command).0)
             .collect();
         let ms = Time::from_millis;
         assert_eq!(decoded[..3], [ms(0), ms(1), ms(2)]);
         assert_eq!(ended[0].0, RequestId::first(0));
         assert!(decoded[3] >= ended[0].1, "{decoded:?}");
-        assert_eq!(on.history(RequestId::first(3))[0].0, Stage::ControllerQueue);
+        assert_eq!(
+            on.stage_spans(RequestId::first(3))[0].0,
+            Stage::ControllerQueue
+        );
     });
 }
 
@@ -276,18 +287,18 @@ fn the_host_keeps_a_credit_back() {
         for number in 0..4 {
             assert!(takes());
             let id = on.issue(number, (0, 0, 16, false));
-            on.command(id);
+            on.submit(id);
         }
         assert!(!takes(), "four of five credits are in use");
         for _ in 0..4 {
-            on.next_done().await;
+            on.next_completion().await;
             assert!(takes());
         }
     });
 }
 
 #[test]
-fn the_order_is_arrival_or_the_shorter_way() {
+fn commands_run_in_order_of_arrival_or_nearest_first() {
     let order_of = |order| {
         let bench = controller(Uda50Config { order, ..config() }, 1, FAST);
         let on = Rc::clone(&bench);
@@ -296,7 +307,7 @@ fn the_order_is_arrival_or_the_shorter_way() {
         bench.run(async move {
             let cylinders = [40, 90, 10, 45];
             let commands = cylinders.map(|cylinder| (0, cylinder * CYLINDER_SECTORS, false));
-            let ended = on.blocks(&commands).await;
+            let ended = on.execute_commands(&commands).await;
             *result.borrow_mut() = ended.iter().map(|(id, _)| cylinders[id.place()]).collect();
         });
         out.take()
@@ -307,7 +318,7 @@ fn the_order_is_arrival_or_the_shorter_way() {
 }
 
 #[test]
-fn its_processor_takes_more_or_less_within_the_spread() {
+fn processor_times_vary_within_the_spread() {
     let spread = 0.5;
     let bench = controller(Uda50Config { spread, ..config() }, 1, FAST);
     let on = Rc::clone(&bench);
@@ -315,10 +326,10 @@ fn its_processor_takes_more_or_less_within_the_spread() {
         let mut decodes = Vec::new();
         for _ in 0..400 {
             let id = on.issue(0, (0, 0, 16, true));
-            on.command(id);
-            on.next_done().await;
+            on.submit(id);
+            on.next_completion().await;
             let commands: Vec<u64> = on
-                .history(id)
+                .stage_spans(id)
                 .iter()
                 .filter(|(stage, ..)| *stage == Stage::Command)
                 .map(|(_, from, to)| to - from)
@@ -369,17 +380,17 @@ fn spans_tile_whatever_happens() {
                 on.sim
                     .sleep_until(on.now() + Time(random.below(3_000_000)))
                     .await;
-                on.command(id);
+                on.submit(id);
                 under_way += 1;
                 while under_way > 8 {
-                    let id = on.next_done().await;
+                    let id = on.next_completion().await;
                     under_way -= 1;
                     // It may have ended while the script slept.
-                    assert!(on.history(id).iter().all(|(_, from, to)| from < to));
+                    assert!(on.stage_spans(id).iter().all(|(_, from, to)| from < to));
                 }
             }
             for _ in 0..under_way {
-                on.next_done().await;
+                on.next_completion().await;
             }
             let drives = &on.hardware.borrow().drives;
             let moved: u64 = drives.iter().map(|drive| drive.busy().transfers).sum();

@@ -41,12 +41,12 @@ fn tracks(flushed_by_writes: bool) -> Rc<Bench<Vme>> {
 }
 
 impl Bench<Vme> {
-    fn give(&self, id: RequestId) {
+    fn submit(&self, id: RequestId) {
         self.mark(id);
         self.ask(|controller, context, parts| controller.command(context, parts, id));
     }
 
-    async fn ended(&self) -> RequestId {
+    async fn next_completion(&self) -> RequestId {
         loop {
             match self.ask(|controller, _, _| controller.take_done()) {
                 Some(done) => return done,
@@ -55,48 +55,54 @@ impl Bench<Vme> {
         }
     }
 
-    /// One command from its issue to its end; how long that is.
-    async fn carry_out(&self, id: u32, sector: u64, count: u32, write: bool) -> Time {
+    /// Executes one command. Returns the time from its submission to its end.
+    async fn execute_command(&self, id: u32, sector: u64, count: u32, write: bool) -> Time {
         let begin = self.now();
         let id = self.issue(id, (0, sector, count, write));
-        self.give(id);
-        assert_eq!(self.ended().await, id);
+        self.submit(id);
+        assert_eq!(self.next_completion().await, id);
         // All of its time is accounted for.
         self.spans(id);
         self.now() - begin
     }
 
-    async fn rest(&self, span: Time) {
+    async fn stay_idle(&self, span: Time) {
         self.sim.sleep_until(self.now() + span).await;
     }
 
-    fn transfers_of_the_drive(&self) -> u64 {
+    fn drive_transfer_count(&self) -> u64 {
         self.hardware.borrow().drives.mechanisms()[0]
             .busy()
             .transfers
     }
 }
 
-/// From the cache: the command, and each sector through the processor.
-fn held(count: u32) -> Time {
+/// Returns the time of a read from the cache: the command, and the move of each sector.
+fn cache_transfer_time(count: u32) -> Time {
     COMMAND + Time(MOVE.0 * u64::from(count))
 }
 
 #[test]
-fn what_was_saved_is_served_without_the_drive() {
+fn cached_sectors_are_served_without_the_drive() {
     let bench = sectors("SEA|CRD", 0);
     let inner = Rc::clone(&bench);
     bench.run(async move {
-        let first = inner.carry_out(0, 100, 16, false).await;
-        let transfers = inner.transfers_of_the_drive();
-        assert_eq!(inner.carry_out(1, 100, 16, false).await, held(16));
-        assert_eq!(inner.transfers_of_the_drive(), transfers);
-        assert!(first > held(16) || first > slots(16));
+        let first = inner.execute_command(0, 100, 16, false).await;
+        let transfers = inner.drive_transfer_count();
+        assert_eq!(
+            inner.execute_command(1, 100, 16, false).await,
+            cache_transfer_time(16)
+        );
+        assert_eq!(inner.drive_transfer_count(), transfers);
+        assert!(first > cache_transfer_time(16) || first > slots(16));
         // A part that is there and a part that is not.
-        let longer = inner.carry_out(2, 108, 16, false).await;
-        assert!(longer > held(8), "{longer}");
-        assert_eq!(inner.transfers_of_the_drive(), transfers + 1);
-        assert_eq!(inner.carry_out(3, 100, 24, false).await, held(24));
+        let longer = inner.execute_command(2, 108, 16, false).await;
+        assert!(longer > cache_transfer_time(8), "{longer}");
+        assert_eq!(inner.drive_transfer_count(), transfers + 1);
+        assert_eq!(
+            inner.execute_command(3, 100, 24, false).await,
+            cache_transfer_time(24)
+        );
     });
 }
 
@@ -106,46 +112,52 @@ fn without_a_search_nothing_is_served_from_the_cache() {
     let inner = Rc::clone(&bench);
     bench.run(async move {
         for id in 0..3 {
-            inner.carry_out(id, 100, 16, false).await;
+            inner.execute_command(id, 100, 16, false).await;
         }
-        assert_eq!(inner.transfers_of_the_drive(), 3);
+        assert_eq!(inner.drive_transfer_count(), 3);
     });
 }
 
 #[test]
-fn reading_ahead_stops_where_its_bits_say() {
+fn read_ahead_stops_where_the_policy_bits_say() {
     // The track of sector 0 ends at 48, its cylinder at 96.
     for (bits, end) in [("SEA", 48), ("SEA|XHD", 96), ("SEA|XHD|XCY", 116)] {
         let bench = sectors(bits, 100);
         let inner = Rc::clone(&bench);
         bench.run(async move {
-            inner.carry_out(0, 0, 16, false).await;
-            inner.rest(Time::from_millis(100)).await;
+            inner.execute_command(0, 0, 16, false).await;
+            inner.stay_idle(Time::from_millis(100)).await;
             let bytes = inner.hardware.borrow().drives.mechanisms()[0].busy().bytes;
             assert_eq!(bytes / 512, end, "{bits}");
             let count = (end - 16) as u32;
-            assert_eq!(inner.carry_out(1, 16, count, false).await, held(count));
+            assert_eq!(
+                inner.execute_command(1, 16, count, false).await,
+                cache_transfer_time(count)
+            );
         });
     }
 }
 
 #[test]
-fn what_is_not_saved_lasts_until_the_next_read_elsewhere() {
+fn unsaved_sectors_stay_cached_until_the_next_read_elsewhere() {
     let bench = sectors("SEA|XHD", 20);
     let inner = Rc::clone(&bench);
     bench.run(async move {
-        inner.carry_out(0, 0, 16, false).await;
-        inner.rest(Time::from_millis(100)).await;
-        assert_eq!(inner.carry_out(1, 16, 10, false).await, held(10));
-        inner.rest(Time::from_millis(100)).await;
-        inner.carry_out(2, 5000, 16, false).await;
-        inner.rest(Time::from_millis(100)).await;
-        assert!(inner.carry_out(3, 16, 10, false).await > held(10));
+        inner.execute_command(0, 0, 16, false).await;
+        inner.stay_idle(Time::from_millis(100)).await;
+        assert_eq!(
+            inner.execute_command(1, 16, 10, false).await,
+            cache_transfer_time(10)
+        );
+        inner.stay_idle(Time::from_millis(100)).await;
+        inner.execute_command(2, 5000, 16, false).await;
+        inner.stay_idle(Time::from_millis(100)).await;
+        assert!(inner.execute_command(3, 16, 10, false).await > cache_transfer_time(10));
     });
 }
 
 #[test]
-fn a_write_makes_what_it_goes_over_unknown_and_tracks_forget_all() {
+fn a_write_evicts_its_sectors_or_clears_a_track_cache() {
     let cases = [
         (sectors("SEA|CRD", 0), true),
         (tracks(false), true),
@@ -154,28 +166,34 @@ fn a_write_makes_what_it_goes_over_unknown_and_tracks_forget_all() {
     for (bench, others_stay) in cases {
         let inner = Rc::clone(&bench);
         bench.run(async move {
-            inner.carry_out(0, 96, 16, false).await;
-            inner.rest(Time::from_millis(100)).await;
-            assert_eq!(inner.carry_out(1, 96, 16, false).await, held(16));
-            inner.carry_out(2, 100, 4, true).await;
-            inner.rest(Time::from_millis(100)).await;
-            let before = inner.carry_out(3, 96, 4, false).await;
-            assert_eq!(before == held(4), others_stay);
-            inner.rest(Time::from_millis(100)).await;
+            inner.execute_command(0, 96, 16, false).await;
+            inner.stay_idle(Time::from_millis(100)).await;
+            assert_eq!(
+                inner.execute_command(1, 96, 16, false).await,
+                cache_transfer_time(16)
+            );
+            inner.execute_command(2, 100, 4, true).await;
+            inner.stay_idle(Time::from_millis(100)).await;
+            let before = inner.execute_command(3, 96, 4, false).await;
+            assert_eq!(before == cache_transfer_time(4), others_stay);
+            inner.stay_idle(Time::from_millis(100)).await;
             if others_stay {
-                assert!(inner.carry_out(4, 100, 4, false).await > held(4));
+                assert!(inner.execute_command(4, 100, 4, false).await > cache_transfer_time(4));
             }
         });
     }
 }
 
 #[test]
-fn what_is_saved_of_a_write_is_served() {
+fn sectors_saved_by_a_write_are_served_from_the_cache() {
     let bench = sectors("SEA|CWT", 0);
     let inner = Rc::clone(&bench);
     bench.run(async move {
-        inner.carry_out(0, 500, 8, true).await;
-        assert_eq!(inner.carry_out(1, 500, 8, false).await, held(8));
+        inner.execute_command(0, 500, 8, true).await;
+        assert_eq!(
+            inner.execute_command(1, 500, 8, false).await,
+            cache_transfer_time(8)
+        );
     });
 }
 
@@ -187,8 +205,8 @@ fn a_write_ends_reading_ahead_across_cylinders_and_waits_for_the_rest() {
         let took = Rc::new(RefCell::new(Time::ZERO));
         let result = Rc::clone(&took);
         bench.run(async move {
-            inner.carry_out(0, 0, 16, false).await;
-            *result.borrow_mut() = inner.carry_out(1, 4000, 16, true).await;
+            inner.execute_command(0, 0, 16, false).await;
+            *result.borrow_mut() = inner.execute_command(1, 4000, 16, true).await;
         });
         took.take()
     };
@@ -207,8 +225,8 @@ fn a_track_is_read_from_whatever_sector_comes_first() {
         let bench = tracks(true);
         let inner = Rc::clone(&bench);
         bench.run(async move {
-            inner.rest(Time(rest * 1_111_111)).await;
-            let took = inner.carry_out(0, 0, 48, false).await;
+            inner.stay_idle(Time(rest * 1_111_111)).await;
+            let took = inner.execute_command(0, 0, 48, false).await;
             let most = COMMAND + period() + slots(1) + Time(100_000);
             assert!(took <= most, "{took} and at most {most}");
         });
@@ -220,17 +238,23 @@ fn reads_in_sequence_have_the_next_track_read() {
     let bench = tracks(true);
     let inner = Rc::clone(&bench);
     bench.run(async move {
-        inner.carry_out(0, 0, 24, false).await;
-        inner.rest(Time::from_millis(50)).await;
-        assert_eq!(inner.carry_out(1, 24, 24, false).await, held(24));
-        inner.rest(Time::from_millis(50)).await;
-        assert_eq!(inner.carry_out(2, 48, 24, false).await, held(24));
+        inner.execute_command(0, 0, 24, false).await;
+        inner.stay_idle(Time::from_millis(50)).await;
+        assert_eq!(
+            inner.execute_command(1, 24, 24, false).await,
+            cache_transfer_time(24)
+        );
+        inner.stay_idle(Time::from_millis(50)).await;
+        assert_eq!(
+            inner.execute_command(2, 48, 24, false).await,
+            cache_transfer_time(24)
+        );
     });
 }
 
-/// How long the last of so many reads in sequence take, each asked for so long after
-/// the end of the one before it.
-fn last_reads(caching: Caching, reads: u32, think: Time) -> Time {
+/// Returns the time of the last 96 of `reads` sequential reads, each submitted after `think` from
+/// the end of the previous one.
+fn time_of_last_reads(caching: Caching, reads: u32, think: Time) -> Time {
     let bench = controller(caching);
     let inner = Rc::clone(&bench);
     let took = Rc::new(Cell::new(Time::ZERO));
@@ -241,21 +265,21 @@ fn last_reads(caching: Caching, reads: u32, think: Time) -> Time {
             if number == reads - 96 {
                 since = inner.now();
             }
-            inner.rest(think).await;
+            inner.stay_idle(think).await;
             let sector = 4 * u64::from(number);
             let id = inner.issue(number, (0, sector, 4, false));
-            inner.give(id);
-            inner.ended().await;
+            inner.submit(id);
+            inner.next_completion().await;
         }
         set.set(inner.now() - since);
     });
     took.get()
 }
 
-/// However long a program thinks between its reads: what is chosen is as good as the
-/// best of the fixed distances.
+/// For every think time of the program, the chosen policy is as good as the best fixed read-ahead
+/// distance.
 #[test]
-fn one_that_chooses_finds_what_is_best_for_a_sequence() {
+fn an_adaptive_controller_finds_the_best_policy_for_a_sequence() {
     for think_ms in [0, 3, 12, 40] {
         let took = |policy, adaptive| {
             let caching = Caching::Sectors {
@@ -263,7 +287,7 @@ fn one_that_chooses_finds_what_is_best_for_a_sequence() {
                 policies: [policy; 3],
                 adaptive,
             };
-            last_reads(caching, 400, Time::from_millis(think_ms))
+            time_of_last_reads(caching, 400, Time::from_millis(think_ms))
         };
         let fixed = |ahead| {
             took(
@@ -294,8 +318,8 @@ fn any_command() -> impl Strategy<Value = (u64, u32, bool, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Whatever is asked and however much at once: every command ends, all of
-    /// its time is accounted for, and none ends before its data can be there.
+    /// For any sequence of commands, every command ends, all of its time is accounted for, and none
+    /// ends before its data can have arrived.
     #[test]
     fn every_command_ends_and_is_accounted_for(
         commands in prop::collection::vec(any_command(), 1..30),
@@ -318,12 +342,12 @@ proptest! {
         bench.run(async move {
             let mut under_way = 0;
             for (number, (sector, count, write, pause)) in commands.iter().enumerate() {
-                inner.rest(Time(pause * 100_000)).await;
+                inner.stay_idle(Time(pause * 100_000)).await;
                 let id = inner.issue(number as u32, (0, *sector, *count, *write));
-                inner.give(id);
+                inner.submit(id);
                 under_way += 1;
                 while under_way >= at_once {
-                    let done = inner.ended().await;
+                    let done = inner.next_completion().await;
                     let hardware = inner.hardware.borrow();
                     let request = &hardware.requests[done].spans;
                     assert!(request.marked().0 <= inner.now().0);
@@ -332,9 +356,9 @@ proptest! {
                 }
             }
             for _ in 0..under_way {
-                inner.ended().await;
+                inner.next_completion().await;
             }
-            inner.rest(Time::from_millis(1000)).await;
+            inner.stay_idle(Time::from_millis(1000)).await;
             let busy = inner.hardware.borrow().drives.mechanisms()[0].busy();
             assert!(busy.positioning + busy.latency + busy.transfer <= inner.now());
         });

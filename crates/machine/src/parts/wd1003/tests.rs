@@ -20,27 +20,27 @@ fn controller(config: Wd1003Config) -> Rc<Bench<Wd1003>> {
 }
 
 impl Bench<Wd1003> {
-    fn begin(&self, id: RequestId) {
+    fn submit(&self, id: RequestId) {
         self.mark(id);
         self.ask(|controller, context, parts| controller.command(context, parts, id));
     }
 
-    async fn asked(&self) -> ProcessorAction {
+    async fn next_action(&self) -> ProcessorAction {
         loop {
             match self.ask(|controller, _, parts| controller.requested_action(parts)) {
-                Some(asks) => return asks,
+                Some(action) => return action,
                 None => self.sim.wait("the controller").await,
             }
         }
     }
 
     /// Serves one command, each sector in this time; when it has ended.
-    async fn serve(&self, id: RequestId, each: Time) -> Time {
-        self.begin(id);
+    async fn execute_command(&self, id: RequestId, time_per_sector: Time) -> Time {
+        self.submit(id);
         loop {
-            match self.asked().await {
+            match self.next_action().await {
                 ProcessorAction::FetchSector { last, .. } => {
-                    self.sim.sleep_until(self.now() + each).await;
+                    self.sim.sleep_until(self.now() + time_per_sector).await;
                     self.ask(|controller, context, parts| {
                         controller.note_fetched_sector(context, parts);
                     });
@@ -49,7 +49,7 @@ impl Bench<Wd1003> {
                     }
                 }
                 ProcessorAction::SupplySector { .. } => {
-                    self.sim.sleep_until(self.now() + each).await;
+                    self.sim.sleep_until(self.now() + time_per_sector).await;
                     self.ask(|controller, context, parts| {
                         controller.note_supplied_sector(context, parts);
                     });
@@ -68,7 +68,7 @@ impl Bench<Wd1003> {
 }
 
 /// Half a slot.
-fn half_a_slot() -> Time {
+fn half_slot_time() -> Time {
     Time(slots(1).0 / 2)
 }
 
@@ -78,8 +78,8 @@ fn a_processor_that_fetches_in_time_reads_at_the_speed_of_the_track() {
     let on = Rc::clone(&bench);
     bench.run(async move {
         let id = on.issue(0, (0, 0, 17, false));
-        let ended = on.serve(id, half_a_slot()).await;
-        assert_near(ended, slots(17) + half_a_slot(), 2);
+        let ended = on.execute_command(id, half_slot_time()).await;
+        assert_near(ended, slots(17) + half_slot_time(), 2);
     });
 }
 
@@ -89,9 +89,9 @@ fn one_sector_of_buffer_loses_a_revolution_for_each_sector() {
     let on = Rc::clone(&bench);
     bench.run(async move {
         let id = on.issue(0, (0, 0, 4, false));
-        let ended = on.serve(id, half_a_slot()).await;
+        let ended = on.execute_command(id, half_slot_time()).await;
         // Each of the three that follow comes round again, a slot later.
-        let exact = slots(4) + period() + period() + period() + half_a_slot();
+        let exact = slots(4) + period() + period() + period() + half_slot_time();
         assert_near(ended, exact, 8);
         let missed = Stage::MissedRevolution(diskperf_timeline::Deadline::Interleave);
         let spans = on.spans(id);
@@ -110,7 +110,7 @@ fn a_processor_that_fetches_late_loses_a_revolution_when_the_buffer_is_full() {
     bench.run(async move {
         let id = on.issue(0, (0, 0, 3, false));
         // Two fill the buffer before the first is fetched: the third passes.
-        let ended = on.serve(id, slots(3)).await;
+        let ended = on.execute_command(id, slots(3)).await;
         assert_near(ended, slots(3) + period() + slots(3), 8);
     });
 }
@@ -122,7 +122,7 @@ fn a_sector_is_written_when_it_comes_round_after_it_was_brought() {
         let on = Rc::clone(&bench);
         bench.run(async move {
             let id = on.issue(0, (0, 4, 2, true));
-            let ended = on.serve(id, half_a_slot()).await;
+            let ended = on.execute_command(id, half_slot_time()).await;
             // With one sector of buffer the second is brought while its place
             // passes; with two it waits there.
             let lost: Time = (0..revolutions).map(|_| period()).sum();

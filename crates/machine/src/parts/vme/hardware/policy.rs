@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_what_is_read() {
+    fn formatted_policy_bits_parse_to_the_same_policy() {
         for policy in Policy::all(&[0, 30]) {
             assert_eq!(
                 Policy::parse(&policy.text(), policy.ahead_sectors).unwrap(),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_1536_settings_600_do_not_contradict_themselves() {
+    fn of_1536_settings_600_are_without_contradiction() {
         let all = Policy::all(&[0, 10, 30, 60, 100, 244]);
         assert_eq!(all.len(), 600);
         let effective = |writes, choices| {

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_single_steps_do_not_lead_to_is_found() {
+    fn a_policy_that_single_steps_do_not_reach_is_found() {
         let mut choice = PolicyChoice::default();
         let kinds = [Hint::Raw, Hint::FileWhole].map(CommandKind::Other);
         choice.improve(&kinds, |choice| {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gains_little_is_left() {
+    fn a_small_gain_changes_no_policy() {
         let mut choice = PolicyChoice::default();
         let kinds = [CommandKind::Other(Hint::Raw)];
         choice.improve(&kinds, |choice| {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_helps_some_and_harms_others_is_left() {
+    fn a_policy_that_helps_some_commands_and_harms_others_is_not_chosen() {
         let mut choice = PolicyChoice::default();
         let kinds = [CommandKind::Other(Hint::FileWhole)];
         choice.improve(&kinds, |choice| {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_change_the_later_half_counts() {
+    fn after_a_workload_change_the_second_half_decides() {
         let kinds = [CommandKind::Other(Hint::FileWhole)];
         for (gain, expected) in [(40, 244), (4, 0)] {
             let mut choice = PolicyChoice::default();

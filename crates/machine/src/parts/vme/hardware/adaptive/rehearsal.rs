@@ -149,8 +149,8 @@ mod tests {
     use crate::hardware::bench::drive;
     use diskperf_device::Request;
 
-    /// Two readers in sequence and one here and there, as they came and ended when a
-    /// script of theirs was carried out.
+    /// Returns the commands of two sequential readers and one random reader, recorded during a
+    /// rehearsal.
     fn record_commands(rehearsal: &Rehearsal<'_>, policy: Policy) -> Vec<RecordedCommand> {
         let starts = [0_u64, 4000, 7000];
         let of = |number: u64| RecordedCommand {
@@ -182,9 +182,9 @@ mod tests {
         came
     }
 
-    /// What is carried out again as it was takes as long as it did.
+    /// A rehearsal with the recorded policy takes the recorded time.
     #[test]
-    fn a_rehearsal_of_what_was_takes_what_it_took() {
+    fn a_rehearsal_of_recorded_commands_takes_the_recorded_time() {
         let config = VmeConfig {
             command_delay: Time::from_millis(1),
             move_time_per_sector: Time(300_000),
