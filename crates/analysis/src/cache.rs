@@ -97,7 +97,7 @@ impl CacheVerdict {
     /// Returns the worst verdict of the kept repetitions. A single repetition with bytes from the
     /// wrong source invalidates the figure of all.
     pub fn from_result(result: &ProgramResult) -> Self {
-        if Layer::of(result).is_some_and(|layer| !layer.has_storage()) {
+        if Layer::from_result(result).is_some_and(|layer| !layer.has_storage()) {
             return Self::NotApplicable;
         }
         result

@@ -366,7 +366,7 @@ impl<'a> Candidate<'a> {
         (base, other): (&'a ProgramResult, &'a ProgramResult),
     ) -> Vec<Self> {
         let basis = choose_basis(runs);
-        let summaries = (Summary::of(base), Summary::of(other));
+        let summaries = (Summary::from_result(base), Summary::from_result(other));
         let past_cache = [base, other]
             .iter()
             .all(|one| one.cache == CacheMode::Direct);
@@ -499,7 +499,7 @@ fn build_side(
         unwritten_share: summary.unwritten_share,
         shape: match basis {
             Basis::Exact | Basis::SameRun => Shape::Steady,
-            Basis::Medians | Basis::MedianBlock => Shape::of(&times),
+            Basis::Medians | Basis::MedianBlock => Shape::from_durations(&times),
         },
         repetitions_kb_per_s: match quantity {
             Quantity::KbPerS | Quantity::DurableKbPerS => repetitions.clone(),

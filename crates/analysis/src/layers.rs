@@ -76,7 +76,7 @@ impl Layer {
     }
 
     /// Returns the layer of a result; `None` if the program is not `seqread`.
-    pub fn of(result: &ProgramResult) -> Option<Self> {
+    pub fn from_result(result: &ProgramResult) -> Option<Self> {
         let name = result.parameters.get("layer")?;
         let layer = Self::ALL.into_iter().find(|layer| layer.name() == name)?;
         (result.program == PROGRAM).then_some(layer)
@@ -209,7 +209,7 @@ impl<'a> Sample<'a> {
             .map(|(all, cpu)| all - cpu)
             .collect();
         Some(Self {
-            layer: Layer::of(result)?,
+            layer: Layer::from_result(result)?,
             call_bytes: result.parameters.get("call_bytes")?.parse().ok()?,
             filesystem: &result.filesystem,
             elapsed,

@@ -30,7 +30,7 @@ struct TrackSlice {
 }
 
 impl TrackSlice {
-    fn of(name: String, from: Nanoseconds, until: Nanoseconds) -> Self {
+    fn new(name: String, from: Nanoseconds, until: Nanoseconds) -> Self {
         Self {
             from,
             until,
@@ -83,7 +83,7 @@ impl Writer {
         self.add_lanes(group, "processor", busy);
         let handlers = trace.handlers.iter();
         let in_time = handlers.filter(|work| work.from >= from && work.until <= until);
-        let slices = in_time.map(|work| TrackSlice::of(stage(work.stage), work.from, work.until));
+        let slices = in_time.map(|work| TrackSlice::new(stage(work.stage), work.from, work.until));
         self.add_lanes(group, "handlers of interrupts", slices.collect());
         self.add_lanes(
             group,
@@ -140,7 +140,7 @@ impl Writer {
                     DieBusy::Channel => "channel",
                 };
                 let slices = of_dies.entry(flash.place(one.die)).or_default();
-                slices.push(TrackSlice::of(by.to_owned(), one.from, one.until));
+                slices.push(TrackSlice::new(by.to_owned(), one.from, one.until));
             }
         }
         let drive = flash.drive.saturating_add(1);
@@ -160,7 +160,7 @@ impl Writer {
         for process in &trace.processes {
             let name = format!("program {}", process.number);
             let parts = process.parts();
-            let slices = parts.map(|(what, from, until)| TrackSlice::of(stage(what), from, until));
+            let slices = parts.map(|(what, from, until)| TrackSlice::new(stage(what), from, until));
             self.add_lanes(group, &name, slices.collect());
             let mut uses = Vec::new();
             for (place, request) in requests.iter().enumerate() {
@@ -170,7 +170,7 @@ impl Writer {
                     .filter(|one| one.process == process.number);
                 uses.extend(own.map(|one| TrackSlice {
                     flows: (None, Some(first_flow + place as u64)),
-                    ..TrackSlice::of(
+                    ..TrackSlice::new(
                         format!("has {}", request_title(request, trace)),
                         one.at,
                         one.at,
@@ -273,7 +273,7 @@ fn processor_slices(trace: &Trace) -> Vec<TrackSlice> {
     for (start, stop) in spans {
         match joined.last_mut() {
             Some(last) if start <= last.until => last.until = last.until.max(stop),
-            _ => joined.push(TrackSlice::of("busy".to_owned(), start, stop)),
+            _ => joined.push(TrackSlice::new("busy".to_owned(), start, stop)),
         }
     }
     joined
@@ -304,7 +304,7 @@ fn stage_slices(
         .filter(|one| drive.is_none_or(|drive| one.drive == drive));
     own.flat_map(|request| request.parts())
         .filter(|(stage, ..)| which(*stage))
-        .map(|(what, from, until)| TrackSlice::of(stage(what), from, until))
+        .map(|(what, from, until)| TrackSlice::new(stage(what), from, until))
         .collect()
 }
 
@@ -321,7 +321,7 @@ fn channel_slice(request: &TracedRequest) -> Option<TrackSlice> {
         .iter()
         .rposition(|(stage, ..)| !at_drive(*stage));
     let first = before.map_or(0, |place| place + 1);
-    Some(TrackSlice::of(
+    Some(TrackSlice::new(
         format!("drive {}", request.drive + 1),
         parts[first].1,
         parts[last].2,
@@ -346,10 +346,10 @@ fn request_slice(request: &TracedRequest, trace: &Trace, flow: u64) -> TrackSlic
     TrackSlice {
         flows: ((!request.uses.is_empty()).then_some(flow), None),
         nested: parts
-            .map(|(what, from, until)| TrackSlice::of(stage(what), from, until))
+            .map(|(what, from, until)| TrackSlice::new(stage(what), from, until))
             .collect(),
         annotations: request_annotations(request),
-        ..TrackSlice::of(
+        ..TrackSlice::new(
             request_title(request, trace),
             request.issued,
             request.completed(),

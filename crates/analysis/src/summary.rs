@@ -169,7 +169,7 @@ impl Summary {
     /// Summarizes one result of a run in this world. A modelled figure is exact, however few its
     /// repetitions.
     pub fn in_world(world: World, result: &ProgramResult) -> Self {
-        let mut summary = Self::of(result);
+        let mut summary = Self::from_result(result);
         if world == World::Model && summary.kept > 0 {
             summary.interval = Some(Interval::exact(summary.kb_per_s));
             summary.durable_interval = summary.durable_kb_per_s.map(Interval::exact);
@@ -182,7 +182,7 @@ impl Summary {
     }
 
     /// Summarizes the repetitions of one result.
-    pub fn of(result: &ProgramResult) -> Self {
+    pub fn from_result(result: &ProgramResult) -> Self {
         let kept: Vec<&Repetition> = result.kept().collect();
         let chosen: Vec<&Repetition> = match result.protocol.statistic {
             Statistic::Median => kept.clone(),
@@ -195,7 +195,7 @@ impl Summary {
         };
         let figure = |of: &dyn Fn(&Repetition) -> f64| median_of(&chosen, |one| Some(of(one)));
         let count = |of: fn(&WorkerMeasure) -> u64| figure(&|one| one.total(of) as f64);
-        let has_storage = Layer::of(result).is_none_or(Layer::has_storage);
+        let has_storage = Layer::from_result(result).is_none_or(Layer::has_storage);
         let read = merge_latencies(&kept, |worker| &worker.read_latency);
         let cache = CacheVerdict::from_result(result);
         let write = merge_latencies(&kept, |worker| &worker.write_latency);
@@ -222,11 +222,11 @@ impl Summary {
             device_share: median_of(&chosen, device_share)
                 .filter(|_| has_storage && cache != CacheVerdict::Unknown),
             cache,
-            shape: Shape::of(&kept.iter().map(|one| judged_s(one)).collect::<Vec<_>>()),
+            shape: Shape::from_durations(&kept.iter().map(|one| judged_s(one)).collect::<Vec<_>>()),
             steady: SteadySummary::from_result(result),
             cliff: CacheCliff::from_result(result),
             unwritten_share: unwritten::share(kept.iter().copied()),
-            load: LoadSummary::of(
+            load: LoadSummary::from_repetitions(
                 &result.repetitions,
                 (&kept, &chosen),
                 result.protocol.statistic,

@@ -22,7 +22,7 @@ pub fn account(result: &ProgramResult, layers: &[Decomposition]) -> Option<Accou
     if let Some(parts) = layers_of(result, layers) {
         let calls = repetition.total(|worker| worker.calls);
         (account.elapsed, account.ledger) = ledger_from_layers(parts, calls);
-    } else if Layer::of(result) == Some(Layer::Null) {
+    } else if Layer::from_result(result) == Some(Layer::Null) {
         // The lowest layer is one part, the call.
         let mut table = [0; Stage::COUNT];
         table[Stage::SystemCall.index()] = account.elapsed.0;
@@ -38,7 +38,7 @@ pub fn layers_of<'l>(
 ) -> Option<&'l Decomposition> {
     let call_bytes = result.parameters.get("call_bytes")?;
     layers.iter().find(|one| {
-        Some(one.layer) == Layer::of(result)
+        Some(one.layer) == Layer::from_result(result)
             && *call_bytes == one.call_bytes.to_string()
             && one.filesystem == result.filesystem
     })
@@ -163,7 +163,7 @@ fn ledger_from_layers(layers: &Decomposition, calls: u64) -> (Nanoseconds, Ledge
 
 /// Describes to the reader the parts that the layers give, or why they give none.
 pub fn note(result: &ProgramResult, layers: &[Decomposition]) -> Option<String> {
-    let own = Layer::of(result)?;
+    let own = Layer::from_result(result)?;
     let told = layers.iter().any(|one| one.layer == own);
     Some(match (told, own) {
         (true, _) => {

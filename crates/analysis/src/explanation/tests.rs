@@ -338,6 +338,9 @@ fn queue_stages_and_waiting_requests() {
     );
     found.requests[1].spans = spans(&[(Stage::Seek, 20), (Stage::RotationalLatency, 40)]);
     let words = verdict(&of(&found)).join(" ");
-    assert!(words.contains("a request takes 30.0 ms: 15.0 ms"), "{words}");
+    assert!(
+        words.contains("a request takes 30.0 ms: 15.0 ms"),
+        "{words}"
+    );
     assert!(!words.contains("in queues"), "{words}");
 }

@@ -166,7 +166,7 @@ fn summary(summaries: &[Summary]) -> Grid {
     ];
     Grid {
         key: Column::words("", column(&|one| one.name.to_owned())),
-        groups: vec![Group::of("", rates), Group::of("", shares)],
+        groups: vec![Group::new("", rates), Group::new("", shares)],
     }
 }
 
@@ -187,7 +187,7 @@ fn cell_grid(cells: &[&Cell]) -> Grid {
         let of = |(_, share): &(&Cell, Option<&Cell>)| share.map_or_else(String::new, of);
         rows.iter().map(of).collect()
     };
-    let words = Group::of(
+    let words = Group::new(
         "",
         vec![
             Column::words(
@@ -356,7 +356,7 @@ fn parameters(card: &Card) -> Vec<Block> {
     }
     blocks.push(Block::Grid(Grid {
         key: Column::words("parameter", column(&|one| one.path.clone())),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::figures("value", column(&|one| one.value.clone())),

@@ -145,7 +145,7 @@ fn grid(pairs: &[&Pair]) -> Grid {
     };
     Grid {
         key: Column::words("program", column(&|pair| title(pair, pairs))),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::pairs("base\nKB/s (CPU)", sides(|pair| &pair.base)),

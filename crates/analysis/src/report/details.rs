@@ -190,7 +190,7 @@ pub(super) fn latencies(view: &View) -> Vec<Block> {
     let column = |heading: &str, of: fn(&Percentiles) -> Option<u64>| {
         let told = |ns: u64| format_nanoseconds(Nanoseconds(ns));
         let cell = |one: &Percentiles| of(one).map_or_else(|| "-".to_owned(), told);
-        Group::of(
+        Group::new(
             "",
             vec![Column::figures(heading, found.iter().map(cell).collect())],
         )
@@ -199,7 +199,7 @@ pub(super) fn latencies(view: &View) -> Vec<Block> {
     let grid = Grid {
         key: Column::words("program, call", titles),
         groups: vec![
-            Group::of("", vec![Column::figures("calls", calls)]),
+            Group::new("", vec![Column::figures("calls", calls)]),
             column("50 %", |one| one.p50_ns),
             column("90 %", |one| one.p90_ns),
             column("99 %", |one| one.p99_ns),
@@ -266,7 +266,7 @@ pub(super) fn controller_caches(view: &View) -> Vec<Block> {
         Block::Section(heading.to_owned()),
         Block::Grid(Grid {
             key: Column::words("program, controller, class of accesses", titles),
-            groups: vec![Group::of("", columns)],
+            groups: vec![Group::new("", columns)],
         }),
     ]
 }
@@ -311,7 +311,7 @@ pub(super) fn media_caches(view: &View) -> Vec<Block> {
         Block::Section(heading.to_owned()),
         Block::Grid(Grid {
             key: Column::words("program, drive", titles),
-            groups: vec![Group::of("", columns)],
+            groups: vec![Group::new("", columns)],
         }),
     ]
 }
@@ -358,7 +358,7 @@ pub(super) fn flash(view: &View) -> Vec<Block> {
         Block::Section(heading.to_owned()),
         Block::Grid(Grid {
             key: Column::words("program", titles),
-            groups: vec![Group::of("", columns)],
+            groups: vec![Group::new("", columns)],
         }),
     ]
 }
@@ -395,9 +395,9 @@ pub(super) fn repetitions(view: &View) -> Vec<Block> {
     let mut grid = Grid {
         key: Column::words("program", titles),
         groups: vec![
-            Group::of("", speed_columns(&all, &text)),
-            Group::of("", processor_columns(&text)),
-            Group::of("", storage_columns(&text)),
+            Group::new("", speed_columns(&all, &text)),
+            Group::new("", processor_columns(&text)),
+            Group::new("", storage_columns(&text)),
         ],
     };
     if all.iter().any(|(_, _, one)| one.is_disturbed()) {
@@ -406,7 +406,7 @@ pub(super) fn repetitions(view: &View) -> Vec<Block> {
             by.collect::<Vec<_>>().join("; ")
         };
         let column = Column::words("disturbed", text(&disturbed));
-        grid.groups.push(Group::of("", vec![column]));
+        grid.groups.push(Group::new("", vec![column]));
     }
     vec![
         Block::Section("Repetitions, the discarded ones in parentheses".to_owned()),

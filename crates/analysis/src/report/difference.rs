@@ -156,7 +156,7 @@ fn by_stage(stages: &[StageDifference], difference: f64) -> Grid {
         |of: &dyn Fn(&StageDifference) -> String| sorted.iter().map(|one| of(one)).collect();
     Grid {
         key: Column::words("stage", column(&|one| stage(one.stage))),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::figures("A ms", column(&|one| ms(one.a.0 as f64))),
@@ -178,7 +178,7 @@ fn by_change(parts: &[&Contribution], difference: f64) -> Grid {
             "change from A to B",
             column(&|part| part.changes.join(", ")),
         ),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::figures("B - A ms", column(&|part| signed_ms(part.ns))),

@@ -63,7 +63,7 @@ fn grid(disk_queue: &DiskQueue, title: &str, figure: impl Fn(&Order) -> String) 
     }
     Grid {
         key: Column::figures("depth", depths().map(|of| of.depth.to_string()).collect()),
-        groups: vec![Group::of(title, columns)],
+        groups: vec![Group::new(title, columns)],
     }
 }
 

@@ -118,7 +118,7 @@ impl Column {
 
 impl Group {
     /// Creates a group of columns, without those that are empty in every row.
-    pub(super) fn of(title: impl Into<String>, columns: Vec<Column>) -> Self {
+    pub(super) fn new(title: impl Into<String>, columns: Vec<Column>) -> Self {
         Self {
             title: printable_line(&title.into()).into_owned(),
             columns: columns.into_iter().filter(|one| !one.is_empty()).collect(),
@@ -419,7 +419,7 @@ mod tests {
         let words = |text: &str| vec![text.to_owned(); 2];
         let grid = Grid {
             key: Column::words("system", words("vax780-si9900-cdc9775")),
-            groups: vec![Group::of(
+            groups: vec![Group::new(
                 "",
                 vec![
                     Column::words("program", words("sequential read, rotdelay 4 ms")),

@@ -24,7 +24,7 @@ pub(super) fn blocks(expected_figures: &ExpectedFigures) -> Vec<Block> {
         Block::Grid(Grid {
             key: Column::words("figure", cells(&describe_value)),
             groups: vec![
-                Group::of(
+                Group::new(
                     "",
                     vec![
                         Column::figures("depth", cells(&|of| of.depth.to_string())),
@@ -41,7 +41,7 @@ pub(super) fn blocks(expected_figures: &ExpectedFigures) -> Vec<Block> {
                         ),
                     ],
                 ),
-                Group::of(
+                Group::new(
                     "",
                     vec![Column::folded(
                         "the expected value is from",

@@ -111,7 +111,7 @@ fn ledger_grid(account: &Account) -> Grid {
         ]
     };
     let whole = columns(&account.ledger, account.elapsed);
-    let mut groups = vec![Group::of(
+    let mut groups = vec![Group::new(
         match account.programs.is_empty() {
             true => "",
             false => "last to end",
@@ -120,7 +120,7 @@ fn ledger_grid(account: &Account) -> Grid {
     )];
     for (number, program) in account.programs.iter().enumerate() {
         let title = format!("program {}", number + 1);
-        groups.push(Group::of(title, columns(&program.ledger, program.elapsed)));
+        groups.push(Group::new(title, columns(&program.ledger, program.elapsed)));
     }
     Grid {
         key: Column::words("the program's time", names),
@@ -200,7 +200,7 @@ fn utilisation_grid(account: &Account) -> Grid {
             "busy, of the elapsed time",
             rows.iter().map(|(name, _)| name.clone()).collect(),
         ),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![Column::figures(
                 "share",
@@ -219,7 +219,7 @@ fn missed_grid(all: &[Missed]) -> Grid {
             "missed revolutions of all requests",
             column(&|one| deadline(one.deadline).to_owned()),
         ),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::figures("times", column(&|one| one.count.to_string())),
@@ -238,7 +238,7 @@ fn counterfactual_grid(all: &[&Counterfactual], as_is: Nanoseconds) -> Grid {
     };
     Grid {
         key: Column::words("with this changed", all.iter().map(mark).collect()),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::figures(
@@ -301,7 +301,11 @@ pub(super) fn json(explanation: &Explanation) -> String {
     }
     let document = Document {
         what: &explanation.what,
-        programs: explanation.programs.iter().map(Program::of).collect(),
+        programs: explanation
+            .programs
+            .iter()
+            .map(Program::from_explanation)
+            .collect(),
         notes: &explanation.notes,
     };
     pretty(&document)
@@ -364,7 +368,7 @@ struct CounterfactualLine<'e> {
 }
 
 impl<'e> Program<'e> {
-    fn of(program: &'e ProgramExplanation) -> Self {
+    fn from_explanation(program: &'e ProgramExplanation) -> Self {
         let account = &program.account;
         let own = account.programs.iter().map(|one| OwnLedger {
             elapsed_ns: one.elapsed.0,
@@ -397,7 +401,10 @@ impl<'e> Program<'e> {
             unwritten_share: program.unwritten_share,
             ledger: ledger_lines(account.ledger.entries()),
             ledgers: own.collect(),
-            response: account.response.as_ref().map(response::ResponseLine::of),
+            response: account
+                .response
+                .as_ref()
+                .map(response::ResponseLine::from_response),
             buffered: account.buffered,
             missed: &account.missed,
             utilisation: &account.utilisation,
@@ -405,7 +412,11 @@ impl<'e> Program<'e> {
             devices: &account.devices,
             verdict: program.verdict.join(" "),
             counterfactuals: changed.collect(),
-            tails: program.tails.iter().map(tails::TailLine::of).collect(),
+            tails: program
+                .tails
+                .iter()
+                .map(tails::TailLine::from_tail)
+                .collect(),
         }
     }
 }

@@ -59,7 +59,7 @@ fn percent(share: f64) -> String {
 fn amplification(flash: &Flash) -> Grid {
     let spares = || flash.spares.iter();
     let names = flash.spares.first().map_or(&[][..], |of| &of.policies);
-    let mut groups = vec![Group::of(
+    let mut groups = vec![Group::new(
         "",
         vec![Column::figures(
             "OP",
@@ -72,7 +72,7 @@ fn amplification(flash: &Flash) -> Grid {
             Column::figures(heading, cells.collect())
         };
         let two = |value: f64| format!("{value:.2}");
-        groups.push(Group::of(
+        groups.push(Group::new(
             &name.policy,
             vec![
                 column("formula", &|of| of.formula.map_or_else(String::new, two)),
@@ -87,7 +87,7 @@ fn amplification(flash: &Flash) -> Grid {
         ));
     }
     let pools = |of: &Spare| of.pools.map_or_else(String::new, |it| format!("{it:.2}"));
-    groups.push(Group::of(
+    groups.push(Group::new(
         "",
         vec![Column::figures("pools", spares().map(pools).collect())],
     ));
@@ -109,7 +109,7 @@ fn dies(depths: &[DieUse]) -> Grid {
             "depth",
             depths.iter().map(|of| of.depth.to_string()).collect(),
         ),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 column("busy", &|of| of.formula),
@@ -129,7 +129,7 @@ fn cliffs(cliffs: &[Cliff]) -> Grid {
     let whole = |value: f64| format!("{value:.0}");
     Grid {
         key: Column::words("what", cliffs.iter().map(|of| of.name.clone()).collect()),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 column("size", &|of| format_size(of.bytes)),

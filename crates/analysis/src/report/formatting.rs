@@ -39,7 +39,7 @@ pub(super) fn blocks(formatting: &Formatting) -> Vec<Block> {
         )),
         Block::Grid(Grid {
             key: Column::words("work", column(&|part| part.0.clone())),
-            groups: vec![Group::of(
+            groups: vec![Group::new(
                 "",
                 vec![
                     Column::figures("minutes", column(&|part| format!("{:.1}", minutes(part.1)))),

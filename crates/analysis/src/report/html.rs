@@ -334,7 +334,7 @@ pub fn card(card: &Card) -> String {
 /// Formats the result of a tuning search as an HTML page.
 pub fn tuned(tuned: &Tuned) -> String {
     let mut page = Page::new(&super::tuning::heading(tuned));
-    let surface = Surface::of(tuned).and_then(|surface| surface.chart());
+    let surface = Surface::from_tuned(tuned).and_then(|surface| surface.chart());
     page.html(&figures(&surface.into_iter().collect::<Vec<_>>()));
     page.blocks(without_title(&super::tuning::blocks(tuned)));
     page.finish()

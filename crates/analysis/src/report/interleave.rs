@@ -59,7 +59,7 @@ fn parts(interleave: &Interleave) -> Grid {
     times.push(ms(interleave.service_ms));
     Grid {
         key: Column::words("service", names),
-        groups: vec![Group::of("", vec![Column::figures("ms", times)])],
+        groups: vec![Group::new("", vec![Column::figures("ms", times)])],
     }
 }
 
@@ -115,7 +115,7 @@ fn factors(interleave: &Interleave) -> Grid {
     };
     Grid {
         key: Column::figures("factor", column(&|row| row.factor.to_string())),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::figures("missed", column(&|row| percent(row.missed_share))),

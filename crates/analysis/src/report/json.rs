@@ -193,7 +193,7 @@ struct LoadJson {
 }
 
 impl LoadJson {
-    fn of(repetition: &Repetition) -> Option<Self> {
+    fn from_repetition(repetition: &Repetition) -> Option<Self> {
         repetition.loads().next()?;
         Some(Self {
             iops: repetition.iops(),
@@ -317,7 +317,7 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
         load: summary.load.as_ref(),
         verified: summary.verified.as_ref(),
         failure: result.failure(),
-        replay: ReplayJson::of(run, result),
+        replay: ReplayJson::from_result(run, result),
         steady: summary.steady,
         cliff: summary.cliff,
         unwritten_share: summary.unwritten_share,
@@ -347,7 +347,7 @@ fn repetition(repetition: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
         cpu_percent: repetition.cpu_percent(),
         elapsed_s: repetition.elapsed().seconds(),
         durable_elapsed_s: repetition.durable().map(Nanoseconds::seconds),
-        load: LoadJson::of(repetition),
+        load: LoadJson::from_repetition(repetition),
         device_share: device_share(repetition),
         cache_verdict: CacheVerdict::from_repetition(repetition, mode),
         residency: repetition.residency,

@@ -214,7 +214,7 @@ fn grid(lines: &[LoadLine]) -> Grid {
     Grid {
         key: Column::folded("program", text(|line| &line.key), LONGEST_TITLE),
         groups: vec![
-            Group::of(
+            Group::new(
                 "",
                 vec![
                     Column::figures("IOPS", text(|line| &line.iops)),
@@ -223,7 +223,7 @@ fn grid(lines: &[LoadLine]) -> Grid {
                     Column::figures("durable", text(|line| &line.durable)),
                 ],
             ),
-            Group::of(
+            Group::new(
                 "",
                 vec![
                     Column::pairs("p50", pairs(|line| &line.p50)),
@@ -366,7 +366,7 @@ pub(super) fn latencies(view: &View) -> Vec<Block> {
             key: Column::words("program, operation", titles),
             groups: columns
                 .into_iter()
-                .map(|column| Group::of("", vec![column]))
+                .map(|column| Group::new("", vec![column]))
                 .collect(),
         }),
     ]

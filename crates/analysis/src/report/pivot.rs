@@ -72,7 +72,7 @@ impl Pivot {
                     .unwrap_or_default()
             };
             let cells = keys.iter().map(cell).collect();
-            Group::of(
+            Group::new(
                 "",
                 vec![Column::pairs(&format_parameter(self.column, column), cells)],
             )
@@ -188,9 +188,9 @@ fn decomposition(rows: &[&Row]) -> Vec<Block> {
             .collect()
     };
     let call = part_column(CallPart::Call, &of_layer(None));
-    let mut groups = vec![Group::of("", vec![call])];
+    let mut groups = vec![Group::new("", vec![call])];
     for layer in &layers {
-        groups.push(Group::of(
+        groups.push(Group::new(
             layer_title(*layer),
             layer_columns(&of_layer(Some(*layer))),
         ));
@@ -229,7 +229,7 @@ fn shown_layers(found: &[Decomposition]) -> Vec<Layer> {
 fn describe_omitted(rows: &[&Row]) -> Vec<String> {
     let mut found: Vec<(Layer, CacheVerdict, Vec<String>)> = Vec::new();
     for row in rows.iter().filter(|row| row.summary.cache.is_fault()) {
-        let Some(layer) = Layer::of(row.result) else {
+        let Some(layer) = Layer::from_result(row.result) else {
             continue;
         };
         let size = row.result.parameters.get(CALL_BYTES);
@@ -244,7 +244,7 @@ fn describe_omitted(rows: &[&Row]) -> Vec<String> {
         }
     }
     let line = |(layer, fault, sizes): (Layer, CacheVerdict, Vec<String>)| {
-        let of_layer = |row: &&&Row| Layer::of(row.result) == Some(layer);
+        let of_layer = |row: &&&Row| Layer::from_result(row.result) == Some(layer);
         let all = rows.iter().filter(of_layer).count();
         let which = if sizes.len() == all {
             String::new()

@@ -82,7 +82,7 @@ fn error_grid(drives: &ReplayedDrives<'_>) -> Block {
         let column = |heading: &str, figure: &dyn Fn(Score) -> String| {
             figures(drives, heading, |replayed| figure(of(replayed)))
         };
-        Group::of(
+        Group::new(
             title,
             vec![
                 column("RMS ms", &|score| {
@@ -117,7 +117,7 @@ fn time_grid(drives: &ReplayedDrives<'_>) -> Block {
     };
     Block::Grid(Grid {
         key: names(drives),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "measured, modelled",
             vec![
                 figures(drives, "requests", |replayed| {
@@ -152,7 +152,7 @@ fn spindle_grid(drives: &ReplayedDrives<'_>) -> Block {
     Block::Grid(Grid {
         key: names(drives),
         groups: vec![
-            Group::of(
+            Group::new(
                 "spindle",
                 vec![
                     figures(drives, "R", |one| format!("{:.3}", one.phase.r)),
@@ -166,7 +166,7 @@ fn spindle_grid(drives: &ReplayedDrives<'_>) -> Block {
                     figures(drives, "steps", |one| one.phase.steps.len().to_string()),
                 ],
             ),
-            Group::of(
+            Group::new(
                 "buffer reads",
                 vec![
                     figures(drives, "measured", |one| {
@@ -177,7 +177,7 @@ fn spindle_grid(drives: &ReplayedDrives<'_>) -> Block {
                     }),
                 ],
             ),
-            Group::of(
+            Group::new(
                 "",
                 vec![figures(drives, "numbers fitted", |one| {
                     one.fitted.len().to_string()
@@ -226,7 +226,7 @@ fn cause_grid(drives: &ReplayedDrives<'_>) -> Block {
     let cause = rows.iter().map(|row| row.1.cause.clone()).collect();
     Block::Grid(Grid {
         key: Column::words("drive", (0..rows.len()).map(named).collect()),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::words("cause", cause),

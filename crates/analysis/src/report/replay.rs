@@ -33,7 +33,7 @@ pub(super) fn blocks(view: &View, views: usize) -> Vec<Block> {
         Column::figures(heading, of.iter().map(figure).collect())
     };
     let group = |heading: &str, of: &[Histogram]| {
-        Group::of(
+        Group::new(
             heading,
             vec![
                 column("p50", of, |one| format_percentile(one, 50.0)),
@@ -61,7 +61,7 @@ pub(super) fn blocks(view: &View, views: usize) -> Vec<Block> {
             groups: vec![
                 group("here", &here),
                 group("in the trace", &there),
-                Group::of("", vec![ratio]),
+                Group::new("", vec![ratio]),
             ],
         }),
     ]
@@ -176,7 +176,7 @@ struct InTrace {
 }
 
 impl InTrace {
-    fn of(response: &Histogram) -> Self {
+    fn from_histogram(response: &Histogram) -> Self {
         let at = |percentile| {
             let told = response.tells(percentile);
             told.then(|| response.percentile(percentile).0 as f64 / 1e3)
@@ -194,7 +194,7 @@ impl InTrace {
 
 impl<'a> ReplayJson<'a> {
     /// Returns the facts about a replay; `None` if the result is no replay.
-    pub(super) fn of(run: &'a Run, result: &ProgramResult) -> Option<Self> {
+    pub(super) fn from_result(run: &'a Run, result: &ProgramResult) -> Option<Self> {
         let (replay, held) = of_run(run)?;
         let in_trace = responses(held).into_iter();
         Some(Self {
@@ -205,7 +205,7 @@ impl<'a> ReplayJson<'a> {
             trace_duration_s: held.lasts_ns as f64 / 1e9,
             fidelity: Fidelity::of(result),
             trace_latency: in_trace
-                .map(|(name, response)| (name, InTrace::of(response)))
+                .map(|(name, response)| (name, InTrace::from_histogram(response)))
                 .collect(),
         })
     }

@@ -90,7 +90,7 @@ fn describe_caches(view: &View) -> String {
         .rows
         .iter()
         .filter(|row| !pivot::is_pivoted(row.result));
-    for row in rows.filter(|row| Layer::of(row.result).is_none()) {
+    for row in rows.filter(|row| Layer::from_result(row.result).is_none()) {
         match found.iter_mut().find(|(mode, _)| *mode == row.result.cache) {
             Some((_, titles)) => titles.push(&row.title),
             None => found.push((row.result.cache, vec![&row.title])),
@@ -289,7 +289,7 @@ struct ChosenRows<'v> {
 }
 
 impl<'v> ChosenRows<'v> {
-    fn of(view: &'v View<'v>, row: &'v Row<'v>, layout: FilesystemLayout<'_>) -> Option<Self> {
+    fn select(view: &'v View<'v>, row: &'v Row<'v>, layout: FilesystemLayout<'_>) -> Option<Self> {
         let own = row.result.filesystem.as_str();
         let filesystem = match layout {
             FilesystemLayout::Identical => None,
@@ -338,7 +338,7 @@ fn grid(views: &[&View], layout: FilesystemLayout<'_>) -> Option<Grid> {
     let mut groups: Vec<ChosenRows<'_>> = Vec::new();
     for view in views {
         for row in rows(view) {
-            let Some(chosen) = ChosenRows::of(view, row, layout) else {
+            let Some(chosen) = ChosenRows::select(view, row, layout) else {
                 continue;
             };
             if !titles.iter().any(|(_, title)| *title == row.title) {
@@ -361,7 +361,7 @@ fn grid(views: &[&View], layout: FilesystemLayout<'_>) -> Option<Grid> {
         } else {
             chosen.title(layout)
         };
-        Group::of(title, columns(chosen.view, &cells))
+        Group::new(title, columns(chosen.view, &cells))
     };
     Some(Grid {
         key: Column::words(

@@ -71,7 +71,7 @@ fn grid(series: &[SeriesFigures]) -> Grid {
     let told = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), figures::time_us);
     Grid {
         key: Column::figures("at (s)", text(&|one| figures::decimals(one.at_s))),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::figures("IOPS", text(&|one| figures::iops(one.iops))),

@@ -23,7 +23,7 @@ pub(super) fn split_by_target<'r>(run: &'r Run, result: &ProgramResult) -> Vec<T
     }
     let part = |(drive, target)| TargetPart {
         target,
-        summary: Summary::of(&result_of_drive(result, drive)),
+        summary: Summary::from_result(&result_of_drive(result, drive)),
     };
     (0..).zip(targets).map(part).collect()
 }
@@ -71,7 +71,7 @@ pub(super) fn blocks(view: &View<'_>) -> Vec<Block> {
         Block::Section(format!("Each target of {}", view.name)),
         Block::Grid(Grid {
             key: Column::words("program, target", keys),
-            groups: vec![Group::of("", columns)],
+            groups: vec![Group::new("", columns)],
         }),
     ]
 }

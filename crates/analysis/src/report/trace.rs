@@ -137,7 +137,7 @@ fn operations(all: &[OperationSummary]) -> Grid {
     Grid {
         key: Column::words("operation", column(&|of| of.operation.to_owned())),
         groups: vec![
-            Group::of(
+            Group::new(
                 "",
                 vec![
                     Column::figures("requests", column(&|of| of.moved.requests.to_string())),
@@ -152,7 +152,7 @@ fn operations(all: &[OperationSummary]) -> Grid {
                     ),
                 ],
             ),
-            Group::of(
+            Group::new(
                 "response",
                 vec![
                     Column::figures("mean", column(&|of| response(of, |ns| Some(ns.mean)))),
@@ -317,7 +317,7 @@ fn miss_ratio_grid(of: &ReuseSummary) -> Grid {
                 .map(|of| format_size(of.cache_bytes))
                 .collect(),
         ),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::figures(
@@ -364,7 +364,7 @@ fn device_grid(summary: &Summary) -> Grid {
     let column = |text: &dyn Fn(usize) -> String| (0..listed.len()).map(text).collect();
     Grid {
         key: Column::words("device", column(&|at| listed[at].device.clone())),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::figures(
@@ -404,7 +404,7 @@ fn parts(parts: &[Part]) -> Grid {
     };
     Grid {
         key: Column::figures("part", numbers.collect()),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             title,
             vec![
                 Column::folded(

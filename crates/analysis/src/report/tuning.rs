@@ -106,7 +106,7 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
     });
     let extent = |gain_over_seeds: Option<&Vec<f64>>| {
         gain_over_seeds
-            .and_then(|gain_over_seeds| Extent::of(gain_over_seeds))
+            .and_then(|gain_over_seeds| Extent::from_values(gain_over_seeds))
             .map_or(String::new(), range)
     };
     let column = |of: &dyn Fn(&AnswerRow<'_>) -> String| rows.iter().map(of).collect();
@@ -116,7 +116,7 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
     });
     Grid {
         key: Column::words("", column(&|row| row.name.to_owned())),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::words("settings", column(&|row| row.settings.clone())),
@@ -213,7 +213,7 @@ fn format_loss(gain: f64) -> String {
 
 fn describe_seeds(goal: Goal, spread: &Spread, standing: Standing) -> Option<String> {
     let gains = spread.gains(goal);
-    let extent = Extent::of(&gains)?;
+    let extent = Extent::from_values(&gains)?;
     let faster = gains.iter().filter(|gain| **gain > 0.0).count();
     let (least, most) = (percent(extent.least), percent(extent.most));
     let range = match least == most {
@@ -253,7 +253,7 @@ fn steps_grid(steps: &[Step]) -> Grid {
     };
     Grid {
         key: Column::words("", column(&|step| step.path.clone())),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::figures("from", column(&|step| step.from.clone())),

@@ -73,7 +73,8 @@ impl<'a> Row<'a> {
         results.sort_by_key(|result| result.row);
         let row = |result: &'a ProgramResult| {
             let summary = Summary::in_world(run.world, result);
-            let storage = crate::layers::Layer::of(result).is_none_or(|layer| layer.has_storage());
+            let storage =
+                crate::layers::Layer::from_result(result).is_none_or(|layer| layer.has_storage());
             let generator_share = run
                 .overhead
                 .filter(|_| storage && summary.load.is_none())

@@ -57,7 +57,7 @@ pub enum Shape {
 impl Shape {
     /// Determines the shape of repetitions from their durations in seconds, in the order of
     /// running.
-    pub fn of(seconds: &[f64]) -> Self {
+    pub fn from_durations(seconds: &[f64]) -> Self {
         let Some(logs) = logarithms(seconds).filter(|logs| logs.len() >= SHAPE_REPETITIONS_MIN)
         else {
             return Self::Steady;
@@ -207,23 +207,25 @@ mod tests {
     fn shapes_are_told_apart() {
         let wave = |i: usize| 1.0 + 0.01 * [0.0, 1.0, -1.0, 0.5, -0.5][i % 5];
         let series = |of: &dyn Fn(usize) -> f64| (0..20).map(of).collect::<Vec<_>>();
-        assert_eq!(Shape::of(&series(&wave)), Shape::Steady);
-        assert_eq!(Shape::of(&series(&|_| 1.0)), Shape::Steady);
-        assert_eq!(Shape::of(&series(&wave)[..7]), Shape::Steady);
-        let modes = Shape::of(&series(&|i| wave(i) * if i % 3 == 0 { 1.3 } else { 1.0 }));
+        assert_eq!(Shape::from_durations(&series(&wave)), Shape::Steady);
+        assert_eq!(Shape::from_durations(&series(&|_| 1.0)), Shape::Steady);
+        assert_eq!(Shape::from_durations(&series(&wave)[..7]), Shape::Steady);
+        let modes =
+            Shape::from_durations(&series(&|i| wave(i) * if i % 3 == 0 { 1.3 } else { 1.0 }));
         assert_eq!(
             modes.words(),
             "two modes, 30 % apart (7 of 20 in the slower one)"
         );
-        let shift = Shape::of(&series(&|i| wave(i) * if i < 12 { 1.0 } else { 0.8 }));
+        let shift = Shape::from_durations(&series(&|i| wave(i) * if i < 12 { 1.0 } else { 0.8 }));
         assert_eq!(
             shift.words(),
             "shifts at repetition 13: 20 % faster from there on"
         );
-        let drift = Shape::of(&series(&|i| wave(i) * (1.0 + 0.01 * i as f64)));
+        let drift = Shape::from_durations(&series(&|i| wave(i) * (1.0 + 0.01 * i as f64)));
         assert!(drift.words().starts_with("drifts: 1"), "{}", drift.words());
         // Two wild ones are no mode.
-        let wild = Shape::of(&series(&|i| wave(i) * if i % 9 == 4 { 2.0 } else { 1.0 }));
+        let wild =
+            Shape::from_durations(&series(&|i| wave(i) * if i % 9 == 4 { 2.0 } else { 1.0 }));
         assert_eq!(wild, Shape::Steady);
     }
 

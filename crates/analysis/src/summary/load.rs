@@ -141,7 +141,7 @@ impl LoadSummary {
     /// those of them that the statistic selects.
     ///
     /// `None` for a program with one call in flight, and where nothing was kept.
-    pub(super) fn of(
+    pub(super) fn from_repetitions(
         all: &[Repetition],
         (kept, chosen): (&[&Repetition], &[&Repetition]),
         statistic: Statistic,

@@ -19,13 +19,13 @@ fn a_median_takes_each_figure_by_itself_and_a_minimum_one_repetition() {
             .map(|(kb, cpu)| read(MIB, kb, cpu))
             .to_vec(),
     );
-    let median = Summary::of(&one);
+    let median = Summary::from_result(&one);
     close(median.kb_per_s, 200.0);
     close(median.cpu_percent, 30.0);
     close(median.elapsed_s, 1024.0 / 200.0);
     assert!(median.interval.is_some());
     one.protocol.statistic = Statistic::Minimum;
-    let minimum = Summary::of(&one);
+    let minimum = Summary::from_result(&one);
     close(minimum.kb_per_s, 400.0);
     close(minimum.cpu_percent, 30.0);
     close(minimum.system_s + minimum.user_s, 0.3 * 1024.0 / 400.0);
@@ -37,7 +37,7 @@ fn a_median_takes_each_figure_by_itself_and_a_minimum_one_repetition() {
 fn the_discarded_do_not_count() {
     let mut repetitions = vec![write(MIB, 10.0, 10.0), write(MIB, 300.0, 50.0)];
     repetitions[0].discarded = true;
-    let summary = Summary::of(&result("write", 0, repetitions));
+    let summary = Summary::from_result(&result("write", 0, repetitions));
     assert_eq!(summary.kept, 1);
     close(summary.kb_per_s, 300.0);
     close(summary.durable_kb_per_s.unwrap(), 100.0);
@@ -58,7 +58,7 @@ fn latencies_are_merged_over_workers_and_repetitions() {
     let mut two = read(MIB, 100.0, 1.0);
     let worker = two.workers[0].clone();
     two.workers.push(worker);
-    let summary = Summary::of(&result("read", 0, vec![two, read(MIB, 100.0, 1.0)]));
+    let summary = Summary::from_result(&result("read", 0, vec![two, read(MIB, 100.0, 1.0)]));
     assert_eq!(summary.read_latency.unwrap().count, 3 * 128);
 }
 
@@ -80,7 +80,7 @@ fn the_generator_is_the_limit_above_one_half() {
             workers: vec![worker],
             ..Repetition::default()
         };
-        let summary = Summary::of(&result("read", 0, vec![repetition]));
+        let summary = Summary::from_result(&result("read", 0, vec![repetition]));
         let overhead = Overhead {
             null_call_ns,
             timing_ns: 20.0,

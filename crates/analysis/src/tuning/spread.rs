@@ -32,7 +32,7 @@ pub struct Extent {
 
 impl Extent {
     /// Computes the extent of some values; `None` for none.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         let median = crate::statistics::median(values)?;
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);

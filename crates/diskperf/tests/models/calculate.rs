@@ -135,7 +135,7 @@ fn the_limits_of_a_disks_queue_are_said() {
     let shown = user.run(&words(line)).expect(0, &[]).shows(&[
         "p99 and longest response, ms",
         "without the age limit, at which the drive serves a request next once it has waited 1000 ms",
-        "the drive takes 32 commands at once",
+        "the drive accepts 32 commands in its queue",
         "times its mean response",
     ]);
     assert!(!shown.has("v_scan") && !shown.has("without effect"));

@@ -96,7 +96,12 @@ fn programs_that_last_a_time_differ_in_the_time_of_each_request() {
     let user = User::new();
     let line = "explain bare-sata-7200 --suite random --set program.depth=32 --set program.area_bytes=7T --set program.duration_ms=1000 --runs 2 --change drive.queue_policy=fcfs";
     let told = user.run(&words(line)).expect(0, &[]);
-    let told = told.shows(&["for each request", "random", "lasts a time", "B takes"]);
+    let told = told.shows(&[
+        "for each request",
+        "random",
+        "runs for a fixed time",
+        "B takes",
+    ]);
     assert!(!told.stdout.contains("laid out differently"), "{told:?}");
     let json = user.run(&words(&format!("{line} --format json")));
     let json = json.expect(0, &[]).json();

@@ -133,7 +133,7 @@ fn what_the_cache_of_the_drive_answers_is_said() {
     .expect(0, &[])
     .shows(&[
         "The drive's cache answers 32 of 32 reads (100 %) at the rate of its link",
-        "the medium has no part in their rate",
+        "the media do not limit their rate",
         said,
     ]);
     let large = "random --set program.block_bytes=512K --set program.area_bytes=1G --size 64M";

@@ -123,9 +123,10 @@ fn a_log_is_judged_by_its_commits() {
         assert_eq!(result["response"], commit["response"], "{result}");
         assert_eq!(result["iops"], commit["iops"], "{result}");
     }
-    user.run(&words("show last"))
-        .expect(0, &[])
-        .shows(&["judged by their commits", "database, 8 clients"]);
+    user.run(&words("show last")).expect(0, &[]).shows(&[
+        "for programs that commit, commits count",
+        "database, 8 clients",
+    ]);
 }
 
 /// JSON keeps the name of the program and its parameters; the title is for people.
@@ -221,7 +222,7 @@ fn a_target_that_is_not_there() {
     }
     user.run(&words("show last"))
         .expect(0, &[])
-        .shows(&["complete as it is submitted"]);
+        .shows(&["each request completes on submission"]);
 }
 
 /// The reason why another way was taken is beside the result, wherever it is shown.

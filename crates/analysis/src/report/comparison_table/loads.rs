@@ -19,7 +19,7 @@ pub(super) fn grid(pairs: &[&Pair]) -> Grid {
     let heading = |side: &str| format!("{side}{rate}");
     Grid {
         key: Column::words("program", column(&|pair| super::title(pair, pairs))),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::pairs(&heading("base"), sides(|pair| &pair.base)),

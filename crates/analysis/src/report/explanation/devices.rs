@@ -18,7 +18,7 @@ pub(super) fn requests(devices: &[DeviceAccount]) -> Grid {
             Column::figures("99 %", column(&|_, one| time(of(one).p99))),
             Column::figures("most", column(&|_, one| time(of(one).max))),
         ];
-        Group::of(title, columns)
+        Group::new(title, columns)
     };
     let sizes = vec![
         Column::figures("requests", column(&|_, one| one.requests.to_string())),
@@ -46,10 +46,10 @@ pub(super) fn requests(devices: &[DeviceAccount]) -> Grid {
             column(&|device, one| format!("{} {}", device.device, one.operation.name())),
         ),
         groups: vec![
-            Group::of("", sizes),
+            Group::new("", sizes),
             spread("in the queue", |one| one.queue_ns),
             spread("at the device", |one| one.device_ns),
-            Group::of("in flight, on average", counts),
+            Group::new("in flight, on average", counts),
         ],
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn grid(response: &Response) -> Grid {
             &format!("the mean of {} requests", response.requests),
             names,
         ),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::figures("ms", each),
@@ -54,7 +54,7 @@ pub(super) struct ResponseLine {
 }
 
 impl ResponseLine {
-    pub(super) fn of(response: &Response) -> Self {
+    pub(super) fn from_response(response: &Response) -> Self {
         Self {
             requests: response.requests,
             under_way_mean: response.under_way_mean,

@@ -146,7 +146,7 @@ fn cause_grid(tail: &Tail) -> Grid {
             &format!("the slowest 1 % of {}", plural_of_direction(tail.way)),
             column(&|one| stage(one.stage)),
         ),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::figures("µs", column(&|one| figure(one.slowest_ns))),
@@ -210,7 +210,7 @@ struct CheckLine {
 }
 
 impl TailLine {
-    pub(super) fn of(tail: &Tail) -> Self {
+    pub(super) fn from_tail(tail: &Tail) -> Self {
         let causes = tail.causes.iter().map(|one| {
             let (stage, cause) = name_stage(one.stage);
             CauseLine {

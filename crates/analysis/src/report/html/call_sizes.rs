@@ -10,7 +10,7 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
     let mut rows: Vec<Value> = Vec::new();
     let mut sizes: Vec<u64> = Vec::new();
     for row in view.rows.iter().filter(|row| row.summary.kept > 0) {
-        let Some(layer) = Layer::of(row.result) else {
+        let Some(layer) = Layer::from_result(row.result) else {
             continue;
         };
         let bytes = row.result.parameters.get("call_bytes");

@@ -183,7 +183,7 @@ impl PictureSource<'_> {
         let is_few = self.count_activities(time) <= MOST_INTERVALS;
         let dies = match is_few {
             true => DieActivities::Exact(self.die_activities(time).copied().collect()),
-            false => DieActivities::Slices(stretches::of(
+            false => DieActivities::Slices(stretches::slice_dies(
                 self.die_activities(time),
                 time,
                 self.drive.dies,
@@ -201,14 +201,14 @@ impl PictureSource<'_> {
             until: time.1,
             dies,
             slowest: slowest.into_iter().cloned().collect(),
-            flash_series: FlashSeries::of(self.trace, self.flash, (self.drive, time)),
+            flash_series: FlashSeries::from_trace(self.trace, self.flash, (self.drive, time)),
         }
     }
 }
 
 /// Tests whether a request only waits in a given stage.
 fn is_wait_stage(stage: Stage) -> bool {
-    Family::of(stage) == Family::Queue
+    Family::from_stage(stage) == Family::Queue
 }
 
 fn longest_wait(request: &TracedRequest) -> u64 {

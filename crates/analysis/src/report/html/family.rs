@@ -29,7 +29,7 @@ impl Family {
         Self::Other,
     ];
 
-    pub(super) fn of(stage: Stage) -> Self {
+    pub(super) fn from_stage(stage: Stage) -> Self {
         match stage {
             Stage::User
             | Stage::SystemCall

@@ -34,7 +34,7 @@ pub struct Surface {
 
 impl Surface {
     /// Creates the surface of a search; `None` where no point ran.
-    pub fn of(tuned: &Tuned) -> Option<Self> {
+    pub fn from_tuned(tuned: &Tuned) -> Option<Self> {
         let best = tuned.best()?;
         let value = |places: &Places| Some((places.clone(), tuned.value(places)?));
         Some(Self {

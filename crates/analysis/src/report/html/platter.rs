@@ -160,7 +160,7 @@ fn processor_activities(
 ) -> Vec<ProcessorActivity> {
     let of_programs = trace.processes.iter().flat_map(|process| process.parts());
     let of_programs = of_programs.filter(|(stage, ..)| {
-        let family = super::family::Family::of(*stage);
+        let family = super::family::Family::from_stage(*stage);
         // What a program waits for is the drive's line.
         family == super::family::Family::Processor && *stage != Stage::Completion
             || *stage == Stage::MemoryContention

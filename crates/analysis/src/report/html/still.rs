@@ -27,7 +27,7 @@ const LABEL_SPACE_WIDTH: f64 = 120.0;
 
 /// Draws the static picture of a chart as an HTML element.
 pub(super) fn picture(chart: &Chart) -> String {
-    let drawing = Drawing::of(
+    let drawing = Drawing::from_spec(
         &chart.spec,
         if chart.wide {
             CHART_WIDTH_WIDE
@@ -68,9 +68,12 @@ struct Drawing<'s> {
 }
 
 impl<'s> Drawing<'s> {
-    fn of(spec: &'s Value, total: f64) -> Self {
+    fn from_spec(spec: &'s Value, total: f64) -> Self {
         let layers = DrawingLayer::from_spec(spec);
-        let (x, y) = (Scale::of(&layers, "x"), Scale::of(&layers, "y"));
+        let (x, y) = (
+            Scale::from_layers(&layers, "x"),
+            Scale::from_layers(&layers, "y"),
+        );
         let labels = y.ticks(axes::definition(&layers, "y", "axis"));
         let longest = labels.iter().map(|(_, text)| text.chars().count()).max();
         let left = longest.unwrap_or(0) as f64 * CHARACTER_WIDTH + 34.0;

@@ -74,7 +74,7 @@ pub(super) fn all_charts() -> Vec<Chart> {
     all.extend(charts(&[reported(today26("cccc", "/var/tmp", 1.0))]));
     for rows in [1, 2] {
         let tuned = crate::tuning::tests::tuned(rows, &[1.0, 2.0, 3.0, 95.0, 100.0, 50.0]);
-        all.extend(Surface::of(&tuned).unwrap().chart());
+        all.extend(Surface::from_tuned(&tuned).unwrap().chart());
     }
     all
 }
@@ -293,7 +293,7 @@ fn hostile_words_are_text_everywhere() {
 #[test]
 fn the_feet_of_all_cliffs_are_marked() {
     let tuned = crate::tuning::tests::tuned(2, &[1.0, 2.0, 3.0, 95.0, 100.0, 50.0]);
-    let chart = Surface::of(&tuned).unwrap().chart().unwrap();
+    let chart = Surface::from_tuned(&tuned).unwrap().chart().unwrap();
     let marks: Vec<_> = rows(&chart)
         .iter()
         .map(|row| {

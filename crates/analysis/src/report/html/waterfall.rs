@@ -46,7 +46,7 @@ fn chart(view: &View<'_>, number: usize, row: &Row<'_>) -> Option<Chart> {
         if ns > 0 {
             rows.push(step(
                 &words::stage(stage),
-                Family::of(stage),
+                Family::from_stage(stage),
                 (until, until + ns),
                 total,
             ));
@@ -75,7 +75,7 @@ enum TimeUnit {
 
 impl TimeUnit {
     /// Returns the unit that keeps the numbers short.
-    fn of(total: u64) -> Self {
+    fn for_total(total: u64) -> Self {
         match total {
             0..2_000_000_000 => Self::Milliseconds,
             _ => Self::Seconds,
@@ -98,7 +98,7 @@ impl TimeUnit {
 }
 
 fn step(stage: &str, family: Family, (from, until): (u64, u64), total: u64) -> Value {
-    let unit = TimeUnit::of(total);
+    let unit = TimeUnit::for_total(total);
     let ns = until - from;
     let percent = 100.0 * ns as f64 / total.max(1) as f64;
     json!({
@@ -112,7 +112,7 @@ fn step(stage: &str, family: Family, (from, until): (u64, u64), total: u64) -> V
 }
 
 fn waterfall(total: u64, steps: usize) -> Value {
-    let unit = TimeUnit::of(total);
+    let unit = TimeUnit::for_total(total);
     // The words stand at the right, in a column of so many pixels.
     let end = total as f64 / unit.ns();
     let room = format!("{end} * width / max(width - 105, 40)");
@@ -162,7 +162,7 @@ fn share_chart(view: &View<'_>) -> Option<Chart> {
         for (order, family) in Family::ALL.into_iter().enumerate() {
             let entries = ledgers.iter().flat_map(|ledger| ledger.entries());
             let ns: u64 = entries
-                .filter(|entry| Family::of(entry.stage) == family)
+                .filter(|entry| Family::from_stage(entry.stage) == family)
                 .map(|entry| entry.ns.0)
                 .sum();
             if ns > 0 {

@@ -237,7 +237,7 @@ fn check_figures(two: &[Run]) {
         for (run, side) in [(&two[0], &pair.base), (&two[1], &pair.other)] {
             let mut results = run.results.iter();
             let result = results.find(|one| one.title() == pair.title).unwrap();
-            let Some(load) = Summary::of(result).load else {
+            let Some(load) = Summary::from_result(result).load else {
                 continue;
             };
             let response = load.response.as_ref();

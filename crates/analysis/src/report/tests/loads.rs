@@ -366,7 +366,7 @@ fn the_fields_of_the_contract() {
     ] {
         assert_eq!(result[field], value, "{field}");
     }
-    let summary = Summary::of(&one.results[3]);
+    let summary = Summary::from_result(&one.results[3]);
     let load = summary.load.unwrap();
     assert_eq!(result["iops"], load.iops);
     assert_eq!(result["mb_per_s"], summary.kb_per_s * 1024.0 / 1e6);

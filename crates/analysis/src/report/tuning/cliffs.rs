@@ -144,7 +144,7 @@ fn grid(tuned: &Tuned, best: &Places, cliffs: &[&Cliff]) -> Grid {
     let unit = tuned.goal.unit();
     Grid {
         key: Column::words("", column(&|cliff| tuned.keys[cliff.key].path.clone())),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::figures("from", column(&|cliff| value(cliff, &cliff.top))),

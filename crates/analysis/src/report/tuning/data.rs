@@ -184,9 +184,9 @@ pub(in crate::report) fn json(tuned: &Tuned) -> String {
         gain: best.and_then(|best| tuned.gain_over_today(best)),
         spread: tuned.spread.as_ref().map(|spread| SpreadJson {
             values: spread,
-            best_extent: Extent::of(&spread.best),
-            today_extent: Extent::of(&spread.today),
-            gain_extent: Extent::of(&spread.gains(tuned.goal)),
+            best_extent: Extent::from_values(&spread.best),
+            today_extent: Extent::from_values(&spread.today),
+            gain_extent: Extent::from_values(&spread.gains(tuned.goal)),
         }),
         cliff: best.map_or(Vec::new(), |best| tuned.steps(best)),
         cliffs: falls(tuned, &tuned.cliffs()),

@@ -75,7 +75,7 @@ fn parameter_lines(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
     }
     let mut blocks = vec![Block::Grid(Grid {
         key: Column::figures(&of.path, values),
-        groups: vec![Group::of(
+        groups: vec![Group::new(
             "",
             vec![
                 Column::figures(tuned.goal.unit(), figures),
@@ -207,7 +207,7 @@ impl HeatMap<'_> {
         };
         let group = if self.has_figures() {
             let of = |place: &usize| Column::figures(&name_value(across, *place), column(*place));
-            Group::of(&across.path, self.columns.iter().map(of).collect())
+            Group::new(&across.path, self.columns.iter().map(of).collect())
         } else {
             let cells: Vec<Vec<String>> = self.columns.iter().map(|place| column(*place)).collect();
             let row = |row: usize| cells.iter().map(|column| column[row].as_str()).collect();
@@ -217,7 +217,7 @@ impl HeatMap<'_> {
                 across.path, across.values[first], across.values[last]
             );
             let rows = (0..self.rows.len()).map(row).collect();
-            Group::of("", vec![Column::words(&heading, rows)])
+            Group::new("", vec![Column::words(&heading, rows)])
         };
         let names = self.rows.iter().map(|row| name_value(down, *row)).collect();
         Grid {

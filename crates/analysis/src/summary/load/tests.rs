@@ -6,7 +6,9 @@ use crate::summary::Summary;
 use diskperf_timeline::{SeriesPoint, WorkerMeasure};
 
 fn of(repetitions: Vec<Repetition>) -> LoadSummary {
-    Summary::of(&result("random", 0, repetitions)).load.unwrap()
+    Summary::from_result(&result("random", 0, repetitions))
+        .load
+        .unwrap()
 }
 
 fn at_rate(iops: f64, response_us: f64) -> Repetition {

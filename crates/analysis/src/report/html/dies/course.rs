@@ -35,7 +35,7 @@ pub(super) struct Interval {
 }
 
 impl FlashSeries {
-    pub(super) fn of(
+    pub(super) fn from_trace(
         trace: &Trace,
         flash: &TracedFlash,
         (drive, (from, until)): (DriveGeometry, (Nanoseconds, Nanoseconds)),

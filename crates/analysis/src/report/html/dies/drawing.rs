@@ -299,7 +299,7 @@ fn draw_requests(view: &PictureView, drive: &DriveGeometry) -> String {
         for (stage, from, until) in parts {
             let class = match is_wait_stage(stage) {
                 true => "missed",
-                false => Family::of(stage).variable().trim_start_matches('-'),
+                false => Family::from_stage(stage).variable().trim_start_matches('-'),
             };
             let took = format_nanoseconds(until.since(from));
             let title = format!(

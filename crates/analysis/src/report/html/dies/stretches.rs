@@ -23,7 +23,7 @@ pub(super) struct DieSlice {
 }
 
 /// Divides a time range into slices for each die, and joins neighbouring slices that are equal.
-pub(super) fn of<'k>(
+pub(super) fn slice_dies<'k>(
     kept: impl Iterator<Item = &'k TracedDie>,
     (from, until): (Nanoseconds, Nanoseconds),
     dies: u32,

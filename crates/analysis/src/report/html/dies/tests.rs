@@ -155,7 +155,7 @@ fn stretches_are_joined_and_say_what_most_of_them_went_to() {
         die_activity(0, DieBusy::Read, (800, 805)),
         die_activity(1, DieBusy::Read, (1595, 1600)),
     ];
-    let found = stretches::of(all.iter(), (us(0), us(1600)), 2);
+    let found = stretches::slice_dies(all.iter(), (us(0), us(1600)), 2);
     let found: Vec<_> = found
         .iter()
         .map(|one| (one.die, one.by, one.step, one.first, one.last))

@@ -128,7 +128,7 @@ impl Picture {
             let title = format!("processor: {}", words::stage(one.stage));
             for piece in self.line_segments(one.from, one.until) {
                 count += 1;
-                let mark = Mark::of(one.stage);
+                let mark = Mark::from_stage(one.stage);
                 rectangle(&mut out, piece, (0.0, PROCESSOR_HEIGHT), mark, &title);
             }
         }
@@ -166,7 +166,7 @@ impl Picture {
                 );
                 for piece in self.line_segments(from, until) {
                     count += 1;
-                    let mark = Mark::of(stage);
+                    let mark = Mark::from_stage(stage);
                     let band = self.band(mark);
                     rectangle(&mut out, piece, band, mark, &title);
                 }
@@ -253,7 +253,7 @@ impl Picture {
     fn is_at_drive(&self, stage: Stage) -> bool {
         let of_arm = matches!(stage, Stage::Destage | Stage::Cleaning);
         let families = matches!(
-            Family::of(stage),
+            Family::from_stage(stage),
             Family::Controller | Family::Arm | Family::Rotation | Family::Missed | Family::Media
         );
         let waits = matches!(stage, Stage::ChannelWait | Stage::BusWait);
@@ -356,7 +356,7 @@ impl Picture {
         });
         let mut marks: Vec<Mark> = stages
             .chain(self.processor_work.iter().map(|one| one.stage))
-            .map(Mark::of)
+            .map(Mark::from_stage)
             .chain(of_arms)
             .collect();
         marks.sort_unstable();

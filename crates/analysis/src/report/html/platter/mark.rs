@@ -17,10 +17,10 @@ pub(super) enum Mark {
 
 impl Mark {
     /// Returns the mark of a stage of the processor or of a request.
-    pub(super) fn of(stage: Stage) -> Self {
+    pub(super) fn from_stage(stage: Stage) -> Self {
         match stage {
             Stage::CacheHit => Self::Hit,
-            stage => Self::Stage(Family::of(stage)),
+            stage => Self::Stage(Family::from_stage(stage)),
         }
     }
 
@@ -29,7 +29,7 @@ impl Mark {
     pub(super) fn of_arm(work: ArmWork, stage: Stage) -> Self {
         match stage {
             Stage::MediaTransfer => Self::Arm(work),
-            stage => Self::of(stage),
+            stage => Self::from_stage(stage),
         }
     }
 

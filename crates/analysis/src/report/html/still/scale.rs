@@ -13,7 +13,7 @@ pub(super) enum Scale {
 
 impl Scale {
     /// Creates the scale of an axis from its definitions in the chart's layers and from their data.
-    pub(super) fn of(layers: &[DrawingLayer<'_>], channel: &str) -> Self {
+    pub(super) fn from_layers(layers: &[DrawingLayer<'_>], channel: &str) -> Self {
         let has_names = |layer: &DrawingLayer<'_>| layer.channel(channel)["type"] == "nominal";
         if layers.iter().any(has_names) {
             return Self::Names(names(layers, channel));

@@ -57,7 +57,7 @@ fn a_bar_is_as_long_as_its_share_of_the_longest() {
         }],
         "data": { "values": [row("seek", 0.0, 25.0), row("<read>", 25.0, 100.0)] },
     });
-    let drawing = Drawing::of(&spec, CHART_WIDTH_NARROW);
+    let drawing = Drawing::from_spec(&spec, CHART_WIDTH_NARROW);
     assert_eq!(drawing.x(&json!(25.0)), Some(drawing.width / 4.0));
     assert_eq!(drawing.y(&json!("<read>")), Some(75.0));
     let svg = marks::group(&drawing, &drawing.layers[0]);
