@@ -82,7 +82,7 @@ pub enum ProgramError {
     Tape(&'static str),
     /// The source of a replay cannot be read any further.
     #[error("{0}")]
-    TraceUnreadable(String),
+    TraceFailed(String),
     /// The program missed a required rate or latency.
     #[error("{0}")]
     Missed(String),

@@ -243,7 +243,7 @@ fn requests_to_issue(replay: Replay, requests: Requests) -> Requests {
 
 /// Returns the error for a trace that cannot be read any further.
 fn trace_error(what: String) -> ProgramError {
-    ProgramError::TraceUnreadable(what)
+    ProgramError::TraceFailed(what)
 }
 
 impl ReadAhead {

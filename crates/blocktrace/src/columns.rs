@@ -208,7 +208,7 @@ impl FromStr for Columns {
             offset: offset.ok_or_else(|| missing("offset or sector"))?,
             length: length.ok_or_else(|| missing("length or sectors"))?,
             response,
-            device: device,
+            device,
         })
     }
 }

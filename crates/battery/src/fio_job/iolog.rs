@@ -31,8 +31,7 @@ impl IologWriter {
             return Ok(None);
         };
         let out = begin_log(&path, HEADER_PREFIX.as_bytes());
-        let out =
-            out.map_err(|why| ProgramError::TraceUnreadable(format!("write_iolog: {why}")))?;
+        let out = out.map_err(|why| ProgramError::TraceFailed(format!("write_iolog: {why}")))?;
         let mut log = Self {
             path,
             output: BufWriter::new(out),
@@ -103,6 +102,6 @@ impl IologWriter {
     }
 
     fn write_error(&self, error: &std::io::Error) -> ProgramError {
-        ProgramError::TraceUnreadable(format!("write_iolog: {}: {error}", self.path))
+        ProgramError::TraceFailed(format!("write_iolog: {}: {error}", self.path))
     }
 }

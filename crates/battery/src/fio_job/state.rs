@@ -95,8 +95,7 @@ impl JobClone<'_> {
         let index = clone_index(job, self.worker);
         let state = verifier.to_verify_state(&job.name, (index, ring.files.len() as u32));
         let path = VerifyState::file_name(&job.name, index);
-        let failed =
-            |why: String| ProgramError::TraceUnreadable(format!("verify_state_save: {why}"));
+        let failed = |why: String| ProgramError::TraceFailed(format!("verify_state_save: {why}"));
         let mut file = begin_log(&path, &STATE_VERSION.to_le_bytes()).map_err(failed)?;
         let written = file.write_all(&state.encode());
         written.map_err(|error| failed(format!("{path}: {error}")))

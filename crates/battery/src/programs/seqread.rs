@@ -104,7 +104,7 @@ impl Pattern for SequentialRead {
     }
 
     fn payload_bytes(&self, worker: &Worker, measure: &WorkerMeasure) -> u64 {
-        if self.reads_device() {
+        if self.reads_nothing() {
             worker.size_bytes
         } else {
             measure.read_bytes
@@ -130,7 +130,7 @@ impl Pattern for SequentialRead {
                 .await?;
             let block = &mut buffer[..self.call_bytes as usize];
             for _ in 0..worker.size_bytes / self.call_bytes {
-                if self.reads_device() {
+                if self.reads_nothing() {
                     system.read(file, block).await?;
                     pause(system, worker.think).await?;
                 } else {
@@ -154,7 +154,7 @@ impl SequentialRead {
     }
 
     /// Reports whether every read returns nothing, because the device has length 0.
-    fn reads_device(&self) -> bool {
+    fn reads_nothing(&self) -> bool {
         matches!(self.layer, Layer::Null | Layer::BlockNull)
     }
 }

@@ -181,7 +181,7 @@ impl RequestSource for TraceSource {
 
 fn request_bytes(record: &blocktrace::Record) -> Result<u32, ProgramError> {
     u32::try_from(record.length_bytes).map_err(|_| {
-        ProgramError::TraceUnreadable(format!(
+        ProgramError::TraceFailed(format!(
             "a request of {} bytes exceeds the maximum length of a call",
             record.length_bytes
         ))

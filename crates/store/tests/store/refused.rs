@@ -243,7 +243,7 @@ fn a_malformed_row_is_named() {
         ("UPDATE runs SET started_unix_ms = -1", "its start is `-1`"),
         (
             "UPDATE runs SET suite = CAST(x'ff' AS TEXT)",
-            "run `00c0ffee00` in a form that this diskperf cannot read",
+            "run `00c0ffee00` in a format that this diskperf cannot read",
         ),
     ] {
         let (_folder, path, _) = store_with_a_run();

@@ -225,7 +225,7 @@ fn what_is_not_there_or_there_already_is_refused() {
         (store.insert_run(&run), "already has a run `00c0ffee00`"),
         (
             store.insert_run(&unmeasured),
-            "cannot hold run `ffffffffff`",
+            "cannot store run `ffffffffff`",
         ),
         (
             store.begin_result("00c0ffee", 0, program),
