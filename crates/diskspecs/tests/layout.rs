@@ -193,7 +193,7 @@ fn contradictions_are_refused() {
         (
             Sparing::ZoneEnd,
             |z| z.defects = vec![(5, 6)],
-            "6 replaces a defect, but holds a block of its own",
+            "6 replaces a defect, but already holds a block",
         ),
     ];
     for (sparing, change, wanted) in cases {
@@ -397,5 +397,5 @@ fn patterns_within_patterns_are_read_both_ways() {
     let upon = vec![entry(0, 0, 10, 0, 0.1, 50, head(0))];
     let upon = IndexedLayout::new(vec![track], vec![upon], Vec::new(), Vec::new());
     let upon = upon.expect_err("repetitions of no distance");
-    assert_eq!(upon.1, "its repetitions lie upon one another");
+    assert_eq!(upon.1, "its repetitions overlap");
 }

@@ -256,7 +256,7 @@ fn what_has_no_end_has_one() {
         zones.len()
     );
     let none = of(String::new());
-    assert!(none.contains("describes no drive"), "{none}");
+    assert!(none.contains("does not describe a drive"), "{none}");
 }
 
 #[test]
