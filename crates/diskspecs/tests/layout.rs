@@ -163,22 +163,22 @@ fn contradictions_are_refused() {
         (
             Sparing::ZoneEnd,
             |z| z.spares = 81,
-            "81 spares do not go into 80",
+            "81 spares do not fit into 80",
         ),
         (
             Sparing::ZoneEnd,
             |z| z.slips = vec![80],
-            "the slip 80 is beyond the zone's 80",
+            "slip 80 is outside the zone of 80",
         ),
         (
             Sparing::ZoneEnd,
             |z| z.slips = vec![3],
-            "1 slips from 3 on are more than 0 spares",
+            "1 slips from 3 on exceed 0 spares",
         ),
         (
             Sparing::RangeEnd,
             |z| (z.spares, z.slips) = (1, vec![50, 60]),
-            "2 slips from 50 on are more than 1 spares",
+            "2 slips from 50 on exceed 1 spares",
         ),
         (
             Sparing::ZoneEnd,
@@ -188,7 +188,7 @@ fn contradictions_are_refused() {
         (
             Sparing::ZoneEnd,
             |z| z.dead_sectors = 81,
-            "81 dead sectors are more than the 80 that hold data",
+            "81 dead sectors exceed the 80 data sectors",
         ),
         (
             Sparing::ZoneEnd,

@@ -162,10 +162,7 @@ impl Sectors {
         };
         let units = physical / unit;
         if spares > unit {
-            return Err((
-                format!("{spares} spares do not fit into {unit} sectors"),
-                None,
-            ));
+            return Err((format!("{spares} spares do not fit into {unit}"), None));
         }
         if let Some(far) = slips.iter().find(|&&slip| slip >= physical) {
             let why = format!("slip {far} is outside the zone of {physical}");

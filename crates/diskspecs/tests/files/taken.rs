@@ -311,7 +311,7 @@ const VALID: &[(&str, &str, &str, &str)] = &[
         "small.parv",
         "disksim_ctlr CTLR0 { type = 1",
         "disksim_ctlr CTLR0 { Max per-disk pending count = 4, Cache = disksim_cachemem C { Cache size = 4 }, Scheduler = disksim_ioqueue { Scheduling policy = 3 }, type = 3",
-        "a controller with a cache",
+        "the controller's cache is not modelled",
     ),
 ];
 
