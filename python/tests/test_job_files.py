@@ -53,7 +53,7 @@ def test_a_run_as_fio_prints_it(tmp_path):
 
 def test_what_people_add_on_fios_command_line(tmp_path):
     jobs = JOBS.replace("size=256k\n", "")
-    with pytest.raises(diskperf.RequestError, match="no size for a file that is not there"):
+    with pytest.raises(diskperf.RequestError, match="a missing file has no size"):
         diskperf.run(jobs, on=tmp_path, store=False)
     assert counts(diskperf.run(jobs, on=tmp_path, size="128K", store=False)) == {"reads": [32, 0], "log": [0, 32]}
     words = ["--size=64k", "--bs=8k", "--section=log"]

@@ -60,7 +60,7 @@ pub(crate) fn specification(drive: &Drive) -> Result<DiskSpecification, Calibrat
     let found = DeviceSpecification::of(&catalogue, NAME);
     let found = found.map_err(|errors| refused(errors.to_string()))?;
     let disk = found.disk().cloned();
-    disk.ok_or_else(|| refused("the entry is of no disk".to_owned()))
+    disk.ok_or_else(|| refused("the entry does not describe a disk".to_owned()))
 }
 
 /// Column heading of `zone_table`.

@@ -86,7 +86,7 @@ impl std::fmt::Display for Beyond {
         } = self;
         write!(
             out,
-            "request {request} of the trace, at block {first_block}, goes beyond the drive's {blocks} blocks"
+            "request {request} of the trace, at block {first_block}, exceeds the drive's {blocks} blocks"
         )
     }
 }

@@ -17,7 +17,7 @@ pub(crate) const SETTING_NAME: &str = "--set";
 pub(crate) fn layer(settings: &[Setting], problems: &mut Vec<Problem>) -> Table {
     let mut root = Table::default();
     for setting in settings {
-        let content = without_quotes(setting).to_string();
+        let content = resolve_size_suffix(setting).to_string();
         let text = Arc::new(Text::new(SETTING_NAME.to_string(), content));
         let value = value::parse_setting(&text, setting.path.len() + 1);
         if let Err(problem) = insert(&mut root, &split_path(&setting.path), &text, value) {
@@ -29,7 +29,7 @@ pub(crate) fn layer(settings: &[Setting], problems: &mut Vec<Problem>) -> Table 
 
 /// Returns the setting with a plain number if its key counts bytes and its value has a size suffix,
 /// as in `filesystem.block_bytes=8K`.
-fn without_quotes(setting: &Setting) -> Setting {
+fn resolve_size_suffix(setting: &Setting) -> Setting {
     let key = setting.path.rsplit('.').next().unwrap_or_default();
     let is_of_bytes = key.split('_').any(|word| word == "bytes");
     match parse_size(&setting.text) {

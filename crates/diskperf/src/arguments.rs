@@ -59,82 +59,84 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run a suite or a program on directories, block devices or modelled systems
     Run(RunArguments),
-    /// Tell two targets or settings apart in interleaved blocks, with an error that is bounded
+    /// Compare two targets or settings in interleaved blocks, with a bounded error rate
     Ab(AbArguments),
-    /// Compare runs: the ratio of their rates, with a 99 % interval
+    /// Compare runs by the ratio of their rates, with a 99 % interval
     Compare(CompareArguments),
-    /// Show where the time went and, for a model, what would change it; of two, why they differ
+    /// Show where the time went and, for a model, what would reduce it; for two runs, why they
+    /// differ
     Explain(ExplainArguments),
     /// Print published numbers beside modelled ones: the accuracy card
     Reproduce(ReproduceArguments),
-    /// Record what a disk is asked by whatever runs on this machine, as a block trace (root)
+    /// Record the requests to a disk from all processes of this machine as a block trace (root)
     Record(RecordArguments),
-    /// Show what a block trace holds, or write it in another form
+    /// Describe a block trace, or convert it to another form
     Trace(TraceArguments),
-    /// Make the requests of a block trace again: at its times, so many at once, or with its pauses
+    /// Replay a block trace at its times, at a fixed queue depth, or with its think times
     Replay(ReplayArguments),
     /// Import drives from DiskSim's parameter files as entries of a catalogue
     Import(ImportArguments),
-    /// Find the best settings of a modelled system or of real storage, and how near a cliff is
+    /// Find the best settings of a modelled system or of real storage, and their distance from a
+    /// cliff
     Tune(TuneArguments),
-    /// Write runs as one HTML file with tables, charts, and the commands that repeat them
+    /// Write runs as one HTML file with tables, charts and the commands to repeat them
     Report(ReportArguments),
-    /// Calculate what a disk's queue gains, what a flash drive's spare gives, an interleave factor,
-    /// or the time to format a drive
+    /// Calculate the gain of a disk's queue, the write amplification of a flash drive, an
+    /// interleave factor, or the time to format a drive
     Calculate(CalculateArguments),
     /// List suites, programs, runs, parameters, or catalogue entries
     List(ListArguments),
     /// Show a stored run, a suite, a program, or a catalogue entry
     Show(ShowArguments),
-    /// Write runs to a file, which other commands accept in place of a run
+    /// Write runs to a file that other commands accept in place of a run
     Export(ExportArguments),
     /// Remove runs from the store
     Delete(DeleteArguments),
-    /// Remove what killed runs left
+    /// Remove the files, mounts and settings that killed runs left behind
     Clean(CleanArguments),
-    /// Print a script that completes commands, options and values in a shell
+    /// Print a shell script that completes commands, options and values
     Completions(CompletionsArguments),
     /// Print the manual page of diskperf, or of one command
     Man(ManArguments),
 }
 
-/// The modelled system beside this machine's storage: a drive of today.
+/// Default modelled system for programs without a kernel: a recent NVMe drive.
 const NVME_MODEL: &str = "bare-nvme-tlc";
 
-/// The modelled system of programs and of settings that ask for a kernel and a file system.
+/// Default modelled system for programs and settings that need a kernel and a file system.
 const SYSTEM_MODEL: &str = "vax780-sc780-eagle";
 
 #[derive(Args)]
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) asked: ExperimentArguments,
-    /// Take the programs, their sizes, settings, cache mode and seed from a stored run, and its
-    /// targets without --on; --set adds to its settings
+    /// Use the programs, sizes, settings, cache mode and seed of a stored run, and its targets
+    /// without --on; --set adds to its settings
     #[arg(long, value_name = "RUN", conflicts_with_all = ["what", "suite", "fio_arguments", "drives", "catalogue", "together", "other", "cache", "direct", "drop_caches", "fresh", "no_budget", "no_latency", "seed"])]
     pub(crate) like: Option<String>,
     /// Repetitions of each program [default: those of the suite]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), allow_negative_numbers = true)]
     pub(crate) runs: Option<u32>,
-    /// Repeat each program until its last rounds are steady: ROUNDS,EXCURSION,SLOPE
-    /// [default without RULE: 5,20%,10%, as SNIA has it]; at most --runs rounds [default: 25]
+    /// Repeat each program until its last rounds are steady: ROUNDS,EXCURSION,SLOPE [default
+    /// without RULE: 5,20%,10%, the SNIA rule]; --runs limits the rounds [default: 25]
     #[arg(long, value_name = "RULE", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = SteadyRule::parse)]
     pub(crate) until_steady: Option<SteadyRule>,
     /// Also write a trace of modelled systems for Perfetto (ui.perfetto.dev); for real storage, use
     /// `diskperf explain PATH --perfetto FILE`
     #[arg(long, value_name = "FILE")]
     pub(crate) perfetto: Option<PathBuf>,
-    /// Also record what storage is asked for in the timed part of each repetition, as a block trace
-    /// for `diskperf trace` and `replay`; a new file
+    /// Also record the storage requests of the timed part of each repetition, as a block trace for
+    /// `diskperf trace` and `replay`; the file must not exist
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// Replace the file of --record
+    /// Replace an existing file of --record
     #[arg(long, requires = "record")]
     pub(crate) force: bool,
-    /// Print what would be written, where, and how long it would take; run nothing
+    /// Print what the run would write, where, and for how long; run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Output format; fio-json and fio-json+ are those of fio's results, for programs that keep
-    /// requests under way
+    /// Output format; fio-json and fio-json+ are the formats of fio, for programs that keep
+    /// requests in flight
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: RunFormat,
     /// Do not show progress
@@ -143,7 +145,8 @@ pub(crate) struct RunArguments {
 }
 
 impl RunArguments {
-    /// What is asked for; `earlier` is the experiment of the run that it is to be like.
+    /// Returns the requested experiment; `earlier` is the experiment of the run that `--like`
+    /// names.
     pub(crate) fn experiment(&self, earlier: Option<Experiment>) -> Experiment {
         let asked = Experiment {
             repetitions: self.runs,
@@ -163,24 +166,25 @@ impl RunArguments {
     }
 }
 
-/// Setting that `--verify` stands for.
+/// Setting that `--verify` changes.
 const VERIFY: &str = "program.verify";
 
-/// What is run, where and how: an experiment.
+/// Programs, targets and settings of an experiment.
 #[derive(Args)]
 pub(crate) struct ExperimentArguments {
-    /// A suite (today26, ssd26, ffs83, interleave91, seqread89, vme87) or a program, see `diskperf
-    /// list`; or a fio job file, - for standard input, which without --on runs where it says
-    /// [default: today26; on modelled systems alone the suite of their day, as ffs83 or today26]
+    /// A suite (today26, ssd26, ffs83, interleave91, seqread89, vme87), a program (see `diskperf
+    /// list`), a fio job file, or - for a job file from standard input; without --on, a job file
+    /// runs on its own paths [default: today26; for modelled systems the suite of their time, ffs83
+    /// or today26]
     #[arg(value_name = "WHAT")]
     pub(crate) what: Option<String>,
-    /// Alternative to the argument WHAT
+    /// Suite, program or job file, instead of the argument WHAT
     #[arg(long, value_name = "WHAT", conflicts_with = "what")]
     pub(crate) suite: Option<String>,
     /// A directory, a file, a block device, a modelled system (see `diskperf list systems`) or a
-    /// FILE.toml that describes one; several targets run one after the other [default: . and,
-    /// without WHAT and options of one world, bare-nvme-tlc; with --drives, --catalogue or --set of
-    /// a system vax780-sc780-eagle]
+    /// FILE.toml that describes one; several targets run in turn [default: the current directory
+    /// and, unless WHAT or an option excludes models, bare-nvme-tlc; with --drives, --catalogue or
+    /// --set of a system, vax780-sc780-eagle]
     #[arg(long = "on", value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
     /// Number of drives of a modelled system that run each program at the same time
@@ -189,19 +193,19 @@ pub(crate) struct ExperimentArguments {
     /// Directory with catalogue entries, which override those of the catalogue
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
-    /// Run on all targets at the same time and report the sums
+    /// Run on all targets at the same time and report the totals
     #[arg(long)]
     pub(crate) together: bool,
-    /// A directory on another file system, for copies from one to the other
+    /// A directory on another file system, for copies between file systems
     #[arg(long, value_name = "DIR")]
     pub(crate) other: Option<PathBuf>,
-    /// Bytes that each program moves, as 8M (8MiB) or 8MB (8000000), and each job of a fio job file
-    /// that says no size; auto is about half a second's worth, and 8M on a modelled system. What
-    /// random, sequential and other ring programs spread their requests over is program.area_bytes
-    #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = size, allow_negative_numbers = true)]
+    /// Bytes that each program transfers, as 8M (8MiB) or 8MB (8000000); also for jobs of a fio job
+    /// file without a size; auto is about half a second's worth, and 8M on a modelled system. The
+    /// range that random, sequential and other ring programs access is program.area_bytes
+    #[arg(long, value_name = "BYTES", default_value = "auto", value_parser = parse_size_choice, allow_negative_numbers = true)]
     pub(crate) size: SizeChoice,
-    /// An option of fio's command line for a job file, as --fio-arg=--runtime=10: as in fio, a
-    /// default for what the file does not say; --section=NAME runs this job alone
+    /// An option of fio's command line for a job file, as --fio-arg=--runtime=10; as in fio, the
+    /// job file overrides it; --section=NAME runs only this job
     #[arg(
         long = "fio-arg",
         value_name = "--KEY=VALUE",
@@ -212,12 +216,12 @@ pub(crate) struct ExperimentArguments {
     /// (filesystem.rotdelay_ms=2, drive=capricorn); see `diskperf list parameters`
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
-    /// Read all that programs wrote back at the end of each repetition, and compare it: of every
-    /// program that writes blocks (a fio job file says it itself, by verify=)
+    /// Read back all written data at the end of each repetition and compare it, for each program
+    /// that writes blocks (a fio job file does so with verify=)
     #[arg(long)]
     pub(crate) verify: bool,
     /// State of the page cache before each repetition [default: cold; programs that keep requests
-    /// in flight go past it where the file system has O_DIRECT]
+    /// in flight bypass it on file systems with O_DIRECT]
     #[arg(long, value_enum)]
     pub(crate) cache: Option<Cache>,
     /// Bypass the page cache with O_DIRECT
@@ -226,7 +230,7 @@ pub(crate) struct ExperimentArguments {
     /// Drop the caches of the whole machine before each repetition (root)
     #[arg(long)]
     pub(crate) drop_caches: bool,
-    /// Make a fresh file system for the run: ext4, ext2, xfs or btrfs, as ext4:block_bytes=1024 (root)
+    /// Create a file system for the run: ext4, ext2, xfs or btrfs, as ext4:block_bytes=1024 (root)
     /// [default: blocks of 4096 bytes; ffs83 runs on the largest and the smallest]
     #[arg(long, value_name = "KIND[:KEY=VALUE,...]")]
     pub(crate) fresh: Option<String>,
@@ -239,11 +243,11 @@ pub(crate) struct ExperimentArguments {
     /// Remove the limits on events, virtual time and memory of modelled systems
     #[arg(long)]
     pub(crate) no_budget: bool,
-    /// Do not time single calls: no latencies, and slightly less overhead
+    /// Do not time single calls: less overhead, but no latencies
     #[arg(long)]
     pub(crate) no_latency: bool,
     /// Seed of every random choice
-    #[arg(long, value_name = "N", default_value_t = 1983, value_parser = seed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 1983, value_parser = parse_seed, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// Name of the run, for use in other commands
     #[arg(long)]
@@ -251,7 +255,7 @@ pub(crate) struct ExperimentArguments {
 }
 
 impl ExperimentArguments {
-    /// What is asked for, with the repetitions of the protocol.
+    /// Returns the requested experiment, with the repetitions of the suite's protocol.
     pub(crate) fn experiment(&self) -> Experiment {
         Experiment {
             workload: Workload::of(self.what.clone().or_else(|| self.suite.clone())),
@@ -279,13 +283,13 @@ impl ExperimentArguments {
         }
     }
 
-    /// The settings, with those that options of their own stand for.
+    /// Returns the settings, including those that separate options set.
     fn all_settings(&self) -> Vec<Setting> {
         let verify = self.verify.then(|| Setting::new(VERIFY, "yes"));
         self.settings.iter().cloned().chain(verify).collect()
     }
 
-    /// The targets; without any, what the other options are about.
+    /// Returns the targets; without any, the default targets of the other options.
     fn all_targets(&self) -> Vec<PathBuf> {
         if !self.targets.is_empty() {
             return self.targets.clone();
@@ -341,21 +345,21 @@ pub(crate) struct CompareArguments {
     pub(crate) format: OutputFormat,
 }
 
-/// What counts as a difference, and which one ends a script.
+/// Thresholds of a comparison and the exit code for scripts.
 #[derive(Args)]
 pub(crate) struct GateArguments {
-    /// For scripts: exit with code 0 if no row is slower than the base by more than this, 1 if one
-    /// is, 3 if the runs cannot tell, 4 if a row is missing, 2 for other errors
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    /// For scripts: exit with code 0 if no row is slower than the base by more than this, 1 if a
+    /// row is, 3 if the runs cannot decide, 4 if a row is missing, 2 for other errors
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(crate) fail_over: Option<f64>,
-    /// The smallest difference that matters [default: 3%; of stored arms of `ab`, what they were
-    /// measured with]
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    /// Smallest relevant difference [default: 3%; for stored runs of `ab`, the value of their
+    /// measurement]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(crate) min_effect: Option<f64>,
 }
 
 impl GateArguments {
-    /// The smallest change that matters, if the user says it.
+    /// Returns the smallest relevant change that the user gives.
     pub(crate) fn limits(&self) -> Option<Limits> {
         self.min_effect.map(|min_effect| Limits { min_effect })
     }
@@ -363,17 +367,17 @@ impl GateArguments {
 
 #[derive(Args)]
 pub(crate) struct ReproduceArguments {
-    /// Documents, as `diskperf list published` names them [default: all that have models]; or
-    /// real-drives, with --data
+    /// Documents from `diskperf list published` [default: all with models], or real-drives with
+    /// --data
     #[arg(value_name = "PUBLISHED")]
     pub(crate) documents: Vec<String>,
-    /// For real-drives: a directory with measured drives, NAME.trace and NAME.diskspecs of each
+    /// For real-drives: a directory with NAME.trace and NAME.diskspecs of each measured drive
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Only cells whose id matches this pattern: * matches any characters, ? one character
     #[arg(long, value_name = "GLOB")]
     pub(crate) cell: Option<String>,
-    /// Only cells of this table, as T2
+    /// Only cells of this table, such as T2
     #[arg(long, value_name = "TABLE")]
     pub(crate) table: Option<String>,
     /// Change a parameter of every system: COMPONENT.KEY=VALUE
@@ -386,20 +390,20 @@ pub(crate) struct ReproduceArguments {
     pub(crate) machines: MachinesArguments,
 }
 
-/// Options of all commands that run many modelled machines.
+/// Options of commands that run many modelled machines.
 #[derive(Args)]
 pub(crate) struct MachinesArguments {
     /// Directory with catalogue entries, which override those of the catalogue
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
-    /// Machines that run at the same time [default: one per processor]
+    /// Number of machines that run at the same time [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), allow_negative_numbers = true)]
     pub(crate) threads: Option<u32>,
     /// Remove the limits on events, virtual time and memory of each machine
     #[arg(long)]
     pub(crate) no_budget: bool,
     /// Seed of every random choice
-    #[arg(long, value_name = "N", default_value_t = 1983, value_parser = seed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 1983, value_parser = parse_seed, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
@@ -410,7 +414,7 @@ pub(crate) struct MachinesArguments {
 }
 
 impl MachinesArguments {
-    /// Machines at a time.
+    /// Returns the number of machines that run at the same time.
     pub(crate) fn threads(&self) -> usize {
         self.threads
             .map_or_else(available_threads, |threads| threads as usize)
@@ -427,45 +431,46 @@ pub(crate) struct TuneArguments {
     /// default suite of the target]
     #[arg(long, value_name = "WHAT")]
     pub(crate) suite: Option<String>,
-    /// The target; the argument TARGET is then the suite or program
+    /// Target, if the argument TARGET names the suite or program
     #[arg(long, value_name = "TARGET")]
     pub(crate) on: Option<String>,
     /// A parameter and its values: KEY=LOW..HIGH, KEY=LOW..HIGH:STEP or KEY=X,Y,Z, as
-    /// filesystem.rotdelay_ms=0..10:0.5; several give every combination
+    /// filesystem.rotdelay_ms=0..10:0.5; several parameters give all combinations
     #[arg(long, value_name = "KEY=VALUES", required = true)]
     pub(crate) over: Vec<String>,
     /// Goal of the search: KB/s, the 99th percentile of the response time, or the processor time
     /// per MiB
     #[arg(long, value_enum, default_value = "throughput")]
     pub(crate) goal: TuneGoal,
-    /// Most combinations to run; coordinate descent chooses among more
+    /// Maximum number of combinations to run; coordinate descent selects among more
     #[arg(long, value_name = "N", default_value_t = BUDGET, value_parser = clap::value_parser!(u64).range(1..=1_000_000), allow_negative_numbers = true)]
     pub(crate) budget: u64,
-    /// Seeds to compare the best settings with today's, each at 4 spindle phases of a disk; 0 for none
+    /// Number of seeds for the comparison of the best settings with the current ones, each at 4
+    /// spindle phases of a disk; 0 disables it
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1000), allow_negative_numbers = true)]
     pub(crate) seeds: u32,
-    /// Run all points again, also those in the store
+    /// Run all points again, even if the store has them
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// Set a parameter of the programs (program.KEY=VALUE) or of the system for all runs
+    /// Set a parameter of the programs (program.KEY=VALUE) or of the system in all runs
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     pub(crate) settings: Vec<Setting>,
     /// Number of drives that run the programs at the same time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8), allow_negative_numbers = true)]
     pub(crate) drives: Option<u32>,
-    /// Bytes that each program moves on each drive, as 8M, rounded down to whole calls; auto is 2M on
-    /// a modelled system, as much as in `run` where its drives have a cache, and half a second's
-    /// worth on real storage
-    #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size, allow_negative_numbers = true)]
+    /// Bytes that each program transfers on each drive, as 8M, rounded down to whole calls; auto is
+    /// half a second's worth on real storage, 2M on a modelled system, and the size of `run` if its
+    /// drives have a cache
+    #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = parse_size_choice, allow_negative_numbers = true)]
     pub(crate) size: SizeChoice,
-    /// For a path: most repetitions of each point, after a round that does not count; the search
-    /// ends before when all points are decided
+    /// For a path: maximum number of repetitions of each point, after an uncounted warm-up round;
+    /// the search ends earlier when all points are decided
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(2..=1000), allow_negative_numbers = true)]
     pub(crate) runs: u32,
     /// Also write the result as an HTML page to this file
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
-    /// For a path, as root: allow changes of device.read_ahead_kb and device.scheduler of its disk,
+    /// For a path, as root: allow changes to device.read_ahead_kb and device.scheduler of its disk,
     /// which are restored at the end
     #[arg(long)]
     pub(crate) change_device_settings: bool,
@@ -474,7 +479,7 @@ pub(crate) struct TuneArguments {
 }
 
 impl TuneArguments {
-    /// What is the same in every run of a search.
+    /// Returns the experiment that all runs of the search share.
     pub(crate) fn experiment(&self, workload: Workload) -> Experiment {
         Experiment {
             workload,
@@ -490,11 +495,11 @@ impl TuneArguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum TuneGoal {
-    /// Highest KB/s
+    /// Highest throughput, in KB/s
     Throughput,
     /// Lowest 99th percentile of the response time
     Latency,
-    /// Least processor time per MiB
+    /// Lowest processor time per MiB
     Cpu,
 }
 
@@ -516,22 +521,22 @@ pub(crate) struct CalculateArguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Calculation {
-    /// The interleave factor that fits a service time: John Bass's calculation of 1984
+    /// Interleave factor for a service time: John Bass's calculation of 1984
     ///
     /// After a sector is read, the processor works for the service time before it can request the
     /// next one. Give the measured parts of that time, and the interrupts that extend it.
     Interleave(InterleaveArguments),
-    /// What the order of service gains at the arm of a disk, by the depth of its queue
+    /// Gain of a disk's request scheduling, by queue depth
     ///
-    /// A closed queue of random reads is served by the modelled arm in every order, and each
-    /// depth has the mean service that no order comes below.
+    /// The modelled disk serves a closed loop of random reads with every scheduling policy. For
+    /// each depth, the result includes a lower bound of the mean service time.
     Disk(DiskQueueArguments),
-    /// Write amplification, dies at work, buffers that fill and endurance of a flash drive
+    /// Write amplification, busy dies, buffer fill time and endurance of a flash drive
     ///
-    /// Formulas beside the model of the translation layer, which is really written at random until
-    /// collection is steady. The drive is one of 1.92 TB for data centres if nothing else is given.
+    /// Shows formulas beside a model of the flash translation layer, which writes at random until
+    /// garbage collection is steady. The default is a data-centre drive of 1.92 TB.
     Flash(FlashArguments),
-    /// The time that a modelled controller takes to format and verify a drive, track by track
+    /// Time of a modelled controller to format and verify a drive, track by track
     Format(FormatArguments),
 }
 
@@ -543,13 +548,13 @@ pub(crate) struct ShowArguments {
     /// Directory with catalogue entries, which override those of the catalogue
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
-    /// Of a run: IOPS, MB/s and the 99th percentile of the response, interval by interval
+    /// For a run: IOPS, MB/s and the 99th percentile of the response time in each interval
     #[arg(long)]
     pub(crate) series: bool,
-    /// Of a drive of the catalogue: what it does, beside what its data sheet and theory lead one to expect
+    /// For a drive of the catalogue: modelled performance beside its data sheet and theory
     #[arg(long, conflicts_with = "series")]
     pub(crate) expected: bool,
-    /// Output format; fio-json and fio-json+, of runs, are those of fio's results
+    /// Output format; fio-json and fio-json+ are the formats of fio, for runs
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: RunFormat,
 }
@@ -566,13 +571,13 @@ pub(crate) struct ExportArguments {
 
 #[derive(Args)]
 pub(crate) struct DeleteArguments {
-    /// Runs: ids, unique prefixes, labels that one run has, or `last`
+    /// Runs: ids, unique prefixes, unique labels, or `last`
     #[arg(value_name = "RUN", required = true, num_args = 1..)]
     pub(crate) runs: Vec<String>,
-    /// Also runs that never ended, since their process was killed
+    /// Also remove runs whose process was killed before they ended
     #[arg(long)]
     pub(crate) killed: bool,
-    /// Print what would be removed, and remove nothing
+    /// Print the runs that would be removed, and remove nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -592,10 +597,10 @@ pub(crate) struct ReportArguments {
 
 #[derive(Args)]
 pub(crate) struct CleanArguments {
-    /// Also look in this directory, besides those that the store lists
+    /// Also search this directory, in addition to those in the store
     #[arg(long = "on", value_name = "DIR", default_value = ".")]
     pub(crate) directories: Vec<PathBuf>,
-    /// Print what would be removed or restored, and change nothing
+    /// Print what the command would remove or restore, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Forget directories on file systems that are not mounted and will not be
@@ -605,27 +610,27 @@ pub(crate) struct CleanArguments {
 
 #[derive(Args)]
 pub(crate) struct CompletionsArguments {
-    /// The shell
+    /// Shell to write the script for
     #[arg(value_enum)]
     pub(crate) shell: Shell,
 }
 
 #[derive(Args)]
 pub(crate) struct ManArguments {
-    /// A command, as `run` or `calculate interleave` [default: diskperf itself]
+    /// A command, such as `run` or `calculate interleave` [default: diskperf itself]
     #[arg(value_name = "COMMAND")]
     pub(crate) words: Vec<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Cache {
-    /// Synced and dropped
+    /// Written back and dropped
     Cold,
-    /// Read in, and checked to be resident
+    /// Read in and verified to be resident
     Warm,
 }
 
-/// What is asked of the page cache.
+/// Returns the page cache mode of the cache options.
 fn cache_mode(direct: bool, cache: Option<Cache>) -> CacheMode {
     match (direct, cache) {
         (true, _) => CacheMode::Direct,
@@ -643,7 +648,7 @@ fn parse_bytes(text: &str) -> Result<u64, String> {
     parse_size(text).map_err(|error| error.to_string())
 }
 
-fn parse_size(text: &str) -> Result<SizeChoice, String> {
+fn parse_size_choice(text: &str) -> Result<SizeChoice, String> {
     if text == "auto" {
         return Ok(SizeChoice::Auto);
     }
@@ -652,8 +657,8 @@ fn parse_size(text: &str) -> Result<SizeChoice, String> {
         .map_err(|error| format!("{error}, or auto"))
 }
 
-/// A share from text such as `5%` or `5`. A fraction is what somebody else calls
-/// a percentage, and is a hundredth of what was meant.
+/// Parses a percentage such as `5%` or `5`. A fraction below 1 is rejected because it may be meant
+/// as a share.
 fn parse_percent(text: &str) -> Result<f64, String> {
     let (number, has_sign) = match text.strip_suffix('%') {
         Some(number) => (number.trim(), true),

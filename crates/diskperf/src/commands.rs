@@ -155,7 +155,7 @@ fn measure(
 
 /// Reads the job file from standard input if that is the experiment's workload.
 fn with_standard_input(experiment: Experiment) -> Result<Experiment, LaboratoryError> {
-    if experiment.workload != Workload::NamedFiles("-".to_owned()) {
+    if experiment.workload != Workload::Named("-".to_owned()) {
         return Ok(experiment);
     }
     let text = std::io::read_to_string(std::io::stdin()).map_err(|error| {
@@ -509,7 +509,7 @@ pub(crate) fn delete(arguments: &DeleteArguments, store: Option<&Path>) -> Outco
         true => "would remove",
         false => "removed",
     };
-    for run in deletion.execute(store)? {
+    for run in deletion.carry_out(store)? {
         let label = run.label.iter().map(|label| format!(" ({label})"));
         print(&format!(
             "{done} run {}{}: {} on {}, started {} UTC",
@@ -536,7 +536,7 @@ pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> Outcome
     };
     let cleaned = clean::clean(&cleaning, opened.as_mut().ok())?;
     for leftover in &cleaned.done {
-        print(&leftover.explain(arguments.dry_run))?;
+        print(&leftover.told(arguments.dry_run))?;
     }
     for text in cleaned.notes.iter().chain(&cleaned.failed) {
         print_message(text);

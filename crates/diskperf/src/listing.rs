@@ -207,9 +207,7 @@ impl Listing {
     fn delimited(&self, line: impl Fn(&[String]) -> String) -> String {
         let heading: Vec<_> = self.heading.iter().map(|name| (*name).to_owned()).collect();
         let rows = std::iter::once(&heading).chain(&self.rows);
-        rows.map(|row| to_one_line(row))
-            .collect::<Vec<_>>()
-            .join("\n")
+        rows.map(|row| line(row)).collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -309,7 +309,7 @@ impl Bar {
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template)
         .expect("the template is constant")
-        .with_key("left", left)
+        .with_key("left", write_time_left)
 }
 
 /// Writes the remaining time extrapolated from the elapsed time, or nothing if too little is known.

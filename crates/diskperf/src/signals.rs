@@ -103,10 +103,10 @@ fn watch(signal: i32, wish: &Arc<StopRequest>) -> io::Result<()> {
     };
     let act = move || match wish.is_repeated(signal) {
         true => {
-            print_message(KILLED_MESSAGE);
+            say(KILLED_MESSAGE);
             low_level::exit(INTERRUPTED_CODE);
         }
-        false if !wish.stop.swap(true, Ordering::SeqCst) => print_message(STOPPING_MESSAGE),
+        false if !wish.stop.swap(true, Ordering::SeqCst) => say(STOPPING_MESSAGE),
         false => {}
     };
     // SAFETY: what is done in the handler is allowed there (signal-safety(7)): operations of

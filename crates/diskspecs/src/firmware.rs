@@ -211,7 +211,7 @@ fn parse_scheduler(block: &Block, findings: &Findings) -> Scheduler {
     let policy = keys.count_or_zero("Scheduling policy");
     let weight = "Timeout time/weight";
     if !AGED_POLICIES.contains(&policy) {
-        keys.ignore(&[weight], "no weight of this scheduling policy");
+        keys.ignore(&[weight], "this scheduling policy has no weight");
     }
     Scheduler {
         policy,

@@ -78,13 +78,13 @@ pub fn import(name: &str, files: &Files) -> Result<Import, Errors> {
     let (drives, places): (Vec<Drive>, Vec<KeyPlaces>) = found.into_iter().unzip();
     for place in &document.commented {
         let key = text::excerpt(place.written());
-        findings.without_effect(key, place, "it stands in a comment");
+        findings.without_effect(key, place, "it is in a comment");
     }
     let (mut warnings, without_effect) = findings.finish()?;
     warnings.extend(document.warnings);
     if drives.is_empty() {
-        let title = format!("`{}` describes no drive", text::excerpt(name));
-        let help = "a drive is a block `disksim_disk` or `dm_disk`";
+        let title = format!("`{}` does not describe a drive", text::excerpt(name));
+        let help = "a drive needs a block `disksim_disk` or `dm_disk`";
         return Err(Problem::error(title).help(help).into());
     }
     Ok(Import {
@@ -132,7 +132,7 @@ fn report_unattached(document: &Document, attached: &[Attached<'_>], findings: &
     for block in &document.blocks {
         let is_attached = attached.iter().any(|one| std::ptr::eq(one.block, block));
         if is_drive(block) && !is_attached {
-            let why = "the topology has no such drive";
+            let why = "this drive is not in the topology";
             findings.without_effect(block.title(), &block.kind, why);
         }
     }
@@ -162,7 +162,7 @@ fn parse_drive(
     };
     let Some(model) = model else {
         let problem = Problem::error(format!("{} has no model", block.title()));
-        let problem = problem.at(&block.kind, "a drive needs one");
+        let problem = problem.at(&block.kind, "a drive needs a model");
         findings
             .error(problem.help("write `Model = source FILE.model` or `Model = dm_disk { .. }`"));
         return None;

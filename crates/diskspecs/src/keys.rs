@@ -164,7 +164,7 @@ impl<'b> Keys<'b> {
         let found = self.find(key);
         let is_written = || self.block.entries.iter().any(|entry| entry.key == key);
         if found.is_none() && !is_written() {
-            self.report_missing(key, "0 is taken");
+            self.report_missing(key, "0 is used");
         }
         found
     }
@@ -229,9 +229,9 @@ impl<'b> Keys<'b> {
         let number = self.count(key)?;
         if number > max {
             let entry = self.find(key)?;
-            let title = format!("`{key} = {number}` is more than a modelled drive has");
+            let title = format!("`{key} = {number}` exceeds the limit of a modelled drive");
             let warning = Problem::warning(title);
-            let warning = warning.at(&entry.value.place, format!("{max} is taken"));
+            let warning = warning.at(&entry.value.place, format!("{max} is used"));
             self.findings.warning(warning);
         }
         Some(number.min(max))
@@ -266,7 +266,7 @@ impl<'b> Keys<'b> {
     fn report_negative(&self, entry: &Entry) {
         let written = entry.value.place.written();
         let title = format!("`{} = {written}` is below 0", entry.key);
-        let warning = Problem::warning(title).at(&entry.value.place, "0 is taken");
+        let warning = Problem::warning(title).at(&entry.value.place, "0 is used");
         self.findings.warning(warning);
     }
 
@@ -297,7 +297,7 @@ impl<'b> Keys<'b> {
             return Some((Some(entry), values));
         }
         let title = format!("{} has no `{key}`", self.block.title());
-        let warning = Problem::warning(title).at(&self.block.kind, "an empty list is taken");
+        let warning = Problem::warning(title).at(&self.block.kind, "an empty list is used");
         self.findings.warning(warning);
         Some((None, &[]))
     }
@@ -309,7 +309,7 @@ impl<'b> Keys<'b> {
             return None;
         };
         if !kind.is_empty() && block.kind.written() != kind {
-            self.refuse(entry, format!("here belongs `{kind} {{ .. }}`"));
+            self.refuse(entry, format!("expected `{kind} {{ .. }}`"));
             return None;
         }
         Some((entry, block))

@@ -45,11 +45,8 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
     if let Some((entry, kind)) = keys.word("Access time type")
         && kind != "trackSwitchPlusRotation"
     {
-        let title = format!(
-            "access times of the kind `{}` are not modelled",
-            excerpt(kind)
-        );
-        let label = "`trackSwitchPlusRotation` is taken";
+        let title = format!("access times of type `{}` are not modelled", excerpt(kind));
+        let label = "`trackSwitchPlusRotation` is used";
         let warning = Problem::warning(title).at(&entry.value.place, label);
         findings.warning(warning);
     }
@@ -82,7 +79,7 @@ fn parse_seek(keys: &Keys<'_>, files: &Files) -> Option<Seek> {
     let used = seek_keys(kind);
     let unused = SEEK_TYPES.iter().filter(|key| !used.contains(key));
     let unused: Vec<&str> = unused.copied().collect();
-    keys.ignore(&unused, "another kind of seek is used");
+    keys.ignore(&unused, "another seek type is used");
     Some(match kind {
         "constant" => Seek::Constant {
             time_ms: time("Constant seek time")?,
@@ -156,7 +153,7 @@ pub(crate) fn read_named_file(
     let opened = files.open(name, beside, SEEK_FILE_BYTES_MAX);
     let opened = opened.and_then(
         |(path, content)| match content.len() > SEEK_FILE_BYTES_MAX {
-            true => Err(format!("it has more than {SEEK_FILE_BYTES_MAX} bytes")),
+            true => Err(format!("it exceeds {SEEK_FILE_BYTES_MAX} bytes")),
             false => Ok((path, content)),
         },
     );
@@ -164,7 +161,7 @@ pub(crate) fn read_named_file(
         Ok(found) => Some(found),
         Err(why) => {
             let title = format!("cannot read `{}`", crate::text::excerpt(name));
-            let help = "it is looked for beside this file, then in the folders of the search";
+            let help = "diskperf searches this file's directory, then the search directories";
             let problem = Problem::error(title).at(&entry.value.place, why);
             keys.findings.error(problem.help(help));
             None

@@ -86,16 +86,17 @@ pub(crate) fn read<'d>(document: &'d Document, findings: &Findings) -> Vec<Attac
             BlockKind::WithoutEffect(why) => note_block_without_effect(block, why, findings),
             BlockKind::Flash => {
                 let kind = excerpt(block.kind.written());
-                let title = format!("`{kind}` is of DiskSim's SSD extension, and no disk");
+                let title =
+                    format!("`{kind}` belongs to DiskSim's SSD extension, and is not a disk");
                 let problem = Problem::error(title).at(&block.kind, "a flash drive");
                 findings.error(problem.help(
-                    "describe the drive in a catalogue file of its own: `diskperf show bare-nvme-tlc` has the keys (dies, planes, pages, times), and --set changes them for one run",
+                    "describe the drive in a catalogue file: `diskperf show bare-nvme-tlc` has the keys (dies, planes, pages, times), and --set changes them for one run",
                 ));
             }
             BlockKind::Unknown => {
                 let kind = excerpt(block.kind.written());
                 let problem = Problem::error(format!("`{kind}` is not known"));
-                findings.error(problem.at(&block.kind, "no drive that can be imported"));
+                findings.error(problem.at(&block.kind, "diskperf cannot import this drive"));
             }
         }
     }
@@ -116,15 +117,15 @@ fn collect_drives<'d>(
 ) {
     let Some(block) = find_block(&component.name, document) else {
         let name = excerpt(component.name.written());
-        let problem = Problem::error(format!("`{name}` is not described"));
+        let problem = Problem::error(format!("`{name}` has no description"));
         let problem = problem.at(&component.name, "a component of the topology");
-        let help = format!("write `instantiate [ {name} ] as NAME` with the name of a block");
+        let help = format!("write `instantiate [ {name} ] as NAME` with the name of its block");
         return findings.error(problem.help(help));
     };
     let (says, is) = (component.kind.written(), block.kind.written());
     if says != is {
         let title = format!(
-            "`{}` is not of this type",
+            "`{}` has a different type",
             excerpt(component.name.written())
         );
         let label = format!("its block is a `{}`", excerpt(is));
@@ -197,8 +198,8 @@ fn parse_controller(block: &Block, findings: &Findings) -> Controller {
     if let Some(entry) = keys.find("type")
         && matches!(entry.value.kind, ValueKind::Integer(3))
     {
-        let warning = Problem::warning("a controller with a cache is taken without it");
-        let label = "each request goes to the drive";
+        let warning = Problem::warning("the controller's cache is not modelled");
+        let label = "every request goes to the drive";
         findings.warning(warning.at(&entry.value.place, label));
     }
     for (key, why) in [

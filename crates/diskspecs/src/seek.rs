@@ -110,8 +110,8 @@ impl SeekTable {
             match parse_point(line, last) {
                 Ok(point) => points.push(point),
                 Err(why) => {
-                    let title = format!("`{}` is not a point of a seek curve", excerpt(line));
-                    let help = "write `CYLINDERS, MILLISECONDS`, the distances ascending";
+                    let title = format!("`{}` is not a point of the seek curve", excerpt(line));
+                    let help = "write `CYLINDERS, MILLISECONDS`, with ascending distances";
                     problems.push(Problem::error(title).at(&place, why).help(help));
                 }
             }
@@ -123,13 +123,13 @@ impl SeekTable {
             && count != Some(points.len())
             && problems.is_empty()
         {
-            let title = format!("the file has {} of its distances", points.len());
-            let problem = Problem::error(title).at(&place, "this line says otherwise");
-            problems.push(problem.help("is the file whole?"));
+            let title = format!("the file has {} distances", points.len());
+            let problem = Problem::error(title).at(&place, "this line gives another number");
+            problems.push(problem.help("check that the file is complete"));
         }
         if points.is_empty() && problems.is_empty() {
             problems
-                .push(Problem::error("a seek curve without points").at(&Place::start(&text), ""));
+                .push(Problem::error("the seek curve has no points").at(&Place::start(&text), ""));
         }
         Errors::none_of(problems)?;
         Ok(SeekTable { points })
@@ -164,7 +164,7 @@ fn parse_point(line: &str, last: u32) -> Result<(u32, f64), &'static str> {
     let distance = fields.next().and_then(|text| text.parse::<u32>().ok());
     let distance = distance.ok_or("the distance is not a whole number")?;
     if distance <= last {
-        return Err("the distance is not above the one before");
+        return Err("the distance is not greater than the previous one");
     }
     let time = fields.next().and_then(|text| text.parse::<f64>().ok());
     let time = time.filter(|time| (0.0..=TIME_MS_MAX).contains(time));
@@ -172,6 +172,6 @@ fn parse_point(line: &str, last: u32) -> Result<(u32, f64), &'static str> {
     let deviation = fields.next().map(|text| text.parse::<f64>().is_ok());
     match (deviation, fields.next()) {
         (None | Some(true), None) => Ok((distance, time)),
-        _ => Err("there is more than a distance, a time and a deviation"),
+        _ => Err("the line has more than a distance, a time and a deviation"),
     }
 }

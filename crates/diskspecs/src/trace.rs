@@ -72,7 +72,7 @@ pub fn parse(name: &str, content: &str) -> Result<Vec<Request>, Errors> {
         }
     }
     if requests.is_empty() && problems.is_empty() {
-        let problem = Problem::error("a trace without requests");
+        let problem = Problem::error("the trace has no requests");
         problems.push(problem.at(&Place::start(&text), "the file is empty"));
     }
     Errors::none_of(problems)?;
@@ -92,7 +92,7 @@ fn parse_request(line: &str) -> Result<Request, (&str, &'static str)> {
     let _hit_or_miss = next()?;
     let field = next()?;
     let first_block = field.parse().ok().filter(|&block: &u64| block < BLOCK_MAX);
-    let first_block = first_block.ok_or((field, "not the number of a block"))?;
+    let first_block = first_block.ok_or((field, "not a block number"))?;
     let field = next()?;
     let blocks = field.parse().ok();
     let blocks = blocks.filter(|blocks| (1..=MOST_BLOCKS).contains(blocks));
@@ -106,7 +106,7 @@ fn parse_request(line: &str) -> Result<Request, (&str, &'static str)> {
     let service_us = microseconds()?;
     let think_us = microseconds()?;
     match fields.next() {
-        Some(field) => Err((field, "one field too many")),
+        Some(field) => Err((field, "the line has too many fields")),
         None => Ok(Request {
             operation,
             first_block,

@@ -163,22 +163,22 @@ fn contradictions_are_refused() {
         (
             Sparing::ZoneEnd,
             |z| z.spares = 81,
-            "81 spares do not go into 80",
+            "81 spares do not fit into 80",
         ),
         (
             Sparing::ZoneEnd,
             |z| z.slips = vec![80],
-            "the slip 80 is beyond the zone's 80",
+            "slip 80 is outside the zone of 80",
         ),
         (
             Sparing::ZoneEnd,
             |z| z.slips = vec![3],
-            "1 slips from 3 on are more than 0 spares",
+            "1 slips from 3 on exceed 0 spares",
         ),
         (
             Sparing::RangeEnd,
             |z| (z.spares, z.slips) = (1, vec![50, 60]),
-            "2 slips from 50 on are more than 1 spares",
+            "2 slips from 50 on exceed 1 spares",
         ),
         (
             Sparing::ZoneEnd,
@@ -188,12 +188,12 @@ fn contradictions_are_refused() {
         (
             Sparing::ZoneEnd,
             |z| z.dead_sectors = 81,
-            "81 dead sectors are more than the 80 that hold data",
+            "81 dead sectors exceed the 80 data sectors",
         ),
         (
             Sparing::ZoneEnd,
             |z| z.defects = vec![(5, 6)],
-            "6 replaces a defect, but holds a block of its own",
+            "6 replaces a defect, but already holds a block",
         ),
     ];
     for (sparing, change, wanted) in cases {
@@ -397,5 +397,5 @@ fn patterns_within_patterns_are_read_both_ways() {
     let upon = vec![entry(0, 0, 10, 0, 0.1, 50, head(0))];
     let upon = IndexedLayout::new(vec![track], vec![upon], Vec::new(), Vec::new());
     let upon = upon.expect_err("repetitions of no distance");
-    assert_eq!(upon.1, "its repetitions lie upon one another");
+    assert_eq!(upon.1, "its repetitions overlap");
 }

@@ -41,14 +41,14 @@ enum SwitchTreatment {
     Rejected(&'static str),
 }
 
-const OWN_REPORT: &str = "the report is diskperf's: see --format, which has fio-json and fio-json+";
-const OWN_OUTPUT: &str = "the report goes to standard output: redirect it";
+const OWN_REPORT: &str = "diskperf writes its own report; --format fio-json gives fio's";
+const OWN_OUTPUT: &str = "diskperf writes the report to standard output; redirect it";
 
 const OUTPUT_FORMATS: [&str; 5] = ["normal", "json", "json+", "terse", "minimal"];
-const OWN_PROGRESS: &str = "the progress is diskperf's: see --quiet";
+const OWN_PROGRESS: &str = "diskperf shows its own progress; see --quiet";
 const FIO_PROCESS: &str = "it is of fio's own process";
 const NO_NETWORK: &str = "run diskperf on that machine";
-const NO_COMMANDS: &str = "run the command yourself, before or after diskperf";
+const NO_COMMANDS: &str = "run the command before or after diskperf";
 
 /// Command-line options of fio that are not job options, with their treatment.
 const SWITCHES: &[(&str, SwitchTreatment)] = &[
@@ -174,7 +174,7 @@ impl Arguments {
                 self.note_ignored(name, OWN_REPORT, &place);
             }
             SwitchTreatment::Rejected(instead) => {
-                let problem = Problem::error(format!("--{name} is no option of a job"));
+                let problem = Problem::error(format!("--{name} is not a job option"));
                 return Err(problem.at(&place, "it is of fio itself").help(instead));
             }
         }
@@ -217,7 +217,7 @@ impl Arguments {
         let names: Vec<String> = entries.iter().filter_map(section_name).collect();
         for (chosen, place) in &self.sections {
             if !names.contains(chosen) {
-                let title = format!("no section is called `{}`", excerpt(chosen));
+                let title = format!("there is no section `{}`", excerpt(chosen));
                 let problem = Problem::error(title).at(place, "fio leaves this out");
                 let jobs = names.iter().filter(|name| !name.starts_with("global"));
                 let jobs: Vec<String> = jobs.take(8).map(|name| excerpt(name)).collect();
@@ -285,7 +285,7 @@ fn check_output_formats(text: &str, place: &Place) -> Result<(), Problem> {
             let title = format!("fio has no output format `{}`", excerpt(form));
             let problem = Problem::error(title).at(place, "fio ends here");
             Err(problem.help(format!(
-                "it is one or several of {}",
+                "write one or more of {}",
                 OUTPUT_FORMATS.join(", ")
             )))
         }
@@ -300,8 +300,8 @@ fn require_value(
 ) -> Result<(String, Place), Problem> {
     let given = value.filter(|(text, _)| !text.is_empty());
     given.ok_or_else(|| {
-        Problem::error(format!("--{name} wants a value"))
-            .at(place, "nothing is here")
+        Problem::error(format!("--{name} needs a value"))
+            .at(place, "the value is missing")
             .help(format!("write `--{name}=VALUE`"))
     })
 }

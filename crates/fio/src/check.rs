@@ -51,7 +51,7 @@ fn mismatched_steady_state(jobs: &[Job], steady: &[Steady]) -> Option<Problem> {
     let says = [job, first].into_iter().find(says_one).unwrap_or(job);
     let key = keys.into_iter().find(|key| says.says(key));
     let title = format!(
-        "[{}] and [{}] are of one group and differ in their steady state",
+        "[{}] and [{}] are in the same group but have different steady states",
         first.section, job.section
     );
     let problem = Problem::error(title)
@@ -59,7 +59,7 @@ fn mismatched_steady_state(jobs: &[Job], steady: &[Steady]) -> Option<Problem> {
             says.place_of(key.unwrap_or("steadystate")),
             "fio runs no job of the file",
         )
-        .help("give both the same steady state, or `new_group` to the second one");
+        .help("use the same steady state, or set `new_group` in the second section");
     Some(problem)
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn reject_writes(jobs: &[Job], place: &Place, errors: &mut Vec<Proble
     if let Some(job) = jobs.find(changes) {
         let label = format!("[{}] writes", job.section);
         let problem = Problem::error("--readonly allows no writes").at(place, label);
-        errors.push(problem.help("remove it, or choose other jobs by --section"));
+        errors.push(problem.help("remove --readonly, or select other jobs with --section"));
     }
 }
 
@@ -82,9 +82,9 @@ fn resolve_wait_for(jobs: &[Job]) -> Result<Option<usize>, Problem> {
     };
     let found = above.iter().rposition(|other| other.name == *name);
     found.map(Some).ok_or_else(|| {
-        Problem::error(format!("no job above is called `{name}`"))
+        Problem::error(format!("no earlier job is called `{name}`"))
             .at(job.place_of("wait_for"), "fio runs no job of the file")
-            .help("name a job that stands above this one")
+            .help("name a job above this one")
     })
 }
 
@@ -111,7 +111,7 @@ fn apply_dependencies(job: &mut Job, warnings: &mut Vec<Problem>) {
     }
     if job.times.time_based && job.times.runtime_us == 0 {
         job.times.time_based = false;
-        let warning = Problem::warning("time_based without a runtime does nothing")
+        let warning = Problem::warning("time_based has no effect without a runtime")
             .at(
                 job.place_of("time_based"),
                 "the job ends after one pass, as fio's does",
@@ -126,7 +126,7 @@ fn apply_dependencies(job: &mut Job, warnings: &mut Vec<Problem>) {
     }
     if job.steady.is_asked && job.steady.window_us == 0 {
         job.steady.is_asked = false;
-        let warning = Problem::warning("steadystate without a duration does nothing")
+        let warning = Problem::warning("steadystate has no effect without a duration")
             .at(job.place_of("steadystate"), "fio never looks")
             .help("add `ss_dur=`");
         warnings.push(warning);
@@ -144,9 +144,9 @@ fn reject_zone_units(job: &Job) -> Vec<Problem> {
     ];
     let is_lost = |&(_, count): &(&str, u64)| count > 0 && job.zones.size_bytes == 0;
     let warning = |(key, _)| {
-        Problem::warning("a size in zones without a zonesize")
+        Problem::warning("a size in zones needs a zonesize")
             .at(job.place_of(key), "fio takes it for no value")
-            .help("add `zonesize=`, or write it in bytes")
+            .help("add `zonesize=`, or write the size in bytes")
     };
     counts.into_iter().filter(is_lost).map(warning).collect()
 }
@@ -198,7 +198,7 @@ fn report_contradictions(job: &Job, errors: &mut Vec<Problem>) {
     let data = &job.data;
     let is_of_working_set = data.duplicates == DedupeMode::WorkingSet;
     if is_of_working_set && data.duplicate_percent + data.working_set_percent > 100 {
-        let label = "what duplicates are drawn from is written once without a duplicate";
+        let label = "the data that duplicates repeat is written once without duplicates";
         refuse(
             "dedupe_percentage",
             "dedupe_percentage and dedupe_working_set_percentage are more than 100",
@@ -207,7 +207,7 @@ fn report_contradictions(job: &Job, errors: &mut Vec<Problem>) {
         );
     }
     if is_of_working_set && data.duplicate_percent > 0 && data.is_working_set_shared {
-        let label = "each job draws its duplicates from data of its own";
+        let label = "each job duplicates only its own data";
         let title = "dedupe_global is not supported";
         refuse("dedupe_global", title, label, "remove it");
     }
@@ -215,7 +215,7 @@ fn report_contradictions(job: &Job, errors: &mut Vec<Problem>) {
         check_lfsr(job, &mut refuse);
     }
     if job.zones.mode == ZoneMode::Strided && job.zones.size_bytes == 0 {
-        let label = "how much of each zone?";
+        let label = "the zones have no size";
         refuse(
             "zonemode",
             "zonemode=strided without a zonesize",
@@ -241,7 +241,7 @@ fn report_contradictions(job: &Job, errors: &mut Vec<Problem>) {
 fn check_cpu_job(job: &Job, jobs: &[Job], errors: &mut Vec<Problem>) {
     if job.engine.cpu.load_percent == 0 {
         let problem = Problem::error("cpuio without a cpuload")
-            .at(job.place_of("ioengine"), "how much of the processor?");
+            .at(job.place_of("ioengine"), "the job has no CPU load");
         errors.push(problem.help("add `cpuload=`, from 1 to 100"));
     }
     let does_io = |other: &Job| other.engine.engine != Engine::Cpuio;
@@ -249,7 +249,7 @@ fn check_cpu_job(job: &Job, jobs: &[Job], errors: &mut Vec<Problem>) {
     let has_end = job.times.runtime_us > 0 || (ends_with_others && jobs.iter().any(does_io));
     if !has_end {
         let problem = Problem::error("cpuio without a runtime")
-            .at(job.place_of("ioengine"), "nothing ends it");
+            .at(job.place_of("ioengine"), "the job has no end");
         errors.push(problem.help("add `runtime=`"));
     }
 }
@@ -266,7 +266,7 @@ fn check_lfsr(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
         .all(|other| sizes(other) == only);
     let key = "random_generator";
     if only.is_none() || !same {
-        let label = "a shift register walks over equal blocks";
+        let label = "the LFSR generator needs blocks of equal size";
         refuse(
             key,
             "lfsr needs one block size",
@@ -275,7 +275,7 @@ fn check_lfsr(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
         );
     }
     if *job.random.distribution.get(direction) != Distribution::Uniform {
-        let label = "a shift register takes each block once";
+        let label = "the LFSR generator uses each block once";
         refuse(
             key,
             "lfsr with a random_distribution",
@@ -292,10 +292,14 @@ fn report_surprises(job: &Job, warnings: &mut Vec<Problem>) {
     let engine = &job.engine;
     if engine.depth > 1 && engine.depth_reached() == 1 {
         let title = format!(
-            "{} has depth 1, whatever iodepth says",
+            "{} always has queue depth 1; iodepth has no effect",
             engine.engine.name()
         );
-        warn("iodepth", title, "use libaio or io_uring for more");
+        warn(
+            "iodepth",
+            title,
+            "use libaio or io_uring for a higher depth",
+        );
     }
     if engine.engine == Engine::Libaio && !engine.direct && engine.depth > 1 {
         let title = "libaio waits for each I/O without direct=1".to_owned();
@@ -311,11 +315,11 @@ fn report_surprises(job: &Job, warnings: &mut Vec<Problem>) {
         job.rate.iops.get(direction).is_some() || job.rate.bytes_per_s.get(direction).is_some()
     };
     if mixed && job.says("rwmixread") && limited(Direction::Read) && limited(Direction::Write) {
-        let title = "rwmixread does nothing beside a rate".to_owned();
+        let title = "rwmixread has no effect together with rate".to_owned();
         warn(
             "rwmixread",
             title,
-            "reads and writes each go at their own rate",
+            "reads and writes each have their own rate",
         );
     }
     let pointers = &job.write_pointers;
@@ -330,8 +334,7 @@ fn report_surprises(job: &Job, warnings: &mut Vec<Problem>) {
         |&direction: &Direction| job.blocks.sizes(direction).bounds().0 == job.map_unit_bytes();
     if access.is_random() && job.has_random_map() && !directions.all(is_smallest) {
         let title = "the random map ends the job before all blocks are done".to_owned();
-        let label =
-            "it counts blocks of the smallest size of any direction; `norandommap` does all";
+        let label = "the map counts blocks of the smallest size; use `norandommap` for all blocks";
         warn("bs", title, label);
     }
     let many = access
@@ -348,7 +351,7 @@ fn report_surprises(job: &Job, warnings: &mut Vec<Problem>) {
         warn(
             key,
             title,
-            "large blocks are cut where a part was taken; `norandommap` keeps them",
+            "the map cuts large blocks at used parts; use `norandommap` to keep them",
         );
     }
 }

@@ -30,7 +30,7 @@ pub enum EngineTransport {
 
 impl ForeignEngine {
     /// Reports whether an engine of this system issues the same I/Os on the same files.
-    pub fn is_native(&self) -> bool {
+    pub fn is_same_here(&self) -> bool {
         self.carrier == EngineTransport::OtherSystem
     }
 
@@ -41,11 +41,13 @@ impl ForeignEngine {
         match self.carrier {
             EngineTransport::OtherSystem => {
                 format!(
-                    "{name} is of another operating system: the same I/Os are issued as by {same}"
+                    "{name} belongs to another operating system; diskperf issues the same I/Os as {same}"
                 )
             }
             EngineTransport::Server(what) | EngineTransport::OtherPath(what) => {
-                format!("{name}: the drive gets the job's I/Os directly; {what} are not modelled")
+                format!(
+                    "{name}: the drive receives the job's I/Os directly; {what} are not modelled"
+                )
             }
         }
     }
@@ -55,10 +57,10 @@ impl ForeignEngine {
         match self.carrier {
             EngineTransport::OtherSystem => String::new(),
             EngineTransport::Server(what) => {
-                format!("its I/Os go to {what}, and diskperf measures files and devices")
+                format!("its I/Os go to {what}, but diskperf measures files and devices")
             }
             EngineTransport::OtherPath(what) => {
-                format!("its I/Os go through {what}, and diskperf's through the kernel")
+                format!("its I/Os go through {what}, but diskperf's go through the kernel")
             }
         }
     }
@@ -92,9 +94,10 @@ const fn calling_engine(
 
 const CEPH: EngineTransport = EngineTransport::Server("the cluster and its network");
 const SERVER: EngineTransport = EngineTransport::Server("the server and its network");
-const PASSTHROUGH: EngineTransport = EngineTransport::OtherPath("commands past the block layer");
+const PASSTHROUGH: EngineTransport =
+    EngineTransport::OtherPath("commands that bypass the block layer");
 const PERSISTENT_MEMORY: EngineTransport =
-    EngineTransport::OtherPath("loads and stores of mapped memory");
+    EngineTransport::OtherPath("loads and stores to mapped memory");
 const PLUGIN: EngineTransport = EngineTransport::OtherPath("a plug-in and its drivers");
 
 const ALL: &[ForeignEngine] = &[

@@ -18,7 +18,7 @@ use diskperf_diagnostics::{Errors, Problem};
 
 /// Reason for ignoring the options of an engine that sends its I/Os elsewhere.
 const FOREIGN_ENGINE_OPTION: &str =
-    "it says where the engine sends its I/Os, and the drive gets them directly";
+    "it sets the target of the engine's I/Os; the drive receives them directly";
 
 /// Maximum number of jobs in fio, clones included.
 const MOST_JOBS: u64 = 4096;
@@ -110,9 +110,9 @@ impl JobFile {
         if file.jobs.is_empty() && resolver.errors.is_empty() {
             let mut problem = Problem::error(format!("`{name}` has no job"));
             if let Some(place) = &last_section {
-                problem = problem.at(place, "only options of all jobs are here");
+                problem = problem.at(place, "this section has only options for all jobs");
             }
-            let help = "fio runs nothing: add a section like `[job]` below the globals";
+            let help = "add a section such as `[job]` below `[global]`";
             resolver.errors.push(problem.help(help));
         }
         check::check_jobs(
@@ -361,7 +361,7 @@ impl JobResolver<'_> {
                 let title = format!("cannot read the pattern file `{}`", excerpt(name));
                 let problem = Problem::error(title).at(place, why);
                 problem.help(
-                    "name a file in the working directory, or write the bytes as 0x and digits",
+                    "name a file in the working directory, or write the bytes in hexadecimal as 0x…",
                 )
             })?;
             taken += &format!(" {digits} ");
@@ -400,7 +400,7 @@ fn unknown_option(line: &Line) -> Problem {
     if let Some(engine) = options::other_engine(&line.key) {
         let title = format!("{} is an option of the engine {engine}", line.key);
         let problem = Problem::error(title).at(place, "fio has this engine, diskperf has not");
-        return problem.help("remove it, and give an engine of files or devices");
+        return problem.help("remove it, and use an engine for files or devices");
     }
     if let Some(engine) = elsewhere::find_by_option(&line.key) {
         let title = format!("{} is an option of the engine {engine}", line.key);
@@ -409,7 +409,7 @@ fn unknown_option(line: &Line) -> Problem {
     }
     let blank = line.key.is_empty();
     match options::most_similar(&line.key) {
-        _ if blank => Problem::error("a value without a key").at(place, "fio drops the job"),
+        _ if blank => Problem::error("the value has no key").at(place, "fio drops the job"),
         Some(near) => {
             let problem = Problem::error(title).at(place, "fio drops the job");
             problem.help(format!("the nearest is `{near}`"))

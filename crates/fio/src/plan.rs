@@ -170,7 +170,7 @@ pub fn files_of_clones(
 
 fn empty_region_problem(job: &Job, offset_bytes: u64, file_bytes: u64) -> Problem {
     let label = format!("this begins at byte {offset_bytes} of {file_bytes}");
-    Problem::error("nothing of the file is left")
+    Problem::error("the offset leaves no part of the file")
         .at(job.place_of("offset"), label)
         .help("lower the offset")
 }
@@ -185,10 +185,10 @@ fn check_zones_within(job: &Job, region: Region) -> Result<(), Problem> {
         let end = extents.fold(0, u64::saturating_add);
         if job.pattern.access.is_random() && end > region.used_bytes() {
             let label = format!("they end at byte {end} of {}", region.used_bytes());
-            let problem = Problem::error("zones reach beyond the end of the file");
-            return Err(problem.at(job.place_of("random_distribution"), label).help(
-                "fio gives up at the first I/O beyond it: lower the zones, or raise `size`",
-            ));
+            let problem = Problem::error("zones extend beyond the end of the file");
+            return Err(problem
+                .at(job.place_of("random_distribution"), label)
+                .help("fio stops at the first I/O beyond it; use fewer zones, or raise `size`"));
         }
     }
     Ok(())
@@ -219,10 +219,10 @@ fn region_of_file(
         (None, None, Some(bytes)) => bytes,
         (None, None, None) => {
             let label = match job.target.size {
-                Some(_) => "a share of a file that is there",
-                None => "this job names no size",
+                Some(_) => "this is a share of an existing file",
+                None => "this job has no size",
             };
-            return Err(Problem::error("no size for a file that is not there")
+            return Err(Problem::error("a missing file has no size")
                 .at(job.place_of("size"), label)
                 .help("give a `size` or a `filesize` in bytes, or --size on the command line"));
         }
@@ -282,7 +282,7 @@ fn append_region(job: &Job, end_bytes: u64, share: Option<u64>) -> Result<Region
     let until_size = |(low, _): (u64, u64)| low.saturating_sub(end_bytes);
     let length = job.files.size_bytes.map(until_size).or(share);
     let Some(length_bytes) = length.filter(|length| *length > 0) else {
-        let title = "nothing is appended";
+        let title = "the job appends nothing";
         return Err(Problem::error(title)
             .at(
                 job.place_of("file_append"),

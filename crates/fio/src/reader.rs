@@ -73,8 +73,8 @@ impl<'s> Reader<'s> {
         self.bytes += content.len();
         if self.bytes > LONGEST_BYTES {
             let title =
-                format!("`{name}` and what includes it are more than {LONGEST_BYTES} bytes");
-            let help = "a job file is a few kilobytes: is this one?";
+                format!("`{name}` and the files that include it exceed {LONGEST_BYTES} bytes");
+            let help = "job files are usually a few kilobytes; check that this is one";
             self.errors.push(Problem::error(title).help(help));
             return;
         }
@@ -102,7 +102,7 @@ impl<'s> Reader<'s> {
             return;
         }
         if start == 0 && line.starts_with('\u{feff}') {
-            let problem = Problem::error("the file begins with a byte order mark")
+            let problem = Problem::error("the file starts with a byte order mark")
                 .at(&place(0..3), "fio takes this for an option")
                 .help("save the file as UTF-8 without a byte order mark");
             self.errors.push(problem);
@@ -110,7 +110,8 @@ impl<'s> Reader<'s> {
         }
         if let Some(nul) = line.find('\0') {
             let problem = Problem::error("a NUL character").at(&place(nul..nul + 1), "here");
-            self.errors.push(problem.help("is this a text file?"));
+            self.errors
+                .push(problem.help("check that this is a text file"));
             return;
         }
         let comment = line.find([';', '#']);
@@ -124,8 +125,9 @@ impl<'s> Reader<'s> {
             self.begin_section((option_text, mark), &place(span));
         } else if self.is_cut {
             let title = format!("`{}` stands outside of a section", excerpt(option_text));
-            let label = "the include above ended the section, since its file has one";
-            let help = "keep sections in the job file, and let included files hold options";
+            let label =
+                "the include above ended the section, because the included file contains a section";
+            let help = "keep sections in the job file, and only options in included files";
             let problem = Problem::error(title).at(&place(span), label);
             self.errors.push(problem.help(help));
         } else if option_text.starts_with("include") {
@@ -136,7 +138,7 @@ impl<'s> Reader<'s> {
                 excerpt(option_text)
             ))
             .at(&place(span), "before the first `[name]`")
-            .help("put `[global]`, or the name of a job in brackets, above it");
+            .help("write `[global]` or a job name in brackets above it");
             self.errors.push(problem);
         } else {
             let cut = comment
@@ -154,7 +156,7 @@ impl<'s> Reader<'s> {
 
     fn warn_of_cut_value(&mut self, option_text: &str, mark: &str, place: &Place) {
         let (key, value) = option_text.split_once('=').unwrap_or((option_text, ""));
-        let title = format!("`{mark}` begins a comment inside a value");
+        let title = format!("`{mark}` starts a comment inside a value");
         let label = format!("{} is `{}`", key.trim(), excerpt(value));
         let warning = Problem::warning(title)
             .at(place, label)
@@ -168,8 +170,8 @@ impl<'s> Reader<'s> {
         if self.chain.len() > 1 {
             self.is_cut = true;
             self.entries.truncate(self.taken);
-            let title = "a section in an included file: fio leaves out the options above it";
-            let help = "include options, and keep the sections in the job file";
+            let title = "fio ignores the options above a section in an included file";
+            let help = "include only options, and keep sections in the job file";
             let warning = Problem::warning(title).at(place, "fio reads no further");
             return self.warnings.push(warning.help(help));
         }
@@ -180,11 +182,10 @@ impl<'s> Reader<'s> {
             let last = name.pop();
             match &*name {
                 "" => Problem::error("a section without a name")
-                    .at(place, "a job needs one")
+                    .at(place, "a job needs a name")
                     .help("write `[name]`"),
                 name if name.len() > 255 => {
-                    Problem::error("the name of a section is longer than 255 bytes")
-                        .at(place, "here")
+                    Problem::error("the section name exceeds 255 bytes").at(place, "here")
                 }
                 _ => {
                     if last != Some(']') {
@@ -209,7 +210,8 @@ impl<'s> Reader<'s> {
             // fio skips the word and one letter, whatever it is.
             let file = rest.get(1..).unwrap_or("").trim();
             let reading = format!("fio reads this as the file `{}`", excerpt(file));
-            let problem = Problem::error("a line that begins with `include` includes a file");
+            let problem =
+                Problem::error("fio treats a line that starts with `include` as an include");
             Some(problem.at(place, reading).help("write `include FILE`"))
         } else if !self.is_in_section() {
             let problem = Problem::error("`include` stands outside of a section");
@@ -217,12 +219,12 @@ impl<'s> Reader<'s> {
             Some(problem.help("put `[global]` above it"))
         } else if self.chain.len() >= DEEPEST_INCLUDE {
             let chain = self.chain.join(" -> ");
-            let title = format!("files include one another more than {DEEPEST_INCLUDE} deep");
-            let problem = Problem::error(title).at(place, "and here comes one more");
+            let title = format!("included files are nested more than {DEEPEST_INCLUDE} deep");
+            let problem = Problem::error(title).at(place, "this exceeds the limit");
             Some(problem.help(format!("the chain is {chain} -> {name}")))
         } else if self.includes >= MOST_INCLUDES {
             let title = format!("more than {MOST_INCLUDES} files are included");
-            Some(Problem::error(title).at(place, "this one is too many"))
+            Some(Problem::error(title).at(place, "this file exceeds the limit"))
         } else {
             None
         };
@@ -246,7 +248,7 @@ impl<'s> Reader<'s> {
             }
             Err(why) => {
                 let title = format!("cannot read the included file `{}`", excerpt(name));
-                let help = "it is looked for in the working directory, then beside this file";
+                let help = "diskperf searches the working directory, then this file's directory";
                 self.errors
                     .push(Problem::error(title).at(place, why).help(help));
             }
@@ -276,7 +278,7 @@ fn cut_section_warning((name, mark): (&str, Option<&str>), place: &Place) -> Pro
     let (why, help) = match mark {
         Some(mark) => (
             format!("`{mark}` begins a comment inside the name of a section"),
-            "a name holds neither `;` nor `#`",
+            "a name cannot contain `;` or `#`",
         ),
         None => (
             "a section without its closing bracket".to_owned(),

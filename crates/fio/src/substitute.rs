@@ -25,7 +25,7 @@ pub(crate) fn substitute(
     let (value, keywords) = replace_keywords(&value, surroundings);
     if value.len() > LONGEST_LINE_BYTES {
         let title = format!("a value of {} bytes", value.len());
-        let label = "with what the variables stand for";
+        let label = "after substitution of the variables";
         return Err(Problem::error(title).at(place, label));
     }
     if keywords.is_empty() || !value.contains(['+', '-', '*', '/']) {
@@ -37,10 +37,10 @@ pub(crate) fn substitute(
         keywords,
     });
     worked_out.map_err(|fault| {
-        let title = format!("`{}` cannot be worked out: {}", excerpt(&value), fault.why);
+        let title = format!("`{}` cannot be evaluated: {}", excerpt(&value), fault.why);
         Problem::error(title)
             .at(place, "fio gives this to bc")
-            .help("bc knows numbers, `+ - * / % ^` and parentheses, but no k or m: write 1024")
+            .help("bc accepts numbers, `+ - * / % ^` and parentheses, but no suffixes such as k; write 1024")
     })
 }
 

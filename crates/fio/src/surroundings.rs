@@ -120,7 +120,7 @@ impl Files {
             Files::Disk { working_directory } => {
                 let bytes = read_bytes(&working_directory.join(name), bytes_max)?;
                 if bytes.is_empty() {
-                    return Err("it has no bytes".to_owned());
+                    return Err("it is empty".to_owned());
                 }
                 let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
                 Ok(format!("0x{}", digits.collect::<String>()))

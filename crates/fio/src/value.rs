@@ -65,7 +65,7 @@ impl<'w> WrittenOption<'w> {
             Some(_) => Err(Problem::error(format!("`{}=` has no value", self.key))
                 .at(self.key_place, "fio drops the job")
                 .help("write the value, or remove the line")),
-            None => Err(Problem::error(format!("`{}` wants a value", self.key))
+            None => Err(Problem::error(format!("`{}` needs a value", self.key))
                 .at(self.key_place, "fio drops the job")
                 .help(format!("write `{}=VALUE`", self.key))),
         }
@@ -299,8 +299,10 @@ impl<'w> Value<'w> {
             (None, _) => "fio drops the job".to_owned(),
         };
         let help = match unit {
-            Unit::Bytes { .. } => "write a whole number, with k, m, g, t or p right behind it",
-            Unit::Time { .. } => "write a whole number, with us, ms, s, m, h or d right behind it",
+            Unit::Bytes { .. } => "write a whole number, with k, m, g, t or p directly after it",
+            Unit::Time { .. } => {
+                "write a whole number, with us, ms, s, m, h or d directly after it"
+            }
         };
         let trimmed = self.text.trim();
         if trimmed != self.text && number::parse_strict(trimmed, unit).is_some() {
@@ -308,7 +310,7 @@ impl<'w> Value<'w> {
             let whole = self.written.text.unwrap_or(trimmed);
             let whole: String = whole.split([' ', '\t']).collect();
             return self
-                .problem("a blank in front of a value", label)
+                .problem("a blank before a value", label)
                 .help(format!("write `{key}={whole}` without blanks"));
         }
         self.problem(title, label).help(help)
@@ -412,7 +414,7 @@ impl<'w> Value<'w> {
             !text.starts_with('(') && text.contains([':', '-'])
         });
         let Some(odd) = odd else { return Ok(parts) };
-        let title = format!("{} is a list parted by commas", self.written.key);
+        let title = format!("{} is a comma-separated list", self.written.key);
         let listed = odd.text.replace([':', '-'], ",");
         let label = format!("fio reads `{}`", excerpt(&listed));
         let pair = self.split(&[':', '-']);
@@ -423,8 +425,8 @@ impl<'w> Value<'w> {
         }
         let problem = odd.problem(title, label);
         Err(match self.written.key {
-            "bs" => problem.help("write the commas, or `bsrange=` for a range"),
-            _ => problem.help("write the commas"),
+            "bs" => problem.help("use commas, or `bsrange=` for a range"),
+            _ => problem.help("use commas"),
         })
     }
 }

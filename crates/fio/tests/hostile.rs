@@ -73,7 +73,7 @@ fn a_file_that_grows_is_refused() {
     let large = "# a comment\n".repeat(100_000);
     surroundings.files = Files::Memory([("large".to_owned(), large)].into());
     let refused = refusal("job.fio", "[x]\ninclude large\n", &surroundings);
-    assert!(refused.contains("more than 1048576 bytes"), "{refused}");
+    assert!(refused.contains("exceed 1048576 bytes"), "{refused}");
 }
 
 #[test]

@@ -64,30 +64,30 @@ fn scheduling_policy(of: &Scheduler) -> (&'static str, Option<&'static str>, Opt
         6 => ("c_look", None, None),
         7 => ("sstf", None, None),
         8 => ("sptf", None, None),
-        9 => ("sptf", None, Some("reads from the buffer come first there")),
-        10 => ("sptf", None, Some("it counts the transfer too")),
+        9 => ("sptf", None, Some("DiskSim serves buffer hits first")),
+        10 => ("sptf", None, Some("DiskSim includes the transfer time")),
         11..=13 => (
             "sptf",
             None,
-            Some("it weighs positioning by the time waited"),
+            Some("DiskSim weights positioning time by waiting time"),
         ),
         14 => ("aged_sptf", None, None),
         15 | 16 => (
             "aged_sptf",
             None,
-            Some("it counts the buffer or the transfer too"),
+            Some("DiskSim includes buffer hits or transfer times"),
         ),
         17 => ("v_scan", sector, None),
         18 => ("v_scan", None, None),
         19..=21 => (
             "fcfs",
             None,
-            Some("it goes by priorities, which requests here have not"),
+            Some("DiskSim uses priorities, which requests do not have here"),
         ),
-        24..=26 => ("sptf", None, Some("it weighs the rotation or the seek")),
-        28 => ("fcfs", None, Some("it takes requests in batches")),
+        24..=26 => ("sptf", None, Some("DiskSim weights rotation or seek time")),
+        28 => ("fcfs", None, Some("DiskSim serves requests in batches")),
         0 | 1 => ("fcfs", None, None),
-        _ => ("fcfs", None, Some("no policy of DiskSim has this number")),
+        _ => ("fcfs", None, Some("DiskSim has no policy with this number")),
     }
 }
 
@@ -206,7 +206,10 @@ fn write_write_cache(entry: &mut EntryWriter, cache: &Cache, differs: &mut Vec<S
     entry.write_integer("write_cache_bytes", segment_bytes * segments);
     entry.write_integer("write_cache_extents", segments);
     entry.write_number("write_cache_high_share", 0.0);
-    entry.write_source("write_cache_high_share", "DiskSim writes as soon as it can");
+    entry.write_source(
+        "write_cache_high_share",
+        "DiskSim destages as soon as possible",
+    );
     entry.write_integer("destage_bytes", segment_bytes);
     entry.write_number("destage_idle_ms", 0.0);
     entry.write_flag("write_cache_read_hits", cache.reads_hit_written_data);
@@ -216,7 +219,7 @@ fn write_write_cache(entry: &mut EntryWriter, cache: &Cache, differs: &mut Vec<S
     );
     if cache.fast_write == FastWrite::Mixed {
         differs.push(
-            "Fast write level 2: a write waits for room in the buffer, where DiskSim has whatever does not append wait"
+            "Fast write level 2: a write waits for buffer space; in DiskSim, any write that does not append waits"
                 .to_owned(),
         );
     }
@@ -224,7 +227,7 @@ fn write_write_cache(entry: &mut EntryWriter, cache: &Cache, differs: &mut Vec<S
 
 /// Lists the bus behaviours in the files that the modelled bus implements differently.
 fn unsupported_settings(firmware: &Firmware) -> Vec<String> {
-    let free = "a write pays for no reselection, and the modelled bus is free for others until its data cross";
+    let free = "a write has no reselection time, and the modelled bus is free for other drives until the write data is transferred";
     let used = [
         (firmware.holds_bus_writing, "Hold bus entire write xfer"),
         (firmware.never_disconnects, "Never disconnect"),

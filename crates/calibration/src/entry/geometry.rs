@@ -135,7 +135,7 @@ fn extent_rows(layout: &Layout) -> Result<Vec<Vec<f64>>, String> {
         let run = run_length(layout, block, &spot);
         if rows.len() == MOST_EXTENTS {
             return Err(format!(
-                "its layout has more than {MOST_EXTENTS} runs of sectors, and an entry of the catalogue lists no more"
+                "its layout has more than {MOST_EXTENTS} extents, which exceeds the limit of a catalogue entry"
             ));
         }
         rows.push(vec![

@@ -24,35 +24,35 @@ empty word adds nothing:
   diskperf ab program.call_bytes=4K program.call_bytes=64K write_8192 --on . --before-b 'sync'"
 )]
 pub(crate) struct AbArguments {
-    /// What B is compared with
+    /// Base variant: options, target or stored run
     #[arg(value_name = "A")]
     pub(crate) a: String,
-    /// What is compared with A
+    /// Variant to compare with A: options, target or stored run
     #[arg(value_name = "B")]
     pub(crate) b: String,
     #[command(flatten)]
     pub(crate) common: TypedOptions,
-    /// A shell command to run before each repetition of A, before its files are made ready
+    /// Shell command to run before each repetition of A, before its files are prepared
     #[arg(long, value_name = "CMD")]
     pub(crate) before_a: Option<String>,
-    /// A shell command to run before each repetition of B, before its files are made ready
+    /// Shell command to run before each repetition of B, before its files are prepared
     #[arg(long, value_name = "CMD")]
     pub(crate) before_b: Option<String>,
-    /// Time for the blocks of all programs, as 90s, 3m or 1h [default: 3m]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// Time budget for the blocks of all programs, as 90s, 3m or 1h [default: 3m]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) budget: Option<Duration>,
-    /// Time that the blocks of each program take at least, though the verdict comes earlier
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// Minimum time for the blocks of each program, even if the verdict is certain earlier
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) min_time: Option<Duration>,
-    /// Most blocks of each program [default: as many as the budget has time for]
+    /// Maximum number of blocks of each program [default: as many as fit in the budget]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), allow_negative_numbers = true)]
     pub(crate) blocks: Option<u32>,
-    /// Known, so that why there is no such option can be said
+    /// Accepted only to explain why the option does not exist here
     #[arg(long, hide = true, value_name = "RULE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     until_steady: Option<String>,
     #[command(flatten)]
     pub(crate) gate: GateArguments,
-    /// Print what would be written, where, and how long it would take; run nothing
+    /// Print what the runs would write, where, and for how long; run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Output format
@@ -63,18 +63,18 @@ pub(crate) struct AbArguments {
     pub(crate) quiet: bool,
 }
 
-/// The options of an experiment as they were typed.
+/// Options of an experiment as typed.
 #[derive(Clone, Default)]
 pub(crate) struct TypedOptions(Vec<TypedOption>);
 
-/// One option with all its values.
+/// Option with all its values.
 #[derive(Clone)]
 struct TypedOption {
     name: String,
     words: Vec<OsString>,
 }
 
-/// The options of one experiment alone.
+/// Options of one variant.
 #[derive(Parser)]
 #[command(
     no_binary_name = true,
@@ -86,8 +86,7 @@ struct VariantOptions {
     asked: ExperimentArguments,
 }
 
-/// The words of a command line, with A and B as no options: they are the two words after
-/// `ab`, whatever they begin with.
+/// Escapes A and B, the two words after `ab`, so that clap does not parse them as options.
 pub(crate) fn with_escaped_variants(words: &[OsString]) -> Vec<OsString> {
     let mut words = words.to_vec();
     let mut at = 1;
@@ -115,11 +114,11 @@ pub(crate) fn with_escaped_variants(words: &[OsString]) -> Vec<OsString> {
 }
 
 impl AbArguments {
-    /// What is asked for.
+    /// Returns the requested comparison.
     ///
     /// # Errors
     ///
-    /// A word for A or B that means nothing, or more than one thing.
+    /// The word for A or B has no meaning or several meanings.
     pub(crate) fn request(&self, store: Option<&Path>) -> Result<AbRequest, LaboratoryError> {
         if self.until_steady.is_some() {
             return Err(not_until_steady());
@@ -147,7 +146,7 @@ impl AbArguments {
         })
     }
 
-    /// The experiment that a word means.
+    /// Returns the experiment that a word denotes.
     fn side(
         &self,
         name: &str,
@@ -179,7 +178,7 @@ impl AbArguments {
     }
 }
 
-/// A device that was given up for one side is not one of the other's targets.
+/// Removes the permission to overwrite a device from the variant that does not target it.
 fn protect_other_devices(sides: &mut [Side; 2]) {
     let targets = sides.each_ref().map(|side| side.experiment.targets.clone());
     for (side, (own, other)) in sides
@@ -193,9 +192,9 @@ fn protect_other_devices(sides: &mut [Side; 2]) {
     }
 }
 
-/// What a word for A or B stands for.
+/// Meaning of the word for A or B.
 enum VariantMeaning {
-    /// Options, which are added to the common ones.
+    /// Options in addition to the common ones.
     Options(Vec<OsString>),
     Target(PathBuf),
     Stored(Box<Experiment>),
@@ -219,7 +218,7 @@ fn resolve_variant(
     }
     let stored = || stored_variant(store, word);
     if word.ends_with(".json") && path.is_file() {
-        return stored_variant();
+        return stored();
     }
     if word.contains('/') || word == "." || word == ".." {
         return Ok(VariantMeaning::Target(path.to_owned()));
@@ -228,7 +227,7 @@ fn resolve_variant(
     let systems = load_catalogue(common.catalogue.as_deref())?.system_names();
     let is_system = word.ends_with(".toml") || systems.iter().any(|known| known == system);
     let is_path = path.exists() && !word.ends_with(".toml");
-    match (is_system, is_path, stored_variant()) {
+    match (is_system, is_path, stored()) {
         (true, false, Err(_)) => Ok(VariantMeaning::Target(path.to_owned())),
         (false, true, Err(_)) => Ok(VariantMeaning::Target(Path::new(".").join(path))),
         (false, false, Ok(stored)) => Ok(stored),
@@ -239,7 +238,7 @@ fn resolve_variant(
     }
 }
 
-/// Why a word is nothing.
+/// Returns the error for a word without meaning.
 fn unknown_variant(name: &str, word: &str, error: &LaboratoryError) -> LaboratoryError {
     let is_program = Program::named(word).is_some();
     let is_suite = Suite::named(word, Medium::Directory).is_some();
@@ -269,7 +268,7 @@ fn stored_variant(store: Option<&Path>, word: &str) -> Result<VariantMeaning, La
     }
 }
 
-/// The words of a quoted string; `PATH=VALUE` by itself is a setting.
+/// Returns the words of a quoted string; `PATH=VALUE` alone is a setting.
 fn variant_options(name: &str, text: &str) -> Result<VariantMeaning, LaboratoryError> {
     let words = split_shell_words(text).ok_or_else(|| {
         LaboratoryError::Request(format!(
@@ -293,8 +292,8 @@ fn variant_options(name: &str, text: &str) -> Result<VariantMeaning, LaboratoryE
     Ok(VariantMeaning::Options(all))
 }
 
-/// The words of a text as a shell has them, without its expansions; `None` where a
-/// quotation is not closed.
+/// Splits text into words as a shell does, without expansions; returns `None` for an unclosed
+/// quotation.
 fn split_shell_words(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -321,7 +320,7 @@ fn split_shell_words(text: &str) -> Option<Vec<String>> {
 }
 
 impl TypedOptions {
-    /// Of the words of one side.
+    /// Parses the words of one variant.
     fn of(name: &str, words: &[OsString]) -> Result<Self, LaboratoryError> {
         let is_steady = |word: &OsString| word.as_encoded_bytes().starts_with(b"--until-steady");
         if words.iter().any(is_steady) {
@@ -334,8 +333,8 @@ impl TypedOptions {
         typed.map_err(|error| option_error(name, &error))
     }
 
-    /// With what one side has besides: an option of it takes the place of the common one,
-    /// but for those that can be given several times because they add up.
+    /// Adds the options of one variant. They replace the common ones, except for options that
+    /// accumulate.
     fn with(&self, own: Self) -> Self {
         const ACCUMULATED_OPTIONS: [&str; 2] = ["settings", "destroy_data_on"];
         const ALTERNATIVES: [[&str; 2]; 2] = [["cache", "direct"], ["what", "suite"]];
@@ -351,8 +350,8 @@ impl TypedOptions {
         Self(common.cloned().chain(own.0.iter().cloned()).collect())
     }
 
-    /// The experiment; without a target it is the current directory, or the modelled
-    /// system that a setting is of.
+    /// Returns the experiment. The default target is the current directory, or the modelled system
+    /// of a setting.
     fn experiment(&self, name: &str) -> Result<Experiment, LaboratoryError> {
         let words = self.0.iter().flat_map(|option| option.words.iter());
         let arm =
@@ -365,7 +364,7 @@ impl TypedOptions {
     }
 }
 
-/// What clap says, without the usage of a command that nobody typed.
+/// Returns clap's message without its usage line.
 fn option_error(name: &str, error: &clap::Error) -> LaboratoryError {
     let text = error.to_string();
     let text = text.split("\n\n").next().unwrap_or_default();
@@ -416,7 +415,7 @@ impl FromArgMatches for TypedOptions {
     }
 }
 
-/// A time as `90s`, `3m` or `1h`.
+/// Parses a time such as `90s`, `3m` or `1h`.
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let units = [("s", 1.0), ("m", 60.0), ("h", 3600.0)];
     let seconds = units.into_iter().find_map(|(unit, seconds)| {
@@ -482,7 +481,7 @@ mod tests {
         }
     }
 
-    /// The experiments of a command line.
+    /// Returns the experiments of a command line.
     fn sides(line: &[&str]) -> [Experiment; 2] {
         let words: Vec<OsString> = ["d", "ab"].iter().chain(line).map(OsString::from).collect();
         let parsed = crate::arguments::Arguments::try_parse_from(with_escaped_variants(&words));

@@ -13,7 +13,7 @@ pub(crate) enum OutputFormat {
     Markdown,
 }
 
-/// How runs are printed: as all else, or as fio prints its results.
+/// Output format of runs: diskperf's own formats, or those of fio.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RunFormat {
     Table,
@@ -26,7 +26,7 @@ pub(crate) enum RunFormat {
 }
 
 impl RunFormat {
-    /// What is not fio's.
+    /// Returns the equivalent general format; `None` for a format of fio.
     pub(crate) fn own(self) -> Option<OutputFormat> {
         match self {
             Self::Table => Some(OutputFormat::Table),
@@ -37,7 +37,7 @@ impl RunFormat {
         }
     }
 
-    /// Refuses plans of runs that it cannot print: before anything runs.
+    /// Rejects plans of runs that the format cannot represent.
     pub(crate) fn check(self, plans: &[Plan]) -> Result<(), LaboratoryError> {
         let mut plans = plans.iter().filter(|_| self.own().is_none());
         match plans.find(|plan| !plan.keeps_requests()) {
@@ -50,7 +50,7 @@ impl RunFormat {
         LaboratoryError::Request(format!("{error}; omit --format, or give --format json"))
     }
 
-    /// Runs as text.
+    /// Formats runs.
     pub(crate) fn runs(self, runs: &[Run], width: u16) -> Result<String, LaboratoryError> {
         let fio = |format| report::fio_json(runs, format).map_err(Self::refusal);
         match self {

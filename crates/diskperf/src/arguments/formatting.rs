@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(crate) struct FormatArguments {
-    /// A modelled system (see `diskperf list systems`), or a file of your own
+    /// A modelled system (see `diskperf list systems`), or a file that describes one
     #[arg(long, value_name = "TARGET")]
     pub(crate) on: String,
-    /// The drive, counted from 1
+    /// Number of the drive, counted from 1
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) drive: u32,
-    /// Verify passes after the format
+    /// Number of verify passes after the format
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) passes: u32,
     /// Set a parameter of the system

@@ -6,19 +6,19 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(crate) struct ImportArguments {
-    /// DiskSim's files of drives, .parv, .diskspecs or .model, with what these name beside them;
-    /// or a trace of a drive without files, .trace, .blkparse, .csv, .log or .dpt, with issue and
-    /// completion of requests that came one at a time
+    /// DiskSim drive files (.parv, .diskspecs or .model, with the files that they name), or a trace
+    /// of a drive without such files (.trace, .blkparse, .csv, .log or .dpt) that has issue and
+    /// completion times of requests at queue depth 1
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Directory of a catalogue that gets the entries; give it as --catalogue DIR afterwards
+    /// Catalogue directory for the new entries; use it as --catalogue DIR in other commands
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
-    /// Replace entries of the same names
+    /// Replace existing entries with the same names
     #[arg(long)]
     pub(crate) replace: bool,
-    /// Also write a drive NAME-fitted: with what the first half of a measured trace of the drive
-    /// shows of its spindle, skews and buffer
+    /// Also write a drive NAME-fitted, whose spindle, skews and buffer are fitted to the first half
+    /// of this measured trace
     #[arg(long, value_name = "TRACE")]
     pub(crate) calibrate: Option<PathBuf>,
     /// Output format

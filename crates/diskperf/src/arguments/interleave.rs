@@ -8,8 +8,8 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct InterleaveArguments {
-    /// A drive of the catalogue (see `diskperf list drives`), its first cylinder; --rpm,
-    /// --sectors-per-track, --spare-sectors-per-track and --sector-bytes change it
+    /// A drive of the catalogue (see `diskperf list drives`), of which the first cylinder counts;
+    /// --rpm, --sectors-per-track, --spare-sectors-per-track and --sector-bytes override its values
     #[arg(long, value_name = "NAME")]
     pub(crate) drive: Option<String>,
     /// Directory with catalogue entries, which override those of the catalogue
@@ -21,7 +21,7 @@ pub(crate) struct InterleaveArguments {
     /// Sectors on a track [default: 17]
     #[arg(long, value_name = "N")]
     pub(crate) sectors_per_track: Option<u32>,
-    /// Spare slots on a track, which hold no data [default: 0]
+    /// Spare sector slots on a track, which hold no data [default: 0]
     #[arg(long, value_name = "N")]
     pub(crate) spare_sectors_per_track: Option<u32>,
     /// Bytes in a sector [default: 512]
@@ -30,35 +30,35 @@ pub(crate) struct InterleaveArguments {
     /// Latency from the controller's interrupt to the driver, in ms
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     pub(crate) interrupt_latency_ms: f64,
-    /// The driver's interrupt processing, in ms
+    /// Interrupt processing of the driver, in ms
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     pub(crate) driver_ms: f64,
-    /// The driver's start of a transfer, in ms
+    /// Start of a transfer by the driver, in ms
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     pub(crate) transfer_start_ms: f64,
-    /// Reschedule and context switch, in ms
+    /// Rescheduling and context switch, in ms
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     pub(crate) reschedule_ms: f64,
-    /// Kernel processes and interrupts that always come first, in ms
+    /// Kernel processes and interrupts of higher priority, in ms
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     pub(crate) higher_priority_ms: f64,
-    /// The read system call, in ms
+    /// Read system call, in ms
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     pub(crate) system_call_ms: f64,
     /// Processing of a sector by the program, in ms
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     pub(crate) application_ms: f64,
-    /// Divide every time of the processor by this; 1 is the machine that was measured
+    /// Speed of the processor relative to the measured machine; divides all processor times
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     pub(crate) cpu_speed: f64,
-    /// Count clock interrupts, at this rate [default: 60 with --clock-ms]
+    /// Include clock interrupts at this rate [default: 60 with --clock-ms]
     #[arg(long, value_name = "HZ")]
     pub(crate) clock_hz: Option<f64>,
     /// Duration of a clock tick, callouts included, in ms [default: the time of 2 sectors, the middle
     /// of Bass's 1 to 3, with --clock-hz]
     #[arg(long, value_name = "MS")]
     pub(crate) clock_ms: Option<f64>,
-    /// Count the interrupts of this number of active serial lines
+    /// Include the interrupts of this number of active serial lines
     #[arg(long, value_name = "N")]
     pub(crate) serial_lines: Option<u32>,
     /// Bits per second on each line, ten per character
@@ -69,7 +69,7 @@ pub(crate) struct InterleaveArguments {
         requires = "serial_lines"
     )]
     pub(crate) baud: u32,
-    /// How characters reach memory
+    /// Transfer method of characters to memory
     #[arg(
         long,
         value_enum,
@@ -77,7 +77,7 @@ pub(crate) struct InterleaveArguments {
         requires = "serial_lines"
     )]
     pub(crate) serial: SerialKind,
-    /// Duration of the interrupt of a character, in µs [default: the middle of Bass's ranges: 1000
+    /// Duration of the interrupt for a character, in µs [default: the middle of Bass's ranges: 1000
     /// programmed, 100 with pseudo-DMA]
     #[arg(long, value_name = "US", requires = "serial_lines")]
     pub(crate) serial_us_per_char: Option<f64>,
@@ -88,10 +88,10 @@ pub(crate) struct InterleaveArguments {
     /// Characters in a buffer [default: 24, the middle of Bass's 16 to 32]
     #[arg(long, value_name = "N", requires = "serial_lines")]
     pub(crate) serial_buffer_chars: Option<u32>,
-    /// The lines carry raw input: every character wakes its reader at interrupt level
+    /// Raw input on the lines: every character wakes its reader at interrupt level
     #[arg(long, requires = "serial_lines")]
     pub(crate) raw_input: bool,
-    /// Duration of that wake-up, in µs (Bass gives no number)
+    /// Duration of the wake-up for raw input, in µs (Bass gives no number)
     #[arg(
         long,
         value_name = "US",
@@ -102,10 +102,10 @@ pub(crate) struct InterleaveArguments {
     /// Average two consecutive service times
     #[arg(long)]
     pub(crate) read_ahead: bool,
-    /// Requests that the controller holds at the same time
+    /// Requests that the controller queues
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) outstanding: u32,
-    /// Show the factors up to this one, and its loss against the best
+    /// Show the factors up to this one, and its loss relative to the best
     #[arg(long, value_name = "N")]
     pub(crate) factor: Option<u32>,
     /// Remove the limits on the calculation and the model
@@ -118,11 +118,11 @@ pub(crate) struct InterleaveArguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum SerialKind {
-    /// An interrupt for each character, served in C
+    /// One interrupt per character, with a handler in C
     Programmed,
-    /// A short interrupt for each character, and one for each buffer
+    /// One short interrupt per character, and one per buffer
     PseudoDma,
-    /// One interrupt for each buffer
+    /// One interrupt per buffer
     Dma,
 }
 

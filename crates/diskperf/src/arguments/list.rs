@@ -32,18 +32,19 @@ pub(crate) struct ListArguments {
 /// Options of `list runs`.
 #[derive(Args)]
 pub(crate) struct SelectionArguments {
-    /// For `runs`: only those of this suite or program
+    /// For `runs`: only runs of this suite or program
     #[arg(long, value_name = "WHAT")]
     pub(crate) suite: Option<String>,
-    /// For `runs`: only those on this target, as it was named, alone or with others
+    /// For `runs`: only runs on this target, by the name on their command line, alone or with other
+    /// targets
     #[arg(long = "on", value_name = "TARGET")]
     pub(crate) target: Option<String>,
-    /// For `runs`: only those with this label
+    /// For `runs`: only runs with this label
     #[arg(long)]
     pub(crate) label: Option<String>,
-    /// For `runs`: only those since a date (2026-11-20, or 2026-11-20 14:00:00, UTC) or a time ago
-    /// (2h, 3days)
-    #[arg(long, value_name = "WHEN", value_parser = moment)]
+    /// For `runs`: only runs since a date (2026-11-20, or 2026-11-20 14:00:00, UTC) or within a
+    /// time (2h, 3days)
+    #[arg(long, value_name = "WHEN", value_parser = parse_time)]
     pub(crate) since: Option<u64>,
     /// For `runs`: only the newest N
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
@@ -51,7 +52,7 @@ pub(crate) struct SelectionArguments {
 }
 
 impl SelectionArguments {
-    /// Which runs are wanted.
+    /// Returns the selection of runs.
     pub(crate) fn selection(&self) -> Selection {
         Selection {
             suite: self.suite.clone(),
@@ -65,7 +66,7 @@ impl SelectionArguments {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Listed {
-    /// Sequences of programs, with a protocol
+    /// Suites: sequences of programs with a measurement protocol
     Suites,
     /// I/O programs
     Programs,
@@ -93,7 +94,7 @@ pub(crate) enum Listed {
     Published,
 }
 
-/// A moment in milliseconds of Unix time.
+/// Parses a date or an age, and returns Unix time in milliseconds.
 fn parse_time(text: &str) -> Result<u64, String> {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
     let now_unix_ms = since_1970.map_or(0, |now| now.as_millis() as u64);

@@ -8,19 +8,19 @@ use std::time::Duration;
 
 #[derive(Args)]
 pub(crate) struct RecordArguments {
-    /// A block device or a partition (see `lsblk`); or a path: all disks that it lies on
+    /// A block device or partition (see `lsblk`), or a path, which selects all disks under it
     #[arg(value_name = "DEVICE|PATH")]
     pub(crate) target: PathBuf,
-    /// How long, as 60s or 5m [default: until Ctrl-C]
-    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    /// Duration of the recording, as 60s or 5m [default: until Ctrl-C]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     pub(crate) lasts: Option<Duration>,
-    /// The trace: a new file; `-` is standard output
+    /// Trace file, which must not exist; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// Replace the file
+    /// Replace an existing file
     #[arg(long)]
     pub(crate) force: bool,
-    /// Output format; json has every figure
+    /// Output format; json has all figures
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: OutputFormat,
     /// Do not show progress
@@ -28,7 +28,7 @@ pub(crate) struct RecordArguments {
     pub(crate) quiet: bool,
 }
 
-/// A time with its unit.
+/// Parses a time with its unit.
 fn parse_duration(text: &str) -> Result<Duration, String> {
     match parse_time_ns(text) {
         Some(0) => Err(format!("{text}: nothing happens in no time")),

@@ -9,57 +9,60 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(crate) struct ReplayArguments {
-    /// A trace, plain or compressed with gzip or zstd; of blktrace, the files of all processors, or
-    /// the directory that holds them
+    /// A trace, plain or compressed with gzip or zstd; for blktrace, the files of all processors or
+    /// their directory
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// A directory, in which a file stands for the trace's device, a file, a block device, or a
-    /// modelled system; several targets are replayed on one after the other
+    /// A directory, in which a file replaces the traced device, a file, a block device, or a
+    /// modelled system; several targets are replayed in turn
     #[arg(long = "on", value_name = "TARGET", default_value = ".")]
     pub(crate) targets: Vec<PathBuf>,
-    /// Open loop: issue requests at the trace's times, so many times as fast [default: 1]
+    /// Open loop: issue requests at the times of the trace, sped up by this factor [default: 1]
     #[arg(long, value_name = "X", conflicts_with_all = ["depth", "think"], allow_negative_numbers = true)]
     speed: Option<f64>,
-    /// Closed loop: keep this many requests under way, in the trace's order
+    /// Closed loop: keep this many requests in flight, in the order of the trace
     #[arg(long, value_name = "N", conflicts_with = "think", value_parser = clap::value_parser!(u32).range(1..=4096), allow_negative_numbers = true)]
     depth: Option<u32>,
-    /// Dependent: issue each request as long after the completion that it followed as in the trace
+    /// Dependent: keep the think time of the trace between a completion and the request that
+    /// follows it
     #[arg(long)]
     think: bool,
-    /// Most requests under way, of open loop and --think [default: 1024, or what a GiB of buffers
-    /// has room for]
+    /// Maximum number of requests in flight, for open loop and --think [default: 1024, or as many
+    /// as 1 GiB of buffers allows]
     #[arg(long, value_name = "N", conflicts_with = "depth", value_parser = clap::value_parser!(u32).range(1..=4096), allow_negative_numbers = true)]
     slots: Option<u32>,
-    /// Scale addresses to what the target has, or to SIZE; in a directory to a tenth of what is free
+    /// Scale addresses to the size of the target, or to SIZE; in a directory, to a tenth of the
+    /// free space
     #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, value_parser = super::parse_bytes)]
     scale_addresses: Option<Option<u64>>,
-    /// Make whole sectors of this many bytes of reads and writes that are not [without BYTES: 4096]
+    /// Round reads and writes that are not whole sectors to sectors of this many bytes [without
+    /// BYTES: 4096]
     #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true, default_missing_value = "4096", value_parser = super::parse_bytes)]
     round_to_sectors: Option<u64>,
-    /// The trace's form [default: told by what it begins with]
+    /// Form of the trace [default: detected from its start]
     #[arg(long, value_name = "FORM")]
     form: Option<Form>,
-    /// What the columns of a table are, by number or by name: time_us=1,op=3,offset=4,length=Size;
-    /// also sector, sectors, response_UNIT, device
-    #[arg(long, value_name = "NAME=N,...", value_parser = columns)]
+    /// Columns of a table, by number or by name: time_us=1,op=3,offset=4,length=Size; also sector,
+    /// sectors, response_UNIT, device
+    #[arg(long, value_name = "NAME=N,...", value_parser = parse_columns)]
     columns: Option<String>,
-    /// The unit of its times, of a form that says none: s, ms, us, ns or ps
-    #[arg(long, value_name = "UNIT", value_parser = time_unit)]
+    /// Time unit of a form that does not state it: s, ms, us, ns or ps
+    #[arg(long, value_name = "UNIT", value_parser = parse_time_unit)]
     time_unit: Option<String>,
-    /// Read a trace that is cut off as far as it goes
+    /// Accept a truncated trace, and read its complete part
     #[arg(long)]
     partial: bool,
-    /// Only what was issued in this time from the beginning, as 10s..1m
-    #[arg(long, value_name = "FROM..TO", value_parser = window)]
+    /// Only requests issued in this time window from the start, as 10s..1m
+    #[arg(long, value_name = "FROM..TO", value_parser = parse_window)]
     window: Option<(u64, u64)>,
-    /// Only what this device was asked, as the trace calls it
+    /// Only requests to this device, by its name in the trace
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
     /// Repetitions [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), allow_negative_numbers = true)]
     runs: Option<u32>,
-    /// Go through the page cache, which is in this state before each repetition [default: past it,
-    /// with O_DIRECT, where that can be]
+    /// Use the page cache, in this state before each repetition [default: bypass it with O_DIRECT
+    /// where possible]
     #[arg(long, value_enum)]
     cache: Option<Cache>,
     /// Directory with catalogue entries, which override those of the catalogue
@@ -68,7 +71,7 @@ pub(crate) struct ReplayArguments {
     /// Set a parameter of a modelled system: COMPONENT.KEY=VALUE
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
     settings: Vec<Setting>,
-    /// Make a fresh file system for the replay: ext4, ext2, xfs or btrfs (root)
+    /// Create a file system for the replay: ext4, ext2, xfs or btrfs (root)
     #[arg(long, value_name = "KIND[:KEY=VALUE,...]")]
     fresh: Option<String>,
     /// Allow the trace's writes to overwrite this block device, which must be a target
@@ -80,17 +83,16 @@ pub(crate) struct ReplayArguments {
     /// Remove the limits on events, virtual time and memory of modelled systems
     #[arg(long)]
     no_budget: bool,
-    /// Seed of what is written, and of every random choice of a model
+    /// Seed of the written data, and of every random choice of a model
     #[arg(long, value_name = "N", default_value_t = 1983, value_parser = super::parse_seed, allow_negative_numbers = true)]
     seed: u64,
     /// Name of the run, for use in other commands
     #[arg(long)]
     label: Option<String>,
-    /// Print what would be replayed where, what would be written, and how long it would take; run
-    /// nothing
+    /// Print what the replay would read and write, where, and for how long; run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Output format; fio-json and fio-json+ are those of fio's results
+    /// Output format; fio-json and fio-json+ are the formats of fio
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: RunFormat,
     /// Do not show progress
@@ -99,7 +101,7 @@ pub(crate) struct ReplayArguments {
 }
 
 impl ReplayArguments {
-    /// What is asked for.
+    /// Returns the requested experiment.
     pub(crate) fn experiment(&self) -> Experiment {
         Experiment {
             workload: Workload::Replay(Box::new(self.replay())),
@@ -152,7 +154,7 @@ impl ReplayArguments {
     }
 }
 
-/// What columns are, if they can be.
+/// Checks a list of columns.
 fn parse_columns(text: &str) -> Result<String, String> {
     text.parse::<Columns>().map(|_| text.to_owned())
 }

@@ -7,43 +7,43 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(crate) struct TraceArguments {
-    /// A trace, plain or compressed with gzip or zstd; `-` is standard input; of blktrace, the
-    /// files of all processors, or the directory that holds them
+    /// A trace, plain or compressed with gzip or zstd; `-` is standard input; for blktrace, the
+    /// files of all processors or their directory
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Its form [default: told by what it begins with]
+    /// Form of the trace [default: detected from its start]
     #[arg(long, value_name = "FORM")]
     pub(crate) form: Option<Form>,
-    /// What the columns of a table are, by number or by name: time_us=1,op=3,offset=4,length=Size;
-    /// also sector, sectors, response_UNIT, device
+    /// Columns of a table, by number or by name: time_us=1,op=3,offset=4,length=Size; also sector,
+    /// sectors, response_UNIT, device
     #[arg(long, value_name = "NAME=N,...")]
     pub(crate) columns: Option<Columns>,
-    /// The unit of its times, of a form that says none: s, ms, us, ns or ps
+    /// Time unit of a form that does not state it: s, ms, us, ns or ps
     #[arg(long, value_name = "UNIT")]
     pub(crate) time_unit: Option<TimeUnit>,
-    /// Read a trace that is cut off as far as it goes
+    /// Accept a truncated trace, and read its complete part
     #[arg(long)]
     pub(crate) partial: bool,
-    /// Only what was issued in this time from the beginning, as 10s..1m
-    #[arg(long, value_name = "FROM..TO", value_parser = window)]
+    /// Only requests issued in this time window from the start, as 10s..1m
+    #[arg(long, value_name = "FROM..TO", value_parser = parse_window)]
     pub(crate) window: Option<(u64, u64)>,
-    /// Only what was issued in this part of it, as a repetition of a run: a number of the table of
-    /// parts
+    /// Only requests of this part of the trace, such as a repetition of a run, by its number in the
+    /// table of parts
     #[arg(long, value_name = "N")]
     pub(crate) part: Option<u32>,
-    /// Only what this device was asked, as the trace calls it
+    /// Only requests to this device, by its name in the trace
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<String>,
-    /// Write the trace in another form, to --output
-    #[arg(long, value_name = "FORM", requires = "output", value_parser = written_form)]
+    /// Convert the trace to this form, into --output
+    #[arg(long, value_name = "FORM", requires = "output", value_parser = parse_written_form)]
     pub(crate) convert: Option<Form>,
-    /// Where --convert writes; `-` is standard output
+    /// Output file of --convert; `-` is standard output
     #[arg(short, long, value_name = "FILE", requires = "convert")]
     pub(crate) output: Option<PathBuf>,
-    /// With --convert: scale addresses to a space of so many bytes
+    /// With --convert: scale addresses to a space of this size
     #[arg(long, value_name = "SIZE", requires = "convert", value_parser = super::parse_bytes)]
     pub(crate) scale_addresses: Option<u64>,
-    /// Also write an HTML page with pictures of it to this file
+    /// Also write an HTML page with charts of the trace to this file
     #[arg(long, value_name = "FILE.html", conflicts_with = "convert")]
     pub(crate) report: Option<PathBuf>,
     /// Output format; csv has the miss ratios
@@ -54,7 +54,7 @@ pub(crate) struct TraceArguments {
     pub(crate) quiet: bool,
 }
 
-/// A form by its name, to write a trace in.
+/// Parses the name of a form to write.
 fn parse_written_form(name: &str) -> Result<Form, String> {
     name.parse().map_err(|_| {
         let written = Form::WRITTEN.map(Form::name).join(", ");
@@ -62,7 +62,7 @@ fn parse_written_form(name: &str) -> Result<Form, String> {
     })
 }
 
-/// Two times with their units.
+/// Parses two times with their units.
 pub(super) fn parse_window(text: &str) -> Result<(u64, u64), String> {
     let usage = || "a window is FROM..TO with units, as 10s..1m or 0s..500ms".to_owned();
     let (from, to) = text.split_once("..").ok_or_else(usage)?;

@@ -153,7 +153,7 @@ pub(super) fn trace_again(
     };
     let mut named: Vec<(String, Trace)> = Vec::new();
     for run in made {
-        let subject = Subject::replay_platter(run.clone(), &HostFiles)?;
+        let subject = Subject::again(run.clone(), &HostFiles)?;
         let (found, traces) = explain::explain(&subject, &means)?;
         let names = found.programs.iter();
         let names = names.map(|one| format!("{} {} {}", run.target, one.program, one.filesystem));
@@ -230,7 +230,7 @@ fn sides(
             ));
         }
         let changed = modelled(arguments, (&names[0], 1), &arguments.changes);
-        let changed = changed.map_err(of_change)?;
+        let changed = changed.map_err(explain_change_error)?;
         sides.push(ExplainedSide::Model(Box::new(changed)));
     }
     if let ([first, second, ..], [ExplainedSide::Model(subject)]) =
@@ -281,7 +281,7 @@ fn side(
     let run = loaded.remove(0);
     match run.world {
         World::Host => Ok(ExplainedSide::Run(Box::new(run))),
-        World::Model => Ok(ExplainedSide::Model(Box::new(Subject::replay_platter(
+        World::Model => Ok(ExplainedSide::Model(Box::new(Subject::again(
             run, &HostFiles,
         )?))),
     }

@@ -19,15 +19,12 @@ fn what_is_wrong_with_a_job_file_is_shown_at_its_place() {
             "[x]\nsize=1m\ncreate_on_open=1\nrw=read\n",
             &["job.fio:3:16", "create_on_open"],
         ),
-        (
-            "[x]\nrw=read\n",
-            &["no size for a file that is not there", "size"],
-        ),
+        ("[x]\nrw=read\n", &["a missing file has no size", "size"]),
         (
             "[global\nsize=1m\n[x]\nrw=read\n",
             &[
-                "no size for a file that is not there",
-                "this job names no size",
+                "a missing file has no size",
+                "this job has no size",
                 "a section without its closing bracket: fio calls this job `globa`",
             ],
         ),
@@ -58,7 +55,7 @@ fn a_modelled_drive_refuses_at_the_line_of_the_job() {
             "rw=randread\noffset=8t\nsize=1g",
             &[
                 "job.fio:3:8",
-                "nothing of the file is left",
+                "the offset leaves no part of the file",
                 "lower the offset",
             ][..],
         ),

@@ -47,9 +47,9 @@ fn a_drive_is_imported_shown_and_run() {
             "wrote mine/drives/small.toml",
             "wrote mine/systems/bare-small.toml",
             "files/small.diskspecs, disksim_disk SMALL:",
-            "Print stats (16): of DiskSim's own output",
+            "Print stats (16): affects only DiskSim's output",
             "files/small.parv, disksim_global Global:",
-            "Init Seed (2): a trace or a program is the load",
+            "Init Seed (2): a trace or a program generates the load",
             "modelled in another way: Extra write disconnect: the files have 1, and the drive acts as with 0",
             "diskperf run today26 --on bare-small --catalogue mine",
         ]);

@@ -233,11 +233,7 @@ fn a_job_has_the_size_of_the_drive() {
     }
     // Of many files that are not there no size is known; how long a job lasts, its plan says.
     for (options, code, says) in [
-        (
-            "nrfiles=3\nnumber_ios=10",
-            2,
-            "no size for a file that is not there",
-        ),
+        ("nrfiles=3\nnumber_ios=10", 2, "a missing file has no size"),
         ("filename=/dev/drive0\nruntime=10\ntime_based", 0, ""),
     ] {
         let job = format!("[x]\nrw=randread\nbs=4k\n{options}\n");

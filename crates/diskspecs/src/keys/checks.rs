@@ -17,7 +17,7 @@ pub(crate) fn note_block_without_effect(block: &Block, why: &'static str, findin
         let why = match key.map(|key| key.effect) {
             Some(Effect::None(own)) if table.missing == Missing::Nothing => own,
             Some(_) => why,
-            None => "DiskSim has no such key here",
+            None => "DiskSim has no such key in this block",
         };
         findings.note_key_without_effect(block, entry, why);
         if let Some(key) = key {
@@ -176,6 +176,6 @@ pub(super) fn unknown_key_problem(block: &Block, entry: &Entry, table: &BlockKey
     let near = names.find(|name| strsim::jaro_winkler(name, &entry.key) > 0.9);
     problem.help(match near {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "leave it out: DiskSim has no key of this name here".to_owned(),
+        None => "remove it; DiskSim has no such key in this block".to_owned(),
     })
 }

@@ -144,19 +144,17 @@ impl IndexedLayout {
             let here = |why: String| (number, why);
             if entry.first_block != blocks {
                 let first = entry.first_block;
-                return Err(here(format!(
-                    "it begins at block {first}, and not at {blocks}"
-                )));
+                return Err(here(format!("it begins at block {first}, not at {blocks}")));
             }
             let own = self.check_entry(entry).map_err(here)?;
             blocks += entry.run_length_blocks;
             if blocks > MOST_BLOCKS {
-                return Err(here(format!("{blocks} blocks are of no drive")));
+                return Err(here(format!("{blocks} blocks exceed the limit of a drive")));
             }
             cylinders = (cylinders.0.min(own.0), cylinders.1.max(own.1));
         }
         match entries.is_empty() {
-            true => Err((0, "an index without entries".to_owned())),
+            true => Err((0, "the index has no entries".to_owned())),
             false => Ok(TrackIndex {
                 entries,
                 blocks,
@@ -177,64 +175,64 @@ impl IndexedLayout {
                 index.map(|index| (index.blocks, index.cylinders))
             }
         };
-        let (blocks, (low, high)) = part.ok_or("its part is not listed before it")?;
+        let (blocks, (low, high)) = part.ok_or("its part is not listed before this entry")?;
         if blocks != entry.blocks {
             let says = entry.blocks;
-            return Err(format!("it says {says} blocks, and its part has {blocks}"));
+            return Err(format!("it gives {says} blocks, but its part has {blocks}"));
         }
         if entry.run_length_blocks == 0 || !entry.run_length_blocks.is_multiple_of(entry.blocks) {
             let run = entry.run_length_blocks;
-            return Err(format!("{run} blocks are no whole number of {blocks}"));
+            return Err(format!("{run} blocks are not a multiple of {blocks}"));
         }
         if entry.run_length_blocks > MOST_BLOCKS {
             return Err(format!(
-                "{} blocks are of no drive",
+                "{} blocks exceed the limit of a drive",
                 entry.run_length_blocks
             ));
         }
         if entry.cylinder.unsigned_abs() > MOST_CYLINDERS as u64 {
-            return Err("its cylinders are of no drive".to_owned());
+            return Err("its cylinder numbers exceed the limit of a drive".to_owned());
         }
         let (step, repetitions) = (entry.cylinder_step, entry.repetitions());
         if repetitions > 1 && step.unsigned_abs() <= high.abs_diff(low) {
-            return Err("its repetitions lie upon one another".to_owned());
+            return Err("its repetitions overlap".to_owned());
         }
         let last = (repetitions as i64 - 1).checked_mul(step);
         let last = last.filter(|last| last.abs() < MOST_CYLINDERS);
-        let last = last.ok_or("its cylinders are of no drive")?;
+        let last = last.ok_or("its cylinder numbers exceed the limit of a drive")?;
         let ends = (
             entry.cylinder + low + last.min(0),
             entry.cylinder + high + last.max(0),
         );
         match ends.0.min(ends.1) < -MOST_CYLINDERS || ends.1 > MOST_CYLINDERS {
-            true => Err("its cylinders are of no drive".to_owned()),
+            true => Err("its cylinder numbers exceed the limit of a drive".to_owned()),
             false => Ok(ends),
         }
     }
 
     fn check_slips(&self) -> Result<(), String> {
         let Some(root) = self.indices.last() else {
-            return Err("there is no index".to_owned());
+            return Err("the layout has no index".to_owned());
         };
         if root.cylinders.0 < 0 {
-            return Err("the tree has cylinders below 0".to_owned());
+            return Err("the index has cylinders below 0".to_owned());
         }
         if !self.slips.is_sorted_by(|a, b| a.0 < b.0) {
             return Err("the slips do not ascend".to_owned());
         }
         if self.slips.iter().any(|slip| slip.0 > MOST_BLOCKS) {
-            return Err("a slip is of no drive".to_owned());
+            return Err("a slip is outside the drive".to_owned());
         }
         let slipped = self
             .slips
             .iter()
             .try_fold(0_u64, |sum, slip| sum.checked_add(slip.1));
         if slipped.is_none_or(|slipped| slipped > root.blocks) {
-            return Err("more blocks are slipped than there are".to_owned());
+            return Err("there are more slipped blocks than blocks".to_owned());
         }
         let end = |remap: &Remap| remap.first_block.saturating_add(remap.blocks);
         if !self.remaps.is_sorted_by(|a, b| end(a) <= b.first_block) {
-            return Err("the remaps do not ascend, or share blocks".to_owned());
+            return Err("the remaps do not ascend, or overlap".to_owned());
         }
         let leaves_track = |remap: &&Remap| {
             let end = u64::from(remap.sector).saturating_add(remap.blocks);

@@ -84,9 +84,7 @@ impl MappedLayout {
             let here = |why: String| (Some(index), why);
             if extent.first_block != next {
                 let first = extent.first_block;
-                return Err(here(format!(
-                    "it begins at block {first}, and not at {next}"
-                )));
+                return Err(here(format!("it begins at block {first}, not at {next}")));
             }
             layout.check_extent(extent).map_err(here)?;
             next += u64::from(extent.blocks);
@@ -117,7 +115,7 @@ impl MappedLayout {
             let (one, other) = (&extents[pair[0] as usize], &extents[pair[1] as usize]);
             let same_track = (one.cylinder, one.head) == (other.cylinder, other.head);
             if same_track && one.sector + one.blocks > other.sector {
-                let why = format!("block {} lies there too", one.first_block);
+                let why = format!("block {} is at the same place", one.first_block);
                 return Err((Some(pair[1] as usize), why));
             }
         }

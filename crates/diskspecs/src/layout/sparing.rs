@@ -162,10 +162,10 @@ impl Sectors {
         };
         let units = physical / unit;
         if spares > unit {
-            return Err((format!("{spares} spares do not go into {unit}"), None));
+            return Err((format!("{spares} spares do not fit into {unit}"), None));
         }
         if let Some(far) = slips.iter().find(|&&slip| slip >= physical) {
-            let why = format!("the slip {far} is beyond the zone's {physical}");
+            let why = format!("slip {far} is outside the zone of {physical}");
             return Err((why, Some(FaultySector::Slip(*far))));
         }
         let pushed = match sparing {
@@ -253,7 +253,7 @@ impl Sectors {
                 }
             };
             if !room {
-                let why = format!("{holes} slips from {slip} on are more than {spares} spares");
+                let why = format!("{holes} slips from {slip} on exceed {spares} spares");
                 return Err((why, Some(FaultySector::Slip(slip))));
             }
         }

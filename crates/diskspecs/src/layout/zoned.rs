@@ -355,15 +355,15 @@ fn check_zone_bounds(zone: &Zone, last: Option<u32>) -> Result<(), String> {
     let (from, to) = (zone.first_cylinder, zone.last_cylinder);
     if from > to {
         return Err(format!(
-            "it begins at cylinder {from} and ends before it, at {to}"
+            "its first cylinder {from} is after its last cylinder {to}"
         ));
     }
     if to >= ZonedLayout::MOST_CYLINDERS {
-        return Err(format!("cylinder {to} is of no drive"));
+        return Err(format!("cylinder {to} exceeds the limit of a drive"));
     }
     if last.is_some_and(|last| last >= from) {
         return Err(format!(
-            "cylinder {from} is of an earlier zone, or before it"
+            "cylinder {from} is within or before an earlier zone"
         ));
     }
     if !(1..=ZonedLayout::MOST_SECTORS).contains(&zone.sectors_per_track) {
@@ -392,7 +392,7 @@ fn map_zone(
     };
     let count = data.checked_sub(zone.dead_sectors).ok_or_else(|| {
         let dead = zone.dead_sectors;
-        let why = format!("{dead} dead sectors are more than the {data} that hold data");
+        let why = format!("{dead} dead sectors exceed the {data} data sectors");
         (why, None)
     })?;
     let mut replacement_of_defect = BTreeMap::new();
@@ -406,18 +406,18 @@ fn map_zone(
     for &(bad, instead) in defects.iter().filter(|(bad, instead)| bad != instead) {
         let of = Some(FaultySector::Defect(bad, instead));
         if bad >= physical || instead >= physical {
-            let why = format!("the defect {bad}, {instead} is beyond the zone's {physical}");
+            let why = format!("defect {bad}, {instead} is outside the zone of {physical}");
             return Err((why, of));
         }
         let twice = replacement_of_defect.insert(bad, instead).is_some();
         if defect_of_replacement.insert(instead, bad).is_some() || twice {
-            return Err((format!("the defect {bad}, {instead} is given twice"), of));
+            return Err((format!("defect {bad}, {instead} is listed twice"), of));
         }
     }
     let taken =
         |at: &&u64| !replacement_of_defect.contains_key(at) && sectors.position(**at).is_some();
     if let Some((taken, bad)) = defect_of_replacement.iter().find(|(at, _)| taken(at)) {
-        let why = format!("{taken} replaces a defect, but holds a block of its own");
+        let why = format!("{taken} replaces a defect, but already holds a block");
         return Err((why, Some(FaultySector::Defect(*bad, *taken))));
     }
     Ok(ZoneBlocks {

@@ -60,8 +60,8 @@ fn has_no_range(keys: &Keys<'_>, range: u32, zones: &[Zone]) -> bool {
     };
     let has_none = zones.iter().all(is_less);
     if let (true, Some(entry)) = (has_none, keys.find("Rangesize for sparing")) {
-        let title = "no zone has the cylinders of a range for its spares";
-        let warning = Problem::warning(title).at(&entry.value.place, "there are no spares");
+        let title = "no zone has a complete range of cylinders for spares";
+        let warning = Problem::warning(title).at(&entry.value.place, "the drive has no spares");
         keys.findings.warning(warning);
     }
     has_none
@@ -74,8 +74,8 @@ fn parse_zones(
 ) -> Option<(Vec<ZonePlaces>, Vec<Zone>)> {
     let (entry, values) = keys.list("Zones")?;
     if values.is_empty() {
-        let problem = Problem::error("a drive without zones");
-        let problem = problem.at(&entry.value.place, "nothing stands here");
+        let problem = Problem::error("the drive has no zones");
+        let problem = problem.at(&entry.value.place, "the list is empty");
         keys.findings
             .error(problem.help("list a `dm_layout_g1_zone { .. }` for each zone"));
         return None;
@@ -87,7 +87,7 @@ fn parse_zones(
             _ => {
                 let title = format!("{} is not a zone", value.describe());
                 let problem = Problem::error(title);
-                let label = "here belongs `dm_layout_g1_zone { .. }`";
+                let label = "expected `dm_layout_g1_zone { .. }`";
                 keys.findings.error(problem.at(&value.place, label));
                 return None;
             }
@@ -155,12 +155,12 @@ fn parse_zone(
     let (defects, skews, mut slips) = (defects?, skews?, slips?);
     if !defects.len().is_multiple_of(2) {
         let entry = keys.require("defects")?;
-        keys.refuse(entry, "pairs: what is bad, and what replaces it");
+        keys.refuse(entry, "pairs: a defect and its replacement");
         return None;
     }
     if let Some(late) = slips.windows(2).find(|pair| pair[0].0 > pair[1].0) {
         let warning = Problem::warning("the slips of a zone do not ascend");
-        findings.warning(warning.at(&late[1].1, "they are taken in order"));
+        findings.warning(warning.at(&late[1].1, "they are sorted"));
         slips.sort_by_key(|(slip, _)| *slip);
     }
     let zone = Zone {
@@ -194,7 +194,7 @@ fn check_last_cylinder(keys: &Keys<'_>, bounds: &DriveBounds, last: u64) {
             more => format!("{} cylinders more", more + 1),
         };
         let title = format!("the zones have {more} than the drive's {cylinders}");
-        let warning = Problem::warning(title).at(&entry.value.place, "the zone is taken");
+        let warning = Problem::warning(title).at(&entry.value.place, "the zone is used");
         keys.findings.warning(warning);
     }
 }

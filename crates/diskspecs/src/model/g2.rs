@@ -27,7 +27,7 @@ pub(super) fn read(
             }
             _ => {
                 let title = format!("{} is not a zone", value.describe());
-                let label = "here belongs `dm_layout_g2_zone { .. }`";
+                let label = "expected `dm_layout_g2_zone { .. }`";
                 findings.error(Problem::error(title).at(&value.place, label));
                 None
             }
@@ -47,7 +47,7 @@ pub(super) fn read(
         Ok(layout) => Some(layout),
         Err((extent, why)) => {
             let place = extent.map_or(&block.kind, |extent| &places[extent]);
-            findings.error(Problem::error("the map cannot be").at(place, why));
+            findings.error(Problem::error("the map is invalid").at(place, why));
             None
         }
     }
@@ -94,7 +94,7 @@ fn parse_extents(text: &Arc<Text>) -> Result<(Vec<Extent>, Vec<Place>), Problem>
     }
     match extents.is_empty() {
         true => {
-            Err(Problem::error("a map without extents").at(&Place::start(text), "in this file"))
+            Err(Problem::error("the map has no extents").at(&Place::start(text), "in this file"))
         }
         false => Ok((extents, places)),
     }

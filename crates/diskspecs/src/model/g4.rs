@@ -16,7 +16,7 @@ pub(super) fn read(block: &Block, findings: &Findings) -> Option<IndexedLayout> 
     };
     let slips = parse_groups::<2>(
         list("Slips"),
-        "pairs: a block, and how many are passed over",
+        "pairs: a block, and the number of blocks to skip",
     );
     let what = "sixes: block, blocks, cylinder, head, sector, sectors on the track";
     let remaps = parse_groups::<6>(list("Remaps"), what);
@@ -30,11 +30,11 @@ pub(super) fn read(block: &Block, findings: &Findings) -> Option<IndexedLayout> 
             let slips = slips?.iter().map(|&[at, count]| (at, count)).collect();
             let remaps: Option<Vec<Remap>> = remaps?.iter().map(parse_remap).collect();
             let large =
-                || Problem::error("a number of a remap is too large").at(&block.kind, "in here");
+                || Problem::error("a number in a remap is too large").at(&block.kind, "in here");
             let layout = IndexedLayout::new(tracks, indices, slips, remaps.ok_or_else(large)?);
             layout.map_err(|(at, why)| {
                 let place = at.map(|(index, entry)| &places[index][entry]);
-                Problem::error("the layout cannot be").at(place.unwrap_or(&block.kind), why)
+                Problem::error("the layout is invalid").at(place.unwrap_or(&block.kind), why)
             })
         });
         Some(layout)
@@ -101,8 +101,8 @@ fn parse_groups<const N: usize>(values: &[Value], what: &str) -> Result<Vec<[u64
     let mut groups = Vec::new();
     for group in flat.chunks(N) {
         let wrong = |value: &Value| {
-            let title = format!("{} does not belong here", value.describe());
-            Problem::error(title).at(&value.place, format!("here belong {what}"))
+            let title = format!("{} is not valid here", value.describe());
+            Problem::error(title).at(&value.place, format!("expected {what}"))
         };
         let mut numbers = [0; N];
         if group.len() < N {
@@ -123,7 +123,7 @@ fn parse_indices(values: &[Value]) -> Result<PlacedIndices, Problem> {
     for value in values {
         let ValueKind::List(values) = &value.kind else {
             let title = format!("{} is not an index", value.describe());
-            return Err(Problem::error(title).at(&value.place, "here belongs a list of entries"));
+            return Err(Problem::error(title).at(&value.place, "expected a list of entries"));
         };
         let mut fields = FieldReader {
             values: flatten_lists(values).into_iter(),
@@ -152,8 +152,8 @@ struct FieldReader<'v> {
 impl<'v> FieldReader<'v> {
     fn next_value(&mut self, what: &str) -> Result<&'v Value, Problem> {
         let value = self.values.next().ok_or_else(|| {
-            let problem = Problem::error("an entry of an index ends too early");
-            problem.at(self.last, format!("after this belongs {what}"))
+            let problem = Problem::error("an index entry is incomplete");
+            problem.at(self.last, format!("expected {what} after this"))
         })?;
         self.last = &value.place;
         Ok(value)
@@ -163,8 +163,8 @@ impl<'v> FieldReader<'v> {
         let value = self.next_value(what)?;
         let number = real(value).filter(|number| number.abs() <= 9e15);
         number.ok_or_else(|| {
-            let title = format!("{} cannot stand here", value.describe());
-            Problem::error(title).at(&value.place, format!("here belongs {what}"))
+            let title = format!("{} is not valid here", value.describe());
+            Problem::error(title).at(&value.place, format!("expected {what}"))
         })
     }
 
@@ -173,7 +173,7 @@ impl<'v> FieldReader<'v> {
         match number.fract() == 0.0 {
             true => Ok(number as i64),
             false => Err(Problem::error(format!("{number} is not whole"))
-                .at(self.last, format!("here belongs {what}"))),
+                .at(self.last, format!("expected {what}"))),
         }
     }
 
@@ -181,7 +181,7 @@ impl<'v> FieldReader<'v> {
         let number = self.next_integer(what)?;
         u64::try_from(number).map_err(|_| {
             let title = format!("{number} is below 0");
-            Problem::error(title).at(self.last, format!("here belongs {what}"))
+            Problem::error(title).at(self.last, format!("expected {what}"))
         })
     }
 
@@ -212,7 +212,7 @@ impl<'v> FieldReader<'v> {
             "IDX" => IndexedPart::Index(child),
             _ => {
                 let title = format!("{} is no part", kind.describe());
-                let label = "here belongs `TRACK` or `IDX`";
+                let label = "expected `TRACK` or `IDX`";
                 return Err(Problem::error(title).at(&kind.place, label));
             }
         };

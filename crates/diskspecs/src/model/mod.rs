@@ -37,8 +37,8 @@ struct DriveBounds {
 pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<Model> {
     if block.kind.written() != "dm_disk" {
         let kind = excerpt(block.kind.written());
-        let problem = Problem::error(format!("`{kind}` is not a model of a drive"));
-        findings.error(problem.at(&block.kind, "here belongs `dm_disk`"));
+        let problem = Problem::error(format!("`{kind}` is not a drive model"));
+        findings.error(problem.at(&block.kind, "expected `dm_disk`"));
         return None;
     }
     let keys = Keys::new(block, findings);
@@ -52,7 +52,7 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
         .and_then(|(entry, block)| {
             let kind = block.kind.written();
             if kind != "dm_mech_g1" {
-                let label = "only `dm_mech_g1` is known";
+                let label = "only `dm_mech_g1` is supported";
                 keys.refuse(entry, label);
                 return None;
             }
@@ -72,7 +72,7 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
         "dm_layout_g3" => {
             keys.refuse(
                 entry,
-                "no public program has `dm_layout_g3`, so nobody can read it",
+                "`dm_layout_g3` is not supported, because no public program has it",
             );
             None
         }
@@ -115,12 +115,12 @@ fn check_count(keys: &Keys<'_>, model: &Model) {
         return;
     };
     if blocks == 0 {
-        let problem = Problem::error("the layout holds no block");
-        let label = "the zones leave nothing of this";
+        let problem = Problem::error("the layout has no blocks");
+        let label = "the zones contain none of these blocks";
         keys.findings.error(problem.at(&entry.value.place, label));
     } else if blocks != model.declared_blocks {
-        let title = format!("the layout has {blocks} blocks, which is what holds");
-        let warning = Problem::warning(title).at(&entry.value.place, "and not this");
+        let title = format!("the layout has {blocks} blocks, which diskperf uses");
+        let warning = Problem::warning(title).at(&entry.value.place, "instead of this number");
         keys.findings.warning(warning);
     }
 }
@@ -176,8 +176,8 @@ impl Skews {
         if keys.comes_after_any("Skew units", &skews)
             && let Some(entry) = keys.find("Skew units")
         {
-            let title = "`Skew units` stands behind skews, which DiskSim reads as sectors";
-            let label = "this unit is taken for all skews: write it before them";
+            let title = "`Skew units` follows skews, which DiskSim therefore reads as sectors";
+            let label = "diskperf uses this unit for all skews; write it before them";
             let warning = Problem::warning(title).at(&entry.value.place, label);
             keys.findings.warning(warning);
         }

@@ -7,16 +7,16 @@ use super::{
     time_ms,
 };
 
-const NO_SUCH_HITS: &str = "no drive that was measured has such hits";
+const NO_SUCH_HITS: &str = "no measured drive has such hits";
 const UNUSED_BY_DISKSIM: &str = "DiskSim does not use it";
 const NO_SERVICE_TIME: &str = "no service time depends on it";
 const BUS_DISCONNECTION: &str =
-    "to leave the modelled bus takes no time, and a transfer comes back to it once";
-const EXTRA_WRITE_DISCONNECT: &str = "of `Extra write disconnect`, which is not modelled";
+    "disconnecting from the modelled bus takes no time, and a transfer reconnects once";
+const EXTRA_WRITE_DISCONNECT: &str = "belongs to `Extra write disconnect`, which is not modelled";
 const TRANSFER_AT_MEDIA_RATE: &str =
-    "data cross the modelled link as soon as the platter gives them";
+    "data crosses the modelled link as soon as it is read from the platter";
 const READ_AHEAD_STOPS_ON_COMMAND: &str =
-    "the modelled drive stops reading ahead when a command needs the arm";
+    "the modelled drive stops read-ahead when a command needs the actuator";
 const SEGMENTS: &str = "Number of buffer segments";
 const SEGMENT_BLOCKS: &str = "Segment size (in blks)";
 
@@ -38,8 +38,8 @@ pub(super) const DISK: &[Key] = &[
     flag("Allow sneaky partial read hits", ActsAs(0.0, NO_SUCH_HITS)),
     flag("Allow sneaky intermediate read hits", ActsAs(0.0, NO_SUCH_HITS)),
     flag("Allow read hits on write data", Used),
-    flag("Allow write prebuffering", ActsAs(0.0, "a write's data come when it is served: 0 in every drive that was measured")),
-    integer_between("Preseeking level", 0, 2, ActsAs(0.0, "the modelled arm moves when a command is done")),
+    flag("Allow write prebuffering", ActsAs(0.0, "write data arrives when the write is served; 0 in every measured drive")),
+    integer_between("Preseeking level", 0, 2, ActsAs(0.0, "the modelled actuator moves after the command completes")),
     flag("Never disconnect", Used),
     integer_range("Avg sectors per cylinder", 1, Max::Sectors, None(NO_SERVICE_TIME)),
     integer_range("Maximum number of write segments", 1, Max::OfKey(SEGMENTS), Used),
@@ -56,12 +56,12 @@ pub(super) const DISK: &[Key] = &[
     flag("Read-ahead on idle hit", Used),
     flag("Read any free blocks", Used),
     integer_between("Fast write level", 0, 2, Used),
-    flag("Combine seq writes", ActsAs(1.0, "the modelled buffer joins writes that follow each other")),
-    flag("Stop prefetch in sector", ActsAs(0.0, "the modelled drive stops reading ahead at the end of a sector")),
-    flag("Disconnect write if seek", ActsAs(0.0, "0 in every drive that was measured")),
+    flag("Combine seq writes", ActsAs(1.0, "the modelled buffer merges sequential writes")),
+    flag("Stop prefetch in sector", ActsAs(0.0, "the modelled drive stops read-ahead at the end of a sector")),
+    flag("Disconnect write if seek", ActsAs(0.0, "0 in every measured drive")),
     flag("Write hit stop prefetch", ActsAs(1.0, READ_AHEAD_STOPS_ON_COMMAND)),
-    flag("Read directly to buffer", ActsAs(1.0, "1 in every drive that was measured")),
-    flag("Immed transfer partial hit", ActsAs(1.0, "what the modelled buffer has of a read crosses at once")),
+    flag("Read directly to buffer", ActsAs(1.0, "1 in every measured drive")),
+    flag("Immed transfer partial hit", ActsAs(1.0, "the modelled buffer transfers the cached part of a read immediately")),
     time_ms("Read hit over. after read", Used),
     time_ms("Read hit over. after write", Used),
     time_ms("Read miss over. after read", Used),
@@ -89,15 +89,15 @@ pub(super) const DISK: &[Key] = &[
     integer_between("Immediate buffer write", 0, 2, Used),
 ];
 
-const NO_JOINS_OR_TIMEOUTS: &str = "requests are neither joined nor timed out";
-const UNMODELLED_SCHEME: &str = "of a scheme that is not modelled";
+const NO_JOINS_OR_TIMEOUTS: &str = "requests are neither merged nor timed out";
+const UNMODELLED_SCHEME: &str = "belongs to a scheme that is not modelled";
 const POSITIONING_FROM_ARM_START: &str =
-    "the modelled drive predicts positioning from the start of the arm";
+    "the modelled drive predicts positioning from the start of the seek";
 
 #[rustfmt::skip]
 pub(super) const QUEUE: &[Key] = &[
     integer_between("Scheduling policy", 1, 28, Used),
-    integer_between("Cylinder mapping strategy", 0, 6, None("the modelled drive knows the cylinders of its sectors")),
+    integer_between("Cylinder mapping strategy", 0, 6, None("the modelled drive uses the cylinders of its sectors")),
     time_ms("Write initiation delay", ActsAs(0.0, POSITIONING_FROM_ARM_START)),
     time_ms("Read initiation delay", ActsAs(0.0, POSITIONING_FROM_ARM_START)),
     integer("Sequential stream scheme", ActsAs(0.0, NO_JOINS_OR_TIMEOUTS)),

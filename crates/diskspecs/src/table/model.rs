@@ -38,7 +38,7 @@ pub(super) const ZONED: &[Key] = &[
     integer_between("LBN-to-PBN mapping scheme", 0, 2, Used),
     integer_between("Sparing scheme used", 0, 10, Used),
     integer_at_least("Rangesize for sparing", 1, Used),
-    optional(word("Skew units", None("only a zone's own key acts"))),
+    optional(word("Skew units", None("only the key of a zone has an effect"))),
     list("Zones", Used),
 ];
 
@@ -63,7 +63,7 @@ pub(super) const MAPPED: &[Key] = &[
     list("Zones", Used),
 ];
 
-const MAPPED_BLOCKS: &str = "the map says where blocks are";
+const MAPPED_BLOCKS: &str = "the map determines the block positions";
 
 #[rustfmt::skip]
 pub(super) const MAPPED_ZONE: &[Key] = &[

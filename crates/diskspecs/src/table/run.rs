@@ -7,14 +7,14 @@ use super::{
     share, time_ms, word,
 };
 
-pub(crate) const DISKSIM_OUTPUT: &str = "of DiskSim's own output";
-pub(crate) const LOAD_FROM_TRACE: &str = "a trace or a program is the load";
-pub(crate) const SINGLE_DRIVE: &str = "each drive is alone";
-pub(crate) const CONSTANT_TIMES: &str = "a drive of constant times has no mechanics to import";
-pub(crate) const SEPARATE_CACHE: &str = "a cache beside the drive is not modelled";
-pub(crate) const ONE_REQUEST_AT_A_TIME: &str = "one request at a time is under way";
+pub(crate) const DISKSIM_OUTPUT: &str = "affects only DiskSim's output";
+pub(crate) const LOAD_FROM_TRACE: &str = "a trace or a program generates the load";
+pub(crate) const SINGLE_DRIVE: &str = "each drive is modelled separately";
+pub(crate) const CONSTANT_TIMES: &str = "a drive with constant times has no mechanics to import";
+pub(crate) const SEPARATE_CACHE: &str = "a cache outside the drive is not modelled";
+pub(crate) const ONE_REQUEST_AT_A_TIME: &str = "only one request is in flight at a time";
 const ALONE_ON_BUS: &str = "the drive is alone on its bus";
-const DRIVE_TIME_ONLY: &str = "the drive's own time is what is measured";
+const DRIVE_TIME_ONLY: &str = "only the drive's time is measured";
 
 #[rustfmt::skip]
 pub(super) const BUS: &[Key] = &[

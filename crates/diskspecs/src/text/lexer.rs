@@ -69,8 +69,9 @@ impl<'f> Lexer<'f> {
         self.bytes += content.len();
         if self.bytes > SOURCE_BYTES_MAX {
             let title =
-                format!("`{name}` and what takes it in are more than {SOURCE_BYTES_MAX} bytes");
-            let help = "parameters of a drive are some kilobytes: is this such a file?";
+                format!("`{name}` and the files that include it exceed {SOURCE_BYTES_MAX} bytes");
+            let help =
+                "drive parameters are usually a few kilobytes; check that this is such a file";
             return Err(Problem::error(title).help(help));
         }
         let at_byte = if content.starts_with('\u{feff}') {
@@ -94,28 +95,30 @@ impl<'f> Lexer<'f> {
         };
         let name = named.written();
         if self.frames.len() >= DEEPEST_SOURCE {
-            let title = format!("files take in one another more than {DEEPEST_SOURCE} deep");
+            let title = format!("files are included more than {DEEPEST_SOURCE} deep");
             let help = format!("the chain is {} -> {}", chain(), excerpt(name));
             return Err(Problem::error(title)
-                .at(named, "and here comes one more")
+                .at(named, "this exceeds the limit")
                 .help(help));
         }
         self.sources += 1;
         if self.sources > MOST_SOURCES {
-            let title = format!("more than {MOST_SOURCES} files are taken in");
-            return Err(Problem::error(title).at(named, "this one is too many"));
+            let title = format!("more than {MOST_SOURCES} files are included");
+            return Err(Problem::error(title).at(named, "this file exceeds the limit"));
         }
         let beside = named.file().to_owned();
         let opened = self.files.open(name, &beside, SOURCE_BYTES_MAX);
         let (path, content) = opened.map_err(|why| {
             let title = format!("cannot read `{}`", excerpt(name));
-            let help = "it is looked for beside this file, then in the folders of the search";
+            let help = "diskperf searches this file's directory, then the search directories";
             Problem::error(title).at(named, why).help(help)
         })?;
         if self.frames.iter().any(|frame| frame.text.name() == path) {
-            let title = format!("`{}` takes in itself", excerpt(&path));
+            let title = format!("`{}` includes itself", excerpt(&path));
             let help = format!("the chain is {} -> {}", chain(), excerpt(&path));
-            return Err(Problem::error(title).at(named, "here again").help(help));
+            return Err(Problem::error(title)
+                .at(named, "included again here")
+                .help(help));
         }
         self.enter(path, content)
     }
@@ -165,9 +168,9 @@ impl<'f> Lexer<'f> {
             "=" => TokenKind::Equals,
             word => {
                 if let Some(at) = word.find(|c: char| c.is_control()) {
-                    let problem = Problem::error("a control character");
+                    let problem = Problem::error("the file contains a control character");
                     let problem = problem.at(&place.part(at..at + 1), "here");
-                    return Err(problem.help("is this a text file?"));
+                    return Err(problem.help("check that this is a text file"));
                 }
                 TokenKind::Word
             }
@@ -183,8 +186,8 @@ impl<'f> Lexer<'f> {
 
     fn push_open(&mut self, token: &Token) -> Result<(), Problem> {
         if self.open.len() >= DEEPEST_NESTING {
-            let title = format!("blocks and lists are more than {DEEPEST_NESTING} deep");
-            return Err(Problem::error(title).at(&token.place, "and here comes one more"));
+            let title = format!("blocks and lists are nested more than {DEEPEST_NESTING} deep");
+            return Err(Problem::error(title).at(&token.place, "this exceeds the limit"));
         }
         self.open.push(token.clone());
         Ok(())
@@ -211,7 +214,7 @@ impl<'f> Lexer<'f> {
                 Err(Problem::error(title).at(&token.place, "here").help(help))
             }
             _ => {
-                let title = format!("`{mark}` closes nothing in this file");
+                let title = format!("`{mark}` has no opening counterpart in this file");
                 Err(Problem::error(title).at(&token.place, "here"))
             }
         }
@@ -226,7 +229,8 @@ impl<'f> Lexer<'f> {
             Some(open) if self.open.len() > before => {
                 let title = format!("`{}` ends too early", end.file());
                 let label = format!("`{}` is not closed", open.place.written());
-                let help = "is the file whole? Each `{` needs its `}`, each `[` its `]`";
+                let help =
+                    "check that the file is complete Each `{` needs its `}`, each `[` its `]`";
                 Err(Problem::error(title).at(&open.place, label).help(help))
             }
             _ => Ok(()),

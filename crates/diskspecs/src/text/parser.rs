@@ -115,8 +115,8 @@ impl Parser<'_> {
 
     fn report_duplicate(&mut self, what: &str, place: &Place) {
         if self.document.warnings.len() < MOST_WARNINGS {
-            let title = format!("a second definition of `{}`", excerpt(place.written()));
-            let label = format!("{what} was given before: the first one holds");
+            let title = format!("duplicate definition of `{}`", excerpt(place.written()));
+            let label = format!("{what} was defined before; the first definition is used");
             let warning = Problem::warning(title).at(place, label);
             self.document.warnings.push(warning);
         }
@@ -249,7 +249,7 @@ impl Parser<'_> {
                 } => {
                     let name = self.next()?.place;
                     let open = self.expect(TokenKind::OpenBlock, "`{` and the keys of a block");
-                    let help = format!("is a `,` missing behind `{}`?", excerpt(place.written()));
+                    let help = format!("is a `,` missing after `{}`?", excerpt(place.written()));
                     open.map_err(|problem| problem.help(help))?;
                     let entries = self.parse_entries()?;
                     let (kind, name) = (place.clone(), Some(name));
@@ -292,7 +292,7 @@ impl Parser<'_> {
 fn explain_other_format(problem: Problem, line: usize) -> Problem {
     match problem.place().map(Place::line_number) == Some(line) {
         true => problem.help(
-            "give a file of DiskSim's parameters, as NAME.diskspecs; its trace is for `--calibrate` and `diskperf replay`",
+            "use a DiskSim parameter file, such as NAME.diskspecs; its trace is for `--calibrate` and `diskperf replay`",
         ),
         false => problem,
     }
@@ -301,9 +301,9 @@ fn explain_other_format(problem: Problem, line: usize) -> Problem {
 fn unexpected_token(token: &Token, wanted: &str) -> Problem {
     let title = match token.kind {
         TokenKind::End => "the file ends too early".to_owned(),
-        _ => format!("`{}` is not expected here", excerpt(token.place.written())),
+        _ => format!("`{}` is unexpected here", excerpt(token.place.written())),
     };
-    Problem::error(title).at(&token.place, format!("here belongs {wanted}"))
+    Problem::error(title).at(&token.place, format!("expected {wanted}"))
 }
 
 /// Parses a number, or returns a word if the text is not a number.
@@ -319,14 +319,14 @@ fn parse_scalar(place: &Place) -> Result<ValueKind, Problem> {
     let too_large = |what: &str| Problem::error("the number is too large").at(place, what);
     if let Some(hex) = hexadecimal.filter(|hex| !hex.is_empty()) {
         let number = i64::from_str_radix(hex, 16);
-        let number = number.map_err(|_| too_large("more than 63 bits"))?;
+        let number = number.map_err(|_| too_large("it exceeds 63 bits"))?;
         return Ok(ValueKind::Integer(if negative { -number } else { number }));
     }
     if all_digits(digits) {
         let number = text.parse();
         return number
             .map(ValueKind::Integer)
-            .map_err(|_| too_large("more than 63 bits"));
+            .map_err(|_| too_large("it exceeds 63 bits"));
     }
     let mantissa = digits.split(['e', 'E']).next().unwrap_or(digits);
     let parts = mantissa.split_once('.');
@@ -335,7 +335,7 @@ fn parse_scalar(place: &Place) -> Result<ValueKind, Problem> {
     {
         return match number.is_finite() {
             true => Ok(ValueKind::Real(number)),
-            false => Err(too_large("more than a floating-point number holds")),
+            false => Err(too_large("it exceeds the range of floating-point numbers")),
         };
     }
     Ok(ValueKind::Word)

@@ -148,7 +148,7 @@ fn of_a_key_that_is_doubled_the_first_holds() {
             text.insert_str(end, &format!(", {key} = 7 "));
             let import = read(&first, &changed);
             assert_eq!(import.drives, whole.drives, "{name}: {key}");
-            let said = format!("a second definition of `{key}`");
+            let said = format!("duplicate definition of `{key}`");
             let mut titles = import.warnings.iter().map(|one| one.title());
             assert!(titles.any(|title| title == said), "{name}: {key}");
         }

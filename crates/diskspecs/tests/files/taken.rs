@@ -33,8 +33,8 @@ fn a_drive_has_the_values_of_its_files() {
         let line = import.without_effect.iter().find(|line| line.key == key);
         line.unwrap_or_else(|| panic!("{key} is lost")).why
     };
-    assert_eq!(why("disksim_stats Stats"), "of DiskSim's own output");
-    assert_eq!(why("Init Seed"), "a trace or a program is the load");
+    assert_eq!(why("disksim_stats Stats"), "affects only DiskSim's output");
+    assert_eq!(why("Init Seed"), "a trace or a program generates the load");
     assert_eq!(why("Minimum seek delay"), "DiskSim does not use it");
     assert!(import.warnings.is_empty(), "{:?}", import.warnings);
 }
@@ -72,7 +72,7 @@ fn keys_that_stand_in_comments_are_told_of() {
     let commented: Vec<(&str, usize)> = import
         .without_effect
         .iter()
-        .filter(|line| line.why == "it stands in a comment")
+        .filter(|line| line.why == "it is in a comment")
         .map(|line| (line.key.as_str(), line.place.line_number()))
         .collect();
     assert_eq!(
@@ -311,7 +311,7 @@ const VALID: &[(&str, &str, &str, &str)] = &[
         "small.parv",
         "disksim_ctlr CTLR0 { type = 1",
         "disksim_ctlr CTLR0 { Max per-disk pending count = 4, Cache = disksim_cachemem C { Cache size = 4 }, Scheduler = disksim_ioqueue { Scheduling policy = 3 }, type = 3",
-        "a controller with a cache",
+        "the controller's cache is not modelled",
     ),
 ];
 
@@ -376,7 +376,7 @@ fn units_behind_skews_are_said() {
         &format!("{skew} Skew units = sectors,"),
     );
     assert_eq!(behind.drives, before.drives);
-    let title = "`Skew units` stands behind skews, which DiskSim reads as sectors";
+    let title = "`Skew units` follows skews, which DiskSim therefore reads as sectors";
     assert_eq!(behind.warnings[0].title(), title);
 }
 

@@ -143,6 +143,6 @@ fn nothing_of_a_file_is_lost_in_silence() {
         .collect();
     assert_eq!(
         titles,
-        ["the layout has 4217670 blocks, which is what holds"]
+        ["the layout has 4217670 blocks, which diskperf uses"]
     );
 }

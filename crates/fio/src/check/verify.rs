@@ -18,8 +18,8 @@ pub(super) fn apply_dependencies(job: &mut Job, clones_before: u32, warnings: &m
     verify.clones_before = clones_before;
     let writes = job.pattern.access.does(Direction::Write);
     if job.times.time_based && writes && job.verify.backlog == 0 && !job.verify.only {
-        let warning = Problem::warning("verify with time_based writes reads nothing back")
-            .at(job.place_of("verify"), "the writes use all of the runtime")
+        let warning = Problem::warning("verify with time_based writes does not read anything back")
+            .at(job.place_of("verify"), "the writes use the entire runtime")
             .help("remove `time_based`, or add `verify_backlog=`");
         warnings.push(warning);
     }
@@ -29,8 +29,8 @@ pub(super) fn apply_dependencies(job: &mut Job, clones_before: u32, warnings: &m
 pub(super) fn report_contradictions(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
     let verify = &job.verify;
     if verify.kind == Verification::Pattern && verify.pattern.is_none() {
-        let title = "verify=pattern without a verify_pattern";
-        let label = "there is nothing to compare with";
+        let title = "verify=pattern needs verify_pattern";
+        let label = "there is no pattern to compare with";
         refuse("verify", title, label, "add `verify_pattern=`");
     }
     let header_bytes = verify::header_bytes(verify.kind) as u64;
@@ -53,22 +53,22 @@ pub(super) fn report_contradictions(job: &Job, refuse: &mut impl FnMut(&str, &st
         let label = format!(
             "a header of {kind} takes {header_bytes} bytes, and there is one in each {interval_bytes}"
         );
-        let title = "the blocks are too small to be verified";
+        let title = "the blocks are too small for verification";
         let help = "use a larger bs or verify_interval, or `verify=crc32c`";
         refuse("verify", title, &label, help);
     } else if offset_bytes > 0 && offset_bytes < header_bytes {
         let label =
-            format!("a header of {kind} takes {header_bytes} bytes, and would lie over itself");
+            format!("a header of {kind} takes {header_bytes} bytes, and would overlap itself");
         let help = format!("use {header_bytes} or more");
         refuse(
             "verify_offset",
-            "verify_offset is inside of the header",
+            "verify_offset is inside the header",
             &label,
             &help,
         );
     } else if offset_bytes + header_bytes > interval_bytes {
         let label = format!(
-            "a header of {kind} takes {header_bytes} bytes, and the block ends at {interval_bytes}; what follows would be written over"
+            "a header of {kind} takes {header_bytes} bytes, and the block ends at {interval_bytes}; it would overwrite the following data"
         );
         let help = format!("use {} or less", interval_bytes - header_bytes);
         refuse(
@@ -88,12 +88,12 @@ pub(super) fn report_contradictions(job: &Job, refuse: &mut impl FnMut(&str, &st
     };
     if !is_divided {
         let label = format!("there is a header in each {interval_bytes} bytes of a block");
-        let title = "blocks that their headers do not divide";
+        let title = "the block size is not a multiple of the verify interval";
         refuse(
             "verify",
             title,
             &label,
-            "use blocks that are multiples of it",
+            "use a block size that is a multiple of it",
         );
     }
 }

@@ -187,7 +187,7 @@ fn the_jobs_of_a_group_have_one_steady_state() {
 fn a_job_waits_for_the_nearest_above() {
     let file = parse("[a]\n[a]\n[b]\nwait_for=a\n");
     assert_eq!(file.jobs[2].waits_for, Some(1));
-    assert!(refused("[b]\nwait_for=b\n").contains("no job above is called `b`"));
+    assert!(refused("[b]\nwait_for=b\n").contains("no earlier job is called `b`"));
 }
 
 #[test]

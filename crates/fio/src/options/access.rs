@@ -167,7 +167,7 @@ pub(super) const OPTIONS: &[OptionKey] = &[
     }),
     harmless(
         "ignore_zone_limits",
-        "a file and a device without zones have no limits of their own",
+        "files and conventional devices have no zone limits",
     ),
 ];
 
@@ -219,7 +219,7 @@ fn parse_read_write(
 fn parse_block_range(value: &Value<'_>) -> Result<(u64, u64), Problem> {
     let (low, high) = value.split_once(&['-', ':']);
     let Some(high) = high else {
-        let problem = value.problem("bsrange wants two sizes", "fio drops the job");
+        let problem = value.problem("bsrange needs two sizes", "fio drops the job");
         return Err(problem.help("write `LOW-HIGH`, or `bs=` for one size"));
     };
     let (low, high) = (parse_block(&low)?, parse_block(&high)?);
@@ -255,12 +255,14 @@ fn parse_block_split(value: &Value<'_>) -> Result<Arc<[WeightedSize]>, Problem> 
     });
     let mut weighted: Vec<WeightedSize> = weighted.collect();
     if sum > 100 && missing > 0 {
-        let title = format!("the shares of bssplit are {sum} percent");
+        let title = format!("the percentages of bssplit add up to {sum}");
         let label = match missing {
             1 => "fio issues other shares than these, and says nothing",
             _ => "fio drops the job",
         };
-        return Err(value.problem(title, label).help("make them 100"));
+        return Err(value
+            .problem(title, label)
+            .help("make the percentages add up to 100"));
     }
     if sum > 100 || (sum < 100 && missing == 0) {
         complete_shares(&mut weighted);
@@ -269,8 +271,9 @@ fn parse_block_split(value: &Value<'_>) -> Result<Arc<[WeightedSize]>, Problem> 
             .map(|part| format!("{} bytes {} %", part.bytes, part.percent));
         let shares: Vec<String> = shares.collect();
         let shares = shares.join(", ");
-        let title = format!("the shares of bssplit are {sum} percent, of which fio makes {shares}");
-        value.warn(title, "these are issued");
+        let title =
+            format!("the percentages of bssplit add up to {sum}, of which fio makes {shares}");
+        value.warn(title, "diskperf uses these shares too");
     }
     Ok(weighted.into())
 }
@@ -313,7 +316,8 @@ fn parse_distribution(
         },
         "zoned" | "zoned_abs" => {
             let Some(rest) = rest else {
-                let problem = word.problem(format!("`{name}` wants its zones"), "fio has none");
+                let problem =
+                    word.problem(format!("`{name}` needs a list of zones"), "fio has none");
                 return Err(problem.help(format!("write `{name}:ACCESS/RANGE:ACCESS/RANGE`")));
             };
             let absolute = name == "zoned_abs";
@@ -390,7 +394,7 @@ fn parse_zoned_distribution(value: &Value<'_>, absolute: bool) -> Result<Distrib
             Some(extent) => u64::from(extent.count(1..=100)?),
             None if absolute => {
                 let problem = part.problem(
-                    "a zone is ACCESS/RANGE",
+                    "a zone must be ACCESS/RANGE",
                     "fio shares out the rest of the file",
                 );
                 return Err(problem);
@@ -410,8 +414,8 @@ fn parse_zoned_distribution(value: &Value<'_>, absolute: bool) -> Result<Distrib
         let share = 100_u64.saturating_sub(ranges) / count;
         if share == 0 {
             let problem = value.problem(
-                "nothing of the file is left for a zone without a range",
-                format!("the other ranges are {ranges} percent"),
+                "no part of the file is left for a zone without a range",
+                format!("the other ranges add up to {ranges} percent"),
             );
             return Err(
                 problem.help("write ACCESS/RANGE for each zone, 100 percent of each in all")
@@ -423,7 +427,7 @@ fn parse_zoned_distribution(value: &Value<'_>, absolute: bool) -> Result<Distrib
         ranges += share * count.get();
     }
     if accesses != 100 {
-        let title = format!("the accesses of the zones are {accesses} percent");
+        let title = format!("the access percentages of the zones add up to {accesses}");
         let problem = value.problem(title, "fio drops the job");
         return Err(problem.help("the first numbers must add up to 100"));
     }
@@ -431,7 +435,7 @@ fn parse_zoned_distribution(value: &Value<'_>, absolute: bool) -> Result<Distrib
         return Ok(Distribution::ZonedBytes(Arc::from(zones)));
     }
     if ranges > 100 {
-        let title = format!("the ranges of the zones are {ranges} percent");
+        let title = format!("the ranges of the zones add up to {ranges} percent");
         return Err(value.problem(title, "the second numbers are shares of the file"));
     }
     Ok(Distribution::Zoned(Arc::from(zones)))
@@ -484,6 +488,6 @@ fn parse_plain_count(value: &Value<'_>) -> Result<u32, Problem> {
         return Ok(count);
     }
     let reads = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
-    let title = format!("`{}` is a count, without a suffix", value.text());
+    let title = format!("`{}` must be a count without a suffix", value.text());
     Err(value.problem(title, format!("fio reads `{reads}` and says nothing")))
 }

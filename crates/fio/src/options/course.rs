@@ -294,11 +294,11 @@ pub(super) const OPTIONS: &[OptionKey] = &[
         job.verify.state_load = w.value()?.boolean()?;
         Ok(())
     }),
-    harmless("verify_async", "each worker compares what it reads"),
-    harmless("verify_async_cpus", "each worker compares what it reads"),
+    harmless("verify_async", "each worker compares its own reads"),
+    harmless("verify_async_cpus", "each worker compares its own reads"),
     harmless(
         "experimental_verify",
-        "blocks are read back from the record of writes",
+        "diskperf reads blocks back from its record of writes",
     ),
 ];
 
@@ -364,7 +364,10 @@ fn parse_steady_state(value: &Value<'_>) -> Result<(Criterion, bool, SteadyLimit
     let (word, limit) = value.split_once(&[':']);
     let (criterion, slope) = word.parse_choice(&choices)?;
     let Some(limit) = limit else {
-        let problem = value.problem("how far from steady?", "fio drops the job");
+        let problem = value.problem(
+            "the steady-state criterion has no limit",
+            "fio drops the job",
+        );
         return Err(problem.help(format!("write `{}:LIMIT` or `{0}:LIMIT%`", word.text())));
     };
     let limit = match (limit.text().strip_suffix('%'), criterion) {

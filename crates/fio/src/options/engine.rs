@@ -12,7 +12,7 @@ const POLLING_ENGINES: &[Engine] = &[Engine::IoUring, Engine::Pvsync2];
 const NOWAIT_ENGINES: &[Engine] = &[Engine::IoUring, Engine::Pvsync2, Engine::Libaio];
 const CPU_ENGINES: &[Engine] = &[Engine::Cpuio];
 /// Engines that can set a priority for each I/O.
-const COMMAND_PRIORITY: &[Engine] = &[Engine::IoUring, Engine::Libaio];
+const PRIORITY_ENGINES: &[Engine] = &[Engine::IoUring, Engine::Libaio];
 
 pub(super) const OPTIONS: &[OptionKey] = &[
     honoured("ioengine", |job, w| {
@@ -79,27 +79,27 @@ pub(super) const OPTIONS: &[OptionKey] = &[
         Ok(())
     })
     .for_engines(&[Engine::IoUring]),
-    harmless("sqthread_poll_cpu", "the kernel chooses the processor")
+    harmless("sqthread_poll_cpu", "the kernel selects the processor")
         .for_engines(&[Engine::IoUring]),
     harmless("nonvectored", "I/O is never vectored").for_engines(&[Engine::IoUring]),
     harmless(
         "userspace_reap",
-        "completions are taken without a system call",
+        "diskperf reaps completions without a system call",
     )
     .for_engines(&[Engine::Libaio]),
-    harmless("thp", "huge pages change no I/O").for_engines(&[Engine::Mmap]),
-    harmless("stat_type", "each is stat(2), which finds the same file")
+    harmless("thp", "huge pages do not change the I/O").for_engines(&[Engine::Mmap]),
+    harmless("stat_type", "all use stat(2), which finds the same file")
         .for_engines(&[Engine::Filestat]),
-    harmless("cmdprio_percentage", "all I/O has one priority").for_engines(COMMAND_PRIORITY),
-    harmless("cmdprio_class", "all I/O has one priority").for_engines(COMMAND_PRIORITY),
-    harmless("cmdprio", "all I/O has one priority").for_engines(COMMAND_PRIORITY),
-    harmless("cmdprio_bssplit", "all I/O has one priority").for_engines(COMMAND_PRIORITY),
+    harmless("cmdprio_percentage", "all I/O has the same priority").for_engines(PRIORITY_ENGINES),
+    harmless("cmdprio_class", "all I/O has the same priority").for_engines(PRIORITY_ENGINES),
+    harmless("cmdprio", "all I/O has the same priority").for_engines(PRIORITY_ENGINES),
+    harmless("cmdprio_bssplit", "all I/O has the same priority").for_engines(PRIORITY_ENGINES),
     honoured("hipri_percentage", |_, w| {
         let share = w.value()?.require_single()?;
         match share.count(0..=100)? {
             100 => Ok(()),
             _ => {
-                let label = "either every I/O is polled for, or none";
+                let label = "diskperf polls for all I/Os or for none";
                 let problem = share.problem("a share of polled I/O is not supported", label);
                 Err(problem.help("write 100 with `hipri`, or remove both"))
             }
@@ -111,21 +111,21 @@ pub(super) const OPTIONS: &[OptionKey] = &[
         match uncached.count(..)? {
             0 => Ok(()),
             _ => {
-                let label = "I/O goes through the page cache, or past it";
+                let label = "I/O either uses the page cache or bypasses it";
                 let problem = uncached.problem("RWF_UNCACHED is not supported", label);
-                Err(problem.help("write `direct=1` in its place"))
+                Err(problem.help("write `direct=1` instead"))
             }
         }
     })
     .for_engines(&[Engine::IoUring, Engine::Pvsync2]),
     harmless(
         "nowait",
-        "an I/O that has to wait does so, where RWF_NOWAIT ends it with EAGAIN",
+        "an I/O that must wait waits; with RWF_NOWAIT it fails with EAGAIN",
     )
     .for_engines(NOWAIT_ENGINES),
     harmless(
         "force_async",
-        "the kernel chooses which I/Os its own threads submit; the drive gets the same ones",
+        "the kernel decides which I/Os its threads submit; the drive receives the same I/Os",
     )
     .for_engines(&[Engine::IoUring]),
     honoured("cpuload", |job, w| {
@@ -237,7 +237,7 @@ fn parse_engine(value: &Value<'_>) -> Result<(Engine, Option<&'static ForeignEng
         let title = format!("the engine `{name}` is not supported");
         let names = ENGINES.map(Engine::name).join(", ");
         let problem = value.problem(title, "fio has it, diskperf has not");
-        return Err(problem.help(format!("these are: {names}")));
+        return Err(problem.help(format!("supported engines: {names}")));
     }
     let (word, rest) = value.split_once(&[':']);
     let older = OLD_ENGINE_NAMES
@@ -251,7 +251,7 @@ fn parse_engine(value: &Value<'_>) -> Result<(Engine, Option<&'static ForeignEng
         None => Ok((engine, None)),
         Some(rest) => {
             let problem = rest.problem(
-                "an engine takes nothing behind a colon",
+                "an engine has no value after a colon",
                 "fio leaves it out and says nothing",
             );
             Err(problem.help(format!("write `ioengine={}`", engine.name())))

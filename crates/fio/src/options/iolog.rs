@@ -5,7 +5,7 @@ use crate::job::Skips;
 use crate::value::{Value, WrittenOption};
 use diskperf_diagnostics::Problem;
 
-const NO_MERGE: &str = "traces of blktrace are not merged";
+const NO_MERGE: &str = "diskperf does not merge blktrace files";
 const MERGE: &str = "use `diskperf replay` with several files";
 const ONLY_WITH_MERGE: &str = "fio too does nothing for it without merge_blktrace_file";
 
@@ -20,7 +20,7 @@ pub(super) const OPTIONS: &[OptionKey] = &[
     }),
     harmless(
         "read_iolog_chunked",
-        "the log is read before the job starts",
+        "diskperf reads the log before the job starts",
     ),
     honoured("replay_no_stall", |job, w| {
         job.iolog.is_unpaced = w.value()?.boolean()?;
@@ -41,8 +41,8 @@ pub(super) const OPTIONS: &[OptionKey] = &[
         let value = w.value()?.require_single()?;
         let align_bytes = value.number(..)?;
         if align_bytes > 0 && !align_bytes.is_power_of_two() {
-            let problem = value.problem("replay_align is a power of two", "fio drops the job");
-            return Err(problem.help("write 512, 4k or the like"));
+            let problem = value.problem("replay_align must be a power of two", "fio drops the job");
+            return Err(problem.help("write a power of two, such as 512 or 4k"));
         }
         job.iolog.align_bytes = align_bytes.max(1);
         Ok(())
@@ -58,7 +58,7 @@ pub(super) const OPTIONS: &[OptionKey] = &[
 
 fn parse_path(value: &Value<'_>) -> Result<String, Problem> {
     match value.text() {
-        "" => Err(value.problem("a path is empty", "no file has this name")),
+        "" => Err(value.problem("empty path", "a file name is missing")),
         path => Ok(path.to_owned()),
     }
 }

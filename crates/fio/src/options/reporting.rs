@@ -9,11 +9,11 @@ use crate::number::Base;
 use crate::value::Value;
 use diskperf_diagnostics::Problem;
 
-const OWN_CLOCK: &str = "diskperf times every I/O by its own clock";
+const OWN_CLOCK: &str = "diskperf times every I/O with its own clock";
 const NO_LOGS: &str = "diskperf writes no logs; its store keeps what they would hold";
-const KERNEL_PLACEMENT: &str = "workers run where the kernel puts them";
-const COMMAND_PRIORITY: &str = "workers run at the priority of the command";
-const OWN_BUFFERS: &str = "buffers are where diskperf puts them";
+const KERNEL_PLACEMENT: &str = "the kernel assigns workers to processors";
+const COMMAND_PRIORITY: &str = "workers run at the priority of the diskperf process";
+const OWN_BUFFERS: &str = "diskperf allocates its own buffers";
 
 /// Maximum number of percentiles that fio keeps.
 const MOST_PERCENTILES: usize = 20;
@@ -66,9 +66,12 @@ pub(super) const OPTIONS: &[OptionKey] = &[
         job.report.is_reported = w.value()?.boolean()?;
         Ok(())
     }),
-    harmless("unit_base", "the form of the table is diskperf's"),
-    harmless("significant_figures", "the form of the table is diskperf's"),
-    harmless("block_error_percentiles", "errors of blocks are counted"),
+    harmless("unit_base", "the report uses diskperf's table format"),
+    harmless(
+        "significant_figures",
+        "the report uses diskperf's table format",
+    ),
+    harmless("block_error_percentiles", "diskperf counts block errors"),
     harmless("clocksource", OWN_CLOCK),
     harmless("gtod_reduce", OWN_CLOCK),
     harmless("gtod_cpu", OWN_CLOCK),
@@ -76,7 +79,7 @@ pub(super) const OPTIONS: &[OptionKey] = &[
     harmless("disable_clat", OWN_CLOCK),
     harmless("disable_slat", OWN_CLOCK),
     harmless("disable_bw_measurement", OWN_CLOCK).with_aliases(&["disable_bw"]),
-    harmless("disk_util", "diskperf counts what it does itself"),
+    harmless("disk_util", "diskperf reports its own I/O counts"),
     harmless("error_dump", "every error is reported with its place"),
     harmless("per_job_logs", NO_LOGS),
     harmless("write_bw_log", NO_LOGS),
@@ -119,7 +122,7 @@ pub(super) const OPTIONS: &[OptionKey] = &[
 fn parse_percentiles(list: &Value<'_>) -> Result<Vec<f64>, Problem> {
     let parts = list.split(&[':']);
     if parts.len() > MOST_PERCENTILES {
-        let title = format!("there are at most {MOST_PERCENTILES} percentiles");
+        let title = format!("more than {MOST_PERCENTILES} percentiles");
         return Err(parts[MOST_PERCENTILES].problem(title, "fio leaves the rest out"));
     }
     let is_percentile = |number: &f64| (0.0..=100.0).contains(number);
@@ -128,9 +131,10 @@ fn parse_percentiles(list: &Value<'_>) -> Result<Vec<f64>, Problem> {
         .map_while(|part| part.leading_float().filter(is_percentile));
     let read: Vec<f64> = read.collect();
     if read.is_empty() {
-        return Err(parts[0].float(0.0..=100.0).err().unwrap_or_else(|| {
-            parts[0].problem("percentile_list has no percentile", "fio drops the job")
-        }));
+        return Err(parts[0]
+            .float(0.0..=100.0)
+            .err()
+            .unwrap_or_else(|| parts[0].problem("percentile_list is empty", "fio drops the job")));
     }
     let is_read_whole = |part: &Value<'_>| part.float(0.0..=100.0).is_ok();
     if read.len() < parts.len() || !parts.iter().all(is_read_whole) {
@@ -139,7 +143,7 @@ fn parse_percentiles(list: &Value<'_>) -> Result<Vec<f64>, Problem> {
             "fio reads percentile_list={} and says nothing",
             kept.join(":")
         );
-        list.warn(title, "colons part the percentiles: 50:95:99");
+        list.warn(title, "separate percentiles by colons: 50:95:99");
     }
     Ok(read)
 }

@@ -195,8 +195,8 @@ pub(super) const OPTIONS: &[OptionKey] = &[
     .with_aliases(&["fill_fs"]),
     refused(
         "opendir",
-        "it takes whatever is in a folder",
-        "name the files by `filename=`",
+        "it uses all files of a directory",
+        "name the files with `filename=`",
     ),
     honoured("lockfile", |job, w| {
         let choices = [
@@ -221,7 +221,7 @@ pub(super) const OPTIONS: &[OptionKey] = &[
         Ok(())
     }),
     harmless("write_barrier", "kernels since 2.6.37 have no barriers"),
-    harmless("write_hint", "no lifetime of writes is told to the drive"),
+    harmless("write_hint", "the drive receives no write hints"),
     honoured("dedupe_percentage", |job, w| {
         job.data.duplicate_percent = parse_percent(&w.value()?)?;
         Ok(())
@@ -242,13 +242,10 @@ pub(super) const OPTIONS: &[OptionKey] = &[
         job.data.is_working_set_shared = w.value()?.boolean()?;
         Ok(())
     }),
-    harmless("buffer_pattern", "data are what diskperf writes"),
-    harmless("create_serialize", "files are laid out one after the other"),
-    harmless(
-        "fadvise_hint",
-        "the kernel gets advice on mapped files alone, by what rw says",
-    ),
-    harmless("unique_filename", "there are no clients"),
+    harmless("buffer_pattern", "diskperf generates the written data"),
+    harmless("create_serialize", "diskperf creates files one at a time"),
+    harmless("fadvise_hint", "only mapped files get advice, based on rw"),
+    harmless("unique_filename", "diskperf has no fio clients"),
 ];
 
 fn parse_percent(value: &Value<'_>) -> Result<u8, Problem> {
@@ -273,7 +270,7 @@ fn names(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
     }
     names.retain(|name| !name.is_empty());
     if names.is_empty() {
-        return Err(value.problem("no name is here", "only colons"));
+        return Err(value.problem("no file name is given", "the value has only colons"));
     }
     Ok(names.into())
 }
@@ -285,15 +282,15 @@ fn parse_file_names(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
     let names = names(&value)?;
     if let Some(name) = names.iter().find(|name| name.trim() != name.as_str()) {
         let problem = value.problem(
-            "a blank beside a name of a file",
+            "a file name has a blank at its start or end",
             format!("fio calls this file `{name}`"),
         );
-        return Err(problem.help("part names by `:` without blanks"));
+        return Err(problem.help("separate names by `:` without blanks"));
     }
     match has_stray_colon(&names) {
         false => Ok(names),
         true => {
-            let title = "a `:` parts the names of files";
+            let title = "a `:` separates file names";
             let label = format!("fio takes {} files: {}", names.len(), names.join(", "));
             let escaped = value.text().replace(':', "\\:");
             let help = format!("for a colon in a name, write `{}={escaped}`", value.key());
@@ -320,7 +317,7 @@ fn parse_directories(value: &Value<'_>) -> Result<Arc<[String]>, Problem> {
     let names = names(value)?;
     if let Some(name) = names.iter().find(|name| name.trim() != name.as_str()) {
         let label = "fio makes it part of the name, and drops the job";
-        let problem = value.problem("a blank beside the name of a directory", label);
+        let problem = value.problem("a directory name has a blank at its start or end", label);
         let trimmed = name.trim();
         return Err(problem.help(format!("write `{}={trimmed}`", value.key())));
     }
@@ -334,10 +331,10 @@ fn parse_name_format(value: &Value<'_>) -> Result<String, Problem> {
         rest = &rest[at..];
         let Some(word) = known.iter().find(|word| rest.starts_with(*word)) else {
             let problem = value.problem(
-                "an unknown word of filename_format",
+                "unknown variable in filename_format",
                 "fio keeps it as it is",
             );
-            return Err(problem.help(format!("these are known: {}", known.join(", "))));
+            return Err(problem.help(format!("known variables: {}", known.join(", "))));
         };
         rest = &rest[word.len()..];
     }
@@ -368,7 +365,7 @@ fn parse_amount(value: &Value<'_>, percent_max: Option<u32>) -> Result<Amount, P
         let title = format!("`{}` is not a whole percentage", value.text());
         return Err(value
             .problem(title, format!("fio reads {whole} and says nothing"))
-            .help("write a whole number with `%` right behind it"));
+            .help("write a whole number followed by `%` without a blank"));
     }
     value.number(..).map(Amount::Bytes)
 }
@@ -383,7 +380,7 @@ pub(super) fn parse_zone_count(value: &Value<'_>) -> Result<Option<u64>, Problem
         true => Ok(Some(count.count(..)?.into())),
         false => {
             let title = format!("`{}` is not a number of zones", value.text());
-            let problem = value.problem(title, "a plain number stands before the z");
+            let problem = value.problem(title, "write a plain number before the z");
             Err(problem.help("write it as `64z`"))
         }
     }
@@ -425,9 +422,9 @@ fn parse_range_sync(value: &Value<'_>) -> Result<RangeSync, Problem> {
         }
         let Some(every) = every else { continue };
         if at + 1 < parts.len() {
-            let title = "the number of writes stands behind the last step";
+            let title = "the number of writes must follow the last step";
             let problem = part.problem(title, "fio leaves this step out, and says nothing");
-            return Err(problem.help("write `wait_before,write:N` or the like"));
+            return Err(problem.help("write the steps in order, such as `wait_before,write:N`"));
         }
         sync.every_writes = every.count(1..)?;
     }

@@ -93,7 +93,7 @@ fn every_engine_of_the_list_is_taken() {
         let words = parsed.expect_err(refused).render(false);
         let list = words.rsplit("help: ").next().unwrap_or_default();
         let list = list.trim_start_matches("it is one of ");
-        let list = list.trim_start_matches("these are: ");
+        let list = list.trim_start_matches("supported engines: ");
         let names: Vec<&str> = list.trim().split(", ").collect();
         assert!(names.len() > 5, "{words}");
         for name in names {

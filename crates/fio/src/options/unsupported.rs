@@ -3,9 +3,9 @@
 use super::{OptionKey, harmless, honoured};
 
 const SAME_IO_OTHER_OWNER: &str =
-    "the I/O is the same, and files belong to the user who starts diskperf";
+    "the I/O does not change; files belong to the user who runs diskperf";
 const NO_CONTROL_GROUP: &str =
-    "no control group is made; to limit a job, start diskperf inside of one";
+    "diskperf creates no control group; to limit a job, run diskperf inside one";
 
 pub(super) const OPTIONS: &[OptionKey] = &[
     honoured("exec_prerun", |job, w| {
@@ -18,7 +18,7 @@ pub(super) const OPTIONS: &[OptionKey] = &[
     }),
     harmless(
         "ioscheduler",
-        "the scheduler of the device stays as it is; set it in /sys/block/DEVICE/queue/scheduler",
+        "diskperf does not change the device's scheduler; set it in /sys/block/DEVICE/queue/scheduler",
     ),
     harmless("cgroup", NO_CONTROL_GROUP),
     harmless("cgroup_weight", NO_CONTROL_GROUP),

@@ -96,12 +96,16 @@ fn sizes_of_a_range_are_whole_blocks_and_the_same_each_time() {
 #[test]
 fn what_cannot_be_planned_is_said_at_its_place() {
     let cases = [
-        ("filename=f", "no size for a file that is not there", 1),
+        ("filename=f", "a missing file has no size", 1),
         ("size=2k", "2048 bytes are less than a block", 2),
-        ("filesize=8k offset=8k", "nothing of the file is left", 3),
+        (
+            "filesize=8k offset=8k",
+            "the offset leaves no part of the file",
+            3,
+        ),
         (
             "size=1m rw=randread random_distribution=zoned_abs:50/512k:50/1m",
-            "zones reach beyond the end of the file",
+            "zones extend beyond the end of the file",
             4,
         ),
     ];

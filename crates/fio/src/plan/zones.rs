@@ -8,18 +8,18 @@ use diskperf_diagnostics::Problem;
 pub(crate) fn report_contradictions(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
     let (pointers, zone_bytes) = (&job.write_pointers, job.zones.size_bytes);
     if zone_bytes == 0 {
-        let (title, label) = ("zonemode=zbd without a zonesize", "how long is a zone?");
-        let help = "add `zonesize=`, as `zonesize=256m` of most zoned disks";
+        let (title, label) = ("zonemode=zbd without a zonesize", "the zones have no size");
+        let help = "add `zonesize=`, such as `zonesize=256m`, the size of most zoned disks";
         return refuse("zonemode", title, label, help);
     }
     if pointers.capacity_bytes > zone_bytes {
         let label = format!("a zone is {zone_bytes} bytes");
-        let title = "a zone has no room for its zonecapacity";
+        let title = "zonecapacity exceeds the zone size";
         refuse("zonecapacity", title, &label, "lower it");
     }
     if !job.zones.skip_bytes.is_multiple_of(zone_bytes) {
         let label = format!("a zone is {zone_bytes} bytes");
-        let title = "zoneskip is a number of whole zones";
+        let title = "zoneskip must be a multiple of the zone size";
         refuse("zoneskip", title, &label, "make it a multiple of zonesize");
     }
     check_block_sizes(job, refuse);
@@ -35,14 +35,14 @@ fn check_block_sizes(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str))
     };
     let (smallest, largest) = bounds(Direction::Write);
     if access.does(Direction::Write) && (largest > zone_bytes || smallest > writable_bytes) {
-        let label = format!("a zone takes {writable_bytes} bytes");
+        let label = format!("the zone capacity is {writable_bytes} bytes");
         let help = "lower `bs`, or raise `zonesize`";
         refuse("bs", "a write is longer than its zone", &label, help);
     }
     if access.does(Direction::Trim) && bounds(Direction::Trim) != (zone_bytes, zone_bytes) {
         let label = format!("a zone is {zone_bytes} bytes");
-        let help = "give trims the zonesize as their block, the third value of `bs=`";
-        refuse("bs", "a trim is of one whole zone", &label, help);
+        let help = "set the trim block size, the third value of `bs=`, to zonesize";
+        refuse("bs", "a trim must cover exactly one zone", &label, help);
     }
     let is_verified = job.verify.kind != Verification::None;
     let divides = |&direction: &Direction| {
@@ -51,11 +51,16 @@ fn check_block_sizes(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str))
     };
     if is_verified && !Direction::ALL.iter().all(divides) {
         let label = format!("a zone is {zone_bytes} bytes");
-        let help = "give blocks of which a zone holds a whole number";
-        refuse("bs", "verified blocks do not fill a zone", &label, help);
+        let help = "use a block size that divides the zone size";
+        refuse(
+            "bs",
+            "verified blocks do not divide the zone size",
+            &label,
+            help,
+        );
     }
     if is_verified && job.write_pointers.reset_frequency > 0.0 {
-        let label = "a zone that is reset has nothing to verify";
+        let label = "a reset zone has no data to verify";
         let title = "zone_reset_frequency with verify";
         refuse("zone_reset_frequency", title, label, "remove one of them");
     }
@@ -72,7 +77,7 @@ pub(super) fn round_to_zones(job: &Job, region: Region) -> Result<Region, Proble
         let title = format!("a file of {} bytes has no zone", region.file_bytes);
         let label = format!("a zone is {zone_bytes} bytes");
         let problem = Problem::error(title).at(job.place_of("zonesize"), label);
-        return Err(problem.help("lower `zonesize`, or give a longer file"));
+        return Err(problem.help("lower `zonesize`, or use a larger file"));
     }
     if job.pattern.access == Access::Read {
         return Ok(region);
@@ -86,7 +91,7 @@ pub(super) fn round_to_zones(job: &Job, region: Region) -> Result<Region, Proble
     };
     if end_bytes <= start_bytes {
         let label = format!("a zone is {zone_bytes} bytes");
-        let problem = Problem::error("the job has no whole zone");
+        let problem = Problem::error("the job's region contains no whole zone");
         return Err(problem
             .at(job.place_of("size"), label)
             .help("raise `size`, or lower `zonesize`"));

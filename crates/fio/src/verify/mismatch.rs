@@ -136,13 +136,13 @@ impl Display for Mismatch {
         write!(to, "byte {offset_bytes}: ")?;
         match field {
             Field::Magic => write!(to, "no header")?,
-            Field::HeaderChecksum => write!(to, "the header's own crc32c")?,
+            Field::HeaderChecksum => write!(to, "the crc32c of the header")?,
             Field::Length => write!(to, "the length in the header")?,
-            Field::Offset => write!(to, "a block that was written elsewhere; its offset")?,
-            Field::Kind => write!(to, "another kind of verification; its number")?,
-            Field::Number => write!(to, "a block of another write; the write's number")?,
-            Field::Seed => write!(to, "a block of another run; its seed")?,
-            Field::Time => write!(to, "a block of an earlier write; its time in ns")?,
+            Field::Offset => write!(to, "block written at another offset; its offset")?,
+            Field::Kind => write!(to, "other verification method; its number")?,
+            Field::Number => write!(to, "block of another write; its write number")?,
+            Field::Seed => write!(to, "block of another run; its seed")?,
+            Field::Time => write!(to, "block of an earlier write; its time in ns")?,
             Field::Checksum(checksum) => write!(to, "{} of the data", checksum.name())?,
             Field::Data(kind) => write!(to, "the data ({kind})")?,
         }

@@ -18,19 +18,19 @@ pub struct BytePattern {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// Text that is empty or represents no bytes.
-    #[error("a pattern has at least one byte")]
+    #[error("a pattern needs at least one byte")]
     Empty,
     /// Pattern with more bytes than fio supports.
     #[error("a pattern has at most {PATTERN_BYTES_MAX} bytes")]
     TooLong,
     /// Part of the text that is neither a number, nor quoted text, nor `%o`.
-    #[error("this is neither a number, nor 0x and digits, nor a text in quotes, nor %o")]
+    #[error("a pattern is a number, hexadecimal digits after 0x, a quoted text, or %o")]
     InvalidSyntax,
     /// Number that exceeds 32 bits with sign.
     #[error("a decimal number is from -2147483648 to 2147483647; write it as 0x and digits")]
     TooLarge,
     /// Reference to the contents of a file.
-    #[error("a file's contents are not read here; write them as 0x and digits")]
+    #[error("patterns from files are not read here; write hexadecimal digits after 0x")]
     File,
 }
 

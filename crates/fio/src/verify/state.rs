@@ -45,13 +45,13 @@ pub struct VerifyState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
     /// Unsupported version, or a file of another kind.
-    #[error("it is no state of version {STATE_VERSION}")]
+    #[error("it is not a state file of version {STATE_VERSION}")]
     Version,
     /// File length that differs from the length stored in the file.
-    #[error("it is not as long as it says")]
+    #[error("its length does not match its header")]
     Length,
     /// Checksum that does not match the contents.
-    #[error("its checksum does not fit")]
+    #[error("its checksum does not match")]
     Checksum,
 }
 
