@@ -8,7 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Arguments that name a file which is written.
-const OUTPUTS: [&str; 4] = ["output", "perfetto", "record", "report"];
+const OUTPUTS: [&str; 6] = [
+    "output",
+    "perfetto",
+    "record",
+    "report",
+    "data_file",
+    "socket",
+];
 
 /// Arguments whose text is never the name of a file.
 const TEXTS: [&str; 1] = ["label"];

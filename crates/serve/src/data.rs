@@ -76,7 +76,8 @@ impl Data {
         }
     }
 
-    /// Makes a range zero. Storage of the range is given back unless `keep_allocated`.
+    /// Makes a range zero. Storage of the range is given back, unless
+    /// it is in a file and `keep_allocated`.
     ///
     /// # Errors
     ///

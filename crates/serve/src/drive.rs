@@ -209,8 +209,13 @@ impl Shared {
         }
         let due = self.clock.instant(core.planned_wake);
         let left = due.saturating_duration_since(Instant::now());
-        if left > self.spin {
-            let slept = self.earlier.wait_timeout(core, left - self.spin);
+        // Nobody waits for the background work of an idle drive.
+        let spin = match core.is_idle() {
+            true => Duration::ZERO,
+            false => self.spin,
+        };
+        if left > spin {
+            let slept = self.earlier.wait_timeout(core, left - spin);
             return slept.expect(wait).0;
         }
         let version = self.version.load(Ordering::Relaxed);
