@@ -4,8 +4,11 @@ use crate::support::{User, words};
 use crate::{AT_ONCE, Serving};
 use rustix::process::Signal;
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::Duration;
 
 #[test]
 fn serving_ends_with_its_statistics() {
@@ -151,4 +154,59 @@ fn a_drive_of_a_file_or_of_an_overlay_is_served() {
     fs::write(user.file("overlay/drives/own.toml"), drive).unwrap();
     user.run(&words("serve own --catalogue ./overlay --for 10ms"))
         .expect(0, &["serving own, 4 MiB"]);
+}
+
+/// A connection in the transmission phase, by the oldest option of the handshake.
+fn connect(serving: &Serving) -> UnixStream {
+    let mut stream = UnixStream::connect(serving.socket()).unwrap();
+    let mut greeting = [0; 18];
+    stream.read_exact(&mut greeting).unwrap();
+    stream
+        .write_all(b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\0")
+        .unwrap();
+    let mut export = [0; 10];
+    stream.read_exact(&mut export).unwrap();
+    stream
+}
+
+/// A request for the first sector.
+fn request(command: u8) -> Vec<u8> {
+    let mut request = vec![0x25, 0x60, 0x95, 0x13, 0, 0, 0, command];
+    request.extend([0; 18]);
+    request.extend([2, 0]);
+    request
+}
+
+/// A server that stands still answers late, and the model's time is what it would have been.
+#[test]
+fn a_stopped_server_is_late_and_its_model_is_not() {
+    let user = User::new();
+    let line = "serve fixed --set drive.service_ms=3000 --format json";
+    let mut serving = Serving::start(&user, line);
+    let mut stream = connect(&serving);
+    // The read is in flight when the unknown command behind it is refused.
+    stream
+        .write_all(&[request(0), request(42)].concat())
+        .unwrap();
+    let mut refused = [0; 16];
+    stream.read_exact(&mut refused).unwrap();
+    assert_eq!(refused[..8], [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 22]);
+    serving.process.signal(Signal::STOP);
+    thread::sleep(Duration::from_secs(4));
+    serving.process.signal(Signal::CONT);
+    let mut answer = [1; 16 + 512];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(answer[..8], [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0]);
+    let statistics = serving.end(Signal::TERM).expect(0, &[]).json();
+    let reads = &statistics["operations"][0];
+    let service_ms = reads["service_ms"]["p50"].as_f64().unwrap();
+    assert!((2_990.0..3_010.0).contains(&service_ms), "{statistics}");
+    assert!(
+        reads["lateness_ms"]["max"].as_f64().unwrap() > 100.0,
+        "{statistics}"
+    );
+    assert_eq!(
+        (&reads["is_late"], &statistics["refused"]),
+        (&true.into(), &1.into())
+    );
 }
