@@ -3,6 +3,7 @@
 
 mod clients;
 mod command;
+mod kernel;
 #[path = "../support/mod.rs"]
 mod support;
 
