@@ -1,21 +1,23 @@
-//! The end of a process that gets no memory.
+//! Termination of the process when an allocation fails, with a message on standard error.
 
 use std::fmt::{self, Write};
 
-/// Bytes of a message, which is made without any memory.
+/// Size limit of the message about a failed allocation, in bytes. The message is formatted in this
+/// fixed buffer because no memory can be allocated for it.
 const MESSAGE_BYTES_MAX: usize = 400;
 
-/// Returns a piece of memory, or ends the process with the limit that it met.
+/// Returns the pointer of an allocation, or ends the process if it is null, with a message that
+/// names the memory limit.
 #[inline]
-pub(crate) fn require(piece: *mut u8, bytes: usize) -> *mut u8 {
-    if piece.is_null() {
-        end(bytes);
+pub(crate) fn require_memory(block: *mut u8, bytes: usize) -> *mut u8 {
+    if block.is_null() {
+        abort_out_of_memory(bytes);
     }
-    piece
+    block
 }
 
 #[cold]
-fn end(bytes: usize) -> ! {
+fn abort_out_of_memory(bytes: usize) -> ! {
     let mut message = Message {
         text: [0; MESSAGE_BYTES_MAX],
         length: 0,
@@ -41,7 +43,7 @@ fn describe(message: &mut Message, bytes: usize) -> fmt::Result {
         let outcome = unsafe { libc::getrlimit(limit, &raw mut found) };
         (outcome == 0 && found.rlim_cur != libc::RLIM_INFINITY).then_some(found.rlim_cur)
     };
-    write!(message, "diskperf: there is no memory for {bytes} bytes: ")?;
+    write!(message, "diskperf: cannot allocate {bytes} bytes: ")?;
     let limits = [
         (libc::RLIMIT_AS, "address space", "ulimit -v"),
         (libc::RLIMIT_DATA, "data", "ulimit -d"),
@@ -55,15 +57,14 @@ fn describe(message: &mut Message, bytes: usize) -> fmt::Result {
             "the limit of {what} is {} MiB (`{command}`); raise it",
             most >> 20
         )?,
-        None => write!(message, "the system gives no more; free some")?,
+        None => write!(message, "the system has no free memory; free some")?,
     }
     writeln!(
         message,
-        ", or measure less (--size, --threads). `diskperf clean` removes what a run has left"
+        ", or measure less (--size, --threads). `diskperf clean` removes files that earlier runs left"
     )
 }
 
-/// Text in a place of its own.
 struct Message {
     text: [u8; MESSAGE_BYTES_MAX],
     length: usize,

@@ -1,13 +1,13 @@
-//! The allocator of the program and of the Python module: mimalloc's, and the system's for
-//! what is large.
+//! Global allocator of the program and of the Python module. Small allocations go to mimalloc,
+//! large ones to the system allocator.
 //!
-//! Models take and free small pieces at every event and megabytes at every run. musl's
-//! allocator has one lock for all threads, and gives each large piece back to the system;
-//! glibc's takes longer for the small ones. The tables of a flash drive are gigabytes of
-//! zeroes of which a run touches little: mimalloc writes all of these, where the system maps
-//! pages that take no memory until then.
+//! Models allocate and free small blocks at every event and megabytes at every run. musl's
+//! allocator has one lock for all threads, and returns each large block to the system; glibc's is
+//! slower for small blocks. The tables of a flash drive are gigabytes of zeroes, and a run touches
+//! few of them: mimalloc writes all of these zeroes, where the system maps pages that use no memory
+//! until they are touched.
 //!
-//! Where there is no memory the process ends, with the limit that it met.
+//! When an allocation fails, the process ends with a message that names the memory limit.
 #![allow(unsafe_code)]
 
 mod failure;
@@ -15,55 +15,55 @@ mod failure;
 use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// What is as large as this is the system's.
-const LARGE_BYTES: usize = 32 << 20;
+/// Smallest allocation that goes to the system allocator, in bytes.
+const SYSTEM_ALLOCATION_BYTES_MIN: usize = 32 << 20;
 
-/// mimalloc, and the system for what is large.
+/// Global allocator: mimalloc for small allocations, the system allocator for large ones.
 #[derive(Debug)]
 pub struct Allocator;
 
 fn is_large(bytes: usize) -> bool {
-    bytes >= LARGE_BYTES
+    bytes >= SYSTEM_ALLOCATION_BYTES_MIN
 }
 
 // SAFETY: a piece goes back to the allocator that it came from, as its size says which.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let piece = match is_large(layout.size()) {
+        let block = match is_large(layout.size()) {
             true => unsafe { System.alloc(layout) },
             false => unsafe { MiMalloc.alloc(layout) },
         };
-        failure::require(piece, layout.size())
+        failure::require_memory(block, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        let piece = match is_large(layout.size()) {
+        let block = match is_large(layout.size()) {
             true => unsafe { System.alloc_zeroed(layout) },
             false => unsafe { MiMalloc.alloc_zeroed(layout) },
         };
-        failure::require(piece, layout.size())
+        failure::require_memory(block, layout.size())
     }
 
-    unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         match is_large(layout.size()) {
-            true => unsafe { System.dealloc(piece, layout) },
-            false => unsafe { MiMalloc.dealloc(piece, layout) },
+            true => unsafe { System.dealloc(block, layout) },
+            false => unsafe { MiMalloc.dealloc(block, layout) },
         }
     }
 
-    unsafe fn realloc(&self, piece: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         let moved = match (is_large(layout.size()), is_large(bytes)) {
-            (true, true) => unsafe { System.realloc(piece, layout, bytes) },
-            (false, false) => unsafe { MiMalloc.realloc(piece, layout, bytes) },
+            (true, true) => unsafe { System.realloc(block, layout, bytes) },
+            (false, false) => unsafe { MiMalloc.realloc(block, layout, bytes) },
             (true, false) | (false, true) => unsafe {
                 let wanted = Layout::from_size_align_unchecked(bytes, layout.align());
                 let moved = self.alloc(wanted);
-                piece.copy_to_nonoverlapping(moved, layout.size().min(bytes));
-                self.dealloc(piece, layout);
+                block.copy_to_nonoverlapping(moved, layout.size().min(bytes));
+                self.dealloc(block, layout);
                 moved
             },
         };
-        failure::require(moved, bytes)
+        failure::require_memory(moved, bytes)
     }
 }
 
@@ -93,12 +93,16 @@ mod tests {
         table[1 << 29] = 1;
         let taken = resident_bytes().saturating_sub(before);
         assert_eq!(table.iter().step_by(1 << 29).sum::<u32>(), 1);
-        assert!(taken < LARGE_BYTES, "{taken} of {} bytes", table.len() * 4);
+        assert!(
+            taken < SYSTEM_ALLOCATION_BYTES_MIN,
+            "{taken} of {} bytes",
+            table.len() * 4
+        );
     }
 
     fn what_grows_and_shrinks_from_one_to_the_other_keeps_what_it_holds() {
         let mut numbers: Vec<u64> = Vec::new();
-        let count = 3 * LARGE_BYTES as u64 / 8;
+        let count = 3 * SYSTEM_ALLOCATION_BYTES_MIN as u64 / 8;
         numbers.extend(0..count);
         assert!((0..count).eq(numbers.iter().copied()));
         numbers.truncate(1000);

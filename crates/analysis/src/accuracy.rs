@@ -1,7 +1,7 @@
-//! The accuracy card: every published number beside the modelled one.
+//! Accuracy card, which sets every published number beside the modelled one.
 //!
-//! This is data, and the arithmetic of errors and bars; who runs the models
-//! fills it in.
+//! The module holds data and the arithmetic of errors and accuracy goals; the caller runs the
+//! models and fills it in.
 
 mod bars;
 mod summary;
@@ -11,26 +11,26 @@ pub use summary::{Summary, summaries};
 
 use serde::Serialize;
 
-/// What a number measures.
+/// Quantity that a published number measures, with its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// KB of 1024 bytes per second, the sum of all drives.
+    /// Rate in KB of 1024 bytes per second, summed over all drives.
     KbPerS,
-    /// Percent of elapsed time, the sum of all programs.
+    /// CPU time in percent of elapsed time, summed over all programs.
     CpuPercent,
-    /// Elapsed seconds.
+    /// Elapsed time of a test program in seconds.
     Seconds,
-    /// Elapsed minutes.
+    /// Elapsed time of a test program in minutes.
     Minutes,
-    /// Blocks of the file system per second.
+    /// Rate in file system blocks per second.
     BlocksPerS,
-    /// One figure over another.
+    /// Ratio of two figures, without a unit.
     Ratio,
 }
 
 impl Quantity {
-    /// The name in JSON and CSV.
+    /// Returns the name of the quantity in JSON and CSV.
     pub fn name(self) -> &'static str {
         match self {
             Self::KbPerS => "kb_per_s",
@@ -42,7 +42,7 @@ impl Quantity {
         }
     }
 
-    /// The words of a table.
+    /// Returns the name of the quantity for a table.
     pub fn words(self) -> &'static str {
         match self {
             Self::KbPerS => "KB/s",
@@ -55,18 +55,18 @@ impl Quantity {
     }
 }
 
-/// Whether a number was looked at when the parameters were chosen.
+/// Use of a published number when the model's parameters were chosen: calibrated on it, or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// A free parameter of the system was calibrated on it.
+    /// A free parameter of the modelled system was calibrated on the published number.
     Calibration,
-    /// None was.
+    /// No parameter was calibrated on the published number, so that the model predicts it.
     Prediction,
 }
 
 impl Role {
-    /// The words of a table.
+    /// Returns the name of the role for a table.
     pub fn words(self) -> &'static str {
         match self {
             Self::Calibration => "calibration",
@@ -75,75 +75,79 @@ impl Role {
     }
 }
 
-/// A CPU share, in percent, without its fraction (4.2BSD sh.time.c: `%d` of hundredths
-/// of seconds times 100 over the elapsed ones).
+/// Truncates a CPU share to whole percent, as `csh` prints it (4.2BSD sh.time.c: `%d` of hundredths
+/// of seconds times 100 divided by the elapsed ones).
 pub(crate) fn as_csh_prints(percent: f64) -> f64 {
     percent.floor()
 }
 
-/// The least and the most over all phases, or all seeds.
+/// Minimum and maximum of a modelled number over all relative phases of the drives, or over all
+/// seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// The least.
+    /// Minimum of the modelled number over all phases or seeds.
     pub low: f64,
-    /// The most.
+    /// Maximum of the modelled number over all phases or seeds.
     pub high: f64,
 }
 
-/// One published number.
+/// One published number with the modelled one beside it, called a cell of the accuracy card.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cell {
-    /// Its name for good; a CPU share has that of its cell and `#cpu`.
+    /// Permanent identifier of the published number. A CPU share has the id of its cell followed by
+    /// `#cpu`.
     pub id: String,
-    /// The document: `kridle-mckusick-1983`.
+    /// Name of the published document: `kridle-mckusick-1983`.
     pub published: String,
-    /// The table in it.
+    /// Table of the document that prints the number.
     pub table: String,
-    /// The system that it is a test of; absent where the catalogue has none.
+    /// Catalogue target of the modelled system on which the measurement ran; absent where the
+    /// catalogue has none.
     pub target: Option<String>,
-    /// The file system as printed: `8K/1K`.
+    /// File system of the measurement, as printed: `8K/1K`.
     pub filesystem: Option<String>,
-    /// The program as printed.
+    /// Test program of the measurement, as the document prints its name.
     pub test: Option<String>,
-    /// Drives that ran it at once.
+    /// Drives that ran the test program concurrently.
     pub drives: u32,
-    /// What it measures.
+    /// Quantity that the published number measures, such as KB/s or a CPU share.
     pub quantity: Quantity,
-    /// As printed; absent where nothing was measured, or only a range printed.
+    /// Published value, as printed; absent where nothing was measured or the document prints only a
+    /// range.
     pub printed: Option<f64>,
-    /// The least that the words allow.
+    /// Lower end of the range that the document prints.
     pub printed_low: Option<f64>,
-    /// The most.
+    /// Upper end of the range that the document prints.
     pub printed_high: Option<f64>,
-    /// What the model gives: the mean over phases, or seeds. Absent where there is
-    /// no model.
+    /// Modelled value: the mean over phases or seeds. Absent where there is no model.
     pub modelled: Option<f64>,
-    /// Modelled over printed, less 1; of a CPU share, modelled less printed, in
-    /// points, both without the fraction; 0 within a printed range.
+    /// Error of the modelled value: modelled divided by printed, less 1. For a CPU share it is
+    /// modelled less printed, in points, both truncated to whole percent. 0 within a printed range.
     pub error: Option<f64>,
-    /// Whether it counts.
+    /// Whether the published number counts in the accuracy figures.
     pub scored: bool,
-    /// The id under which the same measurement counts.
+    /// Id of another published number that stands for the same measurement and counts in its place.
     pub same_as: Option<String>,
-    /// Whether a parameter was calibrated on it.
+    /// Whether a parameter of the model was calibrated on the published number.
     pub role: Role,
-    /// Relative phases of the drives that the mean is over.
+    /// Number of relative phases of the drives over which the modelled mean is taken.
     pub phases: u32,
-    /// Seeds that the mean is over, where data come late by chance.
+    /// Number of seeds over which the modelled mean is taken, where data arrive late at random.
     pub seeds: u32,
-    /// The least and the most of them; absent of one.
+    /// Minimum and maximum of the modelled value over phases or seeds; absent where there is only
+    /// one.
     pub spread: Option<Spread>,
-    /// Whether the authors suspect their hardware.
+    /// Whether the document's authors suspect a fault in their hardware.
     pub suspect: bool,
-    /// Whether no model explains it.
+    /// Whether no model explains the published number.
     pub unexplained: bool,
-    /// What was tried where it cannot be explained, or what else must be said.
+    /// Remark on the number, such as the explanations that were tried without success.
     pub note: Option<String>,
 }
 
 impl Cell {
-    /// Whether a value is within the range that was printed, or that what was printed
-    /// stands for; `false` where there is none.
+    /// Tests whether a value is within the range that the document prints or that its printed
+    /// number stands for; `false` where there is no range.
     pub fn in_range(&self, value: f64) -> bool {
         let is_ranged = self.printed_low.is_some() || self.printed_high.is_some();
         let low = self.printed_low.is_none_or(|low| value >= low);
@@ -151,7 +155,8 @@ impl Cell {
         is_ranged && low && high
     }
 
-    /// The error of a modelled value.
+    /// Returns the error of a modelled value against the published one; `None` where nothing is
+    /// printed to compare it with.
     pub fn error_of(&self, modelled: f64) -> Option<f64> {
         if self.in_range(modelled) {
             return Some(0.0);
@@ -167,26 +172,27 @@ impl Cell {
         })
     }
 
-    /// Whether it counts under this id: each measurement once.
+    /// Tests whether the published number counts under its own id, so that each measurement counts
+    /// once.
     pub fn counts(&self) -> bool {
         self.scored && self.same_as.is_none() && self.error.is_some()
     }
 }
 
-/// How the value of a free parameter was chosen.
+/// Method by which the value of a free parameter was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
-    /// By a fit to cells.
+    /// The value of the parameter comes from a fit to published numbers.
     Fitted,
-    /// By hand, with cells in view.
+    /// The value of the parameter was chosen by hand, with published numbers in view.
     ByHand,
-    /// As a plausible value, by no cell.
+    /// The value of the parameter is a plausible assumption that rests on no published number.
     Assumed,
 }
 
 impl Choice {
-    /// The word of a table.
+    /// Returns the name of the method for a table.
     pub fn word(self) -> &'static str {
         match self {
             Self::Fitted => "fitted",
@@ -196,54 +202,54 @@ impl Choice {
     }
 }
 
-/// A parameter whose source is no document, no source file and no arithmetic.
+/// Model parameter that rests on no document, no source file and no arithmetic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FreeParameter {
-    /// Its path for `--set`.
+    /// Path of the free parameter for `--set`.
     pub path: String,
-    /// The file that it stands in.
+    /// Catalogue file that contains the free parameter.
     pub file: String,
-    /// Its value, as written.
+    /// Value of the parameter, as written in the file.
     pub value: String,
-    /// Where it comes from, in words.
+    /// Origin of the parameter's value, as text.
     pub source: String,
-    /// How its value was chosen.
+    /// Method by which the parameter's value was chosen.
     pub choice: Choice,
-    /// The cells that it was calibrated on.
+    /// Ids of the published numbers that the parameter was calibrated on.
     pub cells: Vec<String>,
 }
 
-/// All of them.
+/// All free parameters of an accuracy card, with their counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Parameters {
-    /// How many there are.
+    /// Number of parameters that were calibrated on published numbers.
     pub calibrated: usize,
-    /// How many of them a fit chose.
+    /// Number of calibrated parameters that a fit chose.
     pub fitted: usize,
-    /// How many were chosen by hand, with cells in view.
+    /// Number of parameters that were chosen by hand, with published numbers in view.
     pub by_hand: usize,
-    /// How many were chosen by no cell: plausible values.
+    /// Number of parameters that rest on no published number: plausible values.
     pub assumed: usize,
-    /// Further ones, calibrated on cells of documents that were not asked for,
-    /// and on none that was: not in the list.
+    /// Number of parameters that were calibrated only on numbers of documents outside this card.
+    /// The list leaves them out.
     pub elsewhere: usize,
-    /// Each.
+    /// Free parameters one by one, each with its value and origin.
     pub list: Vec<FreeParameter>,
 }
 
-/// A figure that belongs to a statement.
+/// Modelled figure that supports or refutes a statement of a document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// What it is.
+    /// Name of the modelled figure that belongs to a document's claim.
     pub what: String,
-    /// Its value.
+    /// Value of the modelled figure.
     pub value: f64,
-    /// Its unit.
+    /// Unit of the modelled figure.
     pub unit: String,
 }
 
 impl Finding {
-    /// A number with its name and unit.
+    /// Creates a figure from its name, value and unit.
     pub fn new(what: &str, value: f64, unit: &str) -> Self {
         Self {
             what: what.to_owned(),
@@ -253,52 +259,50 @@ impl Finding {
     }
 }
 
-/// Something that a document says in words, and what the models say to it.
+/// Claim that a document makes in prose, with what the models give for it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Statement {
-    /// The document.
+    /// Name of the document that makes the claim.
     pub published: String,
-    /// What it says.
+    /// Text of the claim that the document makes.
     pub statement: String,
-    /// The figures of the models.
+    /// Figures that the models give for the claim.
     pub findings: Vec<Finding>,
-    /// Whether the models agree; absent where it is no matter of yes and no.
+    /// Whether the models agree with the claim; absent where the claim is no matter of yes or no.
     pub holds: Option<bool>,
-    /// What follows.
+    /// Conclusion about the claim that follows from the modelled figures.
     pub conclusion: String,
 }
 
-/// An accuracy card.
+/// Accuracy card: the published numbers of some documents, each with the modelled one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Card {
-    /// The documents asked for.
+    /// Documents whose published numbers the accuracy card covers.
     pub documents: Vec<String>,
-    /// The settings with which it was asked for, if any: `PATH=VALUE`.
+    /// Parameter settings that the user requested for the card, if any: `PATH=VALUE`.
     pub settings: Vec<String>,
-    /// The seed of every random choice.
+    /// Seed of every random choice in the models of the accuracy card.
     pub seed: u64,
-    /// Relative phases of two drives, and the share by which the second is
-    /// slower.
+    /// Relative phases of two drives, and the share by which the second drive turns slower.
     pub two_drives: TwoDrives,
-    /// The free parameters.
+    /// Free parameters of the models, with their counts.
     pub parameters: Parameters,
-    /// The numbers.
+    /// Published numbers of the card, each with the modelled one.
     pub cells: Vec<Cell>,
-    /// How near those are that parameters were calibrated on, those that the
-    /// models predict, and all of them.
+    /// Errors of the calibrated numbers, of the predicted numbers and of all numbers, summarized.
     pub summary: Vec<Summary>,
-    /// How many of them are within what was asked.
+    /// Accuracy goals for groups of published numbers, and whether each group meets its goal.
     pub bars: Vec<Bar>,
-    /// What was said in words.
+    /// Claims that the documents make in prose.
     pub statements: Vec<Statement>,
 }
 
-/// How two drives are turned against each other.
+/// Rotation of two drives relative to each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TwoDrives {
-    /// Evenly spaced relative phases, of which the mean is taken.
+    /// Number of evenly spaced relative phases of two drives over which the mean is taken.
     pub phases: u32,
-    /// Share by which the second drive turns slower.
+    /// Share by which the second of two drives turns slower.
     pub speed_difference_share: f64,
 }
 
@@ -333,17 +337,17 @@ mod tests {
         }
     }
 
-    fn near(left: Option<f64>, right: f64) -> bool {
+    fn is_near(left: Option<f64>, right: f64) -> bool {
         left.is_some_and(|left| (left - right).abs() < 1e-12)
     }
 
     #[test]
     fn errors_are_shares_and_of_cpu_points() {
         let rate = cell(Quantity::KbPerS, Some(500.0), None);
-        assert!(near(rate.error_of(550.0), 0.1));
+        assert!(is_near(rate.error_of(550.0), 0.1));
         let share = cell(Quantity::CpuPercent, Some(70.0), None);
-        assert!(near(share.error_of(66.0), -4.0));
-        assert!(near(share.error_of(66.9), -4.0), "as csh prints it");
+        assert!(is_near(share.error_of(66.0), -4.0));
+        assert!(is_near(share.error_of(66.9), -4.0), "as csh prints it");
         assert_eq!(cell(Quantity::KbPerS, None, None).error_of(1.0), None);
     }
 
@@ -351,10 +355,10 @@ mod tests {
     fn within_a_printed_range_there_is_no_error() {
         let about = cell(Quantity::BlocksPerS, Some(40.0), Some((36.0, 44.0)));
         assert_eq!(about.error_of(43.9), Some(0.0));
-        assert!(near(about.error_of(48.0), 0.2));
+        assert!(is_near(about.error_of(48.0), 0.2));
         let words = cell(Quantity::Ratio, None, Some((1.7, 2.0)));
         assert_eq!(words.error_of(1.9), Some(0.0));
-        assert!(near(words.error_of(2.2), 0.1));
-        assert!(near(words.error_of(0.85), -0.5));
+        assert!(is_near(words.error_of(2.2), 0.1));
+        assert!(is_near(words.error_of(0.85), -0.5));
     }
 }

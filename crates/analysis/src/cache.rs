@@ -1,52 +1,51 @@
-//! Where the bytes of a read came from, and whether that is what was asked.
+//! Verdict on the source of a read's bytes: memory or storage, as the cache mode requires.
 
 use crate::layers::Layer;
 use diskperf_timeline::{CacheMode, ProgramResult, Repetition, Residency, WorkerMeasure};
 use serde::{Serialize, Serializer};
 
-/// A cold file may have this share of itself in memory: a page-sized header,
-/// or what the file system read along with its own data.
-const COLD_RESIDENT: f64 = 0.05;
+/// Share of a cold file that may be in memory: a page-sized header, or data that the file system
+/// read along with its own.
+const COLD_RESIDENT_SHARE_MAX: f64 = 0.05;
 
-/// Of a warm file this share must be in memory, and at most the rest may come
-/// from storage: residency is counted in pages, files end within one.
-const WARM_RESIDENT: f64 = 0.99;
+/// Share of a warm file that must be in memory; at most the rest may come from storage. It is below
+/// 1 because residency is counted in pages and files end within one.
+const WARM_RESIDENT_SHARE_MIN: f64 = 0.99;
 
-/// Below this share of what storage must have delivered at least, it accounts
-/// nothing: either a cache served the program that the page cache does not
-/// know, or the bytes came by a way that the kernel does not account, as those
-/// of FUSE and virtiofs do. Nobody can tell which.
-const FROM_STORAGE: f64 = 0.01;
+/// Share of the expected storage reads below which storage counts as unaccounted. Either a cache
+/// that the page cache does not know served the program, or the kernel does not account the path,
+/// as for FUSE and virtiofs. The figures cannot distinguish the two.
+const STORAGE_SHARE_MIN: f64 = 0.01;
 
-/// Of a read around the cache, this share must come from storage; the rest is
-/// room for what a file system keeps inline with its own data.
-const DIRECT_FROM_STORAGE: f64 = 0.95;
+/// Minimum share of a cache-bypassing read that must come from storage. The rest allows for data
+/// that a file system keeps inline with its metadata.
+const DIRECT_STORAGE_SHARE_MIN: f64 = 0.95;
 
-/// Whether a program's reads found their bytes where they were meant to. In
-/// ascending order of how much it matters.
+/// Verdict on the source of a program's read bytes, memory or storage, against the cache mode of
+/// the run. In ascending order of severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CacheVerdict {
-    /// Nothing was read, or nothing that storage holds.
+    /// The program read nothing, or nothing that storage holds.
     NotApplicable,
-    /// The bytes came from where they were meant to.
-    AsAsked,
-    /// The system neither accounts storage reads nor tells residency, or what
-    /// it tells leaves it open where the bytes came from.
+    /// The bytes came from the source that the cache mode requires.
+    AsRequested,
+    /// The source of the bytes is unknown: the system accounts no storage reads and reports no
+    /// residency, or its figures leave the question open.
     Unknown,
-    /// Meant to be warm, but part of the file was not in memory.
+    /// The file should have been warm, but part of it was not in memory.
     WarmButNotResident,
-    /// Meant to bypass the cache, but served from memory.
+    /// The read should have bypassed the cache, but memory served it.
     DirectButCached,
-    /// Meant to be cold, but found in memory.
+    /// The file should have been cold, but part of it was in memory.
     ColdButCached,
 }
 
 impl CacheVerdict {
-    /// The word for it in JSON and CSV.
+    /// Returns the name of the verdict in JSON and CSV.
     pub fn name(self) -> &'static str {
         match self {
             Self::NotApplicable => "not_applicable",
-            Self::AsAsked => "as_asked",
+            Self::AsRequested => "as_asked",
             Self::Unknown => "unknown",
             Self::WarmButNotResident => "warm_but_not_resident",
             Self::DirectButCached => "direct_but_cached",
@@ -54,19 +53,20 @@ impl CacheVerdict {
         }
     }
 
-    /// Whether the bytes are known to have come from elsewhere, so that the
-    /// figure is not what its program is meant to measure.
+    /// Tests whether the bytes certainly came from the wrong source, so that the figure does not
+    /// measure the program's intent.
     pub fn is_fault(self) -> bool {
         match self {
-            Self::NotApplicable | Self::AsAsked | Self::Unknown => false,
+            Self::NotApplicable | Self::AsRequested | Self::Unknown => false,
             Self::WarmButNotResident | Self::DirectButCached | Self::ColdButCached => true,
         }
     }
 
-    /// The mark behind a figure in a table; empty where all is well.
+    /// Returns the mark for a table figure whose bytes came from the wrong source; empty where the
+    /// verdict is no fault.
     pub fn mark(self) -> &'static str {
         match self {
-            Self::NotApplicable | Self::AsAsked => "",
+            Self::NotApplicable | Self::AsRequested => "",
             Self::Unknown => "?",
             Self::WarmButNotResident => "†",
             Self::DirectButCached => "‡",
@@ -74,11 +74,11 @@ impl CacheVerdict {
         }
     }
 
-    /// What the mark means.
+    /// Returns the explanation of the mark that a table shows for the verdict.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::NotApplicable => "nothing was read from storage",
-            Self::AsAsked => "cached as asked",
+            Self::AsRequested => "cached as asked",
             Self::Unknown => "the kernel does not report whether the bytes came from the device",
             Self::WarmButNotResident => {
                 "meant to be warm, but part of the file was not in memory: \
@@ -94,25 +94,25 @@ impl CacheVerdict {
         }
     }
 
-    /// The worst verdict of the kept repetitions: one that was cached spoils
-    /// the figure of all.
-    pub fn of(result: &ProgramResult) -> Self {
+    /// Returns the worst verdict of the kept repetitions. A single repetition with bytes from the
+    /// wrong source invalidates the figure of all.
+    pub fn from_result(result: &ProgramResult) -> Self {
         if Layer::of(result).is_some_and(|layer| !layer.has_storage()) {
             return Self::NotApplicable;
         }
         result
             .kept()
-            .map(|repetition| Self::of_repetition(repetition, result.cache))
+            .map(|repetition| Self::from_repetition(repetition, result.cache))
             .max()
             .unwrap_or(Self::NotApplicable)
     }
 
-    /// The verdict on one repetition that asked for `mode`.
+    /// Returns the verdict on one repetition with the cache mode `mode`.
     ///
-    /// A cold read may find again what it has read itself (several readers of
-    /// one area, random reads of one block), so there it is the residency
-    /// *before* that counts, and a low share from storage alone is no fault.
-    pub fn of_repetition(repetition: &Repetition, mode: CacheMode) -> Self {
+    /// A cold read may hit data that the run itself has read (several readers of one area, random
+    /// reads of one block). For it the residency *before* the run counts, and a low share from
+    /// storage alone is no fault.
+    pub fn from_repetition(repetition: &Repetition, mode: CacheMode) -> Self {
         let read_bytes = repetition.total(|worker| worker.read_bytes);
         if read_bytes == 0 {
             return Self::NotApplicable;
@@ -123,36 +123,42 @@ impl CacheVerdict {
             return Self::Unknown;
         }
         let from_storage = storage.map(|bytes| bytes as f64 / read_bytes as f64);
-        let was_resident = residency.is_some_and(|found| before(found) > COLD_RESIDENT);
+        let was_resident =
+            residency.is_some_and(|found| resident_share_before(found) > COLD_RESIDENT_SHARE_MAX);
         match mode {
             CacheMode::Cold => {
                 let distinct = residency.map_or(read_bytes, |found| found.file_bytes);
-                let least = FROM_STORAGE * read_bytes.min(distinct) as f64;
+                let least = STORAGE_SHARE_MIN * read_bytes.min(distinct) as f64;
                 if was_resident {
                     Self::ColdButCached
                 } else if storage.is_some_and(|bytes| (bytes as f64) < least) {
                     Self::Unknown
                 } else {
-                    Self::AsAsked
+                    Self::AsRequested
                 }
             }
             CacheMode::Warm => {
-                let absent =
-                    residency.is_some_and(|found| before(found).min(after(found)) < WARM_RESIDENT);
-                let fetched = from_storage.is_some_and(|share| share > 1.0 - WARM_RESIDENT);
-                Self::fault(absent || fetched, Self::WarmButNotResident)
+                let absent = residency.is_some_and(|found| {
+                    resident_share_before(found).min(resident_share_after(found))
+                        < WARM_RESIDENT_SHARE_MIN
+                });
+                let fetched =
+                    from_storage.is_some_and(|share| share > 1.0 - WARM_RESIDENT_SHARE_MIN);
+                Self::fault_if(absent || fetched, Self::WarmButNotResident)
             }
             CacheMode::Direct => match from_storage {
-                Some(share) if share < FROM_STORAGE && !was_resident => Self::Unknown,
-                Some(share) => Self::fault(share < DIRECT_FROM_STORAGE, Self::DirectButCached),
+                Some(share) if share < STORAGE_SHARE_MIN && !was_resident => Self::Unknown,
+                Some(share) => {
+                    Self::fault_if(share < DIRECT_STORAGE_SHARE_MIN, Self::DirectButCached)
+                }
                 // Residency alone cannot show a cache that was bypassed.
                 None => Self::Unknown,
             },
         }
     }
 
-    fn fault(is_one: bool, fault: Self) -> Self {
-        if is_one { fault } else { Self::AsAsked }
+    fn fault_if(is_one: bool, fault: Self) -> Self {
+        if is_one { fault } else { Self::AsRequested }
     }
 }
 
@@ -162,16 +168,16 @@ impl Serialize for CacheVerdict {
     }
 }
 
-fn before(residency: Residency) -> f64 {
+fn resident_share_before(residency: Residency) -> f64 {
     residency.before_bytes as f64 / residency.file_bytes as f64
 }
 
-fn after(residency: Residency) -> f64 {
+fn resident_share_after(residency: Residency) -> f64 {
     residency.after_bytes as f64 / residency.file_bytes as f64
 }
 
-/// What storage delivered on behalf of the workers; `None` unless it is
-/// accounted for each of them.
+/// Returns the bytes that storage delivered for all workers; `None` unless the kernel accounts them
+/// for each worker.
 fn storage_bytes(repetition: &Repetition) -> Option<u64> {
     repetition
         .workers
@@ -180,10 +186,9 @@ fn storage_bytes(repetition: &Repetition) -> Option<u64> {
         .sum()
 }
 
-/// The share (0 to 1) of one repetition's read bytes that came from the
-/// device: as the kernel accounts them, else what was not resident before.
-/// Read-ahead beyond what was asked counts as 1. `None` where nothing was
-/// read, or nobody can tell.
+/// Returns the share (0 to 1) of one repetition's read bytes that came from the device, from kernel
+/// accounting, else from the share that was not resident before. Read-ahead beyond the requested
+/// bytes counts as 1. `None` where nothing was read or the system reports neither figure.
 pub fn device_share(repetition: &Repetition) -> Option<f64> {
     let read_bytes = repetition.total(|worker| worker.read_bytes);
     if read_bytes == 0 {
@@ -193,7 +198,7 @@ pub fn device_share(repetition: &Repetition) -> Option<f64> {
         Some(bytes) => bytes as f64 / read_bytes as f64,
         None => {
             let residency = repetition.residency.filter(|found| found.file_bytes > 0)?;
-            1.0 - before(residency)
+            1.0 - resident_share_before(residency)
         }
     };
     Some(share.clamp(0.0, 1.0))

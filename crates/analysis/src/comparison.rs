@@ -1,11 +1,13 @@
-//! Runs side by side: the ratio of rates with its interval, and a verdict.
+//! Comparison of runs: the ratio of their rates with its interval, and a verdict. The first run is
+//! the base.
 //!
-//! The first run is the base. A ratio is always that of the two figures beside it:
-//! of separate runs, their medians; of the arms of an A/B measurement, the figures
-//! of the median block, whose quotient is the median of the blocks' quotients; of
-//! modelled runs, what they came to. An interval holds for all rows together with
-//! 99 %, and a verdict rests on that interval: two runs of the same thing are called
-//! different nowhere in 99 of 100 comparisons, however many programs they have.
+//! A ratio always belongs to the two figures beside it. For separate runs they are the medians. For
+//! the arms of an A/B measurement they are the figures of the median block, whose quotient is the
+//! median of the blocks' quotients. For modelled runs they are the results by protocol.
+//!
+//! An interval holds for all rows together with 99 %, and a verdict rests on that interval: in 99
+//! of 100 comparisons of identical runs no row is called different, however many programs there
+//! are.
 
 mod differences;
 mod gate;
@@ -16,7 +18,7 @@ mod pairing;
 mod warnings;
 
 pub use crate::quantity::Quantity;
-pub use gate::{Failure, Gate, Gated};
+pub use gate::{Failure, Gate, GateResult};
 pub use history::History;
 pub use judgement::Judgement;
 pub(crate) use judgement::{Block, judge_blocks};
@@ -32,28 +34,28 @@ use judgement::{judge, judge_exact};
 use pairing::Pairing;
 use serde::Serialize;
 
-/// What a comparison says of two results.
+/// Verdict of a comparison on two results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// A difference that matters is excluded.
+    /// The comparison excludes a difference that matters.
     NoDifferenceSeen,
     /// The other run is faster than the base.
     Faster,
     /// The other run is slower than the base.
     Slower,
-    /// It seems faster, in repetitions that are too few for more.
+    /// The other run seems faster, but the repetitions are too few for a firm verdict.
     SuggestsFaster,
-    /// It seems slower, in repetitions that are too few for more.
+    /// The other run seems slower, but the repetitions are too few for a firm verdict.
     SuggestsSlower,
     /// The repetitions are too few for a verdict.
     TooFewRepetitions,
-    /// Neither a difference nor its absence is told apart from noise.
+    /// The comparison is inconclusive: noise hides both a difference and its absence.
     Unsure,
 }
 
 impl Verdict {
-    /// The words of a table.
+    /// Returns the name of the verdict for a table.
     pub fn words(self) -> &'static str {
         match self {
             Self::NoDifferenceSeen => "no difference",
@@ -66,12 +68,12 @@ impl Verdict {
         }
     }
 
-    /// Whether it says that the two differ.
+    /// Tests whether the verdict says that the two results differ.
     pub fn is_difference(self) -> bool {
         matches!(self, Self::Faster | Self::Slower)
     }
 
-    /// Whether more repetitions may turn it into another one.
+    /// Tests whether more repetitions may change the verdict.
     fn is_undecided(self) -> bool {
         match self {
             Self::NoDifferenceSeen | Self::Faster | Self::Slower => false,
@@ -83,31 +85,31 @@ impl Verdict {
     }
 }
 
-/// Why a verdict is not firm.
+/// Reason why a verdict is not firm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
-    /// The difference is within what separate runs of one thing differ by, or the
-    /// blocks are too few.
+    /// The difference is no larger than separate runs of one thing differ by, or the blocks are too
+    /// few.
     Noise,
-    /// A run has too few repetitions.
+    /// One of the runs has too few repetitions for a firm verdict.
     TooFew,
-    /// Most repetitions of the base are far slower than its fastest.
+    /// Most repetitions of the base run are far slower than its fastest.
     BaseDisturbed,
-    /// Most repetitions of the other are far slower than its fastest.
+    /// Most repetitions of the other run are far slower than its fastest.
     OtherDisturbed,
-    /// The host did not keep up with the base, which is a replay.
+    /// The host did not keep up with the base run, which is a replay.
     BaseLate,
-    /// The host did not keep up with the other.
+    /// The host did not keep up with the other run, which is a replay.
     OtherLate,
-    /// The fastest repetitions differ otherwise than the medians.
+    /// The fastest repetitions of the two runs differ in another direction than the medians.
     FastestDisagree,
-    /// The repetitions have two modes, and which mode counts decides.
+    /// The repetitions are bimodal, and the choice of the mode would decide the verdict.
     TwoModes,
 }
 
 impl Doubt {
-    /// The words of a table.
+    /// Returns the description of the doubt for a table.
     pub fn words(self) -> &'static str {
         match self {
             Self::Noise => "",
@@ -122,7 +124,7 @@ impl Doubt {
     }
 }
 
-/// What the figures of a pair are, of which the ratio is.
+/// Kind of the two figures whose ratio a comparison shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
@@ -130,78 +132,78 @@ pub enum Basis {
     Medians,
     /// The figures of the median block of an A/B measurement.
     MedianBlock,
-    /// The figures of two modelled runs, by their protocols.
+    /// The figures of two modelled runs, each by its protocol.
     Exact,
-    /// The figures of one run, which is compared with itself.
+    /// The figures of one run that is compared with itself.
     SameRun,
 }
 
-/// A run, as far as a comparison names it.
+/// Identification of one run in a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunName {
-    /// Its id.
+    /// Id of the compared run.
     pub id: String,
-    /// The user's own name for it.
+    /// User's own label for the compared run.
     pub label: Option<String>,
-    /// Its suite.
+    /// Suite of programs that the run executed.
     pub suite: String,
-    /// Its target, as the user named it.
+    /// Target of the run, as the user named it.
     pub target: String,
-    /// The absolute paths of real storage, or the modelled system.
+    /// Absolute paths of the real storage, or the modelled system.
     pub measured: String,
-    /// Settings, file systems, caches and commands in which the runs differ, as this one
-    /// has them.
+    /// Settings, file systems, caches and commands of the run that differ from those of the other
+    /// runs.
     pub differs: Vec<String>,
-    /// Host or model.
+    /// World of the run: real storage of the host, or a model.
     pub world: World,
-    /// How far it came.
+    /// State of the run, finished or not.
     #[serde(flatten)]
     pub state: RunState,
 }
 
-/// A result that only one run has.
+/// Result that only one run of a comparison contains.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Unpaired {
-    /// The run that has it, as an index of [`Comparison::runs`].
+    /// Run that contains the result, as an index of [`Comparison::runs`].
     pub run: usize,
-    /// The run that has not.
+    /// Run that lacks the result, as an index of [`Comparison::runs`].
     pub missing_in: usize,
-    /// The program with its distinguishing parameters.
+    /// Key of the result: the program with its distinguishing parameters.
     pub key: String,
-    /// The same for people.
+    /// Title of the result for people: the program with its distinguishing parameters.
     pub title: String,
-    /// Its file system.
+    /// File system of the result that has no counterpart.
     pub filesystem: String,
 }
 
-/// A warning about a whole run.
+/// Warning about a whole run in a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunWarning {
-    /// The run that it is about, as an index of [`Comparison::runs`].
+    /// Run that the warning is about, as an index of [`Comparison::runs`].
     pub run: usize,
-    /// What is wrong with it, or how it differs from the base.
+    /// Text of the warning: the run's defect, or its difference from the base.
     pub text: String,
 }
 
-/// Runs compared with the first of them.
+/// Comparison of several runs with the first of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// The runs, the base first.
+    /// Compared runs, the base first.
     pub runs: Vec<RunName>,
-    /// Their results in pairs: by run, then in the order of the base's table.
+    /// Pairs of results, by run and then in the order of the base's table.
     pub pairs: Vec<Pair>,
-    /// Results found in one run only.
+    /// Results that only one of the compared runs contains.
     pub unpaired: Vec<Unpaired>,
-    /// What concerns whole runs.
+    /// Warnings about whole runs, such as unfinished ones.
     pub warnings: Vec<RunWarning>,
-    /// What a limit says that it was held to.
-    pub gated: Option<Gated>,
+    /// Result of the slow-down limit that the comparison was held to, if any.
+    pub gated: Option<GateResult>,
 }
 
 impl Comparison {
-    /// The pair that lost the largest share of its speed, of those that are
-    /// called slower. A slow-down that is not told apart from noise never
-    /// counts; [`Comparison::failures`] heeds those as well.
+    /// Returns the pair that lost the largest share of its speed among those with the verdict
+    /// "slower". A slow-down within the noise never counts here; [`Comparison::failures`] includes
+    /// those as well.
     pub fn worst_slowdown(&self) -> Option<&Pair> {
         self.pairs
             .iter()
@@ -212,7 +214,7 @@ impl Comparison {
             })
     }
 
-    /// Pairs of which nothing firm can be said.
+    /// Counts the pairs without a firm verdict.
     pub fn undecided(&self) -> usize {
         self.pairs
             .iter()
@@ -220,9 +222,9 @@ impl Comparison {
             .count()
     }
 
-    /// What a run (an index of [`Comparison::runs`]) is called among the
-    /// others: its label or what was measured; where that is not unique, with what else
-    /// tells it apart, or with its id.
+    /// Returns a unique name of a run (an index of [`Comparison::runs`]): its label or what was
+    /// measured. Where that is not unique, the name adds the facts that distinguish the run, or its
+    /// id.
     pub fn run_name(&self, run: usize) -> String {
         let short = |run: &RunName| run.label.clone().unwrap_or_else(|| run.measured.clone());
         let long = |run: &RunName| match run.differs.is_empty() {
@@ -242,15 +244,15 @@ impl Comparison {
     }
 }
 
-/// How two runs, and results of the same program in them, were not measured
-/// alike; each line names both values.
+/// Lists the differences in how two runs, and their results of the same program, were measured.
+/// Each line names both values.
 pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
-    let mut found: Vec<String> = warnings::between(a, b, 1)
+    let mut found: Vec<String> = warnings::warn_of_run_pair(a, b, 1)
         .into_iter()
         .map(|warning| warning.text)
         .collect();
-    for (one, other) in Pairing::of(a, b).pairs {
-        for text in warnings::of_pair(one, other) {
+    for (one, other) in Pairing::match_results(a, b).pairs {
+        for text in warnings::warn_of_result_pair(one, other) {
             if !found.contains(&text) {
                 found.push(text);
             }
@@ -259,27 +261,26 @@ pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
     found
 }
 
-/// What a comparison goes by beside the runs.
+/// Terms of a comparison: the smallest change that matters, and earlier runs.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
-    /// The smallest change that matters. Without one it is that of the A/B measurement
-    /// that the runs are arms of, or the usual one.
+    /// Smallest change that matters. `None` takes that of the A/B measurement whose arms the runs
+    /// are, or else the default.
     pub limits: Option<Limits>,
-    /// Earlier runs of the same things.
+    /// Earlier runs of the same things, from which the noise between runs is estimated.
     pub history: History,
 }
 
-/// Compares every run with the first one. Of fewer than two there is nothing
-/// to compare, and no pair.
+/// Compares every run with the first one. Fewer than two runs yield no pair.
 pub fn compare(runs: &[Run]) -> Comparison {
     compare_on(runs, &Terms::default())
 }
 
-/// The same on terms of one's own.
+/// Compares every run with the first one on the given terms.
 pub fn compare_on(runs: &[Run], terms: &Terms) -> Comparison {
     let mut comparison = Comparison {
-        runs: names(runs),
-        warnings: warnings::of_states(runs),
+        runs: name_runs(runs),
+        warnings: warnings::warn_of_states(runs),
         ..Comparison::default()
     };
     let Some((base, others)) = runs.split_first() else {
@@ -287,21 +288,21 @@ pub fn compare_on(runs: &[Run], terms: &Terms) -> Comparison {
     };
     let pairings: Vec<Pairing> = others
         .iter()
-        .map(|other| Pairing::of(base, other))
+        .map(|other| Pairing::match_results(base, other))
         .collect();
     let candidates: Vec<Candidate> = pairings
         .iter()
         .enumerate()
         .flat_map(|(index, pairing)| pairing.pairs.iter().map(move |pair| (index + 1, *pair)))
-        .flat_map(|(run, pair)| Candidate::all((run, (base, &runs[run])), pair))
+        .flat_map(|(run, pair)| Candidate::list((run, (base, &runs[run])), pair))
         .collect();
-    let judged = |one: &Candidate| one.judge(rows_beside(one, &candidates), terms);
+    let judged = |one: &Candidate| one.judge(count_comparable_rows(one, &candidates), terms);
     comparison.pairs = candidates.iter().map(judged).collect();
     for (index, (pairing, other)) in pairings.iter().zip(others).enumerate() {
         let run = index + 1;
         comparison
             .warnings
-            .extend(warnings::between(base, other, run));
+            .extend(warnings::warn_of_run_pair(base, other, run));
         let mut lone = |result: &ProgramResult, run: usize, missing_in: usize| {
             comparison.unpaired.push(Unpaired {
                 run,
@@ -317,13 +318,13 @@ pub fn compare_on(runs: &[Run], terms: &Terms) -> Comparison {
     comparison
 }
 
-fn names(runs: &[Run]) -> Vec<RunName> {
-    let differences = differences::differences(runs);
+fn name_runs(runs: &[Run]) -> Vec<RunName> {
+    let differences = differences::list_differences(runs);
     let named = runs.iter().zip(differences);
-    named.map(|(run, differs)| name(run, differs)).collect()
+    named.map(|(run, differs)| name_run(run, differs)).collect()
 }
 
-fn name(run: &Run, differs: Vec<String>) -> RunName {
+fn name_run(run: &Run, differs: Vec<String>) -> RunName {
     RunName {
         id: run.id.clone(),
         label: run.label.clone(),
@@ -336,17 +337,17 @@ fn name(run: &Run, differs: Vec<String>) -> RunName {
     }
 }
 
-/// How many rows are judged together with this one: those of its own A/B
-/// measurement, or all that are compared as separate runs.
-fn rows_beside(one: &Candidate<'_>, all: &[Candidate<'_>]) -> usize {
-    let beside = all.iter().filter(|other| match one.basis {
-        Basis::MedianBlock => other.run == one.run && other.basis == one.basis,
-        Basis::Medians | Basis::Exact | Basis::SameRun => other.basis == one.basis,
+/// Counts the rows of a comparison that share its error probability with one row: those of its own
+/// A/B measurement, or all rows of separate runs.
+fn count_comparable_rows(candidate: &Candidate<'_>, all: &[Candidate<'_>]) -> usize {
+    let beside = all.iter().filter(|other| match candidate.basis {
+        Basis::MedianBlock => other.run == candidate.run && other.basis == candidate.basis,
+        Basis::Medians | Basis::Exact | Basis::SameRun => other.basis == candidate.basis,
     });
     beside.count()
 }
 
-/// Two results of one program, with the speeds to be compared.
+/// Two results of one program before their judgement, with the speeds to be compared.
 struct Candidate<'a> {
     run: usize,
     runs: (&'a Run, &'a Run),
@@ -359,12 +360,12 @@ struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    /// By each quantity that both are compared by.
-    fn all(
+    /// Creates one candidate for each quantity by which both results are compared.
+    fn list(
         (run, runs): (usize, (&'a Run, &'a Run)),
         (base, other): (&'a ProgramResult, &'a ProgramResult),
     ) -> Vec<Self> {
-        let basis = basis(runs);
+        let basis = choose_basis(runs);
         let summaries = (Summary::of(base), Summary::of(other));
         let past_cache = [base, other]
             .iter()
@@ -376,8 +377,8 @@ impl<'a> Candidate<'a> {
             base,
             other,
             quantity,
-            base_side: side(base, &summaries.0, (quantity, basis)),
-            other_side: side(other, &summaries.1, (quantity, basis)),
+            base_side: build_side(base, &summaries.0, (quantity, basis)),
+            other_side: build_side(other, &summaries.1, (quantity, basis)),
         };
         let quantities = Quantity::of_both(base.kept(), other.kept(), past_cache);
         quantities.into_iter().map(of).collect()
@@ -388,40 +389,44 @@ impl<'a> Candidate<'a> {
         let mut blocks = None;
         let judgement = match self.basis {
             Basis::Exact | Basis::SameRun => {
-                let [base, other] = [&base, &other].map(|side| self.quantity.turned(side.figure));
+                let [base, other] =
+                    [&base, &other].map(|side| self.quantity.invert_time(side.figure));
                 judge_exact(base, other)
             }
             Basis::Medians => {
-                let floor = terms.history.floor(self.runs, self.base, self.quantity);
+                let floor = terms
+                    .history
+                    .error_floor(self.runs, self.base, self.quantity);
                 let modes = [&base, &other].map(|side| side.shape);
-                let [base, other] = [self.base, self.other].map(|one| speeds(one, self.quantity));
+                let [base, other] =
+                    [self.base, self.other].map(|one| list_speeds(one, self.quantity));
                 let limits = terms.limits.unwrap_or_default();
-                judge((&base, &other), (rows, floor), limits).unless_of_one_mode(modes)
+                judge((&base, &other), (rows, floor), limits).doubt_two_modes(modes)
             }
             Basis::MedianBlock => {
-                let common = Block::all_of(self.base, self.other, self.quantity);
+                let common = Block::pair_up(self.base, self.other, self.quantity);
                 let asked = self.runs.0.interleaved.as_ref();
                 let asked = asked.and_then(|arm| arm.min_effect);
                 let asked = asked.map(|min_effect| Limits { min_effect });
                 let limits = terms.limits.or(asked).unwrap_or_default();
                 let (judgement, figures) = judge_blocks(&common, rows, limits);
-                blocks = Some(BlockCounts::of(&common));
+                blocks = Some(BlockCounts::count(&common));
                 if let Some((of_base, of_other)) = figures {
-                    base.show(self.quantity, self.quantity.turned(of_base));
-                    other.show(self.quantity, self.quantity.turned(of_other));
+                    base.set_figure(self.quantity, self.quantity.invert_time(of_base));
+                    other.set_figure(self.quantity, self.quantity.invert_time(of_other));
                 }
                 judgement
             }
         };
         let judgement = match self.quantity.is_time() {
-            true => judgement.of_times(),
+            true => judgement.as_times(),
             false => judgement,
         };
         let judgement = match [self.base, self.other].map(replay::kept_up) {
             _ if self.basis == Basis::SameRun => judgement,
             [true, true] => judgement,
-            [false, _] => judgement.none_because(Doubt::BaseLate),
-            [true, false] => judgement.none_because(Doubt::OtherLate),
+            [false, _] => judgement.without_verdict(Doubt::BaseLate),
+            [true, false] => judgement.without_verdict(Doubt::OtherLate),
         };
         Pair {
             run: self.run,
@@ -433,50 +438,54 @@ impl<'a> Candidate<'a> {
             other,
             judgement,
             blocks,
-            warnings: warnings::of_pair(self.base, self.other),
+            warnings: warnings::warn_of_result_pair(self.base, self.other),
             unlike_work: warnings::unlike_work(self.base, self.other),
         }
     }
 }
 
-/// How two runs are compared.
-fn basis((base, other): (&Run, &Run)) -> Basis {
-    if is_same(base, other) {
+fn choose_basis((base, other): (&Run, &Run)) -> Basis {
+    if is_same_run(base, other) {
         Basis::SameRun
     } else if [base, other].iter().all(|run| run.world == World::Model) {
         Basis::Exact
-    } else if are_partners(base, other) {
+    } else if are_ab_partners(base, other) {
         Basis::MedianBlock
     } else {
         Basis::Medians
     }
 }
 
-/// Whether two runs are one, which was named twice.
-fn is_same(base: &Run, other: &Run) -> bool {
+fn is_same_run(base: &Run, other: &Run) -> bool {
     base.id == other.id && base.results == other.results
 }
 
-/// Whether two runs are the arms of one A/B measurement.
-fn are_partners(base: &Run, other: &Run) -> bool {
-    let names = |run: &Run, partner: &Run| {
+fn are_ab_partners(base: &Run, other: &Run) -> bool {
+    let names_partner = |run: &Run, partner: &Run| {
         let interleaved = run.interleaved.as_ref();
         interleaved.is_some_and(|one| one.partner == partner.id)
     };
-    names(base, other) && names(other, base)
+    names_partner(base, other) && names_partner(other, base)
 }
 
-/// The speeds of the kept repetitions, in the order of running. One that moved nothing,
-/// or took no time, has none.
-fn speeds(result: &ProgramResult, quantity: Quantity) -> Vec<f64> {
+/// Returns the speeds of the kept repetitions in the order of running. A repetition that moved
+/// nothing or took no time has no speed.
+fn list_speeds(result: &ProgramResult, quantity: Quantity) -> Vec<f64> {
     let kept = result.kept();
     kept.filter_map(|one| quantity.speed(one)).collect()
 }
 
-fn side(result: &ProgramResult, summary: &Summary, (quantity, basis): (Quantity, Basis)) -> Side {
-    let speeds = speeds(result, quantity);
+fn build_side(
+    result: &ProgramResult,
+    summary: &Summary,
+    (quantity, basis): (Quantity, Basis),
+) -> Side {
+    let speeds = list_speeds(result, quantity);
     let times: Vec<f64> = speeds.iter().map(|speed| 1.0 / speed).collect();
-    let repetitions: Vec<f64> = speeds.iter().map(|one| quantity.turned(*one)).collect();
+    let repetitions: Vec<f64> = speeds
+        .iter()
+        .map(|one| quantity.invert_time(*one))
+        .collect();
     let mut side = Side {
         figure: 0.0,
         kb_per_s: summary.kb_per_s,
@@ -502,17 +511,17 @@ fn side(result: &ProgramResult, summary: &Summary, (quantity, basis): (Quantity,
     };
     // Minima are statistics of models alone: in virtual time nothing disturbs.
     let figure = match basis {
-        Basis::Exact => exact(summary, quantity),
+        Basis::Exact => exact_figure(summary, quantity),
         Basis::Medians | Basis::MedianBlock | Basis::SameRun => {
-            median(&speeds).map(|median| quantity.turned(median))
+            median(&speeds).map(|median| quantity.invert_time(median))
         }
     };
-    side.show(quantity, figure.unwrap_or(0.0));
+    side.set_figure(quantity, figure.unwrap_or(0.0));
     side
 }
 
-/// What a model came to, by its protocol.
-fn exact(summary: &Summary, quantity: Quantity) -> Option<f64> {
+/// Returns a modelled result's figure in one quantity, by the protocol's statistic.
+fn exact_figure(summary: &Summary, quantity: Quantity) -> Option<f64> {
     let load = summary.load.as_ref();
     let response = || load?.response.as_ref();
     match quantity {

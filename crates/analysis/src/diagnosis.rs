@@ -1,13 +1,11 @@
-//! What is behind the difference between two runs of one program, from what
-//! happened in them alone.
+//! Diagnosis of the difference between two runs of one program, from their traces alone.
 //!
-//! Most of what differs between two runs are consequences: a routine that takes
-//! a third of a millisecond longer makes a sector be missed, and the program
-//! waits a revolution. So the search is for causes that nothing else has as its
-//! consequence: where sectors lie, what a routine takes each time, how long the
-//! arm takes over a distance, how far ahead of its sector a search ends. In a
-//! model these are the same in both runs to the nanosecond, or nearly so,
-//! unless they are what was changed.
+//! Most differences between two runs are consequences: a routine that takes a third of a
+//! millisecond longer makes the drive miss a sector, and the program waits a revolution. The search
+//! is therefore for causes that follow from nothing else: the positions of sectors, the duration of
+//! a routine, the seek time over a distance, the distance from a search's end to its sector. In a
+//! model these are the same in both runs to the nanosecond, or nearly so, unless they are what was
+//! changed.
 
 mod causes;
 mod disks;
@@ -24,28 +22,28 @@ use diskperf_timeline::{Deadline, Stage, Trace};
 use measures::Measures;
 use serde::Serialize;
 
-/// A part of a computer that may be behind a difference.
+/// Part of a computer that may cause a difference between two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Suspect {
-    /// Processor and memory.
+    /// The host: its processor and memory.
     Host,
-    /// What data moves over.
+    /// The bus that carries data between memory and controllers.
     Bus,
-    /// The operating system.
+    /// The operating system's kernel.
     Kernel,
-    /// How files are laid out.
+    /// The file system, with the layout of files on the drive.
     Filesystem,
-    /// The software that runs the controller.
+    /// The driver, the software that runs the controller.
     Driver,
-    /// Controller or adaptor.
+    /// The controller or adaptor of the drives.
     Controller,
-    /// The drive.
+    /// The drive itself: its mechanism and, if it has any, its firmware.
     Drive,
 }
 
 impl Suspect {
-    /// As paths of parameters name it.
+    /// Returns the name of the part of the computer, as parameter paths spell it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Host => "host",
@@ -59,26 +57,26 @@ impl Suspect {
     }
 }
 
-/// What of a drive that has firmware, a buffer and a link of its own.
+/// Part of a drive that has firmware, a buffer and a link of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DrivePart {
-    /// Arm and platters, and where sectors lie on them.
+    /// Actuator and platters, with the positions of sectors on them.
     Mechanism,
-    /// The order in which it serves what waits, and how much may.
+    /// Queue of the drive: its order of service and its depth limit.
     Queue,
-    /// What it keeps of reads and of writes.
+    /// Buffer of the drive, with its read-ahead and write-back cache.
     Buffer,
-    /// Where a shingled disk keeps what waits for its band, and the cleaning of bands.
+    /// Media cache of a shingled disk, where writes wait for their band, and the cleaning of bands.
     MediaCache,
-    /// What data move over to the host.
+    /// Link of the drive, which carries data to the host.
     Link,
-    /// What it takes to understand a command.
+    /// Firmware of the drive, which decodes commands.
     Firmware,
 }
 
 impl DrivePart {
-    /// In words, behind "the drive's".
+    /// Returns the name of the part of a drive, to follow "the drive's".
     pub fn words(self) -> &'static str {
         match self {
             Self::Mechanism => "arm and platters",
@@ -91,62 +89,63 @@ impl DrivePart {
     }
 }
 
-/// What the spans of two runs say of their difference.
+/// Diagnosis of the difference between two runs, from the spans of their traces.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diagnosis {
-    /// The part that is behind it; none where nothing is found.
+    /// Part of the computer that causes the difference; `None` where no cause is found.
     pub component: Option<Suspect>,
-    /// What of it, where that is a drive with firmware of its own.
+    /// Part of the drive that causes the difference, where the cause is a drive with firmware of
+    /// its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<DrivePart>,
-    /// The deadline that is missed in one and met in the other, if that is how
-    /// the difference comes about.
+    /// Deadline that one run misses and the other meets, if that is how the difference arises.
     pub deadline: Option<Deadline>,
-    /// What shows it, the strongest first.
+    /// Evidence for the diagnosis, the strongest first.
     pub evidence: Vec<String>,
-    /// Other parts that differ as well.
+    /// Other parts of the computer that differ between the runs as well.
     pub others: Vec<Suspect>,
 }
 
-/// Where the processor works for all of the difference but less than this share,
-/// nothing waits for revolutions that are missed: it has other work meanwhile.
-const IDLES: f64 = 0.3;
-/// Revolutions missed for a deadline count when they make up this share of the
-/// difference, for each drive.
-const COUNTS: f64 = 0.3;
-/// And when so much more, as a share of the difference, is lost for all deadlines.
-const MORE: f64 = 0.2;
-/// Programs wait less for missed revolutions if they do by this share of the
-/// difference.
-const LESS: f64 = 0.05;
-/// As many pieces of evidence are told.
-const TOLD: usize = 3;
+/// Minimum idle time of the processor, as a share of the difference between two runs, at which
+/// missed revolutions can be the cause. With less idle time the processor has other work meanwhile.
+const IDLE_SHARE_MIN: f64 = 0.3;
+/// Minimum share of the difference between two runs, for each drive, that revolutions missed for
+/// one deadline must explain.
+const DEADLINE_SHARE_MIN: f64 = 0.3;
+/// Minimum share of the difference between two runs, on one drive, that missed revolutions for all
+/// deadlines must explain.
+const MISSED_SHARE_MIN: f64 = 0.2;
+/// Share of the difference between two runs by which programs must wait less for missed revolutions
+/// to rule these out as a cause.
+const MISSED_LESS_SHARE: f64 = 0.05;
+/// Maximum number of causes whose evidence a diagnosis lists.
+const EVIDENCE_COUNT_MAX: usize = 3;
 
-/// When a program ends.
+/// Condition that ends a program: its work is done, or its time is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// When its work is done: two runs ask for as much.
+    /// The program ends when its work is done: both runs request the same amount.
     ByWork,
-    /// When its time is over: the faster of two runs asks for more.
+    /// The program ends when its time is over: the faster run requests more.
     ByTime,
 }
 
-/// What is behind the difference between two runs of the same program.
+/// Diagnoses the difference between two runs of the same program.
 pub fn diagnose(a: &Trace, b: &Trace, ending: Ending) -> Diagnosis {
-    let (one, other) = (Measures::of(a), Measures::of(b));
-    let found = causes((a, &one), (b, &other), ending);
+    let (one, other) = (Measures::from_trace(a), Measures::from_trace(b));
+    let found = find_causes((a, &one), (b, &other), ending);
     let (programs, more) = (a.processes.len(), b.processes.len());
     let alike = programs == more;
     let first = found.first().filter(|_| alike);
     let component = first.map(|cause| cause.suspect);
     // What may be a consequence is no part of its own.
-    let sure = found.iter().filter(|cause| cause.is_sure());
+    let sure = found.iter().filter(|cause| cause.is_certain());
     let mut others: Vec<Suspect> = sure.map(|cause| cause.suspect).collect();
     others.sort_unstable();
     others.dedup();
     others.retain(|other| Some(*other) != component);
     let missed = match ending {
-        Ending::ByWork => deadline(&one, &other),
+        Ending::ByWork => find_deadline_cause(&one, &other),
         // As much time is waited for it in either.
         Ending::ByTime => None,
     };
@@ -158,12 +157,12 @@ pub fn diagnose(a: &Trace, b: &Trace, ending: Ending) -> Diagnosis {
     }
     let of_component = found.iter().filter(|cause| {
         let same_part = first.is_some_and(|first| first.part == cause.part);
-        Some(cause.suspect) == component && (same_part || cause.is_sure())
+        Some(cause.suspect) == component && (same_part || cause.is_certain())
     });
     let of_others = found
         .iter()
-        .filter(|cause| Some(cause.suspect) != component && cause.is_sure());
-    let causes = of_component.chain(of_others).take(TOLD);
+        .filter(|cause| Some(cause.suspect) != component && cause.is_certain());
+    let causes = of_component.chain(of_others).take(EVIDENCE_COUNT_MAX);
     evidence.extend(causes.map(|cause: &Cause| cause.evidence.clone()));
     let (deadline, words) = missed.unzip();
     evidence.extend(words);
@@ -176,17 +175,20 @@ pub fn diagnose(a: &Trace, b: &Trace, ending: Ending) -> Diagnosis {
     }
 }
 
-/// The causes, the surest first.
-fn causes(a: (&Trace, &Measures), b: (&Trace, &Measures), ending: Ending) -> Vec<Cause> {
-    let mut found = drives::shape(a, b);
+fn find_causes(a: (&Trace, &Measures), b: (&Trace, &Measures), ending: Ending) -> Vec<Cause> {
+    let mut found = drives::find_shape_causes(a, b);
     let same_shape = !found.iter().any(Cause::is_shape);
     let ((_, a), (_, b)) = (a, b);
-    let waits = a.requested(Stage::Cleaning) + b.requested(Stage::Cleaning) > 0.0;
-    found.extend(disks::disks(&a.disks, &b.disks, (same_shape, waits)));
-    found.extend(files::layout(a, b, ending));
-    found.extend(routines::routines(&a.routines, &b.routines));
-    found.extend(searches::searches(&a.searches, &b.searches));
-    found.extend(requests::requests(a, b));
+    let waits = a.request_stage_ns(Stage::Cleaning) + b.request_stage_ns(Stage::Cleaning) > 0.0;
+    found.extend(disks::find_disk_causes(
+        &a.disks,
+        &b.disks,
+        (same_shape, waits),
+    ));
+    found.extend(files::find_layout_cause(a, b, ending));
+    found.extend(routines::find_routine_causes(&a.routines, &b.routines));
+    found.extend(searches::find_search_causes(&a.searches, &b.searches));
+    found.extend(requests::find_request_causes(a, b));
     found.sort_by(|one, other| {
         let ranks = one.weight.0.cmp(&other.weight.0);
         ranks
@@ -196,22 +198,22 @@ fn causes(a: (&Trace, &Measures), b: (&Trace, &Measures), ending: Ending) -> Vec
     found
 }
 
-/// The deadline for which most revolutions are missed in one run and not in the
-/// other, if the processor idles for that: programs may wait in a queue behind
-/// requests that miss them, or for each other.
-fn deadline(a: &Measures, b: &Measures) -> Option<(Deadline, String)> {
+/// Returns the deadline that costs one run the most additional missed revolutions, if the processor
+/// idles meanwhile. Programs may wait in a queue behind requests that miss revolutions, or for each
+/// other.
+fn find_deadline_cause(a: &Measures, b: &Measures) -> Option<(Deadline, String)> {
     let difference = b.elapsed_ns - a.elapsed_ns;
-    if difference == 0.0 || (b.idle_ns - a.idle_ns) / difference < IDLES {
+    if difference == 0.0 || (b.idle_ns - a.idle_ns) / difference < IDLE_SHARE_MIN {
         return None;
     }
     let missed = |of: &Measures, deadline| {
         let stage = Stage::MissedRevolution(deadline);
-        (of.requested(stage) / of.drives).max(of.booked(stage) / of.programs)
+        (of.request_stage_ns(stage) / of.drives).max(of.program_stage_ns(stage) / of.programs)
     };
     let more = |deadline: Deadline| (missed(b, deadline) - missed(a, deadline)) / difference;
     let all = Deadline::ALL.into_iter();
     let most = all.max_by(|one, other| more(*one).total_cmp(&more(*other)))?;
-    if more(most) < COUNTS {
+    if more(most) < DEADLINE_SHARE_MIN {
         return None;
     }
     let lost = |of: fn(&Measures, Stage) -> f64| {
@@ -222,9 +224,9 @@ fn deadline(a: &Measures, b: &Measures) -> Option<(Deadline, String)> {
     // Of one drive, a revolution that is missed for one deadline and not for
     // another costs nothing more; and it costs nobody anything where programs
     // wait less for those that are missed, all told.
-    let of_requests = lost(Measures::requested);
-    let of_programs = lost(Measures::booked) / a.programs;
-    if (a.drives == 1.0 && of_requests < MORE) || of_programs < -LESS {
+    let of_requests = lost(Measures::request_stage_ns);
+    let of_programs = lost(Measures::program_stage_ns) / a.programs;
+    if (a.drives == 1.0 && of_requests < MISSED_SHARE_MIN) || of_programs < -MISSED_LESS_SHARE {
         return None;
     }
     let words = format!(

@@ -1,62 +1,62 @@
-//! What the order of service gains at the arm of a disk, by the depth of its queue.
+//! Gain of the order of service at a disk's actuator, by queue depth.
 
 use serde::Serialize;
 
-/// The gains of one disk.
+/// Gains of the orders of service on one disk.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DiskQueue {
-    /// The drive and the system that it is part of, in words.
+    /// Description of the drive and the system that it is part of.
     pub what: String,
-    /// Bytes of a request.
+    /// Size of each request in bytes.
     pub block_bytes: u64,
-    /// Requests that were served in each cell.
+    /// Number of requests served for each combination of order and queue depth.
     pub requests: u64,
-    /// Of the random places.
+    /// Seed of the random request positions.
     pub seed: u64,
-    /// The order that the drive has in the catalogue.
+    /// Order of service that the drive has in the catalogue.
     pub own: String,
-    /// Commands that the drive takes at once; of a deeper queue the host holds the rest.
+    /// Maximum number of commands in the drive; the host holds the rest of a deeper queue.
     pub queue_depth: u32,
-    /// After how long the drive serves the one that waits longest, whatever the order. The
+    /// Wait after which the drive serves the oldest request, whatever the order, in ms. The
     /// calculation leaves it out.
     pub age_limit_ms: Option<f64>,
-    /// Settings that these figures do not depend on.
+    /// Settings of the drive that do not affect the calculated gains.
     pub without_effect: Vec<String>,
-    /// The share of the stroke that V-SCAN adds against the arm's direction.
+    /// Share of the stroke (0 to 1) that V-SCAN adds to seeks against the arm's direction.
     pub v_scan_share: f64,
-    /// What each second of waiting is worth to aged SPTF, in ms of positioning.
+    /// Milliseconds of positioning that aged SPTF deducts for each second that a request waits.
     pub aged_sptf_ms_per_s: f64,
-    /// One row for each depth.
+    /// Results of the calculation for each queue depth.
     pub depths: Vec<Depth>,
 }
 
-/// A depth of the queue.
+/// Results of all orders of service at one queue depth.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Depth {
-    /// Requests that wait.
+    /// Number of requests that wait at the drive.
     pub depth: u32,
-    /// The mean service that no order comes below: the shortest positioning among so many
-    /// fresh requests, and the mean time that the sectors take to pass.
+    /// Lower bound of the mean service time for any order, in ms: the shortest positioning time
+    /// among this many fresh requests, plus the mean media transfer.
     pub bound_ms: f64,
-    /// One for each order, the same ones at each depth.
+    /// Results for each order of service, the same orders at each depth.
     pub orders: Vec<Order>,
 }
 
-/// An order of service at a depth.
+/// Results of one order of service at one queue depth.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Order {
-    /// Its name, as in the catalogue.
+    /// Name of the order of service, as in the catalogue.
     pub name: String,
-    /// The mean time that a request keeps the arm.
+    /// Mean time for which a request occupies the arm, in ms.
     pub mean_ms: f64,
-    /// Requests a second.
+    /// Rate of the order of service in requests per second.
     pub iops: f64,
-    /// How many times the requests a second of one that waits alone.
+    /// Request rate divided by that of a queue depth of 1.
     pub gain: f64,
-    /// The mean response time.
+    /// Mean response time of requests in ms.
     pub mean_response_ms: f64,
-    /// The 99th percentile of the response time.
+    /// 99th percentile of the response time in ms.
     pub p99_ms: f64,
-    /// The longest response time.
+    /// Longest response time of a request in ms.
     pub longest_ms: f64,
 }

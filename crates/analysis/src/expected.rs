@@ -1,42 +1,42 @@
-//! What a drive of the catalogue does, beside what is expected of it.
+//! Figures of a modelled drive beside the expected ones.
 
 use serde::Serialize;
 
-/// A drive's figures beside those that its data sheet and theory give.
+/// Figures of a modelled drive beside those that its data sheet and theory give.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExpectedFigures {
-    /// The drive.
+    /// Name of the drive in the catalogue.
     pub drive: String,
-    /// Of the random places.
+    /// Seed of the random request positions.
     pub seed: u64,
-    /// One after the other.
+    /// Figures of the drive, each with the expected value.
     pub values: Vec<ExpectedValue>,
 }
 
-/// A figure of a drive.
+/// One figure of a drive: modelled and expected.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExpectedValue {
-    /// As the catalogue's file calls it.
+    /// Key of the figure in the catalogue file.
     pub what: String,
-    /// In words.
+    /// Description of the figure in words.
     #[serde(skip)]
     pub words: String,
-    /// Of both values.
+    /// Unit of the modelled and the expected value.
     pub unit: String,
-    /// Requests under way.
+    /// Requests in flight while the figure is measured.
     pub depth: u32,
-    /// What the drive was set to, to be measured: `KEY=VALUE`.
+    /// Settings of the drive for the measurement: `KEY=VALUE`.
     pub settings: Vec<String>,
-    /// By data sheet and theory.
+    /// Expected value, by data sheet and theory.
     pub expected: f64,
-    /// What the modelled drive does.
+    /// Value of the figure on the modelled drive.
     pub found: f64,
-    /// Found over expected, less 1.
+    /// Modelled value divided by the expected one, less 1.
     pub off_share: f64,
-    /// How far off it may be.
+    /// Maximum deviation from the expected value, as a share.
     pub tolerance_share: f64,
-    /// Whether it is no farther off.
+    /// Whether the deviation is within the tolerance.
     pub met: bool,
-    /// Where the expected value is from.
+    /// Source of the expected value, such as a data sheet.
     pub source: String,
 }

@@ -1,8 +1,8 @@
-//! Where a program's time went: the ledger of a repetition, what was busy, the
-//! revolutions that were missed, and what that means in words.
+//! Account of a program's time: the ledger of a repetition, busy shares of the parts, missed
+//! revolutions, and a verdict in sentences.
 //!
-//! All of it is read off the trace of one repetition: what the model's parts
-//! recorded, and none of their parameters.
+//! All of it comes from the trace of one repetition: the events that the model's parts recorded,
+//! and none of their parameters.
 
 mod buffered;
 pub mod difference;
@@ -31,54 +31,54 @@ use tail::Tail;
 use utilisation::at_drive;
 pub use utilisation::{ControllerUse, DriveComponent, DriveComponentUse, Utilisation};
 
-/// What a run, or a system and a suite, come to.
+/// Explanation of a run, or of a system with a suite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    /// `ffs83 on vax780-sc780-eagle`, `run 3fa8 ...`.
+    /// Subject of the explanation: `ffs83 on vax780-sc780-eagle`, `run 3fa8 ...`.
     pub what: String,
-    /// One for each program and file system.
+    /// Explanations, one for each program and file system.
     pub programs: Vec<ProgramExplanation>,
-    /// What a reader must know about all of it.
+    /// Notes to the reader about the whole explanation.
     pub notes: Vec<String>,
 }
 
-/// Where the time of one program went.
+/// Account of the time of one program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgramExplanation {
-    /// With the parameters that tell it from its siblings.
+    /// Name of the program with the parameters that distinguish it from its siblings.
     pub program: String,
-    /// Kind and block size.
+    /// Kind and block size of the file system.
     pub filesystem: String,
-    /// Drives that ran it at once.
+    /// Drives that ran the program concurrently.
     pub drives: u32,
-    /// The account.
+    /// Ledger and further accounts of the program's time.
     pub account: Account,
-    /// On real storage: the processor time of the same repetition by the kernel's
-    /// accounting of its threads, which the events of the account have to agree with.
+    /// Processor time of the same repetition by the kernel's accounting of its threads, on real
+    /// storage. The events of the account must agree with it.
     pub accounted: Option<Nanoseconds>,
-    /// Of a modelled flash drive, the share of what was read that was never written.
+    /// Share of the read bytes that were never written; only for a modelled flash drive.
     pub unwritten_share: Option<f64>,
-    /// Its meaning, sentence by sentence.
+    /// Verdict on the account, sentence by sentence.
     pub verdict: Vec<String>,
-    /// What it would take with something changed, the best first.
+    /// Elapsed times of the program with one thing changed, the best first.
     pub counterfactuals: Vec<Counterfactual>,
-    /// Of a flash drive, what the slowest requests waited for.
+    /// Causes of the slowest requests, for a flash drive.
     pub tails: Vec<Tail>,
 }
 
-/// The program again, with something changed.
+/// Rerun of the program with one thing changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counterfactual {
-    /// What, in words and as `--set` has it where it can be set.
+    /// Description of the change, written as for `--set` where it can be set.
     pub change: String,
-    /// How long it takes then.
+    /// Elapsed time of the program with the change.
     pub elapsed: Nanoseconds,
-    /// Whether two changes together beat the sum of each by itself.
+    /// Whether two changes made together gain more than the sum of their separate gains.
     pub beats_sum: bool,
 }
 
 impl Counterfactual {
-    /// By how much faster it is, as a share of what it takes as it is.
+    /// Returns the time that the change saves, as a share of the unchanged elapsed time.
     pub fn gain(&self, as_is: Nanoseconds) -> f64 {
         match as_is.0 {
             0 => 0.0,
@@ -87,86 +87,88 @@ impl Counterfactual {
     }
 }
 
-/// The account of one repetition.
+/// Account of the time of one repetition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Account {
-    /// From the first start of a program to the last end.
+    /// Time from the first start of a program to the last end.
     pub elapsed: Nanoseconds,
-    /// What it went to: of the program that ended last, and before it had
-    /// begun, of the one that ended last of the others. It sums to `elapsed`.
+    /// Ledger of the elapsed time. It follows the program that ended last, and before its start the
+    /// one that ended last among the others. It sums to `elapsed`.
     pub ledger: Ledger,
-    /// Each program's own, where several ran at once.
+    /// Ledgers of the single programs, where several ran concurrently.
     pub programs: Vec<ProgramLedger>,
-    /// Revolutions that were missed, by deadline, in all requests.
+    /// Revolutions missed by all requests, by deadline.
     pub missed: Vec<Missed>,
-    /// What was busy.
+    /// Busy shares of processor, bus, controllers and drives.
     pub utilisation: Utilisation,
-    /// What each drive did, drive by drive, of those that were asked.
+    /// Accounts of the drives that received requests, drive by drive.
     pub drives: Vec<DriveAccount>,
-    /// The devices of a real system; a model has drives.
+    /// Accounts of the block devices of a real system; empty for a model, which has drives.
     pub devices: Vec<DeviceAccount>,
-    /// What a request's own time went to, where several were under way at a drive.
+    /// Response time of requests by stage, where several were in flight at a drive.
     pub response: Option<Response>,
-    /// Reads that disks answered from their buffers, where disks with buffers were read.
+    /// Reads that disks served from their buffers; absent where no disk with a buffer was read.
     pub buffered: Option<Buffered>,
 }
 
-/// The ledger of one of several programs.
+/// Ledger of one of several concurrent programs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgramLedger {
-    /// How long it ran.
+    /// Elapsed time of the program in this account.
     pub elapsed: Nanoseconds,
-    /// Where that went.
+    /// Ledger of the program's elapsed time, by stage.
     pub ledger: Ledger,
 }
 
-/// Revolutions missed for one deadline.
+/// Revolutions that requests missed for one deadline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Missed {
-    /// What was missed.
+    /// Deadline for which the revolutions were missed.
     pub deadline: Deadline,
-    /// How often.
+    /// Number of revolutions missed for the deadline.
     pub count: u64,
-    /// What the requests waited for it, whether or not somebody waited for them.
+    /// Time that requests waited for the missed revolutions in nanoseconds, whether or not a
+    /// program waited for them.
     pub ns: u64,
-    /// By how much the deadline was missed: the middle one; absent where the
-    /// wait does not tell.
+    /// Median time by which the deadline was missed, in nanoseconds; absent where the wait does not
+    /// show it.
     pub late_median_ns: Option<u64>,
-    /// The most.
+    /// Maximum time by which the deadline was missed, in nanoseconds; absent where the wait does
+    /// not show it.
     pub late_max_ns: Option<u64>,
 }
 
-/// What a drive did during the elapsed time.
+/// Account of a drive during the elapsed time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DriveAccount {
-    /// Which.
+    /// Index of the drive, counted from 0.
     pub drive: u32,
-    /// Requests that completed.
+    /// Number of requests that the drive completed.
     pub requests: u64,
-    /// The size that most of them had, in bytes.
+    /// Most frequent request size at the drive, in bytes.
     pub usual_bytes: u64,
-    /// How many had it.
+    /// Number of requests of the most frequent size.
     pub usual_requests: u64,
-    /// One revolution.
+    /// Duration of one revolution of the drive in nanoseconds.
     pub revolution_ns: f64,
-    /// What its requests spent on it, by stage.
+    /// Times of the drive's actuator and platters by activity, for requests or in the background.
     pub stages: Vec<Entry>,
-    /// What its arm and its platters did, for requests or of their own accord.
+    /// Times of the actuator and the platters, for requests or in the background.
     pub parts: DriveParts,
-    /// When it did nothing.
+    /// Time in which the drive was idle.
     pub idle: Nanoseconds,
 }
 
 impl DriveAccount {
-    /// What its requests spent in these stages.
+    /// Returns the time that the drive's requests spent in the selected stages.
     pub fn spent(&self, which: impl Fn(Stage) -> bool) -> Nanoseconds {
         let entries = self.stages.iter().filter(|entry| which(entry.stage));
         entries.map(|entry| entry.ns).sum()
     }
 }
 
-/// Whether the processor works in this stage.
-pub fn is_of_processor(stage: Stage) -> bool {
+/// Tests whether the processor works in a given stage.
+pub fn is_processor_stage(stage: Stage) -> bool {
     matches!(
         stage,
         Stage::User
@@ -181,7 +183,7 @@ pub fn is_of_processor(stage: Stage) -> bool {
     )
 }
 
-/// Whether the drive is at work for the request, or turns for it, in this stage.
+/// Tests whether the drive works on the request, or rotates for it, in a given stage.
 pub fn is_of_drive(stage: Stage) -> bool {
     matches!(
         stage,
@@ -209,62 +211,64 @@ pub fn is_of_drive(stage: Stage) -> bool {
     )
 }
 
-/// What a device of a real system did during the elapsed time, for whomever.
+/// Account of a block device of a real system during the elapsed time, for all processes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceAccount {
-    /// The kernel's name of it, as `vda`.
+    /// Kernel name of the device, such as `vda`.
     pub device: String,
-    /// Requests that waited in its queue, in the mean over the elapsed time;
-    /// absent where requests were not recorded, as are the next two.
+    /// Mean number of requests in the device's queue over the elapsed time; absent where requests
+    /// were not recorded.
     pub in_queue_mean: Option<f64>,
-    /// Requests that it had, in the mean.
+    /// Mean number of requests at the device over the elapsed time; absent where requests were not
+    /// recorded.
     pub at_device_mean: Option<f64>,
-    /// The most that it had at a time.
+    /// Maximum number of requests at the device; absent where requests were not recorded.
     pub at_device_most: Option<u32>,
-    /// Its requests, by what they asked.
+    /// Completed requests of the device by operation.
     pub operations: Vec<OperationAccount>,
 }
 
-/// Requests of one kind that completed.
+/// Completed requests of one operation, such as read or write.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OperationAccount {
-    /// What they asked.
+    /// Operation of the counted requests, such as read or write.
     pub operation: Operation,
-    /// How many.
+    /// Number of completed requests of the operation.
     pub requests: u64,
-    /// What they moved together.
+    /// Bytes that all requests of the operation moved.
     pub bytes: u64,
-    /// And each of them.
+    /// Distribution of the request sizes in bytes.
     pub bytes_each: Spread,
-    /// From when the first of what it carries came to the block layer until the
-    /// driver gave it to the device.
+    /// Distribution of the time in nanoseconds from a request's arrival at the block layer (the
+    /// first part of it) until the driver issued it to the device.
     pub queue_ns: Spread,
-    /// From then until the device was done.
+    /// Distribution of the time in nanoseconds from the issue of a request to the device until its
+    /// completion.
     pub device_ns: Spread,
 }
 
-/// How values are spread.
+/// Median, 99th percentile and maximum of a set of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Spread {
-    /// Half of them are no larger.
+    /// Median of the set of values.
     pub median: u64,
-    /// 99 in 100.
+    /// 99th percentile of the set of values.
     pub p99: u64,
-    /// None is.
+    /// Maximum of the set of values.
     pub max: u64,
 }
 
 impl Account {
-    /// The account of what a trace recorded; none where no program was timed.
+    /// Creates the account of a recorded trace; `None` where no program was timed.
     pub fn of(trace: &Trace) -> Option<Self> {
         Self::in_open_loop(trace, None)
     }
 
-    /// The same of requests that arrive of themselves, and wait so many nanoseconds in the
-    /// mean before they are issued: that is in no trace.
+    /// Creates the account of requests that arrive in open loop and wait this many nanoseconds on
+    /// average before they are issued. The trace does not contain that wait.
     pub fn in_open_loop(trace: &Trace, before_issue_ns: Option<f64>) -> Option<Self> {
         let (from, until) = window(trace)?;
-        let ledger = ledger(&trace.processes, from, until);
+        let ledger = build_ledger(&trace.processes, from, until);
         let elapsed = until.since(from);
         assert!(
             ledger.total() == elapsed,
@@ -273,30 +277,31 @@ impl Account {
         );
         let programs = match trace.processes.as_slice() {
             [_] => Vec::new(),
-            several => several.iter().map(program_ledger).collect(),
+            several => several.iter().map(build_program_ledger).collect(),
         };
         Some(Self {
             elapsed,
             ledger,
             programs,
-            missed: missed(trace, from, until),
-            utilisation: Utilisation::of(trace, from, until),
-            drives: drives(trace, from, until),
+            missed: find_missed(trace, from, until),
+            utilisation: Utilisation::from_trace(trace, from, until),
+            drives: account_drives(trace, from, until),
             devices: Vec::new(),
-            response: Response::of(trace, (from, until), before_issue_ns),
-            buffered: Buffered::of(trace, (from, until)),
+            response: Response::from_trace(trace, (from, until), before_issue_ns),
+            buffered: Buffered::from_trace(trace, (from, until)),
         })
     }
 }
 
-/// From the first start of a timed part to the last end.
+/// Returns the first start and the last end of the timed parts in a trace; `None` where no program
+/// was timed.
 pub fn window(trace: &Trace) -> Option<(Nanoseconds, Nanoseconds)> {
     let from = trace.processes.iter().map(|process| process.opened).min()?;
     let until = trace.processes.iter().map(TracedProcess::ended).max()?;
     Some((from, until))
 }
 
-fn program_ledger(process: &TracedProcess) -> ProgramLedger {
+fn build_program_ledger(process: &TracedProcess) -> ProgramLedger {
     let mut table = [0; Stage::COUNT];
     for (stage, from, until) in process.parts() {
         table[stage.index()] += until.0 - from.0;
@@ -307,8 +312,8 @@ fn program_ledger(process: &TracedProcess) -> ProgramLedger {
     }
 }
 
-/// Follows the programs back in time, from the last end to the first start.
-fn ledger(processes: &[TracedProcess], from: Nanoseconds, until: Nanoseconds) -> Ledger {
+/// Follows the programs back in time, from the last end to the first start, and sums their stages.
+fn build_ledger(processes: &[TracedProcess], from: Nanoseconds, until: Nanoseconds) -> Ledger {
     let mut table = [0; Stage::COUNT];
     let mut at = until;
     while at > from {
@@ -330,8 +335,8 @@ fn ledger(processes: &[TracedProcess], from: Nanoseconds, until: Nanoseconds) ->
     Ledger::from_table(&table)
 }
 
-/// The parts of a request that lie in the window, cut to it.
-fn parts_within(
+/// Returns the parts of a request that lie within the window, cut to it.
+fn request_parts_within(
     request: &TracedRequest,
     from: Nanoseconds,
     until: Nanoseconds,
@@ -342,11 +347,11 @@ fn parts_within(
     })
 }
 
-/// A wait that is this close to whole revolutions does not tell when within
-/// one the deadline was.
-const WHOLE_NS: f64 = 2_000.0;
+/// Distance in nanoseconds from a whole number of revolutions, below which a rotational wait does
+/// not show how late its request was.
+const WHOLE_REVOLUTION_TOLERANCE_NS: f64 = 2_000.0;
 
-fn missed(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<Missed> {
+fn find_missed(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<Missed> {
     let mut found: Vec<(Deadline, u64, u64, Vec<u64>)> = Vec::new();
     for request in &trace.requests {
         let revolution = trace.drives[request.drive as usize].revolution_ns;
@@ -367,8 +372,9 @@ fn missed(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<Missed> {
             one.1 += 1;
             one.2 += waited;
             let late = revolution - waited as f64 % revolution;
-            let tells =
-                deadline != Deadline::DataLate && late > WHOLE_NS && late < revolution - WHOLE_NS;
+            let tells = deadline != Deadline::DataLate
+                && late > WHOLE_REVOLUTION_TOLERANCE_NS
+                && late < revolution - WHOLE_REVOLUTION_TOLERANCE_NS;
             if tells {
                 one.3.push(late as u64);
             }
@@ -388,18 +394,18 @@ fn missed(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<Missed> {
     found.into_iter().map(told).collect()
 }
 
-fn drives(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<DriveAccount> {
-    let all = (0..trace.drives.len() as u32).map(|drive| drive_account(trace, drive, from, until));
+fn account_drives(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Vec<DriveAccount> {
+    let all = (0..trace.drives.len() as u32).map(|drive| account_drive(trace, drive, from, until));
     all.filter(|one| one.requests > 0).collect()
 }
 
-fn drive_account(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanoseconds) -> DriveAccount {
+fn account_drive(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanoseconds) -> DriveAccount {
     let of = trace.drives[drive as usize];
     let mut table = [0; Stage::COUNT];
     let mut sizes: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
     let mut requests = 0;
     for request in trace.requests.iter().filter(|one| one.drive == drive) {
-        for (stage, start, stop) in parts_within(request, from, until) {
+        for (stage, start, stop) in request_parts_within(request, from, until) {
             table[stage.index()] += stop.0 - start.0;
         }
         if (from..=until).contains(&request.completed()) {
@@ -416,7 +422,7 @@ fn drive_account(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanosecond
         usual_bytes: usual.map_or(0, |(bytes, _)| *bytes),
         usual_requests: usual.map_or(0, |(_, count)| *count),
         revolution_ns: of.revolution_ns,
-        parts: DriveParts::of(trace, drive, (from, until), &table),
+        parts: DriveParts::from_trace(trace, drive, (from, until), &table),
         stages: Ledger::from_table(&table).entries().to_vec(),
         idle: Nanoseconds(until.since(from).0 - busy),
     }

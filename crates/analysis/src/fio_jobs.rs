@@ -1,13 +1,13 @@
-//! The job files that runs keep.
+//! Job files that runs store.
 
 use diskperf_fio::{Errors, Files, JobFile, Surroundings};
 use diskperf_timeline::JobText;
 
-/// What a job file says, read again as it was read first.
+/// Parses a stored job file exactly as at its first reading.
 ///
 /// # Errors
 ///
-/// What is wrong with it, with line and column.
+/// Every mistake in the job file, with line and column.
 pub fn parse(kept: &JobText) -> Result<JobFile, Errors> {
     let surroundings = Surroundings {
         files: Files::Memory(kept.includes.clone()),

@@ -1,4 +1,4 @@
-//! Runs made up for tests.
+//! Runs with invented figures, for tests of the analysis.
 
 pub(crate) mod load;
 
@@ -10,7 +10,7 @@ use diskperf_timeline::{
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// A repetition that read `size_bytes` from storage at this speed.
+/// Creates a repetition that read `size_bytes` from storage at this speed.
 pub(crate) fn read(size_bytes: u64, kb_per_s: f64, cpu_percent: f64) -> Repetition {
     let elapsed_ns = size_bytes as f64 / KIB as f64 / kb_per_s * 1e9;
     let cpu_ns = elapsed_ns * cpu_percent / 100.0;
@@ -46,7 +46,7 @@ pub(crate) fn read(size_bytes: u64, kb_per_s: f64, cpu_percent: f64) -> Repetiti
     }
 }
 
-/// A repetition that wrote, and took three times as long until it was synced.
+/// Creates a repetition that wrote, and took three times as long until it was synced.
 pub(crate) fn write(size_bytes: u64, kb_per_s: f64, cpu_percent: f64) -> Repetition {
     let mut repetition = read(size_bytes, kb_per_s, cpu_percent);
     let worker = &mut repetition.workers[0];
@@ -80,7 +80,7 @@ pub(crate) fn result(program: &str, row: u32, repetitions: Vec<Repetition>) -> P
     }
 }
 
-/// A `seqread` result from (nanoseconds, nanoseconds of CPU) per call.
+/// Creates a `seqread` result from (nanoseconds, nanoseconds of CPU) per call.
 pub(crate) fn seqread(
     layer: &str,
     call_bytes: u64,
@@ -189,8 +189,8 @@ fn environment(target: &str) -> Environment {
     }
 }
 
-/// The 1983 battery with the figures of the first column of the paper's table
-/// for the VAX 11/750, each repetition a little beside the other.
+/// Creates a run of the 1983 battery with the figures of the first column of the paper's table for
+/// the VAX 11/750. The repetitions of a program differ slightly.
 pub(crate) fn ffs83(id: &str, target: &str) -> Run {
     let around = |make: fn(u64, f64, f64) -> Repetition, kb: f64, cpu: f64| {
         let mut repetitions: Vec<_> = [0.8, 0.99, 1.01]
@@ -212,7 +212,7 @@ pub(crate) fn ffs83(id: &str, target: &str) -> Run {
     run(id, "ffs83", target, results)
 }
 
-/// The layers of Kirkendall 1989 on a fast machine: (ns, ns of CPU) per call.
+/// Creates a run with the layers of Kirkendall 1989 on a fast machine: (ns, ns of CPU) per call.
 pub(crate) fn seqread89(id: &str, target: &str) -> Run {
     let mut results = Vec::new();
     for (layer, base, per_kib, cpu_share) in [
@@ -234,7 +234,7 @@ pub(crate) fn seqread89(id: &str, target: &str) -> Run {
     run(id, "seqread89", target, results)
 }
 
-/// Deterministic noise for Monte-Carlo tests.
+/// Deterministic random numbers for Monte-Carlo tests.
 pub(crate) struct Noise(Pcg64Mcg);
 
 impl Noise {
@@ -250,9 +250,9 @@ impl Noise {
         (-2.0 * (1.0 - self.uniform()).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// `n` speeds of a machine that is shared: a run is as fast as the machine
-    /// was that minute, within 1 %, and each repetition is disturbed with a
-    /// probability that is the run's own, by a tenth of its speed on average.
+    /// Draws `n` speeds of a shared machine: a run is as fast as the machine was that minute,
+    /// within 1 %, and each repetition is disturbed with the run's own probability, by a tenth of
+    /// its speed on average.
     pub(crate) fn disturbed(&mut self, n: usize, undisturbed: f64) -> Vec<f64> {
         let run = undisturbed * (0.01 * self.normal()).exp();
         let probability = 0.8 * self.uniform();

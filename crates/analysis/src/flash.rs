@@ -1,130 +1,131 @@
-//! What can be said of a flash drive without its time: write amplification, dies at work,
-//! buffers that fill, endurance. Formulas, beside what a model comes to.
+//! Flash calculations without timing: write amplification, busy dies, filling buffers and
+//! endurance. Formulas stand beside the results of a model.
 
 use serde::Serialize;
 
-/// A drive's own numbers.
+/// Parameters of the flash drive whose behaviour is calculated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FlashDrive {
-    /// Dies that work side by side.
+    /// Number of dies that work in parallel.
     pub dies: u32,
-    /// Bytes that one die programs at once.
+    /// Bytes that one die programs in one operation.
     pub program_bytes: u64,
-    /// The time that it takes.
+    /// Time of a program operation in microseconds.
     pub program_us: f64,
-    /// Bytes that one die senses at once.
+    /// Bytes that one die senses in one operation.
     pub sensed_bytes: u64,
-    /// The time that it takes.
+    /// Time of a sense operation in microseconds.
     pub read_us: f64,
-    /// The time that a unit of 4 KiB takes on the channel.
+    /// Time for which 4 KiB occupy the channel, in microseconds.
     pub transfer_us: f64,
-    /// Bytes of the host.
+    /// Capacity that the host can address, in bytes.
     pub capacity_bytes: u64,
-    /// Bytes of the write buffer.
+    /// Size of the write buffer in bytes.
     pub buffer_bytes: u64,
-    /// What the host sends, in MB/s.
+    /// Rate of the host's writes in MB/s.
     pub arrival_mb_per_s: f64,
-    /// Bytes of the cache of one bit a cell; 0: none.
+    /// Size of the SLC cache in bytes; 0 for none.
     pub cache_bytes: u64,
-    /// The rate of this cache, in MB/s.
+    /// Write rate of the SLC cache in MB/s.
     pub cache_mb_per_s: f64,
-    /// Erases that a block endures.
+    /// Program/erase cycles that a block endures.
     pub cycles: f64,
-    /// Years of the warranty.
+    /// Warranty period of the drive in years.
     pub years: f64,
 }
 
-/// What was calculated.
+/// Calculated write amplification, die use and endurance of a flash drive.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Flash {
-    /// The drive.
+    /// Parameters of the calculated drive.
     pub drive: FlashDrive,
-    /// Units of 4 KiB of a superblock, of formula and model.
+    /// Mapping units of 4 KiB in a superblock, in formula and model.
     pub superblock_units: u32,
-    /// How writes are spread over the space, in words.
+    /// Description of the distribution of writes over the address space.
     pub writes: String,
-    /// The share of the space that is trimmed.
+    /// Share of the address space (0 to 1) that is trimmed.
     pub trimmed: f64,
-    /// Of what the model drew.
+    /// Seed of the random numbers in the model.
     pub seed: u64,
-    /// One row for each spare.
+    /// Write amplification at each share of spare capacity.
     pub spares: Vec<Spare>,
-    /// One row for each depth of the queue.
+    /// Busy shares of the dies, for each queue depth.
     pub depths: Vec<DieUse>,
-    /// What fills up, and when.
+    /// Buffers and caches of the drive that fill up, with the time until then.
     pub cliffs: Vec<Cliff>,
 }
 
-/// A spare.
+/// Write amplification and endurance at one share of spare capacity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Spare {
-    /// The share of the closed superblocks that holds no mapped unit.
+    /// Spare capacity: the share of the closed superblocks that holds no mapped unit.
     pub spare: f64,
-    /// The same as a share of the mapped units, as data sheets have it.
+    /// Over-provisioning: spare capacity as a share of the mapped units, as data sheets state it.
     pub over_provisioning: f64,
-    /// What hot and cold data come to in pools of their own with the best split of the
-    /// spare; none if writes are uniform.
+    /// Write amplification of hot and cold data in separate pools with the best split of the spare
+    /// capacity; `None` for uniform writes.
     pub pools: Option<f64>,
-    /// One for each policy, the same ones at each spare.
+    /// Results of each garbage collection policy, the same ones at each share of spare capacity.
     pub policies: Vec<Amplification>,
 }
 
-/// A policy at a spare.
+/// Write amplification of one policy at one share of spare capacity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Amplification {
-    /// Its name.
+    /// Name of the garbage collection policy.
     pub policy: String,
-    /// Write amplification by formula; none where there is none.
+    /// Write amplification by formula; `None` where no formula exists.
     pub formula: Option<f64>,
-    /// What the model comes to.
+    /// Write amplification that the simulated model shows.
     pub model: f64,
-    /// Random writes of 4 KiB a second in the steady state, at the model's amplification.
+    /// Steady-state random writes of 4 KiB per second, at the model's write amplification.
     pub random_write_iops: f64,
-    /// Terabytes (10^12) that the host can write.
+    /// Terabytes (10^12 bytes) that the host can write over the drive's life.
     pub terabytes_written: f64,
-    /// Times a day that the host can write the whole drive.
+    /// Drive writes per day (DWPD) over the warranty period.
     pub drive_writes_per_day: f64,
 }
 
 impl Amplification {
-    /// The model's figure over the formula's, less 1.
+    /// Returns the model's write amplification divided by the formula's, less 1; `None` without a
+    /// formula.
     pub fn error(&self) -> Option<f64> {
         self.formula.map(|formula| self.model / formula - 1.0)
     }
 }
 
-/// Random reads of 4 KiB at a depth of the queue.
+/// Use of the dies by random reads of 4 KiB at one queue depth.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DieUse {
-    /// Reads under way.
+    /// Random reads in flight.
     pub depth: u32,
-    /// The share of the time that a die is busy, by mean value analysis.
+    /// Busy share of a die (0 to 1), by mean value analysis.
     pub formula: f64,
-    /// The same for very many dies with as many reads for each.
+    /// Busy share of a die in the limit of very many dies, with as many reads for each.
     pub many_dies: f64,
-    /// The share of dies that so many reads hit, if none waits for another.
+    /// Upper bound: the share of dies that this many reads hit, if none waits for another.
     pub bound: f64,
-    /// What a model of the queues comes to.
+    /// Busy share of a die in a model of the queues.
     pub model: f64,
-    /// Reads a second at the model's.
+    /// Reads per second at the model's busy share.
     pub iops: f64,
 }
 
-/// Something that fills up.
+/// Buffer or cache that fills up, with the rates before and after.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cliff {
-    /// What, and by what.
+    /// Name of the buffer, and of the writes that fill it.
     pub name: String,
-    /// Its bytes.
+    /// Size of the buffer or cache in bytes.
     pub bytes: u64,
-    /// What comes in, in MB/s.
+    /// Rate at which the buffer fills, in MB/s.
     pub in_mb_per_s: f64,
-    /// What goes out meanwhile, in MB/s.
+    /// Rate at which the buffer drains meanwhile, in MB/s.
     pub out_mb_per_s: f64,
-    /// When it is full, in s; none if it never is.
+    /// Time until the buffer is full in seconds; `None` if it never is.
     pub full_after_s: Option<f64>,
-    /// Bytes that were taken until then.
+    /// Bytes that the drive accepted until the buffer was full.
     pub accepted_bytes: Option<f64>,
-    /// The rate from then on, in MB/s.
+    /// Write rate after the buffer is full, in MB/s.
     pub then_mb_per_s: f64,
 }

@@ -1,38 +1,38 @@
-//! How long it takes to format and verify a drive, as a modelled controller
-//! does it.
+//! Durations of formatting and verifying a drive on a modelled controller.
 
 use diskperf_timeline::Nanoseconds;
 use serde::Serialize;
 
-/// The times of one drive.
+/// Durations of formatting and verifying one drive.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Formatting {
-    /// The drive and the system that it is part of, in words.
+    /// Description of the drive and the system that it is part of.
     pub what: String,
-    /// Its tracks.
+    /// Number of tracks that are formatted and verified.
     pub tracks: u64,
-    /// One revolution.
+    /// Duration of one revolution of the drive.
     pub revolution: Nanoseconds,
-    /// Formatting all tracks.
+    /// Duration of formatting all tracks of the drive.
     pub format: Nanoseconds,
-    /// One verify pass over all of them.
+    /// Duration of one verify pass over all tracks.
     pub verify_pass: Nanoseconds,
-    /// Verify passes.
+    /// Number of verify passes after the formatting.
     pub passes: u32,
 }
 
 impl Formatting {
-    /// All verify passes.
+    /// Returns the duration of all verify passes.
     pub fn verify(&self) -> Nanoseconds {
         Nanoseconds(self.verify_pass.0 * u64::from(self.passes))
     }
 
-    /// Everything.
+    /// Returns the total duration of formatting and verifying.
     pub fn total(&self) -> Nanoseconds {
         Nanoseconds(self.format.0 + self.verify().0)
     }
 
-    /// Revolutions that a span is for each track, done `passes` times.
+    /// Returns the revolutions that a duration means for each track, after `passes` passes over all
+    /// tracks.
     pub fn revolutions(&self, span: Nanoseconds, passes: u32) -> f64 {
         let each = span.0 as f64 / self.tracks as f64 / f64::from(passes.max(1));
         each / self.revolution.0 as f64

@@ -1,89 +1,107 @@
-//! What is said of repetitions that were disturbed from outside.
+//! Notes on repetitions that were disturbed from outside.
 
 use diskperf_timeline::{Interference, ProgramResult, Repetition};
 
-/// What became of repetitions that were disturbed.
+/// Treatment of repetitions that were disturbed from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Fate {
-    /// They were run again, and do not count.
+enum DisturbanceHandling {
+    /// The disturbed repetitions were run again, and do not count.
     Repeated,
-    /// They count, since too few were undisturbed.
+    /// The disturbed repetitions count, since too few were undisturbed.
     Counted,
-    /// They are blocks of an A/B measurement, of which each counts.
+    /// The disturbed repetitions are blocks of an A/B measurement, where each counts.
     Blocks,
 }
 
-/// Repetitions of a result that count by its protocol.
-fn counted(result: &ProgramResult) -> &[Repetition] {
+/// Returns the repetitions of a result that count by its protocol.
+fn counted_repetitions(result: &ProgramResult) -> &[Repetition] {
     let first = result.protocol.discarded as usize;
     result.repetitions.get(first..).unwrap_or_default()
 }
 
-/// Those of them that were disturbed.
-fn disturbed(result: &ProgramResult) -> impl Iterator<Item = &Repetition> {
-    counted(result).iter().filter(|one| one.is_disturbed())
+fn disturbed_repetitions(result: &ProgramResult) -> impl Iterator<Item = &Repetition> {
+    counted_repetitions(result)
+        .iter()
+        .filter(|one| one.is_disturbed())
 }
 
-/// `None` of a result that nothing disturbed.
-fn fate(result: &ProgramResult) -> Option<Fate> {
-    let count = disturbed(result).count();
-    let left_out = disturbed(result).filter(|one| one.discarded).count();
-    let of_blocks = counted(result).iter().any(|one| one.block.is_some());
+/// Returns the treatment of a result's disturbed repetitions; `None` if nothing disturbed it.
+fn disturbance_handling(result: &ProgramResult) -> Option<DisturbanceHandling> {
+    let count = disturbed_repetitions(result).count();
+    let left_out = disturbed_repetitions(result)
+        .filter(|one| one.discarded)
+        .count();
+    let of_blocks = counted_repetitions(result)
+        .iter()
+        .any(|one| one.block.is_some());
     match (count, of_blocks) {
         (0, _) => None,
-        (_, true) => Some(Fate::Blocks),
-        (count, false) if left_out == count => Some(Fate::Repeated),
-        (_, false) => Some(Fate::Counted),
+        (_, true) => Some(DisturbanceHandling::Blocks),
+        (count, false) if left_out == count => Some(DisturbanceHandling::Repeated),
+        (_, false) => Some(DisturbanceHandling::Counted),
     }
 }
 
-/// What a reader must know of a result: how many repetitions were disturbed, by what,
-/// and whether they count.
+/// Describes the disturbances of a result: the number of disturbed repetitions, their causes, and
+/// whether they count.
 pub fn note(result: &ProgramResult) -> Option<String> {
-    let fate = fate(result)?;
-    Some(note_on(fate, &[result]))
+    let fate = disturbance_handling(result)?;
+    Some(write_note(fate, &[result]))
 }
 
-/// The same of several results, in one note for all that have one fate; each with the
-/// numbers of its results.
+/// Describes the disturbances of several results in one note per treatment, each with the indices
+/// of its results.
 pub fn notes(results: &[&ProgramResult]) -> Vec<(Vec<usize>, String)> {
-    [Fate::Repeated, Fate::Counted, Fate::Blocks]
-        .into_iter()
-        .filter_map(|wanted| {
-            let all = results.iter().enumerate();
-            let alike = all.filter(|(_, result)| fate(result) == Some(wanted));
-            let (numbers, alike): (Vec<usize>, Vec<&ProgramResult>) =
-                alike.map(|(number, result)| (number, *result)).unzip();
-            (!alike.is_empty()).then(|| (numbers, note_on(wanted, &alike)))
-        })
-        .collect()
+    [
+        DisturbanceHandling::Repeated,
+        DisturbanceHandling::Counted,
+        DisturbanceHandling::Blocks,
+    ]
+    .into_iter()
+    .filter_map(|wanted| {
+        let all = results.iter().enumerate();
+        let alike = all.filter(|(_, result)| disturbance_handling(result) == Some(wanted));
+        let (numbers, alike): (Vec<usize>, Vec<&ProgramResult>) =
+            alike.map(|(number, result)| (number, *result)).unzip();
+        (!alike.is_empty()).then(|| (numbers, write_note(wanted, &alike)))
+    })
+    .collect()
 }
 
-fn note_on(fate: Fate, results: &[&ProgramResult]) -> String {
-    let count: usize = results.iter().map(|one| disturbed(one).count()).sum();
-    let of: usize = results.iter().map(|one| counted(one).len()).sum();
-    let what = told(results.iter().flat_map(|one| disturbed(one)));
+fn write_note(fate: DisturbanceHandling, results: &[&ProgramResult]) -> String {
+    let count: usize = results
+        .iter()
+        .map(|one| disturbed_repetitions(one).count())
+        .sum();
+    let of: usize = results
+        .iter()
+        .map(|one| counted_repetitions(one).len())
+        .sum();
+    let what = told(results.iter().flat_map(|one| disturbed_repetitions(one)));
     let what = what.unwrap_or_default();
     let plural = if of == 1 { "" } else { "s" };
     match fate {
-        Fate::Blocks => {
+        DisturbanceHandling::Blocks => {
             format!("{count} of {of} blocks disturbed, which count all the same: {what}")
         }
-        Fate::Repeated => {
+        DisturbanceHandling::Repeated => {
             format!("{count} of {of} repetition{plural} disturbed and repeated: {what}")
         }
-        Fate::Counted => format!(
+        DisturbanceHandling::Counted => format!(
             "{count} of {of} repetition{plural} disturbed, and all count, because too few were undisturbed: {what}"
         ),
     }
 }
 
-/// What disturbed some repetitions: each kind by its worst case, with the number of
-/// repetitions that it was found in.
+/// Describes the disturbances of some repetitions: each kind by its worst case, with the number of
+/// affected repetitions.
 pub fn told<'a>(repetitions: impl IntoIterator<Item = &'a Repetition>) -> Option<String> {
     let mut kinds: Vec<(&Interference, usize)> = Vec::new();
     for one in repetitions.into_iter().flat_map(|one| &one.interference) {
-        match kinds.iter_mut().find(|(known, _)| is_alike(known, one)) {
+        match kinds
+            .iter_mut()
+            .find(|(known, _)| has_like_sources(known, one))
+        {
             None => kinds.push((one, 1)),
             Some((worst, count)) => {
                 *count += 1;
@@ -101,8 +119,8 @@ pub fn told<'a>(repetitions: impl IntoIterator<Item = &'a Repetition>) -> Option
     (!kinds.is_empty()).then(|| told.collect::<Vec<_>>().join("; "))
 }
 
-/// Whether two are of one kind and of the same thing.
-fn is_alike(one: &Interference, other: &Interference) -> bool {
+/// Tests whether two disturbances have the same kind and the same source.
+fn has_like_sources(one: &Interference, other: &Interference) -> bool {
     let thing = |of: &Interference| match of {
         Interference::OtherIo { device, .. } => Some((device.clone(), String::new())),
         Interference::SettingChanged {
@@ -119,7 +137,7 @@ mod tests {
     use crate::fixtures::{result, write};
     use diskperf_timeline::Block;
 
-    fn waited(percent: u64) -> Interference {
+    fn waited_share(percent: u64) -> Interference {
         Interference::ProcessorWait {
             waited_us: percent * 1000,
             share: percent as f64 / 100.0,
@@ -127,7 +145,7 @@ mod tests {
         }
     }
 
-    fn written(mib: u64) -> Interference {
+    fn storage_writes(mib: u64) -> Interference {
         Interference::OtherIo {
             device: "vda".to_owned(),
             read_bytes: 0,
@@ -160,7 +178,7 @@ mod tests {
                 after_verdict: false,
             });
         }
-        result.repetitions[2].interference.push(waited(41));
+        result.repetitions[2].interference.push(waited_share(41));
         assert_eq!(
             note(&result),
             Some("1 of 5 blocks disturbed, which count all the same: waited 41 % of the time for a processor".to_owned())
@@ -181,9 +199,9 @@ mod tests {
             }
             one
         };
-        let counts = result(&[(1, false, waited(41)), (2, false, written(3))]);
-        let more = result(&[(1, false, waited(50)), (3, false, waited(12))]);
-        let again = result(&[(1, true, waited(20))]);
+        let counts = result(&[(1, false, waited_share(41)), (2, false, storage_writes(3))]);
+        let more = result(&[(1, false, waited_share(50)), (3, false, waited_share(12))]);
+        let again = result(&[(1, true, waited_share(20))]);
         let calm = result(&[]);
         let all = [&counts, &calm, &again, &more];
         assert_eq!(
@@ -204,13 +222,13 @@ mod tests {
     fn what_disturbed_is_told_by_its_worst_case() {
         assert_eq!(noted(&[]), None);
         // The first does not count anyhow.
-        assert_eq!(noted(&[(0, true, waited(41))]), None);
+        assert_eq!(noted(&[(0, true, waited_share(41))]), None);
         assert_eq!(
-            noted(&[(1, true, waited(41)), (2, true, waited(12)), (4, true, written(210))]),
+            noted(&[(1, true, waited_share(41)), (2, true, waited_share(12)), (4, true, storage_writes(210))]),
             Some("3 of 5 repetitions disturbed and repeated: waited 41 % of the time for a processor (2); other I/O on vda, 210 MiB written".to_owned())
         );
         assert_eq!(
-            noted(&[(1, false, waited(41)), (2, false, written(3))]),
+            noted(&[(1, false, waited_share(41)), (2, false, storage_writes(3))]),
             Some("2 of 5 repetitions disturbed, and all count, because too few were undisturbed: waited 41 % of the time for a processor; other I/O on vda, 3 MiB written".to_owned())
         );
     }

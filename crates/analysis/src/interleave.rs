@@ -1,18 +1,17 @@
-//! John Bass's calculation of an interleave factor (net.unix-wizards, July
-//! 1984), with the interrupts that he warns of.
+//! John Bass's calculation of an interleave factor (net.unix-wizards, July 1984), with the
+//! interrupts that he warns of.
 //!
-//! After a sector is read, the processor works for some time before it can ask
-//! for the next. The sector that is asked for next must not have come by
-//! meanwhile: with a factor f it starts f - 1 sectors later, and if it is
-//! missed, it comes again a revolution later. Clock ticks and characters of
-//! terminals make the work longer at times that have nothing to do with the
-//! disk, so each factor is met with a probability, and the best factor is the
-//! one with the highest mean rate.
+//! After a sector is read, the processor works for some time before it can request the next one.
+//! That sector must not have passed meanwhile. With a factor f it starts f - 1 sectors later; if it
+//! is missed, it returns a revolution later.
 //!
-//! What is *not* in it: seeks, head switches, the bytes of a track's spare
-//! sectors, and contention for memory. The same case on the modelled machine
-//! has all of these; whoever adds it takes [`Inputs`] (which is the case) and
-//! gives a rate for each [`FactorResult::factor`] (which is the row).
+//! Clock ticks and characters of terminals lengthen the work at times unrelated to the disk. Each
+//! factor is therefore met with a probability, and the best factor is the one with the highest mean
+//! rate.
+//!
+//! The calculation leaves out seeks, head switches, the bytes of a track's spare sectors, and
+//! contention for memory. The modelled machine has all of these: a caller runs the case of
+//! [`Inputs`] on it and adds a rate for each [`FactorResult::factor`].
 
 mod check;
 mod follow;
@@ -23,60 +22,60 @@ pub use check::{InputError, check_work};
 pub use inputs::{Clock, Inputs, Serial, SerialMethod, Service, Track};
 pub use terms::{Interrupt, Interruption, Term};
 
-use follow::{Course, Lateness, Processor, ROUNDING_MS, Work};
+use follow::{Lateness, Processor, ROUNDING_MS, SectorSequence, Work};
 use serde::{Serialize, Serializer};
 
-/// No drive turns at just its nominal speed. Were it to, a clock of as many
-/// ticks as revolutions would stand to it for ever as it did at first. This
-/// much longer a revolution takes.
+/// Share by which a revolution takes longer than nominal. No drive turns at exactly its nominal
+/// speed; if it did, a clock with a whole number of ticks per revolution would keep its first phase
+/// for ever.
 pub const SLOWER_SHARE: f64 = 0.001_37;
 
-/// Rates that differ by less than this share are the same: of two such factors
-/// the smaller is the better.
+/// Rates that differ by less than this share are equal. Of two such factors the smaller one is
+/// better.
 const EQUAL_SHARE: f64 = 0.01;
 
-/// Rows that stand after the best one, so that it can be seen to be the best.
 const ROWS_AFTER_BEST: u32 = 3;
 
-/// The calculation's answer.
+/// Result of the calculation of a drive's interleave factor.
 #[derive(Clone, Debug, Serialize)]
 pub struct Interleave {
-    /// What it was calculated from.
+    /// Inputs from which the interleave factor was calculated.
     pub inputs: Inputs,
-    /// The time of one revolution.
+    /// Duration of one revolution of the drive in ms.
     pub revolution_ms: f64,
-    /// The time in which a sector passes.
+    /// Time in which a sector passes the head, in ms.
     pub sector_ms: f64,
-    /// The parts of the service time, at the processor's speed.
+    /// Parts of the service time, at the processor's speed.
     pub parts: Vec<ServicePart>,
-    /// Their sum, which is Bass's interlace time.
+    /// Sum of the parts of the service time in ms, which is Bass's interlace time.
     pub service_ms: f64,
-    /// The service time in sectors.
+    /// Service time without interruptions, divided by the time of a sector.
     pub service_sectors: f64,
-    /// The mean time of a service with its interruptions.
+    /// Mean service time including interruptions, in ms.
     pub mean_service_ms: f64,
-    /// What interrupts, at the processor's speed.
+    /// Interruptions of the service, at the processor's speed.
     pub interruptions: Vec<Interruption>,
-    /// Bass's factor: the service time in sectors, a fraction counting as a
-    /// whole one, and 1. It may be beyond the track.
+    /// Bass's factor: the service time in sectors, rounded up, plus 1. It may exceed the number of
+    /// sectors on the track.
     pub uninterrupted_factor: u64,
-    /// Each factor from 1 to three beyond the best, or further if asked.
+    /// Calculated rates for each factor from 1 to three beyond the best, or further on request.
     pub factors: Vec<FactorResult>,
-    /// The one with the highest rate.
+    /// Result of the factor with the highest rate.
     pub recommended: FactorResult,
-    /// Why it is that one.
+    /// Reason why the recommended factor is the best.
     pub responsible: Responsible,
-    /// The best factor without what is responsible, if that can be removed.
+    /// Best factor without the interruptions that are responsible for the recommended one, if these
+    /// can be removed.
     pub factor_without: Option<u32>,
 }
 
 impl Interleave {
-    /// Puts the rates of the modelled machine beside the calculated ones, one
-    /// for each of [`Interleave::factors`].
+    /// Adds the rates of the modelled machine to the calculated ones, one for each of
+    /// [`Interleave::rate_factors`].
     ///
     /// # Panics
     ///
-    /// When there are more or fewer.
+    /// When there are more or fewer rates than factors.
     pub fn compare(&mut self, modelled_kb_per_s: &[f64]) {
         assert_eq!(self.factors.len(), modelled_kb_per_s.len(), "a rate a row");
         for (row, rate) in self.factors.iter_mut().zip(modelled_kb_per_s) {
@@ -87,8 +86,8 @@ impl Interleave {
             .expect("the recommended factor has a row");
     }
 
-    /// The best factor of the modelled machine, where the case was run on it;
-    /// of equal ones the smallest.
+    /// Returns the best factor of the modelled machine, where the case was run on it; of equal ones
+    /// the smallest.
     pub fn modelled_best(&self) -> Option<u32> {
         let mut best: Option<(u32, f64)> = None;
         for row in &self.factors {
@@ -101,49 +100,49 @@ impl Interleave {
         best.map(|(factor, _)| factor)
     }
 
-    /// The row of a factor, if it has one.
+    /// Returns the calculated rate of a factor, if the result contains it.
     pub fn factor(&self, factor: u32) -> Option<&FactorResult> {
         self.factors.iter().find(|row| row.factor == factor)
     }
 }
 
-/// A part of the service time.
+/// One part of the service time, such as the interrupt latency.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ServicePart {
-    /// What it is.
+    /// Name of the part of the service time.
     pub name: &'static str,
-    /// How long it takes.
+    /// Duration of the part of the service time, in ms.
     pub ms: f64,
 }
 
-/// What a factor does.
+/// Calculated rate of reading a track with one interleave factor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FactorResult {
-    /// Sectors from a logical sector to the next; 1 is no interleave.
+    /// Interleave factor: sectors from one logical sector to the next; 1 is no interleave.
     pub factor: u32,
-    /// The probability that a sector is missed.
+    /// Probability that a sector is missed (0 to 1).
     pub missed_share: f64,
-    /// Revolutions lost, on average over all sectors.
+    /// Mean number of revolutions lost per sector to missed sectors.
     pub lost_revolutions: f64,
-    /// The mean rate in units of 1024 bytes.
+    /// Mean rate in KB of 1024 bytes per second.
     pub kb_per_s: f64,
-    /// KB/s of the modelled machine, if the case was run on it.
+    /// Rate of the modelled machine in KB/s, if the case was run on it.
     pub modelled_kb_per_s: Option<f64>,
 }
 
-/// Why the recommended factor is what it is.
+/// Reason why the recommended factor is the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Responsible {
-    /// Nothing that interrupts: without all of it the factor is the same.
+    /// The service time alone determines the best factor: without all interruptions it is the same.
     Service,
-    /// This term: without it another factor is the best.
+    /// One kind of interruption determines the best factor: without it another factor is the best.
     Term(Term),
-    /// All interruptions: none of them alone moves the factor.
+    /// All interruptions together determine the best factor: none of them alone changes it.
     Together,
 }
 
 impl Responsible {
-    /// Its name in JSON and CSV.
+    /// Returns the name of the responsible interruption or service time in JSON and CSV.
     pub fn name(self) -> &'static str {
         match self {
             Self::Service => "service_time",
@@ -159,21 +158,20 @@ impl Serialize for Responsible {
     }
 }
 
-/// Calculates all factors, with rows up to `also` if that is further than the
-/// best one's.
+/// Calculates all factors, with rows up to `also` if that lies beyond the rows of the best one.
 ///
 /// # Errors
 ///
-/// [`InputError`]: an input out of its range, a factor beyond the track, or
-/// interrupts that leave nothing of the processor.
+/// [`InputError`]: an input out of its range, a factor beyond the track, or interrupts that leave
+/// the processor no time.
 pub fn calculate(inputs: &Inputs, also: Option<u32>) -> Result<Interleave, InputError> {
-    check::check(inputs, also)?;
-    let case = Case::new(inputs, &|_| true);
-    let (mut factors, best) = case.factors(also.unwrap_or(1));
+    check::check_inputs(inputs, also)?;
+    let case = InterleaveCase::new(inputs, &|_| true);
+    let (mut factors, best) = case.rate_factors(also.unwrap_or(1));
     let recommended = factors[best];
     let last = (recommended.factor + ROWS_AFTER_BEST).max(also.unwrap_or(1));
     factors.truncate(last as usize);
-    let (responsible, factor_without) = responsible(inputs, recommended.factor);
+    let (responsible, factor_without) = find_responsible(inputs, recommended.factor);
     let sector_ms = inputs.track.sector_ms();
     let service_sectors = inputs.service_ms() / sector_ms;
     let parts = inputs.service.parts().into_iter();
@@ -188,7 +186,7 @@ pub fn calculate(inputs: &Inputs, also: Option<u32>) -> Result<Interleave, Input
             .collect(),
         service_ms: inputs.service_ms(),
         service_sectors,
-        mean_service_ms: case.lateness(recommended.factor).service_ms,
+        mean_service_ms: case.simulate_lateness(recommended.factor).service_ms,
         interruptions: inputs.interruptions(),
         uninterrupted_factor: (service_sectors - ROUNDING_MS / sector_ms).ceil() as u64 + 1,
         factors,
@@ -199,10 +197,11 @@ pub fn calculate(inputs: &Inputs, also: Option<u32>) -> Result<Interleave, Input
     })
 }
 
-/// The term whose removal moves the best factor furthest, and where to.
-fn responsible(inputs: &Inputs, best: u32) -> (Responsible, Option<u32>) {
+/// Returns the kind of interruption whose removal changes the best factor the most, and the new
+/// best factor.
+fn find_responsible(inputs: &Inputs, best: u32) -> (Responsible, Option<u32>) {
     let best_with = |kept: &dyn Fn(Term) -> bool| {
-        let (factors, best) = Case::new(inputs, kept).factors(1);
+        let (factors, best) = InterleaveCase::new(inputs, kept).rate_factors(1);
         factors[best].factor
     };
     let terms = inputs.terms();
@@ -222,13 +221,13 @@ fn responsible(inputs: &Inputs, best: u32) -> (Responsible, Option<u32>) {
     (Responsible::Service, None)
 }
 
-/// The inputs with some of their terms, and what follows.
-struct Case<'i> {
+/// Calculation with some of the interruptions switched on, and the simulated processor.
+struct InterleaveCase<'i> {
     inputs: &'i Inputs,
     processor: Processor,
 }
 
-impl<'i> Case<'i> {
+impl<'i> InterleaveCase<'i> {
     fn new(inputs: &'i Inputs, kept: &dyn Fn(Term) -> bool) -> Self {
         Self {
             inputs,
@@ -243,9 +242,9 @@ impl<'i> Case<'i> {
         }
     }
 
-    /// The factors from 1 on, as far as any can be the best and as far as rows
-    /// are wanted, and which of them is the best: the least of equal ones.
-    fn factors(&self, wanted: u32) -> (Vec<FactorResult>, usize) {
+    /// Calculates the rates of factors from 1 on, as far as one may be the best or a row is wanted.
+    /// Also returns the index of the best one: the smallest of equal ones.
+    fn rate_factors(&self, wanted: u32) -> (Vec<FactorResult>, usize) {
         let track = &self.inputs.track;
         let mut factors: Vec<FactorResult> = Vec::new();
         let mut best = 0;
@@ -254,7 +253,7 @@ impl<'i> Case<'i> {
             let done = best_so_far.is_some_and(|so_far| {
                 let last = (so_far.factor + ROWS_AFTER_BEST).max(wanted);
                 // Nothing is faster than its sectors come by.
-                factor > last && self.rate(factor, 0.0) <= so_far.kb_per_s
+                factor > last && self.transfer_rate(factor, 0.0) <= so_far.kb_per_s
             });
             if done {
                 break;
@@ -271,18 +270,19 @@ impl<'i> Case<'i> {
     }
 
     fn factor(&self, factor: u32) -> FactorResult {
-        let lateness = self.lateness(factor);
+        let lateness = self.simulate_lateness(factor);
         FactorResult {
             factor,
             missed_share: lateness.missed_share,
             lost_revolutions: lateness.lost_revolutions,
-            kb_per_s: self.rate(factor, lateness.lost_revolutions),
+            kb_per_s: self.transfer_rate(factor, lateness.lost_revolutions),
             modelled_kb_per_s: None,
         }
     }
 
-    /// KB/s when this much is lost for each sector.
-    fn rate(&self, factor: u32, lost_revolutions: f64) -> f64 {
+    /// Returns the rate in KB/s of an interleave factor that loses this many revolutions per sector
+    /// on average.
+    fn transfer_rate(&self, factor: u32, lost_revolutions: f64) -> f64 {
         let track = &self.inputs.track;
         let slots: u32 = track.spacings(factor).iter().sum();
         let slots = f64::from(slots) / f64::from(track.sectors_per_track);
@@ -290,10 +290,10 @@ impl<'i> Case<'i> {
         f64::from(track.sector_bytes) / 1024.0 / (ms / 1e3)
     }
 
-    fn lateness(&self, factor: u32) -> Lateness {
+    fn simulate_lateness(&self, factor: u32) -> Lateness {
         let track = &self.inputs.track;
         let sector_ms = track.sector_ms() * (1.0 + SLOWER_SHARE);
-        self.processor.follow(&Course {
+        self.processor.simulate(&SectorSequence {
             spacings: track.spacings(factor),
             sector_ms,
             revolution_ms: track.revolution_ms() * (1.0 + SLOWER_SHARE),

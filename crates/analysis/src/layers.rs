@@ -1,7 +1,7 @@
-//! Where the time of one read call goes, from `seqread` over several layers.
+//! Parts of the time of one read call, from `seqread` over several layers.
 //!
-//! Each layer does what the one below it does and something more, so that
-//! differences of mean times per call are times of parts. What may be derived:
+//! Each layer does the work of the one below it and something more, so that differences of mean
+//! times per call are times of parts. These parts follow:
 //!
 //! | part | from | what it is |
 //! |---|---|---|
@@ -12,12 +12,11 @@
 //! | [`CallPart::KernelPath`] | CPU of the layer - CPU of `null` | the same for a layer that no cached layer stands below: all that the kernel does beyond the bare call |
 //! | [`CallPart::DeviceWait`] | elapsed - CPU, less the same of the layer below | waiting for the device. Read-ahead hides part of the device's time behind the CPU's, so this is what is left to wait for, not the device's service time |
 //!
-//! Means are used and not medians because means add: the parts of a row sum to
-//! its total. Interrupts are charged to whoever runs when they come, so on a
-//! busy machine some of the driver's work is missing from the CPU parts and
-//! shows as waiting. A part is *told apart* from nothing if the 95 % interval
-//! of its difference (Welch's t, widened for drift) lies above zero; one that
-//! is not keeps its value, which may be negative, and is marked as such.
+//! The parts use means and not medians because means add: the parts of a row sum to its total.
+//! The kernel charges an interrupt to the process that runs when it comes, so on a busy machine
+//! some of the driver's work is missing from the CPU parts and shows as waiting. A part is
+//! significant if the 95 % interval of its difference (Welch's t, widened for drift) lies above
+//! zero. An insignificant part keeps its value, which may be negative, and is marked as such.
 
 use crate::cache::CacheVerdict;
 use crate::statistics::student::{mean_interval, welch_interval};
@@ -26,27 +25,27 @@ use crate::summary::{cpu_per_call_ns, elapsed_per_call_ns};
 use diskperf_timeline::{ProgramResult, Repetition};
 use serde::{Serialize, Serializer};
 
-/// The program whose results are decomposed.
+/// Name of the program whose results are decomposed.
 pub const PROGRAM: &str = "seqread";
 
-/// What `seqread` reads, and through what.
+/// Source that `seqread` reads from, with the layers of the system in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
-    /// `/dev/null`.
+    /// Reads from the null device `/dev/null`.
     Null,
-    /// `/dev/bnull`, a block device of length 0.
+    /// Reads from the block device `/dev/bnull`, of length 0.
     BlockNull,
-    /// `/dev/zero`.
+    /// Reads from the zero device `/dev/zero`.
     Zero,
-    /// A file in the page cache.
+    /// Reads of a file in the page cache.
     Cached,
-    /// A cached file after its pages were dropped.
+    /// Reads of a cached file after its pages were dropped.
     Dropped,
-    /// A file with O_DIRECT.
+    /// Reads of a file with O_DIRECT.
     Direct,
-    /// A block device through the page cache.
+    /// Reads of a block device through the page cache.
     Device,
-    /// A block device with O_DIRECT.
+    /// Reads of a block device with O_DIRECT.
     DeviceDirect,
 }
 
@@ -62,7 +61,7 @@ impl Layer {
         Self::DeviceDirect,
     ];
 
-    /// Its name as a parameter.
+    /// Returns the name of the layer as a `seqread` parameter.
     pub fn name(self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -76,14 +75,14 @@ impl Layer {
         }
     }
 
-    /// The layer of a result; `None` if the program is not `seqread`.
+    /// Returns the layer of a result; `None` if the program is not `seqread`.
     pub fn of(result: &ProgramResult) -> Option<Self> {
         let name = result.parameters.get("layer")?;
         let layer = Self::ALL.into_iter().find(|layer| layer.name() == name)?;
         (result.program == PROGRAM).then_some(layer)
     }
 
-    /// Whether its bytes lie on storage at all.
+    /// Tests whether the layer reads from storage at all.
     pub fn has_storage(self) -> bool {
         !matches!(self, Self::Null | Self::BlockNull | Self::Zero)
     }
@@ -95,35 +94,35 @@ impl Serialize for Layer {
     }
 }
 
-/// A part of a call's time; the module says what each is.
+/// Part of a call's time. The module comment explains each part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallPart {
-    /// The bare call.
+    /// Time of the bare system call.
     Call,
-    /// Filling the buffer with zeros.
+    /// Time to fill the buffer with zeros.
     Clear,
-    /// Page cache look-up and copy.
+    /// Time to look up pages in the page cache and copy them.
     LookUpAndCopy,
-    /// What a cache miss costs the CPU.
+    /// CPU time that a page cache miss adds to a call.
     MissHandling,
-    /// All CPU beyond the bare call.
+    /// CPU time that a call spends in the kernel beyond the bare call.
     KernelPath,
-    /// Waiting for the device.
+    /// Time that a call waits for the device.
     DeviceWait,
 }
 
-/// How long a part takes.
+/// Estimated time of one part of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
-    /// The part.
+    /// Part of the call whose time is estimated.
     pub part: CallPart,
-    /// Mean nanoseconds per call; negative where the noise exceeds the part.
+    /// Mean time per call in nanoseconds; negative where the noise exceeds the part.
     pub ns: f64,
-    /// Half the width of its 95 % interval; absent of single repetitions.
+    /// Half the width of the part's 95 % interval in nanoseconds; absent for single repetitions.
     pub half_width_ns: Option<f64>,
-    /// Whether it is told apart from nothing. A positive part of single
-    /// repetitions, whose noise is not known, is taken at its word.
+    /// Whether the part is significantly above 0. A positive part of single repetitions, whose
+    /// noise is unknown, counts as significant.
     pub told_apart: bool,
 }
 
@@ -137,14 +136,14 @@ impl Estimate {
         }
     }
 
-    /// The mean of one sample. `None` of no values.
-    fn of(part: CallPart, sample: &[f64]) -> Option<Self> {
+    /// Estimates a part from the mean of one sample; `None` without values.
+    fn from_sample(part: CallPart, sample: &[f64]) -> Option<Self> {
         let half_width = mean_interval(sample, CONFIDENCE)
             .map(|(center, _, high)| (high - center) * drift::widening(&[sample]));
         Some(Self::new(part, mean(sample)?, half_width))
     }
 
-    /// The difference of two means. `None` if either has no values.
+    /// Estimates a part from the difference of two means; `None` if either sample has no values.
     fn difference(part: CallPart, upper: &[f64], lower: &[f64]) -> Option<Self> {
         let half_width = welch_interval(lower, upper, CONFIDENCE)
             .map(|(center, _, high)| (high - center) * drift::widening(&[lower, upper]));
@@ -152,32 +151,31 @@ impl Estimate {
     }
 }
 
-/// One layer at one call size, taken apart.
+/// Decomposition of one layer's call time, at one call size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Decomposition {
-    /// The layer.
+    /// Layer of `seqread` that is decomposed.
     pub layer: Layer,
-    /// Bytes that a call asks for.
+    /// Bytes that each read call requests.
     pub call_bytes: u64,
-    /// The file system or device, as in the result.
+    /// File system or device, as in the result.
     pub filesystem: String,
-    /// Mean nanoseconds per call, which the parts sum to.
+    /// Mean time per call of the layer in nanoseconds, to which the parts sum.
     pub total_ns: f64,
-    /// The parts, in the order of [`CallPart`].
+    /// Parts of the call time, in the order of [`CallPart`].
     pub parts: Vec<Estimate>,
 }
 
-/// Takes apart every `seqread` result that has a `null` result of the same
-/// call size beside it, ordered by layer and call size.
+/// Decomposes every `seqread` result that has a `null` result of the same call size beside it,
+/// ordered by layer and call size.
 ///
-/// One whose bytes came from elsewhere than its layer says (see
-/// [`CacheVerdict::is_fault`]) is left out, and is no part of another one
-/// either: its time is not that of its layer.
+/// A result whose bytes came from elsewhere than its layer says (see [`CacheVerdict::is_fault`]) is
+/// left out, and is not used to decompose another one: its time is not that of its layer.
 pub fn decompose(results: &[&ProgramResult]) -> Vec<Decomposition> {
     let samples: Vec<Sample> = results
         .iter()
-        .filter(|one| !CacheVerdict::of(one).is_fault())
-        .filter_map(|one| Sample::of(one))
+        .filter(|one| !CacheVerdict::from_result(one).is_fault())
+        .filter_map(|one| Sample::from_result(one))
         .collect();
     let mut found: Vec<_> = samples
         .iter()
@@ -187,19 +185,19 @@ pub fn decompose(results: &[&ProgramResult]) -> Vec<Decomposition> {
     found
 }
 
-/// Nanoseconds per call of every kept repetition of one result.
+/// Times per call in nanoseconds for every kept repetition of one result.
 struct Sample<'a> {
     layer: Layer,
     call_bytes: u64,
     filesystem: &'a str,
     elapsed: Vec<f64>,
     cpu: Vec<f64>,
-    /// Elapsed less CPU.
+    /// Elapsed time less CPU time, per call in nanoseconds.
     waiting: Vec<f64>,
 }
 
 impl<'a> Sample<'a> {
-    fn of(result: &'a ProgramResult) -> Option<Self> {
+    fn from_result(result: &'a ProgramResult) -> Option<Self> {
         let per_call = |figure: fn(&Repetition) -> Option<f64>| -> Vec<f64> {
             result.kept().filter_map(figure).collect()
         };
@@ -220,9 +218,9 @@ impl<'a> Sample<'a> {
         })
     }
 
-    /// The sample of another layer at the same call size, on the same file
-    /// system if there are several.
-    fn beside<'s>(&self, samples: &'s [Self], layer: Layer) -> Option<&'s Self> {
+    /// Returns the sample of another layer at the same call size, on the same file system if there
+    /// are several.
+    fn find_like<'s>(&self, samples: &'s [Self], layer: Layer) -> Option<&'s Self> {
         samples
             .iter()
             .filter(|other| other.layer == layer && other.call_bytes == self.call_bytes)
@@ -230,9 +228,9 @@ impl<'a> Sample<'a> {
     }
 
     fn decompose(&self, samples: &[Self]) -> Option<Decomposition> {
-        let null = self.beside(samples, Layer::Null)?;
-        let mut parts = vec![Estimate::of(CallPart::Call, &null.elapsed)?];
-        let cached = self.beside(samples, Layer::Cached);
+        let null = self.find_like(samples, Layer::Null)?;
+        let mut parts = vec![Estimate::from_sample(CallPart::Call, &null.elapsed)?];
+        let cached = self.find_like(samples, Layer::Cached);
         let mut part = |part: CallPart, upper: &[f64], lower: &[f64]| {
             parts.push(Estimate::difference(part, upper, lower)?);
             Some(())

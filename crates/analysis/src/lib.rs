@@ -1,11 +1,9 @@
-//! Reads runs and says what they mean: statistics, the summary of a program,
-//! where the time of a read call goes, the comparison of runs, the interleave
-//! factor that fits a service time, and the tables, JSON, CSV and Markdown in
-//! which all this is printed.
+//! Analysis of runs: statistics, summaries of programs, the parts of a read call's time, the
+//! comparison of runs, the interleave factor for a service time, and the tables, JSON, CSV and
+//! Markdown that present all this.
 //!
-//! Everything here is a function of its arguments: no input or output, no
-//! clock, no look at the terminal (a width is an argument). It runs nothing
-//! and knows nothing of how a run came to be.
+//! Everything here is a function of its arguments: no input or output, no clock, no look at the
+//! terminal (a width is an argument). The crate runs nothing and does not know how a run was made.
 
 pub mod accuracy;
 pub mod cache;

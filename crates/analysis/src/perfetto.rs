@@ -1,15 +1,14 @@
-//! Traces for Perfetto (ui.perfetto.dev): tracks of slices, in the protocol
-//! buffers of its `perfetto_trace.proto`.
+//! Export of traces to Perfetto (ui.perfetto.dev): tracks of slices, in the protocol buffers of its
+//! `perfetto_trace.proto`.
 //!
-//! Of each program that was run there is a group of tracks: the programs'
-//! processes, the processor, handlers of interrupts, the channel, the bus, each
-//! drive's arm and platter, or dies, and the requests with what they went through. A flow
-//! leads from a request to whoever used what it brought.
+//! Each program has a group of tracks: its processes, the processor, interrupt handlers, the
+//! channel, the bus, each drive's arm and platter, or dies, and the requests with their stages. A
+//! flow leads from a request to the program or request that used its data.
 
 mod schema;
 
 use crate::explanation::words::{bytes, stage};
-use crate::explanation::{is_of_processor, window};
+use crate::explanation::{is_processor_stage, window};
 use diskperf_timeline::trace::{Position, Purpose, TracedFlash, TracedRequest};
 use diskperf_timeline::{DieBusy, Nanoseconds, Stage, Trace};
 use prost::Message;
@@ -18,36 +17,36 @@ use schema::{
 };
 use std::collections::BTreeMap;
 
-/// Something with a begin and an end, and what happened in it.
-struct Slice {
+/// Time slice of a track, with a name and the slices inside it.
+struct TrackSlice {
     from: Nanoseconds,
     until: Nanoseconds,
     name: String,
-    /// The number of a flow that leads away from it, and of one that ends there.
+    /// Id of the flow that starts at the slice, and of the flow that ends there.
     flows: (Option<u64>, Option<u64>),
-    within: Vec<Slice>,
-    /// What else is told of it.
-    told: Vec<(&'static str, u64)>,
+    nested: Vec<TrackSlice>,
+    /// Annotations of the slice, by name, such as the sector of a request.
+    annotations: Vec<(&'static str, u64)>,
 }
 
-impl Slice {
+impl TrackSlice {
     fn of(name: String, from: Nanoseconds, until: Nanoseconds) -> Self {
         Self {
             from,
             until,
             name,
             flows: (None, None),
-            within: Vec::new(),
-            told: Vec::new(),
+            nested: Vec::new(),
+            annotations: Vec::new(),
         }
     }
 }
 
-/// The file for these programs, each by its name.
+/// Encodes the traces of these programs, each under its name, as a Perfetto file.
 pub fn perfetto(programs: &[(String, &Trace)]) -> Vec<u8> {
     let mut file = Writer::default();
     for (name, trace) in programs {
-        file.program(name, trace);
+        file.add_program(name, trace);
     }
     schema::Trace {
         packet: file.packets,
@@ -55,42 +54,44 @@ pub fn perfetto(programs: &[(String, &Trace)]) -> Vec<u8> {
     .encode_to_vec()
 }
 
-/// All packets come from one writer.
 const SEQUENCE: u32 = 1;
-/// `SEQ_INCREMENTAL_STATE_CLEARED`: nothing before the first packet counts.
-const CLEARED: u32 = 1;
+/// Flag `SEQ_INCREMENTAL_STATE_CLEARED`: no state from before the first packet counts.
+const STATE_CLEARED_FLAG: u32 = 1;
 
 #[derive(Default)]
 struct Writer {
     packets: Vec<TracePacket>,
-    /// Numbers of tracks and of groups of them.
+    /// Last id given to a track or to a group of tracks.
     tracks: u64,
     flows: u64,
-    /// Groups, which the format has as processes.
+    /// Last id given to a group, which the format represents as a process.
     groups: u64,
 }
 
 impl Writer {
-    fn program(&mut self, name: &str, trace: &Trace) {
+    fn add_program(&mut self, name: &str, trace: &Trace) {
         let (from, until) = window(trace).unwrap_or_default();
         self.groups += 1;
-        let group = self.track(None, name, Some(self.groups));
+        let group = self.add_track(None, name, Some(self.groups));
         let first_flow = self.flows + 1;
         let within =
             |request: &&TracedRequest| request.completed() > from && request.issued < until;
         let requests: Vec<&TracedRequest> = trace.requests.iter().filter(within).collect();
         self.flows += requests.len() as u64;
-        self.processes(group, trace, &requests, first_flow);
-        let busy = processor(trace);
-        self.lanes(group, "processor", busy);
+        self.add_processes(group, trace, &requests, first_flow);
+        let busy = processor_slices(trace);
+        self.add_lanes(group, "processor", busy);
         let handlers = trace.handlers.iter();
         let in_time = handlers.filter(|work| work.from >= from && work.until <= until);
-        let slices = in_time.map(|work| Slice::of(stage(work.stage), work.from, work.until));
-        self.lanes(group, "handlers of interrupts", slices.collect());
-        self.lanes(
+        let slices = in_time.map(|work| TrackSlice::of(stage(work.stage), work.from, work.until));
+        self.add_lanes(group, "handlers of interrupts", slices.collect());
+        self.add_lanes(
             group,
             "channel",
-            requests.iter().filter_map(|one| channel(one)).collect(),
+            requests
+                .iter()
+                .filter_map(|one| channel_slice(one))
+                .collect(),
         );
         let bus = |stage| {
             matches!(
@@ -98,20 +99,21 @@ impl Writer {
                 Stage::MediaTransfer | Stage::BusTransfer | Stage::CacheHit
             )
         };
-        self.lanes(group, "bus", stages(&requests, None, bus));
+        self.add_lanes(group, "bus", stage_slices(&requests, None, bus));
         for flash in &trace.flash {
-            self.dies(group, flash, (from, until));
+            self.add_dies(group, flash, (from, until));
         }
         for drive in 0..trace.drives.len() as u32 {
             let number = drive + 1;
-            let arm = stages(&requests, Some(drive), is_of_arm);
-            self.lanes(group, &format!("drive {number}, arm"), arm);
-            let platter = stages(&requests, Some(drive), is_of_platter);
-            self.lanes(group, &format!("drive {number}, platter"), platter);
+            let arm = stage_slices(&requests, Some(drive), is_arm_stage);
+            self.add_lanes(group, &format!("drive {number}, arm"), arm);
+            let platter = stage_slices(&requests, Some(drive), is_platter_stage);
+            self.add_lanes(group, &format!("drive {number}, platter"), platter);
             let numbered = requests.iter().enumerate();
             let own = numbered.filter(|(_, request)| request.drive == drive);
-            let slices = own.map(|(place, one)| whole(one, trace, first_flow + place as u64));
-            self.lanes(
+            let slices =
+                own.map(|(place, one)| request_slice(one, trace, first_flow + place as u64));
+            self.add_lanes(
                 group,
                 &format!("drive {number}, requests"),
                 slices.collect(),
@@ -119,9 +121,14 @@ impl Writer {
         }
     }
 
-    /// What kept the dies of a flash drive, those of each channel after each other.
-    fn dies(&mut self, group: u64, flash: &TracedFlash, (from, until): (Nanoseconds, Nanoseconds)) {
-        let mut of_dies: BTreeMap<(u32, u32), Vec<Slice>> = BTreeMap::new();
+    /// Writes the tracks of a flash drive's dies, channel by channel, with their activities.
+    fn add_dies(
+        &mut self,
+        group: u64,
+        flash: &TracedFlash,
+        (from, until): (Nanoseconds, Nanoseconds),
+    ) {
+        let mut of_dies: BTreeMap<(u32, u32), Vec<TrackSlice>> = BTreeMap::new();
         for one in &flash.kept {
             if one.from >= from && one.until <= until {
                 let by = match one.by {
@@ -133,17 +140,17 @@ impl Writer {
                     DieBusy::Channel => "channel",
                 };
                 let slices = of_dies.entry(flash.place(one.die)).or_default();
-                slices.push(Slice::of(by.to_owned(), one.from, one.until));
+                slices.push(TrackSlice::of(by.to_owned(), one.from, one.until));
             }
         }
         let drive = flash.drive.saturating_add(1);
         for ((channel, die), slices) in of_dies {
             let name = format!("drive {drive}, channel {channel}, die {die}");
-            self.lanes(group, &name, slices);
+            self.add_lanes(group, &name, slices);
         }
     }
 
-    fn processes(
+    fn add_processes(
         &mut self,
         group: u64,
         trace: &Trace,
@@ -153,39 +160,43 @@ impl Writer {
         for process in &trace.processes {
             let name = format!("program {}", process.number);
             let parts = process.parts();
-            let slices = parts.map(|(what, from, until)| Slice::of(stage(what), from, until));
-            self.lanes(group, &name, slices.collect());
+            let slices = parts.map(|(what, from, until)| TrackSlice::of(stage(what), from, until));
+            self.add_lanes(group, &name, slices.collect());
             let mut uses = Vec::new();
             for (place, request) in requests.iter().enumerate() {
                 let own = request
                     .uses
                     .iter()
                     .filter(|one| one.process == process.number);
-                uses.extend(own.map(|one| Slice {
+                uses.extend(own.map(|one| TrackSlice {
                     flows: (None, Some(first_flow + place as u64)),
-                    ..Slice::of(format!("has {}", title(request, trace)), one.at, one.at)
+                    ..TrackSlice::of(
+                        format!("has {}", request_title(request, trace)),
+                        one.at,
+                        one.at,
+                    )
                 }));
             }
-            self.lanes(group, &format!("{name}, has its data"), uses);
+            self.add_lanes(group, &format!("{name}, has its data"), uses);
         }
     }
 
-    /// A track, and more of the same name where slices overlap.
-    fn lanes(&mut self, group: u64, name: &str, mut slices: Vec<Slice>) {
+    /// Writes slices to a track, and to further tracks of the same name where slices overlap.
+    fn add_lanes(&mut self, group: u64, name: &str, mut slices: Vec<TrackSlice>) {
         slices.sort_by_key(|slice| (slice.from, std::cmp::Reverse(slice.until)));
         let mut lanes: Vec<(u64, Nanoseconds)> = Vec::new();
         for slice in slices {
             let free = lanes.iter().position(|(_, until)| *until <= slice.from);
             let lane = free.unwrap_or_else(|| {
-                lanes.push((self.track(Some(group), name, None), Nanoseconds::ZERO));
+                lanes.push((self.add_track(Some(group), name, None), Nanoseconds::ZERO));
                 lanes.len() - 1
             });
             lanes[lane].1 = slice.until;
-            self.slice(lanes[lane].0, &slice);
+            self.add_slice(lanes[lane].0, &slice);
         }
     }
 
-    fn track(&mut self, parent: Option<u64>, name: &str, group: Option<u64>) -> u64 {
+    fn add_track(&mut self, parent: Option<u64>, name: &str, group: Option<u64>) -> u64 {
         self.tracks += 1;
         let uuid = self.tracks;
         let process = group.map(|number| ProcessDescriptor {
@@ -194,7 +205,7 @@ impl Writer {
         });
         self.packets.push(TracePacket {
             trusted_packet_sequence_id: Some(SEQUENCE),
-            sequence_flags: (uuid == 1).then_some(CLEARED),
+            sequence_flags: (uuid == 1).then_some(STATE_CLEARED_FLAG),
             track_descriptor: Some(TrackDescriptor {
                 uuid: Some(uuid),
                 name: Some(name.to_owned()),
@@ -206,24 +217,24 @@ impl Writer {
         uuid
     }
 
-    fn slice(&mut self, track: u64, slice: &Slice) {
+    fn add_slice(&mut self, track: u64, slice: &TrackSlice) {
         let begin = TrackEvent {
             categories: vec!["disk".to_owned()],
             name: Some(slice.name.clone()),
             flow_ids: slice.flows.0.into_iter().collect(),
             terminating_flow_ids: slice.flows.1.into_iter().collect(),
-            debug_annotations: slice.told.iter().map(annotation).collect(),
+            debug_annotations: slice.annotations.iter().map(build_annotation).collect(),
             ..TrackEvent::default()
         };
-        self.event(track, EventType::SliceBegin, slice.from, begin);
-        for inner in &slice.within {
-            self.slice(track, inner);
+        self.add_event(track, EventType::SliceBegin, slice.from, begin);
+        for inner in &slice.nested {
+            self.add_slice(track, inner);
         }
         let end = TrackEvent::default();
-        self.event(track, EventType::SliceEnd, slice.until, end);
+        self.add_event(track, EventType::SliceEnd, slice.until, end);
     }
 
-    fn event(&mut self, track: u64, kind: EventType, at: Nanoseconds, event: TrackEvent) {
+    fn add_event(&mut self, track: u64, kind: EventType, at: Nanoseconds, event: TrackEvent) {
         self.packets.push(TracePacket {
             timestamp: Some(at.0),
             trusted_packet_sequence_id: Some(SEQUENCE),
@@ -237,15 +248,14 @@ impl Writer {
     }
 }
 
-fn annotation((name, value): &(&'static str, u64)) -> DebugAnnotation {
+fn build_annotation((name, value): &(&'static str, u64)) -> DebugAnnotation {
     DebugAnnotation {
         uint_value: Some(*value),
         name: Some((*name).to_owned()),
     }
 }
 
-/// When the processor worked, whoever for.
-fn processor(trace: &Trace) -> Vec<Slice> {
+fn processor_slices(trace: &Trace) -> Vec<TrackSlice> {
     let of_programs = trace.processes.iter().flat_map(|process| process.parts());
     let (from, until) = window(trace).unwrap_or_default();
     let of_handlers = trace
@@ -254,70 +264,71 @@ fn processor(trace: &Trace) -> Vec<Slice> {
         .map(|work| (work.stage, work.from, work.until));
     let mut spans: Vec<(Nanoseconds, Nanoseconds)> = of_programs
         .chain(of_handlers)
-        .filter(|(stage, ..)| is_of_processor(*stage))
+        .filter(|(stage, ..)| is_processor_stage(*stage))
         .map(|(_, start, stop)| (start.max(from), stop.min(until)))
         .filter(|(start, stop)| start < stop)
         .collect();
     spans.sort_unstable();
-    let mut joined: Vec<Slice> = Vec::new();
+    let mut joined: Vec<TrackSlice> = Vec::new();
     for (start, stop) in spans {
         match joined.last_mut() {
             Some(last) if start <= last.until => last.until = last.until.max(stop),
-            _ => joined.push(Slice::of("busy".to_owned(), start, stop)),
+            _ => joined.push(TrackSlice::of("busy".to_owned(), start, stop)),
         }
     }
     joined
 }
 
-fn is_of_arm(stage: Stage) -> bool {
+fn is_arm_stage(stage: Stage) -> bool {
     matches!(
         stage,
         Stage::Seek | Stage::Settle | Stage::WriteSettle | Stage::HeadSwitch
     )
 }
 
-fn is_of_platter(stage: Stage) -> bool {
+fn is_platter_stage(stage: Stage) -> bool {
     matches!(
         stage,
         Stage::RotationalLatency | Stage::MissedRevolution(_) | Stage::MediaTransfer
     )
 }
 
-/// What requests spent in some stages.
-fn stages(
+/// Returns the slices of requests in the selected stages.
+fn stage_slices(
     requests: &[&TracedRequest],
     drive: Option<u32>,
     which: impl Fn(Stage) -> bool,
-) -> Vec<Slice> {
+) -> Vec<TrackSlice> {
     let own = requests
         .iter()
         .filter(|one| drive.is_none_or(|drive| one.drive == drive));
     own.flat_map(|request| request.parts())
         .filter(|(stage, ..)| which(*stage))
-        .map(|(what, from, until)| Slice::of(stage(what), from, until))
+        .map(|(what, from, until)| TrackSlice::of(stage(what), from, until))
         .collect()
 }
 
-/// From the command that sets a transfer off to its last sector.
-fn channel(request: &TracedRequest) -> Option<Slice> {
+/// Returns the slice of a request on the channel, from the command that starts a transfer to its
+/// last sector.
+fn channel_slice(request: &TracedRequest) -> Option<TrackSlice> {
     let parts: Vec<_> = request.parts().collect();
     let last = parts
         .iter()
         .rposition(|(stage, ..)| *stage == Stage::MediaTransfer)?;
     let at_drive =
-        |stage: Stage| is_of_arm(stage) || is_of_platter(stage) || stage == Stage::Command;
+        |stage: Stage| is_arm_stage(stage) || is_platter_stage(stage) || stage == Stage::Command;
     let before = parts[..last]
         .iter()
         .rposition(|(stage, ..)| !at_drive(*stage));
     let first = before.map_or(0, |place| place + 1);
-    Some(Slice::of(
+    Some(TrackSlice::of(
         format!("drive {}", request.drive + 1),
         parts[first].1,
         parts[last].2,
     ))
 }
 
-fn title(request: &TracedRequest, trace: &Trace) -> String {
+fn request_title(request: &TracedRequest, trace: &Trace) -> String {
     let what = match request.purpose {
         Purpose::Read => "read",
         Purpose::ReadAhead => "read ahead",
@@ -329,21 +340,25 @@ fn title(request: &TracedRequest, trace: &Trace) -> String {
     format!("{what} {size} at sector {}", request.sector)
 }
 
-/// A request with what it went through.
-fn whole(request: &TracedRequest, trace: &Trace, flow: u64) -> Slice {
+/// Returns the slice of a request with its stages inside.
+fn request_slice(request: &TracedRequest, trace: &Trace, flow: u64) -> TrackSlice {
     let parts = request.parts();
-    Slice {
+    TrackSlice {
         flows: ((!request.uses.is_empty()).then_some(flow), None),
-        within: parts
-            .map(|(what, from, until)| Slice::of(stage(what), from, until))
+        nested: parts
+            .map(|(what, from, until)| TrackSlice::of(stage(what), from, until))
             .collect(),
-        told: told(request),
-        ..Slice::of(title(request, trace), request.issued, request.completed())
+        annotations: request_annotations(request),
+        ..TrackSlice::of(
+            request_title(request, trace),
+            request.issued,
+            request.completed(),
+        )
     }
 }
 
-/// Where a request was; of a real device only the sectors are known.
-fn told(request: &TracedRequest) -> Vec<(&'static str, u64)> {
+/// Returns the annotations with a request's position. For a real device only the sectors are known.
+fn request_annotations(request: &TracedRequest) -> Vec<(&'static str, u64)> {
     let mut told = vec![
         ("sector", request.sector),
         ("sectors", u64::from(request.sectors)),

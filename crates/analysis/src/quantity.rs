@@ -1,34 +1,33 @@
-//! Which figure of a program is judged: of a comparison, of an A/B measurement, of the
-//! rule that stops repeating, of the shape that repetitions have, and of whatever asks
-//! which of them is in the middle.
+//! Choice of the figure by which a program is judged: in a comparison, in an A/B measurement, in
+//! the rule that ends repetitions, in the shape of the repetitions, and in the choice of the median
+//! one.
 //!
-//! Programs that move a fixed number of bytes by one call after the other are judged by
-//! KB/s, that is by their elapsed time. Programs that keep several requests under way may
-//! run for a fixed time, of which the elapsed time says nothing: they are judged by their
-//! rate of requests; their response times stand beside it. Where requests arrive by the
-//! clock (open loop), that rate is given, and the response times are judged.
+//! Programs that move a fixed number of bytes, one call after the other, are judged by KB/s, that
+//! is by their elapsed time. Programs that keep several requests in flight may run for a fixed
+//! time, which says nothing; they are judged by their request rate, with the response times beside
+//! it. In open loop the rate is given, and the response times are judged.
 
 use diskperf_timeline::Repetition;
 use serde::Serialize;
 
-/// A figure that two results may be compared by. Each is compared with its like alone.
+/// Figure by which two results may be compared. Each is compared only with the same figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// KB/s until the last call returned.
+    /// Rate in KB/s until the last call returned.
     KbPerS,
-    /// KB/s until everything was synced.
+    /// Rate in KB/s until everything was synced.
     DurableKbPerS,
-    /// Requests per second.
+    /// Request rate in requests per second.
     Iops,
-    /// The time that half of the requests did not exceed, in microseconds.
+    /// Median response time in microseconds.
     ResponseP50Us,
-    /// The time that 99 in 100 requests did not exceed, in microseconds.
+    /// 99th percentile of the response time in microseconds.
     ResponseP99Us,
 }
 
 impl Quantity {
-    /// What a repetition is judged by first.
+    /// Returns the quantity by which a repetition is judged first.
     pub fn primary(repetition: &Repetition) -> Self {
         if repetition.is_open_loop() {
             Self::ResponseP50Us
@@ -39,9 +38,10 @@ impl Quantity {
         }
     }
 
-    /// What two results are compared by, the primary quantity first. `past_cache` is
-    /// whether both went past the page cache: what several requests under way are
-    /// acknowledged for is then on the drive, and a second rate would say the same again.
+    /// Returns the quantities by which two results are compared, the primary one first.
+    ///
+    /// `past_cache` says whether both bypassed the page cache. Acknowledged requests are then on
+    /// the drive, and a durable rate would repeat the first one.
     pub fn of_both<'r>(
         base: impl Iterator<Item = &'r Repetition> + Clone,
         other: impl Iterator<Item = &'r Repetition> + Clone,
@@ -67,7 +67,7 @@ impl Quantity {
         std::iter::once(primary).chain(second).collect()
     }
 
-    /// Whether it is what a result is judged by first, which it has one of.
+    /// Tests whether the quantity is a primary one. Each result has exactly one.
     pub fn is_primary(self) -> bool {
         match self {
             Self::KbPerS | Self::Iops | Self::ResponseP50Us => true,
@@ -75,7 +75,7 @@ impl Quantity {
         }
     }
 
-    /// Whether less of it is faster.
+    /// Tests whether the quantity is a time, so that a smaller value is faster.
     pub fn is_time(self) -> bool {
         match self {
             Self::KbPerS | Self::DurableKbPerS | Self::Iops => false,
@@ -83,7 +83,7 @@ impl Quantity {
         }
     }
 
-    /// The word of JSON and CSV.
+    /// Returns the name of the quantity in JSON and CSV.
     pub fn name(self) -> &'static str {
         match self {
             Self::KbPerS => "kb_per_s",
@@ -94,8 +94,8 @@ impl Quantity {
         }
     }
 
-    /// That of a repetition; `None` of one that moved nothing, took no time, or has too few
-    /// requests to tell.
+    /// Returns the quantity of a repetition; `None` where it moved nothing, took no time, or has
+    /// too few requests for the percentile.
     pub fn figure(self, repetition: &Repetition) -> Option<f64> {
         let figure = match self {
             Self::KbPerS => Some(repetition.kb_per_s()),
@@ -107,13 +107,15 @@ impl Quantity {
         figure.filter(|figure| *figure > 0.0)
     }
 
-    /// The same, so that more of it is faster: a time's inverse.
+    /// Returns the quantity of a repetition as a speed, so that more is faster: the inverse of a
+    /// time.
     pub fn speed(self, repetition: &Repetition) -> Option<f64> {
-        self.figure(repetition).map(|figure| self.turned(figure))
+        self.figure(repetition)
+            .map(|figure| self.invert_time(figure))
     }
 
-    /// A figure as a speed, and a speed as the figure; of nothing, nothing.
-    pub fn turned(self, figure: f64) -> f64 {
+    /// Converts a time to a speed or a speed to a time, and leaves rates as they are; 0 stays 0.
+    pub fn invert_time(self, figure: f64) -> f64 {
         match self.is_time() && figure > 0.0 {
             true => 1.0 / figure,
             false => figure,
@@ -127,9 +129,11 @@ fn percentile_us(repetition: &Repetition, percentile: f64) -> Option<f64> {
     told.then(|| responses.percentile(percentile).0 as f64 / 1e3)
 }
 
-/// The seconds that a repetition is judged by: of a fixed number of bytes, what they took;
-/// of several requests under way, what one took, at the rate that they had or, where they
-/// arrived by the clock, at the median. One that has no such figure took no time.
+/// Returns the seconds by which a repetition is judged.
+///
+/// For a fixed number of bytes they are the elapsed time. With several requests in flight they are
+/// the inverse of the request rate, in open loop the median response time. 0 where the repetition
+/// has no such figure.
 pub fn judged_s(repetition: &Repetition) -> f64 {
     match Quantity::primary(repetition) {
         Quantity::KbPerS | Quantity::DurableKbPerS => repetition.elapsed().seconds(),

@@ -3,213 +3,216 @@
 
 use serde::Serialize;
 
-/// The drives of a folder.
+/// Results for all real drives of a folder.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RealDrives {
-    /// By name.
+    /// Real drives of the folder, sorted by name.
     pub drives: Vec<RealDrive>,
 }
 
 impl RealDrives {
-    /// Whether any drive was replayed.
+    /// Tests whether any drive of the folder was replayed.
     pub fn has_replays(&self) -> bool {
         let mut outcomes = self.drives.iter().map(|drive| &drive.outcome);
         outcomes.any(|outcome| matches!(outcome, Outcome::Replayed(_)))
     }
 }
 
-/// One drive: what became of its replay, or why there is none.
+/// One real drive, with the result of its replay or the reason for having none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RealDrive {
-    /// As its files are called.
+    /// Name of the drive, which is that of its files.
     pub name: String,
-    /// The file of parameters that was read.
+    /// File with the drive's parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<String>,
-    /// What was found.
+    /// Result of the drive's replay, or the reason for its refusal.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// What became of a drive.
+/// Result of one drive: replayed or refused.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Outcome {
-    /// It was replayed.
+    /// The drive's trace was replayed.
     Replayed(Box<Replayed>),
-    /// Its files cannot be used.
+    /// The drive's files cannot be used.
     Refused {
-        /// Why, with the file, the line and the key.
+        /// Reason for the refusal, with the file, the line and the key.
         error: String,
     },
 }
 
-/// A drive that was replayed. All figures but `requests` are of the second half.
+/// Results of a replayed drive. All figures except `requests` cover the second half of the trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Replayed {
-    /// In the whole trace.
+    /// Number of requests in the whole trace.
     pub requests: usize,
-    /// In the second half.
+    /// Number of requests in the second half of the trace.
     pub scored_requests: usize,
-    /// With what was fitted.
+    /// Score of the model with the fitted parameters.
     #[serde(flatten)]
     pub score: Score,
-    /// What the first half shows of the spindle.
+    /// Phase of the spindle that the first half of the trace shows.
     pub phase: Phase,
-    /// What was fitted to the first half.
+    /// Parameters that were fitted to the first half of the trace.
     pub fitted: Vec<FittedNumber>,
-    /// As the files are, with the pauses and the period alone.
+    /// Score of the model with the parameters from its files, where only the pauses and the
+    /// revolution period are fitted.
     pub unfitted: Score,
-    /// Measured service times.
+    /// Quantiles of the measured service times.
     pub measured: Quantiles,
-    /// Reads from the buffer.
+    /// Number of reads that the drive's buffer served.
     pub buffer_reads: BufferReads,
-    /// Requests off by more than half a millisecond, by cause.
+    /// Requests with an error above half a millisecond, counted by cause.
     pub remaining: Vec<Remaining>,
-    /// The same one by one.
+    /// Requests with an error above half a millisecond, one by one.
     pub off: Vec<OffRequest>,
 }
 
-/// Figures of a replay.
+/// Score of a modelled drive: the errors of its service times in a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Score {
-    /// The measured mean.
+    /// Measured mean service time in ms.
     pub mean_ms: f64,
-    /// The root mean square distance of the distributions.
+    /// Demerit figure: root mean square distance between the modelled and the measured
+    /// distribution, in ms.
     pub demerit_ms: f64,
-    /// The same as a share of the measured mean.
+    /// Demerit figure in percent of the measured mean.
     pub demerit_percent: f64,
-    /// The mean of modelled less measured.
+    /// Mean of modelled less measured service time, in ms.
     pub bias_ms: f64,
-    /// The root mean square of modelled less measured.
+    /// Root mean square of modelled less measured service time, in ms.
     pub rms_per_request_ms: f64,
-    /// Requests off by no more than half a millisecond.
+    /// Percentage of requests with an error of at most half a millisecond.
     pub within_half_ms_percent: f64,
-    /// Modelled service times.
+    /// Quantiles of the modelled service times.
     pub modelled: Quantiles,
 }
 
-/// Quantiles of service times.
+/// Percentiles of the service times of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Quantiles {
-    /// Half are shorter.
+    /// Median service time in ms.
     pub p50_ms: f64,
-    /// Nine of ten are shorter.
+    /// 90th percentile of the service time in ms.
     pub p90_ms: f64,
-    /// 99 of 100 are shorter.
+    /// 99th percentile of the service time in ms.
     pub p99_ms: f64,
 }
 
-/// What a trace shows of the spindle.
+/// Phase of the spindle, as far as a trace shows it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phase {
-    /// How much the requests agree on the platter's angle: 1 if all do.
+    /// Agreement of the requests on the platter's angle, from 0 to 1: 1 if all agree.
     pub r: f64,
-    /// A revolution.
+    /// Duration of a revolution in microseconds.
     pub period_us: f64,
-    /// How much longer than the nominal one, in parts per million.
+    /// Deviation of the revolution from its nominal duration, in parts per million.
     pub ppm: f64,
-    /// Where the pauses are.
+    /// Position of the trace's pauses: before or after their requests.
     pub think: Think,
-    /// Upper bound of the probability that requests without a phase agree as well in any of
-    /// the periods, skews and places of pauses that were tried. 1 where hardly two requests
-    /// are near each other.
+    /// Upper bound of the probability that requests without a phase agree as well in any of the
+    /// periods, skews and positions of pauses that were tried. 1 where hardly two requests are near
+    /// each other.
     pub false_alarm: f64,
-    /// Jumps of the phase among the requests that were fitted to.
+    /// Jumps of the spindle's phase in the part of the trace that was fitted.
     pub steps: Vec<PhaseStep>,
 }
 
-/// A jump of a trace's phase: lines were dropped there, or the clock was set.
+/// Jump of a trace's phase, where lines were dropped or the clock was set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PhaseStep {
-    /// First request that shows it, counted from 1 over the whole trace.
+    /// First request after the jump, counted from 1 in the whole trace.
     pub request: usize,
-    /// Turn of the platter that the trace's times lack, in revolutions from -0.5 to 0.5.
+    /// Rotation of the platter that the trace's times lack, in revolutions from -0.5 to 0.5.
     pub turned_rev: f64,
 }
 
-/// Where a trace's pauses are.
+/// Position of a trace's pauses relative to the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Think {
-    /// Before their requests.
+    /// The trace's pauses come before their requests.
     Before,
-    /// After them.
+    /// The trace's pauses come after their requests.
     After,
-    /// The trace does not show it: they are taken to be after.
+    /// The trace does not show the position; the replay assumes pauses after requests.
     Unknown,
 }
 
-/// A number that was fitted.
+/// Fitted parameter with its interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FittedNumber {
-    /// Its name, with its unit.
+    /// Name of the parameter, with its unit.
     pub parameter: String,
-    /// Its value.
+    /// Value of the parameter by the fit.
     pub value: f64,
-    /// The lower end of its interval.
+    /// Lower end of the parameter's interval.
     pub low: f64,
-    /// The upper end.
+    /// Upper end of the parameter's interval.
     pub high: f64,
 }
 
-/// Reads from the buffer, in the second half.
+/// Number of reads from the buffer in the second half of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct BufferReads {
-    /// By their measured times.
+    /// Number of buffer reads in the trace, by their service times.
     pub measured: usize,
-    /// By the model.
+    /// Number of buffer reads in the model.
     pub modelled: usize,
 }
 
-/// Requests that are off by one cause.
+/// Requests whose modelled service time is wrong for one cause.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Remaining {
-    /// In words.
+    /// Description of the cause of the errors.
     pub cause: String,
-    /// Whether they are off by whole revolutions.
+    /// Whether the errors are multiples of a revolution.
     pub revolution: bool,
-    /// How many.
+    /// Number of requests with errors of this cause.
     pub requests: usize,
-    /// How many of them the drive took longer for than the model.
+    /// Number of requests for which the drive took longer than the model.
     pub drive_slower: usize,
-    /// Their share of the squared error.
+    /// Share of the total squared error, in percent, that the cause explains.
     pub squared_error_percent: f64,
-    /// Half of them needed the arm earlier or later by no more than this; nothing of causes
-    /// that are no revolutions.
+    /// Median absolute difference in ms between the arm's arrival in the model and the arrival that
+    /// the measured revolution requires; `None` for causes that are no revolutions.
     pub arrival_off_p50_ms: Option<f64>,
-    /// Nine of ten of them.
+    /// 90th percentile of the absolute difference in the arm's arrival, in ms; `None` for causes
+    /// that are no revolutions.
     pub arrival_off_p90_ms: Option<f64>,
 }
 
-/// A request that is off by more than half a millisecond.
+/// Request with an error above half a millisecond.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OffRequest {
-    /// Which of the trace, from 1.
+    /// Number of the request in the trace, counted from 1.
     pub request: usize,
-    /// What was asked.
+    /// Operation of the wrongly modelled request: read or write.
     pub operation: Operation,
-    /// Where it begins.
+    /// First block that the request accesses.
     pub first_block: u64,
-    /// How many blocks.
+    /// Number of blocks that the request accesses.
     pub blocks: u32,
-    /// Its service time.
+    /// Service time of the request in the trace, in ms.
     pub measured_ms: f64,
-    /// The model's.
+    /// Service time of the request in the model, in ms.
     pub modelled_ms: f64,
-    /// In words, as in [`Remaining`].
+    /// Description of the cause, as in [`Remaining`].
     pub cause: String,
-    /// By how much later than in the model the arm would have had to come for the measured
-    /// revolution; negative: earlier. Of those that are off by whole revolutions.
+    /// Delay of the arm's arrival, relative to the model, that the measured revolution requires, in
+    /// ms; negative for an earlier arrival. Only for errors of whole revolutions.
     pub arrival_off_ms: Option<f64>,
 }
 
-/// What a request asks for.
+/// Operation of a request: read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
-    /// Blocks from the drive.
+    /// Read of blocks from the drive.
     Read,
-    /// Blocks to it.
+    /// Write of blocks to the drive.
     Write,
 }

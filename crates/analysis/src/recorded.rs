@@ -1,43 +1,43 @@
-//! What was recorded of a disk.
+//! Results of recording the requests of a disk.
 
 use diskperf_timeline::{DeviceEvent, DeviceOperation, DeviceStep};
 use serde::Serialize;
 
-/// What came of it, or how far it is.
+/// Result of a recording, or its progress.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Observed {
-    /// What was asked for, as the user named it.
+    /// Target of the recording, as the user named it.
     pub target: String,
-    /// The disks, or the part of one, that were listened to.
+    /// Disks, or the part of one, whose requests were recorded.
     pub devices: Vec<String>,
-    /// For how long.
+    /// Duration of the recording in seconds.
     pub elapsed_s: f64,
-    /// Requests that were issued.
+    /// Number of requests issued during the recording.
     pub requests: u64,
-    /// Those that read, that write and that do something else.
+    /// Number of reads issued during the recording.
     pub reads: u64,
-    /// See `reads`.
+    /// Number of writes issued during the recording.
     pub writes: u64,
-    /// See `reads`.
+    /// Number of issued requests that are neither reads nor writes, such as flushes and discards.
     pub others: u64,
-    /// Those that completed while it was recorded.
+    /// Number of requests that completed during the recording.
     pub completed: u64,
-    /// Bytes that they move.
+    /// Bytes that the recorded requests move.
     pub bytes: u64,
-    /// Events that the kernel could not keep for want of room.
+    /// Number of events that the kernel dropped because its buffers were full.
     pub lost_events: u64,
-    /// The processor time that it took to record them.
+    /// Processor time of the recording itself, in seconds.
     pub cpu_s: f64,
-    /// The same as a share of the time of one processor.
+    /// Processor time of the recording itself, as a share of one processor.
     pub cpu_share: f64,
-    /// Whether it was ended before its time.
+    /// Whether the recording was ended before its planned duration.
     pub is_interrupted: bool,
-    /// What a reader must know.
+    /// Notes to the reader about the recording.
     pub notes: Vec<String>,
 }
 
 impl Observed {
-    /// Counts what happened.
+    /// Adds events of a device to the counts.
     pub fn count(&mut self, events: &[DeviceEvent]) {
         for event in events {
             match event.step {
@@ -58,7 +58,7 @@ impl Observed {
         }
     }
 
-    /// What is to be said of events that were lost.
+    /// Describes the loss of events; `None` if none were lost.
     pub fn lost_note(&self) -> Option<String> {
         (self.lost_events > 0).then(|| {
             format!(

@@ -1,47 +1,49 @@
-//! How faithfully a trace was replayed, and what its requests took where it was recorded.
+//! Fidelity of a trace's replay, and the response times that the trace recorded.
 
 use diskperf_timeline::{
     Histogram, Nanoseconds, ProgramResult, Run, TraceFacts, TraceReplay, Workload,
 };
 use serde::Serialize;
 
-/// How well the moments of issue were kept, over all kept repetitions.
+/// Fidelity of the issue times in a replay, over all kept repetitions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Fidelity {
-    /// Requests that were to be issued at a moment.
+    /// Number of requests with a scheduled issue time.
     pub issued: u64,
-    /// Half were issued no later than this, in microseconds after that.
+    /// Median delay of a request's issue after its scheduled time, in microseconds.
     pub p50_us: f64,
-    /// 99 in 100 were.
+    /// 99th percentile of the delay of a request's issue after its scheduled time, in microseconds.
     pub p99_us: f64,
-    /// The latest.
+    /// Maximum delay of a request's issue after its scheduled time, in microseconds.
     pub max_us: f64,
-    /// The share (0 to 1) that was issued within 100 microseconds.
+    /// Share (0 to 1) of requests that were issued within 100 microseconds.
     pub within_100_us: f64,
-    /// Requests later than this are late: the mean time from one to the next, from 100
-    /// microseconds, which no host without a clock of its own does better than, to 10
-    /// milliseconds.
+    /// Delay in microseconds above which a request is late: the mean time between requests, from
+    /// 100 microseconds to 10 milliseconds. No host without a clock of its own does better than the
+    /// lower limit.
     pub late_after_us: f64,
-    /// The share that was late though a slot was free: what the host did not keep up with.
+    /// Share of requests that were late although a slot was free, because the host did not keep up.
     pub late: f64,
-    /// Requests that were late because all slots were under way: what the storage did not
-    /// keep up with.
+    /// Number of requests that were late because all slots were in flight: the storage did not keep
+    /// up.
     pub held_up: u64,
-    /// The most requests that were under way at once.
+    /// Maximum number of requests in flight during the replay.
     pub deepest: u64,
-    /// Whether the host kept up: no more than one request in a hundred was late.
+    /// Whether the host kept up: at most one request in a hundred was late.
     pub kept_up: bool,
 }
 
-/// The bounds of what is late.
+/// Lower limit of the delay above which a replayed request counts as late.
 const LATE_AT_LEAST: Nanoseconds = Nanoseconds(100_000);
+/// Upper limit of the delay above which a replayed request counts as late.
 const LATE_AT_MOST: Nanoseconds = Nanoseconds(10_000_000);
 
-/// The most that may be late.
+/// Maximum share of late requests at which the host has kept up.
 const LATE_SHARE: f64 = 0.01;
 
 impl Fidelity {
-    /// `None` of what is no replay, or of one in closed loop, which has no moments to keep.
+    /// Computes the fidelity of a result; `None` if it is no replay, or one in closed loop, which
+    /// has no scheduled times.
     pub fn of(result: &ProgramResult) -> Option<Self> {
         result.parameters.get("pace")?;
         let loads = || result.kept().flat_map(|one| one.loads());
@@ -56,7 +58,7 @@ impl Fidelity {
         let elapsed: u64 = sum(result.kept().map(|one| one.elapsed().0));
         let late_after = Nanoseconds(elapsed / issued).clamp(LATE_AT_LEAST, LATE_AT_MOST);
         let held_up: u64 = sum(loads().map(|load| load.held_up));
-        let late = later_than(&lags, late_after).saturating_sub(held_up);
+        let late = count_later_than(&lags, late_after).saturating_sub(held_up);
         let share = |count: u64| count as f64 / issued as f64;
         let us = |lag: Nanoseconds| lag.0 as f64 / 1e3;
         Some(Self {
@@ -64,7 +66,7 @@ impl Fidelity {
             p50_us: us(lags.percentile(50.0)),
             p99_us: us(lags.percentile(99.0)),
             max_us: us(lags.max()),
-            within_100_us: 1.0 - share(later_than(&lags, Nanoseconds(100_000))),
+            within_100_us: 1.0 - share(count_later_than(&lags, Nanoseconds(100_000))),
             late_after_us: us(late_after),
             late: share(late),
             held_up,
@@ -73,7 +75,7 @@ impl Fidelity {
         })
     }
 
-    /// What a reader must know before he believes the figures.
+    /// Lists warnings about issue times that the host or the storage did not keep.
     pub fn warnings(&self) -> Vec<String> {
         let mut said = Vec::new();
         if !self.kept_up {
@@ -93,22 +95,23 @@ impl Fidelity {
     }
 }
 
-fn later_than(lags: &Histogram, moment: Nanoseconds) -> u64 {
+fn count_later_than(lags: &Histogram, moment: Nanoseconds) -> u64 {
     let later = lags.buckets().iter().filter(|(lag, _)| *lag > moment.0);
     sum(later.map(|(_, count)| *count))
 }
 
-/// A document may hold any numbers.
-fn sum(of: impl Iterator<Item = u64>) -> u64 {
-    of.fold(0, u64::saturating_add)
+/// Adds numbers without overflow, since a stored document may hold any numbers.
+fn sum(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
 }
 
-/// Whether the host kept up with a result, if it is one of a replay.
+/// Tests whether the host kept up with a result; `true` if it is no replay.
 pub fn kept_up(result: &ProgramResult) -> bool {
     Fidelity::of(result).is_none_or(|found| found.kept_up)
 }
 
-/// The replay that a run is, with what its trace held.
+/// Returns the replay settings of a run and the facts about its trace; `None` if the run is no
+/// replay.
 pub fn of_run(run: &Run) -> Option<(&TraceReplay, &TraceFacts)> {
     let Workload::Replay(replay) = &run.experiment.as_ref()?.workload else {
         return None;
@@ -116,7 +119,8 @@ pub fn of_run(run: &Run) -> Option<(&TraceReplay, &TraceFacts)> {
     Some((replay, replay.held.as_ref()?))
 }
 
-/// Responses of one kind of request in the trace, by the name that the kind has in results.
+/// Returns the response times in the trace by kind of request, under the name that the kind has in
+/// results.
 pub fn responses(held: &TraceFacts) -> Vec<(&'static str, &Histogram)> {
     let kinds = [
         ("read", &held.read),

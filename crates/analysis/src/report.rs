@@ -1,4 +1,4 @@
-//! Runs and comparisons as text: tables for a terminal, JSON, CSV, Markdown.
+//! Reports of runs and comparisons as text: tables for a terminal, JSON, CSV, Markdown.
 
 mod card;
 mod comparison_table;
@@ -49,34 +49,34 @@ use view::View;
 pub use diskperf_fio::results::Format as FioFormat;
 pub use fio_json::{NoRequests, fio_json};
 
-/// How something is printed.
+/// Output format of a report: table, JSON, CSV or Markdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Tables for a terminal, of a given width.
     Table,
-    /// One JSON object.
+    /// One JSON object with all figures of the report.
     Json,
     /// Comma-separated values with a heading, by RFC 4180: lines end in CR LF.
     Csv,
-    /// Tables of GitHub-flavoured Markdown.
+    /// Markdown tables in the GitHub flavour.
     Markdown,
 }
 
-/// The results of runs, those of the same suite side by side. `width` is that
-/// of the terminal in columns; only [`Format::Table`] looks at it.
+/// Formats the results of runs, those of the same suite side by side. `width` is that of the
+/// terminal in columns; only [`Format::Table`] uses it.
 pub fn runs(runs: &[Run], format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&run_table::blocks(&View::of_all(runs)), width),
-        Format::Markdown => document::markdown(&run_table::blocks(&View::of_all(runs))),
-        Format::Json => json::runs(&View::of_all(runs)),
-        Format::Csv => csv::runs(&View::of_all(runs)),
+        Format::Table => document::text(&run_table::blocks(&View::from_runs(runs)), width),
+        Format::Markdown => document::markdown(&run_table::blocks(&View::from_runs(runs))),
+        Format::Json => json::runs(&View::from_runs(runs)),
+        Format::Csv => csv::runs(&View::from_runs(runs)),
     }
 }
 
-/// The course of each program over time, as far as runs keep one. `width` as in [`runs`];
-/// JSON is that of [`runs`], which has it too.
+/// Formats the series of each program over time, as far as runs store one. `width` as in [`runs`];
+/// the JSON is that of [`runs`], which contains the series.
 pub fn series(runs: &[Run], format: Format, width: u16) -> String {
-    let views = View::of_all(runs);
+    let views = View::from_runs(runs);
     match format {
         Format::Table => document::text(&series::blocks(&views), width),
         Format::Markdown => document::markdown(&series::blocks(&views)),
@@ -85,7 +85,7 @@ pub fn series(runs: &[Run], format: Format, width: u16) -> String {
     }
 }
 
-/// A comparison, with its warnings. `width` as in [`runs`].
+/// Formats a comparison with its warnings. `width` as in [`runs`].
 pub fn comparison(comparison: &Comparison, format: Format, width: u16) -> String {
     match format {
         Format::Table => document::text(&comparison_table::blocks(comparison), width),
@@ -95,7 +95,7 @@ pub fn comparison(comparison: &Comparison, format: Format, width: u16) -> String
     }
 }
 
-/// An accuracy card. `width` as in [`runs`].
+/// Formats an accuracy card. `width` as in [`runs`].
 pub fn card(card: &Card, format: Format, width: u16) -> String {
     match format {
         Format::Table => document::text(&card::blocks(card), width),
@@ -105,18 +105,23 @@ pub fn card(card: &Card, format: Format, width: u16) -> String {
     }
 }
 
-/// The calculation of an interleave factor, with what is to be said of one that
-/// was asked about. `width` as in [`runs`].
-pub fn interleave(found: &Interleave, format: Format, width: u16, asked: Option<u32>) -> String {
+/// Formats the calculation of an interleave factor, with a remark on the factor that the user asked
+/// about. `width` as in [`runs`].
+pub fn interleave(
+    interleave: &Interleave,
+    format: Format,
+    width: u16,
+    asked: Option<u32>,
+) -> String {
     match format {
-        Format::Table => document::text(&interleave::blocks(found, asked), width),
-        Format::Markdown => document::markdown(&interleave::blocks(found, asked)),
-        Format::Json => interleave::json(found),
-        Format::Csv => interleave::csv(found),
+        Format::Table => document::text(&interleave::blocks(interleave, asked), width),
+        Format::Markdown => document::markdown(&interleave::blocks(interleave, asked)),
+        Format::Json => interleave::json(interleave),
+        Format::Csv => interleave::csv(interleave),
     }
 }
 
-/// What trying every value found. `width` as in [`runs`].
+/// Formats the result of a tuning search. `width` as in [`runs`].
 pub fn tuned(tuned: &Tuned, format: Format, width: u16) -> String {
     match format {
         Format::Table => document::text(&tuning::blocks(tuned), width),
@@ -126,7 +131,7 @@ pub fn tuned(tuned: &Tuned, format: Format, width: u16) -> String {
     }
 }
 
-/// How long formatting takes. `width` as in [`runs`].
+/// Formats the durations of formatting a drive. `width` as in [`runs`].
 pub fn formatting(times: &Formatting, format: Format, width: u16) -> String {
     match format {
         Format::Table => document::text(&formatting::blocks(times), width),
@@ -136,99 +141,99 @@ pub fn formatting(times: &Formatting, format: Format, width: u16) -> String {
     }
 }
 
-/// What a block trace holds. `width` as in [`runs`].
-pub fn trace(found: &Trace, format: Format, width: u16) -> String {
+/// Formats the contents of a block trace. `width` as in [`runs`].
+pub fn trace(trace: &Trace, format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&trace::blocks(found), width),
-        Format::Markdown => document::markdown(&trace::blocks(found)),
-        Format::Json => trace::json(found),
-        Format::Csv => trace::csv(found),
+        Format::Table => document::text(&trace::blocks(trace), width),
+        Format::Markdown => document::markdown(&trace::blocks(trace)),
+        Format::Json => trace::json(trace),
+        Format::Csv => trace::csv(trace),
     }
 }
 
-/// What was recorded of a disk. `width` as in [`runs`].
-pub fn recorded(found: &Observed, format: Format, width: u16) -> String {
+/// Formats the result of recording a disk. `width` as in [`runs`].
+pub fn recorded(recorded: &Observed, format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&recorded::blocks(found), width),
-        Format::Markdown => document::markdown(&recorded::blocks(found)),
-        Format::Json => recorded::json(found),
-        Format::Csv => recorded::csv(found),
+        Format::Table => document::text(&recorded::blocks(recorded), width),
+        Format::Markdown => document::markdown(&recorded::blocks(recorded)),
+        Format::Json => recorded::json(recorded),
+        Format::Csv => recorded::csv(recorded),
     }
 }
 
-/// What orders of service gain. `width` as in [`runs`].
-pub fn disk_queue(found: &DiskQueue, format: Format, width: u16) -> String {
+/// Formats the gains of orders of service. `width` as in [`runs`].
+pub fn disk_queue(disk_queue: &DiskQueue, format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&disk_queue::blocks(found), width),
-        Format::Markdown => document::markdown(&disk_queue::blocks(found)),
-        Format::Json => disk_queue::json(found),
-        Format::Csv => disk_queue::csv(found),
+        Format::Table => document::text(&disk_queue::blocks(disk_queue), width),
+        Format::Markdown => document::markdown(&disk_queue::blocks(disk_queue)),
+        Format::Json => disk_queue::json(disk_queue),
+        Format::Csv => disk_queue::csv(disk_queue),
     }
 }
 
-/// A disk beside what is expected of it. `width` as in [`runs`].
-pub fn expected(found: &ExpectedFigures, format: Format, width: u16) -> String {
+/// Formats a drive's figures beside the expected ones. `width` as in [`runs`].
+pub fn expected(expected_figures: &ExpectedFigures, format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&expected::blocks(found), width),
-        Format::Markdown => document::markdown(&expected::blocks(found)),
-        Format::Json => expected::json(found),
-        Format::Csv => expected::csv(found),
+        Format::Table => document::text(&expected::blocks(expected_figures), width),
+        Format::Markdown => document::markdown(&expected::blocks(expected_figures)),
+        Format::Json => expected::json(expected_figures),
+        Format::Csv => expected::csv(expected_figures),
     }
 }
 
-/// What is calculated of a flash drive. `width` as in [`runs`].
-pub fn flash(found: &Flash, format: Format, width: u16) -> String {
+/// Formats the calculations for a flash drive. `width` as in [`runs`].
+pub fn flash(flash: &Flash, format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&flash::blocks(found), width),
-        Format::Markdown => document::markdown(&flash::blocks(found)),
-        Format::Json => flash::json(found),
-        Format::Csv => flash::csv(found),
+        Format::Table => document::text(&flash::blocks(flash), width),
+        Format::Markdown => document::markdown(&flash::blocks(flash)),
+        Format::Json => flash::json(flash),
+        Format::Csv => flash::csv(flash),
     }
 }
 
-/// Real drives and their replays. `width` as in [`runs`].
-pub fn real_drives(found: &RealDrives, format: Format, width: u16) -> String {
+/// Formats real drives and their replays. `width` as in [`runs`].
+pub fn real_drives(real_drives: &RealDrives, format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&real_drives::blocks(found), width),
-        Format::Markdown => document::markdown(&real_drives::blocks(found)),
-        Format::Json => real_drives::json(found),
-        Format::Csv => real_drives::csv(found),
+        Format::Table => document::text(&real_drives::blocks(real_drives), width),
+        Format::Markdown => document::markdown(&real_drives::blocks(real_drives)),
+        Format::Json => real_drives::json(real_drives),
+        Format::Csv => real_drives::csv(real_drives),
     }
 }
 
-/// Where the time of programs went. `width` as in [`runs`].
-pub fn explanation(found: &Explanation, format: Format, width: u16) -> String {
+/// Formats the account of the time of programs. `width` as in [`runs`].
+pub fn explanation(explanation: &Explanation, format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&explanation::blocks(found), width),
-        Format::Markdown => document::markdown(&explanation::blocks(found)),
-        Format::Json => explanation::json(found),
-        Format::Csv => explanation::csv(found),
+        Format::Table => document::text(&explanation::blocks(explanation), width),
+        Format::Markdown => document::markdown(&explanation::blocks(explanation)),
+        Format::Json => explanation::json(explanation),
+        Format::Csv => explanation::csv(explanation),
     }
 }
 
-/// Why two runs differ. `width` as in [`runs`].
-pub fn differences(found: &Differences, format: Format, width: u16) -> String {
+/// Formats the differences between two runs. `width` as in [`runs`].
+pub fn differences(differences: &Differences, format: Format, width: u16) -> String {
     match format {
-        Format::Table => document::text(&difference::blocks(found), width),
-        Format::Markdown => document::markdown(&difference::blocks(found)),
-        Format::Json => difference::json(found),
-        Format::Csv => difference::csv(found),
+        Format::Table => document::text(&difference::blocks(differences), width),
+        Format::Markdown => document::markdown(&difference::blocks(differences)),
+        Format::Json => difference::json(differences),
+        Format::Csv => difference::csv(differences),
     }
 }
 
-/// Text as one field of CSV.
+/// Formats text as one field of CSV.
 pub fn csv_field(text: &str) -> String {
-    csv::escaped(text)
+    csv::escape_field(text)
 }
 
-/// Text as one cell of a table in Markdown.
+/// Formats text as one cell of a Markdown table.
 pub fn markdown_cell(text: &str) -> String {
-    document::escaped(text)
+    document::escape_markdown(text)
 }
 
-/// All that is known of one run, for a terminal of this width in columns.
+/// Formats all details of one run for a terminal of this width in columns.
 pub fn details(run: &Run, width: u16) -> String {
-    let views = View::of_all(std::slice::from_ref(run));
+    let views = View::from_runs(std::slice::from_ref(run));
     document::text(&details::blocks(&views), width)
 }
 

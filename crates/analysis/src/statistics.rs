@@ -1,9 +1,8 @@
-//! Medians, quantiles and the intervals that say how sure a figure is.
+//! Medians, quantiles and intervals that show the certainty of a figure.
 //!
-//! Everything is computed from the repetitions *in the order of running*,
-//! because their order shows how far they share a drift (see [`drift`]).
-//! Logarithms are used throughout: speeds are positive and their errors are
-//! relative, so an interval on logarithms can never reach below zero.
+//! Everything is computed from the repetitions *in the order of running*, because their order shows
+//! how far they share a drift (see [`drift`]). Logarithms are used throughout: speeds are positive
+//! and their errors are relative, so an interval on logarithms can never reach below zero.
 
 pub mod bootstrap;
 pub mod drift;
@@ -15,31 +14,31 @@ pub mod student;
 
 use serde::{Serialize, Serializer};
 
-/// The confidence of every interval unless another one is asked for.
+/// Default confidence of intervals.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// From this many values on the median gets a bootstrap interval.
-const BOOTSTRAP_FROM: usize = 6;
+/// Minimum number of values for which the median gets a bootstrap interval.
+const BOOTSTRAP_VALUES_MIN: usize = 6;
 
-/// How an interval was computed.
+/// Method by which an interval was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
     /// Expanded percentile bootstrap of the median, see [`bootstrap`].
     BootstrapMedian,
-    /// Student's t on the logarithms, for two to five values: it assumes that
-    /// they are log-normal, and is wide because so few say little.
+    /// Student's t on the logarithms, for two to five values. It assumes that they are log-normal,
+    /// and is wide because few values say little.
     StudentLog,
-    /// The medians of two separate runs, see [`separate`].
+    /// Comparison of the medians of two separate runs, see [`separate`].
     SeparateRuns,
-    /// The blocks of an A/B measurement, see [`interleaved`].
+    /// Comparison over the blocks of an A/B measurement, see [`interleaved`].
     InterleavedBlocks,
-    /// In virtual time nothing disturbs a repetition: made again, it is the
+    /// Exact value of a model: in virtual time nothing disturbs a repetition, and a rerun is the
     /// same to the last byte.
     Exact,
 }
 
 impl Method {
-    /// What JSON and tables call it.
+    /// Returns the name of the method in JSON and tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::BootstrapMedian => "bootstrap of the median",
@@ -57,24 +56,24 @@ impl Serialize for Method {
     }
 }
 
-/// An interval that holds the true value with a stated confidence.
+/// Interval that contains the true value with a stated confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// Lower end, in the unit of the figure.
+    /// Lower end of the interval, in the unit of the figure.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval, in the unit of the figure.
     pub high: f64,
-    /// Between 0 and 1.
+    /// Confidence of the interval, between 0 and 1.
     pub confidence: f64,
-    /// How it was computed.
+    /// Method by which the interval was computed.
     pub method: Method,
-    /// By what factor it was widened for the drift that the repetitions
-    /// share; 1 where none was seen.
+    /// Factor by which the interval was widened for the drift that the repetitions share; 1 where
+    /// none was seen.
     pub widened_by: f64,
 }
 
 impl Interval {
-    /// Of a figure of a modelled run: itself.
+    /// Creates the interval of a modelled figure, which consists of the figure itself.
     pub fn exact(value: f64) -> Self {
         Self {
             low: value,
@@ -85,8 +84,8 @@ impl Interval {
         }
     }
 
-    /// Its width as a share of the figure `point`; what a stopping rule
-    /// compares. Infinite of a figure that is not positive.
+    /// Returns the width of the interval as a share of the figure `point`, for a stopping rule.
+    /// Infinite for a figure that is not positive.
     pub fn relative_width(&self, point: f64) -> f64 {
         if point > 0.0 {
             (self.high - self.low) / point
@@ -95,14 +94,13 @@ impl Interval {
         }
     }
 
-    /// Whether `value` lies within.
+    /// Tests whether `value` lies within the interval.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 
-    /// The interval of exponentials of `center + [low, high]`, widened about
-    /// `center`.
-    fn of_logarithms(center: f64, low: f64, high: f64, widened_by: f64) -> (f64, f64) {
+    /// Returns the interval of exponentials of `center + [low, high]`, widened around `center`.
+    fn from_logarithms(center: f64, low: f64, high: f64, widened_by: f64) -> (f64, f64) {
         (
             libm::exp(center + (low - center) * widened_by),
             libm::exp(center + (high - center) * widened_by),
@@ -110,9 +108,8 @@ impl Interval {
     }
 }
 
-/// The value below which the share `q` (0 to 1) of the values lies, linearly
-/// interpolated between order statistics (type 7 of Hyndman and Fan 1996).
-/// `None` of no values.
+/// Returns the value below which the share `q` (0 to 1) of the values lies, linearly interpolated
+/// between order statistics (type 7 of Hyndman and Fan 1996). `None` for no values.
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -128,7 +125,7 @@ fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     Some(sorted[below] + (sorted[above] - sorted[below]) * share)
 }
 
-/// The middle value, or the mean of the middle two. `None` of no values.
+/// Returns the median: the middle value, or the mean of the middle two. `None` for no values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -144,17 +141,17 @@ fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     }
 }
 
-/// The smallest value. `None` of no values.
+/// Returns the smallest value; `None` for no values.
 pub fn minimum(values: &[f64]) -> Option<f64> {
     values.iter().copied().min_by(f64::total_cmp)
 }
 
-/// The arithmetic mean. `None` of no values.
+/// Returns the arithmetic mean; `None` for no values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The unbiased variance, of divisor n - 1. `None` of fewer than two values.
+/// Returns the unbiased variance, with divisor n - 1; `None` for fewer than two values.
 pub fn variance(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
@@ -164,20 +161,18 @@ pub fn variance(values: &[f64]) -> Option<f64> {
     Some(squares / (values.len() - 1) as f64)
 }
 
-/// The standard deviation, of divisor n - 1. `None` of fewer than two values.
+/// Returns the standard deviation, with divisor n - 1; `None` for fewer than two values.
 pub fn sample_deviation(values: &[f64]) -> Option<f64> {
     variance(values).map(f64::sqrt)
 }
 
-/// Puts a value in its place among values in ascending order.
 fn insert_sorted(sorted: &mut Vec<f64>, value: f64) {
     let place = sorted.partition_point(|one| one.total_cmp(&value).is_lt());
     sorted.insert(place, value);
 }
 
-/// The natural logarithms, of the portable mathematical library so that the
-/// same values give the same bits on every machine. `None` if a value is not
-/// positive and finite.
+/// Returns the natural logarithms, from the portable mathematical library so that the same values
+/// give the same bits on every machine. `None` if a value is not positive and finite.
 fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
     values
         .iter()
@@ -189,18 +184,17 @@ pub(crate) fn all_equal(values: &[f64]) -> bool {
     values.windows(2).all(|pair| pair[0] == pair[1])
 }
 
-/// The 95 % interval of the median of positive `values`, which stand in the
-/// order of running.
+/// Returns the 95 % interval of the median of positive `values`, in the order of running.
 ///
-/// Six or more get a bootstrap; two to five Student's t on the logarithms,
-/// which says so in [`Interval::method`]. `None` of fewer than two, where one is
-/// not positive and finite, or where they differ so much that the upper end is
-/// beyond all numbers. Both are widened for drift.
+/// Six or more values get a bootstrap; two to five get Student's t on the logarithms, as
+/// [`Interval::method`] shows. `None` for fewer than two values, where one is not positive and
+/// finite, or where they differ so much that the upper end overflows. Both intervals are widened
+/// for drift.
 pub fn median_interval(values: &[f64]) -> Option<Interval> {
     let logs = logarithms(values)?;
     let method = match values.len() {
         0 | 1 => return None,
-        n if n < BOOTSTRAP_FROM => Method::StudentLog,
+        n if n < BOOTSTRAP_VALUES_MIN => Method::StudentLog,
         _ => Method::BootstrapMedian,
     };
     let widened_by = drift::widening(&[&logs]);
@@ -211,7 +205,7 @@ pub fn median_interval(values: &[f64]) -> Option<Interval> {
             Method::StudentLog => student::mean_interval(&logs, CONFIDENCE)?,
             _ => bootstrap::median_interval(&logs, CONFIDENCE)?,
         };
-        Interval::of_logarithms(center, low, high, widened_by)
+        Interval::from_logarithms(center, low, high, widened_by)
     };
     high.is_finite().then_some(Interval {
         low,

@@ -1,4 +1,4 @@
-//! What stands for all repetitions of one program.
+//! Summary of all repetitions of one program.
 
 pub mod cliff;
 pub mod load;
@@ -18,30 +18,30 @@ use diskperf_timeline::{
 use load::LoadSummary;
 use serde::Serialize;
 
-/// Latency percentiles of one kind of call, in nanoseconds; absent where there are too
-/// few calls to tell one ([`Histogram::tells`]).
+/// Latency percentiles of one kind of call, in nanoseconds. A percentile is absent where calls are
+/// too few for it ([`Histogram::tells`]).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Percentiles {
-    /// Calls that were timed.
+    /// Number of calls whose latency was timed.
     pub count: u64,
-    /// Their mean.
+    /// Mean latency of the calls in nanoseconds.
     pub mean_ns: f64,
-    /// Half of the calls took less.
+    /// Median latency of the calls in nanoseconds.
     pub p50_ns: Option<u64>,
-    /// Nine in ten took less.
+    /// 90th percentile of the calls' latency in nanoseconds.
     pub p90_ns: Option<u64>,
-    /// 99 in 100 took less.
+    /// 99th percentile of the calls' latency in nanoseconds.
     pub p99_ns: Option<u64>,
-    /// 999 in 1000 took less.
+    /// 99.9th percentile of the calls' latency in nanoseconds.
     pub p99_9_ns: Option<u64>,
-    /// 9999 in 10000 took less.
+    /// 99.99th percentile of the calls' latency in nanoseconds.
     pub p99_99_ns: Option<u64>,
-    /// The longest.
+    /// Maximum latency of the calls in nanoseconds.
     pub max_ns: u64,
 }
 
 impl Percentiles {
-    /// `None` of no calls.
+    /// Computes the percentiles of a histogram; `None` without calls.
     pub fn of(histogram: &Histogram) -> Option<Self> {
         let at = |percentile| {
             let told = histogram.tells(percentile);
@@ -60,93 +60,92 @@ impl Percentiles {
     }
 }
 
-/// A program's figures by its protocol's statistic over the kept repetitions.
+/// Figures of a program, by its protocol's statistic over the kept repetitions.
 ///
-/// By [`Statistic::Median`] each figure is the median of that figure, so that
-/// two of them need not come from one repetition; by [`Statistic::Minimum`]
-/// all are those of the fastest repetition. All are 0
-/// where none was kept.
+/// By [`Statistic::Median`] each figure is the median of that figure, so that two of them need not
+/// come from one repetition. By [`Statistic::Minimum`] all are those of the fastest repetition. All
+/// are 0 where none was kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// Repetitions that count.
+    /// Number of repetitions of the program that count, without discarded ones.
     pub kept: usize,
-    /// Seconds until the last call returned.
+    /// Seconds from the start until the last call returned.
     pub elapsed_s: f64,
-    /// Seconds until everything written was synced; absent where nothing was.
+    /// Seconds from the start until everything written was synced; absent where nothing was.
     pub durable_s: Option<f64>,
-    /// KB/s until the last call returned.
+    /// Rate in KB/s until the last call returned.
     pub kb_per_s: f64,
-    /// KB/s until everything was synced.
+    /// Rate in KB/s until everything was synced.
     pub durable_kb_per_s: Option<f64>,
     /// CPU time in percent of elapsed time, summed over the drives.
     pub cpu_percent: f64,
-    /// Seconds of CPU, of all workers.
+    /// CPU seconds of all workers.
     pub cpu_s: f64,
-    /// Seconds of CPU in user mode, of all workers. The kernel splits CPU time
-    /// by its ticks, so that this and `system_s` need not sum to `cpu_s`.
+    /// CPU seconds of all workers in user mode. The kernel splits CPU time by its ticks, so that
+    /// this and `system_s` need not sum to `cpu_s`.
     pub user_s: f64,
-    /// Seconds of CPU in the kernel, of all workers.
+    /// CPU seconds of all workers in the kernel.
     pub system_s: f64,
-    /// 95 % interval of `kb_per_s`. Absent of fewer than two repetitions, and
-    /// of a minimum, for which no resampling gives an honest one (the
-    /// bootstrap of an extreme is inconsistent: Bickel and Freedman 1981).
+    /// 95 % interval of the rate `kb_per_s`. Absent for fewer than two repetitions, and for a
+    /// minimum, for which no resampling gives an honest interval (the bootstrap of an extreme is
+    /// inconsistent: Bickel and Freedman 1981).
     pub interval: Option<Interval>,
-    /// The interval of `durable_kb_per_s`.
+    /// 95 % interval of the durable rate, `durable_kb_per_s`.
     pub durable_interval: Option<Interval>,
-    /// Read and write calls.
+    /// Number of read and write calls of the program.
     pub calls: f64,
-    /// Mean nanoseconds of a call over all kept repetitions: of the timed
-    /// calls, or where none was timed, the workers' time over their calls.
+    /// Mean duration of a call in nanoseconds over all kept repetitions: of the timed calls, or
+    /// where none was timed, the workers' time divided by their calls.
     pub mean_call_ns: Option<f64>,
     /// Latency of reads, merged over the kept repetitions.
     pub read_latency: Option<Percentiles>,
-    /// Latency of writes.
+    /// Latency of writes, merged over the kept repetitions.
     pub write_latency: Option<Percentiles>,
-    /// Context switches because a worker waited.
+    /// Voluntary context switches, where a worker waited.
     pub voluntary_switches: f64,
-    /// Context switches because something else ran.
+    /// Involuntary context switches, where another thread ran.
     pub involuntary_switches: f64,
     /// Page faults served from memory.
     pub minor_faults: f64,
     /// Page faults that needed storage.
     pub major_faults: f64,
-    /// Share (0 to 1) of the bytes read that came from the device, as
-    /// [`device_share`] has it; absent where nothing was read from storage, or
-    /// where nobody can tell.
+    /// Share (0 to 1) of the read bytes that came from the device, by [`device_share`]. Absent
+    /// where nothing was read from storage, or where the system does not report it.
     pub device_share: Option<f64>,
-    /// Whether that is what was asked.
+    /// Verdict on the source of the read bytes, against the cache mode of the run.
     pub cache: CacheVerdict,
-    /// How the kept repetitions lie in the order of running; in virtual time, where
-    /// nothing disturbs them, steady. Of what they are judged by ([`judged_s`]).
+    /// Shape of the kept repetitions in the order of running, by the time that they are judged by
+    /// ([`judged_s`]). Steady in virtual time, where nothing disturbs them.
     pub shape: Shape,
-    /// Of a program that was repeated until it was steady: whether it came to that.
+    /// Result of the test for steadiness, for a program that was repeated until it was steady.
     pub steady: Option<SteadySummary>,
-    /// Of a program with several requests under way: what these took.
+    /// Request rate and response times, for a program with several requests in flight.
     pub load: Option<LoadSummary>,
-    /// Blocks that were read back and compared with what was written, over all repetitions, with
-    /// those that do not count; absent where the program verifies nothing.
+    /// Blocks that were read back and compared with the written data, over all repetitions
+    /// including those that do not count; absent where the program verifies nothing.
     pub verified: Option<Verified>,
-    /// On a modelled drive whose write cache filled up: where.
+    /// Point at which the write cache of a modelled drive was full, if it filled up.
     pub cliff: Option<CacheCliff>,
-    /// Of a modelled flash drive, the share of what was read that was never written; see
+    /// Share of the read bytes that were never written, on a modelled flash drive; see
     /// [`unwritten::share`].
     pub unwritten_share: Option<f64>,
 }
 
-/// Whether a program that was repeated until it was steady came to that.
+/// Result of the test for steadiness, for a program that was repeated until it was steady.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SteadySummary {
-    /// Whether its last rounds are steady by the rule.
+    /// Whether the last rounds are steady by the protocol's rule.
     pub attained: bool,
-    /// Seconds of load, of all rounds, until the window ended that is steady.
+    /// Seconds of load in all rounds up to the end of the steady window; absent where none was
+    /// steady.
     pub at_s: Option<f64>,
-    /// Rounds that were run.
+    /// Number of rounds that the program ran.
     pub rounds: usize,
 }
 
 impl SteadySummary {
-    /// `None` of a program that was repeated by another rule.
-    pub fn of(result: &ProgramResult) -> Option<Self> {
+    /// Tests the rounds of a result; `None` for a program that was repeated by another rule.
+    pub fn from_result(result: &ProgramResult) -> Option<Self> {
         let rule = result.protocol.steady?;
         let all = &result.repetitions;
         let attained = is_steady(&rates(all), &rule);
@@ -159,15 +158,16 @@ impl SteadySummary {
     }
 }
 
-/// What rounds are tested by, in the order of running: how much was done per second.
+/// Returns the rates of rounds for the test for steadiness, in the order of running: the inverse of
+/// the time that each is judged by.
 pub fn rates(rounds: &[Repetition]) -> Vec<f64> {
     let rate = |seconds: f64| if seconds > 0.0 { 1.0 / seconds } else { 0.0 };
     rounds.iter().map(|one| rate(judged_s(one))).collect()
 }
 
 impl Summary {
-    /// The summary of one result of a run of this world: a modelled figure is
-    /// exact, however few its repetitions.
+    /// Summarizes one result of a run in this world. A modelled figure is exact, however few its
+    /// repetitions.
     pub fn in_world(world: World, result: &ProgramResult) -> Self {
         let mut summary = Self::of(result);
         if world == World::Model && summary.kept > 0 {
@@ -175,13 +175,13 @@ impl Summary {
             summary.durable_interval = summary.durable_kb_per_s.map(Interval::exact);
             summary.shape = Shape::Steady;
             if let Some(load) = &mut summary.load {
-                load.exact();
+                load.drop_intervals();
             }
         }
         summary
     }
 
-    /// The summary of one result.
+    /// Summarizes the repetitions of one result.
     pub fn of(result: &ProgramResult) -> Self {
         let kept: Vec<&Repetition> = result.kept().collect();
         let chosen: Vec<&Repetition> = match result.protocol.statistic {
@@ -193,65 +193,64 @@ impl Summary {
                 .into_iter()
                 .collect(),
         };
-        let figure = |of: &dyn Fn(&Repetition) -> f64| middle(&chosen, |one| Some(of(one)));
+        let figure = |of: &dyn Fn(&Repetition) -> f64| median_of(&chosen, |one| Some(of(one)));
         let count = |of: fn(&WorkerMeasure) -> u64| figure(&|one| one.total(of) as f64);
         let has_storage = Layer::of(result).is_none_or(Layer::has_storage);
-        let read = merged(&kept, |worker| &worker.read_latency);
-        let cache = CacheVerdict::of(result);
-        let write = merged(&kept, |worker| &worker.write_latency);
+        let read = merge_latencies(&kept, |worker| &worker.read_latency);
+        let cache = CacheVerdict::from_result(result);
+        let write = merge_latencies(&kept, |worker| &worker.write_latency);
         Self {
             kept: kept.len(),
             elapsed_s: figure(&|one| one.elapsed().seconds()).unwrap_or(0.0),
-            durable_s: middle(&chosen, |one| one.durable().map(Nanoseconds::seconds)),
+            durable_s: median_of(&chosen, |one| one.durable().map(Nanoseconds::seconds)),
             kb_per_s: figure(&Repetition::kb_per_s).unwrap_or(0.0),
-            durable_kb_per_s: middle(&chosen, Repetition::durable_kb_per_s),
+            durable_kb_per_s: median_of(&chosen, Repetition::durable_kb_per_s),
             cpu_percent: figure(&Repetition::cpu_percent).unwrap_or(0.0),
             cpu_s: count(|worker| worker.cpu.0).unwrap_or(0.0) / 1e9,
             user_s: count(|worker| worker.user.0).unwrap_or(0.0) / 1e9,
             system_s: count(|worker| worker.system.0).unwrap_or(0.0) / 1e9,
-            interval: interval(result, |one| Some(one.kb_per_s())),
-            durable_interval: interval(result, Repetition::durable_kb_per_s),
+            interval: speed_interval(result, |one| Some(one.kb_per_s())),
+            durable_interval: speed_interval(result, Repetition::durable_kb_per_s),
             calls: count(|worker| worker.calls).unwrap_or(0.0),
-            mean_call_ns: mean_call_ns(&kept, &[&read, &write]),
+            mean_call_ns: mean_call_time_ns(&kept, &[&read, &write]),
             read_latency: Percentiles::of(&read),
             write_latency: Percentiles::of(&write),
             voluntary_switches: count(|worker| worker.voluntary_switches).unwrap_or(0.0),
             involuntary_switches: count(|worker| worker.involuntary_switches).unwrap_or(0.0),
             minor_faults: count(|worker| worker.minor_faults).unwrap_or(0.0),
             major_faults: count(|worker| worker.major_faults).unwrap_or(0.0),
-            device_share: middle(&chosen, device_share)
+            device_share: median_of(&chosen, device_share)
                 .filter(|_| has_storage && cache != CacheVerdict::Unknown),
             cache,
             shape: Shape::of(&kept.iter().map(|one| judged_s(one)).collect::<Vec<_>>()),
-            steady: SteadySummary::of(result),
-            cliff: CacheCliff::of(result),
+            steady: SteadySummary::from_result(result),
+            cliff: CacheCliff::from_result(result),
             unwritten_share: unwritten::share(kept.iter().copied()),
             load: LoadSummary::of(
                 &result.repetitions,
                 (&kept, &chosen),
                 result.protocol.statistic,
             ),
-            verified: verified(&result.repetitions),
+            verified: total_verified(&result.repetitions),
         }
     }
 }
 
-/// Blocks of all repetitions that were read back, with those of repetitions that were discarded:
-/// a block that differs differs there, too.
-fn verified(repetitions: &[Repetition]) -> Option<Verified> {
+/// Sums the blocks that all repetitions read back, including discarded ones: an incorrect block
+/// counts there, too.
+fn total_verified(repetitions: &[Repetition]) -> Option<Verified> {
     let of_each = repetitions.iter().filter_map(Repetition::verified);
     let of_each: Vec<Verified> = of_each.collect();
     Verified::sum(&of_each)
 }
 
-/// The median of a figure over the repetitions that have it; `None` if none
-/// has.
-fn middle(chosen: &[&Repetition], figure: impl Fn(&Repetition) -> Option<f64>) -> Option<f64> {
+/// Returns the median of a figure over the repetitions that have it; `None` if none has.
+fn median_of(chosen: &[&Repetition], figure: impl Fn(&Repetition) -> Option<f64>) -> Option<f64> {
     let figures: Vec<f64> = chosen.iter().filter_map(|one| figure(one)).collect();
     median(&figures)
 }
 
-fn interval(
+fn speed_interval(
     result: &ProgramResult,
     speed: impl Fn(&Repetition) -> Option<f64>,
 ) -> Option<Interval> {
@@ -264,7 +263,10 @@ fn interval(
     }
 }
 
-fn merged(kept: &[&Repetition], latency: impl Fn(&WorkerMeasure) -> &Histogram) -> Histogram {
+fn merge_latencies(
+    kept: &[&Repetition],
+    latency: impl Fn(&WorkerMeasure) -> &Histogram,
+) -> Histogram {
     let mut merged = Histogram::new();
     for worker in kept.iter().flat_map(|repetition| &repetition.workers) {
         merged.merge(latency(worker));
@@ -272,7 +274,7 @@ fn merged(kept: &[&Repetition], latency: impl Fn(&WorkerMeasure) -> &Histogram) 
     merged
 }
 
-fn mean_call_ns(kept: &[&Repetition], timed: &[&Histogram]) -> Option<f64> {
+fn mean_call_time_ns(kept: &[&Repetition], timed: &[&Histogram]) -> Option<f64> {
     let count: u64 = timed.iter().map(|histogram| histogram.count()).sum();
     if count > 0 {
         let total: f64 = timed
@@ -288,33 +290,35 @@ fn mean_call_ns(kept: &[&Repetition], timed: &[&Histogram]) -> Option<f64> {
     mean(&per_repetition)
 }
 
-/// Nanoseconds from call to call in one repetition, what the program itself
-/// does included. `None` of no calls.
+/// Returns the nanoseconds from call to call in one repetition, including the program's own work.
+/// `None` without calls.
 pub(crate) fn elapsed_per_call_ns(repetition: &Repetition) -> Option<f64> {
-    per_call(repetition, |worker| worker.elapsed)
+    time_per_call(repetition, |worker| worker.elapsed)
 }
 
-/// Nanoseconds of CPU per call, in user mode and in the kernel.
+/// Returns the CPU nanoseconds per call, in user mode and in the kernel. `None` without calls.
 pub(crate) fn cpu_per_call_ns(repetition: &Repetition) -> Option<f64> {
-    per_call(repetition, |worker| worker.cpu)
+    time_per_call(repetition, |worker| worker.cpu)
 }
 
-fn per_call(repetition: &Repetition, time: impl Fn(&WorkerMeasure) -> Nanoseconds) -> Option<f64> {
+fn time_per_call(
+    repetition: &Repetition,
+    time: impl Fn(&WorkerMeasure) -> Nanoseconds,
+) -> Option<f64> {
     let calls = repetition.total(|worker| worker.calls);
     let total = repetition.total(|worker| time(worker).0);
     (calls > 0).then(|| total as f64 / calls as f64)
 }
 
-/// Above this share of a call, the call itself is what is measured.
-const GENERATOR_SHARE: f64 = 0.5;
+/// Share of a call's time above which the system call, and not the device, limits the measurement.
+const GENERATOR_SHARE_MIN: f64 = 0.5;
 
-/// The share (0 to 1) of the mean call's time that a call on `/dev/null`
-/// takes, where it exceeds one half: there the generator is the limit and not
-/// the device. `None` elsewhere.
+/// Returns the share (0 to 1) of the mean call's time that a call on `/dev/null` takes, where it
+/// exceeds one half. The generator is then the limit, not the device. `None` elsewhere.
 pub fn generator_limited(summary: &Summary, overhead: &Overhead) -> Option<f64> {
     let call_ns = summary.mean_call_ns.filter(|&call_ns| call_ns > 0.0)?;
     let share = (overhead.null_call_ns / call_ns).min(1.0);
-    (share > GENERATOR_SHARE).then_some(share)
+    (share > GENERATOR_SHARE_MIN).then_some(share)
 }
 
 #[cfg(test)]

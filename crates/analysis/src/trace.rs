@@ -1,25 +1,25 @@
-//! What a block trace holds.
+//! Block trace with the results of its analysis.
 
 use diskperf_blocktrace::Notices;
 use diskperf_blocktrace::own::{About, Part};
 use diskperf_blocktrace::summary::Summary;
 use serde::Serialize;
 
-/// A trace, and what was found in it.
+/// Trace with the results of its analysis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trace {
-    /// Its files.
+    /// Names of the trace files.
     pub files: Vec<String>,
-    /// The form that it is of.
+    /// Name of the trace format.
     pub form: &'static str,
-    /// The part that was looked at, in words; all of it if absent.
+    /// Description of the analysed part; absent for the whole trace.
     pub part: Option<String>,
-    /// What it says of itself, as what it was recorded from.
+    /// Metadata of the trace, such as its origin.
     pub about: Vec<About>,
-    /// The parts that it has, as the repetitions of a run, all of them.
+    /// Parts of the trace, such as the repetitions of a run; always all of them.
     pub parts: Vec<Part>,
-    /// What a reader of it should know.
+    /// Notices for the reader of the trace.
     pub notices: Notices,
-    /// What it holds.
+    /// Summary of the requests in the trace.
     pub summary: Summary,
 }

@@ -1,12 +1,12 @@
-//! What a search for better settings found: the points that were run, the best
-//! of them, the cliffs between them, and the safe one if the best stands on a cliff.
+//! Result of a search for better settings: the points that were run, the best of them, the cliffs
+//! between them, and the safe point if the best one is on a cliff.
 
 mod cliffs;
 mod goal;
 mod samples;
 mod spread;
 
-pub use cliffs::{Cliff, WIDEST_FACTOR, number};
+pub use cliffs::{CLIFF_STEP_RATIO_MAX, Cliff, number};
 pub use goal::{Doubt, FEWEST_CALLS, Figures, Goal, p99_range};
 pub use samples::{Samples, Visit};
 pub use spread::{Extent, Spread};
@@ -15,131 +15,132 @@ use crate::comparison::Verdict;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A search, and what it found.
+/// Search for better settings, with all points that it tried. A point is one combination of
+/// parameter values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tuned {
-    /// The suite or program.
+    /// Suite or program that the search ran.
     pub suite: String,
-    /// What it ran on.
+    /// Target that the search ran on.
     pub target: String,
-    /// What is made as good as can be.
+    /// Goal that the search optimizes.
     pub goal: Goal,
-    /// The programs, in the order of running.
+    /// Names of the programs, in the order of running.
     pub programs: Vec<String>,
-    /// The parameters that were varied.
+    /// Parameters that the search varied, each with its values.
     pub keys: Vec<Key>,
-    /// The combinations that were tried, by their places, in that order.
+    /// Combinations that were tried, sorted by their value indices.
     pub points: BTreeMap<Places, Outcome>,
-    /// The target as it is.
+    /// Figures of the target with its current settings, by program.
     pub today: Vec<Figures>,
-    /// How it was searched.
+    /// Method of the search, with the number of combinations it tried.
     pub method: Method,
-    /// Best and today's over seeds and phases; nothing where the search was
-    /// ended before.
+    /// Results of the best and of today's settings over seeds and phases; absent where the search
+    /// was ended before.
     pub spread: Option<Spread>,
-    /// What was measured, on real storage, where noise has a say.
+    /// Measurements on real storage, where noise matters.
     pub samples: Option<Samples>,
-    /// What a reader must know.
+    /// Notes to the reader about the search.
     pub notes: Vec<String>,
 }
 
-/// The place of each key's value among those that may be tried.
+/// Point of a search, as the index of the chosen value for each parameter.
 pub type Places = Vec<usize>;
 
-/// A parameter and the values that may be tried.
+/// Parameter of a search, with the values that may be tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Key {
-    /// `drive.interleave`.
+    /// Path of the parameter in the catalogue: `drive.interleave`.
     pub path: String,
-    /// As they were given, in that order.
+    /// Values of the parameter in the given order.
     pub values: Vec<String>,
-    /// Whether they are numbers in order, so that one is beside another.
+    /// Whether the values are ordered numbers, so that each has neighbours.
     pub ordered: bool,
-    /// The target's own value, if it says one.
+    /// Value of the target's current settings, if they contain one.
     pub today: Option<String>,
-    /// The place of that value, if it may be tried.
+    /// Index of the target's current value, if it may be tried.
     pub today_place: Option<usize>,
 }
 
-/// What came of one combination.
+/// Outcome of one combination of parameter values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// What each program did.
+    /// The combination ran, with these figures of each program.
     Ran(Vec<Figures>),
-    /// Why there is no such computer, or no such run of it.
+    /// The combination is impossible, for this reason: no such computer, or no such run of it.
     Impossible(String),
 }
 
-/// How the combinations to run were chosen, and how many were.
+/// Method of the search, with the numbers of combinations.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Method {
-    /// Every combination, or some.
+    /// Search strategy: every combination, or some.
     pub search: Searched,
-    /// The combinations that there are.
+    /// Number of all possible combinations of the values.
     pub combinations: u64,
-    /// Of these, how many were tried.
+    /// Number of combinations that the search tried.
     pub tried: u64,
-    /// Of these, how many there is no computer or no run for.
+    /// Number of tried combinations that are impossible: no such computer or no such run.
     pub impossible: u64,
-    /// Of the tried ones, how many came after the search, for the cliff.
+    /// Number of tried combinations that were added after the search, for the cliff.
     pub around: u64,
-    /// Of the tried ones, how many came from the store.
+    /// Number of tried combinations whose results came from the store.
     pub from_store: u64,
-    /// The most that may be tried.
+    /// Maximum number of combinations that the search may try.
     pub budget: u64,
-    /// What each program moved, in bytes, by program.
+    /// Bytes that each program moved, by program.
     pub size_bytes: Vec<u64>,
-    /// Repetitions of each program, and how many of the first do not count.
+    /// Repetitions of each program, and the number of first ones that do not count.
     pub repetitions: (u32, u32),
-    /// Of all random choices.
+    /// Seed of all random choices of the search.
     pub seed: u64,
 }
 
-/// The ways to search.
+/// Strategies of a search: exhaustive, or coordinate descent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Searched {
-    /// Every combination.
+    /// Exhaustive search, which tries every combination.
     Exhaustive,
-    /// Coordinate descent from several starts.
+    /// Search by coordinate descent from several starts.
     Descent {
-        /// Runs at a quarter and at half of the size, which found the starts.
+        /// Number of runs at a quarter and at half of the size, which found the starts.
         screened: u64,
-        /// From how many starts.
+        /// Number of starting points of the descent.
         starts: u64,
     },
 }
 
-/// A step from a point to the next value of one parameter.
+/// Step from a point to a neighbouring value of one parameter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
-    /// The parameter.
+    /// Path of the parameter that the step changes.
     pub path: String,
-    /// Its value at the point.
+    /// Value of the parameter at the point.
     pub from: String,
-    /// The next one, or the one before.
+    /// Neighbouring value of the parameter, above or below.
     pub to: String,
-    /// What the step gains, as a share of what is there; nothing where it
-    /// leads to what is impossible.
+    /// Gain of the step as a share of the point's value; absent where the step leads to an
+    /// impossible point.
     pub gain: Option<f64>,
-    /// Whether it leads down a cliff.
+    /// Whether the step leads down a cliff.
     pub cliff: bool,
 }
 
-/// Standing of the point with the best figure beside the target as it is.
+/// Standing of the point with the best figure, relative to the target's current settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Runs with other seeds confirm that the point is better, or none were made.
+    /// The point is better: runs with other seeds confirm it, or none were made.
     Better,
-    /// The point is the target without a change, or gives the same figure.
+    /// The point is the unchanged target, or gives the same figure.
     AsGood,
-    /// The point has the best figure, and runs with other seeds do not confirm it.
+    /// The point has the best figure, but runs with other seeds do not confirm it.
     Unproven,
 }
 
 impl Standing {
-    /// Name of the point in tables.
+    /// Returns the name of the point with the best figure in tables: `best` or `candidate`.
     pub fn label(self) -> &'static str {
         match self {
             Self::Better | Self::AsGood => "best",
@@ -148,22 +149,22 @@ impl Standing {
     }
 }
 
-/// Points that differ by less than this share are as good as each other: the
-/// first of them is the best.
+/// Relative difference below which two points of a search are equally good. The first of equal
+/// points is the best.
 pub const EQUAL_SHARE: f64 = 0.001;
 
-/// A step that loses this share beyond what the steps around it lead one to expect
-/// leads down a cliff.
+/// Minimum loss of a step that counts as a cliff, as a share beyond the loss that the surrounding
+/// steps predict.
 pub const CLIFF_SHARE: f64 = 0.1;
 
-/// Safe settings cost at most this share of what the fall from the best does.
+/// Maximum cost of safe settings, as a share of the fall from the best point.
 pub const SAFE_SHARE: f64 = 0.5;
 
-/// So many values may be impossible between two that are beside each other.
-const LONGEST_STEP: usize = 64;
+/// Maximum number of impossible values between two neighbouring values of a parameter.
+const IMPOSSIBLE_VALUES_MAX: usize = 64;
 
 impl Outcome {
-    /// The figures of a point that ran.
+    /// Returns the figures of a point that ran.
     pub fn figures(&self) -> Option<&[Figures]> {
         match self {
             Self::Ran(figures) => Some(figures),
@@ -173,33 +174,34 @@ impl Outcome {
 }
 
 impl Tuned {
-    /// What counts of a point, if it ran.
+    /// Returns the goal's value for a point, if it ran.
     pub fn value(&self, places: &[usize]) -> Option<f64> {
         let figures = self.points.get(places)?.figures()?;
         self.goal.value(figures)
     }
 
-    /// What counts of the target as it is.
+    /// Returns the goal's value for the target's current settings.
     pub fn today_value(&self) -> Option<f64> {
         self.goal.value(&self.today)
     }
 
-    /// Of a modelled flash drive, the share of what a point read that was never written: that
-    /// of the program with the largest.
+    /// Returns the share of a point's read bytes that were never written on a modelled flash drive:
+    /// the largest of its programs.
     pub fn unwritten_share(&self, places: &[usize]) -> Option<f64> {
-        largest_unwritten(self.points.get(places)?.figures()?)
+        unwritten_share_max(self.points.get(places)?.figures()?)
     }
 
-    /// The same of the target as it is.
+    /// Returns the share of read bytes that were never written with the target's current settings,
+    /// on a modelled flash drive.
     pub fn today_unwritten_share(&self) -> Option<f64> {
-        largest_unwritten(&self.today)
+        unwritten_share_max(&self.today)
     }
 
-    /// The best point that was tried; of equal ones the first. Nothing where
-    /// none could be run.
+    /// Returns the best point that was tried; of equal ones the first. `None` where no point could
+    /// be run.
     pub fn best(&self) -> Option<&Places> {
         match &self.samples {
-            None => self.first_best(self.points.keys()),
+            None => self.first_best_point(self.points.keys()),
             // Points that left early were measured in other rounds: only what they are
             // beside today's in the same rounds can be compared.
             Some(_) => {
@@ -212,8 +214,8 @@ impl Tuned {
         }
     }
 
-    /// Judges the point with the best figure: by the rounds of real storage, or by other seeds
-    /// and phases of a model.
+    /// Judges the point with the best figure: by the rounds on real storage, or by other seeds and
+    /// phases of a model.
     pub fn standing(&self, best: &Places) -> Standing {
         if let Some(samples) = &self.samples {
             return match samples.against_today(best).map(|judged| judged.verdict) {
@@ -233,14 +235,14 @@ impl Tuned {
         }
     }
 
-    /// Whether a point is the target as it is.
+    /// Tests whether a point is the target with its current settings.
     pub fn is_today(&self, places: &[usize]) -> bool {
         let mut keys = self.keys.iter().zip(places);
         keys.all(|(key, place)| key.today_place == Some(*place))
     }
 
-    /// What a point gains over the target as it is, as a share: where points were
-    /// measured in rounds, what its verdict is of.
+    /// Returns the gain of a point over the target's current settings, as a share. Points measured
+    /// in rounds use the ratio of their verdict.
     pub fn gain_over_today(&self, places: &[usize]) -> Option<f64> {
         match &self.samples {
             Some(samples) if samples.points.get(places)? == &samples.today => Some(0.0),
@@ -249,7 +251,10 @@ impl Tuned {
         }
     }
 
-    fn first_best<'p>(&self, points: impl Iterator<Item = &'p Places> + Clone) -> Option<&'p Places>
+    fn first_best_point<'p>(
+        &self,
+        points: impl Iterator<Item = &'p Places> + Clone,
+    ) -> Option<&'p Places>
     where
         Self: 'p,
     {
@@ -264,16 +269,16 @@ impl Tuned {
         values().find(as_good).map(|(places, _)| places)
     }
 
-    /// `drive.interleave=3, filesystem.gap_blocks=2`.
+    /// Formats the settings of a point: `drive.interleave=3, filesystem.gap_blocks=2`.
     pub fn settings(&self, places: &[usize]) -> String {
         let setting = |(key, place): (&Key, &usize)| format!("{}={}", key.path, key.values[*place]);
         let settings: Vec<String> = self.keys.iter().zip(places).map(setting).collect();
         settings.join(", ")
     }
 
-    /// The points beside one: the next value and the one before of each key
-    /// whose values are in order, with the key's number. What is known to be
-    /// impossible is passed over, where something lies behind it.
+    /// Returns the neighbours of a point, with the index of the parameter: the next value and the
+    /// one before of each ordered parameter. Values known to be impossible are skipped, where
+    /// something lies behind them.
     pub fn neighbours(&self, places: &[usize]) -> Vec<(usize, Places)> {
         let mut neighbours = Vec::new();
         for (number, key) in self.keys.iter().enumerate() {
@@ -281,7 +286,7 @@ impl Tuned {
             let above = (places[number] + 1..key.values.len()).collect();
             let sides: [Vec<usize>; 2] = [below, above];
             for side in sides.iter().filter(|_| key.ordered) {
-                let beside = side.iter().take(LONGEST_STEP).map(|place| {
+                let beside = side.iter().take(IMPOSSIBLE_VALUES_MAX).map(|place| {
                     let mut beside = places.to_vec();
                     beside[number] = *place;
                     beside
@@ -296,7 +301,7 @@ impl Tuned {
         neighbours
     }
 
-    /// The steps from a point to those of its neighbours that were tried.
+    /// Returns the steps from a point to those of its neighbours that were tried.
     pub fn steps(&self, places: &[usize]) -> Vec<Step> {
         if self.value(places).is_none() {
             return Vec::new();
@@ -311,18 +316,18 @@ impl Tuned {
                 from: key.values[places[number]].clone(),
                 to: key.values[beside[number]].clone(),
                 gain: self.gain_between(places, &beside).map(|(gain, _)| gain),
-                cliff: falls(&cliffs, places, &beside),
+                cliff: is_fall(&cliffs, places, &beside),
             })
         };
         neighbours.filter_map(step).collect()
     }
 
-    /// The point a step away from every cliff that a point stands on; nothing
-    /// where there is none, or no way.
+    /// Returns the point one step away from every cliff that a point is on; `None` where there is
+    /// no cliff, or no step away.
     pub fn away_from_cliffs(&self, places: &[usize]) -> Option<Places> {
         let cliffs = self.cliffs();
         let neighbours = self.neighbours(places);
-        let falls = |beside: &Places| falls(&cliffs, places, beside);
+        let falls = |beside: &Places| is_fall(&cliffs, places, beside);
         let mut away = places.to_vec();
         for (number, beside) in neighbours.iter().filter(|(_, beside)| falls(beside)) {
             let opposite = neighbours
@@ -335,12 +340,12 @@ impl Tuned {
         (away != places).then_some(away)
     }
 
-    /// Whether a point stands on a cliff: a step from it loses much.
+    /// Tests whether a point is at the edge of a cliff.
     pub fn on_cliff(&self, places: &[usize]) -> bool {
-        stands_on(&self.cliffs(), places)
+        is_on_top(&self.cliffs(), places)
     }
 
-    /// The worst of a point and of those beside it, if all of them are known.
+    /// Returns the worst value among a point and its neighbours, if all of them are known.
     pub fn worst_beside(&self, places: &[usize]) -> Option<f64> {
         let mut worst = self.value(places)?;
         for (_, beside) in self.neighbours(places) {
@@ -352,15 +357,15 @@ impl Tuned {
         Some(worst)
     }
 
-    /// Where the best stands on a cliff, the point that is the best when it is
-    /// missed by a step: of those on no cliff whose neighbours are known, the one with
-    /// the best of worst neighbours. Nothing where that costs much of what the fall
-    /// does.
+    /// Returns the safe point, where the best one is on a cliff.
+    ///
+    /// Among the points on no cliff whose neighbours are known, it is the one with the best worst
+    /// neighbour. `None` where it would cost a large part of the fall that it avoids.
     pub fn safe(&self) -> Option<&Places> {
         let best = self.best()?;
         let fall = self.worst_beside(best)?;
         let cliffs = self.cliffs();
-        if !stands_on(&cliffs, best) {
+        if !is_on_top(&cliffs, best) {
             return None;
         }
         let gain = |from, to| self.goal.gain(from, to);
@@ -371,7 +376,7 @@ impl Tuned {
             let (Some(value), Some(worst)) = (self.value(places), self.worst_beside(places)) else {
                 continue;
             };
-            if stands_on(&cliffs, places) || gain(at_best, value) < most_cost {
+            if is_on_top(&cliffs, places) || gain(at_best, value) < most_cost {
                 continue;
             }
             let better = safe.is_none_or(|(other, other_value, other_worst)| {
@@ -391,9 +396,9 @@ impl Tuned {
         (gain(fall, worst) > EQUAL_SHARE).then_some(places)
     }
 
-    /// The keys whose value changed nothing, in no pair of points that differ
-    /// in it alone; there must be such a pair.
-    pub fn idle_keys(&self) -> Vec<&str> {
+    /// Returns the parameters that changed nothing, in any pair of points that differ only in them.
+    /// There must be such a pair.
+    pub fn parameters_without_effect(&self) -> Vec<&str> {
         let idle = |number: &usize| {
             let mut seen: BTreeMap<Places, &Outcome> = BTreeMap::new();
             let mut pairs = false;
@@ -414,9 +419,9 @@ impl Tuned {
             .collect()
     }
 
-    /// The keys whose best value is the first or the last that was tried, with
-    /// that value: a better one may lie beyond.
-    pub fn at_an_end(&self) -> Vec<(&str, &str)> {
+    /// Returns the parameters whose best value is the first or the last that was tried, with that
+    /// value. A better value may lie beyond.
+    pub fn parameters_at_range_end(&self) -> Vec<(&str, &str)> {
         let Some(best) = self.best() else {
             return Vec::new();
         };
@@ -431,24 +436,22 @@ impl Tuned {
     }
 }
 
-/// Whether a step leads down a cliff.
-fn falls(cliffs: &[Cliff], from: &[usize], to: &[usize]) -> bool {
+fn is_fall(cliffs: &[Cliff], from: &[usize], to: &[usize]) -> bool {
     let mut cliffs = cliffs.iter();
     cliffs.any(|cliff| cliff.top == from && cliff.bottom == to)
 }
 
-/// Whether a step from a point leads down a cliff.
-fn stands_on(cliffs: &[Cliff], places: &[usize]) -> bool {
+fn is_on_top(cliffs: &[Cliff], places: &[usize]) -> bool {
     cliffs.iter().any(|cliff| cliff.top == places)
 }
 
-/// How many steps lie between two points.
+/// Returns the number of steps between two points of a search.
 pub fn distance(from: &[usize], to: &[usize]) -> usize {
     let apart = from.iter().zip(to).map(|(from, to)| from.abs_diff(*to));
     apart.sum()
 }
 
-fn largest_unwritten(figures: &[Figures]) -> Option<f64> {
+fn unwritten_share_max(figures: &[Figures]) -> Option<f64> {
     let shares = figures.iter().filter_map(|one| one.unwritten_share);
     shares.reduce(f64::max)
 }

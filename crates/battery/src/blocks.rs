@@ -1,4 +1,5 @@
-//! Whole blocks: what the programs' loops are made of.
+//! Reads and writes of whole blocks, and creation and removal of files, for the loops of the I/O
+//! programs.
 
 use crate::program::ProgramError;
 use crate::worker::{Medium, Worker};
@@ -7,38 +8,37 @@ use diskperf_timeline::Nanoseconds;
 use rand_core::Rng;
 use rand_pcg::Pcg64;
 
-/// Written data repeats after this much: more than the 128 KiB that btrfs
-/// compresses at once, so that a compressing file system finds nothing to
-/// compress; little enough to stay in a second-level cache.
+/// Length after which written data repeats. It exceeds the 128 KiB that btrfs compresses in one
+/// piece, so that a compressing file system finds nothing to compress, and it still fits into a
+/// second-level cache.
 const DATA_BYTES: u64 = 256 << 10;
 
-/// The buffer of a program with calls of this size: incompressible data, a
-/// whole number of calls long, its pages all there.
-pub(crate) fn data(call_bytes: u64, seed: u64) -> Buffer {
-    data_for(DATA_BYTES, call_bytes, seed)
+/// Returns a program's data buffer for calls of `call_bytes`. The data is incompressible, the
+/// length is a multiple of `call_bytes`, and all pages are resident.
+pub(crate) fn new_data_buffer(call_bytes: u64, seed: u64) -> Buffer {
+    new_data_buffer_within(DATA_BYTES, call_bytes, seed)
 }
 
-/// The start of [`data`]: as much of it as a file of `size_bytes` takes.
-fn data_for(size_bytes: u64, call_bytes: u64, seed: u64) -> Buffer {
+/// Returns the leading part of [`new_data_buffer`] that a file of `size_bytes` uses, at least one call long.
+fn new_data_buffer_within(size_bytes: u64, call_bytes: u64, seed: u64) -> Buffer {
     let calls = size_bytes.min(DATA_BYTES).div_ceil(call_bytes).max(1);
-    random((calls * call_bytes) as usize, seed)
+    new_random_buffer((calls * call_bytes) as usize, seed)
 }
 
-/// The start of [`data`]: as much as one call moves.
-pub(crate) fn data_of_one_call(call_bytes: u64, seed: u64) -> Buffer {
-    random(call_bytes as usize, seed)
+/// Returns the leading part of [`new_data_buffer`], as long as one call.
+pub(crate) fn new_call_buffer(call_bytes: u64, seed: u64) -> Buffer {
+    new_random_buffer(call_bytes as usize, seed)
 }
 
-fn random(bytes: usize, seed: u64) -> Buffer {
+fn new_random_buffer(bytes: usize, seed: u64) -> Buffer {
     let mut buffer = Buffer::new(bytes);
     Pcg64::new(u128::from(seed), DATA_STREAM).fill_bytes(&mut buffer);
     buffer
 }
 
-/// The random stream that file contents are drawn from.
 const DATA_STREAM: u128 = 1;
 
-/// Reads one block; a file that ends before it is an error.
+/// Reads one block and then spends the think time. A file that ends within the block is an error.
 #[inline]
 pub(crate) async fn read_block(
     system: &mut System,
@@ -56,7 +56,8 @@ pub(crate) async fn read_block(
     pause(system, think).await
 }
 
-/// Writes one block.
+/// Writes one block, in several calls where a call takes only a part, and then spends the think
+/// time.
 #[inline]
 pub(crate) async fn write_block(
     system: &mut System,
@@ -68,14 +69,14 @@ pub(crate) async fn write_block(
     let mut done = 0;
     while done < block.len() {
         match system.write(file, block.part(done..block.len())).await? {
-            0 => return Err(ProgramError::NothingTaken),
+            0 => return Err(ProgramError::WriteAcceptedNothing),
             count => done += count,
         }
     }
     pause(system, think).await
 }
 
-/// The CPU time of the program itself, after a call.
+/// Spends the CPU time that a program needs after a call.
 #[inline]
 pub(crate) async fn pause(system: &mut System, think: Nanoseconds) -> Result<(), ProgramError> {
     if think > Nanoseconds::ZERO {
@@ -84,7 +85,7 @@ pub(crate) async fn pause(system: &mut System, think: Nanoseconds) -> Result<(),
     Ok(())
 }
 
-/// Writes `size_bytes` in calls of `call_bytes` from the worker's data.
+/// Writes `size_bytes` to a file in calls of `call_bytes`, with data from the worker's buffer.
 pub(crate) async fn write_file(
     system: &mut System,
     file: File,
@@ -105,8 +106,8 @@ pub(crate) async fn write_file(
     Ok(())
 }
 
-/// Makes a file of exactly `size_bytes`, with data in all of it, unless there
-/// is one. A device, and a file of the user's, is as it is.
+/// Creates a file of exactly `size_bytes` and fills it with data, unless such a file exists.
+/// Devices and files that the user supplied stay unchanged.
 pub(crate) async fn ensure_file(
     system: &mut System,
     worker: &Worker,
@@ -129,12 +130,12 @@ pub(crate) async fn ensure_file(
     }
     remove_file(system, worker.medium, path).await?;
     let file = system.open(path, Open::CREATE).await?;
-    let buffer = data_for(size_bytes, PREPARING_CALL_BYTES, worker.seed);
-    let whole = size_bytes - size_bytes % PREPARING_CALL_BYTES;
+    let buffer = new_data_buffer_within(size_bytes, PREPARATION_CALL_BYTES, worker.seed);
+    let whole = size_bytes - size_bytes % PREPARATION_CALL_BYTES;
     write_file(
         system,
         file,
-        (PREPARING_CALL_BYTES, whole),
+        (PREPARATION_CALL_BYTES, whole),
         &buffer,
         Nanoseconds::ZERO,
     )
@@ -150,10 +151,10 @@ pub(crate) async fn ensure_file(
     Ok(system.close(file).await?)
 }
 
-/// Files are prepared with large calls: how they were written is not measured.
-const PREPARING_CALL_BYTES: u64 = 64 << 10;
+/// Length of the writes that prepare a file. They are large because preparation is not measured.
+const PREPARATION_CALL_BYTES: u64 = 64 << 10;
 
-/// Removes a file if it is there. A device, and a file of the user's, stays.
+/// Removes a file if it exists. Devices and files that the user supplied stay.
 pub(crate) async fn remove_file(
     system: &mut System,
     medium: Medium,
@@ -169,7 +170,8 @@ pub(crate) async fn remove_file(
     }
 }
 
-/// Creates a file for writing; on a device, opens it.
+/// Creates a file and opens it for writing. A device, or a file that the user supplied, is only
+/// opened.
 pub(crate) async fn create(
     system: &mut System,
     medium: Medium,
@@ -183,7 +185,7 @@ pub(crate) async fn create(
     Ok(system.open(path, how.direct(direct)).await?)
 }
 
-/// Moves to an offset from the start of the file.
+/// Moves the file position to an offset from the start of the file.
 pub(crate) async fn seek_to(
     system: &mut System,
     file: File,

@@ -1,5 +1,5 @@
-//! Workers that run at the same time on one drive: the ends that jobs of a file set each
-//! other, and the course of the steps before theirs.
+//! Coordination of the workers that run at the same time on one drive: which jobs of a fio job file
+//! end other jobs, and what the earlier steps of the run left behind.
 
 use crate::file_locks::FileLocks;
 use crate::zones::{SharedZones, ZoneTable};
@@ -8,71 +8,72 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Jobs of a file that end because another one did.
+/// Scope of an `exitall` of fio: jobs of a job file that end because another job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ended {
-    /// All of a reporting group, by its number.
+pub enum EndScope {
+    /// Scope of one reporting group, by its number.
     Group(u32),
-    /// All that are in progress.
+    /// Scope of all jobs that have started.
     Started,
-    /// All of the file.
+    /// Scope of all jobs of the job file.
     All,
 }
 
-/// Course of the steps of a run that came before.
+/// State that the earlier steps of a run left behind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Earlier {
-    /// Time that they took together, each from its start to the end of its last worker.
+    /// Total duration of the earlier steps. Each step counts from its start to the end of its last
+    /// worker.
     pub elapsed: Nanoseconds,
-    /// Jobs that they ended before these start.
-    pub ended: BTreeSet<Ended>,
-    /// Write pointers that they left, by drive and path.
+    /// Jobs that the earlier steps ended before the current step starts.
+    pub ended: BTreeSet<EndScope>,
+    /// Write pointers that the earlier steps left, by drive and path.
     pub zones: BTreeMap<(u32, String), ZoneTable>,
 }
 
-/// Companies of the workers of a step, one for each drive.
+/// Groups of workers that coordinate with each other during one step, one group for each drive.
 #[derive(Debug, Default)]
 pub struct Companies {
-    earlier: Arc<Earlier>,
-    boards: Mutex<BTreeMap<u32, Arc<Mutex<Board>>>>,
+    earlier_steps: Arc<Earlier>,
+    group_states: Mutex<BTreeMap<u32, Arc<Mutex<GroupState>>>>,
 }
 
 impl Companies {
-    /// Creates those of a step that comes after others.
+    /// Creates the worker groups of a step that follows earlier steps.
     pub fn after(earlier: Earlier) -> Self {
         Self {
-            earlier: Arc::new(earlier),
+            earlier_steps: Arc::new(earlier),
             ..Self::default()
         }
     }
 
-    /// Returns a seat for another worker of a drive.
+    /// Adds a worker to the group of a drive and returns the worker's handle.
     pub fn seat(&self, drive: u32) -> Company {
-        let mut boards = lock(&self.boards);
+        let mut boards = lock(&self.group_states);
         let board = Arc::clone(boards.entry(drive).or_default());
         let mut seats = lock(&board);
-        seats.drive = drive;
-        let locks = Arc::clone(&seats.locks);
-        let seat = seats.seats.len();
+        seats.drive_index = drive;
+        let locks = Arc::clone(&seats.file_locks);
+        let seat = seats.members.len();
         let must_end = Arc::new(AtomicBool::new(false));
-        seats.seats.push(Seat {
+        seats.members.push(MemberState {
             must_end: Arc::clone(&must_end),
-            ..Seat::default()
+            ..MemberState::default()
         });
         drop(seats);
         Company {
-            seat,
+            member_index: seat,
             must_end,
-            board,
-            locks,
-            earlier: Arc::clone(&self.earlier),
+            group_state: board,
+            file_locks: locks,
+            earlier: Arc::clone(&self.earlier_steps),
         }
     }
 
     /// Returns the write pointers of all zones, by drive and path.
     pub fn zones(&self) -> BTreeMap<(u32, String), ZoneTable> {
-        let mut zones = self.earlier.zones.clone();
-        for (drive, board) in &*lock(&self.boards) {
+        let mut zones = self.earlier_steps.zones.clone();
+        for (drive, board) in &*lock(&self.group_states) {
             for (path, table) in &lock(board).zones {
                 zones.insert((*drive, path.clone()), lock(table).clone());
             }
@@ -80,27 +81,31 @@ impl Companies {
         zones
     }
 
-    /// Returns the jobs that were ended, on any drive.
-    pub fn ended(&self) -> BTreeSet<Ended> {
-        let boards = lock(&self.boards);
-        let ended = boards.values().flat_map(|board| lock(board).ended.clone());
-        ended.chain(self.earlier.ended.iter().copied()).collect()
+    /// Returns the jobs that were ended, on any drive, in this step or in an earlier one.
+    pub fn ended(&self) -> BTreeSet<EndScope> {
+        let boards = lock(&self.group_states);
+        let ended = boards
+            .values()
+            .flat_map(|board| lock(board).ended_scopes.clone());
+        ended
+            .chain(self.earlier_steps.ended.iter().copied())
+            .collect()
     }
 }
 
-/// The seat of a worker among those that run at the same time on its drive.
+/// Handle through which a worker coordinates with the other workers that run at the same time on
+/// its drive.
 #[derive(Clone, Debug)]
 pub struct Company {
-    seat: usize,
-    /// Whether another worker ended this one.
+    member_index: usize,
     must_end: Arc<AtomicBool>,
-    board: Arc<Mutex<Board>>,
-    locks: Arc<FileLocks>,
+    group_state: Arc<Mutex<GroupState>>,
+    file_locks: Arc<FileLocks>,
     earlier: Arc<Earlier>,
 }
 
 impl Default for Company {
-    /// A worker alone, of a first step.
+    /// Returns the handle of a worker that runs alone in the first step.
     fn default() -> Self {
         Companies::default().seat(0)
     }
@@ -108,130 +113,132 @@ impl Default for Company {
 
 /// State that the workers of a drive share.
 #[derive(Debug, Default)]
-struct Board {
-    seats: Vec<Seat>,
-    ended: BTreeSet<Ended>,
-    /// Files of workers that have not released them, by path.
-    files: HashMap<String, Shared>,
-    locks: Arc<FileLocks>,
-    drive: u32,
-    /// Write pointers of files, by path.
+struct GroupState {
+    members: Vec<MemberState>,
+    ended_scopes: BTreeSet<EndScope>,
+    /// Files that some worker has not released yet, by path.
+    files: HashMap<String, HeldFile>,
+    file_locks: Arc<FileLocks>,
+    drive_index: u32,
+    /// Write pointers of the drive's files, by path.
     zones: BTreeMap<String, SharedZones>,
 }
 
-/// A file that one or several workers hold.
+/// File that one or several workers hold.
 #[derive(Clone, Copy, Debug, Default)]
-struct Shared {
-    holders: u32,
-    /// Whether a worker that released it wants it removed.
+struct HeldFile {
+    holder_count: u32,
+    /// Whether a worker that released the file wants it removed.
     is_to_be_removed: bool,
 }
 
-/// State of a worker that others see.
+/// State of a worker that the other workers see.
 #[derive(Debug, Default)]
-struct Seat {
+struct MemberState {
     member: Member,
     has_started: bool,
     has_ended: bool,
     must_end: Arc<AtomicBool>,
-    /// I/Os of its share of a flow.
-    flow_ios: u64,
-    done: Done,
+    /// I/Os that the worker counted against its share of a flow.
+    flow_io_count: u64,
+    completed: CompletedIos,
 }
 
 /// I/Os that a worker completed since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Done {
+pub(crate) struct CompletedIos {
     pub(crate) ios: u64,
     pub(crate) bytes: u64,
-    /// Sum of their responses.
-    pub(crate) response_ns: u64,
+    /// Sum of the response times of the completed I/Os, in nanoseconds.
+    pub(crate) response_ns_total: u64,
 }
 
-impl Done {
-    pub(crate) fn add(&mut self, other: Done) {
+impl CompletedIos {
+    pub(crate) fn add(&mut self, other: CompletedIos) {
         self.ios += other.ios;
         self.bytes += other.bytes;
-        self.response_ns += other.response_ns;
+        self.response_ns_total += other.response_ns_total;
     }
 }
 
-/// Share of a flow: of the I/Os of all workers with the same id.
+/// Share of a worker in a fio flow, which divides the I/Os of all workers with the same flow id by
+/// weight.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Share {
+pub(crate) struct FlowShare {
     pub(crate) id: u32,
     pub(crate) weight: u32,
 }
 
-/// Properties of a worker that others must know.
+/// Properties of a worker that the other workers must know.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Member {
-    /// Name of its job.
+    /// Name of the fio job that the worker runs.
     pub(crate) name: String,
-    /// Paths of its files.
-    pub(crate) files: Vec<String>,
-    /// Its reporting group.
+    /// Paths of the worker's files.
+    pub(crate) file_paths: Vec<String>,
+    /// Reporting group of the worker, by its number.
     pub(crate) group: u32,
-    /// Whether it ends others, now or at its own end.
-    pub(crate) ends_others: bool,
-    /// Whether it counts for the steady state of its group.
-    pub(crate) is_of_steady_group: bool,
-    /// Its share of a flow, until it ends.
-    pub(crate) share: Option<Share>,
-    /// Whether it does I/O.
+    /// Whether the worker ends other workers, while it runs or when it ends.
+    pub(crate) exit_scope: bool,
+    /// Whether the worker counts for the steady state of its reporting group.
+    pub(crate) is_in_steady_group: bool,
+    /// Share of the worker in a flow. It is `None` without a flow and after the worker has ended.
+    pub(crate) flow_share: Option<FlowShare>,
+    /// Whether the worker does I/O.
     pub(crate) does_io: bool,
 }
 
 impl Company {
-    /// Takes the seat for a repetition, before any worker starts.
-    pub(crate) fn enter(&self, member: Member) {
-        let mut board = self.board();
+    /// Registers the worker for a repetition, before any worker starts.
+    pub(crate) fn register(&self, member: Member) {
+        let mut board = self.lock_group_state();
         let ended = &self.earlier.ended;
-        let must_end = ended.contains(&Ended::All) || ended.contains(&Ended::Group(member.group));
+        let must_end =
+            ended.contains(&EndScope::All) || ended.contains(&EndScope::Group(member.group));
         self.must_end.store(must_end, Ordering::Relaxed);
-        board.ended.clear();
+        board.ended_scopes.clear();
         board.zones.clear();
-        for path in &member.files {
-            board.files.entry(path.clone()).or_default().holders += 1;
+        for path in &member.file_paths {
+            board.files.entry(path.clone()).or_default().holder_count += 1;
         }
-        let seat = &mut board.seats[self.seat];
-        *seat = Seat {
+        let seat = &mut board.members[self.member_index];
+        *seat = MemberState {
             member,
             must_end: Arc::clone(&self.must_end),
-            ..Seat::default()
+            ..MemberState::default()
         };
     }
 
-    /// Says that the worker does I/O from now on.
-    pub(crate) fn start(&self) {
-        self.board().seats[self.seat].has_started = true;
+    /// Marks the worker as started: from now on it does I/O.
+    pub(crate) fn record_start(&self) {
+        self.lock_group_state().members[self.member_index].has_started = true;
     }
 
-    /// Time that the steps before took together.
+    /// Returns the total duration of the earlier steps.
     pub(crate) fn elapsed_before(&self) -> Nanoseconds {
         self.earlier.elapsed
     }
 
-    /// Whether any other worker may end this one.
-    pub(crate) fn may_be_ended(&self) -> bool {
-        let board = self.board();
-        board.seats.len() > 1 && board.seats.iter().any(|seat| seat.member.ends_others)
+    /// Reports whether any other worker may end this worker.
+    pub(crate) fn may_be_ended_by_others(&self) -> bool {
+        let board = self.lock_group_state();
+        board.members.len() > 1 && board.members.iter().any(|seat| seat.member.exit_scope)
     }
 
-    /// Whether another worker ended this one.
+    /// Reports whether another worker ended this worker.
     pub(crate) fn must_end(&self) -> bool {
         self.must_end.load(Ordering::Relaxed)
     }
 
-    /// Ends other workers, and what starts later of the same jobs.
-    pub(crate) fn end_others(&self, ended: Ended) {
-        let mut board = self.board();
-        board.ended.insert(ended);
-        for seat in &board.seats {
+    /// Ends other workers, and the jobs of the same scope that start in later steps.
+    pub(crate) fn end_other_jobs(&self, ended: EndScope) {
+        let mut board = self.lock_group_state();
+        board.ended_scopes.insert(ended);
+        for seat in &board.members {
             let is_meant = match ended {
-                Ended::Group(group) => seat.member.group == group,
-                Ended::Started => seat.has_started,
-                Ended::All => true,
+                EndScope::Group(group) => seat.member.group == group,
+                EndScope::Started => seat.has_started,
+                EndScope::All => true,
             };
             if is_meant {
                 seat.must_end.store(true, Ordering::Relaxed);
@@ -239,47 +246,49 @@ impl Company {
         }
     }
 
-    /// Whether the worker may issue an I/O by its share of a flow, which is then counted.
-    /// As fio, it may as long as its share of the I/Os is not above that of its weight.
-    pub(crate) fn take_turn(&self) -> bool {
-        let mut board = self.board();
-        let Some(share) = board.seats[self.seat].member.share else {
+    /// Reports whether the worker's share of its flow permits another I/O, and counts that I/O. As
+    /// in fio, a worker may issue while its share of the flow's I/Os does not exceed its share of
+    /// the weights.
+    pub(crate) fn take_flow_turn(&self) -> bool {
+        let mut board = self.lock_group_state();
+        let Some(share) = board.members[self.member_index].member.flow_share else {
             return true;
         };
         // fio counts one I/O more than there were.
         let (mut ios, mut weight) = (1u128, 0u128);
-        for seat in &board.seats {
-            let same = seat.member.share.filter(|other| other.id == share.id);
-            ios += same.map_or(0, |_| u128::from(seat.flow_ios));
+        for seat in &board.members {
+            let same = seat.member.flow_share.filter(|other| other.id == share.id);
+            ios += same.map_or(0, |_| u128::from(seat.flow_io_count));
             weight += same.map_or(0, |other| u128::from(other.weight));
         }
-        let own = &mut board.seats[self.seat].flow_ios;
+        let own = &mut board.members[self.member_index].flow_io_count;
         let is_allowed = u128::from(*own) * weight <= u128::from(share.weight) * ios;
         *own += u64::from(is_allowed);
         is_allowed
     }
 
-    /// Whether a worker of a job with this name has not ended that has an earlier seat, as
-    /// all have whose job stands above that of this worker.
-    pub(crate) fn is_in_progress(&self, name: &str) -> bool {
-        let board = self.board();
-        let mut above = board.seats[..self.seat].iter();
+    /// Reports whether a worker of the job with this name still runs, among the workers that
+    /// registered before this one. Workers of jobs further up in the job file always register
+    /// before.
+    pub(crate) fn is_job_running(&self, name: &str) -> bool {
+        let board = self.lock_group_state();
+        let mut above = board.members[..self.member_index].iter();
         above.any(|seat| !seat.has_ended && seat.member.name == name)
     }
 
-    /// Gives the files of the worker up, and returns those to be removed: of files that a
-    /// worker wants removed, those that no other worker holds any more. A file that workers
-    /// share so stays until the last of them has opened and used it.
+    /// Releases the worker's files and returns the paths to be removed: files that some worker
+    /// wants removed and that no worker holds any longer. A shared file therefore stays until its
+    /// last user has opened and used it.
     pub(crate) fn release_files(&self, removes: bool) -> Vec<String> {
-        let mut board = self.board();
-        let mut paths = std::mem::take(&mut board.seats[self.seat].member.files);
+        let mut board = self.lock_group_state();
+        let mut paths = std::mem::take(&mut board.members[self.member_index].member.file_paths);
         paths.retain(|path| {
             let Some(shared) = board.files.get_mut(path) else {
                 return false;
             };
-            shared.holders -= 1;
+            shared.holder_count -= 1;
             shared.is_to_be_removed |= removes;
-            if shared.holders > 0 {
+            if shared.holder_count > 0 {
                 return false;
             }
             let is_to_be_removed = shared.is_to_be_removed;
@@ -289,27 +298,27 @@ impl Company {
         paths
     }
 
-    /// Ends the worker for the others: it has no share of a flow, and no one waits for it.
-    /// Those who wait are woken by a notice.
+    /// Marks the worker as ended, so that it has no share of a flow and no other worker waits for
+    /// it. The caller wakes waiting workers by a notice.
     pub fn leave(&self) {
-        let mut board = self.board();
-        let seat = &mut board.seats[self.seat];
-        seat.member.share = None;
+        let mut board = self.lock_group_state();
+        let seat = &mut board.members[self.member_index];
+        seat.member.flow_share = None;
         seat.has_ended = true;
     }
 
-    /// Whether all workers that do I/O have ended; never where there is none.
-    pub(crate) fn io_is_over(&self) -> bool {
-        let board = self.board();
-        let mut of_io = board.seats.iter().filter(|seat| seat.member.does_io);
-        let has_any = board.seats.iter().any(|seat| seat.member.does_io);
+    /// Reports whether all workers that do I/O have ended. It is false if no worker does I/O.
+    pub(crate) fn has_all_io_ended(&self) -> bool {
+        let board = self.lock_group_state();
+        let mut of_io = board.members.iter().filter(|seat| seat.member.does_io);
+        let has_any = board.members.iter().any(|seat| seat.member.does_io);
         has_any && of_io.all(|seat| seat.has_ended)
     }
 
-    /// Write pointers of a file, as the steps before left them.
+    /// Returns the write pointers of a file, initially as the earlier steps left them.
     pub(crate) fn zones(&self, path: &str) -> SharedZones {
-        let mut board = self.board();
-        let key = (board.drive, path.to_owned());
+        let mut board = self.lock_group_state();
+        let key = (board.drive_index, path.to_owned());
         let left = || {
             Arc::new(Mutex::new(
                 self.earlier.zones.get(&key).cloned().unwrap_or_default(),
@@ -318,44 +327,47 @@ impl Company {
         Arc::clone(board.zones.entry(path.to_owned()).or_insert_with(left))
     }
 
-    /// Locks of files that the drive's workers share.
-    pub(crate) fn locks(&self) -> &Arc<FileLocks> {
-        &self.locks
+    /// Returns the file locks that the drive's workers share.
+    pub(crate) fn file_locks(&self) -> &Arc<FileLocks> {
+        &self.file_locks
     }
 
-    /// Tells what the worker has done so far.
-    pub(crate) fn post(&self, done: Done) {
-        self.board().seats[self.seat].done = done;
+    /// Publishes the I/Os that the worker has completed so far.
+    pub(crate) fn publish_completed(&self, done: CompletedIos) {
+        self.lock_group_state().members[self.member_index].completed = done;
     }
 
-    /// Sum of what the group's workers have posted that count for its steady state.
-    pub(crate) fn group_done(&self) -> Done {
-        let board = self.board();
-        let group = board.seats[self.seat].member.group;
-        let mut sum = Done::default();
-        for seat in &board.seats {
-            if seat.member.is_of_steady_group && seat.member.group == group {
-                sum.add(seat.done);
+    /// Sums the published I/Os of those workers of the reporting group that count for its steady
+    /// state.
+    pub(crate) fn group_completed(&self) -> CompletedIos {
+        let board = self.lock_group_state();
+        let group = board.members[self.member_index].member.group;
+        let mut sum = CompletedIos::default();
+        for seat in &board.members {
+            if seat.member.is_in_steady_group && seat.member.group == group {
+                sum.add(seat.completed);
             }
         }
         sum
     }
 
-    /// Whether the worker is the last of those that count for its group's steady state: the
-    /// one that looks at it.
-    pub(crate) fn is_last_of_steady_group(&self) -> bool {
-        let board = self.board();
-        let group = board.seats[self.seat].member.group;
-        let counts = |seat: &Seat| seat.member.is_of_steady_group && seat.member.group == group;
-        board.seats.iter().rposition(counts) == Some(self.seat)
+    /// Reports whether the worker is the last of its reporting group that counts for the group's
+    /// steady state. That worker checks the steady state.
+    pub(crate) fn is_last_in_steady_group(&self) -> bool {
+        let board = self.lock_group_state();
+        let group = board.members[self.member_index].member.group;
+        let counts =
+            |seat: &MemberState| seat.member.is_in_steady_group && seat.member.group == group;
+        board.members.iter().rposition(counts) == Some(self.member_index)
     }
 
-    fn board(&self) -> MutexGuard<'_, Board> {
-        lock(&self.board)
+    fn lock_group_state(&self) -> MutexGuard<'_, GroupState> {
+        lock(&self.group_state)
     }
 }
 
-/// A worker that panicked while it held the lock had not changed anything by halves.
+/// Locks a mutex and ignores poisoning: a worker that panicked while it held the lock left no
+/// half-made change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -367,9 +379,9 @@ mod tests {
     fn entered(companies: &Companies, groups: &[u32]) -> Vec<Company> {
         let enter = |group: &u32| {
             let company = companies.seat(0);
-            company.enter(Member {
+            company.register(Member {
                 group: *group,
-                ends_others: true,
+                exit_scope: true,
                 ..Member::default()
             });
             company
@@ -382,8 +394,8 @@ mod tests {
         let companies = Companies::default();
         let shares = [(1, 3), (1, 1), (2, 1)].map(|(id, weight)| {
             let company = companies.seat(0);
-            company.enter(Member {
-                share: Some(Share { id, weight }),
+            company.register(Member {
+                flow_share: Some(FlowShare { id, weight }),
                 ..Member::default()
             });
             company
@@ -391,12 +403,12 @@ mod tests {
         let mut ios = [0; 3];
         for _ in 0..1000 {
             for (company, ios) in shares.iter().zip(&mut ios) {
-                *ios += u32::from(company.take_turn());
+                *ios += u32::from(company.take_flow_turn());
             }
         }
         assert_eq!(ios, [1000, 334, 1000]);
         shares[0].leave();
-        assert!((0..1000).all(|_| shares[1].take_turn()));
+        assert!((0..1000).all(|_| shares[1].take_flow_turn()));
     }
 
     #[test]
@@ -409,8 +421,8 @@ mod tests {
             let companies = Companies::default();
             let all = [(); 2].map(|()| {
                 let company = companies.seat(0);
-                company.enter(Member {
-                    files: vec!["f".to_owned()],
+                company.register(Member {
+                    file_paths: vec!["f".to_owned()],
                     ..Member::default()
                 });
                 company
@@ -426,32 +438,32 @@ mod tests {
         let companies = Companies::default();
         let all = ["a", "a", "b"].map(|name| {
             let company = companies.seat(0);
-            company.enter(Member {
+            company.register(Member {
                 name: name.to_owned(),
                 ..Member::default()
             });
             company
         });
-        assert!(all[2].is_in_progress("a"));
+        assert!(all[2].is_job_running("a"));
         all[0].leave();
-        assert!(all[2].is_in_progress("a"));
+        assert!(all[2].is_job_running("a"));
         all[1].leave();
-        assert!(!all[2].is_in_progress("a"));
-        assert!(!all[0].is_in_progress("b"), "`b` stands below");
+        assert!(!all[2].is_job_running("a"));
+        assert!(!all[0].is_job_running("b"), "`b` stands below");
     }
 
     #[test]
     fn an_end_reaches_its_scope_and_no_further() {
         for (ended, expected) in [
-            (Ended::Group(0), [true, true, false]),
-            (Ended::Started, [true, false, true]),
-            (Ended::All, [true, true, true]),
+            (EndScope::Group(0), [true, true, false]),
+            (EndScope::Started, [true, false, true]),
+            (EndScope::All, [true, true, true]),
         ] {
             let companies = Companies::default();
             let all = entered(&companies, &[0, 0, 1]);
-            all[0].start();
-            all[2].start();
-            all[0].end_others(ended);
+            all[0].record_start();
+            all[2].record_start();
+            all[0].end_other_jobs(ended);
             let must_end: Vec<bool> = all.iter().map(Company::must_end).collect();
             assert_eq!(must_end, expected, "{ended:?}");
             assert_eq!(companies.ended(), BTreeSet::from([ended]));
@@ -461,13 +473,13 @@ mod tests {
     #[test]
     fn what_a_step_ended_stays_ended_in_the_next_and_not_in_the_next_repetition() {
         let earlier = Earlier {
-            ended: BTreeSet::from([Ended::Group(1)]),
+            ended: BTreeSet::from([EndScope::Group(1)]),
             ..Earlier::default()
         };
         let all = entered(&Companies::after(earlier), &[0, 1]);
         assert_eq!([all[0].must_end(), all[1].must_end()], [false, true]);
-        all[0].end_others(Ended::Group(0));
-        all[0].enter(Member::default());
+        all[0].end_other_jobs(EndScope::Group(0));
+        all[0].register(Member::default());
         assert!(!all[0].must_end());
     }
 }

@@ -1,4 +1,5 @@
-//! Locks of files that workers take for an I/O, in the order in which they ask.
+//! File locks that workers hold for the time of an I/O. Waiting workers get a lock in the order of
+//! their requests.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,34 +7,32 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Locks of the files of a drive, by their paths.
 #[derive(Debug, Default)]
 pub(crate) struct FileLocks {
-    state: Mutex<State>,
+    table: Mutex<LockTable>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct LockTable {
     locks: BTreeMap<String, FileLock>,
-    /// Number of the next worker that asks.
+    /// Ticket of the next worker that waits for a lock.
     ticket_next: u64,
 }
 
-/// Lock of one file.
 #[derive(Debug, Default)]
 struct FileLock {
-    holders: Option<Holders>,
+    holders: Option<LockHolders>,
     /// Tickets of the workers that wait, oldest first.
-    waiting: VecDeque<u64>,
+    waiting_tickets: VecDeque<u64>,
 }
 
 /// Workers that hold the lock of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Holders {
-    /// One alone.
-    Alone,
-    /// So many, who let others of their kind in.
+enum LockHolders {
+    Exclusive,
+    /// Number of holders that share the lock.
     Shared(u32),
 }
 
-/// Place of a worker among those that wait for a lock; given up when this is dropped.
+/// Position of a worker in the queue for a file lock. Dropping it leaves the queue.
 #[derive(Debug)]
 pub(crate) struct LockWait {
     locks: Arc<FileLocks>,
@@ -41,7 +40,7 @@ pub(crate) struct LockWait {
     ticket: u64,
 }
 
-/// Lock of a file, which is free again when this is dropped.
+/// File lock that a worker holds. Dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct FileGuard {
     locks: Arc<FileLocks>,
@@ -49,13 +48,13 @@ pub(crate) struct FileGuard {
 }
 
 impl FileLocks {
-    /// Begins to wait for the lock of a file, behind all that wait for it.
-    pub(crate) fn wait_for(self: &Arc<Self>, path: &str) -> LockWait {
-        let mut state = self.state();
+    /// Adds a worker to the end of the queue for the lock of a file.
+    pub(crate) fn join_queue(self: &Arc<Self>, path: &str) -> LockWait {
+        let mut state = self.lock_table();
         let ticket = state.ticket_next;
         state.ticket_next += 1;
         let lock = state.locks.entry(path.to_owned()).or_default();
-        lock.waiting.push_back(ticket);
+        lock.waiting_tickets.push_back(ticket);
         LockWait {
             locks: Arc::clone(self),
             path: path.to_owned(),
@@ -63,26 +62,27 @@ impl FileLocks {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_table(&self) -> MutexGuard<'_, LockTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl LockWait {
-    /// Takes the lock, if this is the first that waits and nobody holds it but those who
-    /// share it as well.
+    /// Takes the file lock if this worker is first in the queue and the lock is free. Also takes it
+    /// if the worker shares the lock and all holders share it. Returns `None` if the worker must
+    /// continue to wait.
     pub(crate) fn try_lock(&self, shares: bool) -> Option<FileGuard> {
-        let mut state = self.locks.state();
+        let mut state = self.locks.lock_table();
         let lock = state.locks.get_mut(&self.path)?;
         let held = match (lock.holders, shares) {
-            _ if lock.waiting.front() != Some(&self.ticket) => return None,
-            (None, true) => Holders::Shared(1),
-            (None, false) => Holders::Alone,
-            (Some(Holders::Shared(count)), true) => Holders::Shared(count + 1),
+            _ if lock.waiting_tickets.front() != Some(&self.ticket) => return None,
+            (None, true) => LockHolders::Shared(1),
+            (None, false) => LockHolders::Exclusive,
+            (Some(LockHolders::Shared(count)), true) => LockHolders::Shared(count + 1),
             (Some(_), _) => return None,
         };
         lock.holders = Some(held);
-        lock.waiting.pop_front();
+        lock.waiting_tickets.pop_front();
         Some(FileGuard {
             locks: Arc::clone(&self.locks),
             path: self.path.clone(),
@@ -92,19 +92,21 @@ impl LockWait {
 
 impl Drop for LockWait {
     fn drop(&mut self) {
-        let mut state = self.locks.state();
+        let mut state = self.locks.lock_table();
         if let Some(lock) = state.locks.get_mut(&self.path) {
-            lock.waiting.retain(|ticket| *ticket != self.ticket);
+            lock.waiting_tickets.retain(|ticket| *ticket != self.ticket);
         }
     }
 }
 
 impl Drop for FileGuard {
     fn drop(&mut self) {
-        let mut state = self.locks.state();
+        let mut state = self.locks.lock_table();
         if let Some(lock) = state.locks.get_mut(&self.path) {
             lock.holders = match lock.holders {
-                Some(Holders::Shared(count)) if count > 1 => Some(Holders::Shared(count - 1)),
+                Some(LockHolders::Shared(count)) if count > 1 => {
+                    Some(LockHolders::Shared(count - 1))
+                }
                 _ => None,
             };
         }
@@ -118,7 +120,7 @@ mod tests {
     #[test]
     fn a_lock_keeps_out_all_but_those_who_share_it() {
         let locks = Arc::new(FileLocks::default());
-        let try_lock = |path: &str, shares| locks.wait_for(path).try_lock(shares);
+        let try_lock = |path: &str, shares| locks.join_queue(path).try_lock(shares);
         let (one, two) = (try_lock("a", true), try_lock("a", true));
         assert!(one.is_some() && two.is_some());
         assert!(try_lock("a", false).is_none());
@@ -136,11 +138,11 @@ mod tests {
     #[test]
     fn those_that_wait_have_the_lock_in_their_order() {
         let locks = Arc::new(FileLocks::default());
-        let held = locks.wait_for("a").try_lock(false);
-        let [first, second, third] = [0, 1, 2].map(|_| locks.wait_for("a"));
+        let held = locks.join_queue("a").try_lock(false);
+        let [first, second, third] = [0, 1, 2].map(|_| locks.join_queue("a"));
         drop(held);
         // Whoever had it last asks again behind them.
-        let again = locks.wait_for("a");
+        let again = locks.join_queue("a");
         assert!(second.try_lock(false).is_none() && again.try_lock(false).is_none());
         let held = first.try_lock(false);
         assert!(held.is_some());

@@ -1,5 +1,5 @@
-//! A section of fio's job file as a program: what fio does for it, on either world. Its
-//! workers are the section's clones.
+//! Program that runs one section of a fio job file as fio does, on a real or on a modelled system.
+//! Its workers are the clones (`numjobs`) of the section.
 
 mod bell;
 mod calls;
@@ -27,9 +27,9 @@ mod watch;
 mod zoned;
 
 use crate::blocks::{ensure_file, remove_file};
-use crate::company::{Ended, Member, Share};
-use crate::parameter::Field;
-use crate::pattern::{Facts, Pattern, Place, Steps};
+use crate::company::{EndScope, FlowShare, Member};
+use crate::parameter::ParameterField;
+use crate::pattern::{Pattern, PhaseFuture, ProgramProperties, RunContext};
 use crate::program::{Input, Program, ProgramError, gcd};
 use crate::worker::{Medium, Worker};
 use clone::JobClone;
@@ -48,67 +48,66 @@ pub use script::Script;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The name of these programs.
+/// Name of the programs that run sections of fio job files.
 pub(crate) const NAME: &str = "fio_job";
 
-/// The interval of the course over time.
-const INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
+const SAMPLE_INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
 
 #[derive(Clone, Debug)]
 struct FioJob {
     job: Arc<Job>,
-    /// Of each clone.
-    files: Arc<[Vec<PlannedFile>]>,
-    /// The files that other sections make.
-    made: Arc<BTreeMap<String, MadeBy>>,
+    /// Files of each clone of the job, by clone index.
+    clone_files: Arc<[Vec<PlannedFile>]>,
+    /// Files that other sections of the job file make, by path.
+    file_makers: Arc<BTreeMap<String, MadeBy>>,
     /// First byte of each file that is an area of the target, by its path.
-    starts: Arc<BTreeMap<String, u64>>,
-    /// The log that it repeats.
-    script: Option<Arc<Script>>,
+    file_starts_bytes: Arc<BTreeMap<String, u64>>,
+    /// I/O log that the job repeats (`read_iolog`).
+    log: Option<Arc<Script>>,
 }
 
-/// Which section makes a file that a section shares with another.
+/// Section that makes a file which several sections of a job file share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MadeBy {
-    /// One that has ended: what it left is used, where it is long enough.
+    /// A section that has already ended. Its file is used if it is long enough.
     AnEarlierOne,
-    /// One that runs at the same time.
+    /// A section that runs at the same time.
     OneBesideIt,
 }
 
-/// Programs of job files.
 impl Program {
-    /// What fio does for one section of a job file. `existing` are the sizes of the files
-    /// that are there, by the paths that the job gives them: fixed of a device or of a
-    /// user's file that stands for them, laid out of those that sections above make. `made` are the files,
-    /// by these paths, that other sections make. `starts` are the first bytes of files that
-    /// are areas of one device; it is empty where each file is one of its own.
+    /// Creates the program that does what fio does for one section of a job file. `existing` holds
+    /// the sizes of existing files by the paths in the job file: fixed for a device or a user's
+    /// file that stands for the path, laid out for files that earlier sections make. `made` holds
+    /// the files, by the same paths, that other sections make. `starts` holds the first byte of
+    /// each file that is an area of one device, and is empty where each file is a file of its own.
     ///
     /// # Errors
     ///
-    /// For each option that changes what is done and cannot be obeyed, with its place.
+    /// Returns one error for each option that changes the I/O and cannot be obeyed, with its
+    /// position in the job file.
     pub fn of_fio_job(
         job: &Job,
         existing: &BTreeMap<String, FileSize>,
         made: &BTreeMap<String, MadeBy>,
         starts: &BTreeMap<String, u64>,
     ) -> Result<Self, Errors> {
-        support::check(job)?;
+        support::check_support(job)?;
         let files = plan::files_of_clones(job, existing)?;
         engines::check_files(job, &files)?;
         let pattern = FioJob {
             job: Arc::new(job.clone()),
-            files: files.into(),
-            made: Arc::new(made.clone()),
-            starts: Arc::new(starts.clone()),
-            script: None,
+            clone_files: files.into(),
+            file_makers: Arc::new(made.clone()),
+            file_starts_bytes: Arc::new(starts.clone()),
+            log: None,
         };
-        Ok(Self::of_pattern((NAME, NAME), Box::new(pattern)))
+        Ok(Self::from_pattern((NAME, NAME), Box::new(pattern)))
     }
 }
 
-/// I/Os under way at once, of each clone.
-fn depth(job: &Job) -> u32 {
+/// Returns the queue depth of each clone of a job.
+fn queue_depth(job: &Job) -> u32 {
     match job.engine.engine {
         // It submits one at a time, and waits for it.
         Engine::Libaio if !job.engine.direct => 1,
@@ -120,22 +119,23 @@ fn depth(job: &Job) -> u32 {
     }
 }
 
-/// Whether its I/O locks the file. An engine that queues unlocks it when the request is
-/// queued, and with `io_submit_mode=offload` several are in flight.
-fn locks(job: &Job) -> bool {
+/// Reports whether the I/O of a job locks its file. An engine that queues requests unlocks the file
+/// once the request is queued, and `io_submit_mode=offload` has several requests in flight, so
+/// neither locks.
+fn locks_files(job: &Job) -> bool {
     job.files.lock != FileLock::None
         && job.engine.depth_reached() <= 1
         && job.engine.engine.kind() == EngineKind::Call
 }
 
-/// Whether the steady state of its group ends it, and not its own.
-fn is_of_steady_group(job: &Job) -> bool {
+/// Reports whether a job ends with the steady state of its reporting group instead of its own.
+fn is_in_steady_group(job: &Job) -> bool {
     job.steady.is_asked && job.report.by_group
 }
 
-/// Whether its files are written before it starts, as fio lays them out: those that are
-/// read, or written over, and those that are mapped.
-fn lays_out(job: &Job) -> bool {
+/// Reports whether the files of a job are written before the job starts, as fio lays them out:
+/// files that are read, overwritten or mapped.
+fn has_layout_phase(job: &Job) -> bool {
     let engine = job.engine.engine;
     let is_written_over = job.files.overwrite || engine == Engine::Mmap;
     let is_read = job.pattern.access.does(Direction::Read) || verifies_only(job);
@@ -143,14 +143,15 @@ fn lays_out(job: &Job) -> bool {
     !job.files.appends && has_data && (is_read || is_written_over)
 }
 
-/// Whether the cache of its files stays as it is.
-fn keeps_cache(job: &Job) -> bool {
+/// Reports whether the page cache of a job's files stays unchanged before the run.
+fn keeps_page_cache(job: &Job) -> bool {
     let files = &job.files;
-    !files.invalidate && !files.pre_read && !bypasses_cache(job)
+    !files.invalidate && !files.pre_read && !bypasses_page_cache(job)
 }
 
-/// Whether I/O bypasses the page cache: that of mapped files is in it whatever `direct` says.
-fn bypasses_cache(job: &Job) -> bool {
+/// Reports whether the I/O of a job bypasses the page cache. I/O on mapped files always goes
+/// through it, whatever `direct` says.
+fn bypasses_page_cache(job: &Job) -> bool {
     job.engine.direct && job.engine.engine != Engine::Mmap
 }
 
@@ -163,36 +164,36 @@ fn writes(job: &Job) -> bool {
     changes || (job.engine.engine.is_of_calls() && job.engine.engine != Engine::Filestat)
 }
 
-/// The name of a file on the target: of a path, all that tells it from others.
-fn name(file: &PlannedFile) -> String {
+/// Returns the name of a planned file on the target. It keeps the whole path, with slashes
+/// replaced, so that names stay distinct.
+fn file_name(file: &PlannedFile) -> String {
     file.path.trim_start_matches("./").replace('/', "_")
 }
 
 impl FioJob {
-    /// The program of a job that repeats a log, on these files of its clones.
-    fn of_script(job: Job, files: Vec<Vec<PlannedFile>>, script: Script) -> Program {
+    /// Creates the program of a job that repeats an I/O log on the given files of its clones.
+    fn from_log(job: Job, files: Vec<Vec<PlannedFile>>, script: Script) -> Program {
         let pattern = Self {
             job: Arc::new(job),
-            files: files.into(),
-            made: Arc::default(),
-            starts: Arc::default(),
-            script: Some(Arc::new(script)),
+            clone_files: files.into(),
+            file_makers: Arc::default(),
+            file_starts_bytes: Arc::default(),
+            log: Some(Arc::new(script)),
         };
-        Program::of_pattern((NAME, NAME), Box::new(pattern))
+        Program::from_pattern((NAME, NAME), Box::new(pattern))
     }
 
-    /// The name of a file in the directory that the program works in: of a path, all that
-    /// tells it from others.
-    fn path(&self, worker: &Worker, file: &PlannedFile) -> String {
-        worker.file(&name(file))
+    /// Returns the path of a planned file in the working directory of a worker.
+    fn file_path(&self, worker: &Worker, file: &PlannedFile) -> String {
+        worker.file_path(&file_name(file))
     }
 
-    /// First byte of a file on the target: 0 of one that is no area of it.
+    /// Returns the first byte of a planned file on the target: 0 unless the file is an area of a
+    /// device.
     fn start_bytes(&self, file: &PlannedFile) -> u64 {
-        self.starts.get(&file.path).copied().unwrap_or(0)
+        self.file_starts_bytes.get(&file.path).copied().unwrap_or(0)
     }
 
-    /// Does all of a clone's I/O.
     async fn run_clone(
         &self,
         (system, worker): (&mut System, &Worker),
@@ -207,40 +208,40 @@ impl FioJob {
         ran
     }
 
-    /// The jobs that its end ends, where the file has `exitall`.
-    fn ends_with_it(&self) -> Ended {
+    /// Returns the scope of the jobs that end when this job ends (`exitall`).
+    fn exit_scope(&self) -> EndScope {
         match self.job.order.exit_scope {
-            ExitScope::Group => Ended::Group(self.job.group),
-            ExitScope::Stonewall => Ended::Started,
-            ExitScope::All => Ended::All,
+            ExitScope::Group => EndScope::Group(self.job.group),
+            ExitScope::Stonewall => EndScope::Started,
+            ExitScope::All => EndScope::All,
         }
     }
 
-    fn of(&self, worker: &Worker) -> &[PlannedFile] {
-        &self.files[worker.index as usize]
+    fn files_of_clone(&self, worker: &Worker) -> &[PlannedFile] {
+        &self.clone_files[worker.index as usize]
     }
 
-    /// The files of all clones by path, each as long as the one that needs most of it.
+    /// Returns the files of all clones by path, each with the largest size that any clone needs.
     fn all_files(&self) -> BTreeMap<&str, u64> {
         let mut all = BTreeMap::new();
-        for file in self.files.iter().flatten() {
+        for file in self.clone_files.iter().flatten() {
             let bytes: &mut u64 = all.entry(&*file.path).or_default();
             *bytes = (*bytes).max(file.region.file_bytes);
         }
         all
     }
 
-    /// Bytes that a clone moves, where no time ends it before.
-    fn amount_bytes(&self) -> u64 {
+    /// Returns the bytes that a clone moves if no time limit ends it before.
+    fn io_bytes_total(&self) -> u64 {
         let block = self.job.largest_block_bytes();
-        if let Some(script) = &self.script {
+        if let Some(script) = &self.log {
             return script.moved_bytes().max(block);
         }
         let of_clone = |files: &Vec<PlannedFile>| match plan::ios(&self.job, files) {
             Some(ios) => ios.total().saturating_mul(block),
             None => files.iter().map(|file| file.region.used_bytes()).sum(),
         };
-        let most = self.files.iter().map(of_clone).max();
+        let most = self.clone_files.iter().map(of_clone).max();
         most.unwrap_or(0).max(block)
     }
 
@@ -275,7 +276,7 @@ impl FioJob {
             | Engine::Cpuio => unreachable!("{} has no ring", engine.engine.name()),
         };
         RingOptions {
-            depth: depth(&self.job),
+            depth: queue_depth(&self.job),
             buffer_bytes: self
                 .job
                 .largest_transfer_bytes()
@@ -289,21 +290,21 @@ impl FioJob {
             engine: choice,
             poll: engine.polled,
             has_contents: self.job.verify.kind != Verification::None,
-            interval: INTERVAL,
+            interval: SAMPLE_INTERVAL,
         }
     }
 
-    /// Makes a file as fio would: with data in it where it is read or written over, else
-    /// with the blocks that the job gives it.
-    async fn make(
+    /// Creates a file as fio does: filled with data if the job reads or overwrites it, else with
+    /// the blocks that `fallocate` reserves.
+    async fn make_file(
         &self,
         (system, worker): (&mut System, &Worker),
         (path, bytes): (&str, u64),
     ) -> Result<(), ProgramError> {
         if verifies_only(&self.job) && worker.medium == Medium::Directory {
-            return self.expect_there(system, (path, bytes)).await;
+            return self.check_file_exists(system, (path, bytes)).await;
         }
-        if lays_out(&self.job) {
+        if has_layout_phase(&self.job) {
             let length = system.stat(path).await;
             ensure_file(system, worker, path, bytes).await?;
             // As fio does, whatever `invalidate` says.
@@ -343,14 +344,14 @@ impl FioJob {
         Ok(system.close(file).await?)
     }
 
-    /// Opens a clone's files, and a ring for them.
-    async fn open(
+    /// Opens a clone's files and a ring for their I/O.
+    async fn open_file(
         &self,
         (system, worker): (&mut System, &Worker),
     ) -> Result<Vec<(File, String)>, ProgramError> {
         let engine = self.job.engine.engine;
         if engine.is_of_names() || engine == Engine::Cpuio {
-            return Ok(self.not_open(system, worker));
+            return Ok(self.unopened_files(system, worker));
         }
         let access = self.job.pattern.access;
         let verifies = self.job.verify.kind != Verification::None;
@@ -372,13 +373,13 @@ impl FioJob {
             false => how,
         };
         let mut files = Vec::new();
-        for file in self.of(worker) {
-            let path = self.path(worker, file);
+        for file in self.files_of_clone(worker) {
+            let path = self.file_path(worker, file);
             let open = system.open(&path, how.direct(worker.direct)).await?;
             files.push((open, path));
         }
         if engine.is_of_calls() {
-            system.count_calls(INTERVAL);
+            system.count_calls(SAMPLE_INTERVAL);
             return Ok(files);
         }
         let open: Vec<File> = files.iter().map(|(file, _)| *file).collect();
@@ -388,7 +389,7 @@ impl FioJob {
 }
 
 impl Pattern for FioJob {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         Vec::new()
     }
 
@@ -398,23 +399,19 @@ impl Pattern for FioJob {
 
     fn notes(&self) -> Vec<String> {
         let mut notes = support::notes(&self.job);
-        notes.extend(
-            self.script
-                .iter()
-                .flat_map(|script| script.notes(&self.job)),
-        );
+        notes.extend(self.log.iter().flat_map(|script| script.notes(&self.job)));
         notes
     }
 
-    fn facts(&self) -> Facts {
+    fn properties(&self) -> ProgramProperties {
         let job = &self.job;
         let block_bytes = job.largest_block_bytes();
         // Several files are several areas of a device, where it is laid out so.
-        let fits_device = self.all_files().len() == 1 || !self.starts.is_empty();
+        let fits_device = self.all_files().len() == 1 || !self.file_starts_bytes.is_empty();
         let has_data = job.engine.engine.moves_data();
         let uses_processor = job.engine.engine == Engine::Cpuio;
         let cache = match (
-            bypasses_cache(job),
+            bypasses_page_cache(job),
             job.files.pre_read,
             job.files.invalidate,
         ) {
@@ -424,33 +421,35 @@ impl Pattern for FioJob {
             (false, true, _) | (false, false, false) => Some(CacheMode::Warm),
         };
         let lasts_us = job.times.ramp_us + job.times.runtime_us;
-        Facts {
-            takes_any_size: true,
-            writes: writes(job),
-            workers: job.order.clones,
-            cache,
-            lasts: (job.times.time_based || uses_processor).then(|| Nanoseconds(lasts_us * 1000)),
+        ProgramProperties {
+            accepts_any_size: true,
+            writes_target: writes(job),
+            worker_count: job.order.clones,
+            cache_mode: cache,
+            duration: (job.times.time_based || uses_processor)
+                .then(|| Nanoseconds(lasts_us * 1000)),
             media: match (fits_device && has_data && !job.files.appends) || uses_processor {
                 true => &[Medium::Directory, Medium::Device, Medium::File],
                 false => &[Medium::Directory],
             },
-            sizes_bytes: (self.amount_bytes(), self.amount_bytes()),
+            size_bytes_range: (self.io_bytes_total(), self.io_bytes_total()),
             buffer_calls: 1,
-            ..Facts::reading(block_bytes)
+            ..ProgramProperties::for_reads(block_bytes)
         }
     }
 
-    fn usual_bytes(&self) -> Option<u64> {
-        Some(self.amount_bytes())
+    fn default_bytes(&self) -> Option<u64> {
+        Some(self.io_bytes_total())
     }
 
-    /// Of clones that have the same part of a file, that part once.
+    /// Returns the sum of the file ranges that the clones use. A range that several clones share
+    /// counts once.
     fn range_bytes(&self) -> Option<u64> {
         let part = |file: &PlannedFile| {
             let region = &file.region;
             (file.path.clone(), region.offset_bytes, region.used_bytes())
         };
-        let parts: BTreeSet<_> = self.files.iter().flatten().map(part).collect();
+        let parts: BTreeSet<_> = self.clone_files.iter().flatten().map(part).collect();
         Some(
             parts
                 .iter()
@@ -460,10 +459,10 @@ impl Pattern for FioJob {
 
     fn unit_bytes(&self, _size_bytes: u64) -> u64 {
         let job = &self.job;
-        if let Some(script) = &self.script {
+        if let Some(script) = &self.log {
             return script.unit_bytes();
         }
-        let files = self.files.iter().flatten();
+        let files = self.clone_files.iter().flatten();
         let starts = files.flat_map(|file| [file.region.offset_bytes, self.start_bytes(file)]);
         let of = |direction: &Direction| {
             let align_bytes = *job.blocks.align.get(*direction);
@@ -498,20 +497,23 @@ impl Pattern for FioJob {
     }
 
     fn prepared_bytes(&self, size_bytes: u64) -> u64 {
-        match lays_out(&self.job) {
+        match has_layout_phase(&self.job) {
             true => self.file_bytes(size_bytes),
             false => 0,
         }
     }
 
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        if !self.job.engine.engine.moves_data() || !lays_out(&self.job) || keeps_cache(&self.job) {
+        if !self.job.engine.engine.moves_data()
+            || !has_layout_phase(&self.job)
+            || keeps_page_cache(&self.job)
+        {
             return Vec::new();
         }
-        let files = self.of(worker).iter();
+        let files = self.files_of_clone(worker).iter();
         let reads = self.job.pattern.access.does(Direction::Read);
         let input = |file: &PlannedFile| Input {
-            path: self.path(worker, file),
+            path: self.file_path(worker, file),
             length_bytes: file.region.file_bytes,
             // What is unlinked cannot be looked at when it was read.
             read: reads && !self.job.files.unlink,
@@ -523,18 +525,18 @@ impl Pattern for FioJob {
         measure.read_bytes + measure.written_bytes
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
-            let files = self.of(worker).iter();
-            worker.company.enter(Member {
+            let files = self.files_of_clone(worker).iter();
+            worker.company.register(Member {
                 name: self.job.name.clone(),
-                files: files.map(|file| self.path(worker, file)).collect(),
+                file_paths: files.map(|file| self.file_path(worker, file)).collect(),
                 group: self.job.group,
-                ends_others: self.job.order.exit_all
+                exit_scope: self.job.order.exit_all
                     || self.job.order.exit_all_on_error
-                    || is_of_steady_group(&self.job),
-                is_of_steady_group: is_of_steady_group(&self.job),
-                share: (self.job.order.flow > 0).then_some(Share {
+                    || is_in_steady_group(&self.job),
+                is_in_steady_group: is_in_steady_group(&self.job),
+                flow_share: (self.job.order.flow > 0).then_some(FlowShare {
                     id: self.job.order.flow_id,
                     weight: self.job.order.flow,
                 }),
@@ -542,30 +544,35 @@ impl Pattern for FioJob {
             });
             let all = self.all_files();
             // Clones share files: the first that has one makes it.
-            let earlier = self.files[..worker.index as usize].iter().flatten();
+            let earlier = self.clone_files[..worker.index as usize].iter().flatten();
             let mut made: BTreeSet<&str> = earlier.map(|file| &*file.path).collect();
-            for file in self.of(worker) {
-                let by = self.made.get(&file.path).copied();
+            for file in self.files_of_clone(worker) {
+                let by = self.file_makers.get(&file.path).copied();
                 if by == Some(MadeBy::OneBesideIt) || !made.insert(&file.path) {
                     continue;
                 }
-                let (path, bytes) = (self.path(worker, file), all[&*file.path]);
+                let (path, bytes) = (self.file_path(worker, file), all[&*file.path]);
                 let is_left = by == Some(MadeBy::AnEarlierOne)
                     && matches!(system.stat(&path).await, Ok(length) if length >= bytes);
                 if !is_left {
-                    self.make((&mut *system, worker), (&path, bytes)).await?;
+                    self.make_file((&mut *system, worker), (&path, bytes))
+                        .await?;
                 }
             }
             Ok(())
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, _buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        _buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let outcome = self.run_clone((&mut *system, worker)).await;
             let order = &self.job.order;
             if order.exit_all || (order.exit_all_on_error && outcome.is_err()) {
-                worker.company.end_others(self.ends_with_it());
+                worker.company.end_other_jobs(self.exit_scope());
             }
             for path in worker.company.release_files(self.job.files.unlink) {
                 let removed = remove_file(system, worker.medium, &path).await;

@@ -1,14 +1,12 @@
-//! The battery: I/O programs, written once against
-//! [`diskperf_system::System`], and the suites
-//! that order them.
+//! I/O programs, written once against [`diskperf_system::System`], and the suites that order them.
 //!
-//! A program is straight-line `async` code. It never spawns, never reads a
-//! clock and never learns on which of the two worlds it runs. What it wants
-//! done before its timed part it says in [`Program::prepare`]; everything
-//! around it (caches, repetitions, files' lives) is the runner's.
+//! A program is straight-line `async` code. It never spawns a task, never reads a clock, and never
+//! learns whether it runs on a real or on a modelled system. Work before the timed part belongs
+//! into [`Program::prepare`]. The runner does everything around the program: caches, repetitions
+//! and the lifetime of files.
 //!
-//! To add a program: one file in `programs` with its parameters and its loop, and one
-//! line in the list of them. A suite that runs it names it.
+//! To add a program, add one file to `programs` with its parameters and its loop, and one line to
+//! the list of programs. A suite that runs the program names it.
 
 mod blocks;
 mod company;
@@ -28,7 +26,7 @@ pub mod worker;
 mod workload;
 mod zones;
 
-pub use company::{Companies, Company, Earlier, Ended};
+pub use company::{Companies, Company, Earlier, EndScope};
 pub use fio_job::{MadeBy, Script};
 pub use load::open_loop_slots;
 pub use parameter::{Parameter, ParameterError};
@@ -36,6 +34,6 @@ pub use program::{Program, ProgramError};
 pub use replay::Replay;
 pub use suite::{Job, Needs, Step, Suite};
 #[doc(hidden)]
-pub use verify::before_read_back;
+pub use verify::set_read_back_hook;
 pub use worker::{Medium, Other, PipeEnd, Worker};
 pub use zones::ZoneTable;

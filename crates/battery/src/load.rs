@@ -1,4 +1,4 @@
-//! What programs with several requests in flight have in common: their parameters, and the
+//! Common parts of the programs that keep several requests in flight: their parameters and the
 //! source of their requests.
 
 pub(crate) mod area;
@@ -10,8 +10,8 @@ pub(crate) mod permutation;
 pub(crate) mod source;
 
 use crate::blocks::ensure_file;
-use crate::parameter::{Field, Value, choices};
-use crate::pattern::Facts;
+use crate::parameter::{ParameterField, ParameterValue, choices};
+use crate::pattern::ProgramProperties;
 use crate::program::ProgramError;
 use crate::ring::slots::Slots;
 use crate::verify::{Verifier, verify_field};
@@ -24,48 +24,48 @@ use diskperf_timeline::units::{GIB, MIB};
 use diskperf_timeline::{CacheMode, Nanoseconds};
 
 choices! {
-    /// A yes or a no.
+    /// Yes-or-no value of a parameter.
     YesNo {
-        /// No.
+        /// Value `no` of a yes-or-no parameter.
         No = "no",
-        /// Yes.
+        /// Value `yes` of a yes-or-no parameter.
         Yes = "yes",
     }
 }
 
 choices! {
-    /// Whether a file is opened with O_DIRECT.
+    /// Choice of whether a file is opened with O_DIRECT.
     DirectIo {
-        /// O_DIRECT where the file system has it, unless the run asks for the page cache. A plan
-        /// makes a yes or a no of it.
+        /// O_DIRECT if the file system supports it and the run does not ask for the page cache. A
+        /// plan resolves this value to yes or no.
         Auto = "auto",
-        /// O_DIRECT, whatever the run asks of the page cache.
+        /// O_DIRECT always, whatever state of the page cache the run asks for.
         Yes = "yes",
-        /// As the run asks of the page cache.
+        /// No O_DIRECT of the program's own; the run's cache mode decides.
         No = "no",
     }
 }
 
 choices! {
-    /// How requests are handed to the kernel.
+    /// Interface through which requests are submitted to the kernel.
     Engine {
-        /// io_uring, and threads where it is absent or forbidden.
+        /// io_uring, or threads if io_uring is absent or forbidden.
         Best = "best",
-        /// io_uring, or an error.
+        /// io_uring. Its absence is an error.
         IoUring = "io_uring",
-        /// io_uring with a thread of the kernel that polls the submission queue.
+        /// io_uring with a kernel thread that polls the submission queue.
         SqPoll = "sqpoll",
-        /// A pool of threads with preadv2 and pwritev2.
+        /// Pool of threads that call preadv2 and pwritev2.
         Threads = "threads",
     }
 }
 
 choices! {
-    /// The call that makes writes durable.
+    /// System call that makes writes durable.
     SyncCall {
-        /// fdatasync(2): the data, and what it takes to read it back.
+        /// fdatasync(2), which makes the data durable and the metadata needed to read it back.
         Fdatasync = "fdatasync",
-        /// fsync(2).
+        /// fsync(2), which makes the data and all metadata of the file durable.
         Fsync = "fsync",
     }
 }
@@ -79,24 +79,26 @@ impl SyncCall {
     }
 }
 
-/// Meaning of `rate_iops` of programs whose commits arrive.
-pub(crate) const COMMIT_RATE: &str = "commits that arrive a second, of each worker, whether or not the one before is durable; 0: a new one when one is";
+/// Help text of `rate_iops` for programs in which commits arrive by the clock.
+pub(crate) const COMMIT_RATE: &str = "commits per second that arrive at each worker, even if \
+earlier commits are not durable yet; 0: the next commit starts when one is durable";
 
-/// The file that these programs share.
+/// Name of the file that these load programs share.
 pub(crate) const AREA: &str = "load";
 
-/// The parameters that programs with several requests under way have in common.
+/// Parameters that all programs with several requests in flight have.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
-    /// Requests in flight at once, of each worker; 0: see [`Load::slot_count`].
-    pub(crate) depth: u64,
-    /// Requests that are handed over at once, at most; 0 is a quarter of the depth.
-    pub(crate) batch: u64,
-    /// Workers on each drive: each has a thread and a ring of its own.
+    /// Queue depth of each worker. 0 selects the default of [`Load::slot_count`].
+    pub(crate) queue_depth: u64,
+    /// Maximum number of requests per submission. 0 means a quarter of the queue depth.
+    pub(crate) batch_size: u64,
+    /// Workers on each drive. Each worker has its own thread and its own ring.
     pub(crate) workers: u64,
-    /// Bytes of the area that requests fall into.
+    /// Size of the area that requests address, in bytes.
     pub(crate) area_bytes: u64,
-    /// Requests a second of each worker; 0 is as many as complete.
+    /// Requests that arrive per second and worker. 0 means a closed loop, in which each completion
+    /// permits a new request.
     pub(crate) rate_iops: u64,
     pub(crate) spacing: Spacing,
     pub(crate) duration_ms: u64,
@@ -106,15 +108,15 @@ pub(crate) struct Load {
     pub(crate) poll: YesNo,
     pub(crate) compressible_share: f64,
     pub(crate) interval_ms: u64,
-    /// Whether what was written is read back and compared.
+    /// Whether written data is read back and compared.
     pub(crate) verify: YesNo,
 }
 
 impl Default for Load {
     fn default() -> Self {
         Self {
-            depth: 0,
-            batch: 0,
+            queue_depth: 0,
+            batch_size: 0,
             workers: 1,
             area_bytes: 256 * MIB,
             rate_iops: 0,
@@ -131,229 +133,235 @@ impl Default for Load {
     }
 }
 
-/// The most requests under way at once.
+/// Maximum queue depth of a worker.
 const DEEPEST: u64 = 4096;
-/// The most memory that the buffers of one worker take.
-const LARGEST_BUFFERS_BYTES: u64 = 4 * GIB;
-/// Slots of an open loop where nobody gives a number, and the memory of their buffers that
-/// limits it. A burst of arrivals or a stall of the storage has to fill them all before a
-/// request waits for a slot.
+/// Maximum memory of the buffers of one worker, in bytes.
+const BUFFERS_BYTES_MAX: u64 = 4 * GIB;
+/// Default number of slots of an open loop. The memory of their buffers limits it further
+/// (`OPEN_LOOP_BUFFERS_BYTES_MAX`). A burst of arrivals or a stall of the storage must fill all
+/// slots before a request waits for one.
 const OPEN_LOOP_SLOTS: u64 = 1024;
 const OPEN_LOOP_BUFFERS_BYTES_MAX: u64 = GIB;
 const DAY_MS: u64 = 86_400_000;
 
-/// Returns the number of slots of an open loop where nobody gives one, for requests of at
-/// most `call_bytes`.
+/// Returns the default number of slots of an open loop for requests of at most `call_bytes`.
 pub fn open_loop_slots(call_bytes: u64) -> u64 {
     (OPEN_LOOP_BUFFERS_BYTES_MAX / call_bytes.max(1)).clamp(1, OPEN_LOOP_SLOTS)
 }
 
 impl Load {
-    /// Its parameters.
-    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+    /// Returns the load parameters as editable fields.
+    pub(crate) fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            field(
+            new_field(
                 "depth",
-                "requests in flight at once, of each worker; 0: 1, and where requests arrive by the clock 1024, or as many as a GiB of buffers holds",
-                Value::Count(&mut self.depth, 0, DEEPEST),
+                "queue depth per worker; 0: 1, or with a request rate 1024, limited to 1 GiB of \
+                 buffers",
+                ParameterValue::Count(&mut self.queue_depth, 0, DEEPEST),
             ),
-            field(
+            new_field(
                 "batch",
-                "requests that are handed over at once, at most, a quarter of that first; 0: a quarter of the depth",
-                Value::Count(&mut self.batch, 0, DEEPEST),
+                "maximum requests per submission, and a quarter of it for the first; 0: a quarter \
+                 of the queue depth",
+                ParameterValue::Count(&mut self.batch_size, 0, DEEPEST),
             ),
-            field(
+            new_field(
                 "workers",
-                "workers on each drive, each with a thread of its own",
-                Value::Count(&mut self.workers, 1, 1024),
+                "workers per drive, one thread each",
+                ParameterValue::Count(&mut self.workers, 1, 1024),
             ),
-            field(
+            new_field(
                 "area_bytes",
-                "the area that requests fall into",
-                Value::Bytes(&mut self.area_bytes, 4096, 1 << 60),
+                "size of the area that requests address",
+                ParameterValue::Bytes(&mut self.area_bytes, 4096, 1 << 60),
             ),
-            field(
+            new_field(
                 "rate_iops",
-                "requests that arrive a second, of each worker, whatever is under way; 0: a new one when one completes",
-                Value::Count(&mut self.rate_iops, 0, 1_000_000_000),
+                "requests per second that arrive at each worker, independent of completions (open \
+                 loop); 0: the next request starts when one completes",
+                ParameterValue::Count(&mut self.rate_iops, 0, 1_000_000_000),
             ),
-            field(
+            new_field(
                 "arrivals",
-                "how arrivals are spaced",
-                Value::Choice(&mut self.spacing),
+                "spacing of the arrivals",
+                ParameterValue::Choice(&mut self.spacing),
             ),
-            field(
+            new_field(
                 "duration_ms",
-                "how long a repetition takes, in milliseconds; 0: until the size is moved",
-                Value::Count(&mut self.duration_ms, 0, DAY_MS),
+                "duration of a repetition in milliseconds; 0: until the size is moved",
+                ParameterValue::Count(&mut self.duration_ms, 0, DAY_MS),
             ),
-            field(
+            new_field(
                 "ramp_ms",
-                "how long requests are made before they count",
-                Value::Count(&mut self.ramp_ms, 0, DAY_MS),
+                "ramp before the measurement, whose requests do not count",
+                ParameterValue::Count(&mut self.ramp_ms, 0, DAY_MS),
             ),
-            field(
+            new_field(
                 "direct",
-                "O_DIRECT; auto: where the file system has it, unless the run asks for a state of the page cache",
-                Value::Choice(&mut self.direct),
+                "use of O_DIRECT; auto: if the file system supports it and the run requests no \
+                 page cache state",
+                ParameterValue::Choice(&mut self.direct),
             ),
-            field(
+            new_field(
                 "engine",
-                "how requests are handed to the kernel of real storage",
-                Value::Choice(&mut self.engine),
+                "interface through which requests reach the kernel, on real storage",
+                ParameterValue::Choice(&mut self.engine),
             ),
-            field(
+            new_field(
                 "poll",
                 "poll the device for completions (IOPOLL)",
-                Value::Choice(&mut self.poll),
+                ParameterValue::Choice(&mut self.poll),
             ),
-            field(
+            new_field(
                 "compressible_share",
-                "share of what is written that is zeroes, in every 4096 bytes",
-                Value::Share(&mut self.compressible_share),
+                "share of zeroes in every 4096 bytes of written data",
+                ParameterValue::Share(&mut self.compressible_share),
             ),
-            field(
+            new_field(
                 "interval_ms",
-                "the interval of the course over time",
-                Value::Count(&mut self.interval_ms, 10, DAY_MS),
+                "interval of the samples over time",
+                ParameterValue::Count(&mut self.interval_ms, 10, DAY_MS),
             ),
             verify_field(&mut self.verify),
         ]
     }
 
-    /// Properties of a program with these parameters and calls of at most so many bytes.
-    pub(crate) fn facts(&self, call_bytes: u64, writes: bool) -> Facts {
-        Facts {
-            takes_any_size: true,
-            keeps_requests: true,
-            writes,
-            workers: self.workers as u32,
-            cache: (self.direct == DirectIo::Yes).then_some(CacheMode::Direct),
-            lasts: self.lasts(),
-            drains: self.drains(),
+    /// Returns the properties of a program with these load parameters and calls of at most
+    /// `call_bytes`.
+    pub(crate) fn properties(&self, call_bytes: u64, writes: bool) -> ProgramProperties {
+        ProgramProperties {
+            accepts_any_size: true,
+            keeps_requests_in_flight: true,
+            writes_target: writes,
+            worker_count: self.workers as u32,
+            cache_mode: (self.direct == DirectIo::Yes).then_some(CacheMode::Direct),
+            duration: self.duration(),
+            drain_time_max: self.drain_time_max(),
             offered_bytes_per_s: self.offered_bytes_per_s(call_bytes),
-            sizes_bytes: self.sizes_bytes(call_bytes, writes),
+            size_bytes_range: self.size_bytes_range(call_bytes, writes),
             // The ring has the buffers.
             buffer_calls: 1,
-            ..Facts::reading(call_bytes)
+            ..ProgramProperties::for_reads(call_bytes)
         }
     }
 
-    /// From some requests of each slot, which on a disk take long, to what does not wear
-    /// a flash drive out.
-    fn sizes_bytes(&self, call_bytes: u64, writes: bool) -> (u64, u64) {
+    /// Returns the minimum and maximum size of a repetition in bytes. The minimum gives each slot a
+    /// few requests, which take long on a disk. The maximum does not wear a flash drive out.
+    fn size_bytes_range(&self, call_bytes: u64, writes: bool) -> (u64, u64) {
         let in_flight = match self.rate_iops {
             0 => self.slot_count(call_bytes),
             // Slots that wait for arrivals say nothing of how much is to be moved.
-            _ => self.depth.max(1),
+            _ => self.queue_depth.max(1),
         };
         let least_bytes = call_bytes * (4 * in_flight).max(16);
         let most_bytes = if writes { 256 * MIB } else { GIB };
         (least_bytes, most_bytes.max(least_bytes))
     }
 
-    /// Slots of a ring for requests of at most `call_bytes`.
+    /// Returns the number of slots of a ring for requests of at most `call_bytes`.
     pub(crate) fn slot_count(&self, call_bytes: u64) -> u64 {
-        match (self.depth, self.rate_iops) {
+        match (self.queue_depth, self.rate_iops) {
             (0, 0) => 1,
             (0, _) => open_loop_slots(call_bytes),
             (depth, _) => depth,
         }
     }
 
-    /// Slots of a ring for requests of at most `call_bytes`, all of them free.
-    pub(crate) fn slots(&self, call_bytes: u64) -> Slots {
+    /// Creates the slots of a ring for requests of at most `call_bytes`, all of them free.
+    pub(crate) fn new_slots(&self, call_bytes: u64) -> Slots {
         let depth = self.slot_count(call_bytes);
         // A device begins with the first of many while the others are still prepared.
-        let batch = match self.batch {
+        let batch = match self.batch_size {
             0 => depth.div_ceil(4),
             batch => batch,
         };
-        Slots::submitting(depth, batch)
+        Slots::with_submission_size(depth, batch)
     }
 
-    /// Arrivals by the clock, from `start` on; none in closed loop.
-    pub(crate) fn arrivals(&self, start: Nanoseconds, worker: &Worker) -> Option<Arrivals> {
+    /// Returns the arrivals of an open loop from `start` on, or `None` for a closed loop.
+    pub(crate) fn new_arrivals(&self, start: Nanoseconds, worker: &Worker) -> Option<Arrivals> {
         (self.rate_iops > 0)
             .then(|| Arrivals::new(self.rate_iops, self.spacing, (start, worker.seed)))
     }
 
-    /// Duration of a repetition, where that is given.
-    fn lasts(&self) -> Option<Nanoseconds> {
+    /// Returns the duration of a repetition including the ramp, or `None` if its size ends it.
+    fn duration(&self) -> Option<Nanoseconds> {
         (self.duration_ms > 0).then(|| Nanoseconds::from_millis(self.ramp_ms + self.duration_ms))
     }
 
-    /// Bytes that arrive per second, where so many arrive at a time; `None` in closed loop.
+    /// Returns the bytes that arrive per second in an open loop if each request moves `bytes`, or
+    /// `None` for a closed loop.
     pub(crate) fn offered_bytes_per_s(&self, bytes: u64) -> Option<u64> {
         (self.rate_iops > 0).then(|| self.rate_iops.saturating_mul(bytes))
     }
 
-    /// Longest time after [`Load::lasts`] in which requests that had arrived are still
+    /// Returns the maximum time after [`Load::duration`] in which requests that had arrived are still
     /// served.
-    fn drains(&self) -> Nanoseconds {
+    fn drain_time_max(&self) -> Nanoseconds {
         match self.rate_iops {
             0 => Nanoseconds::ZERO,
-            _ => self.lasts().unwrap_or_default(),
+            _ => self.duration().unwrap_or_default(),
         }
     }
 
-    /// Why the parameters do not fit together, with calls of at most so many bytes.
-    pub(crate) fn unfit(&self, call_bytes: u64) -> Option<String> {
+    /// Returns the reason why the load parameters do not fit together for calls of at most
+    /// `call_bytes`, or `None` if they do.
+    pub(crate) fn validation_error(&self, call_bytes: u64) -> Option<String> {
         if call_bytes > self.area_bytes {
             return Some(format!(
-                "a request of {call_bytes} bytes does not fit in area_bytes={}",
+                "a request of {call_bytes} bytes exceeds area_bytes={}; give a larger area_bytes \
+                 or a smaller request",
                 self.area_bytes
             ));
         }
         let depth = self.slot_count(call_bytes);
-        if depth * call_bytes > LARGEST_BUFFERS_BYTES {
+        if depth * call_bytes > BUFFERS_BYTES_MAX {
             return Some(format!(
                 "{depth} requests of {call_bytes} bytes need more than 4 GiB of buffers; give a smaller depth or block_bytes"
             ));
         }
-        (self.ramp_ms > 0 && self.duration_ms == 0).then(|| {
-            "ramp_ms comes before a time that is measured: give duration_ms too".to_owned()
-        })
+        (self.ramp_ms > 0 && self.duration_ms == 0)
+            .then(|| "ramp_ms needs a measured duration: give duration_ms too".to_owned())
     }
 
-    /// Makes the area's file of so many bytes. Workers share it: the first makes it.
+    /// Creates the area's file with `bytes` bytes. The first worker creates it for all.
     pub(crate) async fn prepare(
         &self,
         (system, worker): (&mut System, &Worker),
         bytes: u64,
     ) -> Result<(), ProgramError> {
         match worker.index {
-            0 => ensure_file(system, worker, &worker.file(AREA), bytes).await,
+            0 => ensure_file(system, worker, &worker.file_path(AREA), bytes).await,
             _ => Ok(()),
         }
     }
 
-    /// Opens the area's file; it, and how many of so many bytes are there.
-    pub(crate) async fn open(
+    /// Opens the area's file, and returns it with the number of bytes that exist, at most `bytes`.
+    pub(crate) async fn open_file(
         &self,
         (system, worker): (&mut System, &Worker),
         how: Open,
         bytes: u64,
     ) -> Result<(File, u64), ProgramError> {
         let file = system
-            .open(&worker.file(AREA), how.direct(worker.direct))
+            .open(&worker.file_path(AREA), how.direct(worker.direct))
             .await?;
         let there_bytes = match worker.medium {
             Medium::Directory => bytes,
             Medium::Device | Medium::File => match system.length(file).await? {
-                0 => return Err(gone(&worker.file(AREA)).into()),
+                0 => return Err(detached_error(&worker.file_path(AREA)).into()),
                 there_bytes => bytes.min(there_bytes),
             },
         };
         Ok((file, there_bytes))
     }
 
-    /// The verification of a worker, where that is asked for.
-    pub(crate) fn verifier(&self, system: &System, worker: &Worker) -> Option<Verifier> {
-        (self.verify == YesNo::Yes).then(|| Verifier::of_program(system, worker))
+    /// Creates the verifier of a worker, or returns `None` if verification is off.
+    pub(crate) fn new_verifier(&self, system: &System, worker: &Worker) -> Option<Verifier> {
+        (self.verify == YesNo::Yes).then(|| Verifier::for_program(system, worker))
     }
 
-    /// Opens a ring for files, with buffers for requests of at most so many bytes.
+    /// Opens a ring for files, with buffers for requests of at most `call_bytes`.
     pub(crate) async fn open_ring(
         &self,
         (system, worker): (&mut System, &Worker),
@@ -379,103 +387,108 @@ impl Load {
     }
 }
 
-/// The error of a device that is open and has no length any more: it was detached.
-fn gone(path: &str) -> Error {
+/// Returns the error for an open device that reports length 0, because it was detached.
+fn detached_error(path: &str) -> Error {
     Error::failed(Call::Length, path, Errno::NoDeviceOrAddress)
 }
 
-/// A parameter of a program.
-pub(crate) fn field<'a>(name: &'static str, meaning: &'static str, value: Value<'a>) -> Field<'a> {
-    Field {
+/// Creates a parameter field of a program.
+pub(crate) fn new_field<'a>(
+    name: &'static str,
+    meaning: &'static str,
+    value: ParameterValue<'a>,
+) -> ParameterField<'a> {
+    ParameterField {
         name,
         meaning,
         value,
     }
 }
 
-/// A read or a write, as a generator asks for it.
+/// Read or write that a request generator produces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
-    pub(crate) write: bool,
+pub(crate) struct LoadRequest {
+    pub(crate) is_write: bool,
     pub(crate) offset_bytes: u64,
     pub(crate) bytes: u32,
 }
 
-/// When writes are made durable.
+/// Policy by which a program makes its writes durable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Durability {
-    /// A sync after so many writes; 0: none.
-    every_writes: u64,
-    call: SyncCall,
+    /// Number of writes after which a sync follows. 0 means no syncs.
+    writes_per_sync: u64,
+    sync_call: SyncCall,
     dsync: YesNo,
 }
 
 impl Default for Durability {
     fn default() -> Self {
         Self {
-            every_writes: 0,
-            call: SyncCall::Fdatasync,
+            writes_per_sync: 0,
+            sync_call: SyncCall::Fdatasync,
             dsync: YesNo::No,
         }
     }
 }
 
 impl Durability {
-    pub(crate) fn fields(&mut self) -> Vec<Field<'_>> {
+    pub(crate) fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            field(
+            new_field(
                 "sync_every",
-                "make writes durable after every so many; 0: not at all",
-                Value::Count(&mut self.every_writes, 0, u64::MAX),
+                "writes per sync; 0: no syncs",
+                ParameterValue::Count(&mut self.writes_per_sync, 0, u64::MAX),
             ),
-            field(
+            new_field(
                 "sync_call",
-                "the call that does",
-                Value::Choice(&mut self.call),
+                "system call of the sync",
+                ParameterValue::Choice(&mut self.sync_call),
             ),
-            field(
+            new_field(
                 "dsync",
-                "open with O_DSYNC: each write is durable when it returns",
-                Value::Choice(&mut self.dsync),
+                "use of O_DSYNC, with which each write is durable when it completes",
+                ParameterValue::Choice(&mut self.dsync),
             ),
         ]
     }
 
-    /// How a file is opened that is written to.
-    pub(crate) fn open(&self) -> Open {
+    /// Returns the open mode of a file that the program writes.
+    pub(crate) fn open_options(&self) -> Open {
         Open::READ_WRITE.dsync(self.dsync == YesNo::Yes)
     }
 }
 
-/// How long requests are made.
+/// Time span in which a worker issues requests.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
+pub(crate) struct IssueSpan {
     start: Nanoseconds,
-    /// When the ramp ends, as long as it lasts.
-    ramp: Option<Nanoseconds>,
-    /// When the last request may be issued, or arrive; none where the size decides.
+    /// End of the ramp, or `None` after it or without one.
+    ramp_end: Option<Nanoseconds>,
+    /// Last time at which a request may be issued, or may arrive in an open loop. `None` if the
+    /// size ends the repetition.
     end: Option<Nanoseconds>,
 }
 
-impl Span {
+impl IssueSpan {
     pub(crate) fn new(load: &Load, start: Nanoseconds) -> Self {
         let after = |milliseconds| start + Nanoseconds::from_millis(milliseconds);
         Self {
             start,
-            ramp: (load.ramp_ms > 0).then(|| after(load.ramp_ms)),
+            ramp_end: (load.ramp_ms > 0).then(|| after(load.ramp_ms)),
             end: (load.duration_ms > 0).then(|| after(load.ramp_ms + load.duration_ms)),
         }
     }
 
-    /// Ends the ramp when its time has come: what was measured until then does not count.
+    /// Ends the ramp once its time has come, and discards the measurements until then.
     #[inline]
     pub(crate) fn end_ramp(
         &mut self,
         now: Nanoseconds,
         system: &mut System,
     ) -> Result<(), ProgramError> {
-        if self.ramp.is_some_and(|end| now >= end) {
-            self.ramp = None;
+        if self.ramp_end.is_some_and(|end| now >= end) {
+            self.ramp_end = None;
             system.restart_measuring()?;
         }
         Ok(())
@@ -489,7 +502,7 @@ mod tests {
     #[test]
     fn an_open_loop_has_slots_for_a_stall_and_buffers_of_a_gib_at_most() {
         let open = |depth| Load {
-            depth,
+            queue_depth: depth,
             rate_iops: 2000,
             ..Load::default()
         };

@@ -1,68 +1,69 @@
-//! Parameters of a program: each with a name, a value, a unit and what values
-//! it may take. One list serves printing, checking and setting.
+//! Parameters of a program. Each has a name, a value, a unit and a range. One list serves printing,
+//! checking and setting.
 
 use crate::load::distribution::{self, Distribution};
 use diskperf_timeline::units::{GIB, SizeError, parse_size};
 
-/// The largest call: what read(2) returns at once is less than 2 GiB.
-const LARGEST_CALL_BYTES: u64 = GIB;
+/// Maximum length of a program's call, in bytes. One read(2) returns less than 2 GiB.
+const CALL_BYTES_MAX: u64 = GIB;
 
-/// A parameter as a user sees it.
+/// Parameter of a program as a user sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name, with the unit: `call_bytes`.
+    /// Name of the parameter, with its unit, as in `call_bytes`.
     pub name: &'static str,
-    /// Its value, in the text that sets it.
+    /// Value of the parameter, as the text that sets it.
     pub value: String,
-    /// What it does.
+    /// Effect of the parameter on the program.
     pub meaning: &'static str,
-    /// Which values it may take.
+    /// Description of the values that the parameter permits.
     pub allowed: String,
 }
 
-/// A parameter as a program holds it.
-pub(crate) struct Field<'a> {
+/// Parameter of a program, with a reference to its value.
+pub(crate) struct ParameterField<'a> {
     pub(crate) name: &'static str,
     pub(crate) meaning: &'static str,
-    pub(crate) value: Value<'a>,
+    pub(crate) value: ParameterValue<'a>,
 }
 
-/// The kinds of values.
-pub(crate) enum Value<'a> {
-    /// Bytes, typed as `8192` or `8K`, from the smallest to the largest.
+/// Value of a parameter, by its kind.
+pub(crate) enum ParameterValue<'a> {
+    /// Parameter value that is a number of bytes, typed as `8192` or `8K`, with its minimum and
+    /// maximum.
     Bytes(&'a mut u64, u64, u64),
-    /// A whole number, from the smallest to the largest.
+    /// Parameter value that is a whole number, with its minimum and maximum.
     Count(&'a mut u64, u64, u64),
-    /// A share from 0 to 1.
+    /// Parameter value that is a share from 0 to 1.
     Share(&'a mut f64),
-    /// One of a closed set.
-    Choice(&'a mut dyn Choice),
-    /// Some of a closed set, at least one.
-    Subset(&'a mut Subset),
-    /// A distribution of request sizes.
+    /// Parameter value that is one name of a closed set.
+    Choice(&'a mut dyn NamedChoice),
+    /// Parameter value that is a selection of one or more names of a closed set.
+    Subset(&'a mut NameSubset),
+    /// Parameter value that is a distribution of request sizes.
     Mix(&'a mut SizeMix),
-    /// A distribution of requests over an area.
+    /// Parameter value that is a distribution of requests over an area.
     Distribution(&'a mut Distribution),
 }
 
-/// A closed set of values with names.
-pub(crate) trait Choice {
-    /// All names, in order.
+/// Closed set of named values, with a current value.
+pub(crate) trait NamedChoice {
+    /// Returns all names of the closed set, in order.
     fn names(&self) -> &'static [&'static str];
-    /// The index of the current one.
+    /// Returns the index of the current value in the closed set.
     fn current(&self) -> usize;
-    /// Takes the one of this index, which is below the number of names.
+    /// Selects the value with this index, which is below the number of names.
     fn choose(&mut self, index: usize);
 }
 
-/// Declares a closed set whose values are chosen by name.
+/// Declares an enum as a closed set of values that are chosen by name.
 macro_rules! choices {
     ($(#[$doc:meta])* $type:ident { $($(#[$variant_doc:meta])* $variant:ident = $name:literal,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum $type { $($(#[$variant_doc])* $variant,)* }
 
-        impl $crate::parameter::Choice for $type {
+        impl $crate::parameter::NamedChoice for $type {
             fn names(&self) -> &'static [&'static str] {
                 &[$($name,)*]
             }
@@ -77,88 +78,88 @@ macro_rules! choices {
 }
 pub(crate) use choices;
 
-/// Why a parameter was not set.
+/// Reason why a parameter was not set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
-    /// No such parameter.
+    /// The program has no parameter of this name.
     #[error("program {program} has no parameter `{name}`; {}", nearest.as_deref().map_or_else(|| format!("it has {}", known.join(", ")), |near| format!("did you mean `{near}`?")))]
     Unknown {
-        /// The program.
+        /// Name of the program.
         program: String,
-        /// What was asked for.
+        /// Parameter name that the user gave.
         name: String,
-        /// The most similar name.
+        /// Most similar parameter name, if any is similar.
         nearest: Option<String>,
-        /// All names.
+        /// Names of all parameters of the program.
         known: Vec<&'static str>,
     },
-    /// No program of a suite has such a parameter.
+    /// No program of the suite has a parameter of this name.
     #[error("no program of {suite} has a parameter `{name}`; {}", nearest.as_deref().map_or_else(|| format!("there are program.{}", known.join(", program.")), |near| format!("did you mean `program.{near}`?")))]
     UnknownToAll {
-        /// The suite.
+        /// Name of the suite whose programs lack the parameter.
         suite: String,
-        /// What was asked for.
+        /// Parameter name that the user gave.
         name: String,
-        /// The most similar name.
+        /// Most similar parameter name, if any is similar.
         nearest: Option<String>,
-        /// The names that programs of the suite have.
+        /// Names of the parameters that programs of the suite have.
         known: Vec<&'static str>,
     },
-    /// The value cannot be read, or is out of range.
+    /// The value cannot be parsed or is out of range.
     #[error("{program}.{name} cannot be `{value}`: it takes {allowed}")]
     Value {
-        /// The program.
+        /// Name of the program.
         program: String,
-        /// The parameter.
+        /// Name of the parameter.
         name: &'static str,
-        /// What was given.
+        /// Value that the user gave.
         value: String,
-        /// What may be given.
+        /// Description of the values that the parameter permits.
         allowed: String,
     },
-    /// The parameters do not fit together, or not to the size.
+    /// The parameters do not fit together, or do not fit the size.
     #[error("{program}: {reason}")]
     Unfit {
-        /// The program.
+        /// Name of the program.
         program: String,
-        /// What is wrong and what to write instead.
+        /// Description of the conflict and of its remedy.
         reason: String,
     },
 }
 
-impl<'a> Field<'a> {
-    /// Every program's size of call.
+impl<'a> ParameterField<'a> {
+    /// Creates the parameter `call_bytes`, the length of a program's calls.
     pub(crate) fn call_bytes(value: &'a mut u64, meaning: &'static str) -> Self {
         Self {
             name: "call_bytes",
             meaning,
-            value: Value::Bytes(value, 1, LARGEST_CALL_BYTES),
+            value: ParameterValue::Bytes(value, 1, CALL_BYTES_MAX),
         }
     }
 
     pub(crate) fn describe(&self) -> Parameter {
         Parameter {
             name: self.name,
-            value: self.value.text(),
+            value: self.value.format(),
             meaning: self.meaning,
-            allowed: self.value.allowed(),
+            allowed: self.value.describe_allowed(),
         }
     }
 }
 
-impl Value<'_> {
-    fn text(&self) -> String {
+impl ParameterValue<'_> {
+    fn format(&self) -> String {
         match self {
             Self::Bytes(value, ..) | Self::Count(value, ..) => value.to_string(),
             Self::Share(value) => value.to_string(),
             Self::Choice(choice) => choice.names()[choice.current()].to_owned(),
-            Self::Subset(subset) => subset.text(),
-            Self::Mix(mix) => mix.text(),
-            Self::Distribution(distribution) => distribution.text(),
+            Self::Subset(subset) => subset.format(),
+            Self::Mix(mix) => mix.format(),
+            Self::Distribution(distribution) => distribution.format(),
         }
     }
 
-    fn allowed(&self) -> String {
+    fn describe_allowed(&self) -> String {
         match self {
             Self::Bytes(_, low, high) => format!("a size from {low} to {high} bytes"),
             Self::Count(_, low, high) => format!("a whole number from {low} to {high}"),
@@ -169,12 +170,12 @@ impl Value<'_> {
                 "a size, or BYTES:WEIGHT pairs, as 4096:70,8192:30, each size a multiple of 512"
                     .to_owned()
             }
-            Self::Distribution(_) => distribution::ALLOWED.to_owned(),
+            Self::Distribution(_) => distribution::ALLOWED_VALUES.to_owned(),
         }
     }
 
-    /// Sets the value from text; `None` if it cannot be read or is not allowed.
-    pub(crate) fn set(&mut self, text: &str) -> Option<()> {
+    /// Sets the value from text. Returns `None` if the text cannot be parsed or is not permitted.
+    pub(crate) fn parse(&mut self, text: &str) -> Option<()> {
         match self {
             Self::Bytes(value, low, high) => {
                 let bytes = parse_size(text).ok()?;
@@ -193,7 +194,7 @@ impl Value<'_> {
                 choice.choose(index);
                 Some(())
             }
-            Self::Subset(subset) => subset.choose(text),
+            Self::Subset(subset) => subset.parse(text),
             Self::Mix(mix) => {
                 **mix = SizeMix::parse(text)?;
                 Some(())
@@ -206,43 +207,46 @@ impl Value<'_> {
     }
 }
 
-/// Some of a closed set of names: `create+stat`.
+/// Selection of names from a closed set, such as `create+stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Subset {
+pub(crate) struct NameSubset {
     names: &'static [&'static str],
-    /// A bit for each name.
-    chosen: u32,
+    /// Bit map of the selected names, with one bit for each name.
+    selected_bits: u32,
 }
 
-impl Subset {
-    /// All of them.
+impl NameSubset {
+    /// Creates a selection of all names of a closed set.
     pub(crate) fn all(names: &'static [&'static str]) -> Self {
         let chosen = (1 << names.len()) - 1;
-        Self { names, chosen }
+        Self {
+            names,
+            selected_bits: chosen,
+        }
     }
 
-    /// Whether the one at this index is chosen.
-    pub(crate) fn has(&self, index: usize) -> bool {
-        self.chosen & (1 << index) != 0
+    /// Reports whether the name at this index is selected.
+    pub(crate) fn is_selected(&self, index: usize) -> bool {
+        self.selected_bits & (1 << index) != 0
     }
 
-    fn text(&self) -> String {
-        let chosen = (0..self.names.len()).filter(|index| self.has(*index));
+    fn format(&self) -> String {
+        let chosen = (0..self.names.len()).filter(|index| self.is_selected(*index));
         let chosen: Vec<&str> = chosen.map(|index| self.names[index]).collect();
         chosen.join("+")
     }
 
-    fn choose(&mut self, text: &str) -> Option<()> {
+    fn parse(&mut self, text: &str) -> Option<()> {
         let place = |name: &str| self.names.iter().position(|known| *known == name.trim());
         let mut bits = text
             .split('+')
             .map(|name| place(name).map(|index| 1 << index));
-        self.chosen = bits.try_fold(0, |chosen, bit| bit.map(|bit: u32| chosen | bit))?;
+        self.selected_bits = bits.try_fold(0, |chosen, bit| bit.map(|bit: u32| chosen | bit))?;
         Some(())
     }
 }
 
-/// A distribution of request sizes: bytes, each with its weight.
+/// Distribution of request sizes, as pairs of bytes and weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SizeMix(Vec<(u64, u64)>);
 
@@ -266,17 +270,17 @@ impl SizeMix {
             .then_some(Self(weights))
     }
 
-    /// The only size of the mix, if it has one.
+    /// Returns the only request size, or `None` if the distribution has several.
     #[inline]
-    pub(crate) fn only(&self) -> Option<u64> {
+    pub(crate) fn only_size(&self) -> Option<u64> {
         match self.0[..] {
             [(bytes, _)] => Some(bytes),
             _ => None,
         }
     }
 
-    fn text(&self) -> String {
-        if let Some(bytes) = self.only() {
+    fn format(&self) -> String {
+        if let Some(bytes) = self.only_size() {
             return bytes.to_string();
         }
         let pairs: Vec<_> = self
@@ -287,23 +291,24 @@ impl SizeMix {
         pairs.join(",")
     }
 
-    /// Every size of the mix.
+    /// Iterates over all request sizes.
     pub(crate) fn sizes(&self) -> impl Iterator<Item = u64> + '_ {
         self.0.iter().map(|(bytes, _)| *bytes)
     }
 
-    /// The largest size of the mix.
-    pub(crate) fn largest(&self) -> u64 {
+    /// Returns the largest request size, in bytes.
+    pub(crate) fn size_max(&self) -> u64 {
         self.0.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0)
     }
 
-    /// The sum of all weights.
+    /// Returns the sum of all weights of the size distribution.
     pub(crate) fn total_weight(&self) -> u64 {
         self.0.iter().map(|(_, weight)| weight).sum()
     }
 
-    /// The size that owns the `point`th unit of weight.
-    pub(crate) fn at(&self, point: u64) -> u64 {
+    /// Returns the request size at a point below the total weight, where the sizes follow each
+    /// other with their weights.
+    pub(crate) fn size_at_weight(&self, point: u64) -> u64 {
         let mut left = point;
         for (bytes, weight) in &self.0 {
             if left < *weight {
@@ -311,7 +316,7 @@ impl SizeMix {
             }
             left -= weight;
         }
-        self.largest()
+        self.size_max()
     }
 }
 
@@ -322,13 +327,18 @@ mod tests {
     #[test]
     fn mixes_read_back() {
         let mix = SizeMix::parse("4K:70,8192:30").unwrap();
-        assert_eq!(mix.text(), "4096:70,8192:30");
-        assert_eq!((mix.total_weight(), mix.largest()), (100, 8192));
+        assert_eq!(mix.format(), "4096:70,8192:30");
+        assert_eq!((mix.total_weight(), mix.size_max()), (100, 8192));
         assert_eq!(
-            [mix.at(0), mix.at(69), mix.at(70), mix.at(99)],
+            [
+                mix.size_at_weight(0),
+                mix.size_at_weight(69),
+                mix.size_at_weight(70),
+                mix.size_at_weight(99)
+            ],
             [4096, 4096, 8192, 8192]
         );
-        assert_eq!(SizeMix::parse("4K").unwrap().text(), "4096");
+        assert_eq!(SizeMix::parse("4K").unwrap().format(), "4096");
         for text in ["", "4096:0", "100:1", "4096:x", "4096:1,"] {
             assert_eq!(SizeMix::parse(text), None, "{text}");
         }

@@ -1,6 +1,6 @@
-//! What a program is to the rest of the battery: an I/O pattern with parameters.
+//! Interface of an I/O program to the rest of the crate: an I/O pattern with parameters.
 
-use crate::parameter::Field;
+use crate::parameter::ParameterField;
 use crate::program::{Input, ProgramError};
 use crate::replay::Replay;
 use crate::worker::{Medium, Worker};
@@ -12,40 +12,40 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::pin::Pin;
 
-/// A phase of a program. A worker awaits three of them in a repetition.
-pub(crate) type Steps<'a> = Pin<Box<dyn Future<Output = Result<(), ProgramError>> + 'a>>;
+/// Phase of a program. A worker awaits three phases in each repetition.
+pub(crate) type PhaseFuture<'a> = Pin<Box<dyn Future<Output = Result<(), ProgramError>> + 'a>>;
 
-/// Where a program runs, and as which worker.
-pub(crate) type Place<'a> = (&'a mut System, &'a Worker);
+/// System that a program runs on, and the worker that runs it.
+pub(crate) type RunContext<'a> = (&'a mut System, &'a Worker);
 
-/// A phase without steps.
-pub(crate) fn nothing<'a>() -> Steps<'a> {
+/// Returns a program phase that does nothing.
+pub(crate) fn empty_phase<'a>() -> PhaseFuture<'a> {
     Box::pin(std::future::ready(Ok(())))
 }
 
-/// A line of the list of programs.
-pub(crate) struct Entry {
+/// Entry in the list of programs.
+pub(crate) struct ProgramEntry {
     pub(crate) name: &'static str,
-    /// What it does.
-    pub(crate) does: &'static str,
-    /// The name of its files: those of one name are the same files.
-    pub(crate) files: &'static str,
-    /// The pattern behind it, with its defaults.
-    pub(crate) pattern: fn() -> Box<dyn Pattern>,
+    /// Short description of the program for the list.
+    pub(crate) summary: &'static str,
+    /// Name of the program's files. Programs with the same name share the files.
+    pub(crate) files_name: &'static str,
+    /// Constructor of the program's pattern with its default parameters.
+    pub(crate) new_pattern: fn() -> Box<dyn Pattern>,
 }
 
-/// An I/O pattern: what each program implements. Each worker has a copy of its own, which
-/// keeps what [`survey`](Pattern::survey) finds. Methods without a comment are those of
+/// I/O pattern, which each program implements. Each worker has its own copy, which keeps the
+/// results of [`survey`](Pattern::survey). Methods without a comment are those of
 /// [`Program`](crate::Program) with the same name.
-pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
-    /// Its parameters.
-    fn fields(&mut self) -> Vec<Field<'_>>;
+pub(crate) trait Pattern: ClonePattern + Debug + Send + Sync {
+    /// Returns the pattern's parameters as editable fields.
+    fn fields(&mut self) -> Vec<ParameterField<'_>>;
 
-    /// Its properties with these parameters.
-    fn facts(&self) -> Facts;
+    /// Returns the pattern's properties for its current parameters.
+    fn properties(&self) -> ProgramProperties;
 
-    /// Why the parameters do not fit together, if they do not.
-    fn unfit(&self) -> Option<String> {
+    /// Returns the reason why the parameters do not fit together, or `None` if they do.
+    fn validation_error(&self) -> Option<String> {
         None
     }
 
@@ -61,8 +61,8 @@ pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Bytes that it moves if nobody says otherwise, where that is its own matter.
-    fn usual_bytes(&self) -> Option<u64> {
+    /// Returns the default size of the pattern in bytes, or `None` if it has no default of its own.
+    fn default_bytes(&self) -> Option<u64> {
         None
     }
 
@@ -71,30 +71,31 @@ pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
     }
 
     fn unit_bytes(&self, _size_bytes: u64) -> u64 {
-        self.facts().call_bytes
+        self.properties().call_bytes
     }
 
     fn file_bytes(&self, size_bytes: u64) -> u64 {
         size_bytes
     }
 
-    /// The bytes of each of its files by name, where programs that name the same file share
-    /// it.
+    /// Returns the sizes in bytes of the pattern's files by name, if programs that name the same
+    /// file share it.
     fn shared_files(&self) -> Option<BTreeMap<&str, u64>> {
         None
     }
 
-    /// How many of these bytes are made before the timed part, at most.
+    /// Returns the maximum number of the file bytes that are written before the timed part.
     fn prepared_bytes(&self, size_bytes: u64) -> u64 {
         self.file_bytes(size_bytes)
     }
 
-    /// Bytes that one timed part writes, where it knows.
+    /// Returns the bytes that one timed part writes, or `None` if the pattern does not know.
     fn written_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// The files where drives need no images, if these are others.
+    /// Returns the name and bytes of the files on a system that needs no images of its drives, if
+    /// they differ from the usual ones.
     fn files_without_images(&self, _size_bytes: u64) -> Option<(&'static str, u64)> {
         None
     }
@@ -107,110 +108,111 @@ pub(crate) trait Pattern: Boxed + Debug + Send + Sync {
         measure.read_bytes
     }
 
-    fn prepare<'a>(&'a self, _system: &'a mut System, _worker: &'a Worker) -> Steps<'a> {
-        nothing()
+    fn prepare<'a>(&'a self, _system: &'a mut System, _worker: &'a Worker) -> PhaseFuture<'a> {
+        empty_phase()
     }
 
-    fn survey<'a>(&'a mut self, _system: &'a mut System, _worker: &'a Worker) -> Steps<'a> {
-        nothing()
+    fn survey<'a>(&'a mut self, _system: &'a mut System, _worker: &'a Worker) -> PhaseFuture<'a> {
+        empty_phase()
     }
 
-    fn run<'a>(&'a self, place: Place<'a>, buffer: &'a mut Buffer) -> Steps<'a>;
+    fn run<'a>(&'a self, place: RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a>;
 }
 
-/// Properties of a program that depend on its parameters alone. Fields without a comment
-/// are methods of [`Program`](crate::Program) with the same name.
-pub(crate) struct Facts {
-    /// Bytes of one call, or of the largest.
+/// Properties of a program that depend on its parameters only. Fields without a comment are methods
+/// of [`Program`](crate::Program) with the same name.
+pub(crate) struct ProgramProperties {
+    /// Bytes of one call, or of the largest call.
     pub(crate) call_bytes: u64,
-    /// Calls whose bytes are in its buffer at once.
+    /// Number of calls whose data the program's buffer holds.
     pub(crate) buffer_calls: u64,
-    /// Whether it works on a tree of files, whose size may be any.
-    pub(crate) is_of_a_tree: bool,
-    /// Whether its size need not be a multiple of its calls.
-    pub(crate) takes_any_size: bool,
+    /// Whether the program works on a tree of files, which may have any size.
+    pub(crate) works_on_tree: bool,
+    /// Whether the program's size need not be a multiple of its calls.
+    pub(crate) accepts_any_size: bool,
     pub(crate) dump_unit_bytes: Option<u64>,
-    pub(crate) passes: u64,
-    pub(crate) workers: u32,
-    /// Milliseconds from the start of one worker to that of the next.
-    pub(crate) offset_ms: u64,
-    /// Whether its first worker writes to a pipe that its second reads.
+    pub(crate) pass_count: u64,
+    pub(crate) worker_count: u32,
+    /// Delay between the starts of consecutive workers, in milliseconds.
+    pub(crate) start_offset_ms: u64,
+    /// Whether the first worker writes to a pipe that the second worker reads.
     pub(crate) is_piped: bool,
-    /// The media that it can run on.
+    /// Media on which the program can run.
     pub(crate) media: &'static [Medium],
-    pub(crate) is_of_minix: bool,
-    pub(crate) renames: bool,
-    pub(crate) syncs_names: bool,
-    pub(crate) is_of_block_null: bool,
-    pub(crate) names_its_device: bool,
-    pub(crate) writes: bool,
-    pub(crate) is_log: bool,
-    pub(crate) keeps_requests: bool,
-    pub(crate) needs_other: bool,
-    pub(crate) touches_target: bool,
-    /// The state of the page cache that it needs, whatever the run asks for.
-    pub(crate) cache: Option<CacheMode>,
-    pub(crate) lasts: Option<Nanoseconds>,
-    pub(crate) drains: Nanoseconds,
+    pub(crate) is_for_minix: bool,
+    pub(crate) renames_files: bool,
+    pub(crate) syncs_directory_entries: bool,
+    pub(crate) is_for_block_null: bool,
+    pub(crate) has_own_device: bool,
+    pub(crate) writes_target: bool,
+    pub(crate) appends_log: bool,
+    pub(crate) keeps_requests_in_flight: bool,
+    pub(crate) needs_second_target: bool,
+    pub(crate) accesses_target: bool,
+    /// State of the page cache that the program requires, whatever the run asks for. `None` if the
+    /// run decides.
+    pub(crate) cache_mode: Option<CacheMode>,
+    pub(crate) duration: Option<Nanoseconds>,
+    pub(crate) drain_time_max: Nanoseconds,
     pub(crate) offered_bytes_per_s: Option<u64>,
-    /// The least and the most bytes that a repetition moves whose size nobody said.
-    pub(crate) sizes_bytes: (u64, u64),
+    /// Minimum and maximum bytes of a repetition for which the user gives no size.
+    pub(crate) size_bytes_range: (u64, u64),
 }
 
-impl Facts {
-    /// A program that only reads the target, in calls of this size.
-    pub(crate) fn reading(call_bytes: u64) -> Self {
+impl ProgramProperties {
+    /// Returns the properties of a program that only reads the target, in calls of `call_bytes`.
+    pub(crate) fn for_reads(call_bytes: u64) -> Self {
         Self {
             call_bytes,
             buffer_calls: 1,
-            is_of_a_tree: false,
-            takes_any_size: false,
+            works_on_tree: false,
+            accepts_any_size: false,
             dump_unit_bytes: None,
-            passes: 1,
-            workers: 1,
-            offset_ms: 0,
+            pass_count: 1,
+            worker_count: 1,
+            start_offset_ms: 0,
             is_piped: false,
             media: &[Medium::Directory, Medium::Device, Medium::File],
-            is_of_minix: true,
-            renames: false,
-            syncs_names: false,
-            is_of_block_null: false,
-            names_its_device: false,
-            writes: false,
-            is_log: false,
-            keeps_requests: false,
-            needs_other: false,
-            touches_target: true,
-            cache: None,
-            lasts: None,
-            drains: Nanoseconds::ZERO,
+            is_for_minix: true,
+            renames_files: false,
+            syncs_directory_entries: false,
+            is_for_block_null: false,
+            has_own_device: false,
+            writes_target: false,
+            appends_log: false,
+            keeps_requests_in_flight: false,
+            needs_second_target: false,
+            accesses_target: true,
+            cache_mode: None,
+            duration: None,
+            drain_time_max: Nanoseconds::ZERO,
             offered_bytes_per_s: None,
-            sizes_bytes: (8 * MIB, GIB),
+            size_bytes_range: (8 * MIB, GIB),
         }
     }
 
-    /// A program that writes to it.
-    pub(crate) fn writing(call_bytes: u64) -> Self {
+    /// Returns the properties of a program that writes the target, in calls of `call_bytes`.
+    pub(crate) fn for_writes(call_bytes: u64) -> Self {
         Self {
-            writes: true,
-            ..Self::reading(call_bytes)
+            writes_target: true,
+            ..Self::for_reads(call_bytes)
         }
     }
 }
 
-/// How a boxed pattern is cloned.
-pub(crate) trait Boxed {
-    fn boxed(&self) -> Box<dyn Pattern>;
+/// Cloning of I/O patterns behind a `Box`.
+pub(crate) trait ClonePattern {
+    fn clone_boxed(&self) -> Box<dyn Pattern>;
 }
 
-impl<P: Pattern + Clone + 'static> Boxed for P {
-    fn boxed(&self) -> Box<dyn Pattern> {
+impl<P: Pattern + Clone + 'static> ClonePattern for P {
+    fn clone_boxed(&self) -> Box<dyn Pattern> {
         Box::new(self.clone())
     }
 }
 
 impl Clone for Box<dyn Pattern> {
     fn clone(&self) -> Self {
-        (**self).boxed()
+        (**self).clone_boxed()
     }
 }

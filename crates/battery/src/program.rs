@@ -1,11 +1,11 @@
-//! A program as the runner and the suites have it.
+//! I/O programs, as the runner and the suites use them.
 
 use crate::blocks;
-use crate::parameter::{Field, Parameter, ParameterError, Value};
-use crate::pattern::{Entry, Facts, Pattern};
+use crate::parameter::{Parameter, ParameterError, ParameterField, ParameterValue};
+use crate::pattern::{Pattern, ProgramEntry, ProgramProperties};
 use crate::programs;
 use crate::replay::Replay;
-use crate::verify::VERIFY;
+use crate::verify::VERIFY_PARAMETER;
 use crate::worker::{Medium, PipeEnd, Worker};
 use crate::workload::tree;
 use diskperf_fio::Job;
@@ -13,17 +13,17 @@ use diskperf_system::{Buffer, Error, LayoutError, System};
 use diskperf_timeline::{CacheMode, Nanoseconds, WorkerMeasure};
 use std::collections::BTreeMap;
 
-/// A program with its parameters.
+/// I/O program with its parameters.
 #[derive(Clone, Debug)]
 pub struct Program {
     name: &'static str,
-    files: &'static str,
+    files_name: &'static str,
     pattern: Box<dyn Pattern>,
     think_ns: u64,
 }
 
-/// Two programs are equal if their parameters are: what a survey found does not count, nor
-/// where and how a job file says what one does.
+/// Programs are equal if their parameters are equal. Results of a survey do not count, nor does the
+/// position of the job file section that describes a program.
 impl PartialEq for Program {
     fn eq(&self, other: &Self) -> bool {
         let same_job = match (self.fio_job(), other.fio_job()) {
@@ -37,20 +37,19 @@ impl PartialEq for Program {
     }
 }
 
-/// A file that is there before the timed part, which reads it or writes over
-/// it.
+/// File that exists before the timed part, which reads or overwrites it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// Its name.
+    /// Path of the input file.
     pub path: String,
-    /// How many bytes of it, from the start.
+    /// Length of the used part of the input file, from its start, in bytes.
     pub length_bytes: u64,
-    /// Whether the program reads it: where its bytes come from then counts.
+    /// Whether the program reads the input file, so that the state of the page cache matters.
     pub read: bool,
 }
 
 impl Input {
-    /// A file that is read.
+    /// Creates an input that the program reads.
     pub(crate) fn read(path: String, length_bytes: u64) -> Self {
         Self {
             path,
@@ -60,99 +59,104 @@ impl Input {
     }
 }
 
-/// Why a program did not come to its end.
+/// Reason why a program failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramError {
-    /// A call failed.
+    /// A system call failed.
     #[error(transparent)]
     System(#[from] Error),
     /// A file or device ended before the program had read its size.
     #[error("the file or device ends before the program's size; give a smaller --size")]
     ShortFile,
-    /// A write took nothing and gave no error.
-    #[error("a write took no bytes and gave no error")]
-    NothingTaken,
-    /// A copy to another file system without one.
+    /// A write accepted no bytes and returned no error.
+    #[error("a write accepted no bytes and returned no error")]
+    WriteAcceptedNothing,
+    /// The plan has no other file system for a copy that needs one.
     #[error("destination=other needs a directory on another file system: give --other DIR")]
-    NoOtherFilesystem,
-    /// A tree that cannot be laid out on the file system that it is for.
+    NoSecondFilesystem,
+    /// A tree of files cannot be laid out on its file system.
     #[error("{0}; give a smaller --size, or a smaller program.used_share")]
     Layout(#[from] LayoutError),
-    /// What came through a pipe is no dump, or not all of one.
-    #[error("restore cannot use what dump sent it: {0}")]
+    /// The data from a pipe is not a dump, or not a complete one.
+    #[error("restore cannot read the stream of dump: {0}")]
     Tape(&'static str),
-    /// What a replay is of cannot be read on.
+    /// The source of a replay cannot be read any further.
     #[error("{0}")]
-    Trace(String),
-    /// It fell short of what it is held to: a rate, or a latency.
+    TraceUnreadable(String),
+    /// The program missed a required rate or latency.
     #[error("{0}")]
     Missed(String),
-    /// Blocks that were read back are not what was written.
+    /// Blocks that were read back differ from the written data.
     #[error("{0}")]
     Corrupt(String),
-    /// The system does not let a worker have a thread.
+    /// The system does not permit a worker to have a thread.
     #[error("a worker's thread could not be started: {0}")]
     NoThread(String),
 }
 
 impl Program {
-    /// All programs, each with what it does.
+    /// Returns the names and descriptions of all programs.
     pub fn all() -> Vec<(&'static str, &'static str)> {
-        entries().map(|entry| (entry.name, entry.does)).collect()
+        entries().map(|entry| (entry.name, entry.summary)).collect()
     }
 
-    /// The program of this name with its defaults.
+    /// Returns the program of this name with its default parameters, or `None` if no program has
+    /// the name.
     pub fn named(name: &str) -> Option<Self> {
         let entry = entries().find(|entry| entry.name == name)?;
         Some(Self {
             name: entry.name,
-            files: entry.files,
-            pattern: (entry.pattern)(),
+            files_name: entry.files_name,
+            pattern: (entry.new_pattern)(),
             think_ns: 0,
         })
     }
 
-    /// One that no list has.
-    pub(crate) fn of_pattern(
+    /// Creates a program from a pattern that is not in the list of programs.
+    pub(crate) fn from_pattern(
         (name, files): (&'static str, &'static str),
         pattern: Box<dyn Pattern>,
     ) -> Self {
         Self {
             name,
-            files,
+            files_name: files,
             pattern,
             think_ns: 0,
         }
     }
 
-    /// The section of a job file that it does, if it is one.
+    /// Returns the job file section that the program runs, if it runs one.
     pub fn fio_job(&self) -> Option<&Job> {
         self.pattern.fio_job()
     }
 
-    /// The trace that it makes again, if it is a replay.
+    /// Returns the trace that the program replays, if it is a replay.
     pub fn replay(&self) -> Option<&Replay> {
         self.pattern.replay()
     }
 
-    /// What whoever reads its results must know of how it does its work.
+    /// Returns notes on the execution of the program that a reader of its results needs.
     pub fn notes(&self) -> Vec<String> {
         self.pattern.notes()
     }
 
-    /// Its name.
+    /// Returns the name of the program.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Its parameters with their values.
+    /// Returns the program's parameters with their values.
     pub fn parameters(&self) -> Vec<Parameter> {
         // Listing and setting go through the same fields, which lend out the
         // values; a copy keeps listing from asking for a mutable program.
-        self.clone().fields().iter().map(Field::describe).collect()
+        self.clone()
+            .fields()
+            .iter()
+            .map(ParameterField::describe)
+            .collect()
     }
 
-    /// Its parameters as a run keeps them.
+    /// Returns the values of the program's parameters by name, as a run records them.
     pub fn parameter_values(&self) -> BTreeMap<String, String> {
         self.parameters()
             .into_iter()
@@ -160,7 +164,7 @@ impl Program {
             .collect()
     }
 
-    /// Sets one parameter.
+    /// Sets one parameter of the program.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParameterError> {
         let program = self.name;
         let mut fields = self.fields();
@@ -173,66 +177,73 @@ impl Program {
                 known,
             });
         };
-        field.value.set(value).ok_or_else(|| ParameterError::Value {
-            program: program.to_owned(),
-            name: field.name,
-            value: value.to_owned(),
-            allowed: field.describe().allowed,
-        })
+        field
+            .value
+            .parse(value)
+            .ok_or_else(|| ParameterError::Value {
+                program: program.to_owned(),
+                name: field.name,
+                value: value.to_owned(),
+                allowed: field.describe().allowed,
+            })
     }
 
-    /// The reason that what it writes cannot be read back and compared; `None` where it has
-    /// the parameter that asks for it.
+    /// Returns the reason why written data cannot be verified, or `None` if the program has a
+    /// parameter for verification.
     pub fn why_unverified(&self) -> Option<&'static str> {
         let mut parameters = self.parameters().into_iter();
-        if parameters.any(|one| one.name == VERIFY) {
+        if parameters.any(|one| one.name == VERIFY_PARAMETER) {
             return None;
         }
         Some(match (self.fio_job(), self.replay()) {
-            (Some(_), _) => "a job file says it itself: add verify=crc32c to its sections",
+            (Some(_), _) => "a job file has its own option: add verify=crc32c to its sections",
             (_, Some(_)) => {
-                "a trace does not say what was written; give `run random` or `run sequential` with --set program.write_share=1"
+                "a trace has no record of the written data; use `run random` or `run sequential` \
+                 with --set program.write_share=1"
             }
             (None, None) => {
-                "the program writes no blocks that could be read back; give one that does, as `run sequential --set program.write_share=1`"
+                "the program writes no blocks that could be read back; use one that does, such as \
+                 `run sequential --set program.write_share=1`"
             }
         })
     }
 
-    fn facts(&self) -> Facts {
-        self.pattern.facts()
+    fn properties(&self) -> ProgramProperties {
+        self.pattern.properties()
     }
 
-    fn fields(&mut self) -> Vec<Field<'_>> {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         let mut fields = self.pattern.fields();
-        fields.push(Field {
+        fields.push(ParameterField {
             name: "think_ns",
-            meaning: "nanoseconds of CPU time that the program uses after each block",
-            value: Value::Count(&mut self.think_ns, 0, 60_000_000_000),
+            meaning: "CPU time that the program uses after each block, in nanoseconds",
+            value: ParameterValue::Count(&mut self.think_ns, 0, 60_000_000_000),
         });
         fields
     }
 
-    /// Bytes of one call; of a mix, of its largest.
+    /// Returns the bytes of one call, or of the largest call of a mix.
     pub fn call_bytes(&self) -> u64 {
-        self.facts().call_bytes
+        self.properties().call_bytes
     }
 
-    /// Bytes that the program moves if nobody says otherwise, where that is
-    /// its own matter.
+    /// Returns the default size of the program in bytes, or `None` if it has no default of its own.
     pub fn usual_bytes(&self) -> Option<u64> {
-        let of_a_tree = self.facts().is_of_a_tree.then_some(tree::USUAL_BYTES);
-        of_a_tree.or_else(|| self.pattern.usual_bytes())
+        let of_a_tree = self
+            .properties()
+            .works_on_tree
+            .then_some(tree::DEFAULT_TREE_BYTES);
+        of_a_tree.or_else(|| self.pattern.default_bytes())
     }
 
-    /// Bytes that its requests fall into, where a job file says it: of a parameter, it is
-    /// `area_bytes`.
+    /// Returns the bytes that the requests address, if a job file determines them. For other
+    /// programs it is the parameter `area_bytes`.
     pub fn range_bytes(&self) -> Option<u64> {
         self.pattern.range_bytes()
     }
 
-    /// The parameter that says how long its calls are.
-    fn call_key(&self) -> &'static str {
+    /// Returns the name of the parameter that sets the length of the calls.
+    fn call_bytes_parameter(&self) -> &'static str {
         let values = self.parameter_values();
         let keys = ["call_bytes", "block_bytes", "sizes"];
         let known = keys.into_iter().find(|key| values.contains_key(*key));
@@ -241,21 +252,21 @@ impl Program {
 
     /// Checks the parameters against each other and against the size.
     pub fn check(&self, size_bytes: u64) -> Result<(), ParameterError> {
-        let facts = self.facts();
+        let facts = self.properties();
         let call_bytes = facts.call_bytes;
-        let tree = facts.is_of_a_tree;
+        let tree = facts.works_on_tree;
         let reason = if size_bytes == 0 {
             "a size of 0 moves nothing; give --size 8M, or omit it".to_owned()
         } else if size_bytes < call_bytes && !tree {
-            let key = self.call_key();
+            let key = self.call_bytes_parameter();
             format!(
                 "one call of {call_bytes} bytes is larger than the size of {size_bytes}; give a larger --size or a smaller program.{key}"
             )
-        } else if let Some(reason) = self.pattern.unfit() {
+        } else if let Some(reason) = self.pattern.validation_error() {
             reason
-        } else if tree && size_bytes > tree::LARGEST_TREE_BYTES {
+        } else if tree && size_bytes > tree::TREE_BYTES_MAX {
             format!("a tree of {size_bytes} bytes has too many files; give --size 4G at most")
-        } else if !size_bytes.is_multiple_of(call_bytes) && !facts.takes_any_size && !tree {
+        } else if !size_bytes.is_multiple_of(call_bytes) && !facts.accepts_any_size && !tree {
             let below = size_bytes / call_bytes * call_bytes;
             format!(
                 "the size of {size_bytes} bytes is not a multiple of the call of {call_bytes}; --size {below} is the nearest below"
@@ -269,138 +280,140 @@ impl Program {
         })
     }
 
-    /// What offset and length of every call are multiples of, if the program's
-    /// size is `size_bytes`: what O_DIRECT asks about.
+    /// Returns the greatest common divisor of the offsets and lengths of all calls for a size of
+    /// `size_bytes`. O_DIRECT requires it to be a multiple of the sector size.
     pub fn unit_bytes(&self, size_bytes: u64) -> u64 {
         self.pattern.unit_bytes(size_bytes)
     }
 
-    /// What offset and length of what it reads of a drive are multiples of, where
-    /// it reads a mounted file system past that, as dump does.
+    /// Returns the common divisor of offsets and lengths for reads of the drive below its mounted
+    /// file system, as dump does them. `None` if the program makes no such reads.
     pub fn dump_unit_bytes(&self) -> Option<u64> {
-        self.facts().dump_unit_bytes
+        self.properties().dump_unit_bytes
     }
 
-    /// The name that programs give to the files that they share: those of one
-    /// name are the same files.
+    /// Returns the name of the files that programs share. Programs with the same file name use the
+    /// same files.
     pub fn file_name(&self) -> &'static str {
-        self.files
+        self.files_name
     }
 
-    /// Workers on each drive.
+    /// Returns the number of workers on each drive.
     pub fn workers(&self) -> u32 {
-        self.facts().workers
+        self.properties().worker_count
     }
 
-    /// When a worker starts, after the first of its drive.
+    /// Returns the delay of a worker's start after the first worker of its drive.
     pub fn start_offset(&self, worker: &Worker) -> Nanoseconds {
-        self.start(worker.index)
+        self.start_offset_of(worker.index)
     }
 
-    /// When the last worker of a drive starts, after its first.
+    /// Returns the delay of the last worker's start after the first worker of the drive.
     pub fn last_start(&self) -> Nanoseconds {
-        self.start(self.workers() - 1)
+        self.start_offset_of(self.workers() - 1)
     }
 
-    fn start(&self, index: u32) -> Nanoseconds {
-        Nanoseconds::from_millis(self.facts().offset_ms * u64::from(index))
+    fn start_offset_of(&self, index: u32) -> Nanoseconds {
+        Nanoseconds::from_millis(self.properties().start_offset_ms * u64::from(index))
     }
 
-    /// The end that a worker has of the pipe between the two of its drive, if
-    /// there is one. The first worker writes.
+    /// Returns a worker's end of the pipe between the two workers of its drive, or `None` without a
+    /// pipe. The first worker writes.
     pub fn pipe_end(&self, worker: &Worker) -> Option<PipeEnd> {
-        self.facts().is_piped.then(|| worker.pipe_end())
+        self.properties().is_piped.then(|| worker.pipe_end())
     }
 
-    /// CPU time after each block.
+    /// Returns the CPU time that the program uses after each block.
     pub fn think(&self) -> Nanoseconds {
         Nanoseconds(self.think_ns)
     }
 
-    /// Whether the program can run on a medium at all.
+    /// Reports whether the program can run on a medium.
     pub fn is_of(&self, medium: Medium) -> bool {
-        self.facts().media.contains(&medium)
+        self.properties().media.contains(&medium)
     }
 
-    /// Whether the program can run on Minix, whose drives are files and devices
-    /// at once.
+    /// Reports whether the program can run on Minix, whose drives are both files and devices.
     pub fn is_of_minix(&self) -> bool {
-        self.facts().is_of_minix
+        self.properties().is_for_minix
     }
 
-    /// Whether it gives files other names, by rename(2).
+    /// Reports whether the program renames files by rename(2).
     pub fn renames(&self) -> bool {
-        self.facts().renames
+        self.properties().renames_files
     }
 
-    /// Whether it makes files or their names durable by fsync(2), call by call.
+    /// Reports whether the program makes files or their names durable by fsync(2), one call at a
+    /// time.
     pub fn syncs_names(&self) -> bool {
-        self.facts().syncs_names
+        self.properties().syncs_directory_entries
     }
 
-    /// Whether it opens the drive by its own name, whatever its target is.
+    /// Reports whether the program opens the drive by its device name, whatever its target is.
     pub fn names_its_device(&self) -> bool {
-        self.facts().names_its_device
+        self.properties().has_own_device
     }
 
-    /// Whether it reads a block device of length 0, which only Minix has.
+    /// Reports whether the program reads a block device of length 0, which only Minix has.
     pub fn is_of_block_null(&self) -> bool {
-        self.facts().is_of_block_null
+        self.properties().is_for_block_null
     }
 
-    /// Whether the timed part writes to the drive.
+    /// Reports whether the timed part writes to the drive.
     pub fn writes(&self) -> bool {
-        self.facts().writes
+        self.properties().writes_target
     }
 
-    /// Whether what it writes is a log, as engines write theirs: much smaller than the data
-    /// beside it.
+    /// Reports whether the program writes a log, as database engines do. A log is much smaller than
+    /// the data beside it.
     pub fn is_log(&self) -> bool {
-        self.facts().is_log
+        self.properties().appends_log
     }
 
-    /// Whether it keeps requests under way, each of which is timed: what others' load
-    /// generators do as well.
+    /// Reports whether the program keeps requests in flight and times each of them, as other load
+    /// generators do.
     pub fn keeps_requests(&self) -> bool {
-        self.fio_job().is_some() || self.facts().keeps_requests
+        self.fio_job().is_some() || self.properties().keeps_requests_in_flight
     }
 
-    /// Whether it needs a directory on another file system.
+    /// Reports whether the program needs a directory on another file system.
     pub fn needs_other(&self) -> bool {
-        self.facts().needs_other
+        self.properties().needs_second_target
     }
 
-    /// Whether it touches the target at all.
+    /// Reports whether the program accesses the target at all.
     pub fn touches_target(&self) -> bool {
-        self.facts().touches_target
+        self.properties().accesses_target
     }
 
-    /// How long a repetition takes, ramp and all, where that is given and not the size.
+    /// Returns the duration of a repetition including the ramp, or `None` if the size ends it.
     pub fn lasts(&self) -> Option<Nanoseconds> {
-        self.facts().lasts
+        self.properties().duration
     }
 
-    /// Longest time after [`Program::lasts`] in which requests that had arrived by the clock
-    /// are still served, where the storage does not keep up with them.
+    /// Returns the maximum time after [`Program::lasts`] in which requests that had arrived by the
+    /// clock are still served, if the storage cannot keep up.
     pub fn drains(&self) -> Nanoseconds {
-        self.facts().drains
+        self.properties().drain_time_max
     }
 
-    /// Bytes that arrive per second by the clock, of each worker; `None` in closed loop.
+    /// Returns the bytes per second that arrive by the clock for each worker, or `None` for a
+    /// closed loop.
     pub fn offered_bytes_per_s(&self) -> Option<u64> {
-        self.facts().offered_bytes_per_s
+        self.properties().offered_bytes_per_s
     }
 
-    /// The least and the most bytes that a repetition moves whose size nobody said: 1983's
-    /// size and a gibibyte, where requests are not by far slower than that, or written.
+    /// Returns the minimum and maximum bytes of a repetition for which the user gives no size. The
+    /// default is 8 MiB, the size of 1983, and 1 GiB; programs with slow requests or with writes
+    /// have smaller maxima.
     pub fn sizes_bytes(&self) -> (u64, u64) {
-        let facts = self.facts();
-        let (least, most) = facts.sizes_bytes;
+        let facts = self.properties();
+        let (least, most) = facts.size_bytes_range;
         (least.max(facts.call_bytes), most.max(facts.call_bytes))
     }
 
-    /// Chooses whether the program goes past the page cache, if that is left to where it
-    /// runs.
+    /// Sets whether the program bypasses the page cache, if its parameter leaves that to the
+    /// target.
     pub fn choose_direct(&mut self, direct: bool) {
         if self.leaves_direct_open() {
             let value = if direct { "yes" } else { "no" };
@@ -408,36 +421,35 @@ impl Program {
         }
     }
 
-    /// Whether the program goes past the page cache where it can, and this is not chosen yet.
+    /// Reports whether the program still leaves open if it bypasses the page cache (`direct=auto`).
     pub fn leaves_direct_open(&self) -> bool {
         let mut parameters = self.parameters().into_iter();
         parameters.any(|one| one.name == "direct" && one.value == "auto")
     }
 
-    /// What the program asks of the page cache, where the run asks for `asked`.
+    /// Returns the page cache mode of the program for a run that asks for `asked`.
     pub fn cache_mode(&self, asked: CacheMode) -> CacheMode {
-        self.facts().cache.unwrap_or(asked)
+        self.properties().cache_mode.unwrap_or(asked)
     }
 
-    /// Bytes of the files that the program keeps on each drive at once.
+    /// Returns the bytes of the files that the program keeps on each drive at one time.
     pub fn file_bytes(&self, size_bytes: u64) -> u64 {
         self.pattern.file_bytes(size_bytes)
     }
 
-    /// The bytes of each of its files by name, where programs that name the same file share
-    /// it; nothing where its files are its own.
+    /// Returns the sizes in bytes of the program's files by name, if programs that name the same
+    /// file share it. `None` if the files are the program's own.
     pub fn shared_files(&self) -> Option<BTreeMap<&str, u64>> {
         self.pattern.shared_files()
     }
 
-    /// Bytes of the files that are made before the timed part, at most. They stay for
+    /// Returns the maximum bytes of the files that are made before the timed part. They stay for
     /// all repetitions.
     pub fn prepared_bytes(&self, size_bytes: u64) -> u64 {
         self.pattern.prepared_bytes(size_bytes)
     }
 
-    /// Bytes that one timed part writes, at most: to files of its own, or over those
-    /// that are there.
+    /// Returns the maximum bytes that one timed part writes, to new files or over existing ones.
     pub fn written_bytes(&self, size_bytes: u64) -> u64 {
         if !self.writes() {
             return 0;
@@ -449,56 +461,56 @@ impl Program {
         own_bytes.max(size_bytes)
     }
 
-    /// The name of the program's files and their bytes on a system that gives
-    /// its drives to be read past their file systems, and needs no images.
+    /// Returns the name and the bytes of the program's files on a system whose drives can be read
+    /// below their file systems, so that no images are needed.
     pub fn files_without_images(&self, size_bytes: u64) -> (&'static str, u64) {
         let others = self.pattern.files_without_images(size_bytes);
         others.unwrap_or_else(|| (self.file_name(), self.file_bytes(size_bytes)))
     }
 
-    /// How often each byte of the size passes through a call: twice in a copy.
+    /// Returns the number of times that each byte of the size passes through a call. It is two for
+    /// a copy.
     pub fn passes(&self) -> u64 {
-        self.facts().passes
+        self.properties().pass_count
     }
 
-    /// The files that must be as the cache mode wants them before this worker's
-    /// timed part.
+    /// Returns the files that the cache mode must prepare before the timed part of this worker.
     pub fn inputs(&self, worker: &Worker) -> Vec<Input> {
         self.pattern.inputs(worker)
     }
 
-    /// The bytes that count for KB/s. `/dev/null` returns none: there the
-    /// bytes asked for count, as in Kirkendall 1989.
+    /// Returns the bytes that count for KB/s. `/dev/null` returns no bytes, so that the requested
+    /// bytes count there, as in Kirkendall 1989.
     pub fn payload_bytes(&self, worker: &Worker, measure: &WorkerMeasure) -> u64 {
         self.pattern.payload_bytes(worker, measure)
     }
 
-    /// The buffer that the worker needs, filled.
+    /// Returns the worker's buffer, filled with data.
     pub fn buffer(&self, worker: &Worker) -> Buffer {
-        blocks::data(self.buffer_bytes(), worker.seed)
+        blocks::new_data_buffer(self.buffer_bytes(), worker.seed)
     }
 
-    /// The same for a modelled computer, which compresses nothing: no longer
-    /// than it must be, so that it stays in the host's first-level cache.
+    /// Returns the worker's buffer for a modelled computer, which compresses nothing. The buffer is
+    /// as short as possible, so that it stays in the host's first-level cache.
     pub fn short_buffer(&self, worker: &Worker) -> Buffer {
-        if self.facts().is_of_a_tree {
+        if self.properties().works_on_tree {
             // It is used in parts, for the tape and for what goes with it.
             return self.buffer(worker);
         }
-        blocks::data_of_one_call(self.buffer_bytes(), worker.seed)
+        blocks::new_call_buffer(self.buffer_bytes(), worker.seed)
     }
 
     fn buffer_bytes(&self) -> u64 {
-        self.facts().buffer_calls * self.call_bytes()
+        self.properties().buffer_calls * self.call_bytes()
     }
 
-    /// What comes before the clock starts: files made, or removed.
+    /// Prepares a repetition before the clock starts: makes or removes files.
     pub async fn prepare(&self, system: &mut System, worker: &Worker) -> Result<(), ProgramError> {
         self.pattern.prepare(system, worker).await
     }
 
-    /// Finds out what the worker's timed part has to know, and would otherwise
-    /// find out in it. Every worker's files are made by then.
+    /// Determines in advance what the worker's timed part needs to know and would otherwise
+    /// determine within it. The files of all workers exist by then.
     pub async fn survey(
         &mut self,
         system: &mut System,
@@ -507,11 +519,11 @@ impl Program {
         self.pattern.survey(system, worker).await
     }
 
-    /// The timed part. It leaves its files open, as the programs of 1983 did.
+    /// Runs the timed part. It leaves its files open, as the programs of 1983 did.
     ///
     /// # Panics
     ///
-    /// If the program needs a survey and had none.
+    /// Panics if the program needs a survey and had none.
     pub async fn run(
         &self,
         system: &mut System,
@@ -522,11 +534,11 @@ impl Program {
     }
 }
 
-fn entries() -> impl Iterator<Item = &'static Entry> {
+fn entries() -> impl Iterator<Item = &'static ProgramEntry> {
     programs::FILES.iter().copied().flatten()
 }
 
-/// The greatest common divisor.
+/// Returns the greatest common divisor of two numbers.
 pub(crate) fn gcd(left: u64, right: u64) -> u64 {
     if right == 0 {
         left
@@ -535,8 +547,8 @@ pub(crate) fn gcd(left: u64, right: u64) -> u64 {
     }
 }
 
-/// The most similar of some names, if any is similar at all: of those that begin with it, if
-/// any does.
+/// Returns the name that is most similar to `name`, or `None` if no name is similar enough. Names
+/// that begin with `name` are preferred.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let begins = |candidate: &str| name.len() >= 3 && candidate.starts_with(name);
     known

@@ -1,15 +1,15 @@
-//! The programs, one file each.
+//! I/O programs, one file each.
 
-use crate::pattern::Entry;
+use crate::pattern::ProgramEntry;
 
-/// Declares the files as modules and lists their programs. rustfmt does not follow modules
-/// that a macro declares, so `make lint` names the files.
+/// Declares the program files as modules and lists their programs. rustfmt does not follow modules
+/// that a macro declares, so that `make lint` names the files.
 macro_rules! programs {
     ($($file:ident,)*) => {
         $(pub(crate) mod $file;)*
 
-        /// The programs of each file, in the order in which they are listed.
-        pub(crate) const FILES: &[&[Entry]] = &[$($file::PROGRAMS,)*];
+        /// Programs of each file, in the order of the list.
+        pub(crate) const FILES: &[&[ProgramEntry]] = &[$($file::PROGRAMS,)*];
     };
 }
 

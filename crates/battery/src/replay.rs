@@ -1,16 +1,16 @@
-//! The requests of a block trace, made again: at the trace's times (open loop), so many
-//! under way at once (closed loop), or each as long after the completion that it followed
-//! as in the trace.
+//! Replay of a block trace. Its requests are issued at the trace's times (open loop), at a fixed
+//! queue depth (closed loop), or each as long after the completion that it followed as in the
+//! trace.
 
 mod pauses;
 mod schedule;
 mod source;
 
 use crate::blocks::ensure_file;
-use crate::parameter::Field;
-use crate::pattern::{Facts, Pattern, Place, Steps};
+use crate::parameter::ParameterField;
+use crate::pattern::{Pattern, PhaseFuture, ProgramProperties, RunContext};
 use crate::program::{Input, Program, ProgramError};
-use crate::ring::Ring;
+use crate::ring::IoRing;
 use crate::ring::slots::Slots;
 use crate::worker::Worker;
 use diskperf_blocktrace::{Operation, Record};
@@ -20,48 +20,48 @@ use source::TraceSource;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-/// The name of these programs, and of the file that stands for the trace's device.
+/// Name of the replay programs, and of the file that stands for the trace's device.
 pub(crate) const NAME: &str = "replay";
 
-/// The interval of the course over time.
-const INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
+const SAMPLE_INTERVAL: Nanoseconds = Nanoseconds::from_millis(1000);
 
-/// The requests of a trace in the order of issue, as they are read; what cannot be read
-/// ends them.
+/// Requests of a trace in the order of issue, as they are read. A read error ends them.
 pub type Requests = Box<dyn Iterator<Item = Result<Record, String>> + Send>;
 
-/// A trace that can be read again and again, each time the same.
+/// Trace that can be read repeatedly, with the same requests each time.
 pub trait Trace: fmt::Debug + Send + Sync {
-    /// Begins to read it: who asks for the first request gets it at once.
+    /// Begins to read the trace. The first request is then available without delay.
     fn requests(&self) -> Requests;
 }
 
-/// What is made again, and how.
+/// Trace to be replayed, and the way to replay it.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// Its requests, none of which ends beyond `space_bytes`.
+    /// Source of the requests. No request ends beyond `space_bytes`.
     pub trace: Arc<dyn Trace>,
-    /// What they come to.
+    /// Totals of the trace's requests.
     pub held: TraceFacts,
-    /// When they are issued.
+    /// Rule by which requests are issued: by the trace's times, at a fixed queue depth, or after
+    /// the completions that they followed.
     pub pace: ReplayPace,
-    /// The moment of the trace that an open replay begins at; none: that of its first request.
+    /// Time within the trace at which an open replay begins. `None` means the time of the first
+    /// request.
     pub begins: Option<Nanoseconds>,
-    /// The most under way at once.
+    /// Maximum queue depth of the replay.
     pub slots: u32,
-    /// Bytes of the space of addresses that they fall into.
+    /// Size of the address space of the requests, in bytes.
     pub space_bytes: u64,
-    /// What their offsets and lengths are multiples of.
+    /// Common divisor of the offsets and lengths of all requests, in bytes.
     pub unit_bytes: u64,
-    /// What is asked of the page cache.
+    /// State of the page cache that the replay requires.
     pub cache: CacheMode,
-    /// Whether ranges are given up, where they are in the trace.
+    /// Whether discards of the trace are issued.
     pub discards: bool,
-    /// Whether writes that were durable in the trace are made so.
+    /// Whether writes that were durable in the trace (FUA) are made durable.
     pub durable: bool,
 }
 
-/// What a replay is the same by: all but the way by which the trace is read.
+/// Replays are equal if everything but the source from which the trace is read is equal.
 impl PartialEq for Replay {
     fn eq(&self, other: &Self) -> bool {
         let told = |of: &Self| (of.pace, of.begins, of.slots, of.space_bytes, of.unit_bytes);
@@ -72,28 +72,32 @@ impl PartialEq for Replay {
     }
 }
 
-/// The requests of the next timed part, which are read ahead before it begins.
+/// Requests of the next timed part, which is read ahead before it begins.
 #[derive(Default)]
 struct ReadAhead(Mutex<Option<Requests>>);
 
 #[derive(Clone, Debug)]
-struct Replayed {
+struct ReplayPattern {
     replay: Replay,
-    ahead: ReadAhead,
+    read_ahead: ReadAhead,
 }
 
-/// Replays.
 impl Program {
-    /// A replay of a trace.
+    /// Creates the program that replays a trace.
     pub fn of_replay(replay: Replay) -> Self {
         let ahead = ReadAhead::default();
-        Self::of_pattern((NAME, NAME), Box::new(Replayed { replay, ahead }))
+        Self::from_pattern(
+            (NAME, NAME),
+            Box::new(ReplayPattern {
+                replay,
+                read_ahead: ahead,
+            }),
+        )
     }
 }
 
 impl Replay {
-    /// Whether a request of this kind is made.
-    fn makes(&self, operation: Operation) -> bool {
+    fn issues_operation(&self, operation: Operation) -> bool {
         match operation {
             Operation::Read | Operation::Write | Operation::Flush => true,
             Operation::Discard => self.discards,
@@ -101,17 +105,19 @@ impl Replay {
         }
     }
 
-    fn writes(&self) -> bool {
+    fn writes_target(&self) -> bool {
         let held = &self.held;
         held.write.requests > 0 || (self.discards && held.discard.requests > 0)
     }
 
-    /// How long it takes in open loop, if all are issued in time.
-    fn lasts(&self) -> Option<Nanoseconds> {
+    /// Returns the duration of an open-loop replay if all requests are issued in time, or `None`
+    /// for other replays.
+    fn duration(&self) -> Option<Nanoseconds> {
         match self.pace {
-            ReplayPace::Open { speed } => {
-                Some(schedule::at_speed(Nanoseconds(self.held.lasts_ns), speed))
-            }
+            ReplayPace::Open { speed } => Some(schedule::scale_to_speed(
+                Nanoseconds(self.held.lasts_ns),
+                speed,
+            )),
             ReplayPace::Closed { .. } | ReplayPace::Dependent => None,
         }
     }
@@ -125,13 +131,13 @@ impl Replay {
             engine: EngineChoice::Best,
             poll: false,
             has_contents: false,
-            interval: INTERVAL,
+            interval: SAMPLE_INTERVAL,
         }
     }
 }
 
-impl Pattern for Replayed {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+impl Pattern for ReplayPattern {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         Vec::new()
     }
 
@@ -139,20 +145,20 @@ impl Pattern for Replayed {
         Some(&self.replay)
     }
 
-    fn facts(&self) -> Facts {
+    fn properties(&self) -> ProgramProperties {
         let replay = &self.replay;
-        Facts {
-            takes_any_size: true,
-            keeps_requests: true,
-            writes: replay.writes(),
-            cache: Some(replay.cache),
-            lasts: replay.lasts(),
-            sizes_bytes: (replay.held.moved_bytes(), replay.held.moved_bytes()),
-            ..Facts::reading(replay.held.largest_bytes.max(1))
+        ProgramProperties {
+            accepts_any_size: true,
+            keeps_requests_in_flight: true,
+            writes_target: replay.writes_target(),
+            cache_mode: Some(replay.cache),
+            duration: replay.duration(),
+            size_bytes_range: (replay.held.moved_bytes(), replay.held.moved_bytes()),
+            ..ProgramProperties::for_reads(replay.held.largest_bytes.max(1))
         }
     }
 
-    fn usual_bytes(&self) -> Option<u64> {
+    fn default_bytes(&self) -> Option<u64> {
         Some(self.replay.held.moved_bytes())
     }
 
@@ -170,7 +176,7 @@ impl Pattern for Replayed {
 
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
         vec![Input {
-            path: worker.file(NAME),
+            path: worker.file_path(NAME),
             length_bytes: self.replay.space_bytes,
             read: self.replay.held.read.requests > 0,
         }]
@@ -180,28 +186,32 @@ impl Pattern for Replayed {
         measure.read_bytes + measure.written_bytes
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
-            let path = worker.file(NAME);
+            let path = worker.file_path(NAME);
             ensure_file(system, worker, &path, self.replay.space_bytes).await
         })
     }
 
-    fn survey<'a>(&'a mut self, _system: &'a mut System, _worker: &'a Worker) -> Steps<'a> {
-        self.ahead = ReadAhead(Mutex::new(Some(self.replay.trace.requests())));
-        crate::pattern::nothing()
+    fn survey<'a>(&'a mut self, _system: &'a mut System, _worker: &'a Worker) -> PhaseFuture<'a> {
+        self.read_ahead = ReadAhead(Mutex::new(Some(self.replay.trace.requests())));
+        crate::pattern::empty_phase()
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, _buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        _buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let replay = &self.replay;
-            let ahead = self.ahead.take();
+            let ahead = self.read_ahead.take();
             let requests = ahead.unwrap_or_else(|| replay.trace.requests());
-            let how = match replay.writes() {
+            let how = match replay.writes_target() {
                 true => Open::READ_WRITE,
                 false => Open::READ,
             };
-            let path = worker.file(NAME);
+            let path = worker.file_path(NAME);
             let file = system.open(&path, how.direct(worker.direct)).await?;
             // The same by another name: each write by it is on the medium when it completes.
             let how = Open::WRITE.direct(worker.direct).dsync(true);
@@ -213,8 +223,8 @@ impl Pattern for Replayed {
             let options = replay.ring_options(worker);
             system.open_ring(options, &files).await?;
             let files = files.into_iter().map(|file| (file, path.clone())).collect();
-            let mut ring = Ring::new(system, Slots::new(u64::from(replay.slots)), files);
-            let made = made(replay.clone(), requests);
+            let mut ring = IoRing::new(system, Slots::new(u64::from(replay.slots)), files);
+            let made = requests_to_issue(replay.clone(), requests);
             let paced = (replay.pace, replay.begins, made);
             let mut source = TraceSource::new(&ring, (file, durable), paced);
             ring.run(&mut source).await
@@ -222,18 +232,18 @@ impl Pattern for Replayed {
     }
 }
 
-/// The requests that are made, of all.
-fn made(replay: Replay, requests: Requests) -> Requests {
+/// Returns the requests of a trace that the replay issues.
+fn requests_to_issue(replay: Replay, requests: Requests) -> Requests {
     let is_made = move |record: &Record| {
         let is_empty = record.length_bytes == 0 && record.operation != Operation::Flush;
-        replay.makes(record.operation) && !is_empty
+        replay.issues_operation(record.operation) && !is_empty
     };
     Box::new(requests.filter(move |one| one.as_ref().map_or(true, &is_made)))
 }
 
-/// What cannot be read of a trace.
-fn unreadable(what: String) -> ProgramError {
-    ProgramError::Trace(what)
+/// Returns the error for a trace that cannot be read any further.
+fn trace_error(what: String) -> ProgramError {
+    ProgramError::TraceUnreadable(what)
 }
 
 impl ReadAhead {
@@ -243,7 +253,7 @@ impl ReadAhead {
     }
 }
 
-/// What is read ahead is of one worker.
+/// Copies get no requests, because the requests read ahead belong to one worker.
 impl Clone for ReadAhead {
     fn clone(&self) -> Self {
         Self::default()

@@ -1,4 +1,4 @@
-//! Suites: steps in order, with the protocol that repeats them.
+//! Suites of programs: steps in order, and the protocol that repeats them.
 
 use crate::program::Program;
 use crate::programs::track_read::TRACK_BYTES;
@@ -6,64 +6,66 @@ use crate::worker::Medium;
 use diskperf_timeline::{Protocol, Statistic, SteadyRule};
 use std::collections::BTreeMap;
 
-/// Steps in order, with a protocol.
+/// Suite: steps in order, with a repetition protocol.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suite {
-    /// Its name; of a program run by itself, the program's.
+    /// Name of the suite. For a single program, the program's name.
     pub name: String,
-    /// How each step is repeated.
+    /// Protocol that repeats each step.
     pub protocol: Protocol,
-    /// In the order of running.
+    /// Steps of the suite, in the order of execution.
     pub steps: Vec<Step>,
 }
 
-/// What runs at the same time; of most suites, one program.
+/// Jobs that run at the same time. Most suites have one job per step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// At least one. They begin together, and the step ends with the last of them.
+    /// Jobs of the step, at least one. They start together, and the step ends when the last job
+    /// ends.
     pub jobs: Vec<Job>,
 }
 
-/// One program of a step.
+/// Job of a step: one program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// What its user calls it, where that is not the program's name.
+    /// Name that the user gave the job. `None` means the program's name.
     pub name: Option<String>,
-    /// The program with its parameters.
+    /// Program of the job, with its parameters.
     pub program: Program,
-    /// What its user says that it does, where that is not by the program's parameters.
+    /// Options as the user wrote them, if the program's parameters do not describe the job.
+    /// Otherwise empty.
     pub options: BTreeMap<String, String>,
-    /// The parameters that tell it from its siblings.
+    /// Names of the parameters that distinguish the job from similar jobs.
     pub distinguishing: Vec<String>,
-    /// Its place in the table.
+    /// Row of the job in the results table.
     pub row: u32,
-    /// Jobs of one group move the same number of bytes: where the size is
-    /// found by a pilot, that of the job in the group's middle serves all.
+    /// Number of the size group. Jobs of one group move the same number of bytes. If a pilot run
+    /// determines the size, the job in the middle of the group sets it for all.
     pub size_group: u32,
-    /// How it is repeated, where that is not as the suite has it; jobs of one step are
-    /// repeated alike.
+    /// Repetition protocol of the job, or `None` for that of the suite. Jobs of one step have the
+    /// same protocol.
     pub protocol: Option<Protocol>,
-    /// How often it moves its whole area, where that and not a size decides.
+    /// Number of times that the job moves its whole area, if that determines its size.
     pub area_times: Option<u32>,
-    /// Bytes that each of its workers moves, where that is not the run's to say.
+    /// Bytes that each worker of the job moves, or `None` if the run decides.
     pub size_bytes: Option<u64>,
 }
 
-/// What a job cannot do without.
+/// Special requirement of a job on its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// Nothing special.
+    /// Job without special requirements.
     Nothing,
-    /// A target of another kind.
+    /// The job needs a target of another kind.
     OtherMedium,
-    /// A directory on another file system beside its target.
+    /// The job needs a directory on another file system in addition to its target.
     OtherFilesystem,
-    /// A target that it may write to.
+    /// The job needs permission to write to its target.
     Writing,
 }
 
-/// Four tests, three runs, the first of them "to clear out any useful data in
-/// the cache" (Kridle and McKusick 1983, section 4).
+/// Three runs, the first of them discarded "to clear out any useful data in the cache" (Kridle and
+/// McKusick 1983, section 4).
 const THREE_RUNS: Protocol = Protocol {
     repetitions: 3,
     discarded: 1,
@@ -72,68 +74,72 @@ const THREE_RUNS: Protocol = Protocol {
     steady: None,
 };
 
-/// Enough for the differences of the layers to be told from noise. Kirkendall 1989
-/// timed each once, by whole seconds.
+/// Five runs, enough to separate the layers from noise. Kirkendall 1989 timed each layer once, in
+/// whole seconds.
 const FIVE_RUNS: Protocol = Protocol {
     repetitions: 5,
     ..THREE_RUNS
 };
 
-/// Enough for an interval, and for the tail of the latencies of all together.
-const FIVE_AFTER_ONE: Protocol = Protocol {
+/// Five runs after a discarded one, enough for an interval and for the tail of all latencies
+/// together.
+const FIVE_RUNS_AFTER_DISCARDED: Protocol = Protocol {
     repetitions: 6,
     ..THREE_RUNS
 };
 
-/// What was brought to a steady state is as it is from the first repetition on.
-const THREE_THAT_COUNT: Protocol = Protocol {
+/// Three runs without a discarded one, for a drive that is already in a steady state at the first
+/// repetition.
+const THREE_RUNS_NONE_DISCARDED: Protocol = Protocol {
     discarded: 0,
     ..THREE_RUNS
 };
 
-/// Once, and it counts.
-const ONCE: Protocol = Protocol {
+const ONE_RUN: Protocol = Protocol {
     repetitions: 1,
-    ..THREE_THAT_COUNT
+    ..THREE_RUNS_NONE_DISCARDED
 };
 
-/// SNIA's rounds until a drive is steady.
-const UNTIL_STEADY: Protocol = Protocol {
+/// Rounds of SNIA until a drive is in a steady state.
+const RUNS_UNTIL_STEADY: Protocol = Protocol {
     repetitions: SteadyRule::MOST_ROUNDS,
     steady: Some(SteadyRule::SNIA),
-    ..THREE_THAT_COUNT
+    ..THREE_RUNS_NONE_DISCARDED
 };
 
-/// "The minima of several runs" (Zachariassen 1987).
+/// Five runs. The fastest counts: "the minima of several runs" (Zachariassen 1987).
 const MINIMUM_OF_FIVE: Protocol = Protocol {
     repetitions: 5,
     statistic: Statistic::Minimum,
-    ..THREE_THAT_COUNT
+    ..THREE_RUNS_NONE_DISCARDED
 };
 
-/// Up to ten runs, fewer where they agree within 1 % to each side.
-const UNTIL_SURE: Protocol = Protocol {
+/// Up to ten runs after a discarded one. It stops earlier once the runs agree within 1 % to either
+/// side.
+const RUNS_UNTIL_AGREEMENT: Protocol = Protocol {
     repetitions: 11,
     stop_below_share: Some(0.02),
     ..THREE_RUNS
 };
 
-/// The call sizes of Kirkendall 1989.
-const SEQREAD_CALLS: [u64; 5] = [512, 1024, 2048, 8192, 16384];
+/// Call sizes of Kirkendall 1989, in bytes.
+const SEQREAD_CALL_BYTES: [u64; 5] = [512, 1024, 2048, 8192, 16384];
 
-/// "1 track" and "1 cylinder" of Zachariassen 1987's drive: 67 and 1809 sectors of 512
-/// bytes. O_DIRECT wants multiples of a block, for which 512 is the smallest.
-const COPY_CALLS: [u64; 3] = [8192, 67 * 512, 1809 * 512];
+/// Call sizes of Zachariassen 1987, in bytes. The last two are "1 track" and "1 cylinder" of his
+/// drive, 67 and 1809 sectors of 512 bytes. O_DIRECT needs multiples of a block, which is at least
+/// 512 bytes.
+const COPY_CALL_BYTES: [u64; 3] = [8192, 67 * 512, 1809 * 512];
 
 const SECTOR_BYTES: u64 = 512;
 
 impl Suite {
-    /// All suites, each with what it does.
+    /// Returns the names and descriptions of all suites.
     pub fn all() -> [(&'static str, &'static str); 6] {
         [
             (
                 "today26",
-                "what storage of today is asked for: sequential and random requests at several depths, a log",
+                "workloads of current storage: sequential and random requests at several queue \
+                 depths, and a log",
             ),
             (
                 "ffs83",
@@ -141,15 +147,16 @@ impl Suite {
             ),
             (
                 "interleave91",
-                "a drive by itself, read by tracks of 17 sectors and by single sectors (1991)",
+                "a bare drive, read by tracks of 17 sectors and by single sectors (1991)",
             ),
             (
                 "seqread89",
-                "one file, read with five call sizes over the system's layers (1989)",
+                "one file, read with five call sizes through the layers of the system (1989)",
             ),
             (
                 "ssd26",
-                "a flash drive past its first bloom: written twice, written at random until steady, then measured",
+                "a preconditioned flash drive: written twice, written at random until steady, \
+                 then measured",
             ),
             (
                 "vme87",
@@ -158,15 +165,15 @@ impl Suite {
         ]
     }
 
-    /// The suite of this name, as it runs on this medium.
+    /// Returns the suite of this name for a medium, or `None` if there is no such suite.
     pub fn named(name: &str, medium: Medium) -> Option<Self> {
         let (protocol, steps) = match name {
-            "today26" => (FIVE_AFTER_ONE, today26()),
-            "ffs83" => (THREE_RUNS, ffs83()),
-            "interleave91" => (THREE_RUNS, interleave91()),
-            "ssd26" => (THREE_THAT_COUNT, ssd26()),
-            "seqread89" => (FIVE_RUNS, seqread89(medium)),
-            "vme87" => (MINIMUM_OF_FIVE, vme87()),
+            "today26" => (FIVE_RUNS_AFTER_DISCARDED, today26_steps()),
+            "ffs83" => (THREE_RUNS, ffs83_steps()),
+            "interleave91" => (THREE_RUNS, interleave91_steps()),
+            "ssd26" => (THREE_RUNS_NONE_DISCARDED, ssd26_steps()),
+            "seqread89" => (FIVE_RUNS, seqread89_steps(medium)),
+            "vme87" => (MINIMUM_OF_FIVE, vme87_steps()),
             _ => return None,
         };
         Some(Self {
@@ -176,51 +183,51 @@ impl Suite {
         })
     }
 
-    /// The same on a target that has a drive's files, and the drive itself as
-    /// a character and as a block device, side by side.
+    /// Returns the suite of this name for a target that has the files of a drive and the drive
+    /// itself, as a character and as a block device.
     pub fn named_on_both(name: &str) -> Option<Self> {
         let suite = Self::named(name, Medium::Directory)?;
         Some(match name {
             "seqread89" => Self {
-                steps: seqread(&LAYERS_OF_1989),
+                steps: seqread_steps(&LAYERS_OF_1989),
                 ..suite
             },
             _ => suite,
         })
     }
 
-    /// How a job of it is repeated.
+    /// Returns the repetition protocol of a job of the suite.
     pub fn protocol_of(&self, job: &Job) -> Protocol {
         job.protocol.unwrap_or(self.protocol)
     }
 
-    /// One program by itself.
+    /// Creates a suite of a single program.
     pub fn of_program(program: Program) -> Self {
         Self {
             name: program.name().to_owned(),
-            protocol: UNTIL_SURE,
+            protocol: RUNS_UNTIL_AGREEMENT,
             steps: vec![Job::of(program).into()],
         }
     }
 
-    /// The jobs of all steps, in the order of running: a result is kept of each.
+    /// Iterates over the jobs of all steps, in the order of execution. A run keeps one result for
+    /// each job.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> + Clone {
         self.steps.iter().flat_map(|step| &step.jobs)
     }
 
-    /// The same, to change them.
+    /// Iterates mutably over the jobs of all steps.
     pub fn jobs_mut(&mut self) -> impl Iterator<Item = &mut Job> {
         self.steps.iter_mut().flat_map(|step| &mut step.jobs)
     }
 
-    /// The programs of all jobs.
+    /// Iterates over the programs of all jobs.
     pub fn programs(&self) -> impl Iterator<Item = &Program> + Clone {
         self.jobs().map(|job| &job.program)
     }
 }
 
 impl From<Job> for Step {
-    /// A step that does nothing else.
     fn from(job: Job) -> Self {
         Self { jobs: vec![job] }
     }
@@ -246,7 +253,7 @@ impl Step {
 }
 
 impl Job {
-    /// A program as it is everywhere, in the first row of the table.
+    /// Creates a job of a program with default settings, in the first row of the table.
     pub fn of(program: Program) -> Self {
         Self {
             name: None,
@@ -261,30 +268,33 @@ impl Job {
         }
     }
 
-    /// Bytes that each of its workers moves whatever size is asked for, if so.
+    /// Returns the bytes that each worker of the job moves regardless of the requested size, or
+    /// `None` if the requested size counts.
     pub fn own_bytes(&self) -> Option<u64> {
-        self.size_bytes.or_else(|| self.bytes_of_area())
+        self.size_bytes.or_else(|| self.area_passes_bytes())
     }
 
-    /// The same where it moves its area so many times.
-    fn bytes_of_area(&self) -> Option<u64> {
+    /// Returns the bytes that each worker moves if the job moves its whole area a fixed number of
+    /// times.
+    fn area_passes_bytes(&self) -> Option<u64> {
         let all_bytes = self.area_bytes()?.saturating_mul(self.area_times?.into());
         Some(all_bytes.div_ceil(self.program.workers().into()))
     }
 
-    /// Bytes that its requests are spread over, of a program with such a parameter.
+    /// Returns the bytes over which the job's requests are spread, or `None` if its program has no
+    /// such parameter.
     pub fn area_bytes(&self) -> Option<u64> {
         let area = self.program.parameter_values().get("area_bytes")?.parse();
         Some(area.expect("bytes are written as a number"))
     }
 
-    /// What it is called: by its user, or as its program is.
+    /// Returns the name of the job: the user's name or the program's.
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or_else(|| self.program.name())
     }
 
-    /// Which files it works on: jobs that say the same here share them, as all share a
-    /// drive by itself.
+    /// Returns the key of the job's files. Jobs with the same key share their files, as all jobs
+    /// share a bare drive.
     pub fn files(&self, medium: Medium) -> (&str, &str) {
         let own = match medium {
             Medium::Directory => self.name.as_deref().unwrap_or_default(),
@@ -293,7 +303,7 @@ impl Job {
         (self.program.file_name(), own)
     }
 
-    /// What a run keeps of what it does.
+    /// Returns the settings of the job that a run records.
     pub fn values(&self) -> BTreeMap<String, String> {
         match self.options.is_empty() {
             true => self.program.parameter_values(),
@@ -301,7 +311,7 @@ impl Job {
         }
     }
 
-    /// What it needs on this medium.
+    /// Returns the requirement of the job on a medium.
     pub fn needs(&self, medium: Medium) -> Needs {
         if !self.program.is_of(medium) {
             Needs::OtherMedium
@@ -315,9 +325,10 @@ impl Job {
     }
 }
 
-/// What the data sheets of drives are written in: MB/s of a mebibyte at depth 8, IOPS of
-/// 4 KiB at depths 1 and 32; a mix of reads and writes, and a log, which data sheets omit.
-fn today26() -> Vec<Step> {
+/// Returns the steps of `today26`, which follow the data sheets of drives: MB/s with 1 MiB at queue
+/// depth 8, and IOPS with 4 KiB at queue depths 1 and 32. Data sheets omit the other two steps, a
+/// mix of reads and writes, and a log.
+fn today26_steps() -> Vec<Step> {
     let steps: [(&str, &[(&str, &str)]); 8] = [
         ("sequential", &[("depth", "8")]),
         ("sequential", &[("write_share", "1"), ("depth", "8")]),
@@ -334,15 +345,17 @@ fn today26() -> Vec<Step> {
         .collect()
 }
 
-/// How long a round lasts until steady (SNIA's minute), and what is measured then.
-const ROUND_MS: &str = "60000";
-const MEASURED_MS: &str = "10000";
+/// Duration of a round on the way to the steady state, in milliseconds (SNIA's minute).
+/// `MEASUREMENT_MS` is the duration of a measured step.
+const PRECONDITIONING_ROUND_MS: &str = "60000";
+const MEASUREMENT_MS: &str = "10000";
 
-/// SNIA's SSS PTS, as far as data sheets go: a precondition that does not depend on the
-/// workload (all of the drive written twice in 128 KiB), one that does (4 KiB at random
-/// until steady), then the figures of data sheets and SNIA's mixes of reads and writes. What
-/// writes sequentially comes last, since it changes what random writes find.
-fn ssd26() -> Vec<Step> {
+/// Returns the steps of `ssd26`, which follow SNIA's SSS PTS as far as data sheets do. A
+/// workload-independent precondition writes the whole drive twice in 128 KiB. A workload-dependent
+/// one writes 4 KiB at random until the drive is steady. Then come the figures of data sheets and
+/// SNIA's mixes of reads and writes. Sequential writes come last, since they change the conditions
+/// of random writes.
+fn ssd26_steps() -> Vec<Step> {
     let mut precondition = Step::new(
         "sequential",
         0,
@@ -353,11 +366,11 @@ fn ssd26() -> Vec<Step> {
             ("depth", "8"),
         ],
     );
-    precondition.jobs[0].protocol = Some(ONCE);
+    precondition.jobs[0].protocol = Some(ONE_RUN);
     precondition.jobs[0].area_times = Some(2);
     let mut rounds = Step::new("random", 1, 1, &[("write_share", "1"), ("depth", "32")]);
-    set_all(&mut rounds, &[("duration_ms", ROUND_MS)]);
-    rounds.jobs[0].protocol = Some(UNTIL_STEADY);
+    set_for_all_jobs(&mut rounds, &[("duration_ms", PRECONDITIONING_ROUND_MS)]);
+    rounds.jobs[0].protocol = Some(RUNS_UNTIL_STEADY);
     let mut steps = vec![precondition, rounds];
     let measured: [(&str, &[(&str, &str)]); 9] = [
         ("random", &[("write_share", "1"), ("depth", "1")]),
@@ -373,14 +386,14 @@ fn ssd26() -> Vec<Step> {
     for (name, settings) in measured {
         let row = steps.len() as u32;
         let mut step = Step::new(name, row, row, settings);
-        set_all(&mut step, &[("duration_ms", MEASURED_MS)]);
+        set_for_all_jobs(&mut step, &[("duration_ms", MEASUREMENT_MS)]);
         steps.push(step);
     }
     steps
 }
 
-/// Sets parameters that do not tell a step from its siblings.
-fn set_all(step: &mut Step, settings: &[(&str, &str)]) {
+/// Sets parameters of a step that do not distinguish it from similar steps.
+fn set_for_all_jobs(step: &mut Step, settings: &[(&str, &str)]) {
     for job in &mut step.jobs {
         for (name, value) in settings {
             let set = job.program.set(name, value);
@@ -389,8 +402,9 @@ fn set_all(step: &mut Step, settings: &[(&str, &str)]) {
     }
 }
 
-/// The order of the paper's script, the rows of the paper's tables.
-fn ffs83() -> Vec<Step> {
+/// Returns the steps of `ffs83`, in the order of the paper's script and with the rows of the
+/// paper's tables.
+fn ffs83_steps() -> Vec<Step> {
     [
         ("write_4096", 1),
         ("write_8192", 2),
@@ -403,21 +417,20 @@ fn ffs83() -> Vec<Step> {
     .collect()
 }
 
-/// The layers of Kirkendall 1989: a file, `/dev/null`, `/dev/bnull`, `/dev/rhd2` and
-/// `/dev/hd2`.
+/// Layers of Kirkendall 1989: a file, `/dev/null`, `/dev/bnull`, `/dev/rhd2` and `/dev/hd2`.
 const LAYERS_OF_1989: [&str; 5] = ["dropped", "null", "bnull", "device_direct", "device"];
 
-fn seqread89(medium: Medium) -> Vec<Step> {
-    seqread(match medium {
+fn seqread89_steps(medium: Medium) -> Vec<Step> {
+    seqread_steps(match medium {
         Medium::Directory | Medium::File => &["null", "zero", "cached", "dropped", "direct"],
         Medium::Device => &["null", "zero", "device", "device_direct"],
     })
 }
 
-fn seqread(layers: &[&str]) -> Vec<Step> {
+fn seqread_steps(layers: &[&str]) -> Vec<Step> {
     let mut steps = Vec::new();
     for (group, layer) in layers.iter().enumerate() {
-        for call_bytes in SEQREAD_CALLS {
+        for call_bytes in SEQREAD_CALL_BYTES {
             let settings = [("layer", *layer), ("call_bytes", &call_bytes.to_string())];
             steps.push(Step::new(
                 "seqread",
@@ -430,9 +443,9 @@ fn seqread(layers: &[&str]) -> Vec<Step> {
     steps
 }
 
-/// Each as the drive was formatted: the interleave is the drive's, not the
-/// program's.
-fn interleave91() -> Vec<Step> {
+/// Returns the steps of `interleave91`. Each runs on the drive as formatted: the interleave belongs
+/// to the drive and not to the program.
+fn interleave91_steps() -> Vec<Step> {
     [TRACK_BYTES, SECTOR_BYTES]
         .into_iter()
         .enumerate()
@@ -443,10 +456,10 @@ fn interleave91() -> Vec<Step> {
         .collect()
 }
 
-fn vme87() -> Vec<Step> {
+fn vme87_steps() -> Vec<Step> {
     let mut steps = Vec::new();
     for (group, destination) in ["null", "same", "other"].into_iter().enumerate() {
-        for call_bytes in COPY_CALLS {
+        for call_bytes in COPY_CALL_BYTES {
             let settings = [
                 ("destination", destination),
                 ("call_bytes", &call_bytes.to_string()),

@@ -1,4 +1,5 @@
-//! Verification of a worker's blocks: filled as they are written, read back, and compared.
+//! Verification of a worker's blocks: they are filled with known contents when written, read back
+//! and compared.
 
 pub(crate) mod calls;
 mod comparison;
@@ -9,61 +10,62 @@ mod record;
 pub(crate) mod state;
 pub(crate) mod survey;
 
-use crate::load::{YesNo, field};
-use crate::parameter::{self, Value};
+use crate::load::{YesNo, new_field};
+use crate::parameter::{self, ParameterValue};
 use crate::program::ProgramError;
 use crate::worker::Worker;
 use diskperf_fio::verify::{BlockLayout, BlockWrite, Checksum, Seeds};
 use diskperf_system::{File, Operation, ReadBackProgress, Submission, System};
 use diskperf_timeline::Verified;
-use dump::Dump;
+use dump::DumpFiles;
 use generation::OtherRun;
 use record::{BlockPlace, BlockRecord, BlockRecords, RecordedWrite};
 use state::WriteProgress;
 use std::cell::RefCell;
 
-/// Differences that are named one by one; the others are counted.
-const NAMED_MAX: usize = 20;
+/// Maximum number of differences that are listed individually. Further differences are only
+/// counted.
+const LISTED_DIFFERENCES_MAX: usize = 20;
 
-/// Name of the parameter that has what was written read back.
-pub(crate) const VERIFY: &str = "verify";
+/// Name of the parameter that turns verification on.
+pub(crate) const VERIFY_PARAMETER: &str = "verify";
 
-/// The parameter that has what was written read back.
-pub(crate) fn verify_field(verify: &mut YesNo) -> parameter::Field<'_> {
-    field(
-        VERIFY,
-        "read all that was written back at the end, and compare it",
-        Value::Choice(verify),
+/// Creates the parameter that turns verification on.
+pub(crate) fn verify_field(verify: &mut YesNo) -> parameter::ParameterField<'_> {
+    new_field(
+        VERIFY_PARAMETER,
+        "read-back and comparison of all written data at the end",
+        ParameterValue::Choice(verify),
     )
 }
 
 thread_local! {
-    static BEFORE_READ_BACK: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
+    static READ_BACK_HOOK: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
 }
 
-/// Has a test called on this thread whenever a worker begins to read back: where it plants
-/// the damage that is to be found.
+/// Registers a test function that this thread calls whenever a worker begins to read back. The test
+/// can then plant damage for the verification to find.
 #[doc(hidden)]
-pub fn before_read_back(plant: Option<Box<dyn FnMut()>>) {
-    BEFORE_READ_BACK.set(plant);
+pub fn set_read_back_hook(plant: Option<Box<dyn FnMut()>>) {
+    READ_BACK_HOOK.set(plant);
 }
 
-pub(crate) fn begin_read_back() {
-    BEFORE_READ_BACK.with_borrow_mut(|plant| {
+pub(crate) fn run_read_back_hook() {
+    READ_BACK_HOOK.with_borrow_mut(|plant| {
         if let Some(plant) = plant {
             plant();
         }
     });
 }
 
-/// Blocks that are read back, as they are shown.
+/// Progress display of the blocks that are read back.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ShownReadBack {
+pub(crate) struct ReadBackDisplay {
     blocks_total: u64,
 }
 
-impl ShownReadBack {
-    /// Shows how many of the blocks are read.
+impl ReadBackDisplay {
+    /// Shows the number of blocks read so far.
     pub(crate) fn show(self, system: &System, verifier: &Verifier) {
         system.show_read_back(ReadBackProgress {
             blocks: self.blocks_total.saturating_sub(verifier.blocks_to_read()),
@@ -72,93 +74,94 @@ impl ShownReadBack {
     }
 }
 
-/// Verification of a worker's blocks.
+/// Verifier of a worker's blocks.
 pub(crate) struct Verifier {
-    plan: Plan,
-    /// Layout of blocks without room for a header.
-    short: BlockLayout,
+    rules: VerificationRules,
+    /// Layout of blocks that are too short for a header.
+    short_block_layout: BlockLayout,
     seeds: Seeds,
-    /// Writes that were issued.
-    writes: u64,
-    records: BlockRecords,
-    /// Of each slot: the block that its buffer holds; as many as have held one.
-    blocks: Vec<Option<Block>>,
-    /// Where another run wrote the blocks.
+    write_count: u64,
+    block_records: BlockRecords,
+    /// Block in the buffer of each slot, by slot number. The list ends at the highest slot used so
+    /// far.
+    blocks_by_slot: Vec<Option<SlotBlock>>,
+    /// Knowledge of the other run that wrote the blocks. `None` if this run wrote them.
     other_run: Option<OtherRun>,
-    /// Writes by which another run knows how far this one came.
-    progress: WriteProgress,
+    /// Progress of the writes, for the state from which another run verifies them.
+    write_progress: WriteProgress,
     verified: Verified,
     differences: Vec<String>,
 }
 
-/// Block in the buffer of a slot that is in flight.
+/// Block in the buffer of a slot in use.
 #[derive(Clone, Copy, Debug)]
-struct Block {
+struct SlotBlock {
     place: BlockPlace,
     bytes: u32,
-    purpose: Purpose,
-    /// Bytes at its front that a short write took: they are no longer in the buffer.
-    taken_bytes: u32,
+    purpose: SlotPurpose,
+    /// Leading bytes of the block that a short write has already written. They are no longer in the
+    /// buffer.
+    written_bytes: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Purpose {
-    /// It is written, as the write of this number.
+enum SlotPurpose {
+    /// Write of the block, with the number of the write.
     Write(u64),
-    /// It is compared with what is recorded of it.
+    /// Comparison of the block with the record of its write.
     Compare(BlockRecord),
-    /// It is compared with what it says of itself.
-    Check,
+    /// Check of the block against its own header.
+    CheckHeader,
 }
 
-/// How the blocks of a worker are verified.
-pub(crate) struct Plan {
+/// Rules by which a worker's blocks are verified.
+pub(crate) struct VerificationRules {
     pub(crate) layout: BlockLayout,
     /// Whether the first difference ends the program.
-    pub(crate) is_fatal: bool,
-    /// Whether differences are counted and are no error (`continue_on_error=verify`).
-    pub(crate) tolerates: bool,
-    /// Whether all reads are checked: the program writes nothing.
+    pub(crate) are_differences_fatal: bool,
+    /// Whether differences are only counted and are not errors (`continue_on_error=verify`).
+    pub(crate) only_counts_differences: bool,
+    /// Whether all reads are checked, because the program writes nothing.
     pub(crate) checks_reads: bool,
-    /// Whether a block that was trimmed must be zeroes.
+    /// Whether a trimmed block must read as zeroes.
     pub(crate) trims_to_zero: bool,
-    /// Whether nobody else writes to the worker's blocks, so that it knows which write each
-    /// of them is of.
-    pub(crate) is_alone: bool,
-    /// Whether the order of the writes is drawn: it is each program's own.
-    pub(crate) is_random: bool,
-    /// Number of the worker, from 1: its seeds follow from it.
-    pub(crate) thread: u32,
-    /// Seed of the seeds.
-    pub(crate) randseed: u64,
-    /// Where blocks that differ are dumped.
-    pub(crate) dump: Option<Dump>,
+    /// Whether only this worker writes to its blocks, so that it knows the latest write of each
+    /// block.
+    pub(crate) is_only_writer: bool,
+    /// Whether the order of the writes is random, so that other programs have other orders.
+    pub(crate) has_random_offsets: bool,
+    /// Number of the worker, from 1, from which its seeds follow.
+    pub(crate) thread_number: u32,
+    /// Seed from which the seeds of the blocks are drawn.
+    pub(crate) job_randseed: u64,
+    /// Destination of dumps of differing blocks. `None` if they are not dumped.
+    pub(crate) dump: Option<DumpFiles>,
 }
 
-/// Block that was written and is to be read back.
+/// Written block that is to be read back.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Unread {
+pub(crate) struct UnreadBlock {
     place: BlockPlace,
     record: BlockRecord,
 }
 
-impl Unread {
-    /// The index of its file among the worker's.
+impl UnreadBlock {
+    /// Returns the index of the block's file among the worker's files.
     pub(crate) fn file(&self) -> usize {
-        self.place.file
+        self.place.file_index
     }
 
-    /// Its offset in the file.
+    /// Returns the block's offset in its file, in bytes.
     pub(crate) fn offset_bytes(&self) -> u64 {
         self.place.offset_bytes
     }
 
-    /// Its length in bytes.
+    /// Returns the block's length in bytes.
     pub(crate) fn bytes(&self) -> u32 {
         self.record.bytes
     }
 
-    /// The read of it, in a file that is open.
+    /// Returns the read request for the block, in an open file.
     pub(crate) fn request(&self, file: File) -> Submission {
         Submission {
             operation: Operation::Read,
@@ -172,275 +175,288 @@ impl Unread {
 }
 
 impl Verifier {
-    /// The verification of a worker.
-    pub(crate) fn new(plan: Plan) -> Self {
+    /// Creates the verifier of a worker.
+    pub(crate) fn new(plan: VerificationRules) -> Self {
         Self {
-            seeds: Seeds::new(plan.randseed, plan.thread),
-            writes: 0,
-            records: BlockRecords::default(),
-            blocks: Vec::new(),
+            seeds: Seeds::new(plan.job_randseed, plan.thread_number),
+            write_count: 0,
+            block_records: BlockRecords::default(),
+            blocks_by_slot: Vec::new(),
             other_run: None,
-            progress: WriteProgress::default(),
+            write_progress: WriteProgress::default(),
             verified: Verified {
                 kind: plan.layout.kind().name().to_owned(),
                 ..Verified::default()
             },
             differences: Vec::new(),
-            short: BlockLayout::of_seed(),
-            plan,
+            short_block_layout: BlockLayout::of_seed(),
+            rules: plan,
         }
     }
 
-    /// The verification of a worker of one of the battery's own programs, whose seeds no other
-    /// repetition has.
-    pub(crate) fn of_program(system: &System, worker: &Worker) -> Self {
-        Self::new(Plan {
+    /// Creates the verifier of a worker for a program of this crate. Its seeds differ from those of
+    /// other repetitions.
+    pub(crate) fn for_program(system: &System, worker: &Worker) -> Self {
+        Self::new(VerificationRules {
             layout: BlockLayout::of_checksum(Checksum::Crc32c),
-            is_fatal: false,
-            tolerates: false,
+            are_differences_fatal: false,
+            only_counts_differences: false,
             checks_reads: false,
             trims_to_zero: false,
-            is_alone: true,
-            is_random: false,
-            thread: worker.index + 1,
-            randseed: worker.seed ^ system.now().0,
+            is_only_writer: true,
+            has_random_offsets: false,
+            thread_number: worker.index + 1,
+            job_randseed: worker.seed ^ system.now().0,
             dump: None,
         })
     }
 
-    /// The layout of blocks of this length.
+    /// Returns the layout for blocks of this length.
     fn layout(&self, bytes: u32) -> &BlockLayout {
-        match self.plan.layout.header_bytes() > bytes as usize {
-            true => &self.short,
-            false => &self.plan.layout,
+        match self.rules.layout.header_bytes() > bytes as usize {
+            true => &self.short_block_layout,
+            false => &self.rules.layout,
         }
     }
 
-    /// Blocks that were written and not read back.
+    /// Returns the number of blocks that were written and not read back.
     pub(crate) fn unread_count(&self) -> u64 {
-        self.records.count()
+        self.block_records.block_count()
     }
 
-    /// Begins to read back, and shows how many blocks there are to read.
-    pub(crate) fn begin_read_back(&self, system: &System) -> ShownReadBack {
-        begin_read_back();
+    /// Begins to read back, and shows the number of blocks to read.
+    pub(crate) fn begin_read_back(&self, system: &System) -> ReadBackDisplay {
+        run_read_back_hook();
         self.show_blocks_to_read(system)
     }
 
-    /// Shows how many blocks there are to read.
-    pub(crate) fn show_blocks_to_read(&self, system: &System) -> ShownReadBack {
-        let shown = ShownReadBack {
+    /// Shows the number of blocks to read.
+    pub(crate) fn show_blocks_to_read(&self, system: &System) -> ReadBackDisplay {
+        let shown = ReadBackDisplay {
             blocks_total: self.blocks_to_read(),
         };
         shown.show(system, self);
         shown
     }
 
-    /// Blocks that are to be read, with those that a search looks at.
+    /// Returns the number of blocks to read, including the places that a search reads.
     fn blocks_to_read(&self) -> u64 {
-        self.records.count() + self.places_to_search()
+        self.block_records.block_count() + self.units_to_search()
     }
 
-    /// Begins with the first seed again, as fio does with each pass of a repeatable job.
+    /// Restarts the seeds, as fio does for each pass of a repeatable job.
     pub(crate) fn restart_seeds(&mut self) {
-        self.seeds = Seeds::new(self.plan.randseed, self.plan.thread);
+        self.seeds = Seeds::new(self.rules.job_randseed, self.rules.thread_number);
     }
 
-    /// Prepares the buffer of a request that has a slot and is not submitted; `file` is the
-    /// index of its file among the worker's.
+    /// Prepares the buffer of a request that has a slot and is not submitted. `file` is the index
+    /// of the request's file among the worker's files.
     pub(crate) fn prepare(&mut self, system: &mut System, request: Submission, file: usize) {
         let place = BlockPlace {
-            file,
+            file_index: file,
             offset_bytes: request.offset_bytes,
         };
         let purpose = match request.operation {
             Operation::Write => {
                 let time_ns = Some(system.now().0);
                 let write = self.record_write(place, request.bytes, time_ns);
-                let number = self.writes - 1;
-                let buffer = buffer(system, request.slot, request.bytes);
+                let number = self.write_count - 1;
+                let buffer = slot_buffer(system, request.slot, request.bytes);
                 self.layout(request.bytes).fill(buffer, write);
-                Purpose::Write(number)
+                SlotPurpose::Write(number)
             }
-            Operation::Read if self.plan.checks_reads => Purpose::Check,
+            Operation::Read if self.rules.checks_reads => SlotPurpose::CheckHeader,
             Operation::Read
             | Operation::Fsync
             | Operation::Fdatasync
             | Operation::SyncRange(_)
             | Operation::Discard => return,
         };
-        self.hold(request.slot, (place, request.bytes), purpose);
+        self.record_slot_block(request.slot, (place, request.bytes), purpose);
     }
 
-    /// Notes the block that a slot's buffer holds.
-    fn hold(&mut self, slot: u32, (place, bytes): (BlockPlace, u32), purpose: Purpose) {
+    /// Records the block that a slot's buffer holds.
+    fn record_slot_block(
+        &mut self,
+        slot: u32,
+        (place, bytes): (BlockPlace, u32),
+        purpose: SlotPurpose,
+    ) {
         let slot = slot as usize;
-        if self.blocks.len() <= slot {
-            self.blocks.resize(slot + 1, None);
+        if self.blocks_by_slot.len() <= slot {
+            self.blocks_by_slot.resize(slot + 1, None);
         }
-        self.blocks[slot] = Some(Block {
+        self.blocks_by_slot[slot] = Some(SlotBlock {
             place,
             bytes,
             purpose,
-            taken_bytes: 0,
+            written_bytes: 0,
         });
     }
 
-    /// Notes that a block is trimmed that was written and not read back; whether it is one.
-    pub(crate) fn trim(&mut self, file: usize, (offset_bytes, bytes): (u64, u32)) -> bool {
-        let place = BlockPlace { file, offset_bytes };
-        self.records.trim(place, bytes)
+    /// Marks a block as trimmed. Returns whether it is a block that was written and not read back.
+    pub(crate) fn record_trim(&mut self, file: usize, (offset_bytes, bytes): (u64, u32)) -> bool {
+        let place = BlockPlace {
+            file_index: file,
+            offset_bytes,
+        };
+        self.block_records.record_trim(place, bytes)
     }
 
-    /// Draws the seed of the next write, and records it.
+    /// Draws the seed of the next write and records the write.
     fn record_write(&mut self, place: BlockPlace, bytes: u32, time_ns: Option<u64>) -> BlockWrite {
-        let seed = match self.plan.layout.is_seeded() {
+        let seed = match self.rules.layout.is_seeded() {
             true => self.seeds.next_seed(),
             false => 0,
         };
-        let number = self.writes;
-        self.writes += 1;
+        let number = self.write_count;
+        self.write_count += 1;
         self.verified.written_bytes += u64::from(bytes);
         let write = RecordedWrite {
             bytes,
             seed,
-            number,
+            write_number: number,
             time_ns,
         };
-        self.records.add(place, write);
-        self.progress.issue(place);
+        self.block_records.add_write(place, write);
+        self.write_progress.record_issue(place);
         BlockWrite {
             offset_bytes: place.offset_bytes,
             seed,
             time_ns: time_ns.unwrap_or(0),
-            thread: self.plan.thread as u16,
+            thread: self.rules.thread_number as u16,
             number: number as u16,
         }
     }
 
-    /// Notes that the last write is complete.
-    fn complete_last(&mut self, place: BlockPlace) {
-        self.records.complete(place, self.writes - 1);
-        self.progress.complete(self.writes - 1);
+    fn complete_last_write(&mut self, place: BlockPlace) {
+        self.block_records
+            .complete_write(place, self.write_count - 1);
+        self.write_progress.record_completion(self.write_count - 1);
     }
 
     /// Records a write that another run of the job issued.
     pub(crate) fn record_other_write(&mut self, file: usize, (offset_bytes, bytes): (u64, u32)) {
-        let place = BlockPlace { file, offset_bytes };
+        let place = BlockPlace {
+            file_index: file,
+            offset_bytes,
+        };
         self.record_write(place, bytes, None);
-        self.complete_last(place);
+        self.complete_last_write(place);
         self.verified.written_bytes = 0;
     }
 
-    /// Puts the rests of short writes to the front of their buffers, from where they are
+    /// Moves the remainders of short writes to the start of their buffers, from which they are
     /// written.
-    pub(crate) fn move_rests(&mut self, system: &mut System, waiting: &[Submission]) {
+    pub(crate) fn move_remainders(&mut self, system: &mut System, waiting: &[Submission]) {
         for rest in waiting
             .iter()
             .filter(|one| one.operation == Operation::Write)
         {
-            let Some(Some(block)) = self.blocks.get_mut(rest.slot as usize) else {
+            let Some(Some(block)) = self.blocks_by_slot.get_mut(rest.slot as usize) else {
                 continue;
             };
             let taken_bytes = (rest.offset_bytes - block.place.offset_bytes) as u32;
-            if taken_bytes > block.taken_bytes {
-                let from = (taken_bytes - block.taken_bytes) as usize;
-                buffer(system, rest.slot, block.bytes).copy_within(from.., 0);
-                block.taken_bytes = taken_bytes;
+            if taken_bytes > block.written_bytes {
+                let from = (taken_bytes - block.written_bytes) as usize;
+                slot_buffer(system, rest.slot, block.bytes).copy_within(from.., 0);
+                block.written_bytes = taken_bytes;
             }
         }
     }
 
-    /// Takes the next block that is to be read back: its place and its length.
-    pub(crate) fn next_unread(&mut self) -> Option<Unread> {
-        match self.records.take() {
-            Some((place, record)) => Some(Unread { place, record }),
-            None => self.next_surveyed(),
+    /// Takes the next block to be read back.
+    pub(crate) fn next_unread(&mut self) -> Option<UnreadBlock> {
+        match self.block_records.take_first() {
+            Some((place, record)) => Some(UnreadBlock { place, record }),
+            None => self.take_next_searched(),
         }
     }
 
-    /// Has a block compared when the read of a slot is complete.
-    pub(crate) fn expect(&mut self, slot: u32, unread: Unread) {
-        let Unread { place, record } = unread;
-        self.hold(slot, (place, record.bytes), Purpose::Compare(record));
+    /// Marks a slot's read as a read-back, so that its data is compared when the read is complete.
+    pub(crate) fn expect_read_back(&mut self, slot: u32, unread: UnreadBlock) {
+        let UnreadBlock { place, record } = unread;
+        self.record_slot_block(slot, (place, record.bytes), SlotPurpose::Compare(record));
     }
 
-    /// Looks at a slot whose request is complete; `path` names a file by its index.
+    /// Processes a slot whose request is complete: compares the block of a read, or marks a write
+    /// as complete. `path` returns the path of a file by its index.
     ///
     /// # Errors
     ///
-    /// The first difference, where it is fatal.
-    pub(crate) fn complete(
+    /// Fails at the first difference if differences are fatal.
+    pub(crate) fn complete_slot(
         &mut self,
         system: &mut System,
         slot: u32,
         path: impl Fn(usize) -> String,
     ) -> Result<(), ProgramError> {
-        let held = self.blocks.get_mut(slot as usize);
+        let held = self.blocks_by_slot.get_mut(slot as usize);
         let Some(block) = held.and_then(Option::take) else {
             return Ok(());
         };
-        if let Purpose::Write(number) = block.purpose {
-            self.records.complete(block.place, number);
-            self.progress.complete(number);
+        if let SlotPurpose::Write(number) = block.purpose {
+            self.block_records.complete_write(block.place, number);
+            self.write_progress.record_completion(number);
             return Ok(());
         }
-        let bytes = buffer(system, slot, block.bytes);
-        self.judge(block, bytes, path)
+        let bytes = slot_buffer(system, slot, block.bytes);
+        self.compare_and_count(block, bytes, path)
     }
 
-    /// Forgets the block of a slot whose request failed with an error that is passed over:
-    /// nothing is known of its bytes.
-    pub(crate) fn fail(&mut self, slot: u32) {
-        let held = self.blocks.get_mut(slot as usize);
-        if let Some(Block {
+    /// Discards the block of a slot whose request failed with an ignored error, since the contents
+    /// of the block are unknown.
+    pub(crate) fn fail_slot(&mut self, slot: u32) {
+        let held = self.blocks_by_slot.get_mut(slot as usize);
+        if let Some(SlotBlock {
             place,
-            purpose: Purpose::Write(number),
+            purpose: SlotPurpose::Write(number),
             ..
         }) = held.and_then(Option::take)
         {
-            self.records.forget(place, number);
+            self.block_records.remove_failed(place, number);
         }
     }
 
-    /// Notes a difference.
-    fn note(&mut self, text: String) -> Result<(), ProgramError> {
+    /// Counts a difference and lists it, or fails if differences are fatal.
+    fn add_difference(&mut self, text: String) -> Result<(), ProgramError> {
         self.verified.mismatches += 1;
-        if self.plan.is_fatal && !self.plan.tolerates {
+        if self.rules.are_differences_fatal && !self.rules.only_counts_differences {
             let kind = &self.verified.kind;
             return Err(ProgramError::Corrupt(format!("{kind}: {text}")));
         }
-        if self.differences.len() < NAMED_MAX {
+        if self.differences.len() < LISTED_DIFFERENCES_MAX {
             self.differences.push(text);
         }
         Ok(())
     }
 
-    /// Judges the blocks, when all are read.
+    /// Evaluates the verification after all reads.
     ///
     /// # Errors
     ///
-    /// All differences, the first of them by name.
-    pub(crate) fn judge_all(&mut self) -> Result<(), ProgramError> {
-        self.settle_strangers()?;
-        self.settle_survey()?;
-        match self.plan.tolerates {
+    /// Returns all differences. The first of them are listed individually.
+    pub(crate) fn evaluate(&mut self) -> Result<(), ProgramError> {
+        self.judge_foreign_seeds()?;
+        self.finish_search()?;
+        match self.rules.only_counts_differences {
             true => Ok(()),
-            false => judge_all(&self.verified, &self.differences),
+            false => evaluate(&self.verified, &self.differences),
         }
     }
 
-    /// Counts of the blocks so far, whether or not they differ and whatever ended the program.
-    pub(crate) fn verified(&self) -> Verified {
+    /// Returns the counts of blocks so far, whether or not blocks differ and whatever ended the
+    /// program.
+    pub(crate) fn verified_blocks(&self) -> Verified {
         Verified {
-            unread_blocks: self.verified.unread_blocks + self.records.count(),
+            unread_blocks: self.verified.unread_blocks + self.block_records.block_count(),
             ..self.verified.clone()
         }
     }
 }
 
-/// An error of blocks that differ, with the first of them by name.
-fn judge_all(verified: &Verified, differences: &[String]) -> Result<(), ProgramError> {
+/// Returns an error if any blocks differ. It lists the first differences individually.
+fn evaluate(verified: &Verified, differences: &[String]) -> Result<(), ProgramError> {
     if verified.mismatches == 0 {
         return Ok(());
     }
@@ -457,8 +473,8 @@ fn judge_all(verified: &Verified, differences: &[String]) -> Result<(), ProgramE
     )))
 }
 
-/// The part of a slot's buffer that a block takes.
-fn buffer(system: &mut System, slot: u32, bytes: u32) -> &mut [u8] {
+/// Returns the part of a slot's buffer that a block takes.
+fn slot_buffer(system: &mut System, slot: u32, bytes: u32) -> &mut [u8] {
     let buffer = system.ring_buffer(slot);
     let buffer = buffer.expect("the ring was opened with contents");
     &mut buffer[..bytes as usize]

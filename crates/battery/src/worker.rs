@@ -1,67 +1,67 @@
-//! Where and how one worker runs its program.
+//! Worker of a program: its drive, its files and its settings.
 
 use crate::company::Company;
 use diskperf_timeline::Nanoseconds;
 
-/// What a worker's program works on.
+/// Kind of target that a worker's program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Medium {
     /// Files in a directory of the drive's file system.
     Directory,
-    /// The drive itself.
+    /// Drive as a device, without a file system.
     Device,
-    /// One file of the user's, which is only read.
+    /// Single file that the user supplied. Programs only read it.
     File,
 }
 
-/// An end of the pipe between the two workers of a drive.
+/// End of the pipe between the two workers of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PipeEnd {
-    /// Bytes come out.
+    /// Read end of the pipe.
     Read,
-    /// Bytes go in.
+    /// Write end of the pipe.
     Write,
 }
 
-/// Where a program copies to that goes elsewhere.
+/// Second target, for programs that copy to another file system or partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Other {
-    /// The number of its mount, or of the drive.
+    /// Number of the mount or of the drive.
     pub number: u32,
-    /// A file system, or a drive by itself.
+    /// Kind of the second target: a file system or a bare drive.
     pub medium: Medium,
 }
 
-/// One worker of a plan.
+/// Worker of a plan, which runs a program on one drive.
 #[derive(Clone, Debug)]
 pub struct Worker {
-    /// Its number among the workers of its program on its drive, from 0.
+    /// Index of the worker among the workers of its program on its drive, from 0.
     pub index: u32,
-    /// Its drive, from 0.
+    /// Index of the worker's drive, from 0.
     pub drive: u32,
-    /// Files in a directory, the drive itself, or one file.
+    /// Kind of target: files in a directory, the drive itself, or one file.
     pub medium: Medium,
-    /// The directory of the drive's file system that its files are in, with a
-    /// `/` at its end; empty for the topmost.
+    /// Directory of the worker's files within the drive's file system, with a `/` at its end. Empty
+    /// for the top directory.
     pub folder: &'static str,
-    /// What stands for "another file system", or for another partition where
-    /// programs have these by themselves; absent where the plan has none.
+    /// Second target, which stands for "another file system", or for another partition if programs
+    /// use bare partitions. `None` if the plan has no second target.
     pub other: Option<Other>,
     /// Bytes that the program moves in one repetition.
     pub size_bytes: u64,
-    /// Whether its files are opened with O_DIRECT.
+    /// Whether the worker's files are opened with O_DIRECT.
     pub direct: bool,
-    /// The seed of its random choices.
+    /// Seed of the worker's random choices.
     pub seed: u64,
     /// CPU time that the program uses after each call, in user mode.
     pub think: Nanoseconds,
-    /// Its seat among the workers that run at the same time on its drive.
+    /// Handle through which the worker coordinates with the other workers of its drive.
     pub company: Company,
 }
 
 impl Worker {
-    /// The end that it has of the pipe between the first two workers of its drive, if
-    /// its program has one.
+    /// Returns the worker's end of the pipe between the first two workers of its drive. It is
+    /// meaningless if the program uses no pipe.
     pub(crate) fn pipe_end(&self) -> PipeEnd {
         if self.index == 0 {
             PipeEnd::Write
@@ -70,18 +70,18 @@ impl Worker {
         }
     }
 
-    /// The name of one of its files; on a device or a file of the user's, that
-    /// itself.
-    pub(crate) fn file(&self, name: &str) -> String {
+    /// Returns the path of a worker's file. On a device, or for a file that the user supplied, it
+    /// is the path of that target.
+    pub(crate) fn file_path(&self, name: &str) -> String {
         match self.medium {
             Medium::Directory => format!("/mnt{}/{}{name}", self.drive, self.folder),
             Medium::Device | Medium::File => format!("/dev/drive{}", self.drive),
         }
     }
 
-    /// The file that the programs of Kridle and McKusick 1983 share, as in the paper's script:
-    /// what one writes another reads or writes over.
-    pub(crate) fn shared_file(&self) -> String {
-        self.file("tst2")
+    /// Returns the path of the file that the programs of Kridle and McKusick 1983 share, as in the
+    /// paper's script: one program reads or overwrites the file that another wrote.
+    pub(crate) fn shared_file_path(&self) -> String {
+        self.file_path("tst2")
     }
 }

@@ -1,5 +1,5 @@
-//! What the workloads of Zachariassen 1987 share: the tree of files, what dump makes of
-//! it, and what restore leaves beside it.
+//! Common parts of the workloads of Zachariassen 1987: the tree of files, the format in which dump
+//! writes it, and the table that restore leaves. Also the write-ahead log of the commit programs.
 
 pub(crate) mod log;
 pub(crate) mod populate;

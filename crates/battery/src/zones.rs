@@ -1,5 +1,5 @@
-//! Write pointers of the zones of a file (`zonemode=zbd`). Jobs that have the file share
-//! them, as those of one process of fio do.
+//! Write pointers of the zones of a file (`zonemode=zbd`). All jobs that use the file share them,
+//! as the jobs of one fio process do.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -7,31 +7,31 @@ use std::sync::{Arc, Mutex};
 /// Zones of one file, which its workers share.
 pub(crate) type SharedZones = Arc<Mutex<ZoneTable>>;
 
-/// A zone, of which bytes count from its start.
+/// Zone of a file. Bytes count from its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Zone {
+struct ZoneState {
     /// Distance of the write pointer from the start of the zone.
     written_bytes: u64,
     is_open: bool,
-    /// Whether the next write to it begins at its start.
+    /// Whether the next write to the zone begins at its start.
     must_reset: bool,
 }
 
-/// Zones of a file by index; one that is not there is empty and closed.
+/// Zones of a file by index. A zone without an entry is empty and closed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ZoneTable {
-    zones: BTreeMap<u64, Zone>,
-    /// Indices of open zones, in the order in which they were opened. They are kept where a
-    /// job limits their number.
-    open: Vec<u64>,
-    /// Bytes that were written since the zones of a job were last looked over.
+    zones: BTreeMap<u64, ZoneState>,
+    /// Indices of open zones, in the order in which they were opened. They are tracked if a job
+    /// limits their number.
+    open_zone_indices: Vec<u64>,
+    /// Bytes written in the zones since their last count.
     written_bytes: u64,
-    /// Writes until one resets its zone.
+    /// Writes until the next one that resets its zone.
     writes_until_reset: u32,
 }
 
 impl ZoneTable {
-    /// Bytes that a zone has of what was written.
+    /// Returns the written bytes of a zone.
     pub(crate) fn written_bytes(&self, zone: u64) -> u64 {
         self.zones.get(&zone).map_or(0, |zone| zone.written_bytes)
     }
@@ -45,49 +45,49 @@ impl ZoneTable {
     }
 
     pub(crate) fn open_zones(&self) -> &[u64] {
-        &self.open
+        &self.open_zone_indices
     }
 
-    pub(crate) fn open(&mut self, zone: u64) {
-        self.open.push(zone);
+    pub(crate) fn open_zone(&mut self, zone: u64) {
+        self.open_zone_indices.push(zone);
         self.zones.entry(zone).or_default().is_open = true;
     }
 
     /// Closes a zone, and returns whether it was open.
-    pub(crate) fn close(&mut self, zone: u64) -> bool {
+    pub(crate) fn close_zone(&mut self, zone: u64) -> bool {
         if !self.is_open(zone) {
             return false;
         }
-        self.open.retain(|open| *open != zone);
+        self.open_zone_indices.retain(|open| *open != zone);
         self.zones.entry(zone).or_default().is_open = false;
         true
     }
 
     /// Moves the write pointer of a zone to its start.
-    pub(crate) fn reset(&mut self, zone: u64) {
+    pub(crate) fn reset_zone(&mut self, zone: u64) {
         if let Some(zone) = self.zones.get_mut(&zone) {
             self.written_bytes = self.written_bytes.saturating_sub(zone.written_bytes);
             (zone.written_bytes, zone.must_reset) = (0, false);
         }
     }
 
-    /// Moves the write pointer of a zone forwards.
-    pub(crate) fn write(&mut self, zone: u64, end_bytes: u64) {
+    /// Advances the write pointer of a zone.
+    pub(crate) fn record_write(&mut self, zone: u64, end_bytes: u64) {
         let zone = self.zones.entry(zone).or_default();
         self.written_bytes += end_bytes.saturating_sub(zone.written_bytes);
         zone.written_bytes = end_bytes;
     }
 
-    /// Counts what is written in a range of zones, at the start of a pass, from which so many
-    /// writes follow until one resets its zone.
+    /// Counts the written bytes in a range of zones at the start of a pass, and sets after how many
+    /// writes a write resets its zone.
     pub(crate) fn begin_pass(&mut self, range: std::ops::Range<u64>, writes_until_reset: u32) {
         let zones = self.zones.range(range);
         self.written_bytes = zones.map(|(_, zone)| zone.written_bytes).sum();
         self.writes_until_reset = writes_until_reset;
     }
 
-    /// Counts a write to a zone once so many bytes are written, and makes each n-th one reset
-    /// its zone.
+    /// Counts a write to a zone once `threshold_bytes` are written, and makes every n-th such write
+    /// reset its zone.
     pub(crate) fn count_towards_reset(&mut self, zone: u64, threshold_bytes: f64, writes: u32) {
         if (self.written_bytes as f64) < threshold_bytes {
             return;
@@ -99,8 +99,9 @@ impl ZoneTable {
         }
     }
 
-    /// Returns the nearest zone of a range beside one that has so many written bytes. Of two
-    /// as near it is the later one; without `before` only later ones count.
+    /// Returns the zone of a range that is nearest to `zone`, other than `zone`, and has at least
+    /// `bytes` written bytes. Of two equally near zones, the later one is returned. Without
+    /// `before`, only later zones count.
     pub(crate) fn nearest_written(
         &self,
         zone: u64,
@@ -108,7 +109,8 @@ impl ZoneTable {
         bytes: u64,
         before: bool,
     ) -> Option<u64> {
-        let fits = |(index, zone): (&u64, &Zone)| (zone.written_bytes >= bytes).then_some(*index);
+        let fits =
+            |(index, zone): (&u64, &ZoneState)| (zone.written_bytes >= bytes).then_some(*index);
         let first_later = (zone + 1).max(range.start);
         let later = match first_later < range.end {
             true => self.zones.range(first_later..range.end).find_map(fits),

@@ -4,7 +4,7 @@
 
 mod verification;
 
-use diskperf_battery::before_read_back;
+use diskperf_battery::set_read_back_hook;
 use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -173,7 +173,7 @@ fn lose_a_write(folder: &Path, (job, runs): (&str, u32)) -> Option<String> {
     let path = folder.join("f");
     let stale: Rc<RefCell<Option<Vec<u8>>>> = Rc::default();
     let kept = Rc::clone(&stale);
-    before_read_back(Some(Box::new(move || {
+    set_read_back_hook(Some(Box::new(move || {
         let mut image = fs::read(&path).expect("a file");
         let before = kept.borrow_mut().replace(image.clone());
         if let Some(before) = before {
@@ -183,7 +183,7 @@ fn lose_a_write(folder: &Path, (job, runs): (&str, u32)) -> Option<String> {
     })));
     let mut outcomes = (0..runs).map(|_| on_host(folder, job));
     let found = outcomes.find_map(Result::err);
-    before_read_back(None);
+    set_read_back_hook(None);
     let passes = stale.borrow().is_some();
     assert!(passes, "{job}: nothing was read back");
     found.map(|error| error.to_string())

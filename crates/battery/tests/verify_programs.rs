@@ -4,7 +4,7 @@
 
 mod verification;
 
-use diskperf_battery::{Medium, Program, before_read_back};
+use diskperf_battery::{Medium, Program, set_read_back_hook};
 use diskperf_fio::verify::MAGIC;
 use std::collections::BTreeMap;
 use std::fs;
@@ -225,11 +225,11 @@ fn find(case: &Case, (damage, seed): (Damage, usize)) {
     let planted = std::rc::Rc::new(std::cell::RefCell::new(None));
     let at = std::rc::Rc::clone(&planted);
     let block_bytes = case.block_bytes;
-    before_read_back(Some(Box::new(move || {
+    set_read_back_hook(Some(Box::new(move || {
         *at.borrow_mut() = plant(&path, block_bytes, (damage, seed));
     })));
     let outcome = program_on_host(folder.path(), &program(case));
-    before_read_back(None);
+    set_read_back_hook(None);
     let planted = planted.take();
     let Some((file, at)) = planted else {
         let load = outcome.unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -358,7 +358,7 @@ fn dump_and_restore(folder: &Path, plant: Option<Box<dyn FnMut() + Send>>) -> Ou
     std::thread::scope(|scope| {
         let dump = scope.spawn(|| end_on_host(folder, (&program, 0), write.into()));
         let restore = scope.spawn(|| {
-            before_read_back(plant.map(|plant| -> Box<dyn FnMut()> { plant }));
+            set_read_back_hook(plant.map(|plant| -> Box<dyn FnMut()> { plant }));
             end_on_host(folder, (&program, 1), read.into())
         });
         let dumped = dump.join().expect("it ends");

@@ -1,20 +1,21 @@
-//! Columns of a table that somebody named: which of them says what.
+//! Mapping from the columns of a table to the fields of a request, as a user or the table's heading
+//! names them.
 
 use crate::form::TimeUnit;
 use std::str::FromStr;
 
-/// Place of a column in a table.
+/// Position of a column in a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Column {
-    /// Counted from 1.
+pub(crate) enum ColumnPosition {
+    /// Column number, counted from 1.
     Number(usize),
-    /// As the heading calls it.
+    /// Name of the column in the table's heading.
     Name(String),
 }
 
 /// Column of a quantity that has a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Measured<C, U> {
+pub(crate) struct ColumnWithUnit<C, U> {
     pub(crate) column: C,
     pub(crate) unit: U,
 }
@@ -22,40 +23,40 @@ pub(crate) struct Measured<C, U> {
 /// Bytes of one unit of an address or a length.
 type UnitBytes = u64;
 
-/// Columns of a table that a request is made of, by their number from 1 or by the name that the heading
-/// has for them: `time_us=1,op=3,offset=4,length=5`, `time_us=Timestamp,op=Type`.
+/// Columns that make up a request, by their numbers from 1 or by their names in the heading:
+/// `time_us=1,op=3,offset=4,length=5`, `time_us=Timestamp,op=Type`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columns<C = NamedColumn> {
-    /// The time of issue.
-    pub(crate) time: Measured<C, TimeUnit>,
+    /// Column of the time of issue.
+    pub(crate) time: ColumnWithUnit<C, TimeUnit>,
     pub(crate) operation: C,
-    pub(crate) offset: Measured<C, UnitBytes>,
-    pub(crate) length: Measured<C, UnitBytes>,
-    pub(crate) response: Option<Measured<C, TimeUnit>>,
+    pub(crate) offset: ColumnWithUnit<C, UnitBytes>,
+    pub(crate) length: ColumnWithUnit<C, UnitBytes>,
+    pub(crate) response: Option<ColumnWithUnit<C, TimeUnit>>,
     pub(crate) device: Option<C>,
 }
 
 /// Column as a user names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamedColumn(pub(crate) Column);
+pub struct NamedColumn(pub(crate) ColumnPosition);
 
 impl<C> Columns<C> {
-    /// The same columns, each found in another way.
+    /// Converts the position of each column by `find`.
     ///
     /// # Errors
     ///
-    /// The first that is not found.
-    fn found<D>(
+    /// Returns the error of the first column that `find` rejects.
+    fn map_columns<D>(
         &self,
         mut find: impl FnMut(&C) -> Result<D, String>,
     ) -> Result<Columns<D>, String> {
         Ok(Columns {
-            time: self.time.found(&mut find)?,
+            time: self.time.map_column(&mut find)?,
             operation: find(&self.operation)?,
-            offset: self.offset.found(&mut find)?,
-            length: self.length.found(&mut find)?,
+            offset: self.offset.map_column(&mut find)?,
+            length: self.length.map_column(&mut find)?,
             response: match &self.response {
-                Some(response) => Some(response.found(&mut find)?),
+                Some(response) => Some(response.map_column(&mut find)?),
                 None => None,
             },
             device: self.device.as_ref().map(find).transpose()?,
@@ -63,12 +64,12 @@ impl<C> Columns<C> {
     }
 }
 
-impl<C, U: Copy> Measured<C, U> {
-    fn found<D>(
+impl<C, U: Copy> ColumnWithUnit<C, U> {
+    fn map_column<D>(
         &self,
         find: &mut impl FnMut(&C) -> Result<D, String>,
-    ) -> Result<Measured<D, U>, String> {
-        Ok(Measured {
+    ) -> Result<ColumnWithUnit<D, U>, String> {
+        Ok(ColumnWithUnit {
             column: find(&self.column)?,
             unit: self.unit,
         })
@@ -76,44 +77,44 @@ impl<C, U: Copy> Measured<C, U> {
 }
 
 impl Columns {
-    /// Whether the heading says where a column is.
-    pub(crate) fn have_names(&self) -> bool {
+    /// Reports whether the heading is needed to find any of the columns.
+    pub(crate) fn needs_heading(&self) -> bool {
         let mut have = false;
-        let found = self.found(|NamedColumn(column)| {
-            have |= matches!(column, Column::Name(_));
+        let found = self.map_columns(|NamedColumn(column)| {
+            have |= matches!(column, ColumnPosition::Name(_));
             Ok(())
         });
         have && found.is_ok()
     }
 
-    /// The numbers of the columns, from 0, by the names of a heading.
+    /// Returns the column numbers, from 0, with the names looked up in a heading.
     ///
     /// # Errors
     ///
-    /// A name that the heading has not.
-    pub(crate) fn numbers(&self, heading: &[&str]) -> Result<Columns<usize>, String> {
-        self.found(|NamedColumn(column)| match column {
-            Column::Number(number) => Ok(number - 1),
-            Column::Name(name) => heading
+    /// Fails for a name that the heading lacks.
+    pub(crate) fn resolve_numbers(&self, heading: &[&str]) -> Result<Columns<usize>, String> {
+        self.map_columns(|NamedColumn(column)| match column {
+            ColumnPosition::Number(number) => Ok(number - 1),
+            ColumnPosition::Name(name) => heading
                 .iter()
                 .position(|one| one.eq_ignore_ascii_case(name))
                 .ok_or_else(|| {
                     format!(
-                        "the first line has no column `{}`; it has {}",
+                        "the heading has no column `{}`; its columns are {}",
                         name.escape_debug(),
-                        shown(heading)
+                        format_heading(heading)
                     )
                 }),
         })
     }
 
-    /// The columns that a heading names, as `time_us,op,offset,length` or in other words for
-    /// these; others among them are passed over. `None` of what is no such heading, or names one
-    /// of them twice.
-    pub(crate) fn of_heading(heading: &[&str]) -> Option<Self> {
+    /// Recognises the columns of a heading by usual names such as `time_us,op,offset,length` and
+    /// synonyms. Other columns are ignored. Returns `None` if a needed column is missing or appears
+    /// twice.
+    pub(crate) fn from_heading(heading: &[&str]) -> Option<Self> {
         let mut known: Vec<(String, usize)> = Vec::new();
         for (name, number) in heading.iter().zip(1..) {
-            let Some(usual) = usual_name(&name.to_ascii_lowercase()) else {
+            let Some(usual) = option_name(&name.to_ascii_lowercase()) else {
                 continue;
             };
             if known.iter().any(|(one, _)| *one == usual) {
@@ -128,8 +129,8 @@ impl Columns {
     }
 }
 
-/// The name that `--columns` has for a column of a heading: `time_us` of `timestamp_us`.
-fn usual_name(name: &str) -> Option<String> {
+/// Returns the `--columns` name of a heading's column, such as `time_us` for `timestamp_us`.
+fn option_name(name: &str) -> Option<String> {
     const UNITS: [&str; 4] = ["s", "ms", "us", "ns"];
     const TIMES: [(&str, &str); 4] = [
         ("time_", "time_"),
@@ -153,11 +154,15 @@ fn usual_name(name: &str) -> Option<String> {
     of_time.or_else(|| of_place().map(str::to_owned))
 }
 
-/// The names of a heading, as many as a message has room for.
-fn shown(heading: &[&str]) -> String {
-    const LISTED: usize = 20;
-    let listed = &heading[..heading.len().min(LISTED)];
-    let more = if heading.len() > LISTED { ", ..." } else { "" };
+/// Formats the names of a heading for a message, at most 20 of them.
+fn format_heading(heading: &[&str]) -> String {
+    const LISTED_NAMES_MAX: usize = 20;
+    let listed = &heading[..heading.len().min(LISTED_NAMES_MAX)];
+    let more = if heading.len() > LISTED_NAMES_MAX {
+        ", ..."
+    } else {
+        ""
+    };
     let names: Vec<String> = listed
         .iter()
         .map(|name| name.escape_debug().to_string())
@@ -171,11 +176,11 @@ impl FromStr for Columns {
     fn from_str(text: &str) -> Result<Self, String> {
         let (mut time, mut operation, mut offset, mut length) = (None, None, None, None);
         let (mut response, mut device) = (None, None);
-        for part in parts(text) {
-            let (name, place) = part.split_once('=').ok_or_else(|| usage(part))?;
-            let column = column(part, place.trim())?;
+        for part in split_parts(text) {
+            let (name, place) = part.split_once('=').ok_or_else(|| usage_error(part))?;
+            let column = parse_column(part, place.trim())?;
             let unit = |prefix: &str| name.trim().strip_prefix(prefix).map(TimeUnit::from_str);
-            let bytes = |column, unit| Some(Measured { column, unit });
+            let bytes = |column, unit| Some(ColumnWithUnit { column, unit });
             match name.trim() {
                 "op" => operation = Some(column),
                 "offset" => offset = bytes(column, 1),
@@ -186,50 +191,53 @@ impl FromStr for Columns {
                 _ => match (unit("time_"), unit("response_")) {
                     (Some(unit), _) => {
                         let unit = unit?;
-                        time = Some(Measured { column, unit });
+                        time = Some(ColumnWithUnit { column, unit });
                     }
                     (_, Some(unit)) => {
                         let unit = unit?;
-                        response = Some(Measured { column, unit });
+                        response = Some(ColumnWithUnit { column, unit });
                     }
-                    (None, None) => return Err(usage(part)),
+                    (None, None) => return Err(usage_error(part)),
                 },
             }
         }
-        let missing = |what: &str| format!("`{text}` names no {what}; {USAGE}");
+        let missing = |what: &str| format!("`{text}` lacks the column {what}; {USAGE}");
         Ok(Self {
             time: time.ok_or_else(|| missing("time"))?,
             operation: operation.ok_or_else(|| missing("op"))?,
             offset: offset.ok_or_else(|| missing("offset or sector"))?,
             length: length.ok_or_else(|| missing("length or sectors"))?,
             response,
-            device,
+            device: device,
         })
     }
 }
 
-/// Parts of the text between commas; between blanks where it has no comma.
-fn parts(text: &str) -> Vec<&str> {
+/// Splits the text at commas, or at blanks if it has no comma.
+fn split_parts(text: &str) -> Vec<&str> {
     match text.contains(',') {
         true => text.split(',').collect(),
         false => text.split_whitespace().collect(),
     }
 }
 
-fn column(part: &str, place: &str) -> Result<NamedColumn, String> {
+fn parse_column(part: &str, place: &str) -> Result<NamedColumn, String> {
     let is_number = place.bytes().all(|byte| byte.is_ascii_digit());
     Ok(NamedColumn(match place {
-        "" => return Err(usage(part)),
-        place if is_number => match place.parse().map_err(|_| usage(part))? {
-            0 => return Err(format!("`{part}`: columns count from 1")),
-            number => Column::Number(number),
+        "" => return Err(usage_error(part)),
+        place if is_number => match place.parse().map_err(|_| usage_error(part))? {
+            0 => return Err(format!("`{part}`: column numbers start at 1")),
+            number => ColumnPosition::Number(number),
         },
-        name => Column::Name(name.to_owned()),
+        name => ColumnPosition::Name(name.to_owned()),
     }))
 }
 
-const USAGE: &str = "columns are time_UNIT, op, offset or sector, length or sectors, and may be response_UNIT and device, with UNIT s, ms, us or ns, each with the number of its column or its name in the first line, as time_us=1,op=3,offset=4,length=5 or time_us=Timestamp,op=Type,offset=Offset,length=Size";
+const USAGE: &str = "required columns are time_UNIT, op, offset or sector, and length or sectors; \
+optional ones are response_UNIT and device; UNIT is s, ms, us or ns; give each as a column \
+number or a name of the heading, such as time_us=1,op=3,offset=4,length=5 or \
+time_us=Timestamp,op=Type,offset=Offset,length=Size";
 
-fn usage(part: &str) -> String {
-    format!("`{part}` names no column; {USAGE}")
+fn usage_error(part: &str) -> String {
+    format!("`{part}` is not a column; {USAGE}")
 }

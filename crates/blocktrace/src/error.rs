@@ -1,36 +1,37 @@
-//! Why a trace cannot be read.
+//! Errors of reading a trace.
 
-/// What is wrong, and where.
+/// Reason why a trace cannot be read, with its position.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The input failed.
+    /// The input cannot be read.
     #[error("{name}: {source}")]
     Input {
-        /// The trace.
+        /// Name of the trace.
         name: String,
-        /// What the system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// What is there is of no form, or of several.
+    /// The format of the trace is unknown or ambiguous.
     #[error("{name}: {problem}")]
     Form {
-        /// The trace.
+        /// Name of the trace.
         name: String,
-        /// What was found, and what says what was meant.
+        /// Description of the beginning of the trace, and of the option that selects a format.
         problem: String,
     },
-    /// A line, or a record of a binary form, is not of the form.
+    /// A line, or a record of a binary format, does not conform to the format.
     #[error("{name}, {what} {number} (byte {byte}): {problem}")]
     Record {
-        /// The trace.
+        /// Name of the trace.
         name: String,
-        /// `line` or `record`.
+        /// Kind of the unit that is invalid: `line`, `record` or `block`.
         what: &'static str,
-        /// Its number, from 1.
+        /// Number of the line or record, from 1.
         number: u64,
-        /// Where it begins, from 0; of a compressed trace, in what it holds.
+        /// Offset of the line or record in bytes, from 0. In a compressed trace, the offset counts
+        /// decompressed bytes.
         byte: u64,
-        /// What is wrong, and what would be right.
+        /// Description of the error and of a valid value.
         problem: String,
     },
 }

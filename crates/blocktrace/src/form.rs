@@ -1,55 +1,55 @@
-//! The forms of traces that there are.
+//! Formats of block traces.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A form of trace.
+/// Format of a block trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Form {
     /// fio's iolog, version 2.
     FioIolog2,
-    /// fio's iolog, version 3, with times.
+    /// fio's iolog, version 3, which has times.
     FioIolog3,
-    /// What `blkparse` prints.
+    /// Text output of `blkparse`.
     Blkparse,
-    /// The binary files of `blktrace`, versions 7 and 8, one file of one processor.
+    /// Binary output of `blktrace`, versions 7 and 8, with one file for each CPU.
     Blktrace,
-    /// The kernel's block events as text, as `trace-cmd report` and tracefs have it.
+    /// Block events of the Linux kernel as text, as printed by `trace-cmd report` and tracefs.
     Ftrace,
-    /// Microsoft Research Cambridge, 2007.
+    /// Traces of Microsoft Research Cambridge, 2007.
     Msr,
-    /// The Storage Performance Council's, of the UMass repository.
+    /// Traces of the Storage Performance Council, from the UMass repository.
     Spc,
-    /// Systor 2017: VDI at a LUN each.
+    /// Traces of Systor 2017: virtual desktops, with one LUN each.
     Systor17,
-    /// Alibaba 2020.
+    /// Alibaba's block traces of 2020.
     Alibaba,
-    /// Tencent 2018.
+    /// Tencent's block traces of 2018.
     Tencent,
-    /// CloudPhysics, binary, versions 1 and 2 of vscsiStats.
+    /// CloudPhysics' binary traces, versions 1 and 2 of vscsiStats.
     VscsiBinary,
-    /// CloudPhysics, as text.
+    /// CloudPhysics' traces as text.
     VscsiCsv,
-    /// DiskSim's ASCII form, in ms.
+    /// DiskSim's ASCII format, with times in milliseconds.
     DiskSim,
-    /// DiskSim's closed-loop `validate` form, whose pauses follow their requests.
+    /// DiskSim's closed-loop `validate` format, with each pause after its request.
     Validate,
-    /// The same, whose pauses come before their requests.
+    /// DiskSim's closed-loop `validate` format, with each pause before its request.
     ValidateBefore,
-    /// Hewlett-Packard's SRT 1.3.
+    /// Hewlett-Packard's SRT 1.3 format.
     Srt,
-    /// MQSim's, in whole units of time.
+    /// MQSim's format, with times in a whole number of units.
     MqSim,
-    /// Comma-separated values whose columns are named.
+    /// Comma-separated values with named columns.
     Csv,
-    /// diskperf's own: issue and completion of each request, in blocks with checksums.
+    /// Native format of diskperf: issue and completion of each request, in blocks with checksums.
     Diskperf,
-    /// The table of `biosnoop`, of bcc and its libbpf tools.
+    /// Table of `biosnoop`, from bcc or its libbpf tools.
     Biosnoop,
 }
 
 impl Form {
-    /// All forms.
+    /// All trace formats.
     pub const ALL: [Self; 20] = [
         Self::FioIolog2,
         Self::FioIolog3,
@@ -73,7 +73,7 @@ impl Form {
         Self::Biosnoop,
     ];
 
-    /// The forms that can be written as well.
+    /// Trace formats that can also be written.
     pub const WRITTEN: [Self; 10] = [
         Self::FioIolog2,
         Self::FioIolog3,
@@ -87,7 +87,7 @@ impl Form {
         Self::Diskperf,
     ];
 
-    /// The name by which it is asked for.
+    /// Returns the name of the format, as `--form` takes it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::FioIolog2 => "fio-iolog-2",
@@ -113,13 +113,13 @@ impl Form {
         }
     }
 
-    /// Whether the beginning of a trace can tell it: columns of values have no names, and
-    /// pauses do not say which request they belong to.
-    pub(crate) const fn is_told_by_its_beginning(self) -> bool {
+    /// Reports whether the beginning of a trace identifies the format. It does not for unnamed
+    /// columns of values, nor for pauses that may belong to either neighbouring request.
+    pub(crate) const fn is_identified_by_beginning(self) -> bool {
         !matches!(self, Self::Csv | Self::ValidateBefore)
     }
 
-    /// Whether its records are bytes and not lines.
+    /// Reports whether the format consists of binary records instead of lines.
     pub const fn is_binary(self) -> bool {
         matches!(
             self,
@@ -146,23 +146,23 @@ impl FromStr for Form {
     }
 }
 
-/// What a form without a unit of its own counts its times in.
+/// Unit of the times in a format that does not define one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
-    /// Seconds.
+    /// Times in seconds.
     Seconds,
-    /// Milliseconds.
+    /// Times in milliseconds.
     Milliseconds,
-    /// Microseconds.
+    /// Times in microseconds.
     Microseconds,
-    /// Nanoseconds.
+    /// Times in nanoseconds.
     Nanoseconds,
-    /// Picoseconds.
+    /// Times in picoseconds.
     Picoseconds,
 }
 
 impl TimeUnit {
-    /// Digits of a decimal number that are left of nanoseconds' point; negative of
+    /// Returns the power of ten that converts the unit to nanoseconds. It is negative for
     /// picoseconds.
     pub(crate) const fn digits_of_ns(self) -> i32 {
         match self {

@@ -1,4 +1,4 @@
-//! From a line, or a piece of bytes, to what it says: one file a form.
+//! Parsers of the trace formats, from a line or a piece of bytes to an event, one file per format.
 
 mod biosnoop;
 mod blkparse;
@@ -16,102 +16,102 @@ pub(crate) use biosnoop::Biosnoop;
 pub(crate) use blkparse::Blkparse;
 pub(crate) use blktrace::Blktrace;
 pub(crate) use csv::Csv;
-pub(crate) use disksim::{DiskSim, Pause};
+pub(crate) use disksim::{DiskSim, PausePosition};
 pub(crate) use fio::FioIolog;
 pub(crate) use ftrace::Ftrace;
-pub(crate) use simple::Simple;
-pub(crate) use srt::{LONGEST_HEADER, Srt};
+pub(crate) use simple::SimpleParser;
+pub(crate) use srt::{HEADER_BYTES_MAX, Srt};
 pub(crate) use vscsi::{Vscsi, VscsiCsv};
 
-use crate::order::Order;
+use crate::order::OpenRequests;
 use crate::record::{DeviceIndex, Record};
 use std::collections::BTreeMap;
 
-/// What a trace of SRT begins with.
+/// Returns the first bytes of an SRT trace.
 pub(crate) fn srt_magic() -> &'static [u8] {
     srt::MAGIC
 }
 
-/// What a line is.
-pub(crate) enum Said {
-    /// A request, whose time counts from any beginning.
+/// Meaning of a line or record of a trace.
+pub(crate) enum LineMeaning {
+    /// A complete request. Its time counts from an arbitrary origin.
     Request(Record),
-    /// Beginning of a request, which was handed to [`Context::order`].
-    Begin,
-    /// More of a request that has begun: its merge, its issue, its completion.
-    More,
-    /// Nothing that could be a request: a heading, a comment, an empty line.
-    Aside,
-    /// Left out, and counted by the reason.
-    LeftOut,
+    /// The beginning of a request, which was added to [`ParseContext::open_requests`].
+    RequestBegin,
+    /// A further event of a request that has begun: its merge, its issue or its completion.
+    RequestEvent,
+    /// A line that cannot be a request: a heading, a comment or an empty line.
+    NoRequest,
+    /// A line that was left out and counted by its reason.
+    Dropped,
 }
 
-/// What lines have in common.
+/// State that the lines of a trace share.
 #[derive(Debug, Default)]
-pub(crate) struct Context {
-    devices: Devices,
-    pub(crate) order: Order,
-    /// Lines that are no requests, by the reason.
+pub(crate) struct ParseContext {
+    devices: DeviceNames,
+    pub(crate) open_requests: OpenRequests,
+    /// Number of lines that are not requests, by reason.
     pub(crate) dropped: BTreeMap<&'static str, u64>,
-    /// What diskperf's own form says beside its requests.
-    pub(crate) said: crate::own::Said,
+    /// Information other than requests in a trace of diskperf's own format.
+    pub(crate) trace_information: crate::own::TraceInformation,
 }
 
-impl Context {
-    /// The number of a device.
+impl ParseContext {
+    /// Returns the index of a device by its name, and assigns one to a new device.
     #[inline]
-    pub(crate) fn device(&mut self, name: &[u8]) -> DeviceIndex {
-        self.devices.number(name)
+    pub(crate) fn device_index(&mut self, name: &[u8]) -> DeviceIndex {
+        self.devices.index_of(name)
     }
 
-    /// Names by number.
-    pub(crate) fn devices(&self) -> &[String] {
+    /// Returns the device names by device index.
+    pub(crate) fn device_names(&self) -> &[String] {
         &self.devices.names
     }
 
-    /// Makes sure that a request which has just begun has a range that storage can have.
+    /// Checks that the range of a request that has just begun is possible for storage.
     ///
     /// # Errors
     ///
-    /// As [`Record::validate`].
-    pub(crate) fn validate(&self, said: Said) -> Result<Said, String> {
+    /// Fails like [`Record::validate`].
+    pub(crate) fn validate(&self, said: LineMeaning) -> Result<LineMeaning, String> {
         let begun = match &said {
-            Said::Request(record) => Some(record),
-            Said::Begin => self.order.newest(),
-            Said::More | Said::Aside | Said::LeftOut => None,
+            LineMeaning::Request(record) => Some(record),
+            LineMeaning::RequestBegin => self.open_requests.newest(),
+            LineMeaning::RequestEvent | LineMeaning::NoRequest | LineMeaning::Dropped => None,
         };
         begun.map_or(Ok(()), Record::validate)?;
         Ok(said)
     }
 
-    /// A line that is no request, and why.
-    pub(crate) fn drop(&mut self, why: &'static str) -> Said {
+    /// Counts a line that is not a request under the given reason.
+    pub(crate) fn count_dropped(&mut self, why: &'static str) -> LineMeaning {
         *self.dropped.entry(why).or_default() += 1;
-        Said::LeftOut
+        LineMeaning::Dropped
     }
 
-    /// A completion of what was never issued.
-    pub(crate) fn without_issue(&mut self) -> Said {
-        self.order.without_issue += 1;
-        Said::LeftOut
+    /// Counts a completion without a matching issue.
+    pub(crate) fn count_without_issue(&mut self) -> LineMeaning {
+        self.open_requests.without_issue_count += 1;
+        LineMeaning::Dropped
     }
 }
 
-/// Devices that are told apart: requests of any others count for the last of these.
+/// Maximum number of distinct devices. Requests to further devices count for the last one.
 pub const DEVICES_MAX: usize = 1 << 20;
 
 #[derive(Debug, Default)]
-struct Devices {
+struct DeviceNames {
     names: Vec<String>,
     by_name: BTreeMap<Vec<u8>, u32>,
-    last: Vec<u8>,
+    last_name: Vec<u8>,
     last_number: u32,
 }
 
-impl Devices {
+impl DeviceNames {
     #[inline]
-    fn number(&mut self, name: &[u8]) -> DeviceIndex {
-        if self.last == name && !self.names.is_empty() {
+    fn index_of(&mut self, name: &[u8]) -> DeviceIndex {
+        if self.last_name == name && !self.names.is_empty() {
             return DeviceIndex(self.last_number);
         }
         let next = self.names.len() as u32;
@@ -125,15 +125,15 @@ impl Devices {
                 next - 1
             }
         });
-        self.last.clear();
-        self.last.extend_from_slice(name);
+        self.last_name.clear();
+        self.last_name.extend_from_slice(name);
         self.last_number = number;
         DeviceIndex(number)
     }
 }
 
-/// The fields of a line between commas.
-pub(crate) fn fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], String> {
+/// Splits a line at commas into its first `N` fields. It is an error if the line has fewer.
+pub(crate) fn split_fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], String> {
     let mut found = [&line[..0]; N];
     let mut count = 0;
     for field in line.split(|byte| *byte == b',') {
@@ -143,13 +143,15 @@ pub(crate) fn fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], String> 
         count += 1;
     }
     match count < N {
-        true => Err(format!("{count} fields between commas, and {N} are wanted")),
+        true => Err(format!(
+            "the line has {count} comma-separated fields instead of {N}"
+        )),
         false => Ok(found),
     }
 }
 
-/// The words of a line between blanks, so many at the most; how many there are.
-pub(crate) fn words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
+/// Splits a line at blanks into its first `N` words, and returns them with the number of all words.
+pub(crate) fn split_words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
     let mut found = [&line[..0]; N];
     let mut count = 0;
     let all = line.split(u8::is_ascii_whitespace);
@@ -162,31 +164,33 @@ pub(crate) fn words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
     (found, count)
 }
 
-/// What is wrong with a word.
-pub(crate) fn wrong(what: &str, word: &[u8]) -> String {
-    const LONGEST: usize = 40;
-    let shown = String::from_utf8_lossy(&word[..word.len().min(LONGEST)]);
+/// Returns the message for a word that is not the expected value.
+pub(crate) fn unexpected_word(what: &str, word: &[u8]) -> String {
+    const SHOWN_BYTES_MAX: usize = 40;
+    let shown = String::from_utf8_lossy(&word[..word.len().min(SHOWN_BYTES_MAX)]);
     format!("`{}` is not {what}", shown.escape_debug())
 }
 
-/// A whole number of a line.
+/// Parses a whole number in a line of a trace.
 #[inline]
-pub(crate) fn number(what: &str, word: &[u8]) -> Result<u64, String> {
-    crate::number::whole(word).ok_or_else(|| wrong(what, word))
+pub(crate) fn parse_number(what: &str, word: &[u8]) -> Result<u64, String> {
+    crate::number::parse_decimal(word).ok_or_else(|| unexpected_word(what, word))
 }
 
-/// A time of a line, in nanoseconds.
+/// Parses a time in a line of a trace, and converts it to nanoseconds.
 #[inline]
-pub(crate) fn time(what: &str, word: &[u8], digits: i32) -> Result<u64, String> {
-    crate::number::nanoseconds(word, digits).ok_or_else(|| wrong(what, word))
+pub(crate) fn parse_time_ns(what: &str, word: &[u8], digits: i32) -> Result<u64, String> {
+    crate::number::parse_nanoseconds(word, digits).ok_or_else(|| unexpected_word(what, word))
 }
 
-/// A number of units of bytes.
+/// Parses a number of units and converts it to bytes.
 #[inline]
-pub(crate) fn bytes(what: &str, word: &[u8], unit: u64) -> Result<u64, String> {
-    let units = number(what, word)?;
-    units.checked_mul(unit).ok_or_else(|| wrong(what, word))
+pub(crate) fn parse_bytes(what: &str, word: &[u8], unit: u64) -> Result<u64, String> {
+    let units = parse_number(what, word)?;
+    units
+        .checked_mul(unit)
+        .ok_or_else(|| unexpected_word(what, word))
 }
 
-/// Bytes of a sector of the block layer.
+/// Bytes of a sector of the Linux block layer.
 pub(crate) const SECTOR_BYTES: u64 = 512;

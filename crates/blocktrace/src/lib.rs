@@ -1,4 +1,5 @@
-//! Block traces: which requests storage was asked for, and when.
+//! Block traces: readers, writers and summaries of the requests that storage received, with
+//! their times.
 //!
 //! ```
 //! use diskperf_blocktrace::{ReadOptions, Reader};
@@ -12,15 +13,15 @@
 //! # Ok::<(), diskperf_blocktrace::ReadError>(())
 //! ```
 //!
-//! - [`Reader`]: any of the forms of [`Form`], recognised by what is in it or told, plain or
-//!   compressed with gzip or zstd, in constant memory. What is ambiguous is refused and never
-//!   guessed; what is dropped or out of order is counted in [`Notices`].
-//! - [`Writer`]: the forms that can be written.
-//! - [`own`]: diskperf's own form, recorded while it happens.
-//! - [`summary`]: what a trace holds, in one pass.
-//! - [`transform`]: a part of a trace, or one with other addresses.
+//! - [`Reader`]: reads any format of [`Form`], detected from the contents or given by the user,
+//!   plain or compressed with gzip or zstd, in constant memory. An ambiguous input is refused and
+//!   never guessed. [`Notices`] counts what was dropped or out of order.
+//! - [`Writer`]: writes the formats that can be written.
+//! - [`own`]: the native format of diskperf, recorded while requests happen.
+//! - [`summary`]: statistics of a trace, in one pass.
+//! - [`transform`]: selection of a part of a trace, and changes of its addresses.
 //!
-//! Nothing here knows of replay, or of models.
+//! The crate knows nothing of replays or of models.
 
 mod columns;
 mod error;

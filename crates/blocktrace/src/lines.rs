@@ -1,37 +1,35 @@
-//! Lines, or pieces of bytes, of an input that may be compressed, in constant memory.
+//! Input of a trace: lines or pieces of bytes, decompressed if necessary, in constant memory.
 
 use flate2::bufread::MultiGzDecoder;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// The longest line of a trace: whoever has a longer one has another kind of file.
-const LONGEST_LINE: usize = 64 << 10;
+const LINE_BYTES_MAX: usize = 64 << 10;
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// What a trace is read from.
-pub(crate) struct Input {
+/// Input from which a trace is read.
+pub(crate) struct TraceInput {
     reader: BufReader<Box<dyn Read + Send>>,
     line: Vec<u8>,
-    /// Where the next line begins.
-    byte: u64,
-    number: u64,
+    byte_offset: u64,
+    line_number: u64,
     is_empty: bool,
 }
 
-/// The mark that programs of Windows put before text in UTF-8.
+/// Byte order mark that Windows programs write before UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A line or a piece that was read.
-pub(crate) enum Got {
-    /// All of it, without its end.
-    Whole,
-    /// The input ended inside it.
-    Cut,
-    /// Nothing is left.
+/// Outcome of reading a line or a piece.
+pub(crate) enum ReadOutcome {
+    /// Complete line or piece of the input.
+    Complete,
+    /// Truncated line or piece: the input ended within it.
+    Truncated,
+    /// End of the input.
     End,
 }
 
-impl Input {
-    /// Begins to read, through gzip or zstd if it is that.
+impl TraceInput {
+    /// Opens an input, and decompresses it if it is in gzip or zstd format.
     pub(crate) fn open(input: Box<dyn Read + Send>) -> io::Result<Self> {
         let mut plain = BufReader::with_capacity(BUFFER_BYTES, input);
         let head = plain.fill_buf()?;
@@ -41,8 +39,8 @@ impl Input {
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::with_buffer(plain)?),
             #[cfg(not(feature = "zstd"))]
             [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-                let what =
-                    "it is compressed with zstd, which this build does not read: decompress it";
+                let what = "it is compressed with zstd, which this build of diskperf cannot read: \
+                     decompress it";
                 return Err(io::Error::new(io::ErrorKind::Unsupported, what));
             }
             _ => Box::new(plain),
@@ -50,78 +48,82 @@ impl Input {
         let mut input = Self {
             reader: BufReader::with_capacity(BUFFER_BYTES, reader),
             line: Vec::new(),
-            byte: 0,
-            number: 0,
+            byte_offset: 0,
+            line_number: 0,
             is_empty: false,
         };
         let head = input.reader.fill_buf()?;
         input.is_empty = head.is_empty();
         if head.starts_with(BYTE_ORDER_MARK) {
             input.reader.consume(BYTE_ORDER_MARK.len());
-            input.byte = BYTE_ORDER_MARK.len() as u64;
+            input.byte_offset = BYTE_ORDER_MARK.len() as u64;
         }
         Ok(input)
     }
 
-    /// Whether nothing was in it at all.
+    /// Reports whether the input contains no bytes at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.is_empty
     }
 
-    /// What comes next, as far as the buffer has it, without taking it.
-    pub(crate) fn head(&mut self) -> io::Result<&[u8]> {
+    /// Returns the next bytes of the input, as far as they are buffered, without consuming them.
+    pub(crate) fn peek_head(&mut self) -> io::Result<&[u8]> {
         self.reader.fill_buf()
     }
 
-    /// The number of the last line or piece, from 1, and where it begins.
-    pub(crate) fn place(&self) -> (u64, u64) {
-        (self.number, self.byte - self.line.len() as u64)
+    /// Returns the number of the last line or piece, from 1, and its offset in bytes.
+    pub(crate) fn position(&self) -> (u64, u64) {
+        (self.line_number, self.byte_offset - self.line.len() as u64)
     }
 
-    /// What was read so far is a header, and does not count.
-    pub(crate) fn begin_to_count(&mut self) {
-        self.number = 0;
+    /// Restarts the numbering, because the input read so far is a header.
+    pub(crate) fn restart_numbering(&mut self) {
+        self.line_number = 0;
     }
 
-    /// The last line or piece.
-    pub(crate) fn last(&self) -> &[u8] {
+    /// Returns the line or piece that was read last.
+    pub(crate) fn last_read(&self) -> &[u8] {
         &self.line
     }
 
-    /// The same, to take and to give back.
-    pub(crate) fn last_mut(&mut self) -> &mut Vec<u8> {
+    /// Returns the buffer of the last line or piece, so that a caller can borrow its contents and
+    /// put them back.
+    pub(crate) fn last_read_mut(&mut self) -> &mut Vec<u8> {
         &mut self.line
     }
 
-    /// Reads a line.
-    pub(crate) fn read_line(&mut self) -> io::Result<Got> {
+    /// Reads the next line of the input.
+    pub(crate) fn read_line(&mut self) -> io::Result<ReadOutcome> {
         self.line.clear();
-        let limit = LONGEST_LINE as u64 + 1;
+        let limit = LINE_BYTES_MAX as u64 + 1;
         let read = self
             .reader
             .by_ref()
             .take(limit)
             .read_until(b'\n', &mut self.line)?;
-        self.byte += read as u64;
+        self.byte_offset += read as u64;
         if read == 0 {
-            return Ok(Got::End);
+            return Ok(ReadOutcome::End);
         }
-        self.number += 1;
+        self.line_number += 1;
         if self.line.last() != Some(&b'\n') {
-            if read > LONGEST_LINE {
-                let long = format!("line {} has more than {LONGEST_LINE} bytes", self.number);
+            if read > LINE_BYTES_MAX {
+                let long = format!(
+                    "line {} has more than {LINE_BYTES_MAX} bytes",
+                    self.line_number
+                );
                 return Err(io::Error::new(io::ErrorKind::InvalidData, long));
             }
-            return Ok(Got::Cut);
+            return Ok(ReadOutcome::Truncated);
         }
-        Ok(Got::Whole)
+        Ok(ReadOutcome::Complete)
     }
 
-    /// Reads so many bytes, behind those that the last piece has if `more`.
-    pub(crate) fn read_piece(&mut self, bytes: usize, more: bool) -> io::Result<Got> {
+    /// Reads the next `bytes` bytes, and appends them to the last piece if `more` is set.
+    pub(crate) fn read_piece(&mut self, bytes: usize, more: bool) -> io::Result<ReadOutcome> {
         if !more {
             self.line.clear();
-            self.number += 1;
+            self.line_number += 1;
         }
         let before = self.line.len();
         let wanted = bytes as u64;
@@ -130,16 +132,16 @@ impl Input {
             .by_ref()
             .take(wanted)
             .read_to_end(&mut self.line)?;
-        self.byte += read as u64;
+        self.byte_offset += read as u64;
         match read {
-            0 if before == 0 => Ok(Got::End),
-            _ if read < bytes => Ok(Got::Cut),
-            _ => Ok(Got::Whole),
+            0 if before == 0 => Ok(ReadOutcome::End),
+            _ if read < bytes => Ok(ReadOutcome::Truncated),
+            _ => Ok(ReadOutcome::Complete),
         }
     }
 }
 
-/// A line without its end.
-pub(crate) fn trimmed(line: &[u8]) -> &[u8] {
+/// Strips the line end and trailing blanks from a line.
+pub(crate) fn trim_line(line: &[u8]) -> &[u8] {
     line.trim_ascii_end()
 }

@@ -1,8 +1,8 @@
-//! Numbers of a line, without a copy of it.
+//! Parsers of numbers in a line, without a copy of the text.
 
-/// A whole number; none of what is none, or beyond 2^64.
+/// Parses a whole number. Returns `None` for other text and for numbers of 2^64 and above.
 #[inline]
-pub(crate) fn whole(text: &[u8]) -> Option<u64> {
+pub(crate) fn parse_decimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 20 {
         return None;
     }
@@ -17,8 +17,8 @@ pub(crate) fn whole(text: &[u8]) -> Option<u64> {
     Some(number)
 }
 
-/// A hexadecimal number, with `0x` or without.
-pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
+/// Parses a hexadecimal number with or without `0x`.
+pub(crate) fn parse_hexadecimal(text: &[u8]) -> Option<u64> {
     let digits = text.strip_prefix(b"0x").unwrap_or(text);
     let digits = std::str::from_utf8(digits).ok()?;
     u64::from_str_radix(digits, 16)
@@ -26,10 +26,10 @@ pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
         .filter(|_| !digits.starts_with('+'))
 }
 
-/// A decimal number of a unit that has so many digits left of the nanosecond's point, in
-/// nanoseconds; what is finer is cut off. Negative digits are of a finer unit.
+/// Parses a decimal number of a time unit and converts it to nanoseconds. The unit is 10^`digits`
+/// ns, and `digits` is negative for a finer unit. Finer fractions are cut off.
 #[inline]
-pub(crate) fn nanoseconds(text: &[u8], digits: i32) -> Option<u64> {
+pub(crate) fn parse_nanoseconds(text: &[u8], digits: i32) -> Option<u64> {
     let point = text.iter().position(|byte| *byte == b'.');
     let (left, right) = match point {
         Some(at) => (&text[..at], &text[at + 1..]),
@@ -40,7 +40,7 @@ pub(crate) fn nanoseconds(text: &[u8], digits: i32) -> Option<u64> {
     }
     let mut number = match left.is_empty() {
         true => 0,
-        false => whole(left)?,
+        false => parse_decimal(left)?,
     };
     if digits < 0 {
         right.iter().all(u8::is_ascii_digit).then_some(())?;
@@ -83,9 +83,9 @@ mod tests {
             ("1e3", 9, None),
             ("1.5x", 9, None),
         ] {
-            assert_eq!(nanoseconds(text.as_bytes(), digits), ns, "{text}");
+            assert_eq!(parse_nanoseconds(text.as_bytes(), digits), ns, "{text}");
         }
-        assert_eq!(hexadecimal(b"0x2a"), Some(42));
-        assert_eq!(hexadecimal(b"+2a"), None);
+        assert_eq!(parse_hexadecimal(b"0x2a"), Some(42));
+        assert_eq!(parse_hexadecimal(b"+2a"), None);
     }
 }

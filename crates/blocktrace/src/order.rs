@@ -1,28 +1,30 @@
-//! Issues and their completions, in the order of issue, with so many held at the most.
+//! Matching of issues with their completions, in the order of issue, with a bounded number of
+//! requests in memory.
 
 use crate::record::{DeviceIndex, Operation, Record};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The most requests that wait for a completion before the oldest is given up.
+/// Maximum number of requests that wait for a completion. Beyond it, the oldest is released without
+/// one.
 const MOST_OPEN: usize = 1 << 16;
 
-/// Requests of one size class that are looked at for a byte that they may cover: a trace in
-/// which more requests than this overlap is no trace of a device.
-const LOOKS_MAX: usize = 4096;
+/// Maximum number of requests of one size class that are examined for a given byte. A trace with
+/// more overlapping requests does not come from a device.
+const SEARCHED_REQUESTS_MAX: usize = 4096;
 
-/// Order of the requests that wait for a completion: by device and operation, by size, by
+/// Sort key of the requests that wait for a completion: device and operation, then size class, then
 /// offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct RequestKey {
     device: DeviceIndex,
     operation: Operation,
-    /// Binary digits of the length. Requests of a class are shorter than 2^`size_class`, so
-    /// those that reach over a byte begin within that distance before it.
+    /// Number of binary digits of the length. Requests of a class are shorter than 2^`size_class`,
+    /// so that a request that covers a byte begins within that distance before it.
     size_class: u32,
     offset_bytes: u64,
 }
 
-impl Key {
+impl RequestKey {
     fn new(record: &Record, length_bytes: u64) -> Self {
         Self {
             device: record.device,
@@ -34,25 +36,25 @@ impl Key {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenRequest {
     record: Record,
-    /// Bytes whose completion was not seen yet.
+    /// Bytes of the request whose completion was not seen yet.
     remaining_bytes: u64,
-    /// Parts whose completion was seen, by their first byte: apart, with their ends.
+    /// Disjoint parts of the request whose completion was seen, as ends by first byte.
     completed_parts: BTreeMap<u64, u64>,
-    is_over: bool,
-    /// Completion of the device's own flush, of a flush whose end the trace may lack.
-    device_done_ns: Option<u64>,
+    is_complete: bool,
+    /// Completion time of the device's own flush, for a flush whose end the trace may lack.
+    device_flushed_ns: Option<u64>,
 }
 
-impl Open {
+impl OpenRequest {
     fn new(record: Record) -> Self {
         Self {
             record,
             remaining_bytes: record.length_bytes,
             completed_parts: BTreeMap::new(),
-            is_over: false,
-            device_done_ns: None,
+            is_complete: false,
+            device_flushed_ns: None,
         }
     }
 
@@ -62,14 +64,14 @@ impl Open {
     }
 
     /// Returns the first byte from `from` on whose completion was not seen yet.
-    fn pending_from(&self, from: u64) -> Option<u64> {
+    fn first_pending_byte(&self, from: u64) -> Option<u64> {
         let from = from.max(self.record.offset_bytes);
         let part = self.completed_parts.range(..=from).next_back();
         let pending = part.map_or(from, |(_, end)| from.max(*end));
         (pending < self.end_bytes()).then_some(pending)
     }
 
-    /// Marks a part as completed, whose bytes may have been marked before.
+    /// Marks a part of the request as completed. Parts may overlap earlier ones.
     fn complete_part(&mut self, mut start: u64, mut end: u64) {
         let mut marked_bytes = 0;
         let touching = self.completed_parts.range(..=end);
@@ -87,99 +89,108 @@ impl Open {
     fn complete(&mut self, at_ns: u64, errno: u16) {
         self.record.completed_ns = Some(at_ns.max(self.record.issued_ns));
         self.record.errno = errno;
-        self.is_over = true;
+        self.is_complete = true;
     }
 }
 
-/// Issues whose completions may come, by their order.
+/// Requests that wait for their completions, in the order of issue.
 #[derive(Debug, Default)]
-pub(crate) struct Order {
-    open: VecDeque<Open>,
-    /// The number of the first in `open`.
-    first: u64,
-    by_key: BTreeMap<Key, VecDeque<u64>>,
-    /// Requests that their device gave back, by how often, until it gets them again.
-    requeued: BTreeMap<Key, u32>,
-    /// Requests that were given up without a completion.
-    pub(crate) without_completion: u64,
-    /// Completions of what was never issued.
-    pub(crate) without_issue: u64,
+pub(crate) struct OpenRequests {
+    requests: VecDeque<OpenRequest>,
+    /// Number of the first request in `requests`.
+    first_number: u64,
+    by_key: BTreeMap<RequestKey, VecDeque<u64>>,
+    /// Requests that the device rejected and that were not issued again yet, with the number of
+    /// rejections.
+    requeue_counts: BTreeMap<RequestKey, u32>,
+    /// Number of requests that were released without a completion.
+    pub(crate) without_completion_count: u64,
+    /// Number of completions without a matching issue.
+    pub(crate) without_issue_count: u64,
 }
 
-impl Order {
-    fn key(record: &Record) -> Key {
-        Key::new(record, record.length_bytes)
+impl OpenRequests {
+    fn request_key(record: &Record) -> RequestKey {
+        RequestKey::new(record, record.length_bytes)
     }
 
-    /// Key of a request that its device gives back: it may be longer when it comes again.
-    fn requeued_key(record: &Record) -> Key {
-        Key::new(record, 0)
+    /// Returns the key of a rejected request. It ignores the length, because the request may be
+    /// longer when it is issued again.
+    fn requeued_key(record: &Record) -> RequestKey {
+        RequestKey::new(record, 0)
     }
 
-    fn open(&self, number: u64) -> &Open {
-        &self.open[(number - self.first) as usize]
+    fn open_request(&self, number: u64) -> &OpenRequest {
+        &self.requests[(number - self.first_number) as usize]
     }
 
-    /// A request is issued.
-    pub(crate) fn issue(&mut self, record: Record) {
-        let number = self.first + self.open.len() as u64;
+    /// Adds an issued request to those that wait for a completion.
+    pub(crate) fn add_issue(&mut self, record: Record) {
+        let number = self.first_number + self.requests.len() as u64;
         self.by_key
-            .entry(Self::key(&record))
+            .entry(Self::request_key(&record))
             .or_default()
             .push_back(number);
-        self.open.push_back(Open::new(record));
+        self.requests.push_back(OpenRequest::new(record));
     }
 
-    /// The request that was issued last, if it is not handed on.
+    /// Returns the request that was issued last, if it is still held.
     pub(crate) fn newest(&self) -> Option<&Record> {
-        self.open.back().map(|open| &open.record)
+        self.requests.back().map(|open| &open.record)
     }
 
-    /// A request is issued that completes by its number: all of them are told so.
-    pub(crate) fn push(&mut self, record: Record) {
-        self.open.push_back(Open::new(record));
+    /// Adds an issued request whose completion will name its number, in a trace in which all
+    /// completions do so.
+    pub(crate) fn add_numbered_issue(&mut self, record: Record) {
+        self.requests.push_back(OpenRequest::new(record));
     }
 
-    /// The request of a number, counted from 0, is complete. One that was given up stays so.
+    /// Completes the request with a number, counted from 0. A request that was released already
+    /// stays incomplete.
     ///
     /// # Errors
     ///
-    /// One that was not issued, or is complete.
-    pub(crate) fn end(&mut self, number: u64, at_ns: u64, errno: u16) -> Result<(), String> {
-        let Some(place) = number.checked_sub(self.first) else {
+    /// Fails if the request was not issued or is complete already.
+    pub(crate) fn complete_numbered(
+        &mut self,
+        number: u64,
+        at_ns: u64,
+        errno: u16,
+    ) -> Result<(), String> {
+        let Some(place) = number.checked_sub(self.first_number) else {
             return Ok(());
         };
         let open = usize::try_from(place)
             .ok()
-            .and_then(|place| self.open.get_mut(place));
+            .and_then(|place| self.requests.get_mut(place));
         match open {
-            Some(open) if !open.is_over => {
+            Some(open) if !open.is_complete => {
                 open.complete(at_ns, errno);
                 Ok(())
             }
             Some(_) => Err(format!("request {number} completes twice")),
-            None => Err(format!("request {number} completes, and was not issued")),
+            None => Err(format!("request {number} completes without an issue")),
         }
     }
 
-    /// Completes what this range covers of the requests that ask the same of the device:
-    /// one that was merged of several completes all of them, and one that was split
-    /// completes with its last part. Returns whether any was found.
-    pub(crate) fn complete(&mut self, like: &Record, at_ns: u64, errno: u16) -> bool {
+    /// Completes the parts of requests that a range covers, for requests of the same device and
+    /// operation. A merged range completes several requests. A split request completes with its
+    /// last part. Returns whether any request was found.
+    pub(crate) fn complete_range(&mut self, like: &Record, at_ns: u64, errno: u16) -> bool {
         let end = like.offset_bytes.saturating_add(like.length_bytes);
         let mut from = like.offset_bytes;
         let mut is_found = false;
-        while let Some(number) = self.holder(like, from, end) {
+        while let Some(number) = self.find_request(like, from, end) {
             is_found = true;
-            let open = &mut self.open[(number - self.first) as usize];
+            let open = &mut self.requests[(number - self.first_number) as usize];
             let to = end.min(open.end_bytes());
-            if let Some(pending) = open.pending_from(from) {
+            if let Some(pending) = open.first_pending_byte(from) {
                 open.complete_part(pending, to);
             }
             if open.remaining_bytes == 0 {
                 open.complete(at_ns, errno);
-                let key = Self::key(&open.record);
-                self.forget(&key, number);
+                let key = Self::request_key(&open.record);
+                self.remove_from_index(&key, number);
             }
             from = to.max(from);
             if from >= end {
@@ -189,103 +200,115 @@ impl Order {
         is_found
     }
 
-    /// The device gave a request back.
-    pub(crate) fn requeue(&mut self, like: &Record) {
-        if self.requeued.len() < MOST_OPEN {
-            *self.requeued.entry(Self::requeued_key(like)).or_default() += 1;
+    /// Records that the device rejected a request.
+    pub(crate) fn record_requeue(&mut self, like: &Record) {
+        if self.requeue_counts.len() < MOST_OPEN {
+            *self
+                .requeue_counts
+                .entry(Self::requeued_key(like))
+                .or_default() += 1;
         }
     }
 
-    /// Whether the device gets a request that it gave back before.
-    pub(crate) fn is_again(&mut self, like: &Record) -> bool {
+    /// Reports whether an issued request was rejected before, and forgets one rejection.
+    pub(crate) fn take_requeue(&mut self, like: &Record) -> bool {
         let key = Self::requeued_key(like);
-        let Some(count) = self.requeued.get_mut(&key) else {
+        let Some(count) = self.requeue_counts.get_mut(&key) else {
             return false;
         };
         *count -= 1;
         if *count == 0 {
-            self.requeued.remove(&key);
+            self.requeue_counts.remove(&key);
         }
         true
     }
 
-    /// Whether a request is under way that this range is a part of.
-    pub(crate) fn covers(&self, like: &Record) -> bool {
+    /// Reports whether a range is part of a request in flight.
+    pub(crate) fn is_in_flight(&self, like: &Record) -> bool {
         let end = like.offset_bytes.saturating_add(like.length_bytes);
-        self.holder(like, like.offset_bytes, end).is_some()
+        self.find_request(like, like.offset_bytes, end).is_some()
     }
 
-    /// Marks the flushes of a device that are under way as done by the device itself.
-    /// Returns whether there are any.
-    pub(crate) fn device_flushed(&mut self, like: &Record, at_ns: u64) -> bool {
-        let Some(numbers) = self.by_key.get(&Self::key(like)) else {
+    /// Marks the flushes of a device that are in flight as done by the device. Returns whether
+    /// there are any.
+    pub(crate) fn mark_device_flushed(&mut self, like: &Record, at_ns: u64) -> bool {
+        let Some(numbers) = self.by_key.get(&Self::request_key(like)) else {
             return false;
         };
         // Those before a marked one were marked with it.
         for number in numbers.iter().rev() {
-            let open = &mut self.open[(number - self.first) as usize];
-            if open.device_done_ns.replace(at_ns).is_some() {
+            let open = &mut self.requests[(number - self.first_number) as usize];
+            if open.device_flushed_ns.replace(at_ns).is_some() {
                 break;
             }
         }
         true
     }
 
-    /// The request that a completion of the bytes from `from` to `end` is of: the oldest of
-    /// exactly this range; else, of those with bytes in it whose completion was not seen, the
-    /// one with the first such byte; of several, one that begins there, and the oldest.
-    fn holder(&self, like: &Record, from: u64, end: u64) -> Option<u64> {
+    /// Returns the request to which a completion of the bytes from `from` to `end` belongs. The
+    /// oldest request with exactly this range comes first. Otherwise it is the request with the
+    /// lowest incomplete byte in the range; of several, one that begins at `from`, then the oldest.
+    fn find_request(&self, like: &Record, from: u64, end: u64) -> Option<u64> {
         let exact = Record {
             offset_bytes: from,
             length_bytes: end.saturating_sub(from),
             ..*like
         };
-        let alike = self.by_key.get(&Self::key(&exact)).into_iter().flatten();
+        let alike = self
+            .by_key
+            .get(&Self::request_key(&exact))
+            .into_iter()
+            .flatten();
         let mut alike = alike.copied();
         let is_untouched = |number: &u64| {
-            let open = self.open(*number);
+            let open = self.open_request(*number);
             open.record.length_bytes == exact.length_bytes && open.completed_parts.is_empty()
         };
         if let Some(number) = alike.find(is_untouched) {
             return Some(number);
         }
         let classes = self.size_classes(like);
-        let candidates = classes.flat_map(|class| self.overlapping(class, from, end));
+        let candidates = classes.flat_map(|class| self.overlapping_requests(class, from, end));
         let ranked = candidates.filter_map(|number| {
-            let open = self.open(number);
-            let pending = open.pending_from(from).filter(|byte| *byte < end)?;
+            let open = self.open_request(number);
+            let pending = open.first_pending_byte(from).filter(|byte| *byte < end)?;
             Some((pending, open.record.offset_bytes != from, number))
         });
         ranked.min().map(|(.., number)| number)
     }
 
-    /// Size classes of the requests of a device that ask the same; each key is the least of
-    /// its class.
-    fn size_classes(&self, like: &Record) -> impl Iterator<Item = Key> {
-        let begin = Key {
+    /// Iterates over the size classes of a device's requests with the same operation, each as the
+    /// lowest key of its class.
+    fn size_classes(&self, like: &Record) -> impl Iterator<Item = RequestKey> {
+        let begin = RequestKey {
             offset_bytes: 0,
-            ..Key::new(like, 0)
+            ..RequestKey::new(like, 0)
         };
-        let at_or_after = move |key: Key| {
+        let at_or_after = move |key: RequestKey| {
             let (found, _) = self.by_key.range(key..).next()?;
             let is_alike = (found.device, found.operation) == (key.device, key.operation);
-            is_alike.then_some(Key {
+            is_alike.then_some(RequestKey {
                 offset_bytes: 0,
                 ..*found
             })
         };
         std::iter::successors(at_or_after(begin), move |class| {
-            at_or_after(Key {
+            at_or_after(RequestKey {
                 size_class: class.size_class + 1,
                 ..*class
             })
         })
     }
 
-    /// Requests of a size class that may have bytes from `from` to `end`: those that begin
-    /// at `from` or before it, and the first behind it.
-    fn overlapping(&self, class: Key, from: u64, end: u64) -> impl Iterator<Item = u64> {
-        let key = move |offset_bytes| Key {
+    /// Iterates over the requests of a size class that may overlap the bytes from `from` to `end`:
+    /// those that begin at `from` or before, and the first one after it.
+    fn overlapping_requests(
+        &self,
+        class: RequestKey,
+        from: u64,
+        end: u64,
+    ) -> impl Iterator<Item = u64> {
+        let key = move |offset_bytes| RequestKey {
             offset_bytes,
             ..class
         };
@@ -298,11 +321,11 @@ impl Order {
         let numbers = after.into_iter().chain(before);
         numbers
             .flat_map(|(_, numbers)| numbers.iter().copied())
-            .take(LOOKS_MAX)
+            .take(SEARCHED_REQUESTS_MAX)
     }
 
-    /// Takes a request off those whose completions are waited for.
-    fn forget(&mut self, key: &Key, number: u64) {
+    /// Removes a request from the index of those that wait for a completion.
+    fn remove_from_index(&mut self, key: &RequestKey, number: u64) {
         if let Some(numbers) = self.by_key.get_mut(key) {
             if let Some(place) = numbers.iter().position(|one| *one == number) {
                 numbers.remove(place);
@@ -313,21 +336,21 @@ impl Order {
         }
     }
 
-    /// The next request in the order of issue, if it is complete, or if it is not waited for
-    /// any more: at the end, or when too many wait.
-    pub(crate) fn next(&mut self, is_end: bool) -> Option<Record> {
-        let front = self.open.front()?;
-        if !front.is_over && !is_end && self.open.len() <= MOST_OPEN {
+    /// Returns the next request in the order of issue, if it is complete or no longer waited for.
+    /// Waiting stops at the end of the trace, and when too many requests wait.
+    pub(crate) fn next_ready(&mut self, is_end: bool) -> Option<Record> {
+        let front = self.requests.front()?;
+        if !front.is_complete && !is_end && self.requests.len() <= MOST_OPEN {
             return None;
         }
-        let mut front = self.open.pop_front()?;
-        self.first += 1;
-        if !front.is_over {
-            let key = Self::key(&front.record);
-            self.forget(&key, self.first - 1);
-            match front.device_done_ns {
+        let mut front = self.requests.pop_front()?;
+        self.first_number += 1;
+        if !front.is_complete {
+            let key = Self::request_key(&front.record);
+            self.remove_from_index(&key, self.first_number - 1);
+            match front.device_flushed_ns {
                 Some(at_ns) => front.complete(at_ns, 0),
-                None => self.without_completion += 1,
+                None => self.without_completion_count += 1,
             }
         }
         Some(front.record)

@@ -1,95 +1,95 @@
-//! A trace, request by request.
+//! Reader of traces, which returns one request after another.
 
 use crate::columns::Columns;
 use crate::error::ReadError;
 use crate::form::{Form, TimeUnit};
-use crate::forms::{Context, Said};
-use crate::lines::Input;
+use crate::forms::{LineMeaning, ParseContext};
+use crate::lines::TraceInput;
 use crate::own::{About, Part};
 use crate::record::Record;
-use crate::source::{Read1, Source, Step, begin_alike, event_ns};
+use crate::source::{FileStep, RecordOutcome, TraceFile, align_request_begins, event_time_ns};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::io::Read;
 
-/// How a trace is read.
+/// Options for reading a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// Its form; found by its beginning if absent.
+    /// Format of the trace. `None` means that the beginning of the trace determines it.
     pub form: Option<Form>,
-    /// What its columns are, of comma-separated values.
+    /// Columns of comma-separated values.
     pub columns: Option<Columns>,
-    /// The unit of its times, of a form that says none.
+    /// Unit of the times, for a format that does not define one.
     pub time_unit: Option<TimeUnit>,
-    /// Whether a trace that is cut off is read as far as it goes.
+    /// Whether a truncated trace is read as far as possible.
     pub partial: bool,
 }
 
-/// Lines of a trace, or records of a binary one, by what they are. Those that are left out
-/// have their reasons in [`Notices`]: `read` is the sum of all, of every trace but of
-/// diskperf's own form, which has no lines.
+/// Number of lines of a trace, or records of a binary one, by kind. [`Notices`] lists the reasons
+/// of those that are left out. `read` is the sum of all kinds, except for diskperf's own format,
+/// which has no lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lines {
-    /// All of them.
+    /// Number of all lines of the trace.
     pub read: u64,
-    /// Lines that begin a request: as many as there are requests.
+    /// Number of lines that begin a request, which is the number of requests.
     pub requests: u64,
-    /// Lines that say more of a request, as its completion.
+    /// Number of lines that add to a request, such as its completion.
     pub more: u64,
-    /// Headings, comments, empty lines: nothing that could be a request.
+    /// Number of headings, comments and empty lines, which cannot be requests.
     pub asides: u64,
 }
 
-/// What a reader of a trace should know of it.
+/// Observations on a trace that its reader should know.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Notices {
-    /// Lines that were read.
+    /// Number of lines read, by kind.
     pub lines: Lines,
-    /// Lines that are no requests, by the reason.
+    /// Number of lines that are not requests, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
-    /// Requests whose time is before that of the one before them.
+    /// Number of requests that are earlier than the previous request.
     pub out_of_order: u64,
-    /// By how much at the most, in nanoseconds.
+    /// Maximum distance by which a request's time is before an earlier one, in nanoseconds.
     pub farthest_back_ns: u64,
-    /// Requests whose completion is not in the trace.
+    /// Number of requests whose completion is not in the trace.
     pub without_completion: u64,
-    /// Completions whose issue is not in the trace.
+    /// Number of completions whose issue is not in the trace.
     pub without_issue: u64,
-    /// The trace is cut off, and was read as far as it goes.
+    /// Whether the trace is truncated and was read as far as possible.
     pub is_cut: bool,
 }
 
-/// Requests that are sorted by time, of forms that have them slightly out of order.
-const WINDOW: usize = 1024;
+/// Number of requests that are sorted by time, for formats with slightly unordered lines.
+const SORTING_WINDOW_REQUESTS: usize = 1024;
 
-/// A trace while it is read; it is an iterator over [`Record`]s in the order of issue, whose
-/// times count from the first.
+/// Reader of a trace. It iterates over the [`Record`]s in the order of issue, with times from the
+/// first request.
 pub struct Reader {
     form: Form,
-    sources: Vec<Source>,
-    context: Context,
-    partial: bool,
-    /// Records that are sorted by time: time, number in the trace.
-    window: BinaryHeap<Reverse<(u64, u64)>>,
-    /// Those records, by number.
-    held: VecDeque<Option<Record>>,
-    first_held: u64,
-    window_length: usize,
-    is_over: bool,
+    sources: Vec<TraceFile>,
+    context: ParseContext,
+    accepts_truncation: bool,
+    /// Records in the sorting window, as pairs of time and number in the trace.
+    sorting_window: BinaryHeap<Reverse<(u64, u64)>>,
+    /// Records in the sorting window, by number.
+    window_records: VecDeque<Option<Record>>,
+    first_window_number: u64,
+    window_size_max: usize,
+    is_at_end: bool,
     has_failed: bool,
-    /// The time of the first record, which is zero for all.
-    begins_ns: Option<u64>,
+    /// Time of the first record on the trace's clock, from which all times count.
+    first_record_ns: Option<u64>,
     last_ns: u64,
     notices: Notices,
 }
 
 impl Reader {
-    /// Opens a trace that is called `name` in messages.
+    /// Opens a trace that messages call `name`.
     ///
     /// # Errors
     ///
-    /// An input that fails, or whose form cannot be told.
+    /// Fails if the input cannot be read or its format cannot be determined.
     pub fn open(
         name: &str,
         input: Box<dyn Read + Send>,
@@ -98,22 +98,22 @@ impl Reader {
         Self::open_all(vec![(name.to_owned(), input)], options)
     }
 
-    /// Opens a trace of several files: those of blktrace, one of each processor.
+    /// Opens a trace of several files: those of blktrace, one for each CPU.
     ///
     /// # Errors
     ///
-    /// As [`Self::open`]; several files of another form.
+    /// Fails like [`Self::open`], and for several files of another format.
     ///
     /// # Panics
     ///
-    /// Without a file.
+    /// Panics if no file is given.
     pub fn open_all(
         files: Vec<(String, Box<dyn Read + Send>)>,
         options: &ReadOptions,
     ) -> Result<Self, ReadError> {
         let mut opened = Vec::new();
         for (name, input) in files {
-            let input = Input::open(input).map_err(|source| ReadError::Input {
+            let input = TraceInput::open(input).map_err(|source| ReadError::Input {
                 name: name.clone(),
                 source,
             })?;
@@ -127,12 +127,13 @@ impl Reader {
         let mut sources = Vec::new();
         let mut form = None;
         for (name, input) in opened {
-            let (found, source) = Source::open(name, input, options)?;
+            let (found, source) = TraceFile::open(name, input, options)?;
             if several && found != Form::Blktrace {
                 return Err(ReadError::Form {
                     name: source.name,
                     problem: format!(
-                        "it is of the form {found}; of several files only those of blktrace, one of each processor, are one trace"
+                        "it has the form {found}; only blktrace traces may consist of several \
+                         files, one for each CPU"
                     ),
                 });
             }
@@ -140,153 +141,156 @@ impl Reader {
             sources.push(source);
         }
         let form = form.expect("a trace has a file");
-        begin_alike(&mut sources);
+        align_request_begins(&mut sources);
         let mut reader = Self {
             form,
             sources,
-            context: Context::default(),
-            partial: options.partial,
-            window: BinaryHeap::new(),
-            held: VecDeque::new(),
-            first_held: 0,
-            window_length: match form {
-                Form::Msr | Form::Systor17 | Form::Biosnoop => WINDOW,
+            context: ParseContext::default(),
+            accepts_truncation: options.partial,
+            sorting_window: BinaryHeap::new(),
+            window_records: VecDeque::new(),
+            first_window_number: 0,
+            window_size_max: match form {
+                Form::Msr | Form::Systor17 | Form::Biosnoop => SORTING_WINDOW_REQUESTS,
                 _ => 0,
             },
-            is_over: false,
+            is_at_end: false,
             has_failed: false,
-            begins_ns: None,
+            first_record_ns: None,
             last_ns: 0,
             notices: Notices::default(),
         };
         if several {
             for number in 0..reader.sources.len() {
-                reader.next_event(number)?;
+                reader.read_next_event(number)?;
             }
         }
         Ok(reader)
     }
 
-    /// Its form.
+    /// Returns the format of the trace.
     pub fn form(&self) -> Form {
         self.form
     }
 
-    /// Names of its devices that were seen so far, by their number.
+    /// Returns the names of the devices seen so far, by device index.
     pub fn devices(&self) -> &[String] {
-        self.context.devices()
+        self.context.device_names()
     }
 
-    /// What a trace of diskperf's own form says of itself, as far as it is read.
+    /// Returns the information that a trace of diskperf's own format gives on itself, as far as it
+    /// was read.
     pub fn about(&self) -> &[About] {
-        &self.context.said.about
+        &self.context.trace_information.about
     }
 
-    /// The parts of such a trace, as far as it is read.
+    /// Returns the parts of a trace of diskperf's own format, as far as it was read.
     pub fn parts(&self) -> Vec<Part> {
-        self.context.said.parts(self.begins_ns.unwrap_or(0))
+        self.context
+            .trace_information
+            .parts(self.first_record_ns.unwrap_or(0))
     }
 
-    /// The number of the part, from 0, in which a record was issued that was told last.
+    /// Returns the index of the part in which the most recently returned record was issued.
     pub fn part_of(&self, record: &Record) -> Option<usize> {
-        let begins_ns = self.begins_ns.unwrap_or(0);
+        let begins_ns = self.first_record_ns.unwrap_or(0);
         let at_ns = record.issued_ns.saturating_add(begins_ns);
-        self.context.said.part_at(at_ns)
+        self.context.trace_information.part_at(at_ns)
     }
 
-    /// The time of the first request on the trace's own clock, from which all times count.
+    /// Returns the time of the first request on the trace's own clock, from which all times count.
     pub fn begins_ns(&self) -> Option<u64> {
-        self.begins_ns
+        self.first_record_ns
     }
 
-    /// What was seen so far.
+    /// Returns the observations on the trace so far.
     pub fn notices(&self) -> Notices {
         Notices {
             dropped: self.context.dropped.clone(),
-            without_completion: self.context.order.without_completion,
-            without_issue: self.context.order.without_issue,
+            without_completion: self.context.open_requests.without_completion_count,
+            without_issue: self.context.open_requests.without_issue_count,
             ..self.notices.clone()
         }
     }
 
-    /// The next record as the form has it; `None` at the end.
-    fn next_said(&mut self) -> Result<Option<Record>, ReadError> {
+    /// Returns the next record as the format gives it, or `None` at the end.
+    fn next_unsorted(&mut self) -> Result<Option<Record>, ReadError> {
         loop {
-            if let Some(record) = self.context.order.next(self.is_over) {
+            if let Some(record) = self.context.open_requests.next_ready(self.is_at_end) {
                 return Ok(Some(record));
             }
-            if self.is_over {
+            if self.is_at_end {
                 return Ok(None);
             }
             let said = match self.sources.len() {
-                1 => self.sources[0].step(&mut self.context, self.partial)?,
-                _ => self.merged_step()?,
+                1 => self.sources[0].next_step(&mut self.context, self.accepts_truncation)?,
+                _ => self.next_merged_step()?,
             };
             match said {
-                Step::Said(said) => {
-                    self.count(&said);
-                    if let Said::Request(record) = said {
+                FileStep::Line(said) => {
+                    self.count_line(&said);
+                    if let LineMeaning::Request(record) = said {
                         return Ok(Some(record));
                     }
                 }
-                Step::Cut => {
+                FileStep::Truncated => {
                     self.notices.is_cut = true;
-                    self.is_over = true;
+                    self.is_at_end = true;
                 }
-                Step::End => self.is_over = true,
+                FileStep::End => self.is_at_end = true,
             }
         }
     }
 
-    /// Counts a line by what it is.
     #[inline]
-    fn count(&mut self, said: &Said) {
+    fn count_line(&mut self, said: &LineMeaning) {
         if self.form == Form::Diskperf {
             return;
         }
         let lines = &mut self.notices.lines;
         lines.read += 1;
         match said {
-            Said::Request(_) | Said::Begin => lines.requests += 1,
-            Said::More => lines.more += 1,
-            Said::Aside => lines.asides += 1,
-            Said::LeftOut => {}
+            LineMeaning::Request(_) | LineMeaning::RequestBegin => lines.requests += 1,
+            LineMeaning::RequestEvent => lines.more += 1,
+            LineMeaning::NoRequest => lines.asides += 1,
+            LineMeaning::Dropped => {}
         }
     }
 
-    /// The earliest event of all files.
-    fn merged_step(&mut self) -> Result<Step, ReadError> {
+    /// Processes the earliest event of all files.
+    fn next_merged_step(&mut self) -> Result<FileStep, ReadError> {
         let times = self.sources.iter().enumerate();
         let earliest = times
-            .filter_map(|(number, of)| Some((of.next.as_ref()?.0, number)))
+            .filter_map(|(number, of)| Some((of.next_event.as_ref()?.0, number)))
             .min();
         let Some((_, number)) = earliest else {
-            return Ok(Step::End);
+            return Ok(FileStep::End);
         };
         let source = &mut self.sources[number];
-        let (_, event) = source.next.take().expect("the earliest event");
-        let said = source.event(&event, &mut self.context)?;
-        self.next_event(number)?;
-        Ok(Step::Said(said))
+        let (_, event) = source.next_event.take().expect("the earliest event");
+        let said = source.parse_event(&event, &mut self.context)?;
+        self.read_next_event(number)?;
+        Ok(FileStep::Line(said))
     }
 
-    fn next_event(&mut self, number: usize) -> Result<(), ReadError> {
+    fn read_next_event(&mut self, number: usize) -> Result<(), ReadError> {
         let source = &mut self.sources[number];
-        match source.read_event(self.partial)? {
-            Read1::Whole => {
-                let event = source.input.last().to_vec();
-                let at = event_ns(&event, source);
-                source.next = Some((at, event));
+        match source.read_event(self.accepts_truncation)? {
+            RecordOutcome::Complete => {
+                let event = source.input.last_read().to_vec();
+                let at = event_time_ns(&event, source);
+                source.next_event = Some((at, event));
             }
-            Read1::Cut => self.notices.is_cut = true,
-            Read1::End => {}
+            RecordOutcome::Truncated => self.notices.is_cut = true,
+            RecordOutcome::End => {}
         }
         Ok(())
     }
 
-    /// Times count from the first; what is out of order is counted.
-    fn finish(&mut self, mut record: Record) -> Record {
-        let begins = *self.begins_ns.get_or_insert(record.issued_ns);
+    /// Converts the times of a record to count from the first request, and counts records that are
+    /// out of order.
+    fn convert_times(&mut self, mut record: Record) -> Record {
+        let begins = *self.first_record_ns.get_or_insert(record.issued_ns);
         let issued = record.issued_ns.saturating_sub(begins);
         record.completed_ns = record
             .response_ns()
@@ -302,24 +306,25 @@ impl Reader {
     }
 
     fn next_sorted(&mut self) -> Result<Option<Record>, ReadError> {
-        if self.window_length == 0 {
-            return self.next_said();
+        if self.window_size_max == 0 {
+            return self.next_unsorted();
         }
-        while self.window.len() < self.window_length {
-            let Some(record) = self.next_said()? else {
+        while self.sorting_window.len() < self.window_size_max {
+            let Some(record) = self.next_unsorted()? else {
                 break;
             };
-            let number = self.first_held + self.held.len() as u64;
-            self.window.push(Reverse((record.issued_ns, number)));
-            self.held.push_back(Some(record));
+            let number = self.first_window_number + self.window_records.len() as u64;
+            self.sorting_window
+                .push(Reverse((record.issued_ns, number)));
+            self.window_records.push_back(Some(record));
         }
-        let Some(Reverse((_, number))) = self.window.pop() else {
+        let Some(Reverse((_, number))) = self.sorting_window.pop() else {
             return Ok(None);
         };
-        let record = self.held[(number - self.first_held) as usize].take();
-        while self.held.front().is_some_and(Option::is_none) {
-            self.held.pop_front();
-            self.first_held += 1;
+        let record = self.window_records[(number - self.first_window_number) as usize].take();
+        while self.window_records.front().is_some_and(Option::is_none) {
+            self.window_records.pop_front();
+            self.first_window_number += 1;
         }
         Ok(record)
     }
@@ -333,7 +338,7 @@ impl Iterator for Reader {
             return None;
         }
         match self.next_sorted() {
-            Ok(record) => record.map(|record| Ok(self.finish(record))),
+            Ok(record) => record.map(|record| Ok(self.convert_times(record))),
             Err(error) => {
                 self.has_failed = true;
                 Some(Err(error))

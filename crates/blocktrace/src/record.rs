@@ -1,71 +1,74 @@
-//! One request of a trace.
+//! Request of a trace.
 
-/// What a request asks of storage.
+/// Operation that a request performs on storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// Bytes are read.
+    /// Read of a range of bytes.
     Read,
-    /// Bytes are written.
+    /// Write of a range of bytes.
     Write,
-    /// What was acknowledged before is made durable. Has no range.
+    /// Flush: earlier acknowledged writes become durable. It has no range.
     Flush,
-    /// The range is no longer needed.
+    /// Discard of a range of bytes that is no longer needed.
     Discard,
-    /// Zeroes are written without data crossing the link.
+    /// Write of zeroes to a range of bytes, without data on the link.
     WriteZeroes,
 }
 
-/// Which of the trace's devices, as they are numbered by first appearance.
+/// Index of a device in its trace, in the order of first appearance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct DeviceIndex(pub u32);
 
-/// A request, with all that any form says of it.
+/// Request with all information that any trace format gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Nanoseconds from the trace's beginning to the issue. A closed form that says no
-    /// times has the sum of what went before.
+    /// Time of issue, in nanoseconds from the beginning of the trace. In a closed-loop format
+    /// without times, it is the sum of the earlier service times and pauses.
     pub issued_ns: u64,
-    /// Nanoseconds from the trace's beginning to the completion, where the form has it.
+    /// Time of completion, in nanoseconds from the beginning of the trace, or `None` if the format
+    /// lacks it.
     pub completed_ns: Option<u64>,
-    /// Nanoseconds of pause before this request, in the forms that replay in closed loop.
+    /// Pause before the request in nanoseconds, in formats that replay in a closed loop.
     pub think_ns: Option<u64>,
-    /// What was asked.
+    /// Operation of the request.
     pub operation: Operation,
-    /// The write is durable when it completes (forced unit access).
+    /// Whether a write is durable when it completes (forced unit access).
     pub fua: bool,
-    /// The issuer waited for it (REQ_SYNC of the block layer).
+    /// Whether the issuer waited for the request (REQ_SYNC of the block layer).
     pub sync: bool,
-    /// The device.
+    /// Index of the request's device.
     pub device: DeviceIndex,
-    /// The first byte of the range, from the device's beginning.
+    /// First byte of the range, from the start of the device.
     pub offset_bytes: u64,
-    /// Bytes of the range; 0 for a flush.
+    /// Length of the range in bytes; 0 for a flush.
     pub length_bytes: u64,
-    /// 0, or the errno that the request completed with.
+    /// Error number with which the request completed, or 0.
     pub errno: u16,
 }
 
-/// End of the last range that a request may have: storage counts bytes by 63 bits.
+/// Maximum end of a request's range. Storage counts bytes by 63 bits.
 const END_BYTES_MAX: u64 = 1 << 63;
 
 impl Record {
-    /// Makes sure that storage can have the range.
+    /// Checks that the range is possible for storage.
     ///
     /// # Errors
     ///
-    /// It ends too far out.
+    /// Fails if the range ends beyond 2^63 bytes.
     pub(crate) fn validate(&self) -> Result<(), String> {
         let (offset, length) = (self.offset_bytes, self.length_bytes);
         match offset.checked_add(length) {
             Some(end) if end <= END_BYTES_MAX => Ok(()),
             _ => Err(format!(
-                "a request of {length} bytes at byte {offset} ends beyond 2^63 bytes, which no storage has: check the form and its columns (--form, --columns), or leave the request out"
+                "a request of {length} bytes at byte {offset} ends beyond 2^63 bytes, the maximum \
+                 of any storage: check the form and its columns (--form, --columns), or remove \
+                 the request"
             )),
         }
     }
 
-    /// A read of nothing at a moment, for a form to fill in.
-    pub(crate) fn at(issued_ns: u64) -> Self {
+    /// Creates a record of an empty read at a time, as the basis for a format's fields.
+    pub(crate) fn new_at(issued_ns: u64) -> Self {
         Self {
             issued_ns,
             completed_ns: None,
@@ -80,7 +83,7 @@ impl Record {
         }
     }
 
-    /// Nanoseconds from issue to completion, where the trace has them.
+    /// Returns the response time in nanoseconds, or `None` if the trace has no completion.
     pub fn response_ns(&self) -> Option<u64> {
         self.completed_ns.map(|at| at - self.issued_ns)
     }

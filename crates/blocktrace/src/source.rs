@@ -1,81 +1,80 @@
-//! A file of a trace: its lines, or the records of a binary form, one after the other.
+//! File of a trace, read as lines or as records of a binary format.
 
 use crate::error::ReadError;
 use crate::form::Form;
-use crate::forms::block_layer::Begin;
-use crate::forms::{Context, LONGEST_HEADER, Said, Srt};
-use crate::lines::{Got, Input, trimmed};
-use crate::own::{self, Own};
+use crate::forms::block_layer::RequestBeginStep;
+use crate::forms::{HEADER_BYTES_MAX, LineMeaning, ParseContext, Srt};
+use crate::lines::{ReadOutcome, TraceInput, trim_line};
+use crate::own::{self, OwnFormatParser};
 use crate::reader::ReadOptions;
-use crate::sniff::{Parser, sniff};
+use crate::sniff::{FormParser, detect_form};
 
-/// A file of a trace.
-pub(crate) struct Source {
+/// File of a trace, with its parser.
+pub(crate) struct TraceFile {
     pub(crate) name: String,
-    pub(crate) input: Input,
-    pub(crate) parser: Parser,
-    /// Of several files, the next event, and when it was.
-    pub(crate) next: Option<(u64, Vec<u8>)>,
-    /// Empty lines since the last one that is not.
+    pub(crate) input: TraceInput,
+    pub(crate) parser: FormParser,
+    /// Next event of the file and its time, if the trace has several files.
+    pub(crate) next_event: Option<(u64, Vec<u8>)>,
+    /// Number of consecutive empty lines up to now.
     empty_lines: u64,
 }
 
-/// Empty lines that may stand one after the other: a compressed file of a few megabytes can
-/// hold thousands of millions.
+/// Maximum number of consecutive empty lines. A compressed file of a few megabytes can hold
+/// thousands of millions.
 const EMPTY_LINES_MAX: u64 = 1 << 20;
 
-/// Next line or record of a file.
-pub(crate) enum Step {
-    Said(Said),
-    /// The trace is cut off here.
-    Cut,
+/// Outcome of reading the next line or record of a file.
+pub(crate) enum FileStep {
+    Line(LineMeaning),
+    /// Truncation: the trace ends within a line or record.
+    Truncated,
     End,
 }
 
-/// Outcome of reading a record of a binary form.
-pub(crate) enum Read1 {
-    Whole,
-    Cut,
+/// Outcome of reading a record of a binary format.
+pub(crate) enum RecordOutcome {
+    Complete,
+    Truncated,
     End,
 }
 
-/// Returns the time of an event of blktrace, in nanoseconds.
-pub(crate) fn event_ns(event: &[u8], source: &Source) -> u64 {
+/// Returns the time of a blktrace event, in nanoseconds.
+pub(crate) fn event_time_ns(event: &[u8], source: &TraceFile) -> u64 {
     match &source.parser {
-        Parser::Blktrace(of) => of.time(event),
+        FormParser::Blktrace(of) => of.event_time_ns(event),
         _ => 0,
     }
 }
 
-/// Has the files of all processors count requests from the same step: from Q where one of
-/// them has it.
-pub(crate) fn begin_alike(sources: &mut [Source]) {
-    let begins_with_queue = |source: &Source| match &source.parser {
-        Parser::Blktrace(of) => of.begin == Begin::Queue,
+/// Makes the files of all CPUs begin requests at the same step: at Q if any of them has Q events.
+pub(crate) fn align_request_begins(sources: &mut [TraceFile]) {
+    let begins_with_queue = |source: &TraceFile| match &source.parser {
+        FormParser::Blktrace(of) => of.request_begin == RequestBeginStep::Queue,
         _ => false,
     };
     if sources.iter().any(begins_with_queue) {
         for source in sources {
-            if let Parser::Blktrace(of) = &mut source.parser {
-                of.begin = Begin::Queue;
+            if let FormParser::Blktrace(of) = &mut source.parser {
+                of.request_begin = RequestBeginStep::Queue;
             }
         }
     }
 }
 
-impl Source {
-    /// Opens a file, whose form its beginning tells.
+impl TraceFile {
+    /// Opens a file and detects its format from its beginning.
     pub(crate) fn open(
         name: String,
-        mut input: Input,
+        mut input: TraceInput,
         options: &ReadOptions,
     ) -> Result<(Form, Self), ReadError> {
         let failed = |source| ReadError::Input {
             name: name.clone(),
             source,
         };
-        let head = input.head().map_err(failed)?;
-        let found = sniff(head, options);
+        let head = input.peek_head().map_err(failed)?;
+        let found = detect_form(head, options);
         let (form, parser) = found.map_err(|problem| ReadError::Form {
             name: name.clone(),
             problem,
@@ -86,26 +85,26 @@ impl Source {
                 name,
                 input,
                 parser,
-                next: None,
+                next_event: None,
                 empty_lines: 0,
             },
         ))
     }
 
-    fn failed(&self, source: std::io::Error) -> ReadError {
+    fn input_error(&self, source: std::io::Error) -> ReadError {
         ReadError::Input {
             name: self.name.clone(),
             source,
         }
     }
 
-    fn refused(&self, problem: String) -> ReadError {
-        let (number, byte) = self.input.place();
+    fn record_error(&self, problem: String) -> ReadError {
+        let (number, byte) = self.input.position();
         ReadError::Record {
             name: self.name.clone(),
             what: match self.parser {
-                Parser::Own(_) => "block",
-                Parser::Blktrace(_) | Parser::Vscsi(_) | Parser::Srt(_) => "record",
+                FormParser::OwnFormat(_) => "block",
+                FormParser::Blktrace(_) | FormParser::Vscsi(_) | FormParser::Srt(_) => "record",
                 _ => "line",
             },
             number,
@@ -114,48 +113,59 @@ impl Source {
         }
     }
 
-    /// The next line or record.
-    pub(crate) fn step(&mut self, context: &mut Context, partial: bool) -> Result<Step, ReadError> {
+    /// Reads the next line or record of the trace file.
+    pub(crate) fn next_step(
+        &mut self,
+        context: &mut ParseContext,
+        partial: bool,
+    ) -> Result<FileStep, ReadError> {
         match self.parser {
-            Parser::Own(_) => self.own_block(context, partial),
-            Parser::Blktrace(_) | Parser::Vscsi(_) | Parser::Srt(_) => {
+            FormParser::OwnFormat(_) => self.read_own_block(context, partial),
+            FormParser::Blktrace(_) | FormParser::Vscsi(_) | FormParser::Srt(_) => {
                 match self.read_event(partial)? {
-                    Read1::Whole => {}
-                    Read1::Cut => return Ok(Step::Cut),
-                    Read1::End => return Ok(Step::End),
+                    RecordOutcome::Complete => {}
+                    RecordOutcome::Truncated => return Ok(FileStep::Truncated),
+                    RecordOutcome::End => return Ok(FileStep::End),
                 }
-                let event = std::mem::take(self.input.last_mut());
-                let said = self.event(&event, context);
-                *self.input.last_mut() = event;
-                Ok(Step::Said(said?))
+                let event = std::mem::take(self.input.last_read_mut());
+                let said = self.parse_event(&event, context);
+                *self.input.last_read_mut() = event;
+                Ok(FileStep::Line(said?))
             }
-            _ => self.line(context, partial),
+            _ => self.read_line(context, partial),
         }
     }
 
-    /// The next block of diskperf's own form.
-    fn own_block(&mut self, context: &mut Context, partial: bool) -> Result<Step, ReadError> {
-        let Parser::Own(mut own) = std::mem::replace(&mut self.parser, Parser::Own(Own::default()))
-        else {
+    /// Reads the next block of diskperf's own format.
+    fn read_own_block(
+        &mut self,
+        context: &mut ParseContext,
+        partial: bool,
+    ) -> Result<FileStep, ReadError> {
+        let FormParser::OwnFormat(mut own) = std::mem::replace(
+            &mut self.parser,
+            FormParser::OwnFormat(OwnFormatParser::default()),
+        ) else {
             unreachable!("a block is of diskperf's own form");
         };
         let step = self.next_block(&mut own, context);
-        self.parser = Parser::Own(own);
+        self.parser = FormParser::OwnFormat(own);
         match step? {
             Ok(step) => Ok(step),
-            Err(_) if partial => Ok(Step::Cut),
+            Err(_) if partial => Ok(FileStep::Truncated),
             Err(problem) => {
-                Err(self.refused(format!("{problem}; --partial reads the requests before it")))
+                Err(self.record_error(format!("{problem}; --partial reads the requests before it")))
             }
         }
     }
 
-    /// The same; the inner error is of a trace that is cut off or damaged.
+    /// Reads the next block of diskperf's own format. The inner error is that of a truncated or
+    /// damaged trace.
     fn next_block(
         &mut self,
-        own: &mut Own,
-        context: &mut Context,
-    ) -> Result<Result<Step, String>, ReadError> {
+        own: &mut OwnFormatParser,
+        context: &mut ParseContext,
+    ) -> Result<Result<FileStep, String>, ReadError> {
         let failed = |name: &str, source| ReadError::Input {
             name: name.to_owned(),
             source,
@@ -163,160 +173,188 @@ impl Source {
         if !own.has_begun() {
             let read = self.input.read_piece(own::HEADER_BYTES, false);
             read.map_err(|error| failed(&self.name, error))?;
-            self.input.begin_to_count();
-            own.begin();
+            self.input.restart_numbering();
+            own.skip_header();
         }
         let read = self.input.read_piece(own::BLOCK_HEADER_BYTES, false);
         match read.map_err(|error| failed(&self.name, error))? {
-            Got::End if own.has_ended() => return Ok(Ok(Step::End)),
-            Got::End => {
+            ReadOutcome::End if own.has_ended() => return Ok(Ok(FileStep::End)),
+            ReadOutcome::End => {
                 return Ok(Err(
-                    "the trace has no end: who recorded it was stopped".to_owned()
+                    "the trace has no end: its recorder was stopped".to_owned()
                 ));
             }
-            Got::Cut => return Ok(Err("the trace ends inside this block".to_owned())),
-            Got::Whole if own.has_ended() => {
-                return Ok(Err("something follows the last block".to_owned()));
+            ReadOutcome::Truncated => {
+                return Ok(Err("the trace ends within this block".to_owned()));
             }
-            Got::Whole => {}
+            ReadOutcome::Complete if own.has_ended() => {
+                return Ok(Err("data follows the last block".to_owned()));
+            }
+            ReadOutcome::Complete => {}
         }
-        let bytes = match own.payload_bytes(self.input.last()) {
+        let bytes = match own.payload_bytes(self.input.last_read()) {
             Ok(bytes) => bytes,
             Err(problem) => return Ok(Err(problem)),
         };
         let read = self.input.read_piece(bytes, true);
         match read.map_err(|error| failed(&self.name, error))? {
-            Got::Whole => {}
-            Got::Cut | Got::End => return Ok(Err("the trace ends inside this block".to_owned())),
+            ReadOutcome::Complete => {}
+            ReadOutcome::Truncated | ReadOutcome::End => {
+                return Ok(Err("the trace ends within this block".to_owned()));
+            }
         }
-        if !Own::is_whole(self.input.last()) {
+        if !OwnFormatParser::is_checksum_correct(self.input.last_read()) {
             return Ok(Err("the block is damaged: its checksum differs".to_owned()));
         }
-        let told = own.block(self.input.last(), context);
-        told.map_err(|problem| self.refused(problem))?;
-        Ok(Ok(Step::Said(Said::Aside)))
+        let told = own.parse_block(self.input.last_read(), context);
+        told.map_err(|problem| self.record_error(problem))?;
+        Ok(Ok(FileStep::Line(LineMeaning::NoRequest)))
     }
 
-    fn line(&mut self, context: &mut Context, partial: bool) -> Result<Step, ReadError> {
-        let got = self.input.read_line().map_err(|error| self.failed(error))?;
-        if matches!(got, Got::End) {
-            return Ok(Step::End);
+    fn read_line(
+        &mut self,
+        context: &mut ParseContext,
+        partial: bool,
+    ) -> Result<FileStep, ReadError> {
+        let got = self
+            .input
+            .read_line()
+            .map_err(|error| self.input_error(error))?;
+        if matches!(got, ReadOutcome::End) {
+            return Ok(FileStep::End);
         }
-        let line = trimmed(self.input.last());
+        let line = trim_line(self.input.last_read());
         if line.is_empty() {
             self.empty_lines += 1;
             return match self.empty_lines > EMPTY_LINES_MAX {
-                true => Err(self.refused(format!(
-                    "more than {EMPTY_LINES_MAX} lines before this one are empty, one after the other: this is no trace"
+                true => Err(self.record_error(format!(
+                    "more than {EMPTY_LINES_MAX} consecutive lines before this one are empty: the \
+                     file is not a trace"
                 ))),
-                false => Ok(Step::Said(Said::Aside)),
+                false => Ok(FileStep::Line(LineMeaning::NoRequest)),
             };
         }
         self.empty_lines = 0;
-        let said = self.parser.line(line, context);
+        let said = self.parser.parse_line(line, context);
         match said.and_then(|said| context.validate(said)) {
-            Ok(said) => Ok(Step::Said(said)),
-            Err(problem) => self.unreadable(problem, &got, partial),
+            Ok(said) => Ok(FileStep::Line(said)),
+            Err(problem) => self.handle_unreadable(problem, &got, partial),
         }
     }
 
-    /// What becomes of a line that is not of the form: the last of a trace may be cut off,
-    /// by whoever copied it before its end or by its recorder, which then ends the line.
-    fn unreadable(&mut self, problem: String, got: &Got, partial: bool) -> Result<Step, ReadError> {
-        let head = self.input.head();
+    /// Handles a line that does not fit the format. The last line of a trace may be truncated,
+    /// either by a copy that stopped early or by the recorder, which then ends the line.
+    fn handle_unreadable(
+        &mut self,
+        problem: String,
+        got: &ReadOutcome,
+        partial: bool,
+    ) -> Result<FileStep, ReadError> {
+        let head = self.input.peek_head();
         let is_last = head.map(<[u8]>::is_empty);
-        let is_last = is_last.map_err(|error| self.failed(error))?;
-        Err(self.refused(match got {
-            _ if is_last && partial => return Ok(Step::Cut),
-            Got::Cut => format!(
-                "the trace ends inside this line: {problem}; --partial reads what is before it"
+        let is_last = is_last.map_err(|error| self.input_error(error))?;
+        Err(self.record_error(match got {
+            _ if is_last && partial => return Ok(FileStep::Truncated),
+            ReadOutcome::Truncated => format!(
+                "the trace ends within this line: {problem}; --partial reads the requests before \
+                 it"
             ),
-            _ if is_last && self.input.place().0 > 1 => {
-                format!("{problem}; it is the last line, and --partial reads what is before it")
+            _ if is_last && self.input.position().0 > 1 => {
+                format!(
+                    "{problem}; it is the last line, and --partial reads the requests before \
+                it"
+                )
             }
             _ if partial => {
-                format!("{problem}; --partial leaves out no line but the last of a trace")
+                format!("{problem}; --partial can leave out only the last line of a trace")
             }
             _ => problem,
         }))
     }
 
-    /// Reads the next record of a binary form.
-    pub(crate) fn read_event(&mut self, partial: bool) -> Result<Read1, ReadError> {
-        if matches!(self.parser, Parser::Srt(None)) {
+    /// Reads the next record of a binary format.
+    pub(crate) fn read_event(&mut self, partial: bool) -> Result<RecordOutcome, ReadError> {
+        if matches!(self.parser, FormParser::Srt(None)) {
             self.read_header()?;
         }
         let (first, more): (usize, _) = match &self.parser {
-            Parser::Blktrace(of) => (of.event_bytes(), true),
-            Parser::Vscsi(of) => (of.record_bytes(), false),
+            FormParser::Blktrace(of) => (of.event_bytes(), true),
+            FormParser::Vscsi(of) => (of.record_bytes(), false),
             _ => (4, true),
         };
         let got = self.input.read_piece(first, false);
-        match got.map_err(|error| self.failed(error))? {
-            Got::End => return Ok(Read1::End),
-            Got::Cut => return self.cut(partial),
-            Got::Whole => {}
+        match got.map_err(|error| self.input_error(error))? {
+            ReadOutcome::End => return Ok(RecordOutcome::End),
+            ReadOutcome::Truncated => return self.handle_truncation(partial),
+            ReadOutcome::Complete => {}
         }
         if !more {
-            return Ok(Read1::Whole);
+            return Ok(RecordOutcome::Complete);
         }
         let behind = match &self.parser {
-            Parser::Blktrace(of) => of.data_bytes(self.input.last()),
-            Parser::Srt(Some(of)) => {
-                let bytes = of.record_bytes(self.input.last());
+            FormParser::Blktrace(of) => of.data_bytes(self.input.last_read()),
+            FormParser::Srt(Some(of)) => {
+                let bytes = of.record_bytes(self.input.last_read());
                 bytes.map(|bytes| bytes - first)
             }
             _ => Ok(0),
         };
-        let behind = behind.map_err(|problem| self.refused(problem))?;
+        let behind = behind.map_err(|problem| self.record_error(problem))?;
         if behind > 0 {
             let got = self.input.read_piece(behind, true);
-            match got.map_err(|error| self.failed(error))? {
-                Got::Whole => {}
-                Got::Cut | Got::End => return self.cut(partial),
+            match got.map_err(|error| self.input_error(error))? {
+                ReadOutcome::Complete => {}
+                ReadOutcome::Truncated | ReadOutcome::End => {
+                    return self.handle_truncation(partial);
+                }
             }
         }
-        Ok(Read1::Whole)
+        Ok(RecordOutcome::Complete)
     }
 
-    fn cut(&self, partial: bool) -> Result<Read1, ReadError> {
+    fn handle_truncation(&self, partial: bool) -> Result<RecordOutcome, ReadError> {
         match partial {
-            true => Ok(Read1::Cut),
-            false => Err(self.refused(
-                "the trace ends inside this record; --partial reads what is before it".to_owned(),
+            true => Ok(RecordOutcome::Truncated),
+            false => Err(self.record_error(
+                "the trace ends within this record; --partial reads the requests before it"
+                    .to_owned(),
             )),
         }
     }
 
     /// Reads the header of SRT: text up to a form feed.
     fn read_header(&mut self) -> Result<(), ReadError> {
-        let header = self.input.head().map(|head| {
+        let header = self.input.peek_head().map(|head| {
             let end = head
                 .iter()
-                .take(LONGEST_HEADER)
+                .take(HEADER_BYTES_MAX)
                 .position(|byte| *byte == 0x0c);
             end.map(|end| (end, String::from_utf8_lossy(&head[..end]).into_owned()))
         });
-        let Some((end, header)) = header.map_err(|error| self.failed(error))? else {
-            return Err(self.refused(format!(
-                "no form feed ends its header within {LONGEST_HEADER} bytes"
+        let Some((end, header)) = header.map_err(|error| self.input_error(error))? else {
+            return Err(self.record_error(format!(
+                "the header has no form feed at its end within {HEADER_BYTES_MAX} bytes"
             )));
         };
         let read = self.input.read_piece(end + 1, false);
-        read.map_err(|error| self.failed(error))?;
-        self.parser = Parser::Srt(Some(Srt::of(&header)));
+        read.map_err(|error| self.input_error(error))?;
+        self.parser = FormParser::Srt(Some(Srt::from_header(&header)));
         Ok(())
     }
 
-    /// What a record of a binary form says.
-    pub(crate) fn event(&self, event: &[u8], context: &mut Context) -> Result<Said, ReadError> {
+    /// Parses a record of a binary format.
+    pub(crate) fn parse_event(
+        &self,
+        event: &[u8],
+        context: &mut ParseContext,
+    ) -> Result<LineMeaning, ReadError> {
         let said = match &self.parser {
-            Parser::Blktrace(of) => of.event(event, context),
-            Parser::Vscsi(of) => of.record(event, context),
-            Parser::Srt(Some(of)) => of.record(event, context),
-            _ => Ok(Said::Aside),
+            FormParser::Blktrace(of) => of.parse_event(event, context),
+            FormParser::Vscsi(of) => of.parse_record(event, context),
+            FormParser::Srt(Some(of)) => of.parse_record(event, context),
+            _ => Ok(LineMeaning::NoRequest),
         };
         let said = said.and_then(|said| context.validate(said));
-        said.map_err(|problem| self.refused(problem))
+        said.map_err(|problem| self.record_error(problem))
     }
 }

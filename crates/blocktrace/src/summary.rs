@@ -1,4 +1,4 @@
-//! What a trace holds, in one pass and in memory that does not grow with it.
+//! Summary of a trace, computed in one pass and in memory that does not grow with the trace.
 
 mod arrivals;
 mod depth;
@@ -16,51 +16,51 @@ pub use reuse::{MissRatio, ReuseSummary};
 pub use stamps::Resolution;
 
 use crate::record::{DeviceIndex, Operation, Record};
-use arrivals::Arrivals;
-use depth::Depth;
-use histogram::Counts;
-use locality::Locality;
-use reuse::Reuse;
+use arrivals::ArrivalStatistics;
+use depth::DepthStatistics;
+use histogram::Histogram;
+use locality::LocalityStatistics;
+use reuse::ReuseStatistics;
 use serde::Serialize;
-use stamps::Stamps;
+use stamps::IssueTimeStatistics;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Bytes of a block, in footprints and distances.
+/// Bytes of a block, for footprints and reuse distances.
 pub const BLOCK_BYTES: u64 = 4096;
-/// Blocks that are sampled at the most.
+/// Maximum number of blocks that are sampled.
 pub const SAMPLED_BLOCKS: usize = 1 << 16;
-/// Sizes that are counted one by one.
+/// Maximum number of distinct request sizes that are counted exactly.
 const MOST_SIZES: usize = 4096;
-/// Sizes that are listed.
-const LISTED_SIZES: usize = 8;
-/// Blocks that a trace may touch beside [`TOUCHES_PER_REQUEST`]: 16 GiB, so that a short trace
-/// of long requests is followed.
+/// Number of request sizes that a summary lists.
+const LISTED_SIZES_MAX: usize = 8;
+/// Minimum number of block uses that are followed, in addition to [`TOUCHES_PER_REQUEST`]: 16 GiB,
+/// so that a short trace of long requests is covered.
 const TOUCHES_MIN: u64 = 1 << 22;
-/// Blocks that each request may touch on average: 4 MiB, the longest request of most devices.
-/// A trace of longer ones would take time that does not depend on its length.
+/// Mean number of blocks per request that are followed: 4 MiB, the longest request of most devices.
+/// A trace of longer requests would take time out of proportion to its length.
 const TOUCHES_PER_REQUEST: u64 = 1024;
 
-/// A summary while it is made.
+/// Accumulator of a trace summary.
 #[derive(Debug)]
 pub struct Summarizer {
-    operations: BTreeMap<Operation, Moved>,
-    devices: BTreeMap<u32, Moved>,
+    operations: BTreeMap<Operation, RequestTotals>,
+    devices: BTreeMap<u32, RequestTotals>,
     last_ns: u64,
-    stamps: Stamps,
+    issue_times: IssueTimeStatistics,
     sizes: BTreeMap<u64, u64>,
-    size_counts: Counts,
+    size_counts: Histogram,
     aligned: [u64; 2],
-    ranges: u64,
-    highest_bytes: u64,
-    failed: u64,
-    arrivals: Arrivals,
-    depth: Depth,
-    locality: Locality,
-    /// `None` once the requests touch more blocks than are followed.
-    reuse: Option<Reuse>,
-    responses: BTreeMap<Operation, Counts>,
-    thinks: Counts,
+    range_count: u64,
+    end_bytes_max: u64,
+    failed_count: u64,
+    arrivals: ArrivalStatistics,
+    depth: DepthStatistics,
+    locality: LocalityStatistics,
+    /// Reuse of blocks. `None` once the requests use more blocks than are followed.
+    reuse: Option<ReuseStatistics>,
+    responses: BTreeMap<Operation, Histogram>,
+    think_times: Histogram,
 }
 
 impl Default for Summarizer {
@@ -70,29 +70,29 @@ impl Default for Summarizer {
 }
 
 impl Summarizer {
-    /// With distances of at most so many blocks.
+    /// Creates an accumulator that samples reuse distances from at most `blocks` blocks.
     pub fn sampling(blocks: usize) -> Self {
         Self {
             operations: BTreeMap::new(),
             devices: BTreeMap::new(),
             last_ns: 0,
-            stamps: Stamps::default(),
+            issue_times: IssueTimeStatistics::default(),
             sizes: BTreeMap::new(),
-            size_counts: Counts::default(),
+            size_counts: Histogram::default(),
             aligned: [0; 2],
-            ranges: 0,
-            highest_bytes: 0,
-            failed: 0,
-            arrivals: Arrivals::default(),
-            depth: Depth::new(),
-            locality: Locality::default(),
-            reuse: Some(Reuse::new(blocks.max(1))),
+            range_count: 0,
+            end_bytes_max: 0,
+            failed_count: 0,
+            arrivals: ArrivalStatistics::default(),
+            depth: DepthStatistics::new(),
+            locality: LocalityStatistics::default(),
+            reuse: Some(ReuseStatistics::new(blocks.max(1))),
             responses: BTreeMap::new(),
-            thinks: Counts::default(),
+            think_times: Histogram::default(),
         }
     }
 
-    /// Adds the next request.
+    /// Adds the next request of the trace to the summary.
     pub fn add(&mut self, record: &Record) {
         let bytes = record.length_bytes;
         self.operations
@@ -101,8 +101,8 @@ impl Summarizer {
             .add(bytes);
         self.devices.entry(record.device.0).or_default().add(bytes);
         self.last_ns = self.last_ns.max(record.issued_ns);
-        self.stamps.add(record.issued_ns);
-        self.failed += u64::from(record.errno != 0);
+        self.issue_times.add(record.issued_ns);
+        self.failed_count += u64::from(record.errno != 0);
         self.arrivals.add(record.issued_ns);
         self.depth.add(record);
         if let Some(response) = record.response_ns() {
@@ -112,7 +112,7 @@ impl Summarizer {
                 .add(response, 1.0);
         }
         if let Some(think) = record.think_ns {
-            self.thinks.add(think, 1.0);
+            self.think_times.add(think, 1.0);
         }
         if matches!(record.operation, Operation::Read | Operation::Write) {
             self.add_range(record);
@@ -121,7 +121,7 @@ impl Summarizer {
 
     fn add_range(&mut self, record: &Record) {
         let (first, bytes) = (record.offset_bytes, record.length_bytes);
-        self.ranges += 1;
+        self.range_count += 1;
         self.size_counts.add(bytes, 1.0);
         if self.sizes.len() < MOST_SIZES || self.sizes.contains_key(&bytes) {
             *self.sizes.entry(bytes).or_default() += 1;
@@ -131,46 +131,45 @@ impl Summarizer {
             *count += u64::from(is_aligned);
         }
         let end = first.saturating_add(bytes);
-        self.highest_bytes = self.highest_bytes.max(end);
+        self.end_bytes_max = self.end_bytes_max.max(end);
         self.locality.add(&Record {
             length_bytes: end - first,
             ..*record
         });
         let is_write = record.operation == Operation::Write;
-        self.touch(
+        self.add_block_uses(
             record.device,
             first / BLOCK_BYTES..end.div_ceil(BLOCK_BYTES),
             is_write,
         );
     }
 
-    /// Adds uses of blocks of a device.
-    fn touch(&mut self, device: DeviceIndex, blocks: Range<u64>, is_write: bool) {
+    fn add_block_uses(&mut self, device: DeviceIndex, blocks: Range<u64>, is_write: bool) {
         let Some(reuse) = &mut self.reuse else {
             return;
         };
-        let allowed = TOUCHES_PER_REQUEST.saturating_mul(self.ranges);
+        let allowed = TOUCHES_PER_REQUEST.saturating_mul(self.range_count);
         let touches = blocks.end.saturating_sub(blocks.start);
-        if touches > (TOUCHES_MIN.saturating_add(allowed)).saturating_sub(reuse.uses()) {
+        if touches > (TOUCHES_MIN.saturating_add(allowed)).saturating_sub(reuse.use_count()) {
             self.reuse = None;
             return;
         }
         // Devices have spaces of addresses of their own.
         let space = u64::from(device.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) & !((1 << 44) - 1);
-        reuse.touch(space, blocks, is_write);
+        reuse.add_uses(space, blocks, is_write);
     }
 
-    /// The summary; device names are by their number.
+    /// Returns the summary. `devices` holds the device names by device index.
     pub fn finish(self, devices: &[String]) -> Summary {
-        let mut requests = Moved::default();
+        let mut requests = RequestTotals::default();
         for of in self.operations.values() {
             requests.requests += of.requests;
             requests.bytes += of.bytes;
         }
-        let resolution = self.stamps.finish();
+        let resolution = self.issue_times.finish();
         let coarse_ns = resolution.map_or(0, |of| of.ns);
         let (depth, series) = self.depth.finish(self.last_ns, coarse_ns);
-        let named = |(number, moved): (&u32, &Moved)| DeviceSummary {
+        let named = |(number, moved): (&u32, &RequestTotals)| DeviceSummary {
             device: devices
                 .get(*number as usize)
                 .cloned()
@@ -179,12 +178,12 @@ impl Summarizer {
         };
         let mut by_device: Vec<DeviceSummary> = self.devices.iter().map(named).collect();
         by_device.sort_by_key(|of| std::cmp::Reverse(of.moved.requests));
-        let share = |count: u64| count as f64 / self.ranges.max(1) as f64;
+        let share = |count: u64| count as f64 / self.range_count.max(1) as f64;
         let mut sizes: Vec<(u64, u64)> = self.sizes.iter().map(|(k, v)| (*k, *v)).collect();
-        let size_bytes = exact_quantiles(&sizes, self.ranges);
+        let size_bytes = size_quantiles(&sizes, self.range_count);
         sizes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
-        sizes.truncate(LISTED_SIZES);
-        let quantiles = |counts: &Counts| counts.quantiles();
+        sizes.truncate(LISTED_SIZES_MAX);
+        let quantiles = |counts: &Histogram| counts.quantiles();
         Summary {
             all: requests,
             span_ns: self.last_ns,
@@ -198,7 +197,7 @@ impl Summarizer {
                     response_ns: self.responses.get(operation).and_then(quantiles),
                 })
                 .collect(),
-            failed: self.failed,
+            failed: self.failed_count,
             devices: by_device,
             sizes: sizes
                 .into_iter()
@@ -208,13 +207,13 @@ impl Summarizer {
                 })
                 .collect(),
             size_bytes: size_bytes.or_else(|| self.size_counts.quantiles()),
-            size_octaves: self.size_counts.octaves(),
+            size_octaves: self.size_counts.octave_counts(),
             aligned_512_share: share(self.aligned[0]),
             aligned_4096_share: share(self.aligned[1]),
-            highest_bytes: self.highest_bytes,
+            highest_bytes: self.end_bytes_max,
             arrivals: self.arrivals.finish(coarse_ns),
             depth,
-            think_ns: self.thinks.quantiles(),
+            think_ns: self.think_times.quantiles(),
             locality: self.locality.finish(),
             reuse: self.reuse.map(|reuse| reuse.finish(BLOCK_BYTES)),
             series,
@@ -222,9 +221,9 @@ impl Summarizer {
     }
 }
 
-/// Quantiles of sizes that come in order with their counts; `None` where these are not all
-/// of the requests, as there are too many sizes.
-fn exact_quantiles(sizes: &[(u64, u64)], requests: u64) -> Option<Quantiles> {
+/// Computes quantiles from sizes in ascending order with their counts. Returns `None` if the counts
+/// do not cover all requests, because there are too many sizes.
+fn size_quantiles(sizes: &[(u64, u64)], requests: u64) -> Option<Quantiles> {
     let counted: u64 = sizes.iter().map(|(_, count)| count).sum();
     let (most, _) = *sizes.last().filter(|_| counted == requests)?;
     let quantile = |share: f64| {
@@ -236,7 +235,9 @@ fn exact_quantiles(sizes: &[(u64, u64)], requests: u64) -> Option<Quantiles> {
         });
         reaches.next().map_or(most, |(bytes, _)| *bytes) as f64
     };
-    let told = |share: f64| histogram::tells(share, requests as f64).then(|| quantile(share));
+    let told = |share: f64| {
+        histogram::is_quantile_determined(share, requests as f64).then(|| quantile(share))
+    };
     let sum: f64 = sizes
         .iter()
         .map(|(b, count)| *b as f64 * *count as f64)
@@ -252,7 +253,7 @@ fn exact_quantiles(sizes: &[(u64, u64)], requests: u64) -> Option<Quantiles> {
 }
 
 impl Operation {
-    /// Its name.
+    /// Returns the name of the operation.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -264,93 +265,93 @@ impl Operation {
     }
 }
 
-/// How much was asked for.
+/// Number of requests and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Moved {
-    /// Requests.
+pub struct RequestTotals {
+    /// Number of requests.
     pub requests: u64,
-    /// Bytes of their ranges.
+    /// Sum of the lengths of the requests, in bytes.
     pub bytes: u64,
 }
 
-impl Moved {
+impl RequestTotals {
     fn add(&mut self, bytes: u64) {
         self.requests += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
 }
 
-/// What a trace holds.
+/// Summary of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// All requests.
+    /// Totals of all requests.
     #[serde(flatten)]
-    pub all: Moved,
-    /// From the first issue to the last.
+    pub all: RequestTotals,
+    /// Time from the first issue to the last, in nanoseconds.
     pub span_ns: u64,
-    /// Coarseness of the times, where requests share theirs with others for it.
+    /// Resolution of the times, if it is so coarse that requests share times.
     pub resolution: Option<Resolution>,
-    /// By what was asked.
+    /// Summaries of the requests by operation.
     pub operations: Vec<OperationSummary>,
-    /// Requests that ended with an error.
+    /// Number of requests that completed with an error.
     pub failed: u64,
-    /// By device, the busiest first.
+    /// Summaries of the requests by device, the busiest device first.
     pub devices: Vec<DeviceSummary>,
-    /// The commonest sizes of reads and writes.
+    /// Most frequent sizes of reads and writes.
     pub sizes: Vec<SizeShare>,
-    /// Sizes of reads and writes.
+    /// Quantiles of the sizes of reads and writes, in bytes.
     pub size_bytes: Option<Quantiles>,
-    /// Reads and writes by powers of two of their size.
+    /// Number of reads and writes by powers of two of their size.
     pub size_octaves: Vec<(u64, f64)>,
-    /// The share of reads and writes that begin and end at multiples of 512 bytes.
+    /// Share of reads and writes that begin and end at multiples of 512 bytes.
     pub aligned_512_share: f64,
-    /// The same of 4096 bytes.
+    /// Share of reads and writes that begin and end at multiples of 4096 bytes.
     pub aligned_4096_share: f64,
-    /// The byte behind the last one that is read or written.
+    /// End of the highest range that is read or written, in bytes.
     pub highest_bytes: u64,
-    /// When requests come; of two and more.
+    /// Statistics of the arrivals. `None` for fewer than two requests.
     pub arrivals: Option<ArrivalSummary>,
-    /// Requests under way, where the trace has completions.
+    /// Statistics of the queue depth. `None` if the trace has no completions.
     pub depth: Option<DepthSummary>,
-    /// Pauses before requests, where the trace has them.
+    /// Quantiles of the pauses before requests in nanoseconds, if the trace has them.
     pub think_ns: Option<Quantiles>,
-    /// Where reads and writes go after the one before.
+    /// Locality of reads and writes relative to the previous request.
     pub locality: LocalitySummary,
-    /// Repeated uses of blocks. `None` where requests are so long, on average above 4 MiB and
-    /// together above 16 GiB, that their blocks are not followed.
+    /// Reuse of blocks. `None` if requests are too long for their blocks to be followed, on average
+    /// above 4 MiB and together above 16 GiB.
     pub reuse: Option<ReuseSummary>,
-    /// All of it over time.
+    /// Time series of the whole trace.
     pub series: Series,
 }
 
-/// Requests that ask the same.
+/// Summary of the requests with one operation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OperationSummary {
-    /// What they ask.
+    /// Name of the operation.
     pub operation: &'static str,
-    /// How much.
+    /// Number of requests and their bytes.
     #[serde(flatten)]
-    pub moved: Moved,
-    /// From issue to completion, where the trace has it.
+    pub moved: RequestTotals,
+    /// Quantiles of the response time in nanoseconds, if the trace has completions.
     pub response_ns: Option<Quantiles>,
 }
 
-/// Requests of a device.
+/// Summary of the requests to one device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceSummary {
-    /// Its name.
+    /// Name of the device.
     pub device: String,
-    /// How much.
+    /// Number of requests and their bytes.
     #[serde(flatten)]
-    pub moved: Moved,
+    pub moved: RequestTotals,
 }
 
-/// Requests of a size.
+/// Share of the reads and writes with one request size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SizeShare {
-    /// The size.
+    /// Request size in bytes.
     pub bytes: u64,
-    /// The share of reads and writes that have it.
+    /// Share of reads and writes with this size.
     pub share: f64,
 }
 
@@ -365,9 +366,9 @@ mod tests {
             summarizer.add(&Record {
                 offset_bytes: number * length_bytes % (1 << 60),
                 length_bytes,
-                ..Record::at(number)
+                ..Record::new_at(number)
             });
-            summarizer.reuse.as_ref().map(Reuse::uses)
+            summarizer.reuse.as_ref().map(ReuseStatistics::use_count)
         };
         (0..requests).map(&mut after).collect()
     }

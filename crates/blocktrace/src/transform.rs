@@ -1,36 +1,36 @@
-//! A part of a trace, or one with other addresses.
+//! Selection of a part of a trace, and changes of its addresses.
 
 use crate::record::{DeviceIndex, Operation, Record};
 
-/// Which part of a trace is kept, and what becomes of its addresses.
+/// Selection of the requests that are kept, and changes of their addresses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transform {
-    /// From this time on, and before that one, in nanoseconds from the beginning; times then
-    /// count from the first.
+    /// Time window that is kept: from the first time on and before the second one, in nanoseconds
+    /// from the beginning. Times then count from the start of the window.
     pub window_ns: Option<(u64, u64)>,
-    /// Of this device alone.
+    /// Device whose requests are kept. `None` keeps all devices.
     pub device: Option<DeviceIndex>,
-    /// Reads and writes become whole sectors, before anything is scaled.
+    /// Rounding of reads and writes to whole sectors, before the scaling.
     pub round: Option<Round>,
-    /// Addresses are scaled linearly from the first number of bytes to the second.
+    /// Linear scaling of addresses.
     pub scale: Option<Scale>,
 }
 
-/// To whole sectors of so many bytes.
+/// Rounding of requests to whole sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// Of a sector.
+    /// Bytes of a sector.
     pub sector_bytes: u64,
 }
 
 impl Round {
-    /// Whether sectors have so many bytes: a power of two, from 512 to 65536.
+    /// Reports whether a sector size is permitted: a power of two from 512 to 65536 bytes.
     pub fn takes(sector_bytes: u64) -> bool {
         (512..=65_536).contains(&sector_bytes) && sector_bytes.is_power_of_two()
     }
 
-    /// A read or a write of all sectors that the record has a part of. What gives a range up
-    /// stays: more than it says would be lost.
+    /// Extends a read or a write to all sectors that it touches. A discard stays as it is, because
+    /// an extended one would lose other data.
     pub fn apply(self, record: Record) -> Record {
         let is_moved = matches!(record.operation, Operation::Read | Operation::Write);
         let end = record.offset_bytes.checked_add(record.length_bytes);
@@ -50,28 +50,29 @@ impl Round {
     }
 }
 
-/// From so many bytes of addresses to so many.
+/// Scaling of addresses from one address space to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// The space of addresses that the trace has.
+    /// Size of the address space of the trace, in bytes.
     pub from_bytes: u64,
-    /// The space that it gets.
+    /// Size of the resulting address space, in bytes.
     pub to_bytes: u64,
-    /// Addresses come to multiples of this.
+    /// Alignment of the resulting addresses, in bytes.
     pub align_bytes: u64,
 }
 
 impl Scale {
-    /// The address that an address comes to.
+    /// Returns the scaled address of a record.
     ///
     /// # Errors
     ///
-    /// A range outside of the space, or longer than what it is to fit into.
+    /// Fails if the range is outside the original address space, or longer than the resulting one.
     pub fn apply(&self, record: &Record) -> Result<u64, String> {
         let end = record.offset_bytes.checked_add(record.length_bytes);
         if end.is_none_or(|end| end > self.from_bytes) {
             return Err(format!(
-                "a request of {} bytes at {} is outside of the {} bytes that are scaled from",
+                "a request of {} bytes at byte {} is outside the {} bytes of the source address \
+                 space",
                 record.length_bytes, record.offset_bytes, self.from_bytes
             ));
         }
@@ -80,7 +81,7 @@ impl Scale {
             .checked_sub(record.length_bytes)
             .ok_or_else(|| {
                 format!(
-                    "a request of {} bytes does not fit into {}",
+                    "a request of {} bytes exceeds the {} bytes of the target address space",
                     record.length_bytes, self.to_bytes
                 )
             })?;
@@ -92,11 +93,11 @@ impl Scale {
 }
 
 impl Transform {
-    /// The record, if it is kept.
+    /// Transforms a record. Returns `None` if the record is not kept.
     ///
     /// # Errors
     ///
-    /// An address that cannot be scaled.
+    /// Fails if the address cannot be scaled.
     pub fn apply(&self, mut record: Record) -> Result<Option<Record>, String> {
         if self.device.is_some_and(|device| device != record.device) {
             return Ok(None);
@@ -127,7 +128,7 @@ mod tests {
             operation,
             offset_bytes,
             length_bytes,
-            ..Record::at(0)
+            ..Record::new_at(0)
         };
         let round = Round { sector_bytes: 4096 };
         let found = round.apply(record);

@@ -1,4 +1,4 @@
-//! The forms that can be written.
+//! Writer of the trace formats that can be written.
 
 use crate::form::Form;
 use crate::own;
@@ -6,27 +6,28 @@ use crate::record::{DeviceIndex, Operation, Record};
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
-/// Bytes that a request may take in any form, beside the name of its device: the issue and
-/// the completion in diskperf's own, or a line of numbers.
+/// Maximum bytes of a request in any format, in addition to the name of its device: the issue and
+/// the completion in diskperf's own format, or a line of numbers.
 pub const REQUEST_BYTES_MAX: u64 = 64;
-/// Bytes that a trace may have beside its requests: headings, and the headers of blocks.
+/// Maximum bytes of a trace in addition to its requests: headings and block headers.
 pub const FIXED_BYTES_MAX: u64 = 1 << 20;
-/// Bytes of a name that a form may repeat in the line of each request.
+/// Maximum bytes of a device name that a format may repeat in the line of each request.
 const REPEATED_NAME_BYTES_MAX: u64 = 255;
 
-/// Output of which no more is written than requests account for.
-struct Bounded<W> {
+/// Output that accepts no more bytes than the requests account for.
+struct BoundedOutput<W> {
     inner: W,
     written_bytes: u64,
     allowed_bytes: u64,
 }
 
-impl<W: Write> Write for Bounded<W> {
+impl<W: Write> Write for BoundedOutput<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let after = self.written_bytes.saturating_add(bytes.len() as u64);
         if after > self.allowed_bytes {
             return Err(io::Error::other(format!(
-                "the requests so far account for at most {} bytes ({REQUEST_BYTES_MAX} each, and their devices' names), and this form wants more: choose another, as diskperf",
+                "the requests so far may take at most {} bytes ({REQUEST_BYTES_MAX} each, plus \
+                 device names), and this form needs more: choose another form, such as diskperf",
                 self.allowed_bytes
             )));
         }
@@ -40,51 +41,50 @@ impl<W: Write> Write for Bounded<W> {
     }
 }
 
-/// A trace while it is written.
+/// Writer of a trace.
 pub struct Writer<W: Write> {
-    output: BufWriter<Bounded<W>>,
+    output: BufWriter<BoundedOutput<W>>,
     form: Form,
-    /// Names of devices, by their number.
     devices: Vec<String>,
-    /// What the form could not carry.
-    left_out: u64,
+    /// Number of requests that the format cannot represent.
+    left_out_count: u64,
     last_completed_ns: u64,
     has_header: bool,
-    /// The block of diskperf's own form that is filled.
-    own: own::Encoder,
-    /// The numbers of devices in diskperf's own form.
+    /// Encoder of diskperf's own format.
+    own_encoder: own::BlockEncoder,
+    /// Map from the device indices of the records to those of diskperf's own format.
     own_devices: BTreeMap<DeviceIndex, DeviceIndex>,
 }
 
-/// The address of a trace of CloudPhysics and the like that begins at time zero: MSR's clock.
+/// Time of the MSR clock, in ticks, that stands for time zero of a trace.
 const MSR_BEGIN_TICKS: u64 = 128_166_372_000_000_000;
 
 impl<W: Write> Writer<W> {
-    /// Begins a trace; `None` of a form that cannot be written.
+    /// Begins a trace. Returns `None` for a format that cannot be written.
     pub fn create(output: W, form: Form) -> Option<Self> {
         Form::WRITTEN.contains(&form).then(|| Self {
-            output: BufWriter::new(Bounded {
+            output: BufWriter::new(BoundedOutput {
                 inner: output,
                 written_bytes: 0,
                 allowed_bytes: FIXED_BYTES_MAX,
             }),
             form,
             devices: Vec::new(),
-            left_out: 0,
+            left_out_count: 0,
             last_completed_ns: 0,
             has_header: false,
-            own: own::Encoder::default(),
+            own_encoder: own::BlockEncoder::default(),
             own_devices: BTreeMap::new(),
         })
     }
 
-    /// Requests that the form cannot carry, which were left out.
+    /// Returns the number of requests that were left out because the format cannot represent them.
     pub fn left_out(&self) -> u64 {
-        self.left_out
+        self.left_out_count
     }
 
-    /// Gives devices their names, as the trace that is converted calls them. Those that have
-    /// one keep it.
+    /// Sets the device names, as in the trace that is converted. Devices that have a name already
+    /// keep it.
     pub fn name_devices(&mut self, names: &[String]) {
         let plain = |name: &String| -> String {
             let legal = |one: char| {
@@ -100,8 +100,8 @@ impl<W: Write> Writer<W> {
         self.devices.extend(new.map(plain));
     }
 
-    /// Has the output hold one request more.
-    fn allow(&mut self, record: &Record) {
+    /// Raises the limit of the output by one request.
+    fn allow_request(&mut self, record: &Record) {
         let name = self.devices.get(record.device.0 as usize);
         let name_bytes = name.map_or(10, |name| name.len() as u64);
         let named_bytes = match self.form {
@@ -114,32 +114,32 @@ impl<W: Write> Writer<W> {
         *output = output.saturating_add(REQUEST_BYTES_MAX + named_bytes);
     }
 
-    fn device(&self, of: &Record) -> String {
+    fn device_name(&self, of: &Record) -> String {
         let name = self.devices.get(of.device.0 as usize);
         name.cloned().unwrap_or_else(|| of.device.0.to_string())
     }
 
-    /// Writes a request. What the form cannot carry is left out and counted.
+    /// Writes a request. A request that the format cannot represent is left out and counted.
     ///
     /// # Errors
     ///
-    /// The output fails.
+    /// Fails if the output fails.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
-        self.allow(record);
+        self.allow_request(record);
         if !self.has_header {
-            self.header(record)?;
+            self.write_header(record)?;
         }
         if self.form == Form::Diskperf {
-            return self.own(record);
+            return self.write_own(record);
         }
         let letter = match record.operation {
             Operation::Read => "R",
             Operation::Write => "W",
             Operation::Flush | Operation::Discard | Operation::WriteZeroes => {
-                return self.other(record);
+                return self.write_other(record);
             }
         };
-        let device = self.device(record);
+        let device = self.device_name(record);
         let (offset, length) = (record.offset_bytes, record.length_bytes);
         let us = record.issued_ns / 1000;
         let response_ns = record.response_ns().unwrap_or(0);
@@ -149,7 +149,7 @@ impl<W: Write> Writer<W> {
         match self.form {
             Form::FioIolog2 | Form::FioIolog3 => {
                 let what = if letter == "R" { "read" } else { "write" };
-                self.fio(record, &format!("{device} {what} {offset} {length}"))
+                self.write_fio(record, &format!("{device} {what} {offset} {length}"))
             }
             Form::Msr => {
                 let what = if letter == "R" { "Read" } else { "Write" };
@@ -173,8 +173,8 @@ impl<W: Write> Writer<W> {
                 )
             }
             Form::Systor17 => {
-                let at = seconds(record.issued_ns);
-                let response = record.response_ns().map_or(String::new(), seconds);
+                let at = format_seconds(record.issued_ns);
+                let response = record.response_ns().map_or(String::new(), format_seconds);
                 writeln!(
                     output,
                     "{at},{response},{letter},{device},{offset},{length}"
@@ -190,7 +190,9 @@ impl<W: Write> Writer<W> {
                     blocks.0, blocks.1
                 )
             }
-            Form::Validate if is_whole && record.completed_ns.is_some() => self.validate(record),
+            Form::Validate if is_whole && record.completed_ns.is_some() => {
+                self.write_validate(record)
+            }
             Form::Csv => writeln!(
                 output,
                 "{},{letter},{offset},{length},{},{device}",
@@ -200,17 +202,17 @@ impl<W: Write> Writer<W> {
                     .map_or(String::new(), |ns| ns.to_string())
             ),
             _ => {
-                self.left_out += 1;
+                self.left_out_count += 1;
                 Ok(())
             }
         }
     }
 
-    fn header(&mut self, record: &Record) -> io::Result<()> {
+    fn write_header(&mut self, record: &Record) -> io::Result<()> {
         self.has_header = true;
-        let device = self.device(record);
+        let device = self.device_name(record);
         match self.form {
-            Form::Diskperf => self.output.write_all(&own::header()),
+            Form::Diskperf => self.output.write_all(&own::encode_header()),
             Form::FioIolog2 => writeln!(
                 self.output,
                 "fio version 2 iolog\n{device} add\n{device} open"
@@ -225,36 +227,36 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// All that a record says; its completion stands behind it.
-    fn own(&mut self, record: &Record) -> io::Result<()> {
+    /// Writes a request with all its fields in diskperf's own format, followed by its completion.
+    fn write_own(&mut self, record: &Record) -> io::Result<()> {
         let device = match self.own_devices.get(&record.device) {
             Some(device) => *device,
             // Only devices that have requests are named.
             None => {
-                let device = self.own.device(&self.device(record));
+                let device = self.own_encoder.add_device(&self.device_name(record));
                 self.own_devices.insert(record.device, device);
                 device
             }
         };
-        let number = self.own.issue(&Record { device, ..*record });
+        let number = self.own_encoder.add_issue(&Record { device, ..*record });
         if let Some(at_ns) = record.completed_ns {
-            self.own.complete(number, at_ns, record.errno);
+            self.own_encoder.add_completion(number, at_ns, record.errno);
         }
-        match self.own.is_full() {
-            true => self.output.write_all(self.own.close(0)),
+        match self.own_encoder.is_full() {
+            true => self.output.write_all(self.own_encoder.close_block(0)),
             false => Ok(()),
         }
     }
 
-    /// What neither reads nor writes.
-    fn other(&mut self, record: &Record) -> io::Result<()> {
-        let device = self.device(record);
+    /// Writes a request that neither reads nor writes.
+    fn write_other(&mut self, record: &Record) -> io::Result<()> {
+        let device = self.device_name(record);
         let (offset, length) = (record.offset_bytes, record.length_bytes);
         let is_fio = matches!(self.form, Form::FioIolog2 | Form::FioIolog3);
         match record.operation {
-            Operation::Flush if is_fio => self.fio(record, &format!("{device} datasync 0 0")),
+            Operation::Flush if is_fio => self.write_fio(record, &format!("{device} datasync 0 0")),
             Operation::Discard if is_fio => {
-                self.fio(record, &format!("{device} trim {offset} {length}"))
+                self.write_fio(record, &format!("{device} trim {offset} {length}"))
             }
             _ if self.form == Form::Csv => {
                 let letter = match record.operation {
@@ -272,25 +274,26 @@ impl<W: Write> Writer<W> {
                 )
             }
             _ => {
-                self.left_out += 1;
+                self.left_out_count += 1;
                 Ok(())
             }
         }
     }
 
-    fn fio(&mut self, record: &Record, what: &str) -> io::Result<()> {
+    fn write_fio(&mut self, record: &Record, what: &str) -> io::Result<()> {
         match self.form {
             Form::FioIolog3 => writeln!(self.output, "{} {what}", record.issued_ns / 1000),
             _ => writeln!(self.output, "{what}"),
         }
     }
 
-    /// The pause stands behind its request: the one before gets it now.
-    fn validate(&mut self, record: &Record) -> io::Result<()> {
+    /// Writes a request of the `validate` format. A pause follows its request, so that the previous
+    /// request's pause is written first.
+    fn write_validate(&mut self, record: &Record) -> io::Result<()> {
         let completed_ns = record.completed_ns.expect("it was looked at");
         let pause_ns = record.issued_ns.saturating_sub(self.last_completed_ns);
         if self.last_completed_ns > 0 || pause_ns > 0 {
-            writeln!(self.output, " {}", microseconds(pause_ns))?;
+            writeln!(self.output, " {}", format_microseconds(pause_ns))?;
         }
         self.last_completed_ns = completed_ns;
         let letter = if record.operation == Operation::Read {
@@ -299,34 +302,35 @@ impl<W: Write> Writer<W> {
             "W"
         };
         let (block, blocks) = (record.offset_bytes / 512, record.length_bytes / 512);
-        let service = microseconds(completed_ns - record.issued_ns);
+        let service = format_microseconds(completed_ns - record.issued_ns);
         write!(self.output, "{letter} Miss {block} {blocks} {service}")
     }
 
-    /// Writes what is left.
+    /// Writes the rest of the trace and returns the output.
     ///
     /// # Errors
     ///
-    /// The output fails.
+    /// Fails if the output fails.
     pub fn finish(mut self) -> io::Result<W> {
         if self.form == Form::Validate && self.last_completed_ns > 0 {
             writeln!(self.output, " 0.000")?;
         }
         if self.form == Form::Diskperf {
             if !self.has_header {
-                self.output.write_all(&own::header())?;
+                self.output.write_all(&own::encode_header())?;
             }
-            self.output.write_all(self.own.close(own::IS_LAST))?;
+            self.output
+                .write_all(self.own_encoder.close_block(own::LAST_BLOCK_FLAG))?;
         }
         let output = self.output.into_inner();
         Ok(output.map_err(|error| error.into_error())?.inner)
     }
 }
 
-fn seconds(ns: u64) -> String {
+fn format_seconds(ns: u64) -> String {
     format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
-fn microseconds(ns: u64) -> String {
+fn format_microseconds(ns: u64) -> String {
     format!("{}.{:03}", ns / 1000, ns % 1000)
 }

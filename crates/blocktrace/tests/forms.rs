@@ -176,7 +176,7 @@ fn what_is_ambiguous_is_refused_with_what_says_it() {
         ("12 0 70336 16 1\n13 0 0 16 0\n", "--time-unit"),
         ("1,2,3\n4,5,6\n", "--columns"),
         ("hello, world\n", "--form"),
-        ("\u{0}\u{1}\u{2}binary garbage", "neither blktrace"),
+        ("\u{0}\u{1}\u{2}binary garbage", "none of the binary forms"),
     ] {
         let error = read_with(text.as_bytes(), &ReadOptions::default()).err();
         let error = error.map(|error| error.to_string()).unwrap_or_default();
@@ -261,7 +261,7 @@ fn a_heading_of_other_columns_is_of_no_form_without_one() {
         let error = read_with(text.as_bytes(), &ReadOptions::default()).err();
         let error = error.unwrap_or_else(|| panic!("{heading}")).to_string();
         assert!(
-            error.contains("line 1") && error.contains("another column"),
+            error.contains("line 1") && error.contains("other than"),
             "{error}"
         );
     }
@@ -303,7 +303,7 @@ fn a_table_is_read_by_its_columns_whatever_stands_between_them() {
     };
     let error = read_with(b"when,type,offset,size\n1,R,0,512\n", &options).err();
     let error = error.map(|error| error.to_string()).unwrap_or_default();
-    let says = "no column `address`; it has when, type, offset, size";
+    let says = "no column `address`; its columns are when, type, offset, size";
     assert!(error.contains(says), "{error}");
 }
 
@@ -314,13 +314,13 @@ fn where_one_form_fits_but_for_a_line_the_message_names_both() {
     let perf = " fio 1 [000] 1.5: block:block_rq_issue: 7,0 R 4096 () 0 + 8 [fio]\nsegfault\n fio 1 [000] 1.6: block:block_rq_complete: 7,0 R () 0 + 8 [0]\n";
     for (text, form, line, problem) in [
         (spc, "spc", "line 3", "`Q` is not a read or a write"),
-        (msr, "msr", "line 2", "5 fields"),
+        (msr, "msr", "line 2", "5 comma-separated fields"),
         (perf, "ftrace", "line 2", "`segfault` is not an event"),
     ] {
         let error = read_with(text.as_bytes(), &ReadOptions::default()).err();
         let error = error.map(|error| error.to_string()).unwrap_or_default();
         for says in [
-            format!("the form {form} but for {line}: "),
+            format!("the form {form} except for {line}: "),
             problem.to_owned(),
         ] {
             assert!(error.contains(&says), "{error}");
@@ -366,10 +366,10 @@ fn columns_that_somebody_names_are_read() {
     assert_eq!(found, wanted);
     assert_eq!(reader.devices(), ["sda", "sdb"]);
     for (text, says) in [
-        ("time_us=1,op=3,offset=4", "no length"),
-        ("time_us=0,op=3", "count from 1"),
+        ("time_us=1,op=3,offset=4", "lacks the column length"),
+        ("time_us=0,op=3", "start at 1"),
         ("time_h=1", "no unit of time"),
-        ("when=1", "names no column"),
+        ("when=1", "is not a column"),
     ] {
         let error = text.parse::<Columns>().expect_err("no columns");
         assert!(error.contains(says), "{text}: {error}");
@@ -409,11 +409,11 @@ fn a_line_that_is_wrong_has_its_place() {
             "0,99999999999999999999,512,W,0.5\n",
             "is not a sector",
         ),
-        ("spc", "0,1,512,W\n", "4 fields"),
+        ("spc", "0,1,512,W\n", "4 comma-separated fields"),
         (
             "spc",
             "0,1,512,W,0.5\n0,1,51",
-            "the trace ends inside this line",
+            "the trace ends within this line",
         ),
         ("fio-iolog-2", "fio version 2 iolog\nf read 0\n", "3 words"),
         (
@@ -717,10 +717,10 @@ fn requires_a_place(form: &str, trace: &[u8]) {
                 "{error}"
             );
             let says = [
-                "beyond 2^63 bytes, which no storage has",
+                "beyond 2^63 bytes, the maximum of any storage",
                 " is not ",
                 "beyond 2^64",
-                "no device",
+                "beyond the end of any device",
             ];
             assert!(says.iter().any(|what| error.contains(what)), "{error}");
         }
@@ -779,7 +779,11 @@ fn a_last_line_that_is_short_is_read_before_by_partial() {
             };
             let error = read_with(text.as_bytes(), &options(false)).err();
             let error = error.map(|error| error.to_string()).unwrap_or_default();
-            let says = ["line 3", "4 fields", "--partial reads what is before it"];
+            let says = [
+                "line 3",
+                "4 comma-separated fields",
+                "--partial reads the requests before it",
+            ];
             assert!(says.iter().all(|what| error.contains(what)), "{error}");
             let (_, records, reader) = read_with(text.as_bytes(), &options(true)).expect("a part");
             assert_eq!(
@@ -796,6 +800,6 @@ fn a_last_line_that_is_short_is_read_before_by_partial() {
     };
     let error = read_with(text.as_bytes(), &options).err();
     let error = error.map(|error| error.to_string()).unwrap_or_default();
-    let says = ["line 2", "--partial leaves out no line but the last"];
+    let says = ["line 2", "--partial can leave out only the last line"];
     assert!(says.iter().all(|what| error.contains(what)), "{error}");
 }

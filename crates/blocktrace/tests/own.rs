@@ -222,14 +222,14 @@ fn what_no_recorder_writes_is_refused_at_its_place() {
     version_2[12..16].copy_from_slice(&sum.to_le_bytes());
     let behind = [&whole[..], &whole[..]].concat();
     let cases: [(&[u8], &str); 6] = [
-        (&whole[..10], "inside its header"),
+        (&whole[..10], "within its header"),
         (&version, "checksum"),
         (&version_2, "version 2"),
         (&behind, "follows the last block"),
         (&whole[..whole.len() - 24], "the trace has no end"),
         (
             &whole[..whole.len() - 30],
-            "block 2 (byte 307): the trace ends inside this block",
+            "block 2 (byte 307): the trace ends within this block",
         ),
     ];
     for (bytes, says) in cases {
@@ -267,7 +267,7 @@ fn items_that_nobody_writes_are_refused_where_the_checksum_is_right() {
             [&named[..], &[2, 9], &issue[2..]].concat(),
             "no operation 9",
         ),
-        (completion.clone(), "was not issued"),
+        (completion.clone(), "without an issue"),
         (
             [&named[..], &issue, &completion, &completion].concat(),
             "completes twice",

@@ -1,45 +1,45 @@
-//! Times that do not wait for the platter: a constant and so much a block.
+//! Service times of requests that do not wait for the platter, modelled as a constant plus a time
+//! per block.
 
-use crate::linear::Normal;
+use crate::linear::NormalEquations;
 use diskperf_device::disk::overheads::Before;
 
-/// A time by the number of blocks.
+/// Service time as a linear function of the number of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Affine {
-    /// Of any request, in microseconds.
+pub(crate) struct AffineCost {
+    /// Constant part of the service time, in microseconds.
     pub fixed_us: f64,
-    /// Of each block, in microseconds.
+    /// Service time per block, in microseconds.
     pub block_us: f64,
 }
 
-/// Circumstances that the device has a constant for.
-pub(crate) const BEFORE: [(Before, &str); 4] = [
+/// Circumstances for which the drive model has a separate constant, with their parameter names.
+pub(crate) const PREDECESSOR_KEYS: [(Before, &str); 4] = [
     (Before::Read, "after_read"),
     (Before::Write, "after_write"),
     (Before::Sequential, "sequential"),
     (Before::ReadingAhead, "reading_ahead"),
 ];
 
-/// Fewer points show no line.
 const POINTS_MIN: usize = 12;
-const ROUNDS: usize = 8;
-/// Times that differ by less agree, in microseconds.
-const AGREE_US: f64 = 5.0;
+const OUTLIER_ROUNDS: usize = 8;
+/// Largest difference of service times that count as equal, in microseconds.
+const AGREEMENT_US: f64 = 5.0;
 
-/// A line through points of blocks and times, and its errors; outliers are trimmed. Nothing
-/// if they are few.
-pub(crate) fn fit(points: &[(f64, f64)], crossing_us: f64) -> Option<(Affine, [f64; 2])> {
+/// Fits service time as a line over the number of blocks, after removing outliers, and returns the
+/// errors. Returns `None` if there are too few points.
+pub(crate) fn fit(points: &[(f64, f64)], crossing_us: f64) -> Option<(AffineCost, [f64; 2])> {
     solve(points, crossing_us, 2)
 }
 
-/// The constant of points whose blocks take a known time, and its error.
+/// Fits the constant part of service times whose time per block is known, and returns its error.
 pub(crate) fn fit_constant(points: &[(f64, f64)], block_us: f64) -> Option<(f64, f64)> {
     let found = solve(points, block_us, 1);
     found.map(|(line, errors)| (line.fixed_us, errors[0]))
 }
 
-/// A line of so many unknowns: its constant, and its slope where that is one.
-fn solve(points: &[(f64, f64)], block_us: f64, unknowns: usize) -> Option<(Affine, [f64; 2])> {
+/// Fits a line to service times with one unknown (the constant) or two (also the slope).
+fn solve(points: &[(f64, f64)], block_us: f64, unknowns: usize) -> Option<(AffineCost, [f64; 2])> {
     if points.len() < POINTS_MIN {
         return None;
     }
@@ -50,18 +50,18 @@ fn solve(points: &[(f64, f64)], block_us: f64, unknowns: usize) -> Option<(Affin
         .collect();
     times.sort_by(f64::total_cmp);
     let median = times[times.len() / 2];
-    let mut line = Affine {
+    let mut line = AffineCost {
         fixed_us: median,
         block_us,
     };
     let mut errors = [0.0; 2];
-    for _ in 0..ROUNDS {
+    for _ in 0..OUTLIER_ROUNDS {
         let residual = |&(blocks, time): &(f64, f64)| time - line.fixed_us - line.block_us * blocks;
         let mut off: Vec<f64> = points.iter().map(|point| residual(point).abs()).collect();
         off.sort_by(f64::total_cmp);
         // Thrice what four of five points are within.
-        let limit = 3.0 * off[off.len() * 4 / 5].max(AGREE_US);
-        let mut normal = Normal::new(unknowns);
+        let limit = 3.0 * off[off.len() * 4 / 5].max(AGREEMENT_US);
+        let mut normal = NormalEquations::new(unknowns);
         let (mut squares, mut count) = (0.0, 0usize);
         for point in points.iter().filter(|point| residual(point).abs() <= limit) {
             match unknowns {
@@ -72,7 +72,7 @@ fn solve(points: &[(f64, f64)], block_us: f64, unknowns: usize) -> Option<(Affin
         }
         let solved = normal.solve();
         let deviation = (squares / count.max(1) as f64).sqrt();
-        line = Affine {
+        line = AffineCost {
             fixed_us: solved.values[0],
             block_us: solved.values.get(1).copied().unwrap_or(block_us),
         };

@@ -1,9 +1,9 @@
-//! A drive from its trace alone: no parameter file.
+//! Identification of a drive from its trace alone, without a parameter file.
 //!
-//! A read that the buffer does not answer ends when its sectors have passed the head. Over
-//! many of them this shows the platter: its period ([`period`], [`clock`]), the length of
-//! tracks by zone ([`lines`], [`zones`], [`tracks`]), the link ([`crossing`]), and the arm
-//! ([`arm`]). What a trace does not show is absent, and every number has an interval.
+//! A read that misses the buffer ends when its sectors have passed the head. Many such reads reveal
+//! the rotation period ([`period`], [`clock`]), the track length by zone ([`lines`], [`zones`],
+//! [`tracks`]), the speed of the link ([`crossing`]) and the actuator's times ([`arm`]). Properties
+//! that the trace does not show are absent, and every number has a confidence interval.
 
 mod arm;
 mod clock;
@@ -17,7 +17,7 @@ mod zones;
 
 use crate::parameter::Parameter;
 pub use arm::Arrival;
-use arm::Reach;
+use arm::SeekReach;
 use clock::Clock;
 use crossing::Crossing;
 use diskperf_diskspecs::phase::Think;
@@ -27,71 +27,73 @@ use observed::Observation;
 use tracks::PairSkews;
 use zones::Zone;
 
-/// A drive as its trace shows it.
+/// Properties of a drive that its trace shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alone {
-    /// Pauses before their requests, or after them.
+    /// Position of the pauses in the trace: before or after their requests.
     pub think: Think,
-    /// Requests that the numbers are from.
+    /// Number of requests in the trace.
     pub requests: usize,
-    /// Reads among them that show the platter.
+    /// Number of reads of the trace that waited for the platter.
     pub media_reads: usize,
-    /// Requests before which time is missing from the trace: dropped lines.
+    /// Indices of requests before which time is missing, because lines of the trace were dropped.
     pub jumps: Vec<usize>,
-    /// A revolution, in microseconds.
+    /// Rotation period, in microseconds.
     pub period_us: Parameter,
-    /// A sector's time on the link, in microseconds; absent where the platter is slower.
+    /// Transfer time of a sector over the link, in microseconds; absent if the platter is slower
+    /// than the link.
     pub crossing_us: Option<Parameter>,
-    /// Skew between neighbouring tracks, in revolutions.
+    /// Skew between adjacent tracks, in revolutions.
     pub track_skew: Option<Parameter>,
-    /// Zones, from the first sector on; none if too few pairs show their tracks.
+    /// Zones in ascending order of sectors; empty if too few pairs of requests reveal the tracks.
     pub zones: Vec<AloneZone>,
-    /// Times of the arm, by distance.
+    /// Time to reach the first sector, by seek distance.
     pub arrivals: Vec<Arrival>,
-    /// Service of writes without their data, in microseconds, where a buffer takes them.
+    /// Service time of writes without data transfer, in microseconds, if a write-back cache accepts
+    /// them.
     pub early_write_us: Option<Parameter>,
-    /// Share of the reads that ended before the platter could have brought them.
+    /// Share of reads that completed too early to have come from the platter.
     pub read_hit_share: f64,
-    /// Their service, in microseconds; absent without any.
+    /// Service time of reads from the buffer, in microseconds; absent if there are none.
     pub read_hit_us: Option<Parameter>,
 }
 
-/// A zone as a trace shows it.
+/// Recording zone that a trace reveals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AloneZone {
     /// First sector of the zone.
     pub first_block: Parameter,
-    /// Sectors of a track.
+    /// Sectors per track in the zone.
     pub sectors_per_track: Parameter,
-    /// Whole number of sectors that a modelled track has.
+    /// Sectors per track of the modelled zone, a whole number.
     pub modelled_sectors: u32,
-    /// Mean skew of all tracks for that many sectors, in revolutions.
+    /// Mean skew of all tracks in revolutions, given the modelled number of sectors per track.
     pub modelled_skew: f64,
-    /// A sector with which a modelled track begins.
+    /// Sector at which a modelled track of the zone starts.
     pub begin_block: i64,
-    /// Angle at which it begins, in revolutions.
+    /// Angle at which that track starts, in revolutions.
     pub begin_angle: f64,
-    /// Reads that show the zone.
+    /// Number of reads that reveal the zone.
     pub reads: usize,
-    /// Length of the mean direction of what the zone's line leaves: 1 if all agree.
+    /// Agreement of the angles with the zone's line: length of the mean residual vector, 1 if all
+    /// agree.
     pub r: f64,
 }
 
-/// Power of the windows over what chance gives, at which a period is taken: of traces without
-/// a phase none comes near it.
+/// Minimum power of the windows, relative to chance, for a rotation period to be accepted. Traces
+/// without rotational phase stay far below it.
 const POWER_MIN: f64 = 45.0;
-/// Power at which no other candidate is tried.
-const POWER_ENOUGH: f64 = 70.0;
-/// Candidates that are tried.
-const CANDIDATES: usize = 6;
-/// How far a spindle's angle wanders over minutes, in microseconds: hundreds on real drives.
-const WANDER_US: f64 = 500.0;
+/// Power at which the search stops trying candidates.
+const POWER_SUFFICIENT: f64 = 70.0;
+const PERIOD_CANDIDATES: usize = 6;
+/// Drift of a spindle's angle over minutes, in microseconds; real drives drift by hundreds.
+const CLOCK_WANDER_US: f64 = 500.0;
 
-/// Finds what a trace shows of its drive; nothing if it does not show the platter.
+/// Identifies a drive from its trace; returns `None` if the trace does not reveal the platter.
 pub fn identify(requests: &[Request]) -> Option<Alone> {
     let (think, clock) = find_clock(requests)?;
     let observations = observed::observe(requests, think);
-    let mut reads = period::media(&observations, clock.rate);
+    let mut reads = period::media_reads(&observations, clock.rate);
     reads.retain(|one| !one.is_write);
     let plain = crossing::points(&reads, &clock, &Crossing::MEDIA);
     let of_plain = zones::zones(&plain);
@@ -111,8 +113,8 @@ pub fn identify(requests: &[Request]) -> Option<Alone> {
         skews.mean_interval += (skews.mean - other.mean).abs();
         skews.track_interval += (skews.track - other.track).abs();
     }
-    let zones = skews.map_or(Vec::new(), |skews| described(&points, &zones, &skews));
-    Some(assembled(
+    let zones = skews.map_or(Vec::new(), |skews| describe_zones(&points, &zones, &skews));
+    Some(assemble(
         requests,
         think,
         &clock,
@@ -123,22 +125,22 @@ pub fn identify(requests: &[Request]) -> Option<Alone> {
     ))
 }
 
-/// The clock that agrees best, if it agrees better than chance.
+/// Finds the clock with the best agreement, if it is better than chance.
 fn find_clock(requests: &[Request]) -> Option<(Think, Clock)> {
     let observed =
         [Think::Before, Think::After].map(|think| (think, observed::observe(requests, think)));
     let mut found: Vec<_> = observed
         .iter()
         .flat_map(|(think, all)| {
-            period::coarse(all)
+            period::coarse_rates(all)
                 .into_iter()
                 .map(move |one| (*think, all, one))
         })
         .collect();
     found.sort_by(|a, b| b.2.score.total_cmp(&a.2.score));
     let mut best: Option<(f64, Think, Clock)> = None;
-    for (think, all, coarse) in found.into_iter().take(CANDIDATES) {
-        let mut reads = period::media(all, coarse.rate);
+    for (think, all, coarse) in found.into_iter().take(PERIOD_CANDIDATES) {
+        let mut reads = period::media_reads(all, coarse.rate);
         reads.retain(|one| !one.is_write);
         let Some(clock) = clock::find(&reads, requests.len(), coarse.rate) else {
             continue;
@@ -147,7 +149,7 @@ fn find_clock(requests: &[Request]) -> Option<(Think, Clock)> {
         if best.as_ref().is_none_or(|(other, ..)| power > *other) {
             best = Some((power, think, clock));
         }
-        if power > POWER_ENOUGH {
+        if power > POWER_SUFFICIENT {
             break;
         }
     }
@@ -155,16 +157,16 @@ fn find_clock(requests: &[Request]) -> Option<(Think, Clock)> {
     (power > POWER_MIN).then_some((think, clock))
 }
 
-fn parameter(name: &str, value: f64, half: f64) -> Parameter {
+fn parameter_within(name: &str, value: f64, half: f64) -> Parameter {
     Parameter::within(name, value, (value - half, value + half))
 }
 
-fn described(points: &[Point], zones: &[Zone], skews: &PairSkews) -> Vec<AloneZone> {
+fn describe_zones(points: &[Point], zones: &[Zone], skews: &PairSkews) -> Vec<AloneZone> {
     let describe = |(number, zone): (usize, &Zone)| {
         let part = &points[zone.points.clone()];
         let sectors = (1.0 + skews.mean) / zone.line.rate;
         let whole = sectors.round().max(1.0);
-        let begin = tracks::begin(part, &zone.line, whole);
+        let begin = tracks::find_track_begin(part, &zone.line, whole);
         // The boundary is between the last sector of one zone and the first of the next.
         let before = number
             .checked_sub(1)
@@ -175,8 +177,8 @@ fn described(points: &[Point], zones: &[Zone], skews: &PairSkews) -> Vec<AloneZo
             _ => ((before + first) / 2.0, (first - before) / 2.0 + sectors),
         };
         AloneZone {
-            first_block: parameter("zone.first_block", value.round(), half),
-            sectors_per_track: parameter(
+            first_block: parameter_within("zone.first_block", value.round(), half),
+            sectors_per_track: parameter_within(
                 "zone.sectors_per_track",
                 sectors,
                 skews.mean_interval / zone.line.rate,
@@ -192,7 +194,7 @@ fn described(points: &[Point], zones: &[Zone], skews: &PairSkews) -> Vec<AloneZo
     zones.iter().enumerate().map(describe).collect()
 }
 
-fn assembled(
+fn assemble(
     requests: &[Request],
     think: Think,
     clock: &Clock,
@@ -202,19 +204,19 @@ fn assembled(
     reads: &[Observation],
 ) -> Alone {
     let period_us = 1.0 / clock.rate;
-    let stretch_us = clock.longest_us(observations);
-    let relative = 2.0 * clock.rate_error / clock.rate + WANDER_US / stretch_us;
+    let stretch_us = clock.longest_stretch_us(observations);
+    let relative = 2.0 * clock.rate_error / clock.rate + CLOCK_WANDER_US / stretch_us;
     let sector_us = |one: &Observation| match crossing.sector_us {
         Some(us) => us,
         None => period_us / sectors_at(&zones, one.first),
     };
     let reach = |one: &Observation| {
         let before = one.index.checked_sub(1).map(|index| &observations[index])?;
-        let tracks = (tracks_until(&zones, one.first) - tracks_until(&zones, before.end())).abs();
+        let tracks = (tracks_before(&zones, one.first) - tracks_before(&zones, before.end())).abs();
         let time_us = one.service_us - one.blocks * sector_us(one);
-        Some(Reach { tracks, time_us })
+        Some(SeekReach { tracks, time_us })
     };
-    let reaches: Vec<Reach> = reads.iter().filter_map(reach).collect();
+    let reaches: Vec<SeekReach> = reads.iter().filter_map(reach).collect();
     let fast = |is_write: bool| {
         let of_kind = observations
             .iter()
@@ -242,12 +244,12 @@ fn assembled(
             .skip(1)
             .map(|(index, _)| *index)
             .collect(),
-        period_us: parameter("period_us", period_us, period_us * relative),
+        period_us: parameter_within("period_us", period_us, period_us * relative),
         crossing_us: crossing
             .sector_us
-            .map(|us| parameter("crossing_us", us, 2.0 * crossing.interval_us)),
+            .map(|us| parameter_within("crossing_us", us, 2.0 * crossing.interval_us)),
         track_skew: skews
-            .map(|skews| parameter("track_skew_rev", skews.track, skews.track_interval)),
+            .map(|skews| parameter_within("track_skew_rev", skews.track, skews.track_interval)),
         arrivals: if zones.is_empty() {
             Vec::new()
         } else {
@@ -273,8 +275,8 @@ fn sectors_at(zones: &[AloneZone], block: f64) -> f64 {
         .map_or(f64::INFINITY, |zone| f64::from(zone.modelled_sectors))
 }
 
-/// Tracks from the first sector to a block.
-fn tracks_until(zones: &[AloneZone], block: f64) -> f64 {
+/// Returns the number of tracks between the first sector and a block.
+fn tracks_before(zones: &[AloneZone], block: f64) -> f64 {
     let ends = zones
         .iter()
         .skip(1)

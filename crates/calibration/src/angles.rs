@@ -1,5 +1,5 @@
-//! Where the sectors are on the platters: the files' skews are rounded to sectors, and
-//! their zone origins are often not the drive's.
+//! Angles of the sectors on the platters. The skews in a drive's files are rounded to sectors, and
+//! their zone origins often differ from those of the drive.
 
 mod joint;
 mod scan;
@@ -7,37 +7,37 @@ mod stretches;
 
 use crate::parameter::Parameter;
 use crate::places::Place;
-use scan::Spread;
+use scan::PairSpread;
 pub(crate) use scan::{Reference, mean_direction as scan_mean_direction};
 pub(crate) use stretches::Stretches;
 use stretches::{Sample, agreement, align};
 
-/// What a drive's sectors are turned by.
+/// Source of the sector angles of a drive.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Angles {
-    /// As the drive's files have them.
+    /// Sector angles from the drive's files.
     #[default]
-    Filed,
-    /// Skews that are one angle over all zones.
+    FromFile,
+    /// Fitted skews, each one angle for all zones.
     Fitted(Skews),
 }
 
-/// Skews in revolutions.
+/// Track and cylinder skews in revolutions, with zone origins.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Skews {
-    /// From a track to the next one of its cylinder.
+    /// Skew from a track to the next track of its cylinder.
     pub track: f64,
-    /// From a cylinder's first track to the next one's first.
+    /// Skew from the first track of a cylinder to that of the next cylinder.
     pub cylinder: f64,
-    /// Zones: the angle of the first sector.
+    /// Angle of the first sector of each zone.
     pub origins: Vec<f64>,
-    /// Zones: what a range of cylinders with spares adds to the one before it.
+    /// Additional angle from one spare range of cylinders to the next, for each zone.
     pub range_steps: Vec<f64>,
 }
 
 impl Angles {
-    /// A place's angle, in revolutions.
-    pub(crate) fn of(&self, place: &Place) -> f64 {
+    /// Returns the angle of a block's place, in revolutions.
+    pub(crate) fn angle_of(&self, place: &Place) -> f64 {
         match (self, place.in_zone) {
             (Angles::Fitted(skews), Some(at)) => {
                 skews.origins[at.zone]
@@ -51,45 +51,45 @@ impl Angles {
     }
 }
 
-/// The spindle and the angles, as a trace shows them.
+/// Rotation period and sector angles that a trace reveals.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct FittedAngles {
     pub(crate) angles: Angles,
     pub(crate) period_us: f64,
     pub(crate) parameters: Vec<Parameter>,
-    /// R of all references, once the angles are right.
+    /// Agreement of all references (R) with the fitted angles; 1 if all agree.
     pub(crate) r: f64,
     pub(crate) stretches: Stretches,
 }
 
-/// Finds the angles from requests that waited for the platter, beginning with the period
-/// and a block's time on the bus.
+/// Finds the sector angles from requests that waited for the platter, starting with the period and
+/// the transfer time of a block on the bus.
 pub(crate) fn find(
     references: &[Reference],
     zones: usize,
     surfaces: u32,
     (period_us, crossing_us): (f64, f64),
-) -> Found {
+) -> FittedAngles {
     let start = (period_us, crossing_us);
-    let filed = refined(references, Angles::Filed, start);
-    let skews = |found: &Found, gap_share: f64| {
-        let on = Spread {
+    let filed = refine_period(references, Angles::FromFile, start);
+    let skews = |found: &FittedAngles, gap_share: f64| {
+        let on = PairSpread {
             zones,
             surfaces,
             gap_share,
             start: (found.period_us, crossing_us),
         };
-        scan::skews(references, &found.stretches, &on)
+        scan::estimate_skews(references, &found.stretches, &on)
     };
-    let unknown = Found {
+    let unknown = FittedAngles {
         period_us,
-        ..Found::default()
+        ..FittedAngles::default()
     };
     // Pairs close in time are on one stretch; with the stretches known, all may be paired.
     let close = skews(&unknown, GAP_SHARE);
-    let close = close.map(|skews| refined(references, Angles::Fitted(skews), start));
+    let close = close.map(|skews| refine_period(references, Angles::Fitted(skews), start));
     let wide = skews(close.as_ref().unwrap_or(&unknown), 1.0);
-    let wide = wide.map(|skews| refined(references, Angles::Fitted(skews), start));
+    let wide = wide.map(|skews| refine_period(references, Angles::Fitted(skews), start));
     let fitted = [close, wide].into_iter().flatten();
     // The files' skews hold if they explain as much: they are not fitted.
     fitted.fold(
@@ -98,43 +98,44 @@ pub(crate) fn find(
     )
 }
 
-/// Share of a trace that pairs are apart at first: its phase may jump several times.
+/// Initial distance of pairs as a share of the trace, whose phase may jump several times.
 const GAP_SHARE: f64 = 1.0 / 8.0;
-/// Rounds of finding stretches with a period, and the period with the stretches.
-const ROUNDS: usize = 6;
-/// Periods on both sides of the first one that are tried, and their distance in revolutions
-/// over the trace. A jump may be taken for a slower spindle, so the first period is off by as
+/// Rounds that alternate between trace segments of constant phase for a rotation period, and the
+/// period for these segments.
+const REFINEMENT_ROUNDS: usize = 6;
+/// Number of periods tried on both sides of the first one, and their distance in revolutions over
+/// the trace. A phase jump may look like a slower spindle, so the first period may be wrong by as
 /// much as its pairs, an eighth of the trace apart, can hide.
-const PERIODS_BESIDE: i32 = 32;
+const NEARBY_PERIODS: i32 = 32;
 const PERIOD_STEP_REV: f64 = 0.1;
-/// Natural logarithm of the likelihood that a jump has to be worth.
+/// Minimum log likelihood gain of a phase jump, in nats.
 const JUMP_NATS: f64 = 15.0;
 
-/// Finds where the phase jumps, and refines angles and period.
-fn refined(
+/// Finds phase jumps, and refines angles and period.
+fn refine_period(
     references: &[Reference],
     angles: Angles,
     (period_us, crossing_us): (f64, f64),
-) -> Found {
-    let mut period_us = likeliest_period_us(references, &angles, (period_us, crossing_us));
+) -> FittedAngles {
+    let mut period_us = most_likely_period_us(references, &angles, (period_us, crossing_us));
     let mut stretches = None;
     let mut rounds = 0;
     loop {
         let start = (period_us, crossing_us);
-        let (angles, aligned) = aligned(references, &angles, start);
+        let (angles, aligned) = align_stretches(references, &angles, start);
         let is_settled = stretches.as_ref() == Some(&aligned.count());
         stretches = Some(aligned.count());
         let found = joint::refine(references, &angles, aligned, start);
         rounds += 1;
-        if is_settled || rounds == ROUNDS {
+        if is_settled || rounds == REFINEMENT_ROUNDS {
             return found;
         }
         period_us = found.period_us;
     }
 }
 
-/// The period with which few stretches agree best.
-fn likeliest_period_us(
+/// Returns the rotation period for which a few trace segments of constant phase agree best.
+fn most_likely_period_us(
     references: &[Reference],
     angles: &Angles,
     (period_us, crossing_us): (f64, f64),
@@ -144,23 +145,23 @@ fn likeliest_period_us(
     };
     let span_rev = ((last.completion_us - first.completion_us) / period_us).max(1.0);
     let zones = match angles {
-        Angles::Filed => 1,
+        Angles::FromFile => 1,
         Angles::Fitted(skews) => skews.origins.len(),
     };
     let tried = |step: i32| period_us * (1.0 + f64::from(step) * PERIOD_STEP_REV / span_rev);
     let unlikely = |step: &i32| {
-        let samples = samples(references, angles, (tried(*step), crossing_us));
+        let samples = to_samples(references, angles, (tried(*step), crossing_us));
         let (r, jumps) = agreement(&samples, zones);
         samples.len() as f64 * (1.0 - r).max(1e-4).ln() + JUMP_NATS * jumps as f64
     };
     // The first period is the first of those that are as likely.
-    let steps = (0..=PERIODS_BESIDE).flat_map(|step| [step, -step]);
+    let steps = (0..=NEARBY_PERIODS).flat_map(|step| [step, -step]);
     let scored = steps.map(|step| (unlikely(&step), step));
     let best = scored.min_by(|a, b| a.0.total_cmp(&b.0));
     tried(best.map_or(0, |best| best.1))
 }
 
-fn samples(
+fn to_samples(
     references: &[Reference],
     angles: &Angles,
     (period_us, crossing_us): (f64, f64),
@@ -168,19 +169,24 @@ fn samples(
     let sample = |reference: &Reference| Sample {
         completion_us: reference.completion_us,
         zone: match angles {
-            Angles::Filed => 0,
+            Angles::FromFile => 0,
             Angles::Fitted(_) => reference.place.in_zone.map_or(0, |at| at.zone),
         },
-        turned: reference.passed_rev(period_us, crossing_us) - angles.of(&reference.place),
+        turned: reference.first_block_rev(period_us, crossing_us)
+            - angles.angle_of(&reference.place),
     };
     references.iter().map(sample).collect()
 }
 
-/// Angles with the origins of their zones, and the stretches of the trace.
-fn aligned(references: &[Reference], angles: &Angles, start: (f64, f64)) -> (Angles, Stretches) {
-    let samples = samples(references, angles, start);
+/// Returns the angles with zone origins, and the segments of the trace with constant phase.
+fn align_stretches(
+    references: &[Reference],
+    angles: &Angles,
+    start: (f64, f64),
+) -> (Angles, Stretches) {
+    let samples = to_samples(references, angles, start);
     match angles {
-        Angles::Filed => (Angles::Filed, align(&samples, 1).stretches),
+        Angles::FromFile => (Angles::FromFile, align(&samples, 1).stretches),
         Angles::Fitted(skews) => {
             let mut skews = skews.clone();
             let aligned = align(&samples, skews.origins.len());
@@ -193,7 +199,7 @@ fn aligned(references: &[Reference], angles: &Angles, start: (f64, f64)) -> (Ang
     }
 }
 
-/// An angle within half a revolution of 0.
+/// Wraps an angle to within half a revolution of 0.
 pub(crate) fn wrapped(turns: f64) -> f64 {
     turns - turns.round()
 }

@@ -1,20 +1,22 @@
-//! When the head is over its track: overhead, seek and settling, from a request's start.
+//! Arrival of the head over its track: command overhead, seek and settling, measured from the start
+//! of a request.
 //!
-//! It is seen by what it misses only: between an arrival and the first sector lies less
-//! than a revolution. The arrival is the one that makes the trace most likely.
+//! A trace shows an arrival only through the sectors that it misses, because less than a revolution
+//! passes between the arrival and the first sector. The estimate is the arrival time that makes the
+//! trace most likely.
 
-use crate::linear::{Normal, Solution};
+use crate::linear::{NormalEquations, Solution};
 use libm::erf;
 use std::f64::consts::{PI, SQRT_2};
 
-/// Seek distances, in cylinders, between which what is added to the files' seek times is
-/// straight over the distance's logarithm.
-const KNOTS: [f64; 7] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0];
-const FIRST_KNOT: usize = 7;
-/// How many numbers an arrival has.
-pub(crate) const COUNT: usize = FIRST_KNOT + KNOTS.len();
-/// What they are.
-pub(crate) const NAMES: &[&str; COUNT] = &[
+/// Seek distances in cylinders at which the correction to the files' seek times is fitted. Between
+/// them it is linear in the logarithm of the distance.
+const SEEK_KNOTS: [f64; 7] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0];
+const SEEK_KNOT_INDEX: usize = 7;
+/// Number of terms of an arrival time.
+pub(crate) const TERM_COUNT: usize = SEEK_KNOT_INDEX + SEEK_KNOTS.len();
+/// Names of the terms of an arrival time.
+pub(crate) const TERM_NAMES: &[&str; TERM_COUNT] = &[
     "constant_us",
     "after_write_us",
     "same_track_us",
@@ -31,48 +33,48 @@ pub(crate) const NAMES: &[&str; COUNT] = &[
     "seek_of_4096_us",
 ];
 
-/// What an arrival has over the files' time of a seek over so many cylinders, in microseconds.
+/// Returns the correction to the files' seek time for a distance in cylinders, in microseconds.
 pub(crate) fn added_to_seek_us(arrival: &Arrival, distance_cylinders: u32) -> f64 {
-    let seek = Circumstances {
+    let seek = SeekCircumstances {
         distance_cylinders: distance_cylinders.max(1),
-        ..Circumstances::default()
+        ..SeekCircumstances::default()
     };
     let numbers = seek.factors().into_iter().zip(arrival.weights_us);
-    let seeks = numbers.skip(FIRST_KNOT);
+    let seeks = numbers.skip(SEEK_KNOT_INDEX);
     seeks.map(|(factor, weight)| factor * weight).sum()
 }
 
-/// Indices of the numbers that [`added_to_seek_us`] is made of.
-pub(crate) const SEEKS: std::ops::Range<usize> = FIRST_KNOT..COUNT;
+/// Indices of the terms that [`added_to_seek_us`] sums.
+pub(crate) const SEEK_TERMS: std::ops::Range<usize> = SEEK_KNOT_INDEX..TERM_COUNT;
 
-/// Index of a number by its name.
+/// Returns the index of a term by its name.
 ///
 /// # Panics
 ///
-/// When there is no such number.
-pub(crate) fn number(name: &str) -> usize {
-    let found = NAMES.iter().position(|other| *other == name);
+/// If the term does not exist.
+pub(crate) fn term_index(name: &str) -> usize {
+    let found = TERM_NAMES.iter().position(|other| *other == name);
     found.unwrap_or_else(|| panic!("no number of an arrival is called {name}"))
 }
 
-/// What an arrival depends on.
+/// Circumstances of a request that determine its arrival time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Circumstances {
-    /// Of the files: the seek, or the switch of heads.
+pub(crate) struct SeekCircumstances {
+    /// Seek time or head switch time from the drive's files, in microseconds.
     pub(crate) filed_us: f64,
     pub(crate) distance_cylinders: u32,
     pub(crate) is_inward: bool,
     pub(crate) switches_head: bool,
     pub(crate) after_write: bool,
     pub(crate) is_reading_ahead: bool,
-    /// Blocks that must be there first: those of a write.
+    /// Blocks that must reach the drive before the seek, for a write.
     pub(crate) blocks: u32,
 }
 
-impl Circumstances {
-    /// What each number is taken times.
-    fn factors(&self) -> [f64; COUNT] {
-        let mut factors = [0.0; COUNT];
+impl SeekCircumstances {
+    /// Returns the factor of each term for these circumstances.
+    fn factors(&self) -> [f64; TERM_COUNT] {
+        let mut factors = [0.0; TERM_COUNT];
         factors[0] = 1.0;
         factors[1] = f64::from(self.after_write);
         let stays = self.distance_cylinders == 0;
@@ -82,78 +84,79 @@ impl Circumstances {
         factors[5] = f64::from(self.is_reading_ahead);
         factors[6] = f64::from(self.blocks);
         if !stays {
-            let distance = f64::from(self.distance_cylinders).min(KNOTS[KNOTS.len() - 1]);
-            let above = KNOTS
+            let distance = f64::from(self.distance_cylinders).min(SEEK_KNOTS[SEEK_KNOTS.len() - 1]);
+            let above = SEEK_KNOTS
                 .partition_point(|&knot| knot <= distance)
-                .min(KNOTS.len() - 1);
-            let (low, high) = (KNOTS[above - 1].ln(), KNOTS[above].ln());
+                .min(SEEK_KNOTS.len() - 1);
+            let (low, high) = (SEEK_KNOTS[above - 1].ln(), SEEK_KNOTS[above].ln());
             let share = ((distance.ln() - low) / (high - low)).clamp(0.0, 1.0);
-            factors[FIRST_KNOT + above - 1] = 1.0 - share;
-            factors[FIRST_KNOT + above] = share;
+            factors[SEEK_KNOT_INDEX + above - 1] = 1.0 - share;
+            factors[SEEK_KNOT_INDEX + above] = share;
         }
         factors
     }
 }
 
-/// Numbers that are added to the files' seek times, in microseconds.
+/// Corrections to the files' seek times, in microseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Arrival {
-    /// By what they are taken times.
-    pub(crate) weights_us: [f64; COUNT],
+    /// Weight of each term, in microseconds per unit of its factor.
+    pub(crate) weights_us: [f64; TERM_COUNT],
 }
 
-/// A request that waited for the platter.
+/// Request that waited for the platter.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
-    pub(crate) circumstances: Circumstances,
-    /// From its start to its first sector under the head, in microseconds.
+pub(crate) struct ObservedArrival {
+    pub(crate) circumstances: SeekCircumstances,
+    /// Time from the start of the request until its first sector is under the head, in
+    /// microseconds.
     pub(crate) until_sector_us: f64,
 }
 
-/// Arrivals that were fitted.
+/// Fitted arrival times with their standard errors.
 #[derive(Clone, Debug)]
 pub(crate) struct FittedArrival {
     pub(crate) arrival: Arrival,
-    /// Standard errors, in microseconds; 0 of a number that no request shows.
-    pub(crate) errors_us: [f64; COUNT],
+    /// Standard errors in microseconds; 0 for a term that no request shows.
+    pub(crate) errors_us: [f64; TERM_COUNT],
 }
 
-/// Requests that no arrival explains: retries, recalibrations, a wrong guess of where the
-/// arm was.
-const OUTLIERS: f64 = 0.02;
-/// The arrival's jitter is narrowed so, in microseconds: a wide one finds the way.
+/// Share of requests that no arrival time explains: retries, recalibrations, or a wrong assumption
+/// about the actuator position.
+const OUTLIER_SHARE: f64 = 0.02;
+/// Successive values of the assumed jitter, in microseconds. A wide jitter guides the first steps.
 const JITTERS_US: [f64; 7] = [800.0, 500.0, 300.0, 200.0, 140.0, 100.0, 80.0];
-/// What an arrival differs by from one time to the next, in microseconds: what the last
-/// narrowing takes for granted.
+/// Assumed jitter of an arrival time from request to request, in microseconds: the last value of
+/// the narrowing.
 pub(crate) const JITTER_US: f64 = JITTERS_US[JITTERS_US.len() - 1];
-const STEPS: usize = 10;
-/// How far from the files' seeks a number goes, unless requests say so: in microseconds.
+const NEWTON_STEPS_MAX: usize = 10;
+/// Standard deviation of the prior around the files' seek times, in microseconds.
 const PRIOR_US: f64 = 1500.0;
-/// Constants that are tried first, in microseconds.
-const CONSTANTS_US: std::ops::Range<i32> = -20..80;
+/// Range of constants for the first guess, in steps.
+const CONSTANT_TRIALS: std::ops::Range<i32> = -20..80;
 const CONSTANT_STEP_US: f64 = 100.0;
 
-/// The most likely arrival.
-pub(crate) fn fit(seen: &[Seen], period_us: f64) -> FittedArrival {
-    let rows: Vec<Row<'_>> = seen
+/// Fits the most likely arrival times of the head over its track.
+pub(crate) fn fit(seen: &[ObservedArrival], period_us: f64) -> FittedArrival {
+    let rows: Vec<ArrivalRow<'_>> = seen
         .iter()
-        .map(|seen| Row {
+        .map(|seen| ArrivalRow {
             factors: seen.circumstances.factors(),
             seen,
         })
         .collect();
-    let fit = Fit { rows, period_us };
-    let mut weights = fit.first_guess();
-    let mut errors_us = [0.0; COUNT];
+    let fit = ArrivalFit { rows, period_us };
+    let mut weights = fit.initial_weights();
+    let mut errors_us = [0.0; TERM_COUNT];
     for jitter_us in JITTERS_US {
         let mut reached = fit.log_likelihood(&weights, jitter_us);
-        for _ in 0..STEPS {
-            let solution = fit.step(&weights, jitter_us);
+        for _ in 0..NEWTON_STEPS_MAX {
+            let solution = fit.newton_step(&weights, jitter_us);
             for (error, variance) in errors_us.iter_mut().zip(&solution.variances) {
                 *error = variance.sqrt();
             }
-            let total = |weights: &[f64; COUNT]| fit.log_likelihood(weights, jitter_us);
-            match improved(&weights, &solution.values, reached, total) {
+            let total = |weights: &[f64; TERM_COUNT]| fit.log_likelihood(weights, jitter_us);
+            match improve_weights(&weights, &solution.values, reached, total) {
                 Some((next, value)) => (weights, reached) = (next, value),
                 None => break,
             }
@@ -174,51 +177,51 @@ pub(crate) fn fit(seen: &[Seen], period_us: f64) -> FittedArrival {
     }
 }
 
-struct Row<'s> {
-    factors: [f64; COUNT],
-    seen: &'s Seen,
+struct ArrivalRow<'s> {
+    factors: [f64; TERM_COUNT],
+    seen: &'s ObservedArrival,
 }
 
-struct Fit<'s> {
-    rows: Vec<Row<'s>>,
+struct ArrivalFit<'s> {
+    rows: Vec<ArrivalRow<'s>>,
     period_us: f64,
 }
 
-impl Fit<'_> {
-    /// How long after the arrival the first sector came.
-    fn after_us(row: &Row<'_>, weights: &[f64; COUNT]) -> f64 {
-        let arrival_us = row.seen.circumstances.filed_us + dot(&row.factors, weights);
+impl ArrivalFit<'_> {
+    /// Returns the time from the arrival to the first sector, in microseconds.
+    fn late_by_us(row: &ArrivalRow<'_>, weights: &[f64; TERM_COUNT]) -> f64 {
+        let arrival_us = row.seen.circumstances.filed_us + dot_product(&row.factors, weights);
         row.seen.until_sector_us - arrival_us
     }
 
-    fn log_likelihood(&self, weights: &[f64; COUNT], jitter_us: f64) -> f64 {
-        let of_one = |row: &Row<'_>| {
-            let after_us = Self::after_us(row, weights);
+    fn log_likelihood(&self, weights: &[f64; TERM_COUNT], jitter_us: f64) -> f64 {
+        let of_one = |row: &ArrivalRow<'_>| {
+            let after_us = Self::late_by_us(row, weights);
             likelihood(after_us, self.period_us, jitter_us).0.ln()
         };
         let prior = |weight: &f64| (weight / PRIOR_US).powi(2) / 2.0;
         self.rows.iter().map(of_one).sum::<f64>() - weights[1..].iter().map(prior).sum::<f64>()
     }
 
-    /// The constant that is likeliest by itself.
-    fn first_guess(&self) -> [f64; COUNT] {
+    /// Returns the most likely constant with all other terms 0.
+    fn initial_weights(&self) -> [f64; TERM_COUNT] {
         let with_constant = |step: i32| {
-            let mut weights = [0.0; COUNT];
+            let mut weights = [0.0; TERM_COUNT];
             weights[0] = f64::from(step) * CONSTANT_STEP_US;
             weights
         };
-        let tried = CONSTANTS_US.map(with_constant);
+        let tried = CONSTANT_TRIALS.map(with_constant);
         let scored = tried.map(|weights| (self.log_likelihood(&weights, JITTERS_US[0]), weights));
         let best = scored.max_by(|a, b| a.0.total_cmp(&b.0));
-        best.map_or([0.0; COUNT], |best| best.1)
+        best.map_or([0.0; TERM_COUNT], |best| best.1)
     }
 
-    /// A step to where it is likeliest: the outer product of the gradients stands for the
-    /// curvature.
-    fn step(&self, weights: &[f64; COUNT], jitter_us: f64) -> Solution {
-        let mut normal = Normal::new(COUNT);
+    /// Returns a step toward the maximum likelihood. The outer product of the gradients
+    /// approximates the curvature.
+    fn newton_step(&self, weights: &[f64; TERM_COUNT], jitter_us: f64) -> Solution {
+        let mut normal = NormalEquations::new(TERM_COUNT);
         for row in &self.rows {
-            let after_us = Self::after_us(row, weights);
+            let after_us = Self::late_by_us(row, weights);
             let (probability, slope) = likelihood(after_us, self.period_us, jitter_us);
             let gradient = slope / probability;
             if gradient != 0.0 {
@@ -237,13 +240,13 @@ impl Fit<'_> {
     }
 }
 
-/// A step that is halved until it makes things better.
-fn improved(
-    weights: &[f64; COUNT],
+/// Halves a step until it improves the likelihood.
+fn improve_weights(
+    weights: &[f64; TERM_COUNT],
     step: &[f64],
     reached: f64,
-    total: impl Fn(&[f64; COUNT]) -> f64,
-) -> Option<([f64; COUNT], f64)> {
+    total: impl Fn(&[f64; TERM_COUNT]) -> f64,
+) -> Option<([f64; TERM_COUNT], f64)> {
     let mut share = 1.0;
     while share > 0.01 {
         let mut next = *weights;
@@ -259,25 +262,25 @@ fn improved(
     None
 }
 
-fn dot(a: &[f64; COUNT], b: &[f64; COUNT]) -> f64 {
+fn dot_product(a: &[f64; TERM_COUNT], b: &[f64; TERM_COUNT]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// How likely it is that the sector comes so long after the arrival, and how that grows
-/// with a later arrival.
+/// Returns the likelihood that the sector passes at this time after the arrival, and its derivative
+/// with respect to a later arrival.
 fn likelihood(after_us: f64, period_us: f64, jitter_us: f64) -> (f64, f64) {
     let (near, far) = (after_us / jitter_us, (after_us - period_us) / jitter_us);
-    let within = cumulative(near) - cumulative(far);
-    let slope = (density(far) - density(near)) / jitter_us;
+    let within = normal_cumulative(near) - normal_cumulative(far);
+    let slope = (normal_density(far) - normal_density(near)) / jitter_us;
     // An outlier may be anywhere among a few revolutions.
-    let likely = OUTLIERS / 4.0 + (1.0 - OUTLIERS) * within;
-    (likely, (1.0 - OUTLIERS) * slope)
+    let likely = OUTLIER_SHARE / 4.0 + (1.0 - OUTLIER_SHARE) * within;
+    (likely, (1.0 - OUTLIER_SHARE) * slope)
 }
 
-fn cumulative(x: f64) -> f64 {
+fn normal_cumulative(x: f64) -> f64 {
     0.5 * (1.0 + erf(x / SQRT_2))
 }
 
-fn density(x: f64) -> f64 {
+fn normal_density(x: f64) -> f64 {
     (-x * x / 2.0).exp() / (2.0 * PI).sqrt()
 }

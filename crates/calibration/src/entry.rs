@@ -1,5 +1,4 @@
-//! A drive of DiskSim's files as an entry of the catalogue, and as the disk that such an
-//! entry describes.
+//! Catalogue entry of a drive from DiskSim's files, and the disk that such an entry specifies.
 
 mod electronics;
 mod geometry;
@@ -15,14 +14,14 @@ use diskperf_device::disk::device::DiskSpecification;
 use diskperf_diskspecs::Drive;
 use std::fmt::Write;
 
-/// A drive's files as an entry of a catalogue.
+/// Catalogue entry made from a drive's files.
 #[derive(Clone, Debug)]
 pub struct DriveEntry {
-    /// TOML text.
+    /// TOML text of the entry.
     pub text: String,
-    /// Zones; of a layout without zones, runs of neighbouring sectors.
+    /// Number of zones, or of extents of a layout without zones.
     pub zones: usize,
-    /// What the files say and the modelled drive does in another way.
+    /// Differences between the drive's files and the modelled drive, as readable notes.
     pub differs: Vec<String>,
 }
 
@@ -31,27 +30,27 @@ impl DriveEntry {
     ///
     /// # Errors
     ///
-    /// A layout with more runs of sectors than an entry lists.
+    /// A layout with more extents than an entry can list.
     pub fn new(drive: &Drive, file: &str) -> Result<DriveEntry, String> {
         let name = match drive.name.is_empty() {
             true => &drive.model.name,
             false => &drive.name,
         };
         let description = format!("{name}, as DiskSim's {file} has it.");
-        let mut entry = Entry::of_drive(&description, file);
+        let mut entry = EntryWriter::for_drive(&description, file);
         let mut differs = Vec::new();
-        let zones = geometry::write(&mut entry, drive, &mut differs)?;
-        electronics::write(&mut entry, drive, &mut differs);
+        let zones = geometry::write_geometry(&mut entry, drive, &mut differs)?;
+        electronics::write_electronics(&mut entry, drive, &mut differs);
         differs.append(&mut entry.notes);
         Ok(DriveEntry {
-            text: entry.text(),
+            text: entry.into_text(),
             zones,
             differs,
         })
     }
 }
 
-/// The disk that a drive's files describe.
+/// Returns the disk that a drive's files specify.
 pub(crate) fn specification(drive: &Drive) -> Result<DiskSpecification, CalibrationError> {
     const NAME: &str = "imported";
     let refused = |why: String| CalibrationError::Drive { why };
@@ -64,22 +63,21 @@ pub(crate) fn specification(drive: &Drive) -> Result<DiskSpecification, Calibrat
     disk.ok_or_else(|| refused("the entry is of no disk".to_owned()))
 }
 
-/// Columns of `zone_table`.
+/// Column heading of `zone_table`.
 pub(crate) const ZONE_COLUMNS: &str = "first cylinder, last cylinder, sectors per track, origin, track skew, cylinder skew and range skew in revolutions, dead sectors, spares";
 
-/// An entry while it is written.
+/// Builder for the text of a catalogue entry.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct EntryWriter {
     text: String,
-    /// Whether values that no modelled drive takes become the nearest ones.
+    /// Whether values outside the range of a modelled drive are clamped.
     is_limited: bool,
-    /// Values that became others.
     notes: Vec<String>,
 }
 
-impl Entry {
-    /// A drive, by what it is and where its numbers are from.
-    pub(crate) fn of_drive(description: &str, source: &str) -> Self {
+impl EntryWriter {
+    /// Starts an entry for a drive with its description and the source of its numbers.
+    pub(crate) fn for_drive(description: &str, source: &str) -> Self {
         let text = format!(
             "description = {}\nsource = {}\nkind = \"drive\"\n\n",
             quoted(description),
@@ -96,8 +94,8 @@ impl Entry {
         }
     }
 
-    /// A drive that has the numbers of another one where it has none itself.
-    pub(crate) fn over(of: &str, description: &str, source: &str) -> Self {
+    /// Starts an entry that inherits the numbers of another drive and overrides some.
+    pub(crate) fn layer_over(of: &str, description: &str, source: &str) -> Self {
         let text = format!(
             "extends = {}\ndescription = {}\nsource = {}\n\n",
             quoted(of),
@@ -111,31 +109,32 @@ impl Entry {
         writeln!(self.text, "{key} = {value}").expect("memory takes text");
     }
 
-    /// A word of a list of choices.
-    pub(crate) fn word(&mut self, key: &str, value: &str) {
+    /// Writes a key whose value is a choice.
+    pub(crate) fn write_word(&mut self, key: &str, value: &str) {
         self.line(key, &quoted(value));
     }
 
-    /// Yes or no.
-    pub(crate) fn flag(&mut self, key: &str, value: bool) {
+    /// Writes a key whose value is true or false.
+    pub(crate) fn write_flag(&mut self, key: &str, value: bool) {
         self.line(key, if value { "true" } else { "false" });
     }
 
-    /// A whole number, or the nearest one that a modelled drive takes.
-    pub(crate) fn integer(&mut self, key: &str, value: u64) {
-        let near = self.limited(key, value as f64);
+    /// Writes an integer, clamped to the range of a modelled drive.
+    pub(crate) fn write_integer(&mut self, key: &str, value: u64) {
+        let near = self.limit_to_range(key, value as f64);
         let value = near.map_or(value, |near| near as u64);
         self.line(key, &value.to_string());
     }
 
-    /// A number with all its digits, or the nearest one that a modelled drive takes.
-    pub(crate) fn number(&mut self, key: &str, value: f64) {
-        let value = self.limited(key, value).unwrap_or(value);
+    /// Writes a number in full precision, clamped to the range of a modelled drive.
+    pub(crate) fn write_number(&mut self, key: &str, value: f64) {
+        let value = self.limit_to_range(key, value).unwrap_or(value);
         self.line(key, &format!("{value:?}"));
     }
 
-    /// The nearest value that a modelled drive takes, if it does not take this one.
-    fn limited(&mut self, key: &str, value: f64) -> Option<f64> {
+    /// Returns the nearest value that a modelled drive accepts, or `None` if it accepts the given
+    /// one.
+    fn limit_to_range(&mut self, key: &str, value: f64) -> Option<f64> {
         let range = keys::range(key)?;
         if !self.is_limited || range.contains(&value) {
             return None;
@@ -151,43 +150,43 @@ impl Entry {
         Some(near)
     }
 
-    /// Why the number before this line is what it is.
-    pub(crate) fn source(&mut self, key: &str, why: &str) {
+    /// Writes the source of the preceding number.
+    pub(crate) fn write_source(&mut self, key: &str, why: &str) {
         self.line(&format!("{key}_source"), &quoted(why));
     }
 
-    /// Rows of numbers, a line each; nothing of no rows.
-    pub(crate) fn rows(&mut self, key: &str, columns: &str, rows: &[Vec<f64>]) {
+    /// Writes a table of numbers, one line per row; writes nothing for an empty table.
+    pub(crate) fn write_rows(&mut self, key: &str, columns: &str, rows: &[Vec<f64>]) {
         if rows.is_empty() {
             return;
         }
         writeln!(self.text, "# {columns}\n{key} = [").expect("memory takes text");
         for row in rows {
-            let row: Vec<String> = row.iter().map(|number| plain(*number)).collect();
+            let row: Vec<String> = row.iter().map(|number| to_plain_decimal(*number)).collect();
             writeln!(self.text, "    [{}],", row.join(", ")).expect("memory takes text");
         }
         self.text.push_str("]\n");
     }
 
-    /// An empty line.
-    pub(crate) fn gap(&mut self) {
+    /// Writes an empty line into the entry.
+    pub(crate) fn blank_line(&mut self) {
         self.text.push('\n');
     }
 
-    pub(crate) fn text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         self.text
     }
 }
 
-/// A whole number without a point, another with all its digits.
-fn plain(number: f64) -> String {
+/// Formats a whole number without a decimal point, and any other number in full precision.
+fn to_plain_decimal(number: f64) -> String {
     match number.fract() == 0.0 && number.abs() < 9e15 {
         true => format!("{number:.0}"),
         false => format!("{number:?}"),
     }
 }
 
-/// Text of TOML's basic strings.
+/// Quotes text as a TOML basic string.
 pub fn quoted(text: &str) -> String {
     let mut all = String::from("\"");
     for one in text.chars() {

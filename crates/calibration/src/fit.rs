@@ -1,24 +1,25 @@
-//! The procedure, in the order in which each step needs the ones before it.
+//! Calibration procedure: fits a drive in stages, each of which builds on the previous ones.
 
 mod arrivals;
 mod buffer;
 mod constants;
 mod platter;
 
-use crate::affine::{self, BEFORE};
+use crate::affine::{self, PREDECESSOR_KEYS};
 use crate::angles::{self, Angles, Reference, Stretches, scan_mean_direction, wrapped};
-use crate::arrival::{self, Circumstances, FittedArrival, NAMES, Seen};
+use crate::arrival::{self, FittedArrival, ObservedArrival, SeekCircumstances, TERM_NAMES};
 use crate::entry;
-use crate::guard::{self, MET_US, Stage};
+use crate::guard::{self, PREDICTED_US_MAX, Stage};
 use crate::parameter::Parameter;
 use crate::phase_step::PhaseStep;
-use crate::places::{Beyond, Placed, placed};
+use crate::places::{Beyond, Placed, place_all};
 use crate::proposal::{
-    bytes_per_s, gather_overheads, mean_sectors_per_track, ms, put_angles, put_arrivals, shift,
+    bytes_per_s, mean_sectors_per_track, merge_overheads, ms, put_angles, put_arrivals,
+    shift_overhead,
 };
-use crate::remains::{Remains, remains};
-use crate::replay::{Replayed, Served, follow, replay, us};
-use crate::rules::{Chosen, Judge};
+use crate::remains::{Remains, classify_errors};
+use crate::replay::{Replayed, ServedRequest, replay, replay_each, us};
+use crate::rules::{ChosenReadCache, ReadCacheJudge};
 use crate::score::Score;
 use diskperf_device::disk::cache::{
     AfterRead, AfterWrite, ReadAhead, ReadAheadAfter, WriteCacheSpecification,
@@ -32,12 +33,12 @@ use diskperf_diskspecs::phase::{self, Assumed, Phase, Think};
 use diskperf_diskspecs::trace::{Operation, Request};
 use diskperf_diskspecs::{Drive, FastWrite};
 
-/// What may be asked for beside the whole procedure: checks of it.
+/// Options of a calibration, mostly for checks of the procedure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// The first part of a trace that is fitted to: at most the first half.
+    /// First part of the trace to fit to, as a share; at most the first half.
     pub fitted_share: f64,
-    /// Pauses that are put here whatever the trace shows.
+    /// Forced position of the pauses; `None` determines it from the trace.
     pub think: Option<Think>,
 }
 
@@ -50,14 +51,14 @@ impl Default for Options {
     }
 }
 
-/// Why a drive cannot be fitted.
+/// Reason why a drive cannot be calibrated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CalibrationError {
-    /// A request that is not on the drive.
+    /// Request that exceeds the drive's capacity.
     Beyond(Beyond),
-    /// Files that describe no disk that the device can be.
+    /// Drive files that specify a disk outside the capabilities of the model.
     Drive {
-        /// What is wrong with it.
+        /// Description of the problem with the drive's files.
         why: String,
     },
 }
@@ -73,50 +74,51 @@ impl std::fmt::Display for CalibrationError {
 
 impl std::error::Error for CalibrationError {}
 
-/// A drive whose disk was fitted to a part of its trace, and replayed.
+/// Result of a calibration: a disk fitted to part of its trace, with the replay of the whole trace.
 #[derive(Clone, Debug)]
 pub struct Calibration {
-    /// All requests of the trace.
+    /// Number of requests in the trace.
     pub requests: usize,
-    /// How many of them were fitted to.
+    /// Number of requests in the fitted part of the trace.
     pub fitted_requests: usize,
-    /// What the part showed of the spindle; nothing if hardly two requests share a cylinder.
+    /// Rotational phase in the fitted part; `None` if hardly any two requests share a cylinder.
     pub phase: Option<Phase>,
-    /// Where the pauses are.
+    /// Position of the pauses in the trace.
     pub think: Think,
-    /// A revolution at the speed that the files have.
+    /// Rotation period at the speed given in the files, in microseconds.
     pub nominal_period_us: f64,
-    /// The disk as the files have it.
+    /// Disk as specified by the drive's files.
     pub filed: DiskSpecification,
-    /// The disk that was fitted: it was stepped for `score` and `replayed`.
+    /// Fitted disk. The score and the replay were made with it.
     pub fitted: DiskSpecification,
-    /// How much of the fit was kept: more was worse on requests that were held out.
+    /// Last stage of the fit that was kept. Later stages were worse on held-out requests.
     pub stage: Stage,
-    /// What was fitted.
+    /// Fitted parameters with their intervals.
     pub parameters: Vec<Parameter>,
-    /// Of the second half, with what was fitted.
+    /// Score of the fitted disk on the second half of the trace.
     pub score: Score,
-    /// Of the second half, as the files are, with the pauses and the period alone.
+    /// Score of the files' disk on the second half, with only the pauses and the period fitted.
     pub unfitted: Score,
-    /// Of the whole trace.
+    /// Replay of the whole trace, by request.
     pub replayed: Vec<Replayed>,
-    /// R of the requests that were fitted to and waited for the platter, with the angles that
-    /// were found: 1 if all agree.
+    /// Agreement (R) of the fitted requests that waited for the platter with the angles found; 1 if
+    /// all agree.
     pub r: f64,
-    /// Jumps of the phase among the requests that were fitted to.
+    /// Phase jumps among the fitted requests.
     pub phase_steps: Vec<PhaseStep>,
-    /// Of the second half: reads that the drive answered from its buffer, by their times, and
-    /// that the device did.
+    /// Number of reads in the second half that the buffer answered: on the real drive, judged by
+    /// their times, and in the model.
     pub buffer_reads: (usize, usize),
-    /// Of the second half: what is off by more than half a millisecond.
+    /// Requests of the second half whose error exceeds half a millisecond, by cause.
     pub remains: Remains,
 }
 
-/// Fits a drive to the first part of its trace, and replays the whole of it.
+/// Fits a drive to the first part of its trace and replays the whole trace.
 ///
 /// # Errors
 ///
-/// [`CalibrationError`]: a request that is not on the drive, or a drive that is no disk.
+/// [`CalibrationError`]: a request beyond the drive's capacity, or files that specify no valid
+/// disk.
 pub fn calibrate(
     drive: &Drive,
     requests: &[Request],
@@ -128,7 +130,7 @@ pub fn calibrate(
         why: error.to_string(),
     })?;
     let mechanism = device.mechanism();
-    let all = placed(mechanism.layout(), requests).map_err(CalibrationError::Beyond)?;
+    let all = place_all(mechanism.layout(), requests).map_err(CalibrationError::Beyond)?;
     let half = all.len() / 2;
     let share = options.fitted_share.clamp(0.0, 0.5);
     let fitted = &all[..((all.len() as f64 * share) as usize).min(half)];
@@ -149,7 +151,7 @@ pub fn calibrate(
     if let Some(phase) = phase.filter(|_| seen.is_some()) {
         start.mechanism.period_ns = phase.period_us * 1e3;
     }
-    let given = Given {
+    let given = FitInput {
         filed: &filed,
         mechanism,
         start: &start,
@@ -158,12 +160,12 @@ pub fn calibrate(
         crossing_us: drive.read_sector_ms() * 1e3,
     };
     // The period that a scan finds is refined by the angles, whatever else is kept of the fit.
-    let turning = lock.map(|_| Turning::new(&given, fitted));
+    let turning = lock.map(|_| RotationFit::new(&given, fitted));
     let mut refined = start.clone();
     if let Some(turning) = &turning {
         refined.mechanism.period_ns = turning.period_ns;
     }
-    let given = Given {
+    let given = FitInput {
         start: &refined,
         ..given
     };
@@ -189,7 +191,7 @@ pub fn calibrate(
         r: turning.as_ref().map_or(work.r, |turning| turning.r),
         phase_steps: turning.map_or_else(Vec::new, |turning| turning.steps),
         buffer_reads: (held.count(), modelled.count()),
-        remains: remains(&work.disk, &all, half, think, is_fast),
+        remains: classify_errors(&work.disk, &all, half, think, is_fast),
         requests: all.len(),
         fitted_requests: fitted.len(),
         phase,
@@ -204,20 +206,20 @@ pub fn calibrate(
     })
 }
 
-/// What the angles of all requests show of the spindle.
-struct Turning {
+/// Rotation of the spindle as the angles of all requests show it.
+struct RotationFit {
     period_ns: f64,
     period: Option<Parameter>,
     r: f64,
     steps: Vec<PhaseStep>,
 }
 
-impl Turning {
-    fn new(given: &Given<'_>, placed: &[Placed]) -> Turning {
+impl RotationFit {
+    fn new(given: &FitInput<'_>, placed: &[Placed]) -> RotationFit {
         let found = fit(given, placed, Stage::Angles, |_, _| ());
         let mut parameters = found.parameters.iter();
         let period = parameters.find(|one| one.name == "spindle.period_us");
-        Turning {
+        RotationFit {
             period_ns: found.disk.mechanism.period_ns,
             period: period.cloned(),
             r: found.r,
@@ -226,54 +228,55 @@ impl Turning {
     }
 }
 
-/// Figures of the second half of a trace, replayed in a closed loop on a disk that has all its
-/// requests.
+/// Scores the second half of a trace, replayed in a closed loop on a disk that contains all
+/// requested blocks.
 ///
 /// # Panics
 ///
-/// When the specification contradicts itself, or a request is not on the disk.
+/// If the specification contradicts itself, or a request exceeds the disk's capacity.
 pub fn score(disk: &DiskSpecification, requests: &[Request], think: Think) -> Score {
     let device = Disk::new(disk, Turn::ZERO).unwrap_or_else(|error| panic!("{error}"));
-    let all = placed(device.mechanism().layout(), requests);
+    let all = place_all(device.mechanism().layout(), requests);
     let all = all.unwrap_or_else(|beyond| panic!("{beyond}"));
     let half = all.len() / 2;
     Score::of(&pairs(&all[half..], &replay(disk, &all, think)[half..]))
 }
 
-/// Measured and modelled service times.
+/// Returns pairs of measured and modelled service times.
 pub(crate) fn pairs(placed: &[Placed], replayed: &[Replayed]) -> Vec<(f64, f64)> {
     let measured = placed.iter().map(|placed| placed.request.service_us);
     let modelled = replayed.iter().map(|replayed| replayed.service_us);
     measured.zip(modelled).collect()
 }
 
-/// What a fit begins with.
-pub(crate) struct Given<'g> {
-    /// The files' disk, and its arm.
+/// Inputs of a fit: disk specifications, pause position and rotational phase.
+pub(crate) struct FitInput<'g> {
+    /// Disk and actuator as specified by the files.
     pub(crate) filed: &'g DiskSpecification,
     pub(crate) mechanism: &'g Mechanism,
-    /// The files' disk with the period that the trace shows.
+    /// Disk of the files with the rotation period of the trace.
     pub(crate) start: &'g DiskSpecification,
     pub(crate) think: Think,
-    /// The phase, if the trace shows one.
+    /// Rotational phase; `None` if the trace does not show one.
     pub(crate) phase: Option<Phase>,
-    /// A block on the bus by the files.
+    /// Transfer time of a block on the bus according to the files, in microseconds.
     pub(crate) crossing_us: f64,
 }
 
-/// The error that a block's time may have, as a share of it.
+/// Relative error that the transfer time of a block may have.
 const SLOPE_ERROR_SHARE: f64 = 0.02;
-/// As often the time of a block and the limit of reads from the buffer are found in turn.
-const ROUNDS_OF_CROSSING: usize = 3;
+/// Number of rounds that alternate between the transfer time of a block and the time limit of
+/// buffer reads.
+const CROSSING_ROUNDS: usize = 3;
 
-/// Fits up to a stage; shows the disk of each stage.
+/// Fits up to the given stage and passes the disk of each stage to `show`.
 pub(crate) fn fit<'w>(
-    given: &'w Given<'w>,
+    given: &'w FitInput<'w>,
     placed: &'w [Placed],
     last: Stage,
     mut show: impl FnMut(Stage, &DiskSpecification),
-) -> Work<'w> {
-    let mut work = Work {
+) -> FitState<'w> {
+    let mut work = FitState {
         given,
         placed,
         disk: given.start.clone(),
@@ -290,13 +293,13 @@ pub(crate) fn fit<'w>(
         match stage {
             Stage::Files => {}
             Stage::Constants => {
-                gather_overheads(&mut work.disk);
+                merge_overheads(&mut work.disk);
                 work.fit_means([true; 3]);
             }
             Stage::Angles => {
                 // Which reads the buffer answered is seen by the time of a block, which is
                 // seen by these.
-                for _ in 0..ROUNDS_OF_CROSSING {
+                for _ in 0..CROSSING_ROUNDS {
                     work.fit_crossing();
                     work.limit_us = work.buffer_limit_us(Operation::Read);
                 }
@@ -324,24 +327,24 @@ pub(crate) fn fit<'w>(
     work
 }
 
-/// A fit on its way.
-pub(crate) struct Work<'w> {
-    given: &'w Given<'w>,
+/// State of a fit in progress, with the disk and the parameters fitted so far.
+pub(crate) struct FitState<'w> {
+    given: &'w FitInput<'w>,
     placed: &'w [Placed],
     pub(crate) disk: DiskSpecification,
     pub(crate) parameters: Vec<Parameter>,
-    /// Constants that are fitted to the mean, until a later step replaces them.
+    /// Constants fitted to the mean service time, until a later stage replaces them.
     means: Vec<Parameter>,
-    /// A block to the host, in microseconds.
+    /// Transfer time of a block to the host, in microseconds.
     crossing_us: f64,
-    /// From a write's last sector to its completion, less what a read needs.
+    /// Time from a write's last sector to its completion, minus that of a read, in microseconds.
     write_end_us: f64,
     limit_us: f64,
     pub(crate) r: f64,
     stretches: Stretches,
 }
 
-impl Work<'_> {
+impl FitState<'_> {
     fn period_us(&self) -> f64 {
         self.disk.mechanism.period_ns / 1e3
     }
@@ -350,56 +353,58 @@ impl Work<'_> {
         self.disk.write_cache.is_none()
     }
 
-    fn put(&mut self, name: impl Into<String>, value: f64, error: f64) {
+    fn put_parameter(&mut self, name: impl Into<String>, value: f64, error: f64) {
         self.parameters.push(Parameter::around(name, value, error));
     }
 
-    fn put_choice(&mut self, name: &str, value: impl Into<f64>) {
+    fn put_chosen_parameter(&mut self, name: &str, value: impl Into<f64>) {
         self.parameters.push(Parameter::exact(name, value.into()));
     }
 
-    /// A service time without the blocks' time on the bus.
-    fn until_sector_us(&self, placed: &Placed) -> f64 {
+    /// Returns the service time without the bus transfer of the blocks, in microseconds.
+    fn time_to_sector_us(&self, placed: &Placed) -> f64 {
         placed.request.service_us - f64::from(placed.request.blocks) * self.crossing_us
     }
 
     pub(crate) fn is_fast(&self, placed: &Placed) -> bool {
-        self.until_sector_us(placed) < self.limit_us
+        self.time_to_sector_us(placed) < self.limit_us
     }
 
-    /// Completions as they were measured.
     fn completions_us(&self) -> Vec<f64> {
         let requests: Vec<Request> = self.placed.iter().map(|placed| placed.request).collect();
         phase::completions_us(&requests, self.given.think)
     }
 
-    /// Requests that a replay meets.
-    fn met(&self, disk: &DiskSpecification) -> usize {
+    /// Returns the number of requests that a replay predicts within the tolerance.
+    fn count_predicted(&self, disk: &DiskSpecification) -> usize {
         let replayed = replay(disk, self.placed, self.given.think);
         let pairs = pairs(self.placed, &replayed);
-        let met = |pair: &&(f64, f64)| (pair.0 - pair.1).abs() <= MET_US;
+        let met = |pair: &&(f64, f64)| (pair.0 - pair.1).abs() <= PREDICTED_US_MAX;
         pairs.iter().filter(met).count()
     }
 
-    /// A number of requests by which two replays may differ by chance.
-    fn chance(&self) -> usize {
+    /// Returns the difference in predicted requests that two replays may have by chance.
+    fn chance_predicted(&self) -> usize {
         (self.placed.len() as f64).sqrt() as usize
     }
 
-    /// Takes the middle of the disks that meet most requests, if these are more than by chance.
+    /// Selects the middle of the disks that predict the most requests, if the gain exceeds chance.
     fn choose(
         &mut self,
         disks: Vec<DiskSpecification>,
         name: &str,
         value: impl Fn(&DiskSpecification) -> f64,
     ) {
-        let found: Vec<usize> = disks.iter().map(|disk| self.met(disk)).collect();
+        let found: Vec<usize> = disks
+            .iter()
+            .map(|disk| self.count_predicted(disk))
+            .collect();
         let most = found.iter().copied().max().unwrap_or(0);
-        if most <= self.met(&self.disk) + self.chance() {
+        if most <= self.count_predicted(&self.disk) + self.chance_predicted() {
             return;
         }
         let as_good: Vec<usize> = (0..disks.len())
-            .filter(|index| found[*index] + self.chance() / 4 >= most)
+            .filter(|index| found[*index] + self.chance_predicted() / 4 >= most)
             .collect();
         let ends = [as_good[0], as_good[as_good.len() - 1]];
         self.disk = disks[as_good[as_good.len() / 2]].clone();

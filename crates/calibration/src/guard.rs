@@ -1,27 +1,28 @@
-//! How much of a fit is kept: the most that is not worse on requests that are held out.
+//! Selection of the stage of a fit to keep: the last one that is not worse on held-out requests.
 
-use crate::fit::{Given, fit, pairs};
+use crate::fit::{FitInput, fit, pairs};
 use crate::places::Placed;
 use crate::replay::replay;
 use crate::score::Score;
 
-/// Steps of a fit. Each has all that those before it have.
+/// Stage of a fit. Each stage includes the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// The files' numbers, with the pauses and the period of the trace.
+    /// Stage 0: numbers of the drive's files, with the pauses and the rotation period of the trace.
     Files,
-    /// Constants of reads and writes by their mean.
+    /// Stage that adds constants of reads and writes, which match the mean service times.
     Constants,
-    /// The time of a block on the bus, the period, and the angles.
+    /// Stage that adds the block transfer time, the rotation period and the sector angles.
     Angles,
-    /// The rule of the read cache, and the constants of what does not wait for the platter.
+    /// Stage that adds the read cache rule and constants of requests that do not wait for the
+    /// platter.
     Cache,
-    /// Overheads and seeks of what does.
+    /// Stage that adds overheads and seek times of requests that wait for the platter.
     Arrivals,
 }
 
 impl Stage {
-    /// All of them, in order.
+    /// All stages of a fit, in order.
     pub const ALL: [Stage; 5] = [
         Stage::Files,
         Stage::Constants,
@@ -31,17 +32,16 @@ impl Stage {
     ];
 }
 
-/// The share of the requests that are fitted to; the others are held out.
+/// Share of the requests that are fitted to; the others are held out.
 const FITTED_SHARE: f64 = 0.7;
-/// Fewer requests that are held out decide nothing.
 const HELD_OUT_MIN: usize = 100;
-/// Requests off by less are met, in microseconds.
-pub(crate) const MET_US: f64 = 500.0;
-/// A demerit that grows by less is no worse, in milliseconds.
+/// Largest error of a correctly predicted request, in microseconds.
+pub(crate) const PREDICTED_US_MAX: f64 = 500.0;
+/// Tolerated increase of the demerit, in milliseconds.
 const DEMERIT_MS: f64 = 0.01;
 
-/// The last stage that is kept.
-pub(crate) fn stage(given: &Given<'_>, placed: &[Placed]) -> Stage {
+/// Returns the last stage of the fit to keep.
+pub(crate) fn stage(given: &FitInput<'_>, placed: &[Placed]) -> Stage {
     let last = match given.phase {
         Some(_) => Stage::Arrivals,
         // Arrivals are seen by the sectors that they miss.
@@ -55,32 +55,35 @@ pub(crate) fn stage(given: &Given<'_>, placed: &[Placed]) -> Stage {
     fit(given, &placed[..fitted], last, |stage, disk| {
         let replayed = replay(disk, placed, given.think);
         let found = HeldOut::new(&pairs(&placed[fitted..], &replayed[fitted..]));
-        if best.as_ref().is_none_or(|(_, best)| found.is_better(best)) {
+        if best
+            .as_ref()
+            .is_none_or(|(_, best)| found.is_better_than(best))
+        {
             best = Some((stage, found));
         }
     });
     best.map_or(Stage::Files, |best| best.0)
 }
 
-/// Requests that nothing was fitted to, replayed.
 struct HeldOut {
-    /// Whether each is met within half a millisecond.
+    /// Whether each request is predicted within half a millisecond.
     met: Vec<bool>,
     score: Score,
 }
 
 impl HeldOut {
     fn new(pairs: &[(f64, f64)]) -> HeldOut {
-        let met = |(measured, modelled): &(f64, f64)| (measured - modelled).abs() <= MET_US;
+        let met =
+            |(measured, modelled): &(f64, f64)| (measured - modelled).abs() <= PREDICTED_US_MAX;
         HeldOut {
             met: pairs.iter().map(met).collect(),
             score: Score::of(pairs),
         }
     }
 
-    /// Whether more requests are met without larger errors of the others, or as many and the
-    /// distributions are nearer; what differs by chance is no difference.
-    fn is_better(&self, than: &HeldOut) -> bool {
+    /// Tests whether this replay is better: more predicted requests without larger errors of the
+    /// others, or equally many and closer distributions. Differences within chance do not count.
+    fn is_better_than(&self, than: &HeldOut) -> bool {
         let both = || self.met.iter().zip(&than.met);
         let gained = both().filter(|(own, other)| **own && !**other).count() as f64;
         let lost = both().filter(|(own, other)| !**own && **other).count() as f64;

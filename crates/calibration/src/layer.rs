@@ -1,6 +1,6 @@
-//! A fitted disk as a layer of a catalogue over the disk that its files describe.
+//! Catalogue layer with the fitted parameters, over the disk that the drive's files describe.
 
-use crate::entry::{Entry, ZONE_COLUMNS};
+use crate::entry::{EntryWriter, ZONE_COLUMNS};
 use diskperf_device::disk::cache::{
     AfterRead, AfterWrite, ReadAhead, ReadAheadAfter, ReadCacheSpecification,
 };
@@ -10,64 +10,65 @@ use diskperf_device::disk::link::Delivery;
 use diskperf_device::disk::overheads::After;
 use diskperf_device::disk::seek::SeekSpecification;
 
-/// The keys in which `fitted` differs from `filed`, over the entry `name` of the latter.
+/// Returns the keys in which `fitted` differs from `filed`, as a layer over the entry `name` of the
+/// latter.
 pub fn layer(
     (filed, fitted): (&DiskSpecification, &DiskSpecification),
     name: &str,
     source: &str,
 ) -> String {
     let description = format!("{name}, with what its trace shows of it.");
-    let mut layer = Layer {
-        entry: Entry::over(name, &description, source),
+    let mut layer = LayerWriter {
+        entry: EntryWriter::layer_over(name, &description, source),
     };
-    layer.mechanism(filed, fitted);
-    layer.firmware(filed, fitted);
-    layer.link(filed, fitted);
-    layer.read_cache(&filed.read_cache, &fitted.read_cache, fitted);
-    layer.write_cache(filed, fitted);
-    layer.entry.text()
+    layer.write_mechanism(filed, fitted);
+    layer.write_firmware(filed, fitted);
+    layer.write_link(filed, fitted);
+    layer.write_read_cache(&filed.read_cache, &fitted.read_cache, fitted);
+    layer.write_write_cache(filed, fitted);
+    layer.entry.into_text()
 }
 
-struct Layer {
-    entry: Entry,
+struct LayerWriter {
+    entry: EntryWriter,
 }
 
-impl Layer {
-    fn number(&mut self, key: &str, filed: f64, fitted: f64) {
+impl LayerWriter {
+    fn write_number(&mut self, key: &str, filed: f64, fitted: f64) {
         if filed != fitted {
-            self.entry.number(key, fitted);
+            self.entry.write_number(key, fitted);
         }
     }
 
-    fn optional(&mut self, key: &str, filed: Option<f64>, fitted: Option<f64>) {
+    fn write_optional(&mut self, key: &str, filed: Option<f64>, fitted: Option<f64>) {
         if let Some(value) = fitted.filter(|_| filed != fitted) {
-            self.entry.number(key, value);
+            self.entry.write_number(key, value);
         }
     }
 
-    fn integer(&mut self, key: &str, filed: u64, fitted: u64) {
+    fn write_integer(&mut self, key: &str, filed: u64, fitted: u64) {
         if filed != fitted {
-            self.entry.integer(key, fitted);
+            self.entry.write_integer(key, fitted);
         }
     }
 
-    fn flag(&mut self, key: &str, filed: bool, fitted: bool) {
+    fn write_flag(&mut self, key: &str, filed: bool, fitted: bool) {
         if filed != fitted {
-            self.entry.flag(key, fitted);
+            self.entry.write_flag(key, fitted);
         }
     }
 
-    fn mechanism(&mut self, filed: &DiskSpecification, fitted: &DiskSpecification) {
+    fn write_mechanism(&mut self, filed: &DiskSpecification, fitted: &DiskSpecification) {
         let (old, new) = (&filed.mechanism, &fitted.mechanism);
         if old.period_ns != new.period_ns {
-            self.entry.number("spindle_rpm", 60e9 / new.period_ns);
+            self.entry.write_number("spindle_rpm", 60e9 / new.period_ns);
         }
         if old.layout.zones != new.layout.zones {
             let rows: Vec<Vec<f64>> = new.layout.zones.iter().map(zone_row).collect();
-            self.entry.rows("zone_table", ZONE_COLUMNS, &rows);
+            self.entry.write_rows("zone_table", ZONE_COLUMNS, &rows);
         }
-        self.number("head_switch_ms", old.head_switch_ms, new.head_switch_ms);
-        self.number("write_settle_ms", old.write_settle_ms, new.write_settle_ms);
+        self.write_number("head_switch_ms", old.head_switch_ms, new.head_switch_ms);
+        self.write_number("write_settle_ms", old.write_settle_ms, new.write_settle_ms);
         for (at, [inward, same_track]) in [
             ["seek_inward_ms", "same_track_ms"],
             ["write_seek_inward_ms", "write_same_track_ms"],
@@ -75,48 +76,48 @@ impl Layer {
         .into_iter()
         .enumerate()
         {
-            self.number(inward, old.inward_ms[at], new.inward_ms[at]);
-            self.number(same_track, old.same_track_ms[at], new.same_track_ms[at]);
+            self.write_number(inward, old.inward_ms[at], new.inward_ms[at]);
+            self.write_number(same_track, old.same_track_ms[at], new.same_track_ms[at]);
         }
         if old.seek != new.seek {
-            self.seeks("seek_table", &new.seek);
+            self.write_seeks("seek_table", &new.seek);
         }
         if let Some(seek) = new
             .write_seek
             .as_ref()
             .filter(|_| old.write_seek != new.write_seek)
         {
-            self.seeks("write_seek_table", seek);
+            self.write_seeks("write_seek_table", seek);
         }
-        self.flag(
+        self.write_flag(
             "zero_latency_reads",
             old.zero_latency_reads,
             new.zero_latency_reads,
         );
-        self.flag(
+        self.write_flag(
             "zero_latency_writes",
             old.zero_latency_writes,
             new.zero_latency_writes,
         );
     }
 
-    fn seeks(&mut self, key: &str, seek: &SeekSpecification) {
+    fn write_seeks(&mut self, key: &str, seek: &SeekSpecification) {
         // What is fitted is a table.
         if let SeekSpecification::Table { points } = seek {
             let row = |(cylinders, ms): &(u32, f64)| vec![f64::from(*cylinders), *ms];
             let rows: Vec<Vec<f64>> = points.iter().map(row).collect();
-            self.entry.rows(key, "cylinders, ms", &rows);
+            self.entry.write_rows(key, "cylinders, ms", &rows);
         }
     }
 
-    fn firmware(&mut self, filed: &DiskSpecification, fitted: &DiskSpecification) {
+    fn write_firmware(&mut self, filed: &DiskSpecification, fitted: &DiskSpecification) {
         let (old, new) = (&filed.overheads, &fitted.overheads);
         for (kind, old, new) in [
             ("read_hit", &old.read_hit, &new.read_hit),
             ("read_miss", &old.read_miss, &new.read_miss),
             ("write", &old.write, &new.write),
         ] {
-            self.after(kind, old, new);
+            self.write_overheads(kind, old, new);
         }
         for (key, old, new) in [
             ("write_sector_ms", old.write_sector_ms, new.write_sector_ms),
@@ -131,21 +132,21 @@ impl Layer {
                 new.write_completion_ms,
             ),
         ] {
-            self.number(key, old, new);
+            self.write_number(key, old, new);
         }
     }
 
-    fn after(&mut self, kind: &str, old: &After, new: &After) {
+    fn write_overheads(&mut self, kind: &str, old: &After, new: &After) {
         let key = |circumstances: &str| format!("{kind}{circumstances}_ms");
-        self.number(&key(""), old.after_read_ms, new.after_read_ms);
+        self.write_number(&key(""), old.after_read_ms, new.after_read_ms);
         let after_write = key("_after_write");
-        self.number(&after_write, old.after_write_ms, new.after_write_ms);
-        self.optional(&key("_sequential"), old.sequential_ms, new.sequential_ms);
+        self.write_number(&after_write, old.after_write_ms, new.after_write_ms);
+        self.write_optional(&key("_sequential"), old.sequential_ms, new.sequential_ms);
         let reading_ahead = key("_reading_ahead");
-        self.optional(&reading_ahead, old.reading_ahead_ms, new.reading_ahead_ms);
+        self.write_optional(&reading_ahead, old.reading_ahead_ms, new.reading_ahead_ms);
     }
 
-    fn link(&mut self, filed: &DiskSpecification, fitted: &DiskSpecification) {
+    fn write_link(&mut self, filed: &DiskSpecification, fitted: &DiskSpecification) {
         let (old, new) = (&filed.link, &fitted.link);
         let write = |rate: Option<f64>| rate.unwrap_or(0.0) as u64;
         for (key, old, new) in [
@@ -160,29 +161,29 @@ impl Layer {
                 write(new.write_bytes_per_s),
             ),
         ] {
-            self.integer(key, old, new);
+            self.write_integer(key, old, new);
         }
-        self.number("link_overhead_ms", old.overhead_ms, new.overhead_ms);
-        self.number("link_reconnect_ms", old.reconnect_ms, new.reconnect_ms);
+        self.write_number("link_overhead_ms", old.overhead_ms, new.overhead_ms);
+        self.write_number("link_reconnect_ms", old.reconnect_ms, new.reconnect_ms);
         if let Delivery::Reconnected { share } = new.delivery
             && old.delivery != new.delivery
         {
-            self.entry.number("link_read_share", share);
+            self.entry.write_number("link_read_share", share);
         }
     }
 
-    fn read_cache(
+    fn write_read_cache(
         &mut self,
         old: &ReadCacheSpecification,
         new: &ReadCacheSpecification,
         disk: &DiskSpecification,
     ) {
         let bytes = |sectors: u32| u64::from(sectors) * disk.medium_sector_bytes();
-        self.integer("cache_segments", old.segments.into(), new.segments.into());
+        self.write_integer("cache_segments", old.segments.into(), new.segments.into());
         let segment = bytes(new.segment_sectors);
-        self.integer("segment_bytes", bytes(old.segment_sectors), segment);
+        self.write_integer("segment_bytes", bytes(old.segment_sectors), segment);
         if old.read_ahead != new.read_ahead {
-            self.entry.word(
+            self.entry.write_word(
                 "read_ahead",
                 match new.read_ahead {
                     ReadAhead::None => "none",
@@ -196,23 +197,23 @@ impl Layer {
         }
         if old.limit_from != new.limit_from {
             // The fit counts from the end.
-            self.entry.word("read_ahead_from", "request_end");
+            self.entry.write_word("read_ahead_from", "request_end");
         }
         let most = |of: &ReadCacheSpecification| bytes(of.most_ahead_sectors.unwrap_or(0));
-        self.integer("read_ahead_bytes", most(old), most(new));
+        self.write_integer("read_ahead_bytes", most(old), most(new));
         if old.read_ahead_after != new.read_ahead_after {
             let after = match new.read_ahead_after {
                 ReadAheadAfter::AnyRead => "any_read",
                 ReadAheadAfter::SequentialRead => "sequential_read",
             };
-            self.entry.word("read_ahead_after", after);
+            self.entry.write_word("read_ahead_after", after);
         }
         if old.after_read != new.after_read {
             let left = match new.after_read {
                 AfterRead::All => "all",
                 AfterRead::Ahead => "ahead",
             };
-            self.entry.word("segment_after_read", left);
+            self.entry.write_word("segment_after_read", left);
         }
         if old.after_write != new.after_write {
             let what = match new.after_write {
@@ -220,7 +221,7 @@ impl Layer {
                 AfterWrite::DropsAll => "drops_all",
                 AfterWrite::Updates => "updates",
             };
-            self.entry.word("segment_after_write", what);
+            self.entry.write_word("segment_after_write", what);
         }
         for (key, old, new) in [
             (
@@ -235,13 +236,13 @@ impl Layer {
             ),
             ("keep_written", old.keep_written, new.keep_written),
         ] {
-            self.flag(key, old, new);
+            self.write_flag(key, old, new);
         }
     }
 
-    fn write_cache(&mut self, filed: &DiskSpecification, fitted: &DiskSpecification) {
+    fn write_write_cache(&mut self, filed: &DiskSpecification, fitted: &DiskSpecification) {
         let (old, new) = (&filed.write_cache, &fitted.write_cache);
-        self.flag("write_cache", old.is_some(), new.is_some());
+        self.write_flag("write_cache", old.is_some(), new.is_some());
         let Some(new) = new else { return };
         let bytes = |sectors: u64| sectors * u64::from(fitted.sector_bytes);
         let old = old.as_ref();
@@ -263,12 +264,12 @@ impl Layer {
             ),
         ] {
             if old != Some(new) {
-                self.entry.integer(key, new);
+                self.entry.write_integer(key, new);
             }
         }
         if old.map(|of| of.appending_only) != Some(new.appending_only) {
             let key = "write_cache_appending_only";
-            self.entry.flag(key, new.appending_only);
+            self.entry.write_flag(key, new.appending_only);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! A drive's files and a trace of it together.
+//! Calibration of a drive model from the drive's parameter files and a trace of the drive.
 //!
-//! A drive's files have its geometry, but its skews are rounded to sectors, its speed is the
-//! nominal one, and its firmware is told by a few constants. A trace of the drive shows the
-//! rest: request by request, it says where the platter was. [`calibrate`] finds that from the
-//! first requests of a trace, by one procedure for all drives. It proposes parameters of
-//! `diskperf-device`'s disk and steps that disk through the trace in a closed loop; the figures
-//! are of the second half, which nothing was fitted to. The result is a disk, and its text is a
-//! layer of a catalogue over the imported files ([`layer`]).
+//! A drive's files contain its geometry, but the skews are rounded to sectors, the speed is the
+//! nominal one, and a few constants stand for the firmware. A trace of the drive shows the rest,
+//! because each request reveals the position of the platter. [`calibrate`] extracts this from the
+//! first requests of a trace, with one procedure for all drives. It proposes parameters of
+//! `diskperf-device`'s disk and steps that disk through the trace in a closed loop. The scores
+//! cover the second half, which nothing was fitted to. The result is a disk, and its text is a
+//! catalogue layer over the imported files ([`layer`]).
 
 mod affine;
 pub mod alone;

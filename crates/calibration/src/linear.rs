@@ -1,30 +1,30 @@
 //! Weighted least squares by the normal equations: few unknowns, many rows.
 
-/// Sums of the normal equations.
+/// Accumulated sums of the normal equations of a least-squares fit.
 #[derive(Clone, Debug)]
-pub(crate) struct Normal {
+pub(crate) struct NormalEquations {
     unknowns: usize,
     matrix: Vec<f64>,
     right: Vec<f64>,
 }
 
-/// Unknowns and their variances, if a residual's variance is 1.
+/// Solution with variances that assume a residual variance of 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Solution {
     pub(crate) values: Vec<f64>,
     pub(crate) variances: Vec<f64>,
 }
 
-impl Normal {
-    pub(crate) fn new(unknowns: usize) -> Normal {
-        Normal {
+impl NormalEquations {
+    pub(crate) fn new(unknowns: usize) -> NormalEquations {
+        NormalEquations {
             unknowns,
             matrix: vec![0.0; unknowns * unknowns],
             right: vec![0.0; unknowns],
         }
     }
 
-    /// Adds a row: its coefficients, what they should sum to, and its weight.
+    /// Adds an equation: its coefficients, its right-hand side and its weight.
     pub(crate) fn add(&mut self, row: &[(usize, f64)], value: f64, weight: f64) {
         for &(i, a) in row {
             self.right[i] += weight * a * value;
@@ -34,7 +34,7 @@ impl Normal {
         }
     }
 
-    /// Solves them; an unknown that no row has is 0, with a variance of 0.
+    /// Solves the equations. An unknown without an equation is 0, with variance 0.
     pub(crate) fn solve(&self) -> Solution {
         let n = self.unknowns;
         let at = |i: usize, j: usize| self.matrix[i * n + j];
@@ -77,7 +77,7 @@ impl Normal {
     }
 }
 
-/// Solves L L' x = y.
+/// Solves L L' x = y for a lower triangular matrix L.
 fn substitute(lower: &[f64], right: &[f64]) -> Vec<f64> {
     let n = right.len();
     let mut x = right.to_vec();

@@ -1,27 +1,28 @@
-//! A number that was fitted.
+//! Fitted parameter with its confidence interval.
 
-/// Where a fitted number lies, by what the requests say that it was fitted to.
+/// Confidence interval of a fitted number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The lower end.
+    /// Lower end of the confidence interval.
     pub low: f64,
-    /// The upper end.
+    /// Upper end of the confidence interval.
     pub high: f64,
 }
 
-/// A number that was fitted to a part of a trace.
+/// Parameter that was fitted to a part of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// What it is, with its unit: `arrival.read.after_write_us`.
+    /// Name of the parameter, which ends in its unit: `arrival.read.after_write_us`.
     pub name: String,
-    /// Its value.
+    /// Fitted value, in the unit of the name.
     pub value: f64,
-    /// Two standard errors around it, or the values that fit as well.
+    /// Interval of two standard errors around the value, or the range of values that fit equally
+    /// well.
     pub interval: Interval,
 }
 
 impl Parameter {
-    /// A number with an interval of its own.
+    /// Creates a parameter with an explicit interval.
     pub(crate) fn within(name: impl Into<String>, value: f64, (low, high): (f64, f64)) -> Self {
         Parameter {
             name: name.into(),
@@ -30,12 +31,12 @@ impl Parameter {
         }
     }
 
-    /// A number with its standard error: two of them to both sides.
+    /// Creates a parameter from its standard error; the interval extends two errors to both sides.
     pub(crate) fn around(name: impl Into<String>, value: f64, error: f64) -> Self {
         Self::within(name, value, (value - 2.0 * error, value + 2.0 * error))
     }
 
-    /// A choice among rules, without an error of its own.
+    /// Creates a parameter for a discrete choice, without an error.
     pub(crate) fn exact(name: impl Into<String>, value: f64) -> Self {
         Self::within(name, value, (value, value))
     }

@@ -1,25 +1,25 @@
-//! A trace's requests with the places of their blocks.
+//! Requests of a trace with the physical places of their blocks.
 
 use diskperf_device::disk::layout::{self, InZone, Layout};
 use diskperf_diskspecs::trace::Request;
 
-/// Where a block lies.
+/// Physical place of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Place {
-    /// Counted from the outermost.
+    /// Cylinder, counted from the outermost.
     pub cylinder: u32,
-    /// The surface.
+    /// Head index, which identifies the surface.
     pub head: u32,
-    /// On its track.
+    /// Sectors per track at this place.
     pub sectors_per_track: u32,
-    /// The sector's angle by the drive's files, in revolutions.
+    /// Angle of the sector according to the drive's files, in revolutions.
     pub filed: f64,
-    /// Where it lies in its zone; nothing if the layout has no skews of zones.
+    /// Position in the zone; `None` if the layout has no zone skews.
     pub in_zone: Option<InZone>,
 }
 
 impl Place {
-    /// Where a block of the drive lies.
+    /// Returns the place of a block of the drive.
     pub(crate) fn at(layout: &Layout, block: u64) -> Place {
         let place = layout.locate(block);
         Place {
@@ -36,44 +36,44 @@ impl Place {
     }
 }
 
-/// What of a request lies on one track.
+/// Part of a request that lies on one track.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Piece {
-    /// Of its first block.
+pub(crate) struct RequestPiece {
+    /// Place of the first block of the part.
     pub place: Place,
-    /// How many.
+    /// Number of the request's blocks on the track.
     pub blocks: u32,
 }
 
-/// A request and where it lies.
+/// Request with the places of its blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Placed {
-    /// The line of the trace.
+    /// Request from the trace.
     pub request: Request,
-    /// Tracks in the order in which they are passed; at least one.
-    pub pieces: Vec<Piece>,
+    /// Parts of the request by track, in the order of transfer; at least one.
+    pub pieces: Vec<RequestPiece>,
 }
 
 impl Placed {
-    /// Of its first block.
+    /// Returns the place of the request's first block.
     pub(crate) fn first(&self) -> &Place {
         &self.pieces[0].place
     }
 
-    /// One beyond its last block.
+    /// Returns the block after the request's last one.
     pub(crate) fn end(&self) -> u64 {
         self.request.first_block + u64::from(self.request.blocks)
     }
 }
 
-/// A request of a trace that is not on its drive.
+/// Request of a trace that exceeds its drive's capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beyond {
-    /// Which request, counted from 1.
+    /// Index of the request, counted from 1.
     pub request: usize,
-    /// Its first block.
+    /// First block of the request.
     pub first_block: u64,
-    /// How many blocks the drive has.
+    /// Number of blocks of the drive.
     pub blocks: u64,
 }
 
@@ -93,14 +93,14 @@ impl std::fmt::Display for Beyond {
 
 impl std::error::Error for Beyond {}
 
-/// The places of a trace's requests.
+/// Locates the blocks of a trace's requests.
 ///
 /// # Errors
 ///
-/// The first request that is not on the drive.
-pub(crate) fn placed(layout: &Layout, requests: &[Request]) -> Result<Vec<Placed>, Beyond> {
+/// First request that exceeds the drive's capacity.
+pub(crate) fn place_all(layout: &Layout, requests: &[Request]) -> Result<Vec<Placed>, Beyond> {
     let one = |(index, request): (usize, &Request)| {
-        place(layout, request).ok_or(Beyond {
+        place_request(layout, request).ok_or(Beyond {
             request: index + 1,
             first_block: request.first_block,
             blocks: layout.sectors(),
@@ -109,19 +109,19 @@ pub(crate) fn placed(layout: &Layout, requests: &[Request]) -> Result<Vec<Placed
     requests.iter().enumerate().map(one).collect()
 }
 
-fn place(layout: &Layout, request: &Request) -> Option<Placed> {
+fn place_request(layout: &Layout, request: &Request) -> Option<Placed> {
     let end = request.first_block.checked_add(request.blocks.into())?;
     if end > layout.sectors() || request.blocks == 0 {
         return None;
     }
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut pieces: Vec<RequestPiece> = Vec::new();
     let mut block = request.first_block;
     while block < end {
         let run = layout.run(block);
         let blocks = run.sectors.min((end - block) as u32);
         match pieces.last_mut() {
             Some(piece) if piece.place.is_on_track_of(&run.place) => piece.blocks += blocks,
-            _ => pieces.push(Piece {
+            _ => pieces.push(RequestPiece {
                 place: Place::at(layout, block),
                 blocks,
             }),

@@ -1,11 +1,11 @@
-//! What is fitted, as parameters of the device.
+//! Conversion of fitted results into parameters of the drive model.
 //!
-//! A fitted arrival is a sum: the files' seek, a constant, and what was before, where the arm
-//! is, and how far it goes. The device has the same terms as times of their own, none of which
-//! is negative; what all of them have in common is the firmware's.
+//! A fitted arrival time is a sum: the files' seek time, a constant, and terms for the preceding
+//! operation, the actuator position and the seek distance. The drive model has the same terms as
+//! separate times, none of which may be negative. Their common part is assigned to the firmware.
 
 use crate::angles::Angles;
-use crate::arrival::{Arrival, FittedArrival, SEEKS, added_to_seek_us, number};
+use crate::arrival::{Arrival, FittedArrival, SEEK_TERMS, added_to_seek_us, term_index};
 use crate::replay::us;
 use diskperf_device::disk::device::DiskSpecification;
 use diskperf_device::disk::link::Delivery;
@@ -13,30 +13,30 @@ use diskperf_device::disk::mechanism::Mechanism;
 use diskperf_device::disk::overheads::After;
 use diskperf_device::disk::seek::SeekSpecification;
 
-/// Bytes of a block of DiskSim.
 const BLOCK_BYTES: f64 = 512.0;
-/// Seek tables have a point at least at each distance that is so many times the one before:
-/// between the points of the fit times are straight over the logarithm of the distance.
-const STEP: f64 = 1.2;
+/// Maximum ratio of successive distances in a seek table. Between the points of the fit, times are
+/// linear in the logarithm of the distance.
+const SEEK_POINT_RATIO: f64 = 1.2;
 
-/// Milliseconds to the nanosecond, as the catalogue keeps them.
+/// Converts microseconds to milliseconds with nanosecond resolution, as the catalogue stores them.
 pub(crate) fn ms(us: f64) -> f64 {
     (us * 1e3).round() / 1e6
 }
 
-/// The same of a time that cannot be negative.
+/// Converts microseconds to milliseconds; a negative time becomes 0.
 fn time_ms(us: f64) -> f64 {
     ms(us.max(0.0))
 }
 
-/// A rate in whole bytes per second, as the catalogue keeps it.
+/// Converts the transfer time of a block to a rate in whole bytes per second, as the catalogue
+/// stores it.
 pub(crate) fn bytes_per_s(block_us: f64) -> f64 {
     (BLOCK_BYTES * 1e6 / block_us).round()
 }
 
-/// Has all firmware times in the constants of commands, which are what a trace shows: a
-/// transfer, a reselection and the end of a read take none of their own.
-pub(crate) fn gather_overheads(disk: &mut DiskSpecification) {
+/// Moves all firmware times into the command constants, which a trace can show. Transfer,
+/// reselection and read completion then take no time of their own.
+pub(crate) fn merge_overheads(disk: &mut DiskSpecification) {
     let link_ms = disk.link.overhead_ms;
     let overheads = &mut disk.overheads;
     for (after, end_ms) in [
@@ -44,7 +44,7 @@ pub(crate) fn gather_overheads(disk: &mut DiskSpecification) {
         (&mut overheads.read_miss, overheads.read_completion_ms),
         (&mut overheads.write, 0.0),
     ] {
-        shift(after, (link_ms + end_ms) * 1e3);
+        shift_overhead(after, (link_ms + end_ms) * 1e3);
     }
     overheads.read_completion_ms = 0.0;
     (disk.link.overhead_ms, disk.link.reconnect_ms) = (0.0, 0.0);
@@ -53,8 +53,8 @@ pub(crate) fn gather_overheads(disk: &mut DiskSpecification) {
     }
 }
 
-/// Adds to all constants of a kind of command, in microseconds; none becomes negative.
-pub(crate) fn shift(after: &mut After, by_us: f64) {
+/// Adds a time in microseconds to all constants of a kind of command; results below 0 become 0.
+pub(crate) fn shift_overhead(after: &mut After, by_us: f64) {
     let shifted = |time: f64| time_ms(time * 1e3 + by_us);
     *after = After {
         after_read_ms: shifted(after.after_read_ms),
@@ -64,9 +64,9 @@ pub(crate) fn shift(after: &mut After, by_us: f64) {
     };
 }
 
-/// Puts the skews and origins of zones into the layout. The fit has a sector where its data
-/// begin to cross the link, which is when it has passed: the platter's angle is a sector less,
-/// and that is another angle in each zone.
+/// Stores skews and zone origins in the layout. The fit places a sector where its data start to
+/// cross the link, which is after it has passed. The platter angle is one sector less, and that is
+/// a different angle in each zone.
 pub(crate) fn put_angles(disk: &mut DiskSpecification, angles: &Angles) {
     let layout = &mut disk.mechanism.layout;
     let other_tracks = f64::from(layout.surfaces - 1);
@@ -84,7 +84,7 @@ pub(crate) fn put_angles(disk: &mut DiskSpecification, angles: &Angles) {
     }
 }
 
-/// Sectors of a track, by the tracks that there are of each kind.
+/// Returns the mean number of sectors per track, weighted by the number of tracks.
 pub(crate) fn mean_sectors_per_track(disk: &DiskSpecification) -> f64 {
     let layout = &disk.mechanism.layout;
     let (mut sectors, mut tracks) = (0.0, 0.0);
@@ -100,27 +100,27 @@ pub(crate) fn mean_sectors_per_track(disk: &DiskSpecification) -> f64 {
     (sectors / tracks).max(1.0)
 }
 
-/// The terms of an arrival as the device has them, in microseconds.
+/// Terms of an arrival time in the form of the drive model, in microseconds.
 #[derive(Clone, Copy, Debug)]
-struct Terms {
+struct ArrivalTerms {
     constant: f64,
     after_write: f64,
-    /// Absent where no request shows it.
+    /// Additional arrival time during read-ahead, in microseconds; absent if no request shows it.
     reading_ahead: Option<f64>,
     same_track: f64,
-    /// With the files' time.
+    /// Head switch time, including that of the files.
     head_switch: f64,
     inward: f64,
     block: f64,
-    /// What is taken off each seek, since all seeks have it in common.
-    off_seeks: f64,
+    /// Time subtracted from each seek because it is common to all seeks.
+    seek_offset: f64,
 }
 
-impl Terms {
-    fn new(of: &FittedArrival, filed_head_switch_us: f64) -> Terms {
-        let term = |name: &str| of.arrival.weights_us[number(name)];
-        let is_seen = |name: &str| of.errors_us[number(name)] > 0.0;
-        let seeks = SEEKS.filter(|index| of.errors_us[*index] > 0.0);
+impl ArrivalTerms {
+    fn new(of: &FittedArrival, filed_head_switch_us: f64) -> ArrivalTerms {
+        let term = |name: &str| of.arrival.weights_us[term_index(name)];
+        let is_seen = |name: &str| of.errors_us[term_index(name)] > 0.0;
+        let seeks = SEEK_TERMS.filter(|index| of.errors_us[*index] > 0.0);
         let seeks: Vec<f64> = seeks.map(|index| of.arrival.weights_us[index]).collect();
         // The fit has one sum of both: that seeks are those of the files, on average, is
         // what tells them apart.
@@ -128,7 +128,7 @@ impl Terms {
         // Less than nothing on a track is more on all others.
         let same_track = term("same_track_us") - mean;
         let common = mean + same_track.min(0.0);
-        Terms {
+        ArrivalTerms {
             constant: term("constant_us") + common,
             after_write: term("after_write_us"),
             reading_ahead: is_seen("reading_ahead_us").then(|| term("reading_ahead_us")),
@@ -136,11 +136,11 @@ impl Terms {
             head_switch: filed_head_switch_us + term("head_switch_us") - common,
             inward: term("inward_us"),
             block: term("block_us"),
-            off_seeks: common,
+            seek_offset: common,
         }
     }
 
-    fn command(&self, earlier_us: f64) -> After {
+    fn command_overhead(&self, earlier_us: f64) -> After {
         let constant = self.constant - earlier_us;
         After {
             after_read_ms: time_ms(constant),
@@ -151,8 +151,8 @@ impl Terms {
     }
 }
 
-/// Puts arrivals into a disk: those of reads and, of a disk that reports writes from the
-/// medium, those of writes. `filed` has the files' seeks.
+/// Stores arrival times in a disk: those of reads, and those of writes if the disk completes writes
+/// on the medium. `filed` has the files' seek times.
 pub(crate) fn put_arrivals(
     disk: &mut DiskSpecification,
     filed: (&DiskSpecification, &Mechanism),
@@ -160,21 +160,21 @@ pub(crate) fn put_arrivals(
 ) {
     let filed_mechanism = &filed.0.mechanism;
     let sector_us = disk.mechanism.period_ns / 1e3 / mean_sectors_per_track(disk);
-    let reads = Terms::new(read, filed_mechanism.head_switch_ms * 1e3);
-    disk.overheads.read_miss = reads.command(sector_us);
+    let reads = ArrivalTerms::new(read, filed_mechanism.head_switch_ms * 1e3);
+    disk.overheads.read_miss = reads.command_overhead(sector_us);
     let mechanism = &mut disk.mechanism;
     mechanism.same_track_ms[0] = time_ms(reads.same_track);
     mechanism.head_switch_ms = time_ms(reads.head_switch);
     mechanism.inward_ms[0] = ms(reads.inward);
-    mechanism.seek = seeks(filed, &read.arrival, false, reads.off_seeks);
+    mechanism.seek = fitted_seeks(filed, &read.arrival, false, reads.seek_offset);
     let Some(write) = write else { return };
     let with_settle_ms = filed_mechanism.head_switch_ms + filed_mechanism.write_settle_ms;
-    let writes = Terms::new(write, with_settle_ms * 1e3);
+    let writes = ArrivalTerms::new(write, with_settle_ms * 1e3);
     // What each sector has to be there before the platter: the link is as much slower, and
     // its data come by the time that the firmware takes for them.
     let rate = bytes_per_s(sector_us + writes.block.max(0.0));
     disk.link.write_bytes_per_s = Some(rate);
-    disk.overheads.write = writes.command(sector_us);
+    disk.overheads.write = writes.command_overhead(sector_us);
     disk.overheads.write_sector_ms = time_ms(writes.block);
     // What a write's change of the head takes longer than a read's: its settling, which
     // seeks of writes have too.
@@ -182,16 +182,17 @@ pub(crate) fn put_arrivals(
     mechanism.same_track_ms[1] = time_ms(writes.same_track);
     mechanism.write_settle_ms = ms(settle);
     mechanism.inward_ms[1] = ms(writes.inward);
-    let off = writes.off_seeks + settle;
-    mechanism.write_seek = Some(seeks(filed, &write.arrival, true, off));
+    let off = writes.seek_offset + settle;
+    mechanism.write_seek = Some(fitted_seeks(filed, &write.arrival, true, off));
 }
 
-/// A table of the files' seek times, with what was fitted, and less so much.
-fn seeks(
+/// Returns a seek table from the files' seek times plus the fitted corrections, minus a common
+/// time.
+fn fitted_seeks(
     (filed, arm): (&DiskSpecification, &Mechanism),
     arrival: &Arrival,
     write: bool,
-    off_us: f64,
+    seek_offset_us: f64,
 ) -> SeekSpecification {
     let settle_us = match write {
         true => filed.mechanism.write_settle_ms * 1e3,
@@ -199,7 +200,7 @@ fn seeks(
     };
     let time = |distance: u32| {
         let filed_us = us(arm.seek().between(0, distance, write)) + settle_us;
-        let time_us = filed_us + added_to_seek_us(arrival, distance) - off_us;
+        let time_us = filed_us + added_to_seek_us(arrival, distance) - seek_offset_us;
         (distance, time_ms(time_us))
     };
     let last = arm.layout().cylinders().saturating_sub(1).max(1);
@@ -210,7 +211,7 @@ fn seeks(
     let mut distance = 1;
     while distance < last {
         distances.insert(distance);
-        let next = (f64::from(distance) * STEP).ceil();
+        let next = (f64::from(distance) * SEEK_POINT_RATIO).ceil();
         distance = next.max(f64::from(distance + 1)) as u32;
     }
     let points = distances.range(1..=last).map(|distance| time(*distance));

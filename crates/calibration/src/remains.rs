@@ -1,45 +1,45 @@
-//! Which requests a replay misses, and why.
+//! Classification of the requests that a replay mispredicts, by cause.
 //!
-//! Most are off by whole revolutions: the arm came just before the sector on one side and
-//! just behind it on the other. For each of these the replay is asked again with the one
-//! thing otherwise that the trace does not show, and the measured time says which it was.
+//! Most errors are whole revolutions: the actuator arrived just before the sector on one side and
+//! just after it on the other. For each of them, the replay is repeated with one change to the
+//! state that the trace does not show, and the measured time reveals which change applies.
 
 mod suppose;
 
 use crate::arrival::JITTER_US;
 use crate::places::Placed;
-use crate::replay::{Served, Stepped, replay_shown, us};
+use crate::replay::{ServedRequest, SteppedReplay, replay_with_state, us};
 use diskperf_device::disk::device::{Answer, DiskSpecification};
 use diskperf_diskspecs::phase::Think;
 use diskperf_diskspecs::trace::Operation;
-use suppose::{Unseen, suppositions};
+use suppose::{HiddenState, try_hidden_states};
 
-/// Why a request is off by more than half a millisecond.
+/// Cause of a prediction error above half a millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The drive had it in its buffer, the model did not.
+    /// Buffer hit on the drive, but not in the model.
     Held,
-    /// The model had it in its buffer, the drive did not.
+    /// Buffer hit in the model, but not on the drive.
     NotHeld,
-    /// Revolutions: the arm came within the scatter of its arrivals of the sector.
+    /// Whole revolutions: the actuator arrived at nearly the same time as the sector, within the
+    /// scatter of arrival times.
     AtSector,
-    /// Revolutions: what the buffer held, or how far the drive had read ahead, was otherwise;
-    /// with that the request is met.
+    /// Whole revolutions: different buffer contents or read-ahead progress explain the request.
     BufferState,
-    /// Revolutions: a write that had been reported early had left the arm elsewhere, or was
-    /// written at another time; with that the request is met.
+    /// Whole revolutions: an early-completed write had left the actuator elsewhere, or was destaged
+    /// at another time; this explains the request.
     Destage,
-    /// Revolutions: the arm was faster or slower than on other seeks of that length.
+    /// Whole revolutions: the actuator was faster or slower than on other seeks of that distance.
     Seek,
-    /// The pause before it began when the replay was off by a part of a revolution, which
-    /// this request makes up.
+    /// Pause that started while the replay was off by part of a revolution; this request makes up
+    /// for it.
     CarriedOver,
-    /// Anything else: a retry, a constant.
+    /// Any other cause, such as a retry or a wrong constant.
     Time,
 }
 
 impl Cause {
-    /// All of them.
+    /// All causes of prediction errors.
     pub const ALL: [Cause; 8] = [
         Cause::Held,
         Cause::NotHeld,
@@ -51,7 +51,7 @@ impl Cause {
         Cause::Time,
     ];
 
-    /// In words.
+    /// Returns a short description of the cause of a prediction error.
     pub fn name(self) -> &'static str {
         match self {
             Cause::Held => "read from the buffer by the drive only",
@@ -65,7 +65,7 @@ impl Cause {
         }
     }
 
-    /// Whether such a request is off by whole revolutions.
+    /// Reports whether prediction errors with this cause are whole revolutions.
     pub fn is_revolution(self) -> bool {
         match self {
             Cause::AtSector | Cause::BufferState | Cause::Destage | Cause::Seek => true,
@@ -74,60 +74,60 @@ impl Cause {
     }
 }
 
-/// A request that is off by more than half a millisecond.
+/// Request whose prediction error exceeds half a millisecond.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Off {
-    /// Which, counted from 1 over the whole trace.
+    /// Index of the request, counted from 1 over the whole trace.
     pub request: usize,
-    /// Why.
+    /// Cause of the prediction error.
     pub cause: Cause,
-    /// Modelled less measured, in microseconds.
+    /// Modelled minus measured service time, in microseconds.
     pub error_us: f64,
-    /// By how much later the arm would have had to come for the measured revolution, in
-    /// microseconds; negative: earlier. Of requests that are off by whole revolutions.
+    /// Shift of the actuator's arrival that would give the measured revolution, in microseconds;
+    /// negative means earlier. Present for errors of whole revolutions.
     pub arrival_off_us: Option<f64>,
 }
 
-/// Requests that are off by one cause.
+/// Mispredicted requests with one cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Remaining {
-    /// Why.
+    /// Cause of the prediction errors.
     pub cause: Cause,
-    /// How many.
+    /// Number of requests whose prediction error has this cause.
     pub requests: usize,
-    /// How many of them the drive took longer for than the model.
+    /// Number of requests with this cause for which the drive was slower than the model.
     pub drive_slower: usize,
-    /// Their share of the squared error.
+    /// Share of the requests with this cause in the total squared error, in percent.
     pub squared_error_percent: f64,
 }
 
-/// What a replay misses.
+/// Prediction errors of a replay above half a millisecond.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Remains {
-    /// By cause, those that there are.
+    /// Numbers of errors by cause; causes without errors are omitted.
     pub causes: Vec<Remaining>,
-    /// One by one.
+    /// Mispredicted requests in the order of the trace.
     pub off: Vec<Off>,
 }
 
-/// Requests off by less are met, in microseconds.
-const MET_US: f64 = 500.0;
-/// Within so many deviations of its arrivals, a seek may end on either side of a sector.
-const SCATTER: f64 = 3.0;
+/// Largest error of a correctly predicted request, in microseconds.
+const PREDICTED_US_MAX: f64 = 500.0;
+/// Number of standard deviations of arrival time within which a seek may end on either side of a
+/// sector.
+const ARRIVAL_SCATTER_DEVIATIONS: f64 = 3.0;
 
-/// A request of a replay, and its measured answer.
-struct Missed<'m> {
+struct MispredictedRequest<'m> {
     placed: &'m Placed,
-    served: Served,
+    served: ServedRequest,
     error_us: f64,
-    /// How far the replay's clock was ahead of the drive's when the request came.
-    ahead_us: f64,
+    /// Lead of the replay's clock over the drive's at the arrival of the request, in microseconds.
+    replay_lead_us: f64,
     is_fast: bool,
     period_us: f64,
 }
 
-/// What a replay misses of the requests from `first` on.
-pub(crate) fn remains(
+/// Finds the prediction errors of a replay from request `first` on.
+pub(crate) fn classify_errors(
     disk: &DiskSpecification,
     all: &[Placed],
     first: usize,
@@ -138,23 +138,23 @@ pub(crate) fn remains(
     let period_us = disk.mechanism.period_ns / 1e3;
     // How far the replay's clock is ahead of the drive's, which a closed loop keeps until
     // the platter makes it up.
-    let (mut ahead_us, mut index) = (0.0, 0);
-    replay_shown(disk, all, think, |served, before| {
+    let (mut replay_lead_us, mut index) = (0.0, 0);
+    replay_with_state(disk, all, think, |served, before| {
         let placed = &all[index];
         let error_us = served.service_us - placed.request.service_us;
         if index >= first {
             squares_us += error_us * error_us;
-            if error_us.abs() > MET_US {
-                let missed = Missed {
+            if error_us.abs() > PREDICTED_US_MAX {
+                let missed = MispredictedRequest {
                     placed,
                     served: *served,
                     error_us,
-                    ahead_us,
+                    replay_lead_us,
                     is_fast: is_fast(placed),
                     period_us,
                 };
                 let earlier = &all[index.saturating_sub(1)];
-                let (cause, arrival_off_us) = missed.cause(disk, earlier, before);
+                let (cause, arrival_off_us) = missed.classify(disk, earlier, before);
                 off.push(Off {
                     request: index + 1,
                     cause,
@@ -163,27 +163,28 @@ pub(crate) fn remains(
                 });
             }
         }
-        ahead_us = wrapped_us(ahead_us + error_us, period_us);
+        replay_lead_us = wrapped_us(replay_lead_us + error_us, period_us);
         index += 1;
     });
     Remains {
-        causes: counted(&off, squares_us),
+        causes: count_causes(&off, squares_us),
         off,
     }
 }
 
-impl Missed<'_> {
-    /// Why it is missed and, of whole revolutions, by how much later the arm would have had to
-    /// come. `before` has the device as it was when the request came.
-    fn cause(
+impl MispredictedRequest<'_> {
+    /// Determines the cause of a prediction error and, for whole revolutions, the shift of the
+    /// actuator's arrival. `before` holds the device state at the arrival of the request.
+    fn classify(
         &self,
         disk: &DiskSpecification,
         earlier: &Placed,
-        before: &mut dyn FnMut() -> Stepped,
+        before: &mut dyn FnMut() -> SteppedReplay,
     ) -> (Cause, Option<f64>) {
-        let off_us = wrapped_us(self.error_us, self.period_us).abs();
-        let is_whole = off_us <= MET_US && self.error_us.abs() > self.period_us / 2.0;
-        let made_up_us = wrapped_us(self.ahead_us + self.error_us, self.period_us);
+        let arrival_off_us = wrapped_us(self.error_us, self.period_us).abs();
+        let is_whole =
+            arrival_off_us <= PREDICTED_US_MAX && self.error_us.abs() > self.period_us / 2.0;
+        let made_up_us = wrapped_us(self.replay_lead_us + self.error_us, self.period_us);
         let is_read = self.placed.request.operation == Operation::Read;
         match self.served.seen.answer {
             Answer::Medium if is_read && self.is_fast => (Cause::Held, None),
@@ -191,30 +192,36 @@ impl Missed<'_> {
                 (Cause::NotHeld, None)
             }
             Answer::Medium if is_whole => match self.needed_us() {
-                Some(off_us) if off_us.abs() <= SCATTER * JITTER_US => {
-                    (Cause::AtSector, Some(off_us))
+                Some(arrival_off_us)
+                    if arrival_off_us.abs() <= ARRIVAL_SCATTER_DEVIATIONS * JITTER_US =>
+                {
+                    (Cause::AtSector, Some(arrival_off_us))
                 }
                 needed_us => {
-                    let met = suppositions(disk, earlier, self.placed, before());
+                    let met = try_hidden_states(disk, earlier, self.placed, before());
                     let met = met.into_iter().find(|(_, service_us)| {
-                        (service_us - self.placed.request.service_us).abs() <= MET_US
+                        (service_us - self.placed.request.service_us).abs() <= PREDICTED_US_MAX
                     });
                     let cause = match met {
-                        Some((Unseen::Buffer, _)) => Cause::BufferState,
-                        Some((Unseen::Destage, _)) => Cause::Destage,
+                        Some((HiddenState::Buffer, _)) => Cause::BufferState,
+                        Some((HiddenState::Destage, _)) => Cause::Destage,
                         None => Cause::Seek,
                     };
                     (cause, needed_us)
                 }
             },
-            Answer::Medium if self.ahead_us.abs() > MET_US && made_up_us.abs() <= MET_US => {
+            Answer::Medium
+                if self.replay_lead_us.abs() > PREDICTED_US_MAX
+                    && made_up_us.abs() <= PREDICTED_US_MAX =>
+            {
                 (Cause::CarriedOver, None)
             }
             _ => (Cause::Time, None),
         }
     }
 
-    /// By how much later the arm would have had to come for the measured revolution.
+    /// Returns the shift of the actuator's arrival that would give the measured revolution, in
+    /// microseconds.
     fn needed_us(&self) -> Option<f64> {
         let access = self.served.seen.access?;
         let (arrives_us, first_us) = (us(access.arrives), us(access.first_passes));
@@ -229,7 +236,7 @@ impl Missed<'_> {
     }
 }
 
-fn counted(off: &[Off], squares_us: f64) -> Vec<Remaining> {
+fn count_causes(off: &[Off], squares_us: f64) -> Vec<Remaining> {
     let of = |cause: Cause| {
         let own = || off.iter().filter(move |one| one.cause == cause);
         let squares: f64 = own().map(|one| one.error_us * one.error_us).sum();
@@ -244,7 +251,7 @@ fn counted(off: &[Off], squares_us: f64) -> Vec<Remaining> {
     all.into_iter().filter(|one| one.requests > 0).collect()
 }
 
-/// A time within half a revolution of 0.
+/// Wraps a time to within half a revolution of 0, in microseconds.
 fn wrapped_us(time_us: f64, period_us: f64) -> f64 {
     time_us - (time_us / period_us).round() * period_us
 }

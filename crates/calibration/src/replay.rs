@@ -1,6 +1,5 @@
-//! A trace on the device: in a closed loop, where each request is issued after the pause that
-//! the trace has, counted from the modelled completion before it; or with the issues as they
-//! were measured.
+//! Replay of a trace on the modelled drive: in a closed loop, where each request is issued after
+//! the trace's pause from the modelled completion before it, or at the measured issue times.
 
 use crate::places::Placed;
 use diskperf_device::disk::device::{Answer, Disk, DiskSpecification, Observation};
@@ -10,28 +9,28 @@ use diskperf_diskspecs::phase::Think;
 use diskperf_diskspecs::trace;
 use diskperf_sim::Time;
 
-/// What became of a request.
+/// Replayed request with its modelled result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Replayed {
-    /// From issue to completion as modelled, in microseconds.
+    /// Modelled time from issue to completion, in microseconds.
     pub service_us: f64,
-    /// How the device answered it.
+    /// Source of the answer: buffer or medium.
     pub answer: Answer,
-    /// Whether the arm was at work for the write cache when the device began with it.
+    /// Whether the actuator was destaging writes when the drive started the request.
     pub waited_for_write: bool,
 }
 
-/// A disk that is stepped, and its clock.
+/// Simulated disk with its clock.
 #[derive(Clone, Debug)]
-pub(crate) struct Stepped {
+pub(crate) struct SteppedReplay {
     pub(crate) disk: Disk,
     requests: Requests,
     pub(crate) now: Time,
 }
 
-/// A request that the device served.
+/// Request served by the simulated disk.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Served {
+pub(crate) struct ServedRequest {
     pub(crate) service_us: f64,
     pub(crate) seen: Observation,
 }
@@ -44,18 +43,18 @@ pub(crate) fn us(time: Time) -> f64 {
     time.0 as f64 / 1e3
 }
 
-impl Stepped {
-    /// An idle disk whose platters are at angle 0 at time 0: a closed loop soon turns with
-    /// them, at whatever angle they begin.
+impl SteppedReplay {
+    /// Creates an idle disk whose platters are at angle 0 at time 0. A closed loop soon turns in
+    /// step with them, whatever the initial angle.
     ///
     /// # Panics
     ///
-    /// When the specification contradicts itself.
-    pub(crate) fn new(specification: &DiskSpecification) -> Stepped {
+    /// If the specification contradicts itself.
+    pub(crate) fn new(specification: &DiskSpecification) -> SteppedReplay {
         let disk = Disk::new(specification, Turn::ZERO);
         let mut disk = disk.unwrap_or_else(|error| panic!("a fitted disk: {error}"));
         disk.observe();
-        Stepped {
+        SteppedReplay {
             disk,
             requests: Requests::default(),
             now: Time::ZERO,
@@ -70,9 +69,9 @@ impl Stepped {
         self.now = self.now.max(until);
     }
 
-    /// Issues a request at a time or, where the one before it is not complete by then, as soon
-    /// as it is; runs until it is complete. One that is longer than a command is several.
-    pub(crate) fn serve(&mut self, issue: Time, request: &trace::Request) -> Served {
+    /// Issues a request at the given time, or right after the preceding completion if that is
+    /// later, and runs until it is complete. A request longer than a command is split.
+    pub(crate) fn serve(&mut self, issue: Time, request: &trace::Request) -> ServedRequest {
         self.run_until(issue);
         let issue = self.now;
         let sector_bytes = self.disk.sector_bytes() as usize;
@@ -101,7 +100,7 @@ impl Stepped {
             seen = seen.or(self.disk.observation());
             (sector, left) = (sector + u64::from(sectors), left - sectors);
         }
-        Served {
+        ServedRequest {
             service_us: us(self.now - issue),
             seen: seen.unwrap_or_default(),
         }
@@ -112,15 +111,15 @@ fn operation(request: &trace::Request) -> Operation {
     Operation::of(request.operation == trace::Operation::Write)
 }
 
-/// Replays requests from the first one on: the first pause is counted from time 0, later
-/// ones from modelled completions. Nothing that was measured is used.
+/// Replays requests from the first one on. The first pause counts from time 0, and later ones from
+/// modelled completions. Measured times are not used.
 pub(crate) fn replay(
     specification: &DiskSpecification,
     placed: &[Placed],
     think: Think,
 ) -> Vec<Replayed> {
     let mut replayed = Vec::with_capacity(placed.len());
-    replay_shown(specification, placed, think, |served, _| {
+    replay_with_state(specification, placed, think, |served, _| {
         replayed.push(Replayed {
             service_us: served.service_us,
             answer: served.seen.answer,
@@ -130,62 +129,63 @@ pub(crate) fn replay(
     replayed
 }
 
-/// As [`replay`]; shows each request to `see` with a way to the device as it was before.
-pub(crate) fn replay_shown(
+/// Replays requests like [`replay`] and passes each to `see`, with access to the device state
+/// before the request.
+pub(crate) fn replay_with_state(
     specification: &DiskSpecification,
     placed: &[Placed],
     think: Think,
-    mut see: impl FnMut(&Served, &mut dyn FnMut() -> Stepped),
+    mut see: impl FnMut(&ServedRequest, &mut dyn FnMut() -> SteppedReplay),
 ) {
-    let mut stepped = Stepped::new(specification);
-    let mut before: Option<(usize, Stepped)> = None;
+    let mut stepped = SteppedReplay::new(specification);
+    let mut before: Option<(usize, SteppedReplay)> = None;
     for (index, one) in placed.iter().enumerate() {
-        let issue = stepped.now + time(before_us(one, think));
+        let issue = stepped.now + time(think_before_us(one, think));
         let served = stepped.serve(issue, &one.request);
         // Few requests are looked at again: those before one are served once more for it,
         // from the last one on that was.
         let mut again = || {
             let (from, mut state) = before
                 .take()
-                .unwrap_or_else(|| (0, Stepped::new(specification)));
+                .unwrap_or_else(|| (0, SteppedReplay::new(specification)));
             for earlier in &placed[from..index] {
-                let issue = state.now + time(before_us(earlier, think));
+                let issue = state.now + time(think_before_us(earlier, think));
                 state.serve(issue, &earlier.request);
-                state.now += time(after_us(earlier, think));
+                state.now += time(think_after_us(earlier, think));
             }
             before = Some((index, state.clone()));
             state
         };
         see(&served, &mut again);
-        stepped.now += time(after_us(one, think));
+        stepped.now += time(think_after_us(one, think));
     }
 }
 
-/// Serves requests at the times at which they were measured, and shows each to `see`.
-pub(crate) fn follow(
+/// Serves requests at their measured issue times and passes each to `see`.
+pub(crate) fn replay_each(
     specification: &DiskSpecification,
     placed: &[Placed],
     think: Think,
-    mut see: impl FnMut(&Placed, &Served),
+    mut see: impl FnMut(&Placed, &ServedRequest),
 ) {
-    let mut stepped = Stepped::new(specification);
+    let mut stepped = SteppedReplay::new(specification);
     let mut now_us = 0.0;
     for one in placed {
-        let issue_us = now_us + before_us(one, think);
+        let issue_us = now_us + think_before_us(one, think);
         let served = stepped.serve(time(issue_us), &one.request);
         see(one, &served);
-        now_us = issue_us + one.request.service_us + after_us(one, think);
+        now_us = issue_us + one.request.service_us + think_after_us(one, think);
     }
 }
 
-fn before_us(placed: &Placed, think: Think) -> f64 {
+fn think_before_us(placed: &Placed, think: Think) -> f64 {
     match think {
         Think::Before => placed.request.think_us,
         Think::After => 0.0,
     }
 }
 
-fn after_us(placed: &Placed, think: Think) -> f64 {
+fn think_after_us(placed: &Placed, think: Think) -> f64 {
     match think {
         Think::Before => 0.0,
         Think::After => placed.request.think_us,

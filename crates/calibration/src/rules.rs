@@ -1,7 +1,7 @@
-//! Which rule of the device's read cache answers the reads that were answered from one.
+//! Search for the read cache rule whose hits match those of the measured drive.
 
 use crate::places::Placed;
-use crate::replay::follow;
+use crate::replay::replay_each;
 use diskperf_device::disk::cache::{
     AfterRead, AfterWrite, LimitFrom, ReadAhead, ReadAheadAfter, ReadCacheSpecification,
 };
@@ -9,47 +9,43 @@ use diskperf_device::disk::device::{Answer, DiskSpecification};
 use diskperf_diskspecs::phase::Think;
 use diskperf_diskspecs::trace::Operation;
 
-/// Requests that a rule is judged by.
-pub(crate) struct Judge<'j> {
+/// Requests by which cache rules are judged.
+pub(crate) struct ReadCacheJudge<'j> {
     pub(crate) disk: &'j DiskSpecification,
     pub(crate) placed: &'j [Placed],
     pub(crate) think: Think,
-    /// Whether a request was too fast to have waited for the platter.
+    /// Reports whether a request was too fast to have waited for the platter.
     pub(crate) is_fast: &'j dyn Fn(&Placed) -> bool,
 }
 
-/// A rule, and the read-ahead limits that have as few errors.
+/// Selected cache rule, and the range of read-ahead limits with equally few errors.
 #[derive(Clone, Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenReadCache {
     pub(crate) rule: ReadCacheSpecification,
     pub(crate) limits: (u32, u32),
 }
 
-const SEGMENTS: [u32; 10] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 32];
-const AHEAD_SECTORS: [u32; 12] = [0, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
-/// The read-ahead that a search begins with, in sectors.
-const START_SECTORS: u32 = 256;
+const SEGMENT_COUNTS: [u32; 10] = [1, 2, 3, 4, 6, 8, 10, 12, 16, 32];
+const READ_AHEAD_SECTORS: [u32; 12] = [0, 16, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
+/// Initial read-ahead of the search, in sectors.
+const INITIAL_AHEAD_SECTORS: u32 = 256;
 
-/// Lengths that decide how long segments are, in sectors.
 #[derive(Clone, Copy, Debug)]
-struct Sizes {
-    /// A segment by the files.
+struct TrackSizes {
     segment: u32,
-    /// A track.
     track: u32,
 }
-/// As many of the rules that a search may begin with are gone on from: the best.
-const STARTS: usize = 4;
-/// The longest read-ahead that is looked at, in sectors beyond the best one.
-const AHEAD_BEYOND: u32 = 512;
+/// Number of best starting rules from which the search continues.
+const SEARCH_STARTS: usize = 4;
+/// Longest read-ahead that is tested, in sectors beyond the best one.
+const READ_AHEAD_BEYOND_SECTORS: u32 = 512;
 
-/// Rules that were tried, with their errors.
-type Tried = Vec<(ReadCacheSpecification, usize)>;
+type TriedRules = Vec<(ReadCacheSpecification, usize)>;
 
-impl Judge<'_> {
-    /// Reads that the rule answers from the medium and the drive did not, or the other way
-    /// round.
-    fn errors(&self, tried: &mut Tried, rule: &ReadCacheSpecification) -> usize {
+impl ReadCacheJudge<'_> {
+    /// Counts the reads that the rule and the drive answer differently: one from the medium, the
+    /// other from the buffer.
+    fn count_errors(&self, tried: &mut TriedRules, rule: &ReadCacheSpecification) -> usize {
         if let Some((_, errors)) = tried.iter().find(|(other, _)| other == rule) {
             return *errors;
         }
@@ -59,7 +55,7 @@ impl Judge<'_> {
         };
         let half_us = disk.mechanism.period_ns / 2e3;
         let mut wrong = 0;
-        follow(&disk, self.placed, self.think, |placed, served| {
+        replay_each(&disk, self.placed, self.think, |placed, served| {
             let request = &placed.request;
             let is_wrong = match (request.operation, served.seen.answer) {
                 (Operation::Write, _) => false,
@@ -74,9 +70,9 @@ impl Judge<'_> {
         wrong
     }
 
-    /// The rule with the fewest errors: each of its choices in turn, from the files' rule and
-    /// from reading ahead by track and by limit, until none is better.
-    pub(crate) fn best(&self, filed: &ReadCacheSpecification, track: u32) -> Chosen {
+    /// Finds the rule with the fewest errors. It varies one choice at a time, starting from the
+    /// files' rule and from read-ahead by track and by limit, until nothing improves.
+    pub(crate) fn best_rule(&self, filed: &ReadCacheSpecification, track: u32) -> ChosenReadCache {
         let is_fast_read =
             |one: &Placed| one.request.operation == Operation::Read && (self.is_fast)(one);
         if !self.placed.iter().any(is_fast_read) {
@@ -84,44 +80,44 @@ impl Judge<'_> {
                 segments: 0,
                 ..filed.clone()
             };
-            return Chosen {
+            return ChosenReadCache {
                 rule,
                 limits: (0, 0),
             };
         }
-        let sizes = Sizes {
+        let sizes = TrackSizes {
             segment: filed.segment_sectors,
             track,
         };
-        let mut tried = Tried::new();
+        let mut tried = TriedRules::new();
         // A rule that reads ahead after the wrong reads is worse than one that does not read
         // ahead at all, so the search begins at all combinations of what decides together.
-        let mut begun: Vec<(usize, ReadCacheSpecification)> = starts(filed, sizes)
+        let mut begun: Vec<(usize, ReadCacheSpecification)> = initial_rules(filed, sizes)
             .into_iter()
-            .map(|start| (self.errors(&mut tried, &start), start))
+            .map(|start| (self.count_errors(&mut tried, &start), start))
             .collect();
         begun.sort_by_key(|begun| begun.0);
-        begun.truncate(STARTS);
+        begun.truncate(SEARCH_STARTS);
         let reached = begun
             .into_iter()
             .map(|(_, start)| self.descend(&mut tried, start, sizes));
         let best = reached.min_by_key(|reached| reached.0);
         let best = best.expect("at least the files' rule");
-        self.with_limits(&mut tried, best, sizes)
+        self.find_limits(&mut tried, best, sizes)
     }
 
     fn descend(
         &self,
-        tried: &mut Tried,
+        tried: &mut TriedRules,
         start: ReadCacheSpecification,
-        sizes: Sizes,
+        sizes: TrackSizes,
     ) -> (usize, ReadCacheSpecification) {
-        let mut best = (self.errors(tried, &start), start);
+        let mut best = (self.count_errors(tried, &start), start);
         loop {
             let before = best.0;
-            for choice in 0..choices(&best.1, sizes).len() {
-                for rule in choices(&best.1, sizes).swap_remove(choice) {
-                    let errors = self.errors(tried, &rule);
+            for choice in 0..neighbouring_rules(&best.1, sizes).len() {
+                for rule in neighbouring_rules(&best.1, sizes).swap_remove(choice) {
+                    let errors = self.count_errors(tried, &rule);
                     if errors < best.0 {
                         best = (errors, rule);
                     }
@@ -133,15 +129,16 @@ impl Judge<'_> {
         }
     }
 
-    /// The same rule with the best limit near its own, and the limits that have as few errors.
-    fn with_limits(
+    /// Returns the rule with the best read-ahead limit near its own, and the range of limits with
+    /// equally few errors.
+    fn find_limits(
         &self,
-        tried: &mut Tried,
+        tried: &mut TriedRules,
         (errors, rule): (usize, ReadCacheSpecification),
-        sizes: Sizes,
-    ) -> Chosen {
-        if !is_limited(rule.read_ahead) {
-            return Chosen {
+        sizes: TrackSizes,
+    ) -> ChosenReadCache {
+        if !has_sector_limit(rule.read_ahead) {
+            return ChosenReadCache {
                 rule,
                 limits: (0, 0),
             };
@@ -155,25 +152,25 @@ impl Judge<'_> {
         for step in [(best.1 / 32).max(1), 1] {
             let from = best.1.saturating_sub(16 * step);
             for sectors in (0..=32).map(|at| from + at * step) {
-                let errors = self.errors(tried, &with(sectors));
+                let errors = self.count_errors(tried, &with(sectors));
                 if errors < best.0 {
                     best = (errors, sectors);
                 }
             }
         }
-        let mut is_as_good = |sectors: u32| self.errors(tried, &with(sectors)) <= best.0;
-        let below = farthest(best.1, |by| is_as_good(best.1 - by));
-        let above = farthest(AHEAD_BEYOND, |by| is_as_good(best.1 + by));
-        Chosen {
+        let mut is_as_good = |sectors: u32| self.count_errors(tried, &with(sectors)) <= best.0;
+        let below = largest_good_limit(best.1, |by| is_as_good(best.1 - by));
+        let above = largest_good_limit(READ_AHEAD_BEYOND_SECTORS, |by| is_as_good(best.1 + by));
+        ChosenReadCache {
             rule: with(best.1),
             limits: (best.1 - below, best.1 + above),
         }
     }
 }
 
-/// The farthest distance, up to a limit, that is still good where all nearer ones are; few are
-/// tried.
-fn farthest(limit: u32, mut is_good: impl FnMut(u32) -> bool) -> u32 {
+/// Returns the farthest distance up to a limit for which all smaller distances are good, with few
+/// tests.
+fn largest_good_limit(limit: u32, mut is_good: impl FnMut(u32) -> bool) -> u32 {
     let (mut good, mut step) = (0, 1);
     while good + step <= limit && is_good(good + step) {
         good += step;
@@ -188,26 +185,26 @@ fn farthest(limit: u32, mut is_good: impl FnMut(u32) -> bool) -> u32 {
     good
 }
 
-/// Whether a drive that reads ahead so far stops at a number of sectors too.
-fn is_limited(read_ahead: ReadAhead) -> bool {
+/// Tests whether this kind of read-ahead also stops at a number of sectors.
+fn has_sector_limit(read_ahead: ReadAhead) -> bool {
     match read_ahead {
         ReadAhead::Limit | ReadAhead::TrackEnd | ReadAhead::CylinderEnd => true,
         ReadAhead::None | ReadAhead::WholeTrack | ReadAhead::NextTrackEnd => false,
     }
 }
 
-/// Has a rule read ahead so far. A segment is as long as the files say, and has room for that
-/// and for the tracks that it reads whole.
+/// Sets the extent of read-ahead of a rule. A segment has the length given in the files, and room
+/// for the read-ahead and for tracks read completely.
 fn set_extent(
     rule: &mut ReadCacheSpecification,
     (read_ahead, sectors): (ReadAhead, u32),
-    sizes: Sizes,
+    sizes: TrackSizes,
 ) {
     rule.read_ahead = match (read_ahead, sectors) {
         (ReadAhead::Limit, 0) => ReadAhead::None,
         (other, _) => other,
     };
-    if is_limited(read_ahead) {
+    if has_sector_limit(read_ahead) {
         rule.most_ahead_sectors = Some(sectors);
         rule.limit_from = LimitFrom::RequestEnd;
     }
@@ -221,9 +218,9 @@ fn set_extent(
     rule.segment_sectors = sizes.segment.max(room);
 }
 
-/// The files' rule, and rules that differ in how far and after which reads the drive reads
-/// ahead, in what a segment keeps, and in what a write drops.
-fn starts(filed: &ReadCacheSpecification, sizes: Sizes) -> Vec<ReadCacheSpecification> {
+/// Returns the starting rules: the files' rule, and variants in the extent and trigger of
+/// read-ahead, in what a segment keeps, and in what a write invalidates.
+fn initial_rules(filed: &ReadCacheSpecification, sizes: TrackSizes) -> Vec<ReadCacheSpecification> {
     let mut all = vec![filed.clone()];
     for read_ahead in [ReadAhead::Limit, ReadAhead::TrackEnd, ReadAhead::WholeTrack] {
         for after in [ReadAheadAfter::AnyRead, ReadAheadAfter::SequentialRead] {
@@ -233,7 +230,7 @@ fn starts(filed: &ReadCacheSpecification, sizes: Sizes) -> Vec<ReadCacheSpecific
                     start.segments = start.segments.max(1);
                     start.read_ahead_after = after;
                     (start.after_read, start.after_write) = (left, write);
-                    set_extent(&mut start, (read_ahead, START_SECTORS), sizes);
+                    set_extent(&mut start, (read_ahead, INITIAL_AHEAD_SECTORS), sizes);
                     all.push(start);
                 }
             }
@@ -242,8 +239,11 @@ fn starts(filed: &ReadCacheSpecification, sizes: Sizes) -> Vec<ReadCacheSpecific
     all
 }
 
-/// Rules that differ from one in a single choice, by choice.
-fn choices(rule: &ReadCacheSpecification, sizes: Sizes) -> Vec<Vec<ReadCacheSpecification>> {
+/// Returns the rules that differ from one rule in a single choice, grouped by choice.
+fn neighbouring_rules(
+    rule: &ReadCacheSpecification,
+    sizes: TrackSizes,
+) -> Vec<Vec<ReadCacheSpecification>> {
     let with = |change: &dyn Fn(&mut ReadCacheSpecification)| {
         let mut other = rule.clone();
         change(&mut other);
@@ -258,7 +258,7 @@ fn choices(rule: &ReadCacheSpecification, sizes: Sizes) -> Vec<Vec<ReadCacheSpec
     ];
     let limited = limited
         .into_iter()
-        .flat_map(|read_ahead| AHEAD_SECTORS.map(|sectors| (read_ahead, sectors)));
+        .flat_map(|read_ahead| READ_AHEAD_SECTORS.map(|sectors| (read_ahead, sectors)));
     let extents = whole.into_iter().chain(limited);
     let writes = [
         (AfterWrite::DropsOverlapping, false),
@@ -270,7 +270,7 @@ fn choices(rule: &ReadCacheSpecification, sizes: Sizes) -> Vec<Vec<ReadCacheSpec
         extents
             .map(|extent| with(&|rule| set_extent(rule, extent, sizes)))
             .collect(),
-        SEGMENTS
+        SEGMENT_COUNTS
             .map(|segments| with(&|rule| rule.segments = segments))
             .into(),
         [AfterRead::All, AfterRead::Ahead]

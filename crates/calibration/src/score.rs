@@ -1,32 +1,33 @@
-//! How far a replay is from what was measured.
+//! Accuracy of a replay compared with the measured service times.
 
-/// Figures of a replay, over the requests that are scored.
+/// Accuracy figures of a replay over the scored requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
-    /// How many.
+    /// Number of scored requests.
     pub requests: usize,
-    /// Their mean service time as measured.
+    /// Mean measured service time, in milliseconds.
     pub mean_ms: f64,
-    /// The root mean square of the horizontal distance between the distributions of the
-    /// service times, at the shares 0.0001, 0.0002 .. 1 with linear interpolation.
+    /// Demerit figure in milliseconds: root mean square of the horizontal distance between the
+    /// measured and modelled service time distributions, at the shares 0.0001, 0.0002 .. 1 with
+    /// linear interpolation.
     pub demerit_ms: f64,
-    /// The mean of modelled less measured.
+    /// Mean of modelled minus measured service time, in milliseconds.
     pub bias_ms: f64,
-    /// The root mean square of modelled less measured, request by request.
+    /// Root mean square of modelled minus measured service time by request, in milliseconds.
     pub rms_per_request_ms: f64,
-    /// The share of requests within half a millisecond.
+    /// Share of requests predicted within half a millisecond, in percent.
     pub within_half_ms_percent: f64,
-    /// Quantiles 0.5, 0.9 and 0.99 as measured.
+    /// Measured quantiles 0.5, 0.9 and 0.99 of the service time, in milliseconds.
     pub measured_ms: [f64; 3],
-    /// The same as modelled.
+    /// Modelled quantiles 0.5, 0.9 and 0.99 of the service time, in milliseconds.
     pub modelled_ms: [f64; 3],
 }
 
-/// Shares at which distributions are compared.
-const SHARES: usize = 10_000;
+/// Number of shares at which the distributions are compared.
+const QUANTILE_STEPS: usize = 10_000;
 
 impl Score {
-    /// Scores pairs of measured and modelled times in microseconds.
+    /// Scores pairs of measured and modelled service times in microseconds.
     pub fn of(pairs: &[(f64, f64)]) -> Score {
         let count = pairs.len().max(1) as f64;
         let errors_ms: Vec<f64> = pairs
@@ -41,7 +42,7 @@ impl Score {
         let measured = sorted(pairs.iter().map(|pair| pair.0).collect());
         let modelled = sorted(pairs.iter().map(|pair| pair.1).collect());
         let apart = |step: usize| {
-            let share = step as f64 / SHARES as f64;
+            let share = step as f64 / QUANTILE_STEPS as f64;
             (quantile(&measured, share) - quantile(&modelled, share)).powi(2)
         };
         let within = errors_ms.iter().filter(|error| error.abs() <= 0.5).count();
@@ -49,7 +50,9 @@ impl Score {
         Score {
             requests: pairs.len(),
             mean_ms: measured.iter().sum::<f64>() / count / 1e3,
-            demerit_ms: ((1..=SHARES).map(apart).sum::<f64>() / SHARES as f64).sqrt() / 1e3,
+            demerit_ms: ((1..=QUANTILE_STEPS).map(apart).sum::<f64>() / QUANTILE_STEPS as f64)
+                .sqrt()
+                / 1e3,
             bias_ms: errors_ms.iter().sum::<f64>() / count,
             rms_per_request_ms: (errors_ms.iter().map(|error| error * error).sum::<f64>() / count)
                 .sqrt(),
@@ -59,7 +62,7 @@ impl Score {
         }
     }
 
-    /// The demerit as a share of the measured mean.
+    /// Returns the demerit as a percentage of the mean measured service time.
     pub fn demerit_percent(&self) -> f64 {
         match self.mean_ms > 0.0 {
             true => 100.0 * self.demerit_ms / self.mean_ms,
@@ -68,7 +71,6 @@ impl Score {
     }
 }
 
-/// A quantile of ascending times, linear between them.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return 0.0;

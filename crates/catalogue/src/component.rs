@@ -1,30 +1,30 @@
-//! The kinds of component that a system consists of.
+//! Kinds of components that form a system.
 
 use diskperf_timeline::Setting;
 use std::fmt;
 
-/// A kind of component. Its name stands in `[components]`, as the name of an
-/// override table, and in front of the dot of a `--set` path.
+/// Kind of component. Its name is a key of `[components]`, the name of an override table, and the
+/// first part of a `--set` path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Component {
-    /// Processor and memory.
+    /// CPU and memory of the machine.
     Host,
-    /// What the controller moves data over.
+    /// Bus over which the controller transfers data.
     Bus,
-    /// The operating system.
+    /// Kernel of the operating system.
     Kernel,
-    /// How the files are laid out.
+    /// File system with its layout parameters.
     Filesystem,
-    /// The software that runs the controller.
+    /// Device driver of the controller.
     Driver,
-    /// Controller or adaptor.
+    /// Disk controller or host adapter.
     Controller,
-    /// A disk drive.
+    /// Disk drive or flash drive.
     Drive,
 }
 
 impl Component {
-    /// All of them, from the program's side to the medium.
+    /// All kinds of components, from the program's side to the medium.
     pub const ALL: [Component; 7] = [
         Component::Host,
         Component::Bus,
@@ -35,7 +35,7 @@ impl Component {
         Component::Drive,
     ];
 
-    /// The name in files and paths: `drive`.
+    /// Returns the name of the kind in files and paths, such as `drive`.
     pub fn name(self) -> &'static str {
         match self {
             Component::Host => "host",
@@ -48,7 +48,7 @@ impl Component {
         }
     }
 
-    /// The folder of the catalogue that holds them: `drives`.
+    /// Returns the catalogue folder of this kind, such as `drives`.
     pub fn folder(self) -> &'static str {
         match self {
             Component::Host => "hosts",
@@ -61,8 +61,8 @@ impl Component {
         }
     }
 
-    /// Whether a drive may have one for itself: `[controller.2]` is the second
-    /// drive's.
+    /// Reports whether a drive may have its own component of this kind, as `[controller.2]` for the
+    /// second drive.
     pub(crate) fn may_be_of_one_drive(self) -> bool {
         match self {
             Component::Filesystem
@@ -73,15 +73,15 @@ impl Component {
         }
     }
 
-    /// The component of that name.
+    /// Returns the kind of component with this name.
     pub fn of_name(name: &str) -> Option<Component> {
         Component::ALL
             .into_iter()
             .find(|component| component.name() == name)
     }
 
-    /// Whether a setting is of a component, and not of programs: a word that names none, as
-    /// `iodepth=32`, is likelier meant for these.
+    /// Reports whether a setting belongs to a component rather than to programs. A path without a
+    /// component name, such as `iodepth=32`, is more likely meant for programs.
     pub fn is_set_by(setting: &Setting) -> bool {
         match setting.path.contains('.') {
             true => setting.of_program().is_none(),
@@ -89,16 +89,16 @@ impl Component {
         }
     }
 
-    /// The catalogue's file of the one of that name: `drives/eagle.toml`.
+    /// Returns the path of a component's file in the catalogue, such as `drives/eagle.toml`.
     pub(crate) fn file(self, name: &str) -> String {
         format!("{}/{name}.toml", self.folder())
     }
 
-    /// Every folder of the catalogue.
+    /// Returns the names of all catalogue folders.
     pub(crate) fn folders() -> Vec<&'static str> {
         let components = Component::ALL.into_iter().map(Component::folder);
         components
-            .chain(["systems", "published", super::expected::FOLDER])
+            .chain(["systems", "published", super::expected::EXPECTED_FOLDER])
             .collect()
     }
 

@@ -1,4 +1,4 @@
-//! The files of `catalogue/`, as the build script listed them.
+//! Files of `catalogue/` that are embedded in the program, as listed by the build script.
 
-/// Path below `catalogue/` and content, sorted by path.
+/// Embedded files as pairs of path below `catalogue/` and content, sorted by path.
 pub(crate) const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/catalogue_files.rs"));

@@ -1,5 +1,5 @@
-//! What a drive is expected to do, by its data sheet and by theory: files of `expected/`,
-//! to be held against what the modelled drive does.
+//! Expected figures of drives from data sheets and theory (files of `expected/`), for comparison
+//! with the modelled drives.
 
 mod figure;
 
@@ -11,39 +11,40 @@ use diskperf_timeline::Setting;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// What a drive is expected to do. Nothing in the catalogue is chosen to meet a value of it.
+/// Expected figures of a drive. No catalogue value is chosen to match them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectations {
-    /// The drive's name.
+    /// Name of the drive in the catalogue.
     pub drive: String,
-    /// One after the other.
+    /// Expected values, in the order of the file.
     #[serde(rename = "value")]
     pub values: Vec<Expected>,
 }
 
-/// A figure that is expected of a drive.
+/// Expected figure of a drive, with its tolerance.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expected {
-    /// Of what.
+    /// Figure that is measured, such as random read latency.
     pub what: Figure,
-    /// Requests under way.
-    #[serde(default = "one")]
+    /// Number of requests in flight during the measurement.
+    #[serde(default = "default_depth")]
     pub depth: u32,
-    /// Keys of the drive with values that it is measured with.
+    /// Drive settings for the measurement: catalogue keys of the drive with their values.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
-    /// In the unit of `what`.
+    /// Expected value, in the unit of the figure.
     pub expected: f64,
-    /// How far off the drive may be, as a share.
+    /// Tolerated deviation of the drive, as a share of the expected value.
     pub tolerance_share: f64,
-    /// Where the value is from.
+    /// Source of the expected value.
     pub source: String,
 }
 
 impl Expected {
-    /// What the drive is to be set to, to be measured: by the figure, and then by the file.
+    /// Returns the drive settings for the measurement: first those of the figure, then those of the
+    /// file.
     pub fn settings(&self) -> Vec<Setting> {
         let figures = match self.what {
             Figure::Flash(figure) => figure.settings(),
@@ -57,22 +58,22 @@ impl Expected {
     }
 }
 
-fn one() -> u32 {
+fn default_depth() -> u32 {
     1
 }
 
-/// The folder of such files.
-pub(super) const FOLDER: &str = "expected";
+/// Catalogue folder of expected figures.
+pub(super) const EXPECTED_FOLDER: &str = "expected";
 
 impl Catalogue {
-    /// What is expected of a drive.
+    /// Returns the expected figures of a drive.
     ///
     /// # Errors
     ///
-    /// A drive that there is not, or of which nothing is expected; a file that is not
-    /// TOML, has an unknown key, or is of another drive.
+    /// An unknown drive, or one without expected figures; a file that is not TOML, contains an
+    /// unknown key, or belongs to another drive.
     pub fn expectations(&self, drive: &str) -> Result<Expectations, Errors> {
-        let path = format!("{FOLDER}/{drive}.toml");
+        let path = format!("{EXPECTED_FOLDER}/{drive}.toml");
         let Some(file) = self.file(&path) else {
             return Err(self.nothing_expected(drive).into());
         };
@@ -91,9 +92,9 @@ impl Catalogue {
         Ok(found)
     }
 
-    /// The drives of which something is expected, sorted.
+    /// Returns the names of drives with expected figures, sorted.
     pub fn expected_drives(&self) -> Vec<String> {
-        let mut drives: Vec<String> = self.names_below(&format!("{FOLDER}/")).collect();
+        let mut drives: Vec<String> = self.names_below(&format!("{EXPECTED_FOLDER}/")).collect();
         drives.sort();
         drives
     }
@@ -102,7 +103,7 @@ impl Catalogue {
         let known = self.component_names(Component::Drive);
         if !known.iter().any(|name| name == drive) {
             let title = format!("the catalogue has no drive `{drive}`");
-            let near = names::suggestion(drive, known.iter().map(String::as_str));
+            let near = names::suggest_names(drive, known.iter().map(String::as_str));
             return Problem::error(title).help(near);
         }
         let title = format!("the catalogue says nothing of what `{drive}` is expected to do");

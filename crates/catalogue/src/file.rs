@@ -1,4 +1,4 @@
-//! A file of the catalogue.
+//! Catalogue file that is parsed on first use.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,8 +6,8 @@ use super::value::{self, Table};
 use diskperf_diagnostics::Problem;
 use diskperf_diagnostics::Text;
 
-/// A text and, from the first time that somebody asks, what is in it: thousands
-/// of systems may be read from one catalogue.
+/// Text of a catalogue file, and its parsed table from first use on. Thousands of systems may be
+/// read from one catalogue.
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) text: Arc<Text>,
@@ -22,11 +22,11 @@ impl File {
         }
     }
 
-    /// What is in it.
+    /// Returns the parsed table of the file.
     ///
     /// # Errors
     ///
-    /// Where it is not TOML.
+    /// A text that is not TOML.
     pub(crate) fn table(&self) -> Result<Arc<Table>, Vec<Problem>> {
         let parse = || value::parse(&self.text).map(Arc::new);
         self.parsed.get_or_init(parse).clone()

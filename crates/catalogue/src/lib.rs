@@ -1,35 +1,33 @@
-//! The catalogue: every drive, controller, bus, host, kernel, driver, file
-//! system and system that can be modelled, as data, with the published numbers
-//! that the models are tested against.
+//! Catalogue of all drives, controllers, buses, hosts, kernels, drivers, file systems and
+//! systems that can be modelled, as data, with the published measurements that test the
+//! models.
 //!
-//! The files under `catalogue/` are embedded in the binary; a folder of the
-//! user's own may replace or add entries. [`Catalogue::resolve`] gathers what a
-//! system consists of, in layers:
+//! The files under `catalogue/` are embedded in the binary; a user's folder may replace or
+//! add entries. [`Catalogue::resolve`] collects the values of a system in layers:
 //!
 //! ```text
 //! what the component extends < component < system < variant < settings
 //! ```
 //!
-//! and the parts of the machine read their numbers through a [`Reader`]. A
-//! reading is a declaration (key, shape, range, meaning), so the checks, the
-//! list of parameters and what `--set` may change all follow from one line of
-//! code. Nothing here knows what the numbers mean.
+//! The parts of the machine read their values through a [`Reader`]. Each read also declares
+//! a parameter (key, type, range, meaning), so one line of code determines the checks, the
+//! list of parameters and the settings that `--set` may change. The catalogue does not know
+//! the meaning of the values.
 //!
 //! # The files
 //!
 //! - `drives/ controllers/ buses/ hosts/ kernels/ drivers/ filesystems/`: one
-//!   component per file. `description` says what it is, `source` where its
-//!   numbers come from, `KEY_source` where one of them comes from, and
-//!   `extends = "NAME"` inherits from a component of the same folder, one level
-//!   deep. `[type.NAME]` holds the values for one type of drive, where a driver
-//!   treats each type differently.
-//! - `systems/NAME.toml`: `drives` (how many are configured), `[components]`
-//!   (which file of each folder), and tables named like components that
+//!   component per file. `description` describes the component, `source` is the source of
+//!   its numbers, `KEY_source` that of a single number, and `extends = "NAME"` inherits from
+//!   a component of the same folder, one level deep. `[type.NAME]` holds the values for one
+//!   type of drive, for a driver that treats each type differently.
+//! - `systems/NAME.toml`: `drives` (the number of drives), `[components]`
+//!   (the file from each folder), and tables named like components that
 //!   override single numbers. `[drive.2]` overrides the second drive only;
 //!   `component = "NAME"` in it puts another drive in its place.
-//! - `systems/NAME/VARIANT.toml`: what differs in `NAME:VARIANT`, no more.
-//! - `published/`: what was measured, and which of it was used to calibrate.
-//! - `expected/`: what a drive does by its data sheet and by theory, with tolerances.
+//! - `systems/NAME/VARIANT.toml`: only the differences of `NAME:VARIANT`.
+//! - `published/`: published measurements, and the sets used for calibration.
+//! - `expected/`: expected figures of a drive from data sheet and theory, with tolerances.
 
 mod component;
 mod embedded;
@@ -63,17 +61,17 @@ pub use system::System;
 use diskperf_diagnostics::Problem;
 use file::File;
 
-/// Every entry by its path below `catalogue/` (`drives/eagle.toml`).
+/// Catalogue entries by path below `catalogue/`, such as `drives/eagle.toml`.
 #[derive(Debug, Clone)]
 pub struct Catalogue {
     files: BTreeMap<String, Arc<File>>,
 }
 
-/// How deep an overlay may nest: `systems/NAME/VARIANT.toml`.
+/// Maximum depth of folders in a user's catalogue: `systems/NAME/VARIANT.toml`.
 const DEEPEST_FOLDER: usize = 2;
 
 impl Catalogue {
-    /// The catalogue that is part of the program.
+    /// Returns the catalogue that is embedded in the program.
     pub fn embedded() -> Catalogue {
         let files = embedded::FILES
             .iter()
@@ -85,13 +83,13 @@ impl Catalogue {
         Catalogue { files }
     }
 
-    /// This catalogue with the `.toml` files of a folder laid over it: a file of
-    /// the same folder and name replaces an entry, any other adds one.
+    /// Adds the `.toml` files of a user's folder to the catalogue. A file with the same folder and
+    /// name replaces an entry, and any other file adds one.
     ///
     /// # Errors
     ///
-    /// A folder or file that cannot be read, is not text, or stands in a folder
-    /// that the catalogue does not have.
+    /// A folder or file that cannot be read, is not text, or is in a folder that the catalogue does
+    /// not have.
     pub fn overlaid(mut self, folder: &Path) -> Result<Catalogue, Errors> {
         let mut problems = Vec::new();
         self.overlay(folder, "", 0, &mut problems);
@@ -144,7 +142,7 @@ impl Catalogue {
         }
     }
 
-    /// This catalogue with an entry laid over it, by its path below `catalogue/`.
+    /// Adds or replaces one entry, given its path below `catalogue/`.
     #[doc(hidden)]
     pub fn with_text(mut self, path: &str, text: &str) -> Catalogue {
         let file = File::new(path.to_string(), text.to_string());
@@ -152,13 +150,13 @@ impl Catalogue {
         self
     }
 
-    /// Every entry, by its path below `catalogue/`, with its text.
+    /// Returns the path and the text of every entry.
     pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         let files = self.files.iter();
         files.map(|(path, file)| (path.as_str(), file.text.content()))
     }
 
-    /// The names of the entries of one kind of component, sorted.
+    /// Returns the names of the entries of one kind of component, sorted.
     pub fn component_names(&self, component: Component) -> Vec<String> {
         let folder = format!("{}/", component.folder());
         let mut names: Vec<String> = self.names_below(&folder).collect();
@@ -166,8 +164,7 @@ impl Catalogue {
         names
     }
 
-    /// The names of all systems, sorted, each followed by its variants as
-    /// `NAME:VARIANT`.
+    /// Returns the names of all systems, sorted, each followed by its variants as `NAME:VARIANT`.
     pub fn system_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self
             .names_below("systems/")
@@ -184,13 +181,14 @@ impl Catalogue {
         })
     }
 
-    /// The first sentence of an entry's description, for lists. `None` for an
-    /// unknown name or a file that does not parse or describe itself.
+    /// Returns the first sentence of an entry's description, for lists. `None` for an unknown name,
+    /// or for a file that does not parse or has no description.
     pub fn description(&self, component: Component, name: &str) -> Option<String> {
         self.description_of(&component.file(name))
     }
 
-    /// As [`Catalogue::description`], for a system or `NAME:VARIANT`.
+    /// Returns the description of a system or variant (`NAME:VARIANT`), like
+    /// [`Catalogue::description`].
     pub fn system_description(&self, name: &str) -> Option<String> {
         self.description_of(&format!("systems/{}.toml", name.replacen(':', "/", 1)))
     }
@@ -200,18 +198,18 @@ impl Catalogue {
         table.text("description").map(str::to_string)
     }
 
-    /// The system that `target` names (`NAME`, `NAME:VARIANT` or the path of a
-    /// `FILE.toml`), with the settings applied, ready to be read.
+    /// Resolves the system that `target` names (`NAME`, `NAME:VARIANT` or the path of a
+    /// `FILE.toml`) and applies the settings. The result is ready for readers.
     ///
     /// # Errors
     ///
-    /// An unknown name, a file that is not TOML, or an unknown component; what
-    /// is wrong with single values is reported by [`System::finish`].
+    /// An unknown name, a file that is not TOML, or an unknown component. [`System::finish`]
+    /// reports errors in single values.
     pub fn resolve(&self, target: &str, settings: &[Setting]) -> Result<System, Errors> {
         resolution::system(self, target, settings)
     }
 
-    /// One component alone, to be read and shown without a system around it.
+    /// Resolves a single component without a system around it, for display.
     ///
     /// # Errors
     ///
@@ -220,7 +218,7 @@ impl Catalogue {
         resolution::entry(self, component, name)
     }
 
-    /// The published numbers and the sets of them that calibrate the models.
+    /// Returns the published measurements and the sets of them that calibrate the models.
     ///
     /// # Errors
     ///
@@ -244,10 +242,10 @@ fn unknown_folder(path: &Path, name: &str) -> Problem {
         "the catalogue has no folder `{name}`: {}",
         path.display()
     ))
-    .help(names::suggestion(name, folders.iter().copied()))
+    .help(names::suggest_names(name, folders.iter().copied()))
 }
 
-/// Reads a file of the user's own.
+/// Reads a catalogue file from a user's folder.
 fn read_file(path: &Path) -> Result<File, Problem> {
     let shown = path.display().to_string();
     // A FIFO is waited for without end, and a device may have no end.

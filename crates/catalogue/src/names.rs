@@ -1,8 +1,8 @@
-//! What a misspelt name may have meant.
+//! Suggestions for misspelt names.
 
-/// The nearest of the known names, at most three: first those that begin with what was typed,
-/// then by distance.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+/// Returns at most three known names that are similar to a given one. Names that start with the
+/// given text come first, the others by edit distance.
+pub(crate) fn nearest_names<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     // Long garbage is near nothing, and the distance costs length times length.
     let name: String = name.chars().take(80).collect::<String>().to_lowercase();
     let limit = (name.chars().count() / 3).max(2);
@@ -20,20 +20,23 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> V
     near.into_iter().map(|(.., candidate)| candidate).collect()
 }
 
-/// As many names are listed whole.
+/// Maximum number of known names that a message lists completely.
 const FEW: usize = 12;
 
-/// The sentence that offers the nearest names, or lists those that share a word with this
-/// one where there are many and none is near, or all.
-pub(crate) fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    let near = nearest(name, known.clone());
+/// Returns a sentence that suggests similar names. If none is similar, it lists related names with
+/// a common word, or all names if they are few.
+pub(crate) fn suggest_names<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> String {
+    let near = nearest_names(name, known.clone());
     if !near.is_empty() {
-        return offered(near.into_iter());
+        return offer_names(near.into_iter());
     }
     let all = known.clone().count();
     let related: Vec<&str> = known
         .clone()
-        .filter(|other| shares_word(name, other))
+        .filter(|other| share_word(name, other))
         .collect();
     match related.len() {
         some if some > 0 && some < all && all > FEW => {
@@ -41,25 +44,25 @@ pub(crate) fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str> + 
                 1 => "1 other".to_owned(),
                 others => format!("{others} others"),
             };
-            format!("there is {}, and {others}", listed(related.into_iter()))
+            format!("there is {}, and {others}", list_names(related.into_iter()))
         }
         _ if all > LISTED_MAX => {
             let similar = most_similar(name, known);
             let others = all - similar.len();
             format!(
                 "there is {}, and {others} others",
-                listed(similar.into_iter())
+                list_names(similar.into_iter())
             )
         }
-        _ => format!("there is {}", listed(known)),
+        _ => format!("there is {}", list_names(known)),
     }
 }
 
-/// Longest list of names that is printed whole where none is near: all systems are, and not all
-/// keys of a drive.
+/// Maximum length of a list that is printed completely when no name is similar. It covers all
+/// systems, but not all keys of a drive.
 const LISTED_MAX: usize = 50;
 
-/// The few names that are most similar to this one, the most similar first.
+/// Returns the names that are most similar to a given one, best first.
 fn most_similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let name: String = name.chars().take(80).collect::<String>().to_lowercase();
     let mut ranked: Vec<&str> = known.collect();
@@ -71,30 +74,30 @@ fn most_similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a
     ranked
 }
 
-/// Names that are offered where none is near and many are known.
+/// Maximum number of suggested names when none is close and many are known.
 const SIMILAR_MAX: usize = 5;
 
-/// Words that many names end with, and that say nothing of what a name is of.
-const UNITS: [&str; 6] = ["bytes", "sectors", "share", "per", "least", "most"];
+/// Words at the end of many names, such as units, that do not tell what a name refers to.
+const UNIT_WORDS: [&str; 6] = ["bytes", "sectors", "share", "per", "least", "most"];
 
-/// Whether two names have a word in common, as `cache_size` and `cache_segments`, or the
-/// beginning of one, as `vax` and `vax780-fixed`.
-fn shares_word(one: &str, other: &str) -> bool {
+/// Tests whether two names have a common word, such as `cache_size` and `cache_segments`, or start
+/// alike, such as `vax` and `vax780-fixed`.
+fn share_word(one: &str, other: &str) -> bool {
     let words = |name| {
         let all = str::split(name, ['_', '-', ':']);
-        all.filter(|word: &&str| word.len() > 2 && !UNITS.contains(word))
+        all.filter(|word: &&str| word.len() > 2 && !UNIT_WORDS.contains(word))
     };
     words(one).any(|word| words(other).any(|known| known.starts_with(word)))
 }
 
-/// did you mean `a` or `b`?
-pub(crate) fn offered<'a>(names: impl Iterator<Item = &'a str>) -> String {
+/// Formats suggestions as: did you mean `a` or `b`?
+pub(crate) fn offer_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     format!("did you mean {}?", names.join(" or "))
 }
 
-/// `a`, `b`, `c`
-pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+/// Formats names as a list: `a`, `b`, `c`
+pub(crate) fn list_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     if names.is_empty() {
         "none".to_string()
@@ -117,7 +120,7 @@ mod tests {
             ("nvme-tcl", &["nvme-tlc", "nvme-qlc"]),
         ];
         for (typed, expected) in cases {
-            assert_eq!(nearest(typed, known.into_iter()), expected, "{typed}");
+            assert_eq!(nearest_names(typed, known.into_iter()), expected, "{typed}");
         }
     }
 
@@ -127,18 +130,18 @@ mod tests {
         let known = ["cache_segments", "write_cache_bytes"].into_iter();
         let known = known.chain(many.iter().map(String::as_str));
         assert_eq!(
-            suggestion("cache_size", known.clone()),
+            suggest_names("cache_size", known.clone()),
             "there is `cache_segments`, `write_cache_bytes`, and 20 others"
         );
         assert_eq!(
-            suggestion("cache_segment", known.clone()),
+            suggest_names("cache_segment", known.clone()),
             "did you mean `cache_segments`?"
         );
-        assert!(suggestion("elevator", known).contains("`seek_19_ms`"));
+        assert!(suggest_names("elevator", known).contains("`seek_19_ms`"));
         let more: Vec<String> = (0..75)
             .map(|number| format!("window_{number}_ms"))
             .collect();
-        let shown = suggestion("past", more.iter().map(String::as_str));
+        let shown = suggest_names("past", more.iter().map(String::as_str));
         assert!(shown.ends_with(", and 70 others"), "{shown}");
         assert_eq!(shown.matches('`').count(), 10, "{shown}");
     }

@@ -1,75 +1,72 @@
-//! A number that a run was made with: its path, value, unit, range and source.
+//! Parameter of a run: its path, value, unit, range and source.
 
-/// One parameter of a resolved system, as `list parameters` shows it and as
-/// `--set` may change it.
+/// Parameter of a resolved system, as `list parameters` shows it and `--set` may change it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    /// The path for `--set`: `drive.seek_average_ms`; `drive.2.seek_average_ms`
-    /// where the second drive has a value of its own.
+    /// Path for `--set`, such as `drive.seek_average_ms`, or `drive.2.seek_average_ms` if the
+    /// second drive has a value of its own.
     pub path: String,
-    /// The value as it is written: `18`.
+    /// Value of the parameter as text, such as `18`.
     pub value: String,
-    /// The unit that the key carries: `ms`. Empty for text, flags and choices.
+    /// Unit from the key's name, such as `ms`. Empty for text, flags and choices.
     pub unit: &'static str,
-    /// What is allowed: `0 to 1000`, `arrival | nearest`.
+    /// Allowed values, such as `0 to 1000` or `arrival | nearest_names`.
     pub range: String,
-    /// Where the value comes from, in words. Empty if its file does not say.
+    /// Source of the value as text; empty if its file does not state one.
     pub source: String,
-    /// The file that it stands in; `--set` for a setting.
+    /// Name of the file that contains the value; `--set` for a setting.
     pub file: String,
-    /// The line in that file, from one.
+    /// Line number in that file, from 1.
     pub line: usize,
-    /// What the value means.
+    /// Description of the parameter.
     pub doc: String,
 }
 
-/// Where a value comes from.
+/// Origin of a parameter value: documented, calibrated or assumed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// A document, a source file, or arithmetic on those.
+    /// Document, source file, or arithmetic on such values.
     Documented,
-    /// Chosen to make a set of published numbers come out: a free parameter.
+    /// Free parameter, chosen to reproduce a set of published measurements.
     Calibrated {
-        /// The set's name in `published/calibration.toml`.
+        /// Name of the calibration set in `published/calibration.toml`.
         set: String,
-        /// Who chose it.
+        /// Method by which the value was chosen.
         by: Chooser,
     },
-    /// Neither: a recollection or a plausible value, and no cell needs it.
+    /// Recollection or plausible value, which no published measurement requires.
     Assumed,
 }
 
-/// Who chose a calibrated value.
+/// Method by which a calibrated value was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chooser {
-    /// A search for the least squares, which `tools/calibrate` repeats.
+    /// Least-squares fit, which `tools/calibrate` repeats.
     Fit,
-    /// Somebody who had the cells in view. A fit to the same cells does not
-    /// determine the value, or it is a rule and not a number.
+    /// Manual choice with knowledge of the measurements. Either a fit to the same measurements does
+    /// not determine the value, or the value is a rule and not a number.
     Hand,
 }
 
-/// How the source of a value starts that a fit chose.
 const CALIBRATED: &str = "calibrated on:";
-/// How the source of a value starts that somebody chose by the cells.
+/// Prefix of the source text of a value that was calibrated manually.
 const BY_HAND: &str = "calibrated by hand on:";
-/// How the source of an assumed value starts.
 const ASSUMED: &str = "assumed:";
-/// How the source starts that a fit of somebody's own observations writes: which
-/// those were the catalogue does not know, so it is as free as what is assumed.
+/// Prefix of the source text of a value fitted to a user's own observations. The catalogue does not
+/// know these observations, so the value counts as assumed.
 const FITTED: &str = "fitted:";
 
 impl Parameter {
-    /// Whether the value is documented, free, or assumed.
+    /// Returns the origin of the value: documented, calibrated or assumed.
     pub fn origin(&self) -> Origin {
         Origin::of(&self.source)
     }
 }
 
 impl Origin {
-    /// The origin that a `source` states: `calibrated on: SET; REMARK`,
-    /// `calibrated by hand on: SET; REMARK`, `assumed: REASON` and
-    /// `fitted: WHAT`; anything else is a document.
+    /// Returns the origin that a `source` text states: `calibrated on: SET; REMARK`, `calibrated by
+    /// hand on: SET; REMARK`, `assumed: REASON` or `fitted: WHAT`. Any other text refers to a
+    /// document.
     pub fn of(source: &str) -> Origin {
         let calibrated = |set: &str, by| {
             let set = set.split(';').next().unwrap_or(set);
@@ -88,9 +85,8 @@ impl Origin {
     }
 }
 
-/// The endings of keys that carry a unit, the longest first where one ends in
-/// another.
-const SUFFIXES: &[(&str, &str)] = &[
+/// Key suffixes with their units. A suffix that ends in another one precedes it.
+const UNIT_SUFFIXES: &[(&str, &str)] = &[
     ("_ms_per_kb", "ms per KB"),
     ("_us_per_kb", "us per KB"),
     ("_bytes_per_s", "bytes/s"),
@@ -118,8 +114,9 @@ const SUFFIXES: &[(&str, &str)] = &[
     ("_s", "s"),
 ];
 
-/// Keys whose name is the unit, or that count or compare.
-const WHOLE_KEYS: &[(&str, &str)] = &[
+/// Keys with a unit that is not a suffix: the whole name is the unit, or the key is a count or a
+/// ratio.
+const UNITS_OF_WHOLE_KEYS: &[(&str, &str)] = &[
     ("cylinders", "cylinders"),
     ("heads", "tracks per cylinder"),
     ("sectors_per_track", "sectors per track"),
@@ -165,22 +162,26 @@ const WHOLE_KEYS: &[(&str, &str)] = &[
     ("command_bytes_most", "bytes"),
 ];
 
-/// The unit that a key's name carries; empty if it carries none.
+/// Returns the unit in a key's name; empty if there is none.
 pub(crate) fn unit_of(key: &str) -> &'static str {
-    let whole = WHOLE_KEYS.iter().find(|(name, _)| *name == key);
-    let suffix = || SUFFIXES.iter().find(|(suffix, _)| key.ends_with(suffix));
+    let whole = UNITS_OF_WHOLE_KEYS.iter().find(|(name, _)| *name == key);
+    let suffix = || {
+        UNIT_SUFFIXES
+            .iter()
+            .find(|(suffix, _)| key.ends_with(suffix))
+    };
     whole.or_else(suffix).map_or("", |(_, unit)| unit)
 }
 
-/// The key without the suffix that carries its unit.
+/// Returns the key without its unit suffix.
 pub(crate) fn stem_of(key: &str) -> &str {
-    let stem = SUFFIXES
+    let stem = UNIT_SUFFIXES
         .iter()
         .find_map(|(suffix, _)| key.strip_suffix(suffix));
     stem.unwrap_or(key)
 }
 
-/// What one of a time unit is in another, for keys whose units are times.
+/// Returns the ratio between two time units, or `None` if one is not a time unit.
 pub(crate) fn time_ratio(from: &str, to: &str) -> Option<f64> {
     let nanoseconds = |unit: &str| match unit {
         "s" => Some(1e9),

@@ -1,5 +1,5 @@
-//! The published numbers that the models are tests of, and the sets of them
-//! that free parameters were calibrated on.
+//! Published measurements that test the models, and the sets of them on which free parameters were
+//! calibrated.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,110 +10,110 @@ use super::names;
 use diskperf_diagnostics::{Errors, Problem};
 use diskperf_diagnostics::{Place, Text};
 
-/// One printed value, with everything that was printed around it. What a
-/// document does not say is `None`, `false` or empty.
+/// Published value with its context in the document. A property that the document does not state is
+/// `None`, `false` or empty.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Cell {
-    /// Names the cell for good: `DOCUMENT/TABLE/...`. `None` for statements
-    /// that the accuracy card does not show.
+    /// Permanent id of the value: `DOCUMENT/TABLE/...`. `None` for statements that the accuracy
+    /// card does not show.
     pub id: Option<String>,
-    /// The system of the catalogue that the cell is a test of.
+    /// System of the catalogue that this value tests.
     pub target: Option<String>,
-    /// The variant of that system.
+    /// Variant of the tested system.
     pub target_variant: Option<String>,
-    /// Whether it counts in the accuracy card.
+    /// Whether the value counts in the accuracy card.
     pub scored: bool,
-    /// The id of the cell where the same measurement is scored.
+    /// Id of the value under which the same measurement is scored.
     pub same_as: Option<String>,
-    /// Whether no model explains it. It is shown all the same.
+    /// Whether no model explains the value. The accuracy card shows it nevertheless.
     pub unexplained: bool,
-    /// The file of the document.
+    /// File with the values of the document.
     pub seed: String,
-    /// What sort of value it is: `fs_throughput`, `statement`, ...
+    /// Kind of the value, such as `fs_throughput` or `statement`.
     pub kind: String,
-    /// The table that it stands in: `T1`, or `text`.
+    /// Label of the table that contains the value, such as `T1`; `text` for running text.
     pub table: String,
-    /// That table's title.
+    /// Title of the document's table that contains the value.
     pub table_title: String,
-    /// The computer, as printed.
+    /// Computer as named in the document.
     pub system: String,
-    /// The bus, as printed.
+    /// Bus as named in the document.
     pub bus: Option<String>,
-    /// The controller, as printed.
+    /// Controller as named in the document.
     pub controller: Option<String>,
-    /// The drive, as printed.
+    /// Drive as named in the document.
     pub drive_model: Option<String>,
-    /// The document's own name of the configuration.
+    /// Name of the configuration in the document.
     pub variant: Option<String>,
-    /// Block and fragment size, as printed: `8K/1K`.
+    /// Block and fragment size as printed, such as `8K/1K`.
     pub filesystem: Option<String>,
-    /// The program: `write_8192`.
+    /// Test program, such as `write_8192`.
     pub test: Option<String>,
-    /// How many drives ran the program at once.
+    /// Number of drives that ran the program in parallel.
     pub drives: Option<u32>,
-    /// False where "n.m." or "?" is printed.
-    #[serde(default = "measured")]
+    /// Whether a value was measured; false if the document prints "n.m." or "?".
+    #[serde(default = "default_measured")]
     pub measured: bool,
-    /// Whether the authors suspect their hardware.
+    /// Whether the authors suspect a fault of their hardware.
     pub suspect: bool,
-    /// Total of all drives, in KB of 1024 bytes.
+    /// Total throughput of all drives, in KB of 1024 bytes per second.
     pub kb_per_s: Option<f64>,
-    /// What an earlier measurement gave.
+    /// Throughput in an earlier measurement, in KB of 1024 bytes per second.
     pub previous_kb_per_s: Option<f64>,
-    /// Whether a CPU share is printed.
+    /// Whether the document gives a CPU share.
     pub cpu_given: bool,
-    /// Sum of all programs' shares.
+    /// CPU share of all programs together, in percent.
     pub cpu_percent: Option<f64>,
-    /// Blocks of `block_bytes` per second.
+    /// Rate of blocks of `block_bytes`, per second.
     pub blocks_per_s: Option<f64>,
-    /// The size of those blocks.
+    /// Size of the blocks counted by `blocks_per_s`, in bytes.
     pub block_bytes: Option<u64>,
-    /// Elapsed time.
+    /// Elapsed time, in seconds.
     pub seconds: Option<f64>,
-    /// Elapsed time, printed in minutes.
+    /// Elapsed time as printed, in minutes.
     pub minutes: Option<f64>,
-    /// Elapsed, user and system time of a command.
+    /// Elapsed time of a command, in seconds.
     pub real_s: Option<f64>,
-    /// User time of a command.
+    /// User CPU time of a command, in seconds.
     pub user_s: Option<f64>,
-    /// System time of a command.
+    /// System CPU time of a command, in seconds.
     pub sys_s: Option<f64>,
-    /// The printed ratio to `ratio_to`.
+    /// Printed ratio to the measurement named by `ratio_to`.
     pub ratio: Option<f64>,
-    /// What `ratio` compares with.
+    /// Reference measurement of `ratio`.
     pub ratio_to: Option<String>,
-    /// The size of a call as printed.
+    /// Size of a read or write call as printed.
     pub blocksize: Option<BlockSize>,
-    /// The bits of a controller's cache with which it was measured.
+    /// Cache control bits of the controller during the measurement.
     pub cache_bits: Option<String>,
-    /// Sectors that the controller read ahead then.
+    /// Sectors of controller read-ahead during the measurement.
     pub readahead_sectors: Option<u64>,
-    /// The printed words for the ratio to a rotational delay of 4 ms.
+    /// Printed words for the ratio to a rotational delay of 4 ms.
     pub ratio_to_rotdelay_4: Option<String>,
-    /// The interleave that was measured.
+    /// Interleave factor during the measurement.
     pub interleave: Option<u64>,
-    /// What a statement is about.
+    /// Quantity that a statement of the document refers to.
     pub quantity: Option<String>,
-    /// The value of a statement.
+    /// Value that a statement of the document gives.
     pub value: Option<f64>,
-    /// The unit of that value.
+    /// Unit of the value that a statement of the document gives.
     pub unit: Option<String>,
-    /// Whether the text says "about".
+    /// Whether the document says "about".
     pub approximate: bool,
-    /// The least that the words or a whole-second timer allow.
+    /// Lower bound that the wording or a timer of whole seconds permits.
     pub printed_low: Option<f64>,
-    /// The most that they allow.
+    /// Upper bound that the wording or a timer of whole seconds permits.
     pub printed_high: Option<f64>,
 }
 
-/// The size of a call as a document prints it.
+/// Size of a read or write call as a document prints it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum BlockSize {
-    /// In bytes.
+    /// Call size in bytes.
     Bytes(u64),
-    /// In words: `8k`, `1 track`.
+    /// Call size in words, such as `8k` or `1 track`.
     Words(String),
 }
 
@@ -126,18 +126,19 @@ impl std::fmt::Display for BlockSize {
     }
 }
 
-/// What is written is a measured value unless it says otherwise.
-fn measured() -> bool {
+/// Returns the default of `default_measured`: true, because a value counts as measured unless the file says
+/// otherwise.
+fn default_measured() -> bool {
     true
 }
 
 impl Cell {
-    /// The document that printed it: `kridle-mckusick-1983`.
+    /// Returns the document that printed the value, such as `kridle-mckusick-1983`.
     pub fn document(&self) -> Option<&str> {
         self.id.as_deref()?.split('/').next()
     }
 
-    /// The system that it tests as a target: `NAME` or `NAME:VARIANT`.
+    /// Returns the tested system as a target: `NAME` or `NAME:VARIANT`.
     pub fn full_target(&self) -> Option<String> {
         let target = self.target.as_deref()?;
         Some(match &self.target_variant {
@@ -147,16 +148,16 @@ impl Cell {
     }
 }
 
-/// All published numbers.
+/// All published values and the calibration sets.
 #[derive(Debug, Clone)]
 pub struct Published {
-    /// Every cell, in the order of the files.
+    /// Published values, in the order of the files.
     pub cells: Vec<Cell>,
-    /// Patterns of cell ids by the name of the set.
     sets: BTreeMap<String, Vec<String>>,
 }
 
-/// The file that names the sets; all others of the folder hold cells.
+/// Path of the file that defines the calibration sets; all other files of the folder contain
+/// values.
 const CALIBRATION: &str = "published/calibration.toml";
 
 #[derive(Deserialize)]
@@ -196,14 +197,14 @@ impl Published {
         Errors::none_of(problems).map(|()| published)
     }
 
-    /// The cell of that id.
+    /// Returns the published value with this id.
     pub fn cell(&self, id: &str) -> Option<&Cell> {
         self.cells
             .iter()
             .find(|cell| cell.id.as_deref() == Some(id))
     }
 
-    /// The documents that cells with an id come from, sorted.
+    /// Returns the documents with values that have an id, sorted.
     pub fn documents(&self) -> Vec<&str> {
         let mut documents: Vec<&str> = self.cells.iter().filter_map(Cell::document).collect();
         documents.sort_unstable();
@@ -211,7 +212,7 @@ impl Published {
         documents
     }
 
-    /// The cells of a document, in its order.
+    /// Returns the values of a document, in its order.
     ///
     /// # Errors
     ///
@@ -224,27 +225,27 @@ impl Published {
             .collect();
         if cells.is_empty() {
             let problem = Problem::error(format!("the catalogue has no document `{document}`"))
-                .help(names::suggestion(document, self.documents().into_iter()));
+                .help(names::suggest_names(document, self.documents().into_iter()));
             Errors::none_of(vec![problem])?;
         }
         Ok(cells)
     }
 
-    /// The names of the sets that free parameters are calibrated on, sorted.
+    /// Returns the names of the calibration sets, sorted.
     pub fn set_names(&self) -> impl Iterator<Item = &str> {
         self.sets.keys().map(String::as_str)
     }
 
-    /// The ids of the cells of a set, in the order of the documents, each
-    /// measurement once, under the id where it is scored.
+    /// Returns the ids of the values in a calibration set, in the order of the documents. Each
+    /// measurement occurs once, under the id where it is scored.
     ///
     /// # Errors
     ///
-    /// An unknown set, or a pattern of it that no cell has.
+    /// An unknown set, or a pattern of the set that matches no value.
     pub fn calibration_set(&self, set: &str) -> Result<Vec<&str>, Errors> {
         let Some(patterns) = self.sets.get(set) else {
             let problem = Problem::error(format!("there is no calibration set `{set}`")).help(
-                names::suggestion(set, self.set_names().collect::<Vec<_>>().into_iter()),
+                names::suggest_names(set, self.set_names().collect::<Vec<_>>().into_iter()),
             );
             return Err(Errors::none_of(vec![problem]).expect_err("there is a problem"));
         };
@@ -272,7 +273,7 @@ impl Published {
     }
 }
 
-/// Whether an id fits a pattern, in which `*` stands for any characters but `/`.
+/// Tests whether an id matches a pattern, in which `*` stands for any characters except `/`.
 fn matches(pattern: &str, id: &str) -> bool {
     let patterns: Vec<&str> = pattern.split('/').collect();
     let parts: Vec<&str> = id.split('/').collect();

@@ -1,4 +1,4 @@
-//! Reads the values of one component. A reading is a declaration.
+//! Reader for the values of one component. Each read also declares a parameter.
 
 mod undeclared;
 
@@ -10,41 +10,39 @@ use super::component::Component;
 use super::names;
 use super::parameter::{Parameter, unit_of};
 use super::setting::SETTING_NAME;
-use super::shape::{Reading, Shape};
-use super::system::{Layer, Noted, Part, Record};
+use super::shape::{ParsedValue, ValueShape};
+use super::system::{Layer, ParameterReading, Part, ReadingRecord};
 use super::value::{Content, Entry, Table, Value};
 use diskperf_diagnostics::Place;
 use diskperf_diagnostics::Problem;
 
-/// A reader of one component. No method stops at a problem: it notes it and
-/// returns the start of the range, so that all problems come out at once. A
-/// machine may be built from what was read only if [`super::System::finish`]
-/// finds nothing wrong.
+/// Reader for the values of one component. A problem does not stop any method: the method records
+/// the problem and returns the start of the range, so that all problems are reported together. A
+/// machine may be built from the values only if [`super::System::finish`] finds no problem.
 #[derive(Debug)]
 #[must_use = "unknown keys are found by `finish`"]
 pub struct Reader<'a> {
-    record: &'a RefCell<Record>,
+    record: &'a RefCell<ReadingRecord>,
     part: &'a Part,
     component: Component,
     drive: Option<u32>,
-    /// Tables within each layer that speak about the selected case, and win
-    /// over the layer's plain keys.
+    /// Paths of the tables in each layer for the selected cases. Their values override the plain
+    /// keys of the layer.
     selections: Vec<(String, Vec<String>)>,
-    /// Groups of cases, of which one may have been selected.
+    /// Groups from which a case was selected.
     groups: BTreeSet<String>,
-    declared: BTreeMap<String, Shape>,
+    declared: BTreeMap<String, ValueShape>,
     missing: Vec<(String, Problem)>,
 }
 
-/// A value found in a layer.
-struct Found<'a> {
+struct FoundValue<'a> {
     value: &'a Value,
     source: &'a str,
 }
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(
-        record: &'a RefCell<Record>,
+        record: &'a RefCell<ReadingRecord>,
         part: &'a Part,
         component: Component,
         drive: Option<u32>,
@@ -62,15 +60,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The component's name in the catalogue.
+    /// Returns the name of the component in the catalogue.
     pub fn component_name(&self) -> &str {
         &self.part.name
     }
 
-    /// From here on, `[GROUP.CASE]` counts as well, and more than the plain
-    /// keys beside it: `select("type", "eagle")` takes a driver's numbers for
-    /// that type of drive. If there are cases and this is none of them, that is
-    /// a problem.
+    /// Makes `[GROUP.CASE]` override the plain keys next to it in all later reads: `select("type",
+    /// "eagle")` uses a driver's numbers for that type of drive. A group that has cases but not
+    /// this one is a problem.
     pub fn select(&mut self, group: &str, case: &str) {
         self.groups.insert(group.to_string());
         let path = vec![group.to_string(), case.to_string()];
@@ -89,20 +86,20 @@ impl<'a> Reader<'a> {
             );
             let problem = Problem::error(title)
                 .at(&Place::start(&self.part.file), "")
-                .help(names::suggestion(case, known.iter().copied()));
+                .help(names::suggest_names(case, known.iter().copied()));
             self.record.borrow_mut().problem(problem);
         }
         self.selections.push((path.join("."), path));
     }
 
-    /// A whole number.
+    /// Reads and declares a whole number.
     pub fn integer(&mut self, key: &str, range: RangeInclusive<u64>, doc: &str) -> u64 {
         let start = *range.start();
         self.optional_integer_as(key, range, doc, true)
             .unwrap_or(start)
     }
 
-    /// A whole number that may be absent.
+    /// Reads and declares an optional whole number.
     pub fn optional_integer(
         &mut self,
         key: &str,
@@ -119,19 +116,19 @@ impl<'a> Reader<'a> {
         doc: &str,
         required: bool,
     ) -> Option<u64> {
-        match self.read(key, Shape::Integer(range), doc, required) {
-            Some(Reading::Integer(integer)) => Some(integer),
+        match self.read(key, ValueShape::Integer(range), doc, required) {
+            Some(ParsedValue::Integer(integer)) => Some(integer),
             _ => None,
         }
     }
 
-    /// A finite number.
+    /// Reads and declares a finite number.
     pub fn number(&mut self, key: &str, range: RangeInclusive<f64>, doc: &str) -> f64 {
         let start = *range.start();
         self.number_as(key, range, doc, true).unwrap_or(start)
     }
 
-    /// A finite number that may be absent.
+    /// Reads and declares an optional finite number.
     pub fn optional_number(
         &mut self,
         key: &str,
@@ -148,18 +145,18 @@ impl<'a> Reader<'a> {
         doc: &str,
         required: bool,
     ) -> Option<f64> {
-        match self.read(key, Shape::Number(range), doc, required) {
-            Some(Reading::Number(number)) => Some(number),
+        match self.read(key, ValueShape::Number(range), doc, required) {
+            Some(ParsedValue::Number(number)) => Some(number),
             _ => None,
         }
     }
 
-    /// A time in milliseconds, returned in nanoseconds.
+    /// Reads a time in milliseconds and returns it in nanoseconds.
     pub fn milliseconds(&mut self, key: &str, range: RangeInclusive<f64>, doc: &str) -> u64 {
         nanoseconds(self.number(key, range, doc), 1e6)
     }
 
-    /// A time in milliseconds that may be absent, returned in nanoseconds.
+    /// Reads an optional time in milliseconds and returns it in nanoseconds.
     pub fn optional_milliseconds(
         &mut self,
         key: &str,
@@ -170,76 +167,75 @@ impl<'a> Reader<'a> {
             .map(|value| nanoseconds(value, 1e6))
     }
 
-    /// A time in microseconds, returned in nanoseconds.
+    /// Reads a time in microseconds and returns it in nanoseconds.
     pub fn microseconds(&mut self, key: &str, range: RangeInclusive<f64>, doc: &str) -> u64 {
         nanoseconds(self.number(key, range, doc), 1e3)
     }
 
-    /// A time in seconds, returned in nanoseconds.
+    /// Reads a time in seconds and returns it in nanoseconds.
     pub fn seconds(&mut self, key: &str, range: RangeInclusive<f64>, doc: &str) -> u64 {
         nanoseconds(self.number(key, range, doc), 1e9)
     }
 
-    /// `true` or `false`.
+    /// Reads and declares a value that is `true` or `false`.
     pub fn flag(&mut self, key: &str, doc: &str) -> bool {
         matches!(
-            self.read(key, Shape::Flag, doc, true),
-            Some(Reading::Flag(true))
+            self.read(key, ValueShape::Flag, doc, true),
+            Some(ParsedValue::Flag(true))
         )
     }
 
-    /// One of a closed set, by its name in files.
+    /// Reads one of several choices by its name in files.
     ///
     /// # Panics
     ///
-    /// If there is nothing to choose from.
+    /// If the list of choices is empty.
     pub fn choice<T: Clone>(&mut self, key: &str, choices: &[(&str, T)], doc: &str) -> T {
         let names = choices.iter().map(|(name, _)| name.to_string()).collect();
-        match self.read(key, Shape::Choice(names), doc, true) {
-            Some(Reading::Choice(index)) => choices[index].1.clone(),
+        match self.read(key, ValueShape::ComponentChoice(names), doc, true) {
+            Some(ParsedValue::ComponentChoice(index)) => choices[index].1.clone(),
             _ => choices[0].1.clone(),
         }
     }
 
-    /// Text.
+    /// Reads and declares a text.
     pub fn text(&mut self, key: &str, doc: &str) -> String {
-        match self.read(key, Shape::Text, doc, true) {
-            Some(Reading::Text(text)) => text,
+        match self.read(key, ValueShape::Text, doc, true) {
+            Some(ParsedValue::Text(text)) => text,
             _ => String::new(),
         }
     }
 
-    /// Text that may be absent.
+    /// Reads and declares an optional text.
     pub fn optional_text(&mut self, key: &str, doc: &str) -> Option<String> {
-        match self.read(key, Shape::Text, doc, false) {
-            Some(Reading::Text(text)) => Some(text),
+        match self.read(key, ValueShape::Text, doc, false) {
+            Some(ParsedValue::Text(text)) => Some(text),
             _ => None,
         }
     }
 
-    /// A list of whole numbers; empty if absent.
+    /// Reads a list of whole numbers; empty if absent.
     pub fn integers(&mut self, key: &str, range: RangeInclusive<u64>, doc: &str) -> Vec<u64> {
-        match self.read(key, Shape::Integers(range), doc, false) {
-            Some(Reading::Integers(integers)) => integers,
+        match self.read(key, ValueShape::Integers(range), doc, false) {
+            Some(ParsedValue::Integers(integers)) => integers,
             _ => Vec::new(),
         }
     }
 
-    /// A list of pairs of whole numbers, as `[[0, 48], [400, 40]]`; empty if
-    /// absent.
+    /// Reads a list of pairs of whole numbers, such as `[[0, 48], [400, 40]]`; empty if absent.
     pub fn pairs(
         &mut self,
         key: &str,
         ranges: [RangeInclusive<u64>; 2],
         doc: &str,
     ) -> Vec<[u64; 2]> {
-        match self.read(key, Shape::Pairs(ranges), doc, false) {
-            Some(Reading::Pairs(pairs)) => pairs,
+        match self.read(key, ValueShape::Pairs(ranges), doc, false) {
+            Some(ParsedValue::Pairs(pairs)) => pairs,
             _ => Vec::new(),
         }
     }
 
-    /// A table of numbers, as `[[0, 1.5], [10, 2]]`, with a row of these columns for each;
+    /// Reads a table of numbers, such as `[[0, 1.5], [10, 2]]`, with the given columns in each row;
     /// empty if absent.
     pub fn rows(
         &mut self,
@@ -247,36 +243,36 @@ impl<'a> Reader<'a> {
         columns: &[(&'static str, RangeInclusive<f64>)],
         doc: &str,
     ) -> Vec<Vec<f64>> {
-        match self.read(key, Shape::Rows(columns.to_vec()), doc, false) {
-            Some(Reading::Rows(rows)) => rows,
+        match self.read(key, ValueShape::Rows(columns.to_vec()), doc, false) {
+            Some(ParsedValue::Rows(rows)) => rows,
             _ => Vec::new(),
         }
     }
 
-    /// Whether a layer gives this key, which is then to be read.
+    /// Reports whether any layer gives this key, which must then be read.
     pub fn has(&self, key: &str) -> bool {
         self.find(key).is_some()
     }
 
-    /// Whether a setting of the user's gives this key.
+    /// Reports whether a user's setting gives this key.
     pub fn is_set(&self, key: &str) -> bool {
         self.find(key)
             .is_some_and(|found| found.value.place.file() == SETTING_NAME)
     }
 
-    /// Whether nothing was found wrong so far, anywhere in the system.
+    /// Reports whether the system has no problem so far.
     pub fn is_sound(&self) -> bool {
         self.record.borrow().problems.is_empty() && self.missing.is_empty()
     }
 
-    /// Notes that a value contradicts others: a lead longer than a track.
-    /// Points at the key's value. Ignored if anything else is wrong already,
-    /// for then the values that were compared may be stand-ins.
+    /// Records that a value contradicts others, such as a lead longer than a track, and points at
+    /// the key's value. The call has no effect after an earlier problem, because the compared
+    /// values may be placeholders.
     pub fn fail(&mut self, key: &str, message: &str) {
         self.note_failure(key, message, None);
     }
 
-    /// As [`Reader::fail`], with what is allowed instead.
+    /// Records a contradiction like [`Reader::fail`], with the allowed values.
     pub fn fail_allowing(&mut self, key: &str, message: &str, allowed: &str) {
         self.note_failure(key, message, Some(allowed));
     }
@@ -294,14 +290,17 @@ impl<'a> Reader<'a> {
         self.record.borrow_mut().problem(problem);
     }
 
-    /// Ends the reading: every key that was not declared is a problem now.
+    /// Ends reading and reports every key of the component that was not declared.
     pub fn finish(mut self) {
         let mut unknown = Vec::new();
         for layer in &self.part.layers {
             self.check_keys(&layer.table, layer.is_file, true, &mut unknown);
         }
         // A misspelt key is one mistake, not an unknown key and a missing one.
-        let meant: Vec<String> = unknown.iter().flat_map(|key| self.meant(key)).collect();
+        let meant: Vec<String> = unknown
+            .iter()
+            .flat_map(|key| self.suggest_keys(key))
+            .collect();
         let mut record = self.record.borrow_mut();
         for (key, problem) in std::mem::take(&mut self.missing) {
             if !meant.contains(&key) {
@@ -310,7 +309,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read(&mut self, key: &str, shape: Shape, doc: &str, required: bool) -> Option<Reading> {
+    fn read(
+        &mut self,
+        key: &str,
+        shape: ValueShape,
+        doc: &str,
+        required: bool,
+    ) -> Option<ParsedValue> {
         let reading = match self.find(key) {
             Some(found) => match shape.read(key, found.value) {
                 Ok(reading) => {
@@ -338,10 +343,16 @@ impl<'a> Reader<'a> {
         reading
     }
 
-    fn note(&self, key: &str, shape: &Shape, doc: &str, found: &Found<'_>) -> Noted {
+    fn note(
+        &self,
+        key: &str,
+        shape: &ValueShape,
+        doc: &str,
+        found: &FoundValue<'_>,
+    ) -> ParameterReading {
         let place = &found.value.place;
         let unit = match shape {
-            Shape::Flag | Shape::Choice(_) | Shape::Text => "",
+            ValueShape::Flag | ValueShape::ComponentChoice(_) | ValueShape::Text => "",
             _ => unit_of(key),
         };
         let value = match &found.value.content {
@@ -360,7 +371,7 @@ impl<'a> Reader<'a> {
             true => format!("{}.{key}", self.component),
             false => qualified.clone(),
         };
-        Noted {
+        ParameterReading {
             parameter: Parameter {
                 path,
                 value,
@@ -378,9 +389,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The strongest value of a key: the last layer that has it, and in a layer
-    /// the most special table.
-    fn find(&self, key: &str) -> Option<Found<'a>> {
+    /// Finds the value of a key with the highest precedence: in the last layer that has the key,
+    /// and there in the most specific table.
+    fn find(&self, key: &str) -> Option<FoundValue<'a>> {
         let part: &'a Part = self.part;
         let tables = |layer: &'a Layer| {
             let whole: &'a Table = &layer.table;
@@ -392,7 +403,7 @@ impl<'a> Reader<'a> {
         part.layers.iter().rev().find_map(|layer| {
             tables(layer).into_iter().find_map(|table| {
                 let entry = table.get(key)?;
-                Some(Found {
+                Some(FoundValue {
                     value: &entry.value,
                     source: source_of(key, entry, table, layer),
                 })
@@ -401,7 +412,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The source that stands nearest to a value.
+/// Returns the source that applies to a value: its own, or that of the closest enclosing table.
 fn source_of<'t>(key: &str, entry: &Entry, table: &'t Table, layer: &'t Layer) -> &'t str {
     if entry.key.file() == SETTING_NAME {
         return SETTING_NAME;
@@ -413,8 +424,8 @@ fn source_of<'t>(key: &str, entry: &Entry, table: &'t Table, layer: &'t Layer) -
         .unwrap_or(&layer.source)
 }
 
-/// The one rule of rounding: to the nearest nanosecond, halves up. The ranges
-/// keep the product inside `u64`.
+/// Converts a time to nanoseconds, rounded to nearest with halves up. The parameter ranges keep the
+/// product within `u64`.
 fn nanoseconds(value: f64, nanoseconds_per_unit: f64) -> u64 {
     let exact = value * nanoseconds_per_unit;
     assert!(

@@ -1,5 +1,5 @@
-//! Gathers what speaks about a system: its file, what that extends, the
-//! variant, the settings, and the files of its components.
+//! Collection of the layers of a system: its file, the file it extends, the variant, the settings,
+//! and the files of its components.
 
 mod files;
 
@@ -11,20 +11,20 @@ use super::Catalogue;
 use super::component::Component;
 use super::names;
 use super::setting::{self, SETTING_NAME, is_number};
-use super::shape::{Reading, Shape};
-use super::system::{Layer, Part, Record, System};
+use super::shape::{ParsedValue, ValueShape};
+use super::system::{Layer, Part, ReadingRecord, System};
 use super::value::{Content, Entry, Table, Value};
 use diskperf_diagnostics::{Errors, Problem};
 use diskperf_diagnostics::{Place, Text};
 use diskperf_timeline::Setting;
 
-/// Most drives that one system can have configured: the units of a MASSBUS.
+/// Maximum number of drives of a system: the number of units on a MASSBUS.
 const MOST_DRIVES: u64 = 8;
 
-/// Keys of a system file that are no component's table.
+/// Keys of a system file that are not component tables.
 const SYSTEM_KEYS: [&str; 5] = ["description", "source", "extends", "drives", "components"];
 
-/// The system that `target` names, with the settings applied.
+/// Resolves the system that `target` names and applies the settings.
 pub(crate) fn system(
     catalogue: &Catalogue,
     target: &str,
@@ -33,12 +33,12 @@ pub(crate) fn system(
     let mut resolution = Resolution::new(catalogue);
     let Some(mut layers) = resolution.system_layers(target) else {
         // A file is missing: what else could be said would only confuse.
-        return Err(resolution.failed());
+        return Err(resolution.into_errors());
     };
     let components = components_of(&layers);
     let settings = setting::layer(settings, &mut resolution.problems);
-    resolution.check_settings_of_rig(components, (target, &settings));
-    layers.push(Level {
+    resolution.reject_settings_without_component(components, (target, &settings));
+    layers.push(SourceLayer {
         table: Arc::new(settings),
         source: SETTING_NAME.to_string(),
         file: None,
@@ -46,29 +46,29 @@ pub(crate) fn system(
     for level in &layers {
         resolution.check_system_keys(&level.table);
     }
-    let drives = resolution.drives(&layers);
+    let drives = resolution.drive_count(&layers);
     let mut parts = BTreeMap::new();
     for component in components {
         resolution.add_parts(*component, drives, &layers, &mut parts);
     }
     let complete = components.iter().all(|component| {
-        let mut numbers = numbers(*component, drives, &layers).into_iter();
+        let mut numbers = drive_numbers(*component, drives, &layers).into_iter();
         numbers.all(|number| parts.contains_key(&(*component, number)))
     });
     if !complete {
-        return Err(resolution.failed());
+        return Err(resolution.into_errors());
     }
     let description = layers
         .iter()
         .rev()
         .find_map(|level| level.table.text("description"));
     let description = description.unwrap_or_default().to_string();
-    Ok(resolution.finished(target, description, drives, parts))
+    Ok(resolution.into_system(target, description, drives, parts))
 }
 
-/// Components of a system: of one whose files name drives and speak of nothing else, drives
+/// Returns the components of a system. A system whose files name only drives consists of drives
 /// alone.
-fn components_of(files: &[Level]) -> &'static [Component] {
+fn components_of(files: &[SourceLayer]) -> &'static [Component] {
     let named = |component: Component| {
         files.iter().any(|level| {
             let components = level.table.table("components");
@@ -85,7 +85,7 @@ fn components_of(files: &[Level]) -> &'static [Component] {
     }
 }
 
-/// One component alone.
+/// Resolves a single component, without a system around it.
 pub(crate) fn entry(
     catalogue: &Catalogue,
     component: Component,
@@ -93,7 +93,7 @@ pub(crate) fn entry(
 ) -> Result<System, Errors> {
     let mut resolution = Resolution::new(catalogue);
     let Some(part) = resolution.component(component, name, None) else {
-        return Err(resolution.failed());
+        return Err(resolution.into_errors());
     };
     let top = part
         .layers
@@ -105,7 +105,7 @@ pub(crate) fn entry(
         parts.insert((component, Some(1)), part.clone());
     }
     parts.insert((component, None), part);
-    Ok(resolution.finished(name, description, 1, parts))
+    Ok(resolution.into_system(name, description, 1, parts))
 }
 
 struct Resolution<'a> {
@@ -114,16 +114,16 @@ struct Resolution<'a> {
     texts: BTreeMap<String, Arc<Text>>,
 }
 
-/// A system file, or the settings in the shape of one.
-struct Level {
+/// System file, or the settings in the form of a system file.
+struct SourceLayer {
     table: Arc<Table>,
     source: String,
     file: Option<Arc<Text>>,
 }
 
-/// Which file of the catalogue a component is, and who said so.
+/// Catalogue name of a component, with the place that selected it.
 #[derive(Clone)]
-struct Choice {
+struct ComponentChoice {
     name: String,
     place: Place,
 }
@@ -137,7 +137,7 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    fn failed(self) -> Errors {
+    fn into_errors(self) -> Errors {
         let problems = match self.problems {
             problems if problems.is_empty() => vec![Problem::error("the system is incomplete")],
             problems => problems,
@@ -145,14 +145,14 @@ impl<'a> Resolution<'a> {
         Errors::none_of(problems).expect_err("there is a problem")
     }
 
-    fn finished(
+    fn into_system(
         self,
         name: &str,
         description: String,
         drives: u32,
         parts: BTreeMap<(Component, Option<u32>), Part>,
     ) -> System {
-        let record = Record {
+        let record = ReadingRecord {
             problems: self.problems,
             readings: Vec::new(),
         };
@@ -166,8 +166,8 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    /// Drives by themselves have no other components that could be set.
-    fn check_settings_of_rig(
+    /// Rejects settings of other components on a system that consists of drives alone.
+    fn reject_settings_without_component(
         &mut self,
         components: &[Component],
         (target, settings): (&str, &Table),
@@ -209,15 +209,15 @@ impl<'a> Resolution<'a> {
                 (_, None) if key == "drives_source" => continue,
                 (_, None) => Problem::error(format!("a system has no `{key}`"))
                     .at(&entry.key, "")
-                    .help(self.meant_by(key)),
+                    .help(self.suggest_for_system_key(key)),
             };
             self.problems.push(problem);
         }
     }
 
-    /// What a key may mean that no system has: a component's own, by its whole
-    /// name, or one that is written nearly so.
-    fn meant_by(&self, key: &str) -> String {
+    /// Suggests a meaning for an unknown key of a system: a component's key of the same name, or a
+    /// similar system key.
+    fn suggest_for_system_key(&self, key: &str) -> String {
         let has_it = |component: &Component| {
             let names = self.catalogue.component_names(*component);
             let mut files = names
@@ -232,9 +232,9 @@ impl<'a> Resolution<'a> {
             .collect();
         if whole.is_empty() {
             let known = Component::ALL.into_iter().map(Component::name);
-            names::suggestion(key, known.chain(SYSTEM_KEYS))
+            names::suggest_names(key, known.chain(SYSTEM_KEYS))
         } else {
-            names::offered(whole.iter().map(String::as_str))
+            names::offer_names(whole.iter().map(String::as_str))
         }
     }
 
@@ -244,14 +244,13 @@ impl<'a> Resolution<'a> {
                 let known = Component::ALL.into_iter().map(Component::name);
                 let problem = Problem::error(format!("a system has no component `{key}`"))
                     .at(&entry.key, "")
-                    .help(names::suggestion(key, known));
+                    .help(names::suggest_names(key, known));
                 self.problems.push(problem);
             }
         }
     }
 
-    /// How many drives are configured.
-    fn drives(&mut self, layers: &[Level]) -> u32 {
+    fn drive_count(&mut self, layers: &[SourceLayer]) -> u32 {
         let Some(entry) = layers
             .iter()
             .rev()
@@ -265,8 +264,8 @@ impl<'a> Resolution<'a> {
             });
             return 1;
         };
-        match Shape::Integer(1..=MOST_DRIVES).read("drives", &entry.value) {
-            Ok(Reading::Integer(drives)) => drives as u32,
+        match ValueShape::Integer(1..=MOST_DRIVES).read("drives", &entry.value) {
+            Ok(ParsedValue::Integer(drives)) => drives as u32,
             Ok(_) => 1,
             Err(problem) => {
                 self.problems.push(problem);
@@ -279,21 +278,21 @@ impl<'a> Resolution<'a> {
         &mut self,
         component: Component,
         drives: u32,
-        layers: &[Level],
+        layers: &[SourceLayer],
         parts: &mut BTreeMap<(Component, Option<u32>), Part>,
     ) {
-        let numbers = numbers(component, drives, layers);
+        let numbers = drive_numbers(component, drives, layers);
         if component.may_be_of_one_drive() {
             self.check_drive_numbers(component, (drives, &numbers), layers);
         }
         for number in numbers {
-            let Some(choice) = self.chosen(component, number, layers) else {
+            let Some(choice) = self.chosen_component(component, number, layers) else {
                 if number.is_none() {
                     let title = format!("the system names no {component}");
                     let file = layers.iter().find_map(|level| level.file.as_ref());
                     let problem = Problem::error(title).help(format!(
                         "write `{component} = \"NAME\"` in [components]; there is {}",
-                        names::listed(
+                        names::list_names(
                             self.catalogue
                                 .component_names(component)
                                 .iter()
@@ -330,14 +329,14 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    /// The catalogue name of a component. A level that names all drives is
-    /// stronger than a weaker level that names one.
-    fn chosen(
+    /// Returns the catalogue name of a component. A level for all drives overrides a weaker level
+    /// for one drive.
+    fn chosen_component(
         &mut self,
         component: Component,
         number: Option<u32>,
-        layers: &[Level],
-    ) -> Option<Choice> {
+        layers: &[SourceLayer],
+    ) -> Option<ComponentChoice> {
         let mut choice = None;
         for level in layers {
             let general = level
@@ -349,8 +348,8 @@ impl<'a> Resolution<'a> {
                 drives.table(&number.to_string())?.get("component")
             });
             for entry in [general, special].into_iter().flatten() {
-                if let Some(name) = self.name_in(component, entry) {
-                    choice = Some(Choice {
+                if let Some(name) = self.name_in_entry(component, entry) {
+                    choice = Some(ComponentChoice {
                         name,
                         place: entry.value.place.clone(),
                     });
@@ -360,9 +359,9 @@ impl<'a> Resolution<'a> {
         choice
     }
 
-    fn name_in(&mut self, component: Component, entry: &Entry) -> Option<String> {
-        match Shape::Text.read(component.name(), &entry.value) {
-            Ok(Reading::Text(name)) => Some(name),
+    fn name_in_entry(&mut self, component: Component, entry: &Entry) -> Option<String> {
+        match ValueShape::Text.read(component.name(), &entry.value) {
+            Ok(ParsedValue::Text(name)) => Some(name),
             Ok(_) => None,
             Err(problem) => {
                 if !self.problems.contains(&problem) {
@@ -373,15 +372,15 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    /// No level may speak of a drive beyond the number that holds there: a
-    /// stronger level may lower it, and leave what a weaker one says unused. Of a
-    /// drive that there is in the end, what is said has to be of a part that it has
-    /// for itself, one of `own`, or it would have no effect; a drive is always its own.
+    /// Rejects drive numbers beyond the number of drives configured at the same level. A stronger
+    /// level may reduce the number, and the values of weaker levels for the missing drives then
+    /// have no effect. Values for an existing drive must belong to a component of its own, listed
+    /// in `own`; a drive is always its own component.
     fn check_drive_numbers(
         &mut self,
         component: Component,
         (in_the_end, own): (u32, &[Option<u32>]),
-        layers: &[Level],
+        layers: &[SourceLayer],
     ) {
         let mut drives = MOST_DRIVES;
         for level in layers {
@@ -415,7 +414,7 @@ impl<'a> Resolution<'a> {
                 } else if number <= Some(in_the_end) && !own.contains(&number) {
                     let title = format!("drive {key} has no {component} for itself");
                     let problem = Problem::error(title).at(&entry.key, "has no effect");
-                    self.note(problem.help(format!(
+                    self.push_problem(problem.help(format!(
                         "`{component}.KEY` is of the {component} that drives share; \
                          `{component}.{key}.component` names one for drive {key} alone"
                     )));
@@ -424,16 +423,15 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    fn note(&mut self, problem: Problem) {
+    fn push_problem(&mut self, problem: Problem) {
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
         }
     }
 }
 
-/// The drives of a component, or the one thing that it is. What a drive may
-/// have for itself has a number where some level names one for it.
-fn numbers(component: Component, drives: u32, layers: &[Level]) -> Vec<Option<u32>> {
+/// Returns the drive numbers with their own component of this kind, and `None` for the shared one.
+fn drive_numbers(component: Component, drives: u32, layers: &[SourceLayer]) -> Vec<Option<u32>> {
     let named = |number: &u32| {
         layers.iter().any(|level| {
             let table = level.table.table(component.name());

@@ -1,4 +1,4 @@
-//! Settings as a layer of a system.
+//! Conversion of user settings into a layer of a system.
 
 use std::sync::Arc;
 
@@ -9,27 +9,27 @@ use diskperf_diagnostics::{Place, Text};
 use diskperf_timeline::Setting;
 use diskperf_timeline::units::parse_size;
 
-/// What messages call a setting's text, where a file would have its path.
+/// Name of a setting in messages, in place of a file path.
 pub(crate) const SETTING_NAME: &str = "--set";
 
-/// The settings as one more layer of the system, in the shape of a system file.
-/// Of two settings with the same path, the later one counts.
+/// Returns the settings as a layer of the system in the form of a system file. Of two settings with
+/// the same path, the later one applies.
 pub(crate) fn layer(settings: &[Setting], problems: &mut Vec<Problem>) -> Table {
     let mut root = Table::default();
     for setting in settings {
-        let content = plain(setting).to_string();
+        let content = without_quotes(setting).to_string();
         let text = Arc::new(Text::new(SETTING_NAME.to_string(), content));
         let value = value::parse_setting(&text, setting.path.len() + 1);
-        if let Err(problem) = insert(&mut root, &spelt_out(&setting.path), &text, value) {
+        if let Err(problem) = insert(&mut root, &split_path(&setting.path), &text, value) {
             problems.push(problem);
         }
     }
     root
 }
 
-/// The setting with a plain number, as files have, where it is of bytes and has a
-/// suffix: `filesystem.block_bytes=8K`.
-fn plain(setting: &Setting) -> Setting {
+/// Returns the setting with a plain number if its key counts bytes and its value has a size suffix,
+/// as in `filesystem.block_bytes=8K`.
+fn without_quotes(setting: &Setting) -> Setting {
     let key = setting.path.rsplit('.').next().unwrap_or_default();
     let is_of_bytes = key.split('_').any(|word| word == "bytes");
     match parse_size(&setting.text) {
@@ -38,9 +38,9 @@ fn plain(setting: &Setting) -> Setting {
     }
 }
 
-/// The path in the terms of a system file. The numbers are where each part
-/// ends in the setting's own text, for the caret.
-fn spelt_out(path: &str) -> Vec<(String, usize)> {
+/// Splits a setting's path into the parts of a system file. The numbers are the ends of the parts
+/// in the setting's text, for error markers.
+fn split_path(path: &str) -> Vec<(String, usize)> {
     let mut parts = Vec::new();
     let mut end = 0;
     for part in path.split('.') {
@@ -61,7 +61,7 @@ fn spelt_out(path: &str) -> Vec<(String, usize)> {
     }
 }
 
-/// Whether a key of `[drive]` is the number of a drive.
+/// Tests whether a key of `[drive]` is a drive number.
 pub(crate) fn is_number(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -80,7 +80,7 @@ fn insert(
         if let Some(earlier) = table.get(name)
             && let Content::Table(_) = earlier.value.content
         {
-            return Err(both(&key));
+            return Err(conflicting_settings(&key));
         }
         table.entries.insert(name.clone(), Entry { key, value });
         return Ok(());
@@ -94,11 +94,11 @@ fn insert(
     });
     match &mut entry.value.content {
         Content::Table(inner) => insert(inner, rest, text, value),
-        _ => Err(both(&key)),
+        _ => Err(conflicting_settings(&key)),
     }
 }
 
-fn both(key: &Place) -> Problem {
+fn conflicting_settings(key: &Place) -> Problem {
     Problem::error(format!(
         "`{}` is set as a value and as a table",
         key.written()

@@ -1,4 +1,4 @@
-//! What a value must look like.
+//! Declared types of values, and their checks.
 
 use std::ops::RangeInclusive;
 
@@ -8,128 +8,135 @@ use super::setting::SETTING_NAME;
 use super::value::{Content, Value};
 use diskperf_diagnostics::Problem;
 
-/// What a key is declared to hold.
+/// Declared type and range of a key's value.
 #[derive(Debug, Clone)]
-pub(crate) enum Shape {
+pub(crate) enum ValueShape {
     Integer(RangeInclusive<u64>),
     Number(RangeInclusive<f64>),
     Integers(RangeInclusive<u64>),
     Pairs([RangeInclusive<u64>; 2]),
-    /// The columns of a table, by name.
+    /// Table columns with their names and ranges.
     Rows(Vec<(&'static str, RangeInclusive<f64>)>),
     Flag,
-    Choice(Vec<String>),
+    ComponentChoice(Vec<String>),
     Text,
 }
 
-/// What a value was read as.
+/// Value that was read for a key, by its declared type.
 #[derive(Debug, Clone)]
-pub(crate) enum Reading {
+pub(crate) enum ParsedValue {
     Integer(u64),
     Number(f64),
     Integers(Vec<u64>),
     Pairs(Vec<[u64; 2]>),
     Rows(Vec<Vec<f64>>),
     Flag(bool),
-    /// The place in the list of choices.
-    Choice(usize),
+    /// Choice, as an index into the list of choices.
+    ComponentChoice(usize),
     Text(String),
 }
 
-impl Shape {
-    /// What is allowed, in words that end a sentence.
+impl ValueShape {
+    /// Describes the allowed values as the end of a sentence.
     pub(crate) fn allowed(&self, key: &str) -> String {
         let unit = match unit_of(key) {
             "" => String::new(),
             unit => format!(" {unit}"),
         };
         match self {
-            Shape::Integer(range) => format!("a whole number from {}{unit}", span(range)),
-            Shape::Number(range) => format!("a number from {}{unit}", span(range)),
-            Shape::Integers(range) => {
-                format!("a list of whole numbers, each from {}{unit}", span(range))
+            ValueShape::Integer(range) => {
+                format!("a whole number from {}{unit}", format_range(range))
             }
-            Shape::Pairs([first, second]) => format!(
+            ValueShape::Number(range) => format!("a number from {}{unit}", format_range(range)),
+            ValueShape::Integers(range) => {
+                format!(
+                    "a list of whole numbers, each from {}{unit}",
+                    format_range(range)
+                )
+            }
+            ValueShape::Pairs([first, second]) => format!(
                 "a list of pairs of whole numbers, the first from {}, the second from {}",
-                span(first),
-                span(second)
+                format_range(first),
+                format_range(second)
             ),
-            Shape::Rows(columns) => {
+            ValueShape::Rows(columns) => {
                 let columns: Vec<String> = columns
                     .iter()
-                    .map(|(name, range)| format!("{name} from {}", span(range)))
+                    .map(|(name, range)| format!("{name} from {}", format_range(range)))
                     .collect();
                 format!("a list of rows of numbers [{}]", columns.join(", "))
             }
-            Shape::Flag => "true or false".to_string(),
-            Shape::Choice(choices) => {
+            ValueShape::Flag => "true or false".to_string(),
+            ValueShape::ComponentChoice(choices) => {
                 format!(
                     "one of {}",
-                    names::listed(choices.iter().map(String::as_str))
+                    names::list_names(choices.iter().map(String::as_str))
                 )
             }
-            Shape::Text => "text".to_string(),
+            ValueShape::Text => "text".to_string(),
         }
     }
 
-    /// The range for lists: `1..=100`, `fifo | nearest`.
+    /// Formats the range for lists, such as `1..=100` or `fifo | nearest_names`.
     pub(crate) fn range(&self) -> String {
         match self {
-            Shape::Integer(range) | Shape::Integers(range) => span(range),
-            Shape::Number(range) => span(range),
-            Shape::Pairs([first, second]) => format!("[{}, {}]", span(first), span(second)),
-            Shape::Rows(columns) => {
+            ValueShape::Integer(range) | ValueShape::Integers(range) => format_range(range),
+            ValueShape::Number(range) => format_range(range),
+            ValueShape::Pairs([first, second]) => {
+                format!("[{}, {}]", format_range(first), format_range(second))
+            }
+            ValueShape::Rows(columns) => {
                 let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
                 format!("[{}]", names.join(", "))
             }
-            Shape::Flag => "true | false".to_string(),
-            Shape::Choice(choices) => choices.join(" | "),
-            Shape::Text => "text".to_string(),
+            ValueShape::Flag => "true | false".to_string(),
+            ValueShape::ComponentChoice(choices) => choices.join(" | "),
+            ValueShape::Text => "text".to_string(),
         }
     }
 
-    /// Reads a value, or says why it cannot be.
-    pub(crate) fn read(&self, key: &str, value: &Value) -> Result<Reading, Problem> {
+    /// Reads a value of this type, or returns the reason why it is invalid.
+    pub(crate) fn read(&self, key: &str, value: &Value) -> Result<ParsedValue, Problem> {
         let mismatch = || self.mismatch(key, value);
         match self {
-            Shape::Integer(range) => self.integer(key, value, range).map(Reading::Integer),
-            Shape::Number(range) => self.number(key, value, range).map(Reading::Number),
-            Shape::Integers(range) => {
+            ValueShape::Integer(range) => self.integer(key, value, range).map(ParsedValue::Integer),
+            ValueShape::Number(range) => self.number(key, value, range).map(ParsedValue::Number),
+            ValueShape::Integers(range) => {
                 let integers: Result<_, _> = list(value)
                     .ok_or_else(mismatch)?
                     .iter()
                     .map(|item| self.integer(key, item, range))
                     .collect();
-                integers.map(Reading::Integers)
+                integers.map(ParsedValue::Integers)
             }
-            Shape::Pairs(ranges) => {
+            ValueShape::Pairs(ranges) => {
                 let pairs: Result<_, _> = list(value)
                     .ok_or_else(mismatch)?
                     .iter()
                     .map(|item| self.pair(key, item, ranges))
                     .collect();
-                pairs.map(Reading::Pairs)
+                pairs.map(ParsedValue::Pairs)
             }
-            Shape::Rows(columns) => {
+            ValueShape::Rows(columns) => {
                 let rows: Result<_, _> = list(value)
                     .ok_or_else(mismatch)?
                     .iter()
                     .map(|item| self.row(key, item, columns))
                     .collect();
-                rows.map(Reading::Rows)
+                rows.map(ParsedValue::Rows)
             }
-            Shape::Flag => match value.content {
-                Content::Flag(flag) => Ok(Reading::Flag(flag)),
+            ValueShape::Flag => match value.content {
+                Content::Flag(flag) => Ok(ParsedValue::Flag(flag)),
                 _ => Err(mismatch()),
             },
-            Shape::Choice(choices) => {
+            ValueShape::ComponentChoice(choices) => {
                 let chosen = text(value).ok_or_else(mismatch)?;
                 match choices.iter().position(|choice| *choice == chosen) {
-                    Some(index) => Ok(Reading::Choice(index)),
+                    Some(index) => Ok(ParsedValue::ComponentChoice(index)),
                     None => Err(self.unknown_choice(key, value, &chosen, choices)),
                 }
             }
-            Shape::Text => text(value).map(Reading::Text).ok_or_else(mismatch),
+            ValueShape::Text => text(value).map(ParsedValue::Text).ok_or_else(mismatch),
         }
     }
 
@@ -145,7 +152,7 @@ impl Shape {
         u64::try_from(integer)
             .ok()
             .filter(|integer| range.contains(integer))
-            .ok_or_else(|| self.outside(key, value))
+            .ok_or_else(|| self.out_of_range(key, value))
     }
 
     fn number(
@@ -163,7 +170,7 @@ impl Shape {
         // False for not-a-number, too.
         match range.contains(&number) {
             true => Ok(number),
-            false => Err(self.outside(key, value)),
+            false => Err(self.out_of_range(key, value)),
         }
     }
 
@@ -202,7 +209,7 @@ impl Shape {
         let problem = Problem::error(format!("`{key}` cannot be {}", value.content.kind()))
             .at(&value.place, format!("must be {}", self.allowed(key)));
         let unit = unit_of(key);
-        if let (Content::Text(written), Shape::Integer(_) | Shape::Number(_)) =
+        if let (Content::Text(written), ValueShape::Integer(_) | ValueShape::Number(_)) =
             (&value.content, self)
             && !unit.is_empty()
             && leading_number(written).is_some()
@@ -214,8 +221,8 @@ impl Shape {
         problem
     }
 
-    fn outside(&self, key: &str, value: &Value) -> Problem {
-        let written = shortened(value.place.written());
+    fn out_of_range(&self, key: &str, value: &Value) -> Problem {
+        let written = shorten(value.place.written());
         Problem::error(format!("`{key}` is out of range: {written}"))
             .at(&value.place, format!("must be {}", self.allowed(key)))
     }
@@ -227,8 +234,8 @@ impl Shape {
         chosen: &str,
         choices: &[String],
     ) -> Problem {
-        let near = names::nearest(chosen, choices.iter().map(String::as_str));
-        let problem = Problem::error(format!("`{key}` cannot be `{}`", shortened(chosen)))
+        let near = names::nearest_names(chosen, choices.iter().map(String::as_str));
+        let problem = Problem::error(format!("`{key}` cannot be `{}`", shorten(chosen)))
             .at(&value.place, format!("must be {}", self.allowed(key)));
         match near.first() {
             Some(near) => problem.help(format!("did you mean `{near}`?")),
@@ -244,8 +251,8 @@ fn list(value: &Value) -> Option<&[Value]> {
     }
 }
 
-/// Text, which a setting need not quote: there, a date or a number in a text's
-/// place is text as well.
+/// Returns a value as text. A setting needs no quotes, so a date or a number also counts as text
+/// there.
 fn text(value: &Value) -> Option<String> {
     match &value.content {
         Content::Text(text) => Some(text.clone()),
@@ -264,8 +271,7 @@ fn leading_number(text: &str) -> Option<f64> {
     number[..end].parse().ok()
 }
 
-/// What was written, short enough for a title.
-fn shortened(written: &str) -> String {
+fn shorten(written: &str) -> String {
     const LONGEST: usize = 40;
     if written.chars().count() <= LONGEST {
         written.to_string()
@@ -274,6 +280,6 @@ fn shortened(written: &str) -> String {
     }
 }
 
-fn span<T: std::fmt::Display>(range: &RangeInclusive<T>) -> String {
+fn format_range<T: std::fmt::Display>(range: &RangeInclusive<T>) -> String {
     format!("{} to {}", range.start(), range.end())
 }

@@ -1,4 +1,4 @@
-//! A system with everything that speaks about it, ready to be read.
+//! Resolved system with all layers of values, ready for readers.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,8 +12,8 @@ use super::value::Table;
 use diskperf_diagnostics::{Errors, Problem};
 use diskperf_diagnostics::{Place, Text};
 
-/// What a system consists of: for each component, the layers of values that
-/// speak about it. Every reading of a [`Reader`] is noted here.
+/// Resolved system: the layers of values for each component. Every read by a [`Reader`] is recorded
+/// here.
 #[derive(Debug)]
 pub struct System {
     pub(crate) name: String,
@@ -21,52 +21,52 @@ pub struct System {
     pub(crate) drives: u32,
     pub(crate) parts: BTreeMap<(Component, Option<u32>), Part>,
     pub(crate) texts: BTreeMap<String, Arc<Text>>,
-    pub(crate) record: RefCell<Record>,
+    pub(crate) record: RefCell<ReadingRecord>,
 }
 
-/// One component of a system.
+/// Component of a resolved system.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
-    /// Its name in the catalogue.
+    /// Name of the component in the catalogue.
     pub(crate) name: String,
-    /// Its file, where what is missing belongs.
+    /// File of the component, where a missing value belongs.
     pub(crate) file: Arc<Text>,
-    /// From the weakest to the strongest.
+    /// Layers of values, from lowest to highest precedence.
     pub(crate) layers: Vec<Layer>,
 }
 
-/// One table that speaks about a component.
+/// Layer of a component: one table with values for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Layer {
     pub(crate) table: Arc<Table>,
-    /// The source of what has none of its own.
+    /// Default source of values without one of their own.
     pub(crate) source: String,
-    /// Whether it is a component's own file: only there may it describe itself.
+    /// Whether this is the component's own file, the only layer that may contain a description.
     pub(crate) is_file: bool,
 }
 
-/// What the readers noted.
+/// Problems and parameters that readers have recorded.
 #[derive(Debug, Default)]
-pub(crate) struct Record {
+pub(crate) struct ReadingRecord {
     pub(crate) problems: Vec<Problem>,
-    pub(crate) readings: Vec<Noted>,
+    pub(crate) readings: Vec<ParameterReading>,
 }
 
-/// A parameter as one reader saw it.
+/// Parameter as recorded by one reader.
 #[derive(Debug, Clone)]
-pub(crate) struct Noted {
-    /// With the path that sets it for all drives or types.
+pub(crate) struct ParameterReading {
+    /// Parameter with the path that sets it for all drives or types.
     pub(crate) parameter: Parameter,
-    /// The path that sets it for this drive or type alone.
+    /// Path that sets the parameter for this drive or type alone.
     pub(crate) qualified: String,
-    /// The drive, counted from one, whose own part it is of.
+    /// Drive that owns the component, counted from 1; `None` for a shared component.
     pub(crate) drive: Option<u32>,
     pub(crate) place: Place,
     pub(crate) component: Component,
 }
 
-impl Record {
-    /// Notes a problem once, however many readers meet it.
+impl ReadingRecord {
+    /// Records a problem once, however many readers find it.
     pub(crate) fn problem(&mut self, problem: Problem) {
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
@@ -75,33 +75,33 @@ impl Record {
 }
 
 impl System {
-    /// The name by which it was asked for, variant included.
+    /// Returns the name under which the system was requested, with its variant.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What the system is, in words. Empty for a file that does not say.
+    /// Returns the description of the system; empty if its file has none.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// How many drives are configured: at least one.
+    /// Returns the number of configured drives; at least one.
     pub fn drives(&self) -> u32 {
         self.drives
     }
 
-    /// Whether it is drives by themselves: it has no other component.
+    /// Reports whether the system consists of drives alone, without other components.
     pub fn is_rig(&self) -> bool {
         !self.has(Component::Kernel)
     }
 
-    /// Whether it has a component of this kind that drives share, or that it has one of.
+    /// Reports whether the system has a shared or single component of this kind.
     pub fn has(&self, component: Component) -> bool {
         self.parts.contains_key(&(component, None))
     }
 
-    /// The catalogue name of a component (`eagle`); of one drive, counted from
-    /// one, if a number is given.
+    /// Returns the catalogue name of a component, such as `eagle`. With a drive number, counted
+    /// from 1, it returns that drive's own component.
     ///
     /// # Panics
     ///
@@ -110,13 +110,13 @@ impl System {
         &self.part(component, drive).name
     }
 
-    /// Whether a drive, counted from one, has one of these for itself.
+    /// Reports whether a drive, counted from 1, has its own component of this kind.
     pub fn has_own(&self, component: Component, drive: u32) -> bool {
         self.parts.contains_key(&(component, Some(drive)))
     }
 
-    /// A reader of one component's values: of one drive, counted from one, or
-    /// of what all drives share.
+    /// Returns a reader for the values of a component: of one drive, counted from 1, or of the
+    /// component that all drives share.
     ///
     /// # Panics
     ///
@@ -126,32 +126,32 @@ impl System {
         Reader::new(&self.record, part, component, drive)
     }
 
-    /// Name and content of every file that takes part: what a stored run keeps
-    /// to be repeatable.
+    /// Returns the name and the content of every file of the system. A stored run keeps them to be
+    /// repeatable.
     pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.texts
             .values()
             .map(|text| (text.name(), text.content()))
     }
 
-    /// Everything that was read, in the order of the components and of their
-    /// declarations. To be called when all readers have finished.
+    /// Returns all parameters that were read, in the order of components and declarations. All
+    /// readers must have finished.
     ///
     /// # Errors
     ///
-    /// Everything that any reader found wrong, and settings that nothing read.
+    /// Every problem that a reader found, and settings that no reader read.
     pub fn finish(self) -> Result<Vec<Parameter>, Errors> {
         let mut record = self.record.into_inner();
         for ((component, drive), part) in &self.parts {
-            let reads = |noted: &Noted| {
+            let reads = |noted: &ParameterReading| {
                 noted.component == *component && (drive.is_none() || noted.drive == *drive)
             };
             if !record.readings.iter().any(reads) {
-                unread(*component, part, &mut record);
+                report_unread(*component, part, &mut record);
             }
         }
         Errors::none_of(record.problems)?;
-        Ok(listed(record.readings))
+        Ok(list_parameters(record.readings))
     }
 
     fn part(&self, component: Component, drive: Option<u32>) -> &Part {
@@ -161,8 +161,9 @@ impl System {
     }
 }
 
-/// A setting of a component that this machine never reads cannot have an effect.
-fn unread(component: Component, part: &Part, record: &mut Record) {
+/// Reports settings of a component that this system never reads, because they cannot have an
+/// effect.
+fn report_unread(component: Component, part: &Part, record: &mut ReadingRecord) {
     for layer in &part.layers {
         for entry in layer.table.entries.values() {
             if entry.key.file() == SETTING_NAME {
@@ -173,9 +174,9 @@ fn unread(component: Component, part: &Part, record: &mut Record) {
     }
 }
 
-/// The readings without repetitions. Where the drives or types differ in a
-/// value, each is listed under the path that sets it alone.
-fn listed(readings: Vec<Noted>) -> Vec<Parameter> {
+/// Removes duplicates from the recorded parameters. A parameter that differs between drives or
+/// types is listed once for each, with the path that sets it alone.
+fn list_parameters(readings: Vec<ParameterReading>) -> Vec<Parameter> {
     let mut seen: BTreeMap<String, Vec<(String, Place)>> = BTreeMap::new();
     for noted in &readings {
         let values = seen.entry(noted.parameter.path.clone()).or_default();

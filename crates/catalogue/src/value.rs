@@ -1,4 +1,4 @@
-//! TOML values that remember where they were written.
+//! TOML values with their places in the file.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,18 +10,18 @@ use toml::de::{DeTable, DeValue};
 use diskperf_diagnostics::Problem;
 use diskperf_diagnostics::{Place, Text};
 
-/// A value and where it stands.
+/// Value with its place in the file.
 #[derive(Debug, Clone)]
 pub(crate) struct Value {
     pub(crate) content: Content,
     pub(crate) place: Place,
 }
 
-/// What a value is.
+/// Content of a TOML value, by type.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     Text(String),
-    /// Saturated where it does not fit: no parameter is that large.
+    /// Whole number, saturated if it does not fit; no parameter is that large.
     Integer(i128),
     Number(f64),
     Flag(bool),
@@ -31,7 +31,7 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// What a message calls it.
+    /// Returns the name of the value's type for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Content::Text(_) => "text",
@@ -45,14 +45,14 @@ impl Content {
     }
 }
 
-/// A key with its value.
+/// Key of a table with its place and value.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) key: Place,
     pub(crate) value: Value,
 }
 
-/// A table, by key.
+/// Table with its entries by key.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
     pub(crate) entries: BTreeMap<String, Entry>,
@@ -63,7 +63,7 @@ impl Table {
         self.entries.get(key)
     }
 
-    /// The text under a key; `None` if there is none or it is something else.
+    /// Returns the text of a key; `None` if the key is absent or has another type.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         match &self.get(key)?.value.content {
             Content::Text(text) => Some(text),
@@ -71,7 +71,7 @@ impl Table {
         }
     }
 
-    /// The table under a key; `None` if there is none or it is something else.
+    /// Returns the table of a key; `None` if the key is absent or has another type.
     pub(crate) fn table(&self, key: &str) -> Option<&Table> {
         match &self.get(key)?.value.content {
             Content::Table(table) => Some(table),
@@ -80,10 +80,11 @@ impl Table {
     }
 }
 
-/// Messages about one file's syntax: after the first few, the parser is lost.
+/// Maximum number of reported syntax problems of a file. After the first few, the parser has lost
+/// track.
 const MOST_SYNTAX_PROBLEMS: usize = 4;
 
-/// Parses a file.
+/// Parses the text of a TOML file.
 pub(crate) fn parse(text: &Arc<Text>) -> Result<Table, Vec<Problem>> {
     let (table, errors) = DeTable::parse_recoverable(text.content());
     if errors.is_empty() {
@@ -97,8 +98,8 @@ pub(crate) fn parse(text: &Arc<Text>) -> Result<Table, Vec<Problem>> {
     Err(problems.collect())
 }
 
-/// Parses the value of a setting, which starts at `offset` of its text. What is
-/// no TOML value is text without quotes: nobody quotes in a shell.
+/// Parses the value of a setting, which starts at `offset` of its text. Text that is not a TOML
+/// value counts as an unquoted string, because users of a shell omit quotes.
 pub(crate) fn parse_setting(text: &Arc<Text>, offset: usize) -> Value {
     let written = &text.content()[offset..];
     let place = Place::new(text, offset..text.content().len());
@@ -118,7 +119,7 @@ pub(crate) fn parse_setting(text: &Arc<Text>, offset: usize) -> Value {
     }
 }
 
-fn shifted(span: Range<usize>, offset: usize) -> Range<usize> {
+fn shift_span(span: Range<usize>, offset: usize) -> Range<usize> {
     span.start + offset..span.end + offset
 }
 
@@ -126,7 +127,7 @@ fn convert_table(table: DeTable<'_>, text: &Arc<Text>, offset: usize) -> Table {
     let entries = table
         .into_iter()
         .map(|(key, value)| {
-            let place = Place::new(text, shifted(key.span(), offset));
+            let place = Place::new(text, shift_span(key.span(), offset));
             let value = convert_value(value, text, offset);
             (key.into_inner().into_owned(), Entry { key: place, value })
         })
@@ -135,7 +136,7 @@ fn convert_table(table: DeTable<'_>, text: &Arc<Text>, offset: usize) -> Table {
 }
 
 fn convert_value(value: Spanned<DeValue<'_>>, text: &Arc<Text>, offset: usize) -> Value {
-    let place = Place::new(text, shifted(value.span(), offset));
+    let place = Place::new(text, shift_span(value.span(), offset));
     Value {
         content: convert(value.into_inner(), text, offset),
         place,

@@ -1,18 +1,18 @@
-//! What a drive has done.
+//! Busy times and transfer counts of a drive.
 
 use diskperf_sim::Time;
 
-/// How long a drive has been doing what.
+/// Busy times and transfer counts of a drive since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Busy {
-    /// Time in which arm and heads move and come to rest.
+    /// Time of seeks, head switches and settling.
     pub positioning: Time,
-    /// Time in which it waits for a sector to come by.
+    /// Time for which the head waited for sectors to come by (rotational latency).
     pub latency: Time,
-    /// Time in which it transfers sectors.
+    /// Time in which sectors passed under the head (media transfer).
     pub transfer: Time,
-    /// Bytes moved.
+    /// Total size of all transfers, in bytes.
     pub bytes: u64,
-    /// Number of transfers.
+    /// Number of transfers (completed requests).
     pub transfers: u64,
 }

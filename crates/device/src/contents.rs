@@ -1,16 +1,16 @@
-//! Contents of a drive, as its host may rely on them: what was written, what is durable, and
-//! what a power cut may still take.
+//! Contents of a drive, as its host may rely on them: written data, durable data, and data that a
+//! power cut may still lose.
 //!
-//! [`Contents`] knows the rules of the interface and no drive: requests are submitted to it
-//! and completed in it beside a [`Drive`](crate::Drive), or beside a real one.
+//! [`Contents`] knows the rules of the interface, but no drive. The caller submits and completes
+//! the same requests in it as in a [`Drive`](crate::Drive), or as in a real drive.
 //!
-//! - A read that begins now gets the newest write of its sector that completed.
+//! - A read that begins now gets the newest completed write of its sector.
 //! - A write in a volatile cache is durable when a flush completes that was submitted after
-//!   the write had completed. Writes in flight at that moment are not covered.
-//! - A write with force unit access is durable when it completes, and so is every write where
+//!   the write had completed. Writes in flight at that time are not covered.
+//! - A write with force unit access is durable when it completes. So is every write where
 //!   the cache is protected or writes through.
-//! - A power cut leaves in each sector its durable contents, those of any later write that
-//!   completed, or those of any write in flight; sectors are independent, because caches
+//! - A power cut leaves in each sector its durable contents, those of any later completed
+//!   write, or those of any write in flight. Sectors are independent, because caches
 //!   destage in any order. A sector is never torn.
 //! - Discards and write zeroes are writes of nothing.
 //! - Writes of one sector that are in flight together have the order of their completion.
@@ -19,26 +19,25 @@ use crate::{Device, Operation, RequestId};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Whether a drive loses writes that it has completed.
+/// Kind of write cache: whether a power cut can lose completed writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteCache {
-    /// Until a flush or force unit access.
+    /// A power cut loses writes until a flush or force unit access makes them durable.
     Volatile,
-    /// Never: the cache is protected, or the drive has none.
+    /// A power cut loses no completed write: the cache is protected, or the drive has none.
     Durable,
 }
 
-/// A write, discard or write zeroes.
+/// Write, discard or write-zeroes request, in the history of a drive's contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// Its place in the order of completion, from 1; 0 of one in flight.
+    /// Sequence number of the write in order of completion, from 1; 0 for a write in flight.
     pub number: u64,
-    /// Its sectors.
+    /// Range of sectors that the request writes.
     pub sectors: Range<u64>,
 }
 
-/// What is written on a drive, with a value of type `V` in each sector: its bytes, or whatever
-/// names them.
+/// Contents of a drive, with a value of type `V` in each sector: its bytes, or a label for them.
 ///
 /// ```
 /// use diskperf_device::{Contents, Operation, RequestId, WriteCache};
@@ -59,21 +58,20 @@ pub struct Write {
 #[derive(Clone, Debug)]
 pub struct Contents<V> {
     cache: WriteCache,
-    /// Sectors that were written.
     sectors: BTreeMap<u64, Versions<V>>,
-    /// Requests in flight that change something, by their places.
+    /// Changing requests in flight, by slot of their id.
     in_flight: BTreeMap<usize, InFlight<V>>,
-    /// Completed writes that no flush covered, by number.
+    /// Completed writes that no flush covers yet, by sequence number.
     volatile: BTreeMap<u64, Range<u64>>,
-    /// Writes that completed.
+    /// Number of writes completed so far.
     completed: u64,
 }
 
-/// Versions of a sector.
 #[derive(Clone, Debug)]
 struct Versions<V> {
     durable: Option<V>,
-    /// Later ones, each with the number of its write, ascending.
+    /// Versions newer than the durable one, each with the sequence number of its write, in
+    /// ascending order.
     volatile: Vec<(u64, Option<V>)>,
 }
 
@@ -82,15 +80,15 @@ enum InFlight<V> {
     Write {
         sectors: Range<u64>,
         fua: bool,
-        /// Of each sector.
         values: Vec<Option<V>>,
     },
-    /// A flush, with the number of the last write that it covers.
+    /// Flush in flight, with the sequence number of the last write that it covers.
     Flush { covers: u64 },
 }
 
 impl<V> Versions<V> {
-    /// No version before this one is left, and it is durable; none if none is so old.
+    /// Makes the newest version up to a sequence number durable, and drops older versions. Does
+    /// nothing without such a version.
     fn make_durable(&mut self, up_to: u64) {
         let covered = self
             .volatile
@@ -107,7 +105,7 @@ impl<V> Versions<V> {
 }
 
 impl<V: Clone> Contents<V> {
-    /// A drive on which nothing is written.
+    /// Creates the contents of a drive on which nothing is written.
     pub fn new(cache: WriteCache) -> Self {
         Self {
             cache,
@@ -118,7 +116,8 @@ impl<V: Clone> Contents<V> {
         }
     }
 
-    /// A drive on which nothing is written, with a write cache like that of a device.
+    /// Creates the contents of a drive on which nothing is written, with the kind of write cache
+    /// that a device has.
     pub fn with_cache_of(device: &Device) -> Self {
         Self::new(match device.keeps_writes() {
             true => WriteCache::Volatile,
@@ -126,8 +125,8 @@ impl<V: Clone> Contents<V> {
         })
     }
 
-    /// A request is submitted; `value` makes what each sector of a write is to have. Reads
-    /// change nothing, and a flush is of all sectors.
+    /// Submits a request. `value` returns the new value of each sector of a write. Reads change
+    /// nothing, and a flush covers all sectors.
     ///
     /// # Panics
     ///
@@ -159,7 +158,7 @@ impl<V: Clone> Contents<V> {
         assert!(before.is_none(), "request {id:?} is in flight");
     }
 
-    /// A request has completed.
+    /// Completes a request: applies its writes, or makes durable what its flush covers.
     pub fn complete(&mut self, id: RequestId) {
         match self.in_flight.remove(&id.place()) {
             // A read.
@@ -203,24 +202,25 @@ impl<V: Clone> Contents<V> {
         }
     }
 
-    /// What a read that begins now gets; `None` where nothing is written.
+    /// Returns the value that a read beginning now gets; `None` where nothing is written.
     pub fn read(&self, sector: u64) -> Option<&V> {
         self.sectors.get(&sector)?.newest()
     }
 
-    /// What a sector has at least: a power cut leaves this, or what was written later.
+    /// Returns the durable value of a sector. A power cut leaves this value or a later one.
     pub fn durable(&self, sector: u64) -> Option<&V> {
         self.sectors.get(&sector)?.durable.as_ref()
     }
 
-    /// Whether a power cut leaves what a read gets now, but for writes in flight.
+    /// Reports whether the newest completed value of a sector is durable. Writes in flight do not
+    /// count.
     pub fn is_durable(&self, sector: u64) -> bool {
         let versions = self.sectors.get(&sector);
         versions.is_none_or(|versions| versions.volatile.is_empty())
     }
 
-    /// Completed writes that a power cut may take, oldest first. Sectors that force unit access
-    /// has made durable since are still of their range.
+    /// Iterates over the completed writes that a power cut may lose, oldest first. Their ranges
+    /// still include sectors that force unit access has made durable since.
     pub fn volatile(&self) -> impl Iterator<Item = Write> + '_ {
         let has_some = |number: u64, sectors: &Range<u64>| {
             sectors.clone().any(|sector| {
@@ -237,8 +237,8 @@ impl<V: Clone> Contents<V> {
             })
     }
 
-    /// What a sector may have after a power cut now: durable contents first, then later writes
-    /// in the order of their completion, then those in flight.
+    /// Iterates over the values that a sector may have after a power cut now: the durable value
+    /// first, then later writes in order of completion, then writes in flight.
     pub fn possible(&self, sector: u64) -> impl Iterator<Item = Option<&V>> + '_ {
         let versions = self.sectors.get(&sector);
         let durable = versions.and_then(|versions| versions.durable.as_ref());
@@ -257,14 +257,14 @@ impl<V: Clone> Contents<V> {
         std::iter::once(durable).chain(volatile).chain(in_flight)
     }
 
-    /// The power fails: requests in flight are forgotten, and what is left is durable.
-    /// `survives` decides, of each write that a power cut may take and each of its sectors,
-    /// whether its data are on the medium; the latest that is there is what the sector has.
-    /// Writes come in the order of their completion, then those in flight with number 0.
+    /// Cuts the power: requests in flight are forgotten, and the remaining contents are durable.
+    /// For each write that is not durable and each of its sectors, `survives` decides whether the
+    /// data are on the medium; the sector gets the latest surviving value. Writes come in order of
+    /// completion, then those in flight with number 0.
     ///
-    /// A cache that destages in order is `|write, _| (1..=last).contains(&write.number)`.
+    /// For a cache that destages in order, pass `|write, _| (1..=last).contains(&write.number)`.
     ///
-    /// Returns the completed writes of which a sector has older contents now.
+    /// Returns the completed writes that lost the newest contents of a sector.
     pub fn power_cut(&mut self, mut survives: impl FnMut(&Write, u64) -> bool) -> Vec<Write> {
         let mut lost = Vec::new();
         let mut left: BTreeMap<u64, (u64, Option<V>)> = BTreeMap::new();

@@ -1,8 +1,8 @@
-//! Devices: what takes requests and completes them by events of its own, with a queue, a
-//! cache or a processor inside.
+//! Storage devices: models that accept requests and complete them through their own events, with a
+//! queue, a cache or a processor inside.
 //!
-//! A device is told of a request, and says when something happens in it next; whoever it
-//! hangs on comes back then. The list in `kinds` has all kinds.
+//! A device accepts a request and reports the time of its next event; the caller advances it to
+//! that time. The list in `kinds` has all kinds of devices.
 
 use super::disk::device::{Disk, MediaCacheState};
 use super::flash::device::Flash;
@@ -12,94 +12,96 @@ use crate::Busy;
 use diskperf_sim::Time;
 use diskperf_spans::{Position, TracedArm, TracedFlash};
 
-/// What the sixteen bits of a command count, 0 as all of them (ATA-6 READ DMA EXT); as many
-/// as NVMe's, which count from 0.
+/// Maximum number of sectors per command: the range of a 16-bit sector count, with 0 as the maximum
+/// (ATA-6 READ DMA EXT). NVMe counts from 0 and has the same maximum.
 pub(crate) const MOST_COMMAND_SECTORS: usize = 1 << 16;
 
 macro_rules! devices {
     ($($(#[$doc:meta])* $kind:literal is $Kind:ident($device:ty, $specification:ty);)*) => {
-        /// A device, of one of the kinds that there are.
+        /// Storage device of any kind.
         #[derive(Clone, Debug)]
         pub enum Device {
             $($(#[$doc])* $Kind(Box<$device>),)*
         }
 
         impl Device {
-            /// Bytes of a sector.
+            /// Returns the sector size of the device, in bytes.
             pub fn sector_bytes(&self) -> u32 {
                 match self {
                     $(Self::$Kind(device) => device.sector_bytes(),)*
                 }
             }
 
-            /// How many sectors it has.
+            /// Returns the number of sectors of the device.
             pub fn sectors(&self) -> u64 {
                 match self {
                     $(Self::$Kind(device) => device.sectors(),)*
                 }
             }
 
-            /// The most bytes that one request of it moves, where its commands say that.
+            /// Returns the maximum transfer size of one request, in bytes; `None` if the device's
+            /// commands set no limit.
             pub fn most_bytes(&self) -> Option<usize> {
                 match self {
                     $(Self::$Kind(device) => device.most_bytes(),)*
                 }
             }
 
-            /// Whether some of what was written to it may be in a cache that it loses.
+            /// Reports whether completed writes may be in a cache that a power cut loses.
             pub fn keeps_writes(&self) -> bool {
                 match self {
                     $(Self::$Kind(device) => device.keeps_writes(),)*
                 }
             }
 
-            /// What it has done so far.
+            /// Returns the busy times and transfer counts of the device so far.
             pub fn busy(&self) -> Busy {
                 match self {
                     $(Self::$Kind(device) => device.busy(),)*
                 }
             }
 
-            /// Whether it takes another request.
+            /// Reports whether the device accepts another request.
             pub fn takes_requests(&self) -> bool {
                 match self {
                     $(Self::$Kind(device) => device.takes_requests(),)*
                 }
             }
 
-            /// Takes a request.
+            /// Submits a request to the device.
             ///
             /// # Panics
             ///
-            /// When it takes none now.
+            /// When the device's queue is full.
             pub fn take(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
                 match self {
                     $(Self::$Kind(device) => device.take(now, requests, id),)*
                 }
             }
 
-            /// When something happens in it next, if nobody asks it for more.
+            /// Returns the time of the next event in the device if no request arrives; `None`
+            /// without one.
             pub fn next_event(&self) -> Option<Time> {
                 match self {
                     $(Self::$Kind(device) => device.next_event(),)*
                 }
             }
 
-            /// Does what it had to do up to now; whether a request is done by that.
+            /// Advances the device to time `now`, and returns whether a request completed by then.
             pub fn advance(&mut self, now: Time, requests: &mut Requests) -> bool {
                 match self {
                     $(Self::$Kind(device) => device.advance(now, requests),)*
                 }
             }
 
-            /// Whether a request is done that was not taken off.
+            /// Reports whether a completed request waits to be reaped.
             pub fn has_done(&self) -> bool {
                 match self {
                     $(Self::$Kind(device) => device.has_done(),)*
                 }
             }
 
-            /// The next request that is done, once.
+            /// Removes and returns the oldest completed request, if any.
             pub fn take_done(&mut self) -> Option<RequestId> {
                 match self {
                     $(Self::$Kind(device) => device.take_done(),)*
@@ -111,7 +113,8 @@ macro_rules! devices {
 each_device! { devices }
 
 impl Device {
-    /// The same device, with something supposed of it.
+    /// Returns the device with a counterfactual assumption applied. A device without mechanics
+    /// stays as it is.
     #[must_use]
     pub fn supposing(self, what_if: WhatIf) -> Self {
         match self {
@@ -121,7 +124,7 @@ impl Device {
         }
     }
 
-    /// The disk, if it is one.
+    /// Returns the disk; `None` for another kind of device.
     pub fn disk(&self) -> Option<&Disk> {
         match self {
             Self::Disk(disk) => Some(disk),
@@ -129,7 +132,7 @@ impl Device {
         }
     }
 
-    /// The flash drive, if it is one.
+    /// Returns the flash drive; `None` for another kind of device.
     pub fn flash(&self) -> Option<&Flash> {
         match self {
             Self::Flash(flash) => Some(flash),
@@ -137,7 +140,7 @@ impl Device {
         }
     }
 
-    /// The flash drive, if it is one, to be changed.
+    /// Returns the flash drive for modification; `None` for another kind of device.
     pub fn flash_mut(&mut self) -> Option<&mut Flash> {
         match self {
             Self::Flash(flash) => Some(flash),
@@ -145,7 +148,7 @@ impl Device {
         }
     }
 
-    /// Records from now on what an arm does for no request, and what a flash drive does.
+    /// Starts to record background work of a disk's actuator, or all work of a flash drive.
     pub fn record(&mut self) {
         match self {
             Self::Disk(disk) => disk.record(),
@@ -154,8 +157,8 @@ impl Device {
         }
     }
 
-    /// Work of a disk's arm for no request since this was asked last, as that of the drive of
-    /// this number.
+    /// Returns the background work of a disk's actuator since the last call, labelled with a drive
+    /// number. Empty for other devices.
     pub fn recorded_arm(&mut self, now: Time, number: u32) -> Vec<TracedArm> {
         match self {
             Self::Disk(disk) => disk.take_recorded(now, number),
@@ -163,12 +166,13 @@ impl Device {
         }
     }
 
-    /// Work of a flash drive since this was asked last, as that of the drive of this number.
+    /// Returns the work of a flash drive since the last call, labelled with a drive number; `None`
+    /// for other devices.
     pub fn recorded_flash(&mut self, now: Time, number: u32) -> Option<TracedFlash> {
         self.flash_mut()?.take_recorded(now, number)
     }
 
-    /// Memory of what is recorded.
+    /// Returns the memory of the recorded work, in bytes.
     pub fn recorded_bytes(&self) -> usize {
         match self {
             Self::Disk(disk) => disk.recorded_bytes(),
@@ -177,7 +181,7 @@ impl Device {
         }
     }
 
-    /// Where a sector is, if that is known.
+    /// Returns the physical position of a sector; `None` if unknown.
     pub fn position(&self, sector: u64) -> Option<Position> {
         match self {
             Self::Disk(disk) => Some(Position::Disk(disk.position(sector))),
@@ -186,7 +190,8 @@ impl Device {
         }
     }
 
-    /// What it has done with its media cache, of a disk with shingled tracks.
+    /// Returns the fill level and traffic of a disk's media cache; `None` for a device without
+    /// shingled tracks.
     pub fn media_cache(&self) -> Option<MediaCacheState> {
         match self {
             Self::Disk(disk) => disk.media_cache(),

@@ -1,8 +1,8 @@
-//! A disk of 1990 to 2026: zones, skews and spares, an arm, a spindle with a true period
-//! and phase, and the queue that its firmware orders.
+//! Hard disk of 1990 to 2026: zones, skews and spares, an actuator, a spindle with exact period and
+//! phase, and a queue that the firmware orders.
 //!
-//! Angles are in parts of 2^64 of a revolution, moments in whole nanoseconds; where time
-//! goes adds up exactly.
+//! Angles are in parts of 2^64 of a revolution, times in whole nanoseconds. The time components of
+//! a request add up exactly.
 
 pub mod cache;
 pub mod closed;

@@ -1,5 +1,4 @@
-//! A drive in an event loop of one's own: a device, the requests that are under way in it,
-//! and its moment.
+//! Drive for a caller's own event loop: a device, its requests in flight, and its current time.
 
 mod closed_loop;
 
@@ -11,7 +10,7 @@ use diskperf_sim::Time;
 use diskperf_spans::{Span, Stage, TracedArm, TracedFlash, with_starts};
 use std::fmt;
 
-/// A device with its requests.
+/// Drive for a caller's own event loop: a device with its requests in flight.
 ///
 /// ```text
 /// submit .. submit      run_until(next_due)      completions
@@ -23,61 +22,61 @@ pub struct Drive {
     now: Time,
 }
 
-/// Why a drive refuses a request. The request had no effect.
+/// Reason why a drive rejects a request. A rejected request has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Its queue is full: a completion makes room.
+    /// The drive's queue is full, until a request completes.
     QueueFull,
-    /// A read, write, discard or write zeroes of no sectors.
+    /// The read, write, discard or write-zeroes request has no sectors.
     Empty,
-    /// The range ends behind the last sector.
+    /// The request's range ends beyond the last sector.
     BeyondEnd {
-        /// How many sectors the drive has.
+        /// Number of sectors of the drive.
         sectors: u64,
     },
-    /// One command moves no more bytes.
+    /// The request is larger than one command may be.
     TooLong {
-        /// The most that one moves.
+        /// Maximum transfer size of one command, in bytes.
         bytes: usize,
     },
 }
 
-/// A request that is done.
+/// Completed request, with the times of its stages.
 #[derive(Clone, Debug)]
 pub struct Completion {
-    /// As [`Drive::submit`] returned it.
+    /// Id of the request, as [`Drive::submit`] returned it.
     pub id: RequestId,
-    /// What was done.
+    /// Operation of the completed request.
     pub operation: Operation,
-    /// The first sector.
+    /// First sector of the completed request.
     pub sector: u64,
-    /// How many.
+    /// Number of sectors of the completed request.
     pub sectors: u32,
-    /// When it was submitted.
+    /// Time at which the request was submitted.
     pub submitted: Time,
-    /// When it was done.
+    /// Time at which the request completed.
     pub completed: Time,
     spans: diskperf_spans::Request,
 }
 
 impl Completion {
-    /// From its submission until it was done.
+    /// Returns the response time: from submission to completion.
     pub fn latency(&self) -> Time {
         self.completed - self.submitted
     }
 
-    /// Stages that the latency went to, each with its end; they leave no gap.
+    /// Returns the stages of the response time, each with its end, without gaps.
     pub fn spans(&self) -> &[Span] {
         self.spans.spans()
     }
 
-    /// Stages that the latency went to, each with its duration, in order.
+    /// Iterates over the stages of the response time with their durations, in order.
     pub fn stages(&self) -> impl Iterator<Item = (Stage, Time)> + '_ {
         with_starts(self.spans.issued(), self.spans())
             .map(|(stage, from, until)| (stage, Time(until.0 - from.0)))
     }
 
-    /// Time that the request spent in a stage.
+    /// Returns the total time that the request spent in a stage.
     pub fn time_in(&self, stage: Stage) -> Time {
         let of_stage = self.stages().filter(|(other, _)| *other == stage);
         of_stage.map(|(_, time)| time).sum()
@@ -85,7 +84,7 @@ impl Completion {
 }
 
 impl Drive {
-    /// An idle drive, at time zero.
+    /// Creates an idle drive at time zero.
     pub fn new(device: Device) -> Self {
         Self {
             device,
@@ -94,44 +93,44 @@ impl Drive {
         }
     }
 
-    /// The device.
+    /// Returns the device model inside the drive.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Records from now on what arms of disks do for no request, and what flash drives do.
+    /// Starts to record background work of a disk's actuator, or all work of a flash drive.
     /// [`Self::recorded_arm`] and [`Self::recorded_flash`] return it.
     pub fn record(&mut self) {
         self.device.record();
     }
 
-    /// Work of a disk's arm for no request, since recording began or since the last call.
-    /// Empty for other devices.
+    /// Returns the background work of a disk's actuator since recording began or since the last
+    /// call. Empty for other devices.
     pub fn recorded_arm(&mut self) -> Vec<TracedArm> {
         self.device.recorded_arm(self.now, 0)
     }
 
-    /// Work of a flash drive, since recording began or since the last call. `None` for other
-    /// devices, and for a drive that does not record.
+    /// Returns the work of a flash drive since recording began or since the last call. `None` for
+    /// other devices, and if recording is off.
     pub fn recorded_flash(&mut self) -> Option<TracedFlash> {
         self.device.recorded_flash(self.now, 0)
     }
 
-    /// Present moment of the drive: all that is due before it has happened.
+    /// Returns the current time of the drive. All events due by then have happened.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// How many requests were submitted whose completions were not taken.
+    /// Returns the number of requests that were submitted and not reaped.
     pub fn under_way(&self) -> usize {
         self.requests.under_way()
     }
 
-    /// Submits a request now. A flush is of the whole drive: its range counts for nothing.
+    /// Submits a request at the current time. A flush covers the whole drive and ignores its range.
     ///
     /// # Errors
     ///
-    /// [`Refusal`], without any effect.
+    /// [`Refusal`] when the drive rejects the request, which then has no effect.
     pub fn submit(
         &mut self,
         operation: Operation,
@@ -179,13 +178,14 @@ impl Drive {
         }
     }
 
-    /// When something happens in it next, if nothing more is submitted.
+    /// Returns the time of the next event in the drive if nothing more is submitted; `None` without
+    /// one.
     pub fn next_due(&self) -> Option<Time> {
         self.device.next_event()
     }
 
-    /// Does all that happens up to a moment, which is its own from then on; nothing where
-    /// that is past.
+    /// Runs the drive up to a time, which becomes its current time. Does nothing if that time is
+    /// past.
     pub fn run_until(&mut self, until: Time) {
         while let Some(next) = self.next_due().filter(|next| *next <= until) {
             self.now = self.now.max(next);
@@ -194,12 +194,12 @@ impl Drive {
         self.now = self.now.max(until);
     }
 
-    /// Does all that happens in a time from now on.
+    /// Runs the drive for a duration from its current time on.
     pub fn run_for(&mut self, time: Time) {
         self.run_until(self.now + time);
     }
 
-    /// Goes on to the next moment at which something happens; whether there is one.
+    /// Runs the drive to its next event, and returns whether there was one.
     pub fn step(&mut self) -> bool {
         let next = self.next_due();
         if let Some(next) = next {
@@ -208,24 +208,24 @@ impl Drive {
         next.is_some()
     }
 
-    /// The power of a flash drive fails now and is back at once: requests that are under way
-    /// are forgotten. `None` for other devices, which have no model of it.
+    /// Cuts the power of a flash drive and restores it at the same time. Requests in flight are
+    /// forgotten. `None` for other devices, which do not model power cuts.
     ///
     /// # Panics
     ///
-    /// When its specification leaves power cuts out of account.
+    /// When the specification of the flash drive does not model power cuts.
     pub fn power_cut(&mut self) -> Option<Recovery> {
         let recovery = self.device.flash_mut()?.power_cut(self.now);
         self.requests = Requests::default();
         Some(recovery)
     }
 
-    /// What is done by now and was not taken, in the order in which it was done.
+    /// Reaps the requests that have completed by now, in order of completion.
     pub fn completions(&mut self) -> impl Iterator<Item = Completion> + '_ {
         std::iter::from_fn(|| self.take_completion())
     }
 
-    /// Runs until a request is done; `None` when none is under way.
+    /// Runs the drive until a request completes, and reaps it; `None` when none is in flight.
     pub fn next_completion(&mut self) -> Option<Completion> {
         while !self.device.has_done() {
             if self.under_way() == 0 || !self.step() {
@@ -235,15 +235,15 @@ impl Drive {
         self.take_completion()
     }
 
-    /// Submits a request and runs until it is done.
+    /// Submits a request, and runs the drive until it completes.
     ///
     /// # Errors
     ///
-    /// [`Refusal`], without any effect.
+    /// [`Refusal`] when the drive rejects the request, which then has no effect.
     ///
     /// # Panics
     ///
-    /// When another request is under way.
+    /// When another request is in flight.
     pub fn serve(
         &mut self,
         operation: Operation,

@@ -1,12 +1,11 @@
-//! What drives do of what is expected of them: the figures of `expected/` in the catalogue,
-//! measured on a drive by itself.
+//! Measurement of the catalogue's expected figures (`expected/`) on a single drive.
 
 use crate::{Drive, Operation};
 
 pub mod disk;
 pub mod flash;
 
-/// Serves a request of an idle drive.
+/// Serves one request on an idle drive.
 fn one(drive: &mut Drive, operation: Operation, sector: u64, sectors: u32) {
     let served = drive.serve(operation, sector, sectors);
     served.unwrap_or_else(|refusal| panic!("{operation:?} of {sectors} at {sector}: {refusal}"));

@@ -1,6 +1,6 @@
-//! A device without mechanics: a distribution of service times, servers, a queue, and
-//! stalls. Requests wait in one queue, in the order in which they came, for the first
-//! server that is free; what queueing theory says of it can be calculated.
+//! Device without mechanics: a service-time distribution, servers, a queue, and stalls. Requests
+//! wait in one first-come-first-served queue for the first free server, so queueing theory can
+//! predict its results.
 
 use super::{RequestId, Requests, moment};
 use crate::Busy;
@@ -8,40 +8,42 @@ use diskperf_sim::{Stream, Time};
 use diskperf_spans::Stage;
 use std::collections::VecDeque;
 
-/// How long a server works on a request.
+/// Distribution of the service time of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// Always as long.
+    /// Constant service time of every request.
     Constant(Time),
-    /// By chance, with this mean: most are short, and a few are long.
+    /// Exponential distribution with this mean: most times are short, and a few are long.
     Exponential(Time),
-    /// As measured: times that equal shares of all requests lie between.
+    /// Measured distribution as equidistant quantiles: equal shares of all requests lie between
+    /// neighbouring times.
     Quantiles(Vec<Time>),
 }
 
-/// How such a device is built.
+/// Configuration of a device without mechanics.
 #[derive(Clone, Debug)]
 pub struct FixedConfig {
-    /// How many sectors it has.
+    /// Number of sectors of the device.
     pub sectors: u64,
-    /// Bytes of a sector.
+    /// Sector size of the device, in bytes.
     pub sector_bytes: u32,
-    /// See [`Service`].
+    /// Distribution of the service times of requests.
     pub service: Service,
-    /// Requests that it works on at once.
+    /// Number of servers, which is the maximum number of requests in service.
     pub servers: u32,
-    /// Requests that it takes: those that it works on, and those that wait in it.
+    /// Maximum number of requests in flight, in service or waiting.
     pub queue_depth: u32,
-    /// When nothing gets done in it, and for how long, in the order of time.
+    /// Start and duration of each stall, in order of time. No request makes progress during a
+    /// stall.
     pub stalls: Vec<(Time, Time)>,
 }
 
-/// The device's state.
+/// State of a device without mechanics.
 #[derive(Clone, Debug)]
 pub struct Fixed {
     config: FixedConfig,
     waiting: VecDeque<RequestId>,
-    /// Requests that are worked on, each with when that ends, in order.
+    /// Requests in service, each with the end of its service, in order.
     served: VecDeque<(Time, RequestId)>,
     done: VecDeque<RequestId>,
     draws: Stream,
@@ -49,7 +51,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// An idle device, which draws its times of service from this stream.
+    /// Creates an idle device, whose service times are drawn from a random stream.
     pub fn new(config: FixedConfig, draws: Stream) -> Self {
         Self {
             config,
@@ -61,54 +63,54 @@ impl Fixed {
         }
     }
 
-    /// Bytes of a sector.
+    /// Returns the sector size of the device, in bytes.
     pub fn sector_bytes(&self) -> u32 {
         self.config.sector_bytes
     }
 
-    /// How many sectors it has.
+    /// Returns the number of sectors of the device.
     pub fn sectors(&self) -> u64 {
         self.config.sectors
     }
 
-    /// No command limits the bytes of a request.
+    /// Returns `None`: requests of this device have no maximum size.
     pub fn most_bytes(&self) -> Option<usize> {
         None
     }
 
-    /// No cache keeps a write: a request that is done is durable.
+    /// Returns `false`: the device has no write cache, and a completed write is durable.
     pub fn keeps_writes(&self) -> bool {
         false
     }
 
-    /// What it has done so far.
+    /// Returns the transfer counts of the device so far.
     pub fn busy(&self) -> Busy {
         self.busy
     }
 
-    /// Whether it takes another request.
+    /// Reports whether the device accepts another request.
     pub fn takes_requests(&self) -> bool {
         self.served.len() + self.waiting.len() < self.config.queue_depth as usize
     }
 
-    /// Takes a request.
+    /// Submits a request to the device.
     ///
     /// # Panics
     ///
-    /// When its queue is full.
+    /// When the device's queue is full.
     pub fn take(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         assert!(self.takes_requests(), "a request for a queue that is full");
         self.waiting.push_back(id);
         self.serve(now, requests);
     }
 
-    /// When a server finishes with a request next.
+    /// Returns the time at which a server next completes a request; `None` when all are idle.
     pub fn next_event(&self) -> Option<Time> {
         self.served.front().map(|(ends, _)| *ends)
     }
 
-    /// Servers finish with requests up to now, and begin with those that wait; whether
-    /// any is done by that.
+    /// Advances the device to time `now`: servers complete requests and start waiting ones. Returns
+    /// whether a request completed.
     pub fn advance(&mut self, now: Time, requests: &mut Requests) -> bool {
         let before = self.done.len();
         while let Some((ends, id)) = self
@@ -128,17 +130,17 @@ impl Fixed {
         self.done.len() > before
     }
 
-    /// Whether a request is done that was not taken off.
+    /// Reports whether a completed request waits to be reaped.
     pub fn has_done(&self) -> bool {
         !self.done.is_empty()
     }
 
-    /// The next request that is done, once.
+    /// Removes and returns the oldest completed request, if any.
     pub fn take_done(&mut self) -> Option<RequestId> {
         self.done.pop_front()
     }
 
-    /// Gives servers that are free the requests that wait.
+    /// Assigns waiting requests to free servers.
     fn serve(&mut self, now: Time, requests: &mut Requests) {
         while self.served.len() < self.config.servers as usize {
             let Some(id) = self.waiting.pop_front() else {
@@ -166,7 +168,8 @@ impl Fixed {
     }
 }
 
-/// When work ends that begins now and takes this long, with nothing done in stalls.
+/// Returns the end of work that begins at a time and has a given duration. Stalls add their time to
+/// it.
 fn stalled(stalls: &[(Time, Time)], begins: Time, work: Time) -> Time {
     let (mut at, mut left) = (begins, work);
     for (from, length) in stalls {

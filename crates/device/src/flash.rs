@@ -1,8 +1,9 @@
-//! A flash drive: dies behind channels, a buffer for writes, collection, and an interface.
+//! Flash drive in virtual time: dies behind channels, a write buffer, garbage collection, and a
+//! host interface.
 //!
-//! What is mapped where, and what is to be moved, is the translation layer's
-//! (`diskperf-ftl`), which knows no time. Here is when: dies sense, program and erase,
-//! channels carry pages, the controller takes commands, the link carries data.
+//! The translation layer (`diskperf-ftl`) maps logical to physical units, and decides what to move;
+//! it knows no time. This module adds the time: dies sense, program and erase, channels transfer
+//! pages, the controller processes commands, and the link transfers data.
 
 mod agenda;
 mod buffer;

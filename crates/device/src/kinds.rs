@@ -1,14 +1,15 @@
-//! The list of all kinds of devices. The enums over them are made of it.
+//! List of all kinds of devices, from which the enums over devices and specifications are
+//! generated.
 
 // The kind in the catalogue, the device, and its specification.
 macro_rules! each_device {
     ($with:ident) => {
         $with! {
-            /// Servers and a queue, without mechanics.
+            /// Device without mechanics: servers and a queue.
             "fixed" is Fixed(crate::fixed::Fixed, crate::fixed::FixedConfig);
-            /// A disk with firmware, a buffer and a link.
+            /// Hard disk with firmware, a buffer and a link.
             "drive" is Disk(crate::disk::device::Disk, crate::disk::device::DiskSpecification);
-            /// A flash drive.
+            /// Flash drive with a translation layer.
             "flash" is Flash(
                 crate::flash::device::Flash,
                 crate::flash::specification::FlashSpecification

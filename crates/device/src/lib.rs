@@ -1,20 +1,20 @@
-//! Drives that stand by themselves: disks, flash drives, and servers without mechanics, in
-//! virtual time, for anyone's event loop.
+//! Standalone drives in virtual time for any event loop: disks, flash drives, and servers without
+//! mechanics.
 //!
-//! A [`Drive`] takes requests ([`Drive::submit`]), says when something happens in it next
-//! ([`Drive::next_due`]), does what happens up to a moment ([`Drive::run_until`]), and hands
-//! back what is done ([`Drive::completions`]). It knows no kernel, no clock, no thread and no
-//! file. The time of each request is booked, without gap ([`Completion::spans`]).
+//! A [`Drive`] accepts requests ([`Drive::submit`]), reports the time of its next event
+//! ([`Drive::next_due`]), runs up to a given time ([`Drive::run_until`]), and returns completed
+//! requests ([`Drive::completions`]). It knows no kernel, no clock, no thread and no file. The time
+//! of each request is booked to stages without gaps ([`Completion::spans`]).
 //!
-//! [`Contents`] knows what is written on a drive, what of it is durable, and what a power cut
-//! may leave. It follows the rules of the interface, beside any drive.
+//! [`Contents`] tracks the written data of a drive, which of them are durable, and what a power cut
+//! may leave. It follows the rules of the interface, and works beside any drive.
 //!
-//! A drive is built from a [`DeviceSpecification`]; with the feature `catalogue`,
-//! `DeviceSpecification::of` reads the specification of a drive of the catalogue by its name.
-//! Two drives of one specification, one seed and one load do the same to the nanosecond.
+//! A drive is built from a [`DeviceSpecification`]. With the feature `catalogue`,
+//! `DeviceSpecification::of` reads the specification of a drive of the catalogue by its name. Two
+//! drives with the same specification, seed and load behave the same to the nanosecond.
 //!
-//! Whoever keeps requests of several devices in one place uses [`Device`] and [`Requests`]
-//! themselves.
+//! Callers that keep requests of several devices in one place use [`Device`] and [`Requests`]
+//! directly.
 
 mod busy;
 mod contents;
@@ -41,7 +41,7 @@ pub use what_if::WhatIf;
 use diskperf_sim::Time;
 use diskperf_spans::Nanoseconds;
 
-/// A moment of the simulation, in the units of spans.
+/// Converts a time of the simulation to the unit of spans.
 #[inline]
 pub fn moment(time: Time) -> Nanoseconds {
     Nanoseconds(time.0)

@@ -1,31 +1,31 @@
-//! Requests: what software asks storage for, from the moment that it asks until it
-//! has taken the completion.
+//! I/O requests to storage devices, from the submission by software until software has reaped the
+//! completion.
 
 use diskperf_spans::{Nanoseconds, Request as Spans, Stage};
 use std::ops::{Index, IndexMut};
 
-/// What is to be done with a range of sectors.
+/// Operation of a request on a range of sectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Operation {
-    /// Bring their contents.
+    /// Read of a range of sectors.
     #[default]
     Read,
-    /// Take new contents.
+    /// Write of new contents to the sectors.
     Write {
-        /// Force unit access: complete when the sectors are on the medium, not in
-        /// a cache that loses them.
+        /// Force unit access: the write completes when the sectors are on the medium, not in a
+        /// volatile cache.
         fua: bool,
     },
-    /// Put all that was acknowledged on the medium, of the whole device.
+    /// Flush: makes all acknowledged writes of the whole device durable.
     Flush,
-    /// Forget their contents.
+    /// Discard (trim): the device may drop the contents of the sectors.
     Discard,
-    /// Make them zeroes, without data from the host.
+    /// Write of zeroes to the sectors, without data from the host.
     WriteZeroes,
 }
 
 impl Operation {
-    /// A write as systems without force unit access ask for it, or a read.
+    /// Returns a write without force unit access, or a read.
     pub fn of(write: bool) -> Self {
         match write {
             true => Self::Write { fua: false },
@@ -34,23 +34,23 @@ impl Operation {
     }
 }
 
-/// What a request is for, as far as software can tell the device.
+/// Origin of a request, as far as software can tell the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hint {
-    /// Past the buffer cache.
+    /// Raw I/O, which bypasses the buffer cache.
     #[default]
     Raw,
-    /// A file system's, in multiples of 4 KB.
+    /// File-system I/O in multiples of 4 KiB.
     FileWhole,
-    /// A file system's, otherwise.
+    /// File-system I/O whose size is not a multiple of 4 KiB.
     FilePart,
 }
 
 impl Hint {
-    /// All of them.
+    /// List of all hints about the origin of a request.
     pub const ALL: [Self; 3] = [Self::Raw, Self::FileWhole, Self::FilePart];
 
-    /// Of a transfer of the buffer cache.
+    /// Returns the hint for a transfer of the buffer cache with a given size in bytes.
     pub fn of_file(bytes: u32) -> Self {
         match bytes.is_multiple_of(4096) {
             true => Self::FileWhole,
@@ -58,7 +58,7 @@ impl Hint {
         }
     }
 
-    /// The name in parameters.
+    /// Returns the name of the hint in parameters.
     pub fn name(self) -> &'static str {
         match self {
             Self::Raw => "raw",
@@ -68,29 +68,29 @@ impl Hint {
     }
 }
 
-/// One thing that storage is asked for.
+/// I/O request to a storage device.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// What is to be done.
+    /// Operation that the request performs on its sectors.
     pub operation: Operation,
-    /// The number of the device.
+    /// Index of the device that the request is for.
     pub device: usize,
-    /// The first sector, from the start of the device.
+    /// First sector, from the start of the device.
     pub sector: u64,
-    /// How many.
+    /// Number of sectors of the request.
     pub sectors: u32,
-    /// What for.
+    /// Origin of the request, as far as software can tell the device.
     pub hint: Hint,
-    /// Its time, without gap from the issue on.
+    /// Time of the request by stage, without gaps since its submission.
     pub spans: Spans,
 }
 
 impl Request {
-    /// Whether sectors go to the medium.
+    /// Reports whether the request writes sectors to the medium.
     ///
     /// # Panics
     ///
-    /// Of what moves no sectors: a mechanism reads and writes, and nothing else.
+    /// When the operation is neither a read nor a write, because a mechanism performs nothing else.
     #[inline]
     pub fn is_write(&self) -> bool {
         match self.operation {
@@ -102,21 +102,20 @@ impl Request {
         }
     }
 
-    /// The sector after its last one.
+    /// Returns the end (exclusive) of the request's sectors.
     #[inline]
     pub fn end(&self) -> u64 {
         self.sector + u64::from(self.sectors)
     }
 
-    /// What has passed since the last mark went to `stage`.
+    /// Books the time since the last mark to `stage`, up to `until`.
     #[inline]
     pub fn mark(&mut self, stage: Stage, until: Nanoseconds) {
         self.spans.mark(stage, until);
     }
 }
 
-/// A request that is under way. Whoever keeps the id of one whose completion was
-/// taken, and uses it, finds out by a panic.
+/// Id of a request in flight. Use of an id after its completion was reaped panics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestId {
     place: u32,
@@ -124,7 +123,7 @@ pub struct RequestId {
 }
 
 impl RequestId {
-    /// The first request of a place.
+    /// Returns the id of the first request in a slot.
     pub fn first(place: u32) -> Self {
         Self {
             place,
@@ -132,14 +131,14 @@ impl RequestId {
         }
     }
 
-    /// Its place among all that are under way: small numbers, used again.
+    /// Returns the slot of the request: a small number, reused after the completion.
     #[inline]
     pub fn place(self) -> usize {
         self.place as usize
     }
 }
 
-/// All requests that are under way.
+/// Table of all requests in flight.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
     slots: Vec<Slot>,
@@ -148,13 +147,13 @@ pub struct Requests {
 
 #[derive(Clone, Debug)]
 struct Slot {
-    /// Of the request that is here, or of the one that comes next.
+    /// Generation of the request in the slot, or of the next one if the slot is free.
     generation: u32,
     request: Request,
 }
 
 impl Requests {
-    /// Software asks for something.
+    /// Adds a request that software submits, and returns its id.
     #[inline(always)]
     pub fn issue(&mut self, request: Request) -> RequestId {
         let Some(place) = self.free.pop() else {
@@ -176,11 +175,11 @@ impl Requests {
         }
     }
 
-    /// Software takes the completion of a request, which is over.
+    /// Removes a completed request that software reaps.
     ///
     /// # Panics
     ///
-    /// When that was taken before.
+    /// When the request was reaped before.
     #[inline(always)]
     pub fn take(&mut self, id: RequestId) -> Request {
         let request = std::mem::take(&mut self[id]);
@@ -190,7 +189,7 @@ impl Requests {
         request
     }
 
-    /// How many are under way.
+    /// Returns the number of requests in flight.
     pub fn under_way(&self) -> usize {
         self.slots.len() - self.free.len()
     }

@@ -1,5 +1,4 @@
-//! What a device is built from; with the feature `catalogue`, read from an entry of the
-//! catalogue.
+//! Specifications of devices; with the feature `catalogue`, read from an entry of the catalogue.
 
 #[cfg(feature = "catalogue")]
 mod disk;
@@ -23,43 +22,44 @@ use diskperf_catalogue::{Catalogue, Component, Errors, Reader, System};
 use diskperf_ftl::Past;
 use diskperf_sim::Streams;
 
-/// The specification of devices of one kind.
+/// Specification from which devices of one kind are built.
 pub trait BuildDevice: Sized {
-    /// The device.
+    /// Type of the device that the specification builds.
     type Device;
 
-    /// Reads it from an entry of the catalogue. The reader holds what is wrong.
+    /// Reads the specification from an entry of the catalogue. The reader collects errors.
     #[cfg(feature = "catalogue")]
     fn read(reader: &mut Reader<'_>) -> Self;
 
-    /// An idle device.
+    /// Builds an idle device from the specification.
     ///
     /// # Panics
     ///
     /// When the specification contradicts itself.
     fn build(&self, streams: &Streams, unit: Unit) -> Self::Device;
 
-    /// Bytes of a sector.
+    /// Returns the sector size of the device, in bytes.
     fn sector_bytes(&self) -> u32;
 
-    /// Sectors of the device; none of a specification that contradicts itself.
+    /// Returns the number of sectors of the device; `None` if the specification contradicts itself.
     fn sectors(&self) -> Option<u64>;
 
-    /// Bytes that its cache keeps of reads and writes together; 0 of one without a cache.
+    /// Returns the size of the device's cache for reads and writes together, in bytes; 0 without a
+    /// cache.
     fn cache_bytes(&self) -> u64;
 }
 
 macro_rules! specifications {
     ($($(#[$doc:meta])* $kind:literal is $Kind:ident($device:ty, $specification:ty);)*) => {
-        /// What a device of each kind is built from.
+        /// Specification of a device of any kind.
         #[derive(Clone, Debug)]
         pub enum DeviceSpecification {
             $($(#[$doc])* $Kind(Box<$specification>),)*
         }
 
         impl DeviceSpecification {
-            /// Reads a device of a kind of the catalogue, as `drive`, `flash` or `fixed`; `None`
-            /// of another kind. The reader holds what is wrong.
+            /// Reads the specification of a device of a kind of the catalogue (`drive`, `flash` or
+            /// `fixed`); `None` for another kind. The reader collects errors.
             #[cfg(feature = "catalogue")]
             pub fn read(reader: &mut Reader<'_>, kind: &str) -> Option<Self> {
                 Some(match kind {
@@ -68,7 +68,7 @@ macro_rules! specifications {
                 })
             }
 
-            /// An idle device.
+            /// Builds an idle device from the specification.
             ///
             /// # Panics
             ///
@@ -79,21 +79,23 @@ macro_rules! specifications {
                 }
             }
 
-            /// Bytes of a sector.
+            /// Returns the sector size of the device, in bytes.
             pub fn sector_bytes(&self) -> u32 {
                 match self {
                     $(Self::$Kind(of) => BuildDevice::sector_bytes(&**of),)*
                 }
             }
 
-            /// Sectors of the device; none of a specification that contradicts itself.
+            /// Returns the number of sectors of the device; `None` if the specification contradicts
+            /// itself.
             pub fn sectors(&self) -> Option<u64> {
                 match self {
                     $(Self::$Kind(of) => BuildDevice::sectors(&**of),)*
                 }
             }
 
-            /// Bytes that its cache keeps of reads and writes together; 0 of one without a cache.
+            /// Returns the size of the device's cache for reads and writes together, in bytes; 0
+            /// without a cache.
             pub fn cache_bytes(&self) -> u64 {
                 match self {
                     $(Self::$Kind(of) => BuildDevice::cache_bytes(&**of),)*
@@ -189,36 +191,36 @@ impl BuildDevice for FlashSpecification {
     }
 }
 
-/// What differs between two devices of one specification.
+/// Differences between two devices of the same specification.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unit {
-    /// Names its random streams.
+    /// Number of the device, which names its random streams.
     pub number: usize,
-    /// The angle of its platters at time zero.
+    /// Angle of the platters at time zero.
     pub phase: Turn,
-    /// Share by which its platters turn slower.
+    /// Share by which the platters turn slower than specified.
     pub slower_share: f64,
 }
 
 impl DeviceSpecification {
-    /// The specification of a drive of the catalogue.
+    /// Reads the specification of a drive of the catalogue by its name.
     ///
     /// # Errors
     ///
-    /// An unknown name, an entry that contradicts itself, or a bare mechanism, which is no
-    /// drive without a controller.
+    /// An unknown name, an entry that contradicts itself, or a bare mechanism, which is no drive
+    /// without a controller.
     #[cfg(feature = "catalogue")]
     pub fn of(catalogue: &Catalogue, name: &str) -> Result<Self, Errors> {
         Self::of_rig(catalogue.entry(Component::Drive, name)?)
     }
 
-    /// The specification of the drive of a rig that has one, with the settings that it was
-    /// resolved with.
+    /// Reads the specification of the only drive of a system, with the settings with which the
+    /// system was resolved.
     ///
     /// # Errors
     ///
-    /// A drive that contradicts itself, a bare mechanism, or a system with other components
-    /// or more drives.
+    /// A drive that contradicts itself, a bare mechanism, or a system with other components or more
+    /// drives.
     #[cfg(feature = "catalogue")]
     pub fn of_rig(entry: System) -> Result<Self, Errors> {
         let mut reader = entry.reader(Component::Drive, Some(1));
@@ -235,7 +237,7 @@ impl DeviceSpecification {
         Ok(read.expect("a kind that was not read is a problem"))
     }
 
-    /// Of a disk, if it is one.
+    /// Returns the specification of a disk; `None` for another kind of device.
     pub fn disk(&self) -> Option<&DiskSpecification> {
         match self {
             Self::Disk(disk) => Some(disk),
@@ -243,7 +245,7 @@ impl DeviceSpecification {
         }
     }
 
-    /// Of a flash drive, if it is one.
+    /// Returns the specification of a flash drive; `None` for another kind of device.
     pub fn flash(&self) -> Option<&FlashSpecification> {
         match self {
             Self::Flash(flash) => Some(flash),
@@ -251,9 +253,9 @@ impl DeviceSpecification {
         }
     }
 
-    /// The same drive, written at random until its state no longer changed: what a drive that
-    /// is in use does. A flash drive that was never written answers reads without its dies.
-    /// Others than flash drives stay as they are.
+    /// Returns the specification of a drive in use: a flash drive is preconditioned with random
+    /// writes to its steady state. A flash drive that was never written answers reads without its
+    /// dies. Other devices stay as they are.
     #[must_use]
     pub fn written_at_random(mut self) -> Self {
         if let Self::Flash(flash) = &mut self {

@@ -1,37 +1,32 @@
-//! Costs that are taken away to see what they are worth.
+//! Counterfactual assumptions about drives: each removes one cost to show what it contributes.
 
 use diskperf_spans::Stage;
 
-/// What is supposed of a computer that no catalogue has: each takes one cost of
-/// its drives away and leaves all others as they are. Costs that are numbers of
-/// the catalogue (a processor's speed, a bus's rate) are changed there.
+/// Counterfactual assumptions about a computer's drives, which no catalogue entry can express. Each
+/// removes one cost and leaves all others as they are. Costs that are parameters of the catalogue,
+/// such as a processor's speed or a bus's rate, are changed there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WhatIf {
-    /// The arm is at every cylinder at once, and at rest.
+    /// Whether seeks take no time. The arm is at every cylinder at once, and settled.
     pub no_seek: bool,
-    /// Nothing is waited for on a track: when a drive is ready for a sector, its
-    /// platter is turned to where that sector begins. It turns as fast as before
-    /// from there on, so that sectors take as long to pass, and what follows
-    /// later is where it would be after that. This is not a faster spindle,
-    /// which would also transfer faster, nor a drive with all sectors under its
-    /// heads at once.
+    /// Whether rotational latency is 0. When a drive is ready for a sector, its platter turns to
+    /// the start of that sector in no time. From there on it rotates at its normal speed, so media
+    /// transfer takes as long as before. The result is neither a faster spindle, which would also
+    /// transfer faster, nor a drive with all sectors under its heads at once.
     pub no_rotational_latency: bool,
-    /// A sector whose deadline was missed is caught all the same: when the drive
-    /// is ready, its platter is turned back to where that sector begins. The
-    /// ordinary wait for a sector that was not missed stays, and so does by how
-    /// much a command was late: that is time which has passed. No sector is late
-    /// for memory, and a drive that finds its sector while another transfers is
-    /// noticed.
+    /// Whether a missed sector is caught after all. When the drive is ready, its platter turns back
+    /// to the start of that sector in no time. The ordinary rotational latency of other sectors
+    /// stays, and so does the delay of the late command itself. Memory always accepts a sector in
+    /// time, and a controller notices a drive that finds its sector while another drive transfers.
     pub deadlines_met: bool,
-    /// A flash drive collects and folds in no time, beside its dies. What it programs for
-    /// the host is where it would be.
+    /// Whether garbage collection and folding of a flash drive take no time and occupy no die. Host
+    /// data are programmed where they would be otherwise.
     pub no_collection: bool,
-    /// The host's requests do not wait in this stage in a flash drive: its reads are sensed
-    /// beside what keeps a die, cross beside what a channel carries, its commands are worked
-    /// on beside others, and its data cross the link beside others'. All these go on for as
-    /// long as before, and are waited for by all else; but a read that was sensed beside its
-    /// die needs neither register nor channel there. What only follows from a wait stays: of
-    /// a page for its register, of a read behind another that waits. Other stages than a wait
-    /// for a die, a channel, the controller or the link stay.
+    /// Stage of a flash drive in which host requests do not wait: a die, a channel, the controller
+    /// or the link. Other stages have no effect. A host read bypasses the work that occupies its
+    /// die or channel, commands bypass each other in the controller, and data bypass others on the
+    /// link. The bypassed work takes as long as before, and other work still waits for it. A read
+    /// that bypasses its die needs neither register nor channel there. Indirect waits remain: of a
+    /// page for its register, or of a read behind another one that waits.
     pub passes: Option<Stage>,
 }

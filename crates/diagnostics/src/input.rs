@@ -1,46 +1,50 @@
-//! Files that a user names as input: regular files, or refused by what they are.
+//! Access to input files that a user names. Only regular files and shell pipes are accepted;
+//! anything else is refused with a message that names its kind.
 
 use std::fs::{File, FileType};
 use std::io;
 use std::path::Path;
 
-/// Opens a file that ends: a regular one, or a pipe that the shell passes by the number of a
-/// descriptor (`<(...)`).
+/// Opens an input file that is sure to end: a regular file, or a pipe that the shell passes by
+/// descriptor number (`<(...)`).
 ///
 /// # Errors
 ///
-/// What is there instead, and what to do; the system's reason where nothing can be opened.
+/// For anything else, a message with the kind of file and the remedy. The system's error if the
+/// file cannot be opened.
 pub fn open(path: &Path) -> io::Result<File> {
     let is_of_shell = ["/dev/fd", "/proc/self/fd"]
         .iter()
         .any(|folder| path.starts_with(folder));
     // A file that is opened may already wait for who writes it.
-    if let Some(problem) = unfit(path, is_of_shell)? {
+    if let Some(problem) = refusal_reason(path, is_of_shell)? {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
     }
     File::open(path)
 }
 
-/// Describes what a path leads to, if it may never end, or never begin.
-fn unfit(path: &Path, is_of_shell: bool) -> io::Result<Option<&'static str>> {
+/// Describes the kind of file behind a path and the remedy, if reading the file may never end or
+/// never begin. Returns None for an acceptable file.
+fn refusal_reason(path: &Path, is_of_shell: bool) -> io::Result<Option<&'static str>> {
     let kind = path.metadata()?.file_type();
     if is_of_shell && (is_pipe(kind) || kind.is_file()) {
         return Ok(None);
     }
     Ok(match kind.is_file() {
-        true => of_kernel(&path.canonicalize()?),
-        false => Some(special(kind)),
+        true => kernel_file_system(&path.canonicalize()?),
+        false => Some(describe_special_file(kind)),
     })
 }
 
-/// Regular files of the kernel have no end of their own.
-fn of_kernel(path: &Path) -> Option<&'static str> {
+/// Describes the problem with a regular file of the kernel (`/proc`, or a trace pipe in `/sys`),
+/// which may never end. Returns None for other files.
+fn kernel_file_system(path: &Path) -> Option<&'static str> {
     let is_stream = path
         .file_name()
         .is_some_and(|name| name.to_string_lossy().starts_with("trace_pipe"));
     if path.starts_with("/proc") || (path.starts_with("/sys") && is_stream) {
         Some(
-            "is a file of the kernel, which may never end; write what it holds to a regular file, and name that",
+            "is a file of the kernel, which may never end; copy its content to a regular file, and name that file",
         )
     } else {
         None
@@ -58,17 +62,17 @@ fn is_pipe(_: FileType) -> bool {
 }
 
 #[cfg(not(unix))]
-fn special(_: FileType) -> &'static str {
-    "is no regular file; name one"
+fn describe_special_file(_: FileType) -> &'static str {
+    "is not a regular file; name a regular file"
 }
 
 #[cfg(unix)]
-fn special(kind: FileType) -> &'static str {
+fn describe_special_file(kind: FileType) -> &'static str {
     use std::os::unix::fs::FileTypeExt;
     if kind.is_dir() {
         "is a directory; name a file"
     } else if kind.is_fifo() {
-        "is a named pipe, which may never end; write what it holds to a regular file, and name that"
+        "is a named pipe, which may never end; copy its content to a regular file, and name that file"
     } else if kind.is_socket() {
         "is a socket; name a regular file"
     } else if kind.is_block_device() {
@@ -96,8 +100,8 @@ mod tests {
         }
         let absent = open(Path::new("/proc/self/no such file")).expect_err("nothing");
         assert_eq!(absent.kind(), io::ErrorKind::NotFound);
-        assert!(of_kernel(Path::new("/sys/kernel/tracing/trace_pipe")).is_some());
-        assert!(of_kernel(Path::new("/sys/kernel/tracing/trace")).is_none());
+        assert!(kernel_file_system(Path::new("/sys/kernel/tracing/trace_pipe")).is_some());
+        assert!(kernel_file_system(Path::new("/sys/kernel/tracing/trace")).is_none());
         assert!(
             open(
                 Path::new(env!("CARGO_MANIFEST_DIR"))

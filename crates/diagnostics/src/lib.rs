@@ -1,5 +1,5 @@
-//! What is wrong with a text that a user wrote (a file of the catalogue, a setting, a job
-//! file): the place, what the caret says there, and what to write instead.
+//! Errors and warnings about a text that a user wrote (a file of the catalogue, a setting, a job
+//! file). Each has its location, a label for the caret there, and advice on the remedy.
 //!
 //! ```
 //! use diskperf_diagnostics::{Place, Problem, Text};

@@ -1,14 +1,14 @@
-//! Where something stands: a text and a span of it.
+//! Locations in a text that a user wrote: the text and a span of bytes.
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// A file, or the text of one argument.
+/// Text that a user wrote: a file, or the value of one argument.
 pub struct Text {
     name: String,
     content: String,
-    /// Where its lines end, once somebody has asked for one.
+    /// Byte offset of each line feed of the text, computed at the first use.
     newlines: OnceLock<Vec<usize>>,
 }
 
@@ -21,15 +21,16 @@ impl PartialEq for Text {
 impl Eq for Text {}
 
 impl fmt::Debug for Text {
-    /// The name alone: a whole file helps nobody in a failed assertion.
+    /// Formats a text as its name alone, because the whole content is of no use in a failed
+    /// assertion.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Text").field(&self.name).finish()
     }
 }
 
 impl Text {
-    /// A text under the name that messages call it by: its path as it was asked for, or
-    /// the argument.
+    /// Returns a text with the name that messages show: the path as the user wrote it, or the
+    /// argument.
     pub fn new(name: String, content: String) -> Text {
         Text {
             name,
@@ -38,17 +39,16 @@ impl Text {
         }
     }
 
-    /// What messages call it.
+    /// Name of the text in messages: the path as the user wrote it, or the argument.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// All of it.
+    /// Whole content of the text.
     pub fn content(&self) -> &str {
         &self.content
     }
 
-    /// How many lines end before a byte.
     fn lines_before(&self, byte: usize) -> usize {
         let newlines = self.newlines.get_or_init(|| {
             let newlines = self.content.match_indices('\n');
@@ -58,67 +58,69 @@ impl Text {
     }
 }
 
-/// A span of a text.
+/// Location in a text: a span of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     text: Arc<Text>,
-    /// In bytes from the start of the text.
+    /// Location in the text, in bytes from its start.
     span: Range<usize>,
 }
 
-/// The one line of a text that a message shows.
+/// Line of a text that a message shows.
 pub(crate) struct Line<'a> {
-    /// Counted from one.
+    /// Line number, counted from 1.
     pub(crate) number: usize,
     pub(crate) content: &'a str,
-    /// The place within the line, in bytes.
+    /// Part of the line that the message marks, in bytes from the start of the line.
     pub(crate) span: Range<usize>,
 }
 
 impl Place {
-    /// A span in bytes, drawn in to the bounds of the text and of its characters.
+    /// Returns the location of a span of bytes. The span is clipped to the text and to character
+    /// boundaries.
     pub fn new(text: &Arc<Text>, span: Range<usize>) -> Place {
-        let end = floor_boundary(&text.content, span.end);
-        let start = floor_boundary(&text.content, span.start).min(end);
+        let end = floor_char_boundary(&text.content, span.end);
+        let start = floor_char_boundary(&text.content, span.start).min(end);
         Place {
             text: Arc::clone(text),
             span: start..end,
         }
     }
 
-    /// The start of a text: where something is missing.
+    /// Returns the location of the first byte of a text, for messages about something that is
+    /// missing.
     pub fn start(text: &Arc<Text>) -> Place {
         Place::new(text, 0..0)
     }
 
-    /// A part of this place, in bytes from its start.
+    /// Returns a part of this location; `part` counts bytes from the start of the location.
     pub fn part(&self, part: Range<usize>) -> Place {
         let start = self.span.start + part.start;
         Place::new(&self.text, start..self.span.start + part.end)
     }
 
-    /// What is written there.
+    /// Part of the user's text that a location marks.
     pub fn written(&self) -> &str {
         &self.text.content[self.span.clone()]
     }
 
-    /// The name of the text that it is in.
+    /// Name of the text that contains the location.
     pub fn file(&self) -> &str {
         &self.text.name
     }
 
-    /// The line, counted from one.
+    /// Line number of the location, counted from 1.
     pub fn line_number(&self) -> usize {
         self.line().number
     }
 
-    /// The column where it starts, in characters counted from one.
+    /// Column of the start of the location, in characters counted from 1.
     pub fn column(&self) -> usize {
         let line = self.line();
         1 + line.content[..line.span.start].chars().count()
     }
 
-    /// The line where the place starts, and the part of the place on it.
+    /// Returns the line where the location starts, and the part of the location on this line.
     pub(crate) fn line(&self) -> Line<'_> {
         let content = &self.text.content;
         let before = &content[..self.span.start];
@@ -143,8 +145,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// The last boundary of characters that is not behind a byte.
-pub(crate) fn floor_boundary(content: &str, mut at: usize) -> usize {
+/// Returns the last character boundary at or before a byte offset.
+pub(crate) fn floor_char_boundary(content: &str, mut at: usize) -> usize {
     at = at.min(content.len());
     while !content.is_char_boundary(at) {
         at -= 1;

@@ -1,24 +1,23 @@
-//! What is wrong with a text, or worth a word, and where.
+//! Errors and warnings about a text that a user wrote, with their location in the text.
 
-use crate::place::{Place, floor_boundary};
+use crate::place::{Place, floor_char_boundary};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
 use std::ops::Range;
 
-/// At most this many bytes of a line are shown behind the start of a place.
-const SHOWN_BYTES: usize = 160;
+/// Number of bytes of a line that a message shows after the start of the marked location, at most.
+const SHOWN_LINE_BYTES: usize = 160;
 
-/// How much it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Weight {
+enum Severity {
     Error,
     Warning,
 }
 
-/// One thing that is wrong with a text, or that its author may not expect.
+/// Error or warning about a text that a user wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    weight: Weight,
+    severity: Severity,
     title: String,
     place: Option<Place>,
     label: String,
@@ -26,10 +25,10 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Something that is wrong, on one line.
+    /// Returns an error with a one-line title.
     pub fn error(title: impl Into<String>) -> Problem {
         Problem {
-            weight: Weight::Error,
+            severity: Severity::Error,
             title: title.into(),
             place: None,
             label: String::new(),
@@ -37,15 +36,15 @@ impl Problem {
         }
     }
 
-    /// Something that may not be meant.
+    /// Returns a warning with a one-line title, for input that is valid but perhaps not meant.
     pub fn warning(title: impl Into<String>) -> Problem {
         Problem {
-            weight: Weight::Warning,
+            severity: Severity::Warning,
             ..Problem::error(title)
         }
     }
 
-    /// Where it is, and what the caret says there.
+    /// Adds the location of the problem, and the label that the message shows beside the caret.
     #[must_use]
     pub fn at(mut self, place: &Place, label: impl Into<String>) -> Problem {
         self.place = Some(place.clone());
@@ -53,46 +52,47 @@ impl Problem {
         self
     }
 
-    /// What to write instead.
+    /// Adds advice: the text that the user should write instead.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Problem {
         self.help.push(help.into());
         self
     }
 
-    /// What is wrong, on one line, without the place.
+    /// Title of the problem in one line, without the location.
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// Where it is, if it is somewhere.
+    /// Location of the problem. None if the problem has no location.
     pub fn place(&self) -> Option<&Place> {
         self.place.as_ref()
     }
 
-    /// The title and what the caret says, on one line.
+    /// Formats the title and the label of the caret in one line.
     pub fn brief(&self) -> String {
         let parts = [&self.title, &self.label];
         let parts = parts.into_iter().filter(|part| !part.is_empty());
         parts.map(String::as_str).collect::<Vec<_>>().join(": ")
     }
 
-    /// The message with the line and a caret, with terminal colours if wanted.
+    /// Formats the message with the source line and a caret, in terminal colours if `colour` is
+    /// set.
     pub fn render(&self, colour: bool) -> String {
         let renderer = if colour {
             Renderer::styled()
         } else {
             Renderer::plain()
         };
-        let level = match self.weight {
-            Weight::Error => Level::ERROR,
-            Weight::Warning => Level::WARNING,
+        let level = match self.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
         };
         let title = level.primary_title(&self.title);
         let mut group: Group<'_> = match &self.place {
             Some(place) => {
                 let line = place.line();
-                let (content, span) = shortened(line.content, line.span);
+                let (content, span) = truncate_line(line.content, line.span);
                 let mut annotation = AnnotationKind::Primary.span(span);
                 if !self.label.is_empty() {
                     annotation = annotation.label(&self.label);
@@ -112,10 +112,10 @@ impl Problem {
     }
 }
 
-/// The first part of a long line that holds the start of a place. The column in a
-/// message counts from the line's start, so nothing is cut there.
-fn shortened(line: &str, span: Range<usize>) -> (&str, Range<usize>) {
-    let end = floor_boundary(line, span.start.saturating_add(SHOWN_BYTES));
+/// Returns the first part of a long line, which includes the start of the marked location. Nothing
+/// is cut at the start of the line, because the column in a message counts from there.
+fn truncate_line(line: &str, span: Range<usize>) -> (&str, Range<usize>) {
+    let end = floor_char_boundary(line, span.start.saturating_add(SHOWN_LINE_BYTES));
     (&line[..end], span.start..span.end.min(end))
 }
 
@@ -125,19 +125,18 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with what was read: each with the file, line and column, what
-/// is wrong there, and what to write instead.
+/// Problems of one input, at least one, each with file, line, column, label and advice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Errors {
     problems: Vec<Problem>,
 }
 
 impl Errors {
-    /// An error if there is any problem.
+    /// Returns an error if the list of problems is not empty.
     ///
     /// # Errors
     ///
-    /// These problems, unless there is none.
+    /// All of these problems, if there is at least one.
     pub fn none_of(problems: Vec<Problem>) -> Result<(), Errors> {
         if problems.is_empty() {
             Ok(())
@@ -146,18 +145,19 @@ impl Errors {
         }
     }
 
-    /// What is wrong, in the order of the text: at least one.
+    /// Problems in the order of the text; at least one.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// The messages on one line, without the places: for where many are listed.
+    /// Formats the messages in one line without locations, for lists of many inputs.
     pub fn brief(&self) -> String {
         let all: Vec<String> = self.problems.iter().map(Problem::brief).collect();
         all.join("; ")
     }
 
-    /// The messages, with terminal colours if wanted, separated by empty lines.
+    /// Formats all messages, in terminal colours if `colour` is set, with an empty line between
+    /// messages.
     pub fn render(&self, colour: bool) -> String {
         let rendered = self.problems.iter().map(|problem| problem.render(colour));
         rendered.collect::<Vec<_>>().join("\n\n")

@@ -14,7 +14,7 @@ mod replay;
 mod serve;
 mod trace;
 
-pub(crate) use ab::{AbArguments, with_arms};
+pub(crate) use ab::{AbArguments, with_escaped_variants};
 pub(crate) use disk_queue::DiskQueueArguments;
 pub(crate) use explain::ExplainArguments;
 pub(crate) use flash::FlashArguments;
@@ -103,10 +103,10 @@ pub(crate) enum Command {
 }
 
 /// The modelled system beside this machine's storage: a drive of today.
-const MODEL_OF_TODAY: &str = "bare-nvme-tlc";
+const NVME_MODEL: &str = "bare-nvme-tlc";
 
 /// The modelled system of programs and of settings that ask for a kernel and a file system.
-const WHOLE_MODEL: &str = "vax780-sc780-eagle";
+const SYSTEM_MODEL: &str = "vax780-sc780-eagle";
 
 #[derive(Args)]
 pub(crate) struct RunArguments {
@@ -321,8 +321,8 @@ impl ExperimentArguments {
             && self.catalogue.is_none()
             && !self.settings.iter().any(of_computer);
         let model = match is_drive {
-            true => PathBuf::from(MODEL_OF_TODAY),
-            false => PathBuf::from(WHOLE_MODEL),
+            true => PathBuf::from(NVME_MODEL),
+            false => PathBuf::from(SYSTEM_MODEL),
         };
         match (modelled, real || chosen) {
             (true, _) => vec![model],
@@ -638,16 +638,16 @@ fn cache_mode(direct: bool, cache: Option<Cache>) -> CacheMode {
     }
 }
 
-fn seed(text: &str) -> Result<u64, String> {
+fn parse_seed(text: &str) -> Result<u64, String> {
     text.parse()
         .map_err(|_| format!("a seed is a whole number from 0 to {}", u64::MAX))
 }
 
-fn bytes(text: &str) -> Result<u64, String> {
+fn parse_bytes(text: &str) -> Result<u64, String> {
     parse_size(text).map_err(|error| error.to_string())
 }
 
-fn size(text: &str) -> Result<SizeChoice, String> {
+fn parse_size(text: &str) -> Result<SizeChoice, String> {
     if text == "auto" {
         return Ok(SizeChoice::Auto);
     }
@@ -658,7 +658,7 @@ fn size(text: &str) -> Result<SizeChoice, String> {
 
 /// A share from text such as `5%` or `5`. A fraction is what somebody else calls
 /// a percentage, and is a hundredth of what was meant.
-fn percent(text: &str) -> Result<f64, String> {
+fn parse_percent(text: &str) -> Result<f64, String> {
     let (number, has_sign) = match text.strip_suffix('%') {
         Some(number) => (number.trim(), true),
         None => (text.trim(), false),

@@ -1,4 +1,4 @@
-//! What each command does: ask the laboratory, print the answer.
+//! Commands of the `diskperf` program: each calls the laboratory and prints its result.
 
 mod ab;
 mod calculate;
@@ -32,7 +32,7 @@ use crate::arguments::{
     ListArguments, Listed, OutputFormat, RunArguments, RunFormat, ShowArguments,
 };
 use crate::listing::Listing;
-use crate::output::{print, say, width};
+use crate::output::{print, print_message, width};
 use crate::progress::{MachinesProgress, Progress};
 use crate::signals::stop_on_signals;
 use diskperf_analysis::comparison::{self, Comparison, Terms};
@@ -54,16 +54,16 @@ use diskperf_timeline::units::format_utc;
 use diskperf_timeline::{Run, printable_line};
 use std::path::Path;
 
-/// What the process exits with, or an error, which has an exit code of its own.
+/// Exit code of a command, or an error with an exit code of its own.
 type Outcome = Result<u8, LaboratoryError>;
 
-/// All that was asked for is done.
 const DONE: u8 = 0;
 
-/// The work was not done, or not all of it; why has been said.
+/// Exit code of a command that did nothing or only part of its work; messages have given the
+/// reason.
 const FAILED: u8 = 1;
 
-/// `diskperf run`.
+/// Executes `diskperf run`: measures and stores runs.
 pub(crate) fn run(
     arguments: &RunArguments,
     command_line: Vec<String>,
@@ -93,31 +93,30 @@ pub(crate) fn run(
         None => None,
     };
     let shown = (arguments.format, arguments.quiet);
-    let wanted = Wanted { trace, record };
+    let wanted = RunOutputs { trace, record };
     measure(&plans, shown, wanted, (command_line, store))
 }
 
-/// What is wanted of runs besides their results.
 #[derive(Default)]
-struct Wanted {
-    /// What happened in them, for Perfetto.
+struct RunOutputs {
+    /// Output file for a Perfetto trace of the runs; `None` without the option.
     trace: Option<Output>,
-    /// What storage is asked for.
+    /// Output file for a block trace of the storage requests; `None` without the option.
     record: Option<Place>,
 }
 
-/// Carries plans out, prints their runs, and says where these are stored.
+/// Executes plans, prints their runs and reports where the runs are stored.
 fn measure(
     plans: &[Plan],
     (format, quiet): (RunFormat, bool),
-    wanted: Wanted,
+    wanted: RunOutputs,
     (command_line, store): (Vec<String>, Option<&Path>),
 ) -> Outcome {
     prepare_process(plans)?;
     let stop = stop_on_signals()?;
     let mut recorder = Recorder::open(store).of_command(command_line);
     if let Some(failure) = recorder.failure() {
-        say(&format!(
+        print_message(&format!(
             "{failure}; the results are kept in a file until the store accepts them"
         ));
     }
@@ -140,8 +139,8 @@ fn measure(
             .and_then(|text| print(text.trim_end())),
         false => Ok(()),
     };
-    say_where(&runs, &recorder, quiet);
-    let recorded = record::say_what_came(recorded, quiet);
+    print_run_location(&runs, &recorder, quiet);
+    let recorded = record::report_recording(recorded, quiet);
     if let Some(error) = error {
         return Err(error);
     }
@@ -156,9 +155,9 @@ fn measure(
     })
 }
 
-/// An experiment with the job file that standard input holds, if that is its workload.
+/// Reads the job file from standard input if that is the experiment's workload.
 fn with_standard_input(experiment: Experiment) -> Result<Experiment, LaboratoryError> {
-    if experiment.workload != Workload::Named("-".to_owned()) {
+    if experiment.workload != Workload::NamedFiles("-".to_owned()) {
         return Ok(experiment);
     }
     let text = std::io::read_to_string(std::io::stdin()).map_err(|error| {
@@ -172,7 +171,6 @@ fn with_standard_input(experiment: Experiment) -> Result<Experiment, LaboratoryE
     })
 }
 
-/// The experiment of one stored run.
 fn experiment_of(store: Option<&Path>, name: &str) -> Result<Experiment, LaboratoryError> {
     match &load(store, name)?[..] {
         [run] => repeated(run),
@@ -183,36 +181,35 @@ fn experiment_of(store: Option<&Path>, name: &str) -> Result<Experiment, Laborat
     }
 }
 
-/// Stored runs by name.
 fn load(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryError> {
-    runs::load(store, name).map_err(|error| catalogue::not_yet_run(name, error))
+    runs::load(store, name).map_err(|error| catalogue::suggest_run(name, error))
 }
 
-/// Whether anything of it was measured that counts, or a program failed with a measure that
-/// says more of it, as the count of blocks that differ.
+/// Reports whether a run has a measurement that counts, or a failed program with a result of its
+/// own, such as the number of differing blocks.
 fn has_figures(run: &Run) -> bool {
     run.results
         .iter()
         .any(|result| result.kept().next().is_some() || result.failure().is_some())
 }
 
-/// Where the results went, and what went wrong with that.
-fn say_where(runs: &[Run], recorder: &Recorder, quiet: bool) {
+/// Reports where the results are stored, and any error in storing them.
+fn print_run_location(runs: &[Run], recorder: &Recorder, quiet: bool) {
     let measured = runs.iter().any(has_figures);
     if let Some(failure) = recorder.failure().filter(|_| measured) {
-        say(&format!("the results are not in the store: {failure}"));
+        print_message(&format!("the results are not in the store: {failure}"));
     }
     for (run, place) in recorder.unstored() {
         match place {
-            Ok(path) if !has_figures(run) => say(&format!(
+            Ok(path) if !has_figures(run) => print_message(&format!(
                 "nothing was measured; what is known of the run is in {}",
                 path.display()
             )),
-            Ok(path) => say(&format!(
+            Ok(path) => print_message(&format!(
                 "they are saved in {0}; `diskperf show {0}` shows them",
                 path.display()
             )),
-            Err(why) => say(&format!(
+            Err(why) => print_message(&format!(
                 "the results of run {} are lost, no file could be written either: {why}",
                 run.id
             )),
@@ -221,7 +218,7 @@ fn say_where(runs: &[Run], recorder: &Recorder, quiet: bool) {
     if !quiet {
         let is_stored = |run: &&Run| recorder.unstored().all(|(other, _)| other.id != run.id);
         for run in runs.iter().filter(is_stored).filter(|run| has_figures(run)) {
-            say(&format!(
+            print_message(&format!(
                 "stored as run {}; `diskperf show {}` prints the details",
                 run.id, run.id
             ));
@@ -229,7 +226,7 @@ fn say_where(runs: &[Run], recorder: &Recorder, quiet: bool) {
     }
 }
 
-/// `diskperf compare`.
+/// Executes `diskperf compare`: compares stored runs.
 pub(crate) fn compare(arguments: &CompareArguments, store: Option<&Path>) -> Outcome {
     let mut compared = Vec::new();
     for name in &arguments.runs {
@@ -248,8 +245,7 @@ pub(crate) fn compare(arguments: &CompareArguments, store: Option<&Path>) -> Out
     print_comparison(comparison, &arguments.gate, arguments.format)
 }
 
-/// Prints a comparison, held to the limit if there is one, which then decides the
-/// exit code.
+/// Prints a comparison. A limit, if given, decides the exit code.
 fn print_comparison(
     mut comparison: Comparison,
     gate: &GateArguments,
@@ -261,12 +257,12 @@ fn print_comparison(
         return Ok(DONE);
     };
     for failure in &gate.failures {
-        say(&failure.to_string());
+        print_message(&failure.to_string());
     }
     Ok(gate.outcome.exit_code())
 }
 
-/// `diskperf list`.
+/// Executes `diskperf list`: lists runs, programs or catalogue entries.
 pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
     if arguments.name.is_some() && arguments.what != Some(Listed::Parameters) {
         return Err(LaboratoryError::Request(
@@ -309,14 +305,13 @@ pub(crate) fn list(arguments: &ListArguments, store: Option<&Path>) -> Outcome {
     Ok(DONE)
 }
 
-/// The runs of a store that are wanted. How to be rid of a row that is none is said
-/// beside the list.
+/// Lists the selected runs of a store. Damaged rows come with advice on how to remove them.
 fn stored_runs(store: Option<&Path>, selection: &Selection) -> Result<Listing, LaboratoryError> {
     let store = runs::open_store(store)?;
     let damaged = store.damaged().map_err(runs::store_failed)?;
     for run in &damaged {
         let file = store.path().display().to_string().replace('\'', "'\\''");
-        say(&format!(
+        print_message(&format!(
             "run `{}` is damaged: {}; to remove it: sqlite3 '{file}' 'PRAGMA foreign_keys = ON; DELETE FROM runs WHERE rowid = {}'",
             printable_line(&run.id),
             run.problem,
@@ -331,8 +326,8 @@ fn stored_runs(store: Option<&Path>, selection: &Selection) -> Result<Listing, L
     }
 }
 
-/// The parameters of a program, a suite or a modelled system; of all programs without
-/// a name.
+/// Lists the parameters of a program, a suite or a modelled system; without a name, those of all
+/// programs.
 fn parameters_of(arguments: &ListArguments, known: &Catalogue) -> Result<Listing, LaboratoryError> {
     let Some(name) = arguments.name.as_deref() else {
         let all = Program::all();
@@ -361,8 +356,8 @@ fn parameters_of(arguments: &ListArguments, known: &Catalogue) -> Result<Listing
     }
 }
 
-/// The parameters of programs. Of one that comes several times, as in a suite, each
-/// parameter is one row with all its values.
+/// Lists the parameters of programs. A program that occurs several times, as in a suite, has one
+/// row for each parameter with all values.
 fn parameters(programs: impl IntoIterator<Item = Program>) -> Listing {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for program in programs {
@@ -390,7 +385,7 @@ fn parameters(programs: impl IntoIterator<Item = Program>) -> Listing {
     }
 }
 
-/// `diskperf show`.
+/// Executes `diskperf show`: prints a run, a suite or a catalogue entry.
 pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
     let name = arguments.name.as_str();
     if arguments.expected {
@@ -413,7 +408,8 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
     ) {
         return shown;
     } else {
-        let loaded = runs::load(store, name).map_err(|error| catalogue::meant(name, error))?;
+        let loaded =
+            runs::load(store, name).map_err(|error| catalogue::suggest_command(name, error))?;
         print(&match arguments.format {
             RunFormat::Table => {
                 let details: Vec<_> = loaded
@@ -428,7 +424,7 @@ pub(crate) fn show(arguments: &ShowArguments, store: Option<&Path>) -> Outcome {
     Ok(DONE)
 }
 
-/// What a drive does, beside what is expected of it.
+/// Prints the figures of a modelled drive next to the expected ones.
 fn expected(arguments: &ShowArguments) -> Outcome {
     let format = own_format(arguments.format, "what is expected of a drive")?;
     let known = load_catalogue(arguments.catalogue.as_deref())?;
@@ -448,7 +444,7 @@ fn expected(arguments: &ShowArguments) -> Outcome {
     Ok(DONE)
 }
 
-/// Tells how the figures that are expected of a drive in a file of one's own are shown.
+/// Returns advice on how to show the expected figures of a drive in a user's file.
 fn expected_of_file(file: &Path) -> String {
     let drive = file.file_stem().unwrap_or_default().to_string_lossy();
     let parent = file.parent();
@@ -463,7 +459,7 @@ fn expected_of_file(file: &Path) -> String {
     )
 }
 
-/// A format for what has no results.
+/// Returns the output format for an item without results.
 fn own_format(format: RunFormat, what: &str) -> Result<OutputFormat, LaboratoryError> {
     format.own().ok_or_else(|| {
         LaboratoryError::Request(format!(
@@ -472,7 +468,6 @@ fn own_format(format: RunFormat, what: &str) -> Result<OutputFormat, LaboratoryE
     })
 }
 
-/// A suite's programs, in order, each with its parameters.
 fn suite_steps(suite: &Suite) -> Listing {
     let row = |program: &Program| {
         let parameters = program.parameters();
@@ -494,7 +489,7 @@ fn suite_steps(suite: &Suite) -> Listing {
     }
 }
 
-/// `diskperf export`.
+/// Executes `diskperf export`: writes stored runs to a document.
 pub(crate) fn export(arguments: &ExportArguments, store: Option<&Path>) -> Outcome {
     let output = Output::open(&arguments.output)?;
     let mut exported = Vec::new();
@@ -505,7 +500,7 @@ pub(crate) fn export(arguments: &ExportArguments, store: Option<&Path>) -> Outco
     Ok(DONE)
 }
 
-/// `diskperf delete`.
+/// Executes `diskperf delete`: deletes stored runs.
 pub(crate) fn delete(arguments: &DeleteArguments, store: Option<&Path>) -> Outcome {
     let deletion = Deletion {
         names: arguments.runs.clone(),
@@ -516,7 +511,7 @@ pub(crate) fn delete(arguments: &DeleteArguments, store: Option<&Path>) -> Outco
         true => "would remove",
         false => "removed",
     };
-    for run in deletion.carry_out(store)? {
+    for run in deletion.execute(store)? {
         let label = run.label.iter().map(|label| format!(" ({label})"));
         print(&format!(
             "{done} run {}{}: {} on {}, started {} UTC",
@@ -530,11 +525,11 @@ pub(crate) fn delete(arguments: &DeleteArguments, store: Option<&Path>) -> Outco
     Ok(DONE)
 }
 
-/// `diskperf clean`.
+/// Executes `diskperf clean`: removes files that interrupted runs left behind.
 pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> Outcome {
     let mut opened = runs::open_store(store);
     if let Err(error) = &opened {
-        say(&format!("looking only in the directories of --on: {error}"));
+        print_message(&format!("looking only in the directories of --on: {error}"));
     }
     let cleaning = Cleaning {
         directories: arguments.directories.clone(),
@@ -543,10 +538,10 @@ pub(crate) fn clean(arguments: &CleanArguments, store: Option<&Path>) -> Outcome
     };
     let cleaned = clean::clean(&cleaning, opened.as_mut().ok())?;
     for leftover in &cleaned.done {
-        print(&leftover.told(arguments.dry_run))?;
+        print(&leftover.explain(arguments.dry_run))?;
     }
     for text in cleaned.notes.iter().chain(&cleaned.failed) {
-        say(text);
+        print_message(text);
     }
     if cleaned.done.is_empty() && cleaned.failed.is_empty() {
         print("nothing to remove")?;

@@ -1,9 +1,8 @@
-//! Small drawings in characters.
+//! Small line diagrams drawn with characters on a terminal.
 
-/// Lines of a drawing.
 const LINES: usize = 10;
 
-/// A curve that rises to the right: one column for each point.
+/// Draws a curve that rises to the right, with one column for each point.
 pub(crate) fn curve(points: &[(u32, f64)], x_unit: &str, y_unit: &str) -> String {
     let top = points.iter().map(|(_, y)| *y).fold(0.0, f64::max);
     let longest = points.iter().map(|(x, _)| *x).max().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! The command line: `diskperf` is a binary around [`run`], and
-//! `python -m diskperf` the same from Python.
+//! Command line of diskperf. The binary `diskperf` calls [`run`], and `python -m diskperf` does the
+//! same from Python.
 
 mod arguments;
 mod commands;
@@ -10,26 +10,26 @@ mod progress;
 mod signals;
 mod spared;
 
-use arguments::{Arguments, Command, with_arms};
+use arguments::{Arguments, Command, with_escaped_variants};
 use clap::{CommandFactory, FromArgMatches};
 use diskperf_laboratory::{LaboratoryError, or_limit, require_clocks, runs};
-use spared::Named;
+use spared::NamedFiles;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-/// The definition of the command line: which commands there are, and what each takes.
+/// Returns the definition of the command line with all commands and arguments.
 #[doc(hidden)]
 pub fn command() -> clap::Command {
     Arguments::command()
 }
 
-/// Does what a command line says, and gives the process's exit code. The first
-/// word is the name of the program.
+/// Executes a command line and returns the exit code of the process. The first word is the name of
+/// the program.
 pub fn run(words: &[OsString]) -> u8 {
-    let (Arguments { store, command }, named) = match understood(words) {
+    let (Arguments { store, command }, named) = match parse_words(words) {
         Ok(understood) => understood,
-        Err(error) => return not_understood(&error),
+        Err(error) => return report_usage_error(&error),
     };
     let command_line = words.iter().map(|word| word.to_string_lossy().into_owned());
     let command_line = command_line.collect();
@@ -42,14 +42,14 @@ pub fn run(words: &[OsString]) -> u8 {
     };
     let timed = require_clocks().map_err(LaboratoryError::work);
     let checked = timed.and_then(|()| store.map_or(Ok(()), runs::check_store));
-    let spared = checked.and_then(|()| named.require_spared(store));
+    let spared = checked.and_then(|()| named.reject_overwritten_inputs(store));
     let ready = spared.and_then(|()| signals::outlive_file_size_limit());
-    let outcome = ready.and_then(|()| carry_out(command, command_line, store));
+    let outcome = ready.and_then(|()| execute(command, command_line, store));
     match outcome {
         Ok(code) => code,
         Err(error) => {
             let error = or_limit(error);
-            output::say(&error.to_string());
+            output::print_message(&error.to_string());
             match error.exit_code() {
                 1 if failures_are_2 => 2,
                 code => code,
@@ -58,17 +58,17 @@ pub fn run(words: &[OsString]) -> u8 {
     }
 }
 
-/// Parses a command line, and collects the paths that it names.
-fn understood(words: &[OsString]) -> Result<(Arguments, Named), clap::Error> {
+/// Parses a command line and collects the paths in it.
+fn parse_words(words: &[OsString]) -> Result<(Arguments, NamedFiles), clap::Error> {
     let mut definition = command();
-    let mut matches = definition.try_get_matches_from_mut(with_arms(words))?;
-    let named = Named::of(&definition, &matches);
+    let mut matches = definition.try_get_matches_from_mut(with_escaped_variants(words))?;
+    let named = NamedFiles::from_matches(&definition, &matches);
     let arguments = Arguments::from_arg_matches_mut(&mut matches);
     let arguments = arguments.map_err(|error| error.format(&mut definition))?;
     Ok((arguments, named))
 }
 
-fn carry_out(
+fn execute(
     command: Command,
     command_line: Vec<String>,
     store: Option<&Path>,
@@ -97,12 +97,12 @@ fn carry_out(
     }
 }
 
-/// Help, the version, or what is wrong with the words.
-fn not_understood(error: &clap::Error) -> u8 {
+/// Prints the help, the version or a syntax error of the command line, and returns the exit code.
+fn report_usage_error(error: &clap::Error) -> u8 {
     let code = error.exit_code() as u8;
     match error.print().and_then(|()| std::io::stdout().flush()) {
         Err(why) if code == 0 && why.kind() != ErrorKind::BrokenPipe => {
-            output::say(&format!("cannot write to standard output: {why}"));
+            output::print_message(&format!("cannot write to standard output: {why}"));
             1
         }
         _ => code,

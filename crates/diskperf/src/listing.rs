@@ -1,4 +1,4 @@
-//! Lists: what there is, in columns.
+//! Tables of named items with columns.
 
 use crate::arguments::OutputFormat;
 use comfy_table::{ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
@@ -8,36 +8,37 @@ use diskperf_timeline::units::format_utc;
 use diskperf_timeline::{RunState, printable, printable_line};
 use serde_json::{Map, Value, json};
 
-/// A table is drawn in its columns up to so many times as wide as there is room:
-/// beyond that the cells of a row stand below each other.
+/// Maximum ratio of a table's width to the available width for a column layout. A wider table shows
+/// the cells of a row below each other.
 const MOST_SQUEEZED: usize = 2;
 
-/// As many lines of a cell are shown; tables of hundreds of rows are values too.
+/// Maximum number of lines of a cell; some values are tables of hundreds of rows.
 const MOST_LINES: usize = 8;
-/// The column whose cells may have several lines: the numbers of a table of a drive.
-const TALL: &str = "value";
+/// Column whose cells may have several lines: values that are tables of numbers.
+const TALL_COLUMN: &str = "value";
 
-/// Names the target of a stored run, wherever the user was: absolute paths, or a modelled system.
-fn target(run: &RunHeading) -> String {
+/// Returns the target of a stored run independent of the user's working directory: absolute paths,
+/// or a modelled system.
+fn target_name(run: &RunHeading) -> String {
     match run.places.is_empty() {
         true => run.target.clone(),
         false => run.places.join(" + "),
     }
 }
 
-/// Rows of text under a heading.
+/// Table with a heading and rows of text.
 #[derive(Default)]
 pub(crate) struct Listing {
-    /// What JSON calls the list.
+    /// Name of the list in JSON.
     pub(crate) name: &'static str,
     pub(crate) heading: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<String>>,
-    /// Fields that only JSON has, of each row; empty where no row has any.
+    /// Additional JSON fields of each row; empty if no row has any.
     pub(crate) fields: Vec<Map<String, Value>>,
 }
 
 impl Listing {
-    /// Names, each with what it means.
+    /// Creates a list of names with their meanings.
     pub(crate) fn of_names(name: &'static str, kind: &'static str, names: &[(&str, &str)]) -> Self {
         let row = |(name, meaning): &(&str, &str)| vec![(*name).to_owned(), (*meaning).to_owned()];
         Self {
@@ -48,7 +49,7 @@ impl Listing {
         }
     }
 
-    /// Stored runs, and behind them the rows that are none.
+    /// Creates a list of stored runs, followed by damaged rows of the store.
     pub(crate) fn of_runs(runs: &[RunHeading], damaged: &[DamagedRun]) -> Self {
         let none = |run: &DamagedRun| {
             let mut cells = vec![String::new(); 7];
@@ -61,15 +62,15 @@ impl Listing {
                 run.id.clone(),
                 format_utc(run.started_unix_ms),
                 run.suite.clone(),
-                target(run),
+                target_name(run),
                 run.label.clone().unwrap_or_default(),
-                state(&run.state).to_owned(),
+                state_name(&run.state).to_owned(),
                 run.repetitions.to_string(),
             ]
         };
         // By the names that a run itself has in JSON.
         let fields = |run: &RunHeading| {
-            object(json!({
+            to_fields(json!({
                 "id": run.id,
                 "world": run.world,
                 "started_unix_ms": run.started_unix_ms,
@@ -94,7 +95,7 @@ impl Listing {
             fields: runs
                 .iter()
                 .map(fields)
-                .chain(damaged.iter().map(|run| object(json!({ "id": run.id }))))
+                .chain(damaged.iter().map(|run| to_fields(json!({ "id": run.id }))))
                 .collect(),
         }
     }
@@ -118,10 +119,10 @@ impl Listing {
         table.set_width(width);
         if self.width() > usize::from(width) * MOST_SQUEEZED {
             table.set_header([self.heading[0], &self.heading[1..].join(", ")]);
-            table.add_rows(self.rows.iter().map(|row| self.stacked(row)));
+            table.add_rows(self.rows.iter().map(|row| self.stack_pairs(row)));
         } else {
             table.set_header(self.heading.clone());
-            table.add_rows(self.rows.iter().map(|row| self.cells(row)));
+            table.add_rows(self.rows.iter().map(|row| self.to_cells(row)));
         }
         for column in table.column_iter_mut() {
             column.set_padding((0, 2));
@@ -133,20 +134,19 @@ impl Listing {
         table.trim_fmt()
     }
 
-    /// The cells of a row as they are shown.
-    fn cells(&self, row: &[String]) -> Vec<String> {
-        let cell = |(heading, cell): (&&str, &String)| match *heading == TALL {
-            true => lines(cell),
-            false => line(cell),
+    fn to_cells(&self, row: &[String]) -> Vec<String> {
+        let cell = |(heading, cell): (&&str, &String)| match *heading == TALL_COLUMN {
+            true => to_lines(cell),
+            false => to_one_line(cell),
         };
         self.heading.iter().zip(row).map(cell).collect()
     }
 
-    /// Of the columns, each as wide as its widest line.
+    /// Returns the width of the table with each column as wide as its widest line.
     fn width(&self) -> usize {
         let mut widest = vec![0; self.heading.len()];
         for row in &self.rows {
-            for (widest, cell) in widest.iter_mut().zip(self.cells(row)) {
+            for (widest, cell) in widest.iter_mut().zip(self.to_cells(row)) {
                 let lines = cell.lines().map(|line| line.chars().count());
                 *widest = lines.fold(*widest, usize::max);
             }
@@ -154,9 +154,9 @@ impl Listing {
         widest.iter().sum()
     }
 
-    /// A row's name, and the other cells below each other.
-    fn stacked(&self, row: &[String]) -> [String; 2] {
-        let cells = self.cells(row);
+    /// Returns the first cell of a row, and its other cells below each other.
+    fn stack_pairs(&self, row: &[String]) -> [String; 2] {
+        let cells = self.to_cells(row);
         let others = self.heading.iter().zip(&cells).skip(1);
         let lines = others
             .filter(|(_, cell)| !cell.is_empty())
@@ -164,7 +164,7 @@ impl Listing {
         [cells[0].clone(), lines.collect::<Vec<_>>().join("\n")]
     }
 
-    /// One object with every list under its name; what is a number is one.
+    /// Returns a JSON object with each list under its name; numbers become JSON numbers.
     pub(crate) fn json(listings: &[&Self]) -> String {
         let cell = |text: &String| {
             text.parse::<u64>()
@@ -207,24 +207,25 @@ impl Listing {
     fn delimited(&self, line: impl Fn(&[String]) -> String) -> String {
         let heading: Vec<_> = self.heading.iter().map(|name| (*name).to_owned()).collect();
         let rows = std::iter::once(&heading).chain(&self.rows);
-        rows.map(|row| line(row)).collect::<Vec<_>>().join("\n")
+        rows.map(|row| to_one_line(row))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 
-fn object(value: Value) -> Map<String, Value> {
+fn to_fields(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,
         _ => Map::new(),
     }
 }
 
-/// A cell on one line.
-fn line(cell: &str) -> String {
+fn to_one_line(cell: &str) -> String {
     printable_line(cell).into_owned()
 }
 
-/// A cell on its first lines.
-fn lines(cell: &str) -> String {
+/// Formats the first lines of a cell.
+fn to_lines(cell: &str) -> String {
     let all = printable(cell);
     let count = all.lines().count();
     let mut shown: Vec<&str> = all.lines().take(MOST_LINES).collect();
@@ -238,8 +239,7 @@ fn lines(cell: &str) -> String {
     shown.join("\n")
 }
 
-/// How far a run came, in a word.
-fn state(state: &RunState) -> &'static str {
+fn state_name(state: &RunState) -> &'static str {
     match state {
         RunState::Running => "running or killed",
         RunState::Finished => "finished",

@@ -1,24 +1,23 @@
-//! Standard output, and standard error: what is written to them is text, whatever
-//! it was made of.
+//! Output of text to standard output and standard error, with control characters made printable.
 
 use diskperf_laboratory::{LaboratoryError, Output};
 use diskperf_timeline::printable;
 use std::io::Write;
 
-/// Prints text, which a reader may stop reading in the middle (`| head`).
+/// Prints text to standard output. A reader may close the pipe early, as `| head` does.
 pub(crate) fn print(text: &str) -> Result<(), LaboratoryError> {
     let text = printable(text);
     let end = if text.ends_with('\n') { "" } else { "\n" };
     Output::Standard.write(format!("{text}{end}").as_bytes())
 }
 
-/// Says something beside the output. Nobody may be listening any more.
-pub(crate) fn say(text: &str) {
+/// Prints a message to standard error and ignores errors.
+pub(crate) fn print_message(text: &str) {
     // What cannot be said cannot be said to have failed either.
     let _ = writeln!(std::io::stderr().lock(), "diskperf: {}", printable(text));
 }
 
-/// Columns of the terminal; without one, what a wide one has.
+/// Returns the width of the terminal in columns; without a terminal, that of a wide one.
 pub(crate) fn width() -> u16 {
     terminal_size::terminal_size().map_or(120, |(width, _)| width.0)
 }

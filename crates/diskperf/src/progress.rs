@@ -1,8 +1,8 @@
-//! Progress on standard error: a bar on a terminal, elsewhere a line now and then.
+//! Progress on standard error: a bar on a terminal, otherwise an occasional line.
 
 mod lines;
 
-use crate::output::say;
+use crate::output::print_message;
 use diskperf_laboratory::{Event, Observer, ReadBackProgress, WorkerProgress};
 use diskperf_timeline::units::{KIB, format_size};
 use diskperf_timeline::{Repetition, printable_line};
@@ -15,64 +15,58 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Shows a run's events.
+/// Progress display of a run, driven by the run's events.
 pub(crate) struct Progress {
     bar: Option<Bar>,
     quiet: bool,
-    /// Whether the user sees on the same terminal what is printed at the end.
+    /// Whether the final output goes to the same terminal as the progress display.
     shows_end: bool,
-    /// The run that notes are about.
-    run: Option<About>,
+    /// Current run, to which progress notes refer.
+    run: Option<CurrentRun>,
 }
 
-/// The run that notes are about.
-struct About {
-    /// The target that is measured.
+struct CurrentRun {
     target: String,
-    /// The notes that are printed with its results.
     notes: Vec<String>,
 }
 
-/// A bar, and the thread that moves it, or prints its lines where there is no terminal.
+/// Progress bar with its updating thread; prints lines if there is no terminal.
 struct Bar {
     bar: ProgressBar,
-    far: Arc<Mutex<Done>>,
-    /// What the last repetition did.
+    far: Arc<Mutex<RunProgress>>,
+    /// Throughput of the last repetition, as text.
     rate: String,
-    /// Moves the bar, or prints lines, until it is dropped.
+    /// Thread that updates the bar or prints lines until it is dropped.
     ticker: Option<Ticker>,
 }
 
-/// How far a program is, over all its repetitions: in bytes moved, or where repetitions
-/// take a given time in nanoseconds.
+/// Progress of a program over all its repetitions, in bytes transferred, or in nanoseconds for
+/// repetitions of fixed duration.
 #[derive(Default)]
-struct Done {
-    /// The name of the present phase, as the bar shows it.
+struct RunProgress {
+    /// Name of the current phase, as the bar shows it.
     message: String,
-    /// By the repetitions that have ended.
+    /// Amount done in the completed repetitions.
     before: u64,
-    /// By each of them, as far as is known before: those that copy trees move more.
+    /// Expected amount of each repetition. Repetitions that copy trees transfer more.
     each: u64,
-    /// By all of them.
     all: u64,
-    /// Start of the current repetition, where each takes a given time.
+    /// Start of the current repetition, for repetitions of fixed duration.
     since: Option<Instant>,
-    /// Progress of the workers of the current repetition.
     workers: Vec<Arc<WorkerProgress>>,
 }
 
-/// Contents of a bar.
 #[derive(Debug, PartialEq, Eq)]
-struct Shown {
+struct ShownProgress {
     message: String,
     position: u64,
     length: u64,
-    /// Whether the time that is left follows from the time that has passed.
-    tells_left: bool,
+    /// Whether the remaining time can be estimated from the elapsed time.
+    shows_remaining_time: bool,
 }
 
-impl Done {
-    /// What is done now. Files are made before the timed part.
+impl RunProgress {
+    /// Returns the current phase. Files are created before the timed part.
     fn phase(&self) -> String {
         let begins = self.since.is_some() || !self.workers.is_empty();
         match begins && !self.workers.iter().any(|one| one.is_timed()) {
@@ -81,33 +75,33 @@ impl Done {
         }
     }
 
-    /// The repetition so far, or the read-back that follows it: its blocks are no part of
-    /// what a repetition moves.
-    fn shown(&self) -> Shown {
+    /// Returns the progress of the current repetition, or of the verification read that follows it.
+    /// Blocks read for verification do not count as part of a repetition.
+    fn shown(&self) -> ShownProgress {
         match self.read_back() {
-            Some(progress) => Shown {
+            Some(progress) => ShownProgress {
                 message: "reading back what was written".to_owned(),
                 position: progress.blocks,
                 length: progress.blocks_total,
-                tells_left: false,
+                shows_remaining_time: false,
             },
-            None => Shown {
+            None => ShownProgress {
                 message: self.phase(),
-                position: self.before + self.current().min(self.each),
+                position: self.before + self.current_amount().min(self.each),
                 length: self.all.max(1),
-                tells_left: true,
+                shows_remaining_time: true,
             },
         }
     }
 
-    fn current(&self) -> u64 {
+    fn current_amount(&self) -> u64 {
         match self.since {
             Some(begin) => begin.elapsed().as_nanos() as u64,
             None => self.workers.iter().map(|one| one.moved_bytes()).sum(),
         }
     }
 
-    /// Blocks that are being read back, where no worker does anything else.
+    /// Returns the progress of the verification read, if no worker does anything else.
     fn read_back(&self) -> Option<ReadBackProgress> {
         let workers = self.workers.iter().map(|one| one.read_back());
         let mut all = ReadBackProgress::default();
@@ -117,24 +111,23 @@ impl Done {
             all.blocks += one.blocks;
             all.blocks_total += one.blocks_total;
         }
-        let is_alone = others == 0 || self.current() >= self.each;
+        let is_alone = others == 0 || self.current_amount() >= self.each;
         (is_alone && all.blocks < all.blocks_total).then_some(all)
     }
 }
 
 const MAKING_FILES: &str = "making files";
 
-/// How often the bar moves: often enough to look alive, too seldom to disturb
+/// Interval between updates of the bar: short enough to look alive, and long enough not to disturb
 /// a measurement.
 const PERIOD: Duration = Duration::from_millis(125);
 
-/// Templates of a bar.
-const WITH_TIME_LEFT: &str = "{prefix}  {wide_bar} {msg}{left}";
-const WITHOUT_TIME_LEFT: &str = "{prefix}  {wide_bar} {msg}";
+const BAR_WITH_TIME_LEFT: &str = "{prefix}  {wide_bar} {msg}{left}";
+const BAR_WITHOUT_TIME_LEFT: &str = "{prefix}  {wide_bar} {msg}";
 
 impl Progress {
-    /// With a bar where standard error is a terminal, else with lines, unless told otherwise.
-    /// `stop` is set when the user ends the run.
+    /// Creates a bar if standard error is a terminal, otherwise line output, unless `quiet`. `stop`
+    /// is set when the user ends the run.
     pub(crate) fn new(quiet: bool, stop: &Arc<AtomicBool>) -> Self {
         let bar = (!quiet).then(|| match std::io::stderr().is_terminal() {
             true => Bar::on_terminal(Arc::clone(stop)),
@@ -148,20 +141,20 @@ impl Progress {
         }
     }
 
-    /// Says a note on a run and its target, if it is not printed below its results on the
-    /// same terminal.
+    /// Prints a note about a run and its target, unless it appears below the results on the same
+    /// terminal.
     fn note(&self, note: &str) {
         match &self.run {
             Some(about) if self.shows_end && about.notes.iter().any(|one| one == note) => {}
-            Some(about) => self.say(&format!("{}: {note}", about.target)),
-            None => self.say(note),
+            Some(about) => self.print_message(&format!("{}: {note}", about.target)),
+            None => self.print_message(note),
         }
     }
 
-    fn say(&self, text: &str) {
+    fn print_message(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.bar.suspend(|| say(text)),
-            None => say(text),
+            Some(bar) => bar.bar.suspend(|| print_message(text)),
+            None => print_message(text),
         }
     }
 }
@@ -170,13 +163,13 @@ impl Observer for Progress {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::RunStarted(run) => {
-                self.run = Some(About {
+                self.run = Some(CurrentRun {
                     target: run.measured(),
                     notes: run.notes.clone(),
                 });
             }
             Event::Note(note) if !self.quiet => self.note(note),
-            Event::Warning(warning) => self.say(warning),
+            Event::Warning(warning) => self.print_message(warning),
             _ => {}
         }
         let Some(bar) = &mut self.bar else { return };
@@ -192,13 +185,13 @@ impl Observer for Progress {
                 lasts,
                 workers,
             } => {
-                bar.say(&match of {
+                bar.print_message(&match of {
                     1 => "measuring".to_owned(),
                     of => format!("run {} of {of}", number + 1),
                 });
                 let each = lasts.map_or(total_bytes, |lasts| lasts.0);
                 let mut far = bar.far();
-                *far = Done {
+                *far = RunProgress {
                     message: std::mem::take(&mut far.message),
                     before: u64::from(number) * each,
                     each,
@@ -233,7 +226,7 @@ impl Observer for Progress {
             Event::SettingTried(setting) => {
                 let what = format!("without --set {setting}");
                 bar.start(printable_line(&what).into_owned());
-                bar.say("does it do the same?");
+                bar.print_message("does it do the same?");
             }
             Event::RunStarted(_)
             | Event::BlockLayer(_)
@@ -248,14 +241,14 @@ impl Observer for Progress {
 
 impl Bar {
     fn on_terminal(stop: Arc<AtomicBool>) -> Self {
-        let bar = ProgressBar::new(1).with_style(style(WITH_TIME_LEFT));
-        let mut tells_left = true;
-        Self::moved_by(bar, PERIOD, move |bar, mut shown| {
-            if shown.tells_left != tells_left {
-                tells_left = shown.tells_left;
-                bar.set_style(style(match tells_left {
-                    true => WITH_TIME_LEFT,
-                    false => WITHOUT_TIME_LEFT,
+        let bar = ProgressBar::new(1).with_style(style(BAR_WITH_TIME_LEFT));
+        let mut shows_remaining_time = true;
+        Self::spawn(bar, PERIOD, move |bar, mut shown| {
+            if shown.shows_remaining_time != shows_remaining_time {
+                shows_remaining_time = shown.shows_remaining_time;
+                bar.set_style(style(match shows_remaining_time {
+                    true => BAR_WITH_TIME_LEFT,
+                    false => BAR_WITHOUT_TIME_LEFT,
                 }));
             }
             if stop.load(Ordering::Relaxed) {
@@ -270,23 +263,22 @@ impl Bar {
         })
     }
 
-    /// Without a bar: what it would show is printed now and then.
     fn in_lines() -> Self {
         let mut lines = Lines::from_now();
-        Self::moved_by(ProgressBar::hidden(), lines::PERIOD, move |bar, shown| {
+        Self::spawn(ProgressBar::hidden(), lines::PERIOD, move |bar, shown| {
             lines.print(|| shown.line(&bar.prefix()));
         })
     }
 
-    fn moved_by(
+    fn spawn(
         bar: ProgressBar,
         period: Duration,
-        mut moves: impl FnMut(&ProgressBar, Shown) + Send + 'static,
+        mut moves: impl FnMut(&ProgressBar, ShownProgress) + Send + 'static,
     ) -> Self {
-        let far = Arc::new(Mutex::new(Done::default()));
+        let far = Arc::new(Mutex::new(RunProgress::default()));
         let (moved, done) = (bar.clone(), Arc::clone(&far));
         let ticker = Ticker::new(period, move || {
-            let shown = lock(&done).shown();
+            let shown = lock_state(&done).shown();
             moves(&moved, shown);
         });
         Self {
@@ -297,45 +289,43 @@ impl Bar {
         }
     }
 
-    /// Begins with a program.
     fn start(&mut self, title: String) {
-        *self.far() = Done::default();
+        *self.far() = RunProgress::default();
         self.rate.clear();
         self.bar.set_prefix(title);
         self.bar.reset();
-        self.say(MAKING_FILES);
+        self.print_message(MAKING_FILES);
     }
 
-    fn say(&self, what: &str) {
+    fn print_message(&self, what: &str) {
         self.far().message = format!("{}{what}", self.rate);
     }
 
-    fn far(&self) -> MutexGuard<'_, Done> {
-        lock(&self.far)
+    fn far(&self) -> MutexGuard<'_, RunProgress> {
+        lock_state(&self.far)
     }
 }
 
-/// The style of a bar by a template, in which `left` is how long it will still take.
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template)
         .expect("the template is constant")
         .with_key("left", left)
 }
 
-/// How long it will still take if it goes on as it did since the start; nothing before
-/// there is enough to tell by.
-fn left(state: &ProgressState, to: &mut dyn Write) {
-    const ENOUGH: f32 = 0.02;
+/// Writes the remaining time extrapolated from the elapsed time, or nothing if too little is known.
+fn write_time_left(state: &ProgressState, to: &mut dyn Write) {
+    const SHARE_FOR_ESTIMATE: f32 = 0.02;
     let share = state.fraction();
-    if (ENOUGH..1.0).contains(&share) {
+    if (SHARE_FOR_ESTIMATE..1.0).contains(&share) {
         let left = state.elapsed().mul_f32(1.0 / share - 1.0);
         // A bar has nobody to report an error to.
         let _ = write!(to, ", {:#} left", HumanDuration(left));
     }
 }
 
-/// A thread that panicked while it held this had changed nothing by halves.
-fn lock(far: &Mutex<Done>) -> MutexGuard<'_, Done> {
+/// Locks the progress data even after a panic of another thread, because every update leaves the
+/// data consistent.
+fn lock_state(far: &Mutex<RunProgress>) -> MutexGuard<'_, RunProgress> {
     far.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -346,8 +336,8 @@ impl Drop for Bar {
     }
 }
 
-impl Shown {
-    /// The same as a line of text, below what it is of.
+impl ShownProgress {
+    /// Formats the bar's contents as a line of text under the title.
     fn line(&self, title: &str) -> String {
         let far = match self.length {
             0 | 1 => String::new(),
@@ -360,29 +350,29 @@ impl Shown {
     }
 }
 
-/// Shows how many machines have run: by a bar on a terminal, elsewhere by lines.
+/// Progress display of simulated machine runs: a bar on a terminal, otherwise lines.
 pub(crate) struct MachinesProgress {
     bar: Option<ProgressBar>,
-    far: Arc<Machines>,
-    /// Prints lines until it is dropped.
+    far: Arc<MachineCounts>,
+    /// Thread that prints lines until it is dropped.
     ticker: Option<Ticker>,
 }
 
-/// Machines that have run, and all as far as is known; 0 before any has.
+/// Numbers of completed and known machine runs; 0 before the first completion.
 #[derive(Default)]
-struct Machines {
+struct MachineCounts {
     done: AtomicUsize,
     of: AtomicUsize,
 }
 
 impl MachinesProgress {
-    /// With a bar where standard error is a terminal, else with lines, unless told otherwise.
+    /// Creates a bar if standard error is a terminal, otherwise line output, unless `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let bar = (!quiet && is_terminal).then(|| {
             ProgressBar::new(1).with_style(style("{pos} of {len}  {wide_bar}{left}  {msg}"))
         });
-        let far: Arc<Machines> = Arc::default();
+        let far: Arc<MachineCounts> = Arc::default();
         let (counted, mut lines) = (Arc::clone(&far), Lines::from_now());
         let tick = move || lines.print(|| counted.line());
         let ticker = (!quiet && !is_terminal).then(|| Ticker::new(lines::PERIOD, tick));
@@ -393,15 +383,15 @@ impl MachinesProgress {
         }
     }
 
-    /// Says something beside the bar.
-    pub(crate) fn say(&self, text: &str) {
+    /// Prints a message without disturbing the bar.
+    pub(crate) fn print_message(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| say(text)),
-            None => say(text),
+            Some(bar) => bar.suspend(|| print_message(text)),
+            None => print_message(text),
         }
     }
 
-    /// So many of so many.
+    /// Updates the number of completed machine runs and their total.
     pub(crate) fn show(&self, done: usize, of: usize) {
         self.far.done.store(done, Ordering::Relaxed);
         self.far.of.store(of, Ordering::Relaxed);
@@ -412,7 +402,7 @@ impl MachinesProgress {
     }
 }
 
-impl Machines {
+impl MachineCounts {
     fn line(&self) -> String {
         match self.of.load(Ordering::Relaxed) {
             0 => "the first run of a machine goes on".to_owned(),
@@ -433,13 +423,13 @@ impl Drop for MachinesProgress {
     }
 }
 
-/// How much of files is read, where standard error is a terminal.
+/// Progress display for reading files, on a terminal only.
 pub(crate) struct BytesProgress {
     bar: Option<(ProgressBar, Arc<AtomicBool>, JoinHandle<()>)>,
 }
 
 impl BytesProgress {
-    /// Of so many bytes, of which as many are read as `far` says.
+    /// Creates the display for `all` bytes; `far` holds the number of bytes read so far.
     pub(crate) fn new(quiet: bool, all: u64, far: Arc<AtomicU64>) -> Self {
         if quiet || !std::io::stderr().is_terminal() {
             return Self { bar: None };
@@ -471,13 +461,14 @@ impl Drop for BytesProgress {
     }
 }
 
-/// How long something has lasted, and what came of it, where standard error is a terminal.
+/// Progress display of a recording, with elapsed time and results, on a terminal only.
 pub(crate) struct TimeProgress {
     bar: Option<ProgressBar>,
 }
 
 impl TimeProgress {
-    /// Of something that lasts so long, or until it is ended.
+    /// Creates the display for an activity of fixed duration, or for one that lasts until the user
+    /// ends it.
     pub(crate) fn new(quiet: bool, lasts: Option<Duration>) -> Self {
         if quiet || !std::io::stderr().is_terminal() {
             return Self { bar: None };
@@ -492,7 +483,7 @@ impl TimeProgress {
         Self { bar }
     }
 
-    /// So many requests so far, and so many events that were lost.
+    /// Updates the number of requests so far and of lost events.
     pub(crate) fn show(&self, requests: u64, lost: u64) {
         let Some(bar) = &self.bar else { return };
         let elapsed = bar.elapsed();
@@ -550,7 +541,7 @@ mod tests {
             (vec![worker(50, 3, 8), worker(50, 0, 0)], READING, 3, 8),
             (vec![worker(40, 3, 8), worker(40, 1, 9)], READING, 4, 17),
         ] {
-            let done = Done {
+            let done = RunProgress {
                 message: "run".to_owned(),
                 before: 100,
                 each: 100,
@@ -558,11 +549,11 @@ mod tests {
                 since: None,
                 workers,
             };
-            let shown = Shown {
+            let shown = ShownProgress {
                 message: message.to_owned(),
                 position,
                 length,
-                tells_left: message != READING,
+                shows_remaining_time: message != READING,
             };
             assert_eq!(done.shown(), shown);
         }

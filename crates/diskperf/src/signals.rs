@@ -1,4 +1,4 @@
-//! Signals: what ends a run in order.
+//! Signal handling that ends a run in order.
 
 use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::clean::{answer, has_workspace};
@@ -13,57 +13,55 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What people and their terminals end a program with.
-const ENDING: [i32; 2] = [SIGINT, SIGTERM];
+/// Signals with which users and terminals end a program.
+const STOP_SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
 
-/// Those whose default is to end the process as well, but that whoever started
-/// this may have had it ignore (`nohup`), which is then to be left so.
-const ENDING_UNLESS_IGNORED: [i32; 7] = [
+/// Signals that end a process by default, unless the caller set them to be ignored (`nohup`).
+/// Ignored signals remain ignored.
+const STOP_SIGNALS_UNLESS_IGNORED: [i32; 7] = [
     SIGHUP, SIGQUIT, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2,
 ];
 
-/// A signal that comes again within this is the same wish: `timeout` sends its signal to
-/// the process, and at once again to the process's group.
-const SAME_WISH: Duration = Duration::from_secs(1);
+/// Interval within which a repeated signal counts as the same request. `timeout` sends its signal
+/// to the process and immediately again to the process group.
+const SAME_REQUEST: Duration = Duration::from_secs(1);
 
-/// The exit code of a run that a signal ended.
-const INTERRUPTED: i32 = 130;
+const INTERRUPTED_CODE: i32 = 130;
 
-/// Answer to the first signal while a run has files. Removing many of them takes a while.
-const ENDING_IN_ORDER: &str = "diskperf: interrupted: the run's folder is being removed; a second signal leaves it to `diskperf clean`\n";
+/// Message after the first signal while a run has files, because removing many files takes a while.
+const STOPPING_MESSAGE: &str = "diskperf: interrupted: the run's folder is being removed; a second signal leaves it to `diskperf clean`\n";
 
-/// Answer to the second signal then.
-const ENDED_AT_ONCE: &str =
+/// Message after a second signal while a run has files.
+const KILLED_MESSAGE: &str =
     "diskperf: ended at once: the run's folder is left; `diskperf clean` removes it\n";
 
-/// The first signal ends the run in order; a second one ends the process at
-/// once, and leaves the rest to `diskperf clean`. Not so the end of the CPU time
-/// that the process may take, which the kernel says every second from then on.
-/// Each is answered at once where the run has a folder.
+/// Installs handlers so that the first signal ends the run in order, and a second one ends the
+/// process immediately and leaves the files to `diskperf clean`. The CPU time limit never ends the
+/// process immediately, because the kernel repeats its signal every second. Each signal is
+/// acknowledged if the run has a folder.
 pub(crate) fn stop_on_signals() -> Result<Arc<AtomicBool>, LaboratoryError> {
-    let wish = Arc::new(Wish::new());
+    let wish = Arc::new(StopRequest::new());
     let ignored = ignored_signals();
-    let others = ENDING_UNLESS_IGNORED
+    let others = STOP_SIGNALS_UNLESS_IGNORED
         .into_iter()
         .filter(|signal| ignored & (1 << (signal - 1)) == 0);
-    for signal in ENDING.into_iter().chain(others) {
-        watch(signal, &wish).map_err(|error| cannot_watch(signal, &error))?;
+    for signal in STOP_SIGNALS.into_iter().chain(others) {
+        watch(signal, &wish).map_err(|error| signal_error(signal, &error))?;
     }
     let stop = Arc::clone(&wish.stop);
-    register(SIGXCPU, Arc::clone(&stop)).map_err(|error| cannot_watch(SIGXCPU, &error))?;
+    register(SIGXCPU, Arc::clone(&stop)).map_err(|error| signal_error(SIGXCPU, &error))?;
     Ok(stop)
 }
 
-/// What signals have asked for so far.
-struct Wish {
+struct StopRequest {
     stop: Arc<AtomicBool>,
     watched_since: Instant,
-    /// The number of the first signal in the low byte, and above it milliseconds until it
-    /// came; 0 before.
+    /// Number of the first signal in the low byte, and the milliseconds until its arrival above it;
+    /// 0 before any signal.
     first: AtomicU64,
 }
 
-impl Wish {
+impl StopRequest {
     fn new() -> Self {
         Self {
             stop: Arc::new(AtomicBool::new(false)),
@@ -72,8 +70,7 @@ impl Wish {
         }
     }
 
-    /// Whether this signal asks for the end at once.
-    fn insists(&self, signal: i32) -> bool {
+    fn is_repeated(&self, signal: i32) -> bool {
         let now_ms = self.watched_since.elapsed().as_millis() as u64;
         let this = (now_ms << 8) | signal as u64;
         let first = self
@@ -84,14 +81,14 @@ impl Wish {
             Err(first) => {
                 let is_same = first & 0xff == this & 0xff;
                 let after_ms = now_ms.saturating_sub(first >> 8);
-                !is_same || after_ms >= SAME_WISH.as_millis() as u64
+                !is_same || after_ms >= SAME_REQUEST.as_millis() as u64
             }
         }
     }
 }
 
 #[allow(unsafe_code)]
-fn watch(signal: i32, wish: &Arc<Wish>) -> io::Result<()> {
+fn watch(signal: i32, wish: &Arc<StopRequest>) -> io::Result<()> {
     let wish = Arc::clone(wish);
     // A progress bar, which is drawn again below the line.
     let clear = if io::stderr().is_terminal() {
@@ -104,12 +101,12 @@ fn watch(signal: i32, wish: &Arc<Wish>) -> io::Result<()> {
             answer(&[clear, line]);
         }
     };
-    let act = move || match wish.insists(signal) {
+    let act = move || match wish.is_repeated(signal) {
         true => {
-            say(ENDED_AT_ONCE);
-            low_level::exit(INTERRUPTED);
+            print_message(KILLED_MESSAGE);
+            low_level::exit(INTERRUPTED_CODE);
         }
-        false if !wish.stop.swap(true, Ordering::SeqCst) => say(ENDING_IN_ORDER),
+        false if !wish.stop.swap(true, Ordering::SeqCst) => print_message(STOPPING_MESSAGE),
         false => {}
     };
     // SAFETY: what is done in the handler is allowed there (signal-safety(7)): operations of
@@ -117,22 +114,22 @@ fn watch(signal: i32, wish: &Arc<Wish>) -> io::Result<()> {
     unsafe { low_level::register(signal, act) }.map(|_| ())
 }
 
-/// Has a write that makes a file larger than the user's limit fail, as any other
-/// write that cannot be done, where it would otherwise end the process.
+/// Makes a write beyond the user's file size limit fail like any other failed write, where it would
+/// otherwise end the process.
 pub(crate) fn outlive_file_size_limit() -> Result<(), LaboratoryError> {
     let reached = Arc::new(AtomicBool::new(false));
     match register(SIGXFSZ, reached) {
         Ok(_) => Ok(()),
-        Err(error) => Err(cannot_watch(SIGXFSZ, &error)),
+        Err(error) => Err(signal_error(SIGXFSZ, &error)),
     }
 }
 
-fn cannot_watch(signal: i32, error: &io::Error) -> LaboratoryError {
+fn signal_error(signal: i32, error: &io::Error) -> LaboratoryError {
     LaboratoryError::Work(format!("cannot watch for signal {signal}: {error}"))
 }
 
-/// The signals that this process ignores since it was started, a bit each; none
-/// where the kernel does not say.
+/// Returns the signals that this process has ignored since its start, as a bit mask; 0 if the
+/// kernel does not report them.
 fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -146,18 +143,18 @@ mod tests {
 
     #[test]
     fn a_signal_that_comes_twice_at_once_is_one_wish() {
-        let wish = Wish::new();
-        assert!(!wish.insists(SIGTERM));
-        assert!(!wish.insists(SIGTERM));
-        assert!(wish.insists(SIGINT));
+        let wish = StopRequest::new();
+        assert!(!wish.is_repeated(SIGTERM));
+        assert!(!wish.is_repeated(SIGTERM));
+        assert!(wish.is_repeated(SIGINT));
     }
 
     #[test]
     fn a_signal_that_comes_again_later_insists() {
-        let earlier = Instant::now().checked_sub(2 * SAME_WISH);
-        let mut wish = Wish::new();
-        assert!(!wish.insists(SIGTERM));
+        let earlier = Instant::now().checked_sub(2 * SAME_REQUEST);
+        let mut wish = StopRequest::new();
+        assert!(!wish.is_repeated(SIGTERM));
         wish.watched_since = earlier.expect("a machine that was not just started");
-        assert!(wish.insists(SIGTERM));
+        assert!(wish.is_repeated(SIGTERM));
     }
 }

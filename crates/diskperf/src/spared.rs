@@ -1,4 +1,4 @@
-//! Inputs of a command line, which none of its outputs may replace.
+//! Protection of a command's input files against being overwritten by its outputs.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
@@ -7,8 +7,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Arguments that name a file which is written.
-const OUTPUTS: [&str; 6] = [
+const OUTPUT_ARGUMENTS: [&str; 6] = [
     "output",
     "perfetto",
     "record",
@@ -17,41 +16,38 @@ const OUTPUTS: [&str; 6] = [
     "socket",
 ];
 
-/// Arguments whose text is never the name of a file.
-const TEXTS: [&str; 1] = ["label"];
+/// Arguments whose text is never a file name.
+const TEXT_ARGUMENTS: [&str; 1] = ["label"];
 
-/// Inputs that lose nothing when the output takes their place: an export holds the runs that
-/// it was made of.
-const KEPT: [(&str, &str); 1] = [("export", "runs")];
+/// Inputs that an output may safely replace: an export contains the runs it was made from.
+const REPLACEABLE_INPUTS: [(&str, &str); 1] = [("export", "runs")];
 
-/// Arguments that may name a directory with files that are read.
-const FOLDERS: [&str; 2] = ["catalogue", "data"];
+/// Arguments that may name a directory with input files.
+const FOLDER_ARGUMENTS: [&str; 2] = ["catalogue", "data"];
 
-/// Argument with words of fio's command line.
-const FIO_ARGUMENTS: &str = "fio_arguments";
+const FIO_ARGUMENTS_ID: &str = "fio_arguments";
 
-/// Directories below one another that are searched for such files.
+/// Maximum depth of directories that are searched for input files.
 const DEPTH_MAX: usize = 4;
 
-/// Files that a command line writes, and paths that it may read.
+/// Output files of a command line, and paths that it may read.
 #[derive(Debug, Default)]
-pub(crate) struct Named {
+pub(crate) struct NamedFiles {
     outputs: Vec<PathBuf>,
     inputs: Vec<Input>,
-    /// Paths that job files name: files that they include, measure, repeat or log in.
-    of_jobs: Vec<PathBuf>,
+    /// Paths in job files: included files, measured files, replayed logs and written logs.
+    job_file_paths: Vec<PathBuf>,
 }
 
-/// A path that a word of the command line may name.
 #[derive(Debug)]
 struct Input {
     argument: String,
     path: PathBuf,
 }
 
-impl Named {
-    /// Collects the paths in the words of a command, by the command's own definition.
-    pub(crate) fn of(command: &Command, matches: &ArgMatches) -> Self {
+impl NamedFiles {
+    /// Collects the paths among the arguments of a command, by the command's definition.
+    pub(crate) fn from_matches(command: &Command, matches: &ArgMatches) -> Self {
         let (mut command, mut matches) = (command, matches);
         while let Some((name, below)) = matches.subcommand() {
             let Some(next) = command.find_subcommand(name) else {
@@ -64,7 +60,7 @@ impl Named {
             .get_arguments()
             .map(|argument| argument.get_id().as_str())
         {
-            let is_kept = KEPT.contains(&(command.get_name(), id));
+            let is_kept = REPLACEABLE_INPUTS.contains(&(command.get_name(), id));
             if is_kept || matches.value_source(id) != Some(ValueSource::CommandLine) {
                 continue;
             }
@@ -78,20 +74,20 @@ impl Named {
 
     fn add(&mut self, id: &str, value: &OsStr) {
         let path = PathBuf::from(value);
-        if OUTPUTS.contains(&id) {
+        if OUTPUT_ARGUMENTS.contains(&id) {
             self.outputs.push(path);
-        } else if !TEXTS.contains(&id) {
+        } else if !TEXT_ARGUMENTS.contains(&id) {
             let argument = id.to_owned();
             self.inputs.push(Input { argument, path });
         }
     }
 
-    /// Adds the paths that the job files among the inputs name.
+    /// Adds the paths that the job files among the inputs refer to.
     fn read_job_files(&mut self, matches: &ArgMatches) {
         if self.outputs.is_empty() {
             return;
         }
-        let words = matches.try_get_many::<String>(FIO_ARGUMENTS);
+        let words = matches.try_get_many::<String>(FIO_ARGUMENTS_ID);
         let words: Vec<String> = words
             .ok()
             .flatten()
@@ -100,18 +96,20 @@ impl Named {
             .cloned()
             .collect();
         let names = self.inputs.iter().filter_map(|input| input.path.to_str());
-        self.of_jobs = names
+        self.job_file_paths = names
             .flat_map(|name| job_file::paths_of(name, &words))
             .collect();
     }
 
-    /// Makes sure that no output takes the place of the store, of another output or
-    /// of anything that the command reads.
+    /// Checks that no output would replace the store, another output or an input of the command.
     ///
     /// # Errors
     ///
-    /// One would.
-    pub(crate) fn require_spared(&self, store: Option<&Path>) -> Result<(), LaboratoryError> {
+    /// An output that would do so.
+    pub(crate) fn reject_overwritten_inputs(
+        &self,
+        store: Option<&Path>,
+    ) -> Result<(), LaboratoryError> {
         for (index, output) in self.outputs.iter().enumerate() {
             let path = output.as_path();
             if path == Path::new("-") {
@@ -119,10 +117,10 @@ impl Named {
             }
             let is_other = |other: &PathBuf| other == path || is_same(path, other);
             if self.outputs[..index].iter().any(is_other) {
-                return Err(refused(path, "another output of this command"));
+                return Err(refusal(path, "another output of this command"));
             }
-            if self.of_jobs.iter().any(is_other) {
-                return Err(refused(path, "a file of the jobs"));
+            if self.job_file_paths.iter().any(is_other) {
+                return Err(refusal(path, "a file of the jobs"));
             }
             // What is not there has nothing to lose.
             if !path.is_file() {
@@ -132,10 +130,10 @@ impl Named {
                 .iter()
                 .any(|file| is_same(path, file))
             {
-                return Err(refused(path, "the result store"));
+                return Err(refusal(path, "the result store"));
             }
             if self.inputs.iter().any(|input| input.reads(path)) {
-                return Err(refused(path, "what the output is made of"));
+                return Err(refusal(path, "what the output is made of"));
             }
         }
         Ok(())
@@ -143,28 +141,28 @@ impl Named {
 }
 
 impl Input {
-    /// Whether a file is read for this input.
     fn reads(&self, file: &Path) -> bool {
         if is_same(&self.path, file) {
             return true;
         }
-        if FOLDERS.contains(&self.argument.as_str()) && self.path.is_dir() {
-            return holds(&self.path, file, DEPTH_MAX);
+        if FOLDER_ARGUMENTS.contains(&self.argument.as_str()) && self.path.is_dir() {
+            return contains_file(&self.path, file, DEPTH_MAX);
         }
         let of_trace = traces::files(std::slice::from_ref(&self.path));
         of_trace.iter().flatten().any(|part| is_same(part, file))
     }
 }
 
-/// Whether a directory has a file, or one below it has.
-fn holds(folder: &Path, file: &Path, depth: usize) -> bool {
+/// Tests whether a directory contains a file, directly or in a subdirectory.
+fn contains_file(folder: &Path, file: &Path, depth: usize) -> bool {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).any(|path| {
-        is_same(&path, file) || (depth > 1 && path.is_dir() && holds(&path, file, depth - 1))
+        is_same(&path, file)
+            || (depth > 1 && path.is_dir() && contains_file(&path, file, depth - 1))
     })
 }
 
-/// Whether two paths lead to one file, which need not be there.
+/// Tests whether two paths denote the same file, which need not exist.
 fn is_same(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let number = |path: &Path| {
@@ -185,7 +183,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     }
 }
 
-fn refused(path: &Path, what: &str) -> LaboratoryError {
+fn refusal(path: &Path, what: &str) -> LaboratoryError {
     LaboratoryError::Request(format!(
         "{} is {what}, and the output would take its place: name another file",
         path.display()

@@ -1,32 +1,34 @@
-//! Where parameter files are.
+//! Source of the files that a parameter file refers to.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Where the files are that a parameter file names.
+/// Source of the files that a parameter file refers to: a file system or memory.
 #[derive(Clone, Debug)]
 pub enum Files {
-    /// In the file system: beside the file that names them, then in these folders.
+    /// File system. A file is searched next to the file that names it, then in the search folders.
     Disk {
-        /// The folders, in the order in which they are searched.
+        /// Search folders, in the order of the search.
         search: Vec<PathBuf>,
     },
-    /// Path and content, looked for beside the file that names them, then by name.
+    /// Files in memory: contents by path. A file is searched next to the file that names it, then
+    /// by name.
     Memory(BTreeMap<String, String>),
 }
 
 impl Files {
-    /// The path and the text of a file, at most `most_bytes` of it and one byte more.
+    /// Returns the path and the text of a file. It reads at most `bytes_max` bytes and one more,
+    /// so that the caller can detect a longer file.
     ///
     /// # Errors
     ///
-    /// Why it cannot be read, in words.
+    /// A readable reason if the file cannot be read.
     pub(crate) fn open(
         &self,
         name: &str,
         beside: &str,
-        most_bytes: usize,
+        bytes_max: usize,
     ) -> Result<(String, String), String> {
         let own = Path::new(beside).parent().unwrap_or(Path::new(""));
         match self {
@@ -42,17 +44,17 @@ impl Files {
                 let paths = folders.map(|folder| folder.join(name));
                 let found = paths.into_iter().find(|path| path.exists());
                 let path = found.ok_or_else(|| "no such file".to_owned())?;
-                let content = read(&path, most_bytes)?;
+                let content = read(&path, bytes_max)?;
                 Ok((path.to_string_lossy().into_owned(), content))
             }
         }
     }
 }
 
-fn read(path: &Path, most_bytes: usize) -> Result<String, String> {
+fn read(path: &Path, bytes_max: usize) -> Result<String, String> {
     let file = diskperf_diagnostics::input::open(path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
-    let mut file = file.take(most_bytes as u64 + 1);
+    let mut file = file.take(bytes_max as u64 + 1);
     file.read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;
     // Comments may be in any encoding.

@@ -1,144 +1,151 @@
-//! `disksim_disk`: overheads, the bus, the cache and the queue.
+//! DiskSim block `disksim_disk`: overheads, bus use, cache and queue of a drive.
 
 use crate::keys::{Findings, Keys};
 use crate::text::Block;
 
-/// Overheads of one kind of request, by what was completed before it, in milliseconds
-/// before the time scale.
+/// Overheads of one kind of request by the type of the preceding request, in milliseconds before
+/// the time scale.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct AfterMs {
-    /// After a read.
+pub struct OverheadsMs {
+    /// Overhead after a read, in milliseconds.
     pub read: f64,
-    /// After a write.
+    /// Overhead after a write, in milliseconds.
     pub write: f64,
 }
 
-/// `Buffer continuous read`: how far a read goes on beyond its request.
+/// Extent of read-ahead after a request (DiskSim's `Buffer continuous read`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadAhead {
-    /// 0: not at all.
+    /// No read-ahead after the request (0).
     #[default]
     None,
-    /// 1: to the end of the track.
+    /// Read-ahead to the end of the track (1).
     Track,
-    /// 2: to the end of the cylinder.
+    /// Read-ahead to the end of the cylinder (2).
     Cylinder,
-    /// 3: until the segment is full, over heads and cylinders.
+    /// Read-ahead until the segment is full, across heads and cylinders (3).
     Segment,
-    /// 4: to the end of the track with the next block, and one more track if the segment
-    /// began before it.
+    /// Read-ahead to the end of the track with the next block, and one more track if the segment
+    /// started before that track (4).
     NextTrack,
 }
 
-/// `Fast write level`.
+/// Early completion of writes (DiskSim's `Fast write level`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FastWrite {
-    /// 0: a write is complete when it is on the medium.
+    /// No early completion: a write is complete when it is on the medium (0).
     #[default]
     None,
-    /// 1: early, for writes that append to the dirty segment.
+    /// Early completion of writes that append to the dirty segment (1).
     Appending,
-    /// 2: early also when mixed with others.
+    /// Early completion also of such writes mixed with other requests (2).
     Mixed,
 }
 
-/// The cache and its rules.
+/// Buffer cache of a drive and its rules, as in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cache {
-    /// `Enable caching in buffer`.
+    /// Whether the buffer caches data (`Enable caching in buffer`).
     pub is_enabled: bool,
-    /// `Number of buffer segments`.
+    /// Number of buffer segments (`Number of buffer segments`).
     pub segments: u32,
-    /// `Maximum number of write segments`.
+    /// Maximum number of segments with written data (`Maximum number of write segments`).
     pub write_segments: u32,
-    /// `Use separate write segment`.
+    /// Whether writes have a segment of their own (`Use separate write segment`).
     pub has_separate_write_segment: bool,
-    /// `Segment size (in blks)`.
+    /// Segment size in blocks of 512 bytes (`Segment size (in blks)`).
     pub segment_blocks: u32,
-    /// `High (read) water mark`: blocks that are read before the bus is taken.
+    /// Blocks to read before the drive acquires the bus (`High (read) water mark`).
     pub read_water_mark: f64,
-    /// `Set watermark by reqsize`: the mark is a share of the request.
-    pub mark_is_share: bool,
-    /// `Buffer continuous read`.
+    /// Whether the water mark is a share of the request size (`Set watermark by reqsize`).
+    pub read_water_mark_is_share: bool,
+    /// Extent of read-ahead (`Buffer continuous read`).
     pub read_ahead: ReadAhead,
-    /// `Minimum read-ahead (blks)`, which cannot be preempted.
-    pub read_ahead_least_blocks: u32,
-    /// `Maximum read-ahead (blks)`; 0 sets no limit.
-    pub read_ahead_most_blocks: u32,
-    /// `Read-ahead over requested`: a segment's length counts from the request's end.
+    /// Minimum read-ahead in blocks, which other requests cannot preempt (`Minimum read-ahead
+    /// (blks)`).
+    pub read_ahead_blocks_min: u32,
+    /// Maximum read-ahead in blocks (`Maximum read-ahead (blks)`); 0 means no limit.
+    pub read_ahead_blocks_max: u32,
+    /// Whether the segment length for read-ahead counts from the end of the request (`Read-ahead
+    /// over requested`).
     pub read_ahead_from_end: bool,
-    /// `Read-ahead on idle hit`.
+    /// Whether a cache hit on an idle drive starts read-ahead (`Read-ahead on idle hit`).
     pub read_ahead_on_idle_hit: bool,
-    /// `Read any free blocks`: latency is spent on the track's earlier blocks.
-    pub reads_free_blocks: bool,
-    /// `Fast write level`.
+    /// Whether the drive uses rotational latency to read earlier blocks of the track (`Read any
+    /// free blocks`).
+    pub reads_blocks_while_waiting: bool,
+    /// Early completion of writes (`Fast write level`).
     pub fast_write: FastWrite,
-    /// `Allow read hits on write data`.
-    pub read_hits_written: bool,
+    /// Whether reads can hit written data in the buffer (`Allow read hits on write data`).
+    pub reads_hit_written_data: bool,
 }
 
-/// A drive's electronics, as the file has them.
+/// Electronics of a drive as in the file: overheads, bus use, cache and queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Firmware {
-    /// `Time scale for overheads`: all overheads are times this.
+    /// Factor applied to all overheads (`Time scale for overheads`).
     pub overhead_scale: f64,
-    /// `Per-request overhead time`, in milliseconds.
-    pub per_request_ms: f64,
-    /// `Bulk sector transfer time`: of a sector between drive and bus, in milliseconds.
+    /// Overhead per request in milliseconds (`Per-request overhead time`).
+    pub request_overhead_ms: f64,
+    /// Transfer time of a sector between drive and bus, in milliseconds (`Bulk sector transfer
+    /// time`).
     pub sector_transfer_ms: f64,
-    /// `Read hit over.`
-    pub read_hit: AfterMs,
-    /// `Read miss over.`
-    pub read_miss: AfterMs,
-    /// `Write hit over.`
-    pub write_hit: AfterMs,
-    /// `Write miss over.`
-    pub write_miss: AfterMs,
-    /// `Read completion overhead`, in milliseconds.
+    /// Overheads of a read that hits the cache (`Read hit over.`).
+    pub read_hit: OverheadsMs,
+    /// Overheads of a read that misses the cache (`Read miss over.`).
+    pub read_miss: OverheadsMs,
+    /// Overheads of a write that hits the cache (`Write hit over.`).
+    pub write_hit: OverheadsMs,
+    /// Overheads of a write that misses the cache (`Write miss over.`).
+    pub write_miss: OverheadsMs,
+    /// Overhead at the completion of a read, in milliseconds (`Read completion overhead`).
     pub read_completion_ms: f64,
-    /// `Write completion overhead`, in milliseconds.
+    /// Overhead at the completion of a write, in milliseconds (`Write completion overhead`).
     pub write_completion_ms: f64,
-    /// `Data preparation overhead`, in milliseconds.
+    /// Overhead to prepare data for transfer, in milliseconds (`Data preparation overhead`).
     pub data_preparation_ms: f64,
-    /// `First reselect overhead`, in milliseconds.
+    /// Overhead of the first reselection, in milliseconds (`First reselect overhead`).
     pub first_reselect_ms: f64,
-    /// `Hold bus entire read xfer`.
+    /// Whether the drive holds the bus during an entire read transfer (`Hold bus entire read
+    /// xfer`).
     pub holds_bus_reading: bool,
-    /// `Hold bus entire write xfer`.
+    /// Whether the drive holds the bus during an entire write transfer (`Hold bus entire write
+    /// xfer`).
     pub holds_bus_writing: bool,
-    /// `Never disconnect`.
+    /// Whether the drive never disconnects from the bus (`Never disconnect`).
     pub never_disconnects: bool,
-    /// `Immediate buffer read`: zero-latency reading.
+    /// Zero-latency reading: a read starts at any of its sectors (`Immediate buffer read`).
     pub zero_latency_read: bool,
-    /// `Immediate buffer write`: zero-latency writing.
+    /// Zero-latency writing: a write starts at any of its sectors (`Immediate buffer write`).
     pub zero_latency_write: bool,
-    /// `Max queue length`.
+    /// Maximum length of the drive's queue (`Max queue length`).
     pub queue_length: u32,
-    /// The cache.
+    /// Buffer cache of the drive and its rules.
     pub cache: Cache,
-    /// The queue's order.
+    /// Scheduling policy of the drive's queue.
     pub scheduler: Scheduler,
 }
 
-/// `disksim_ioqueue`.
+/// Scheduling of the drive's queue (DiskSim block `disksim_ioqueue`).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scheduler {
-    /// `Scheduling policy`, by DiskSim's number: 1 is first come, first served.
+    /// Number of the policy in DiskSim (`Scheduling policy`); 1 is first come, first served.
     pub policy: u32,
-    /// `Timeout time/weight`: the weight of the aged policies.
+    /// Weight of age in aged policies (`Timeout time/weight`).
     pub weight: f64,
 }
 
-/// What a `disksim_disk` says of its electronics, and the block of its model.
+/// Reads the electronics from a `disksim_disk` block, and returns the nested block of the drive's
+/// model.
 pub(crate) fn read<'b>(block: &'b Block, findings: &'b Findings) -> (Firmware, Option<&'b Block>) {
     let keys = Keys::new(block, findings);
-    let after = |key: &str| AfterMs {
+    let after = |key: &str| OverheadsMs {
         read: keys.milliseconds(&format!("{key} after read")),
         write: keys.milliseconds(&format!("{key} after write")),
     };
     let firmware = Firmware {
         overhead_scale: keys.milliseconds("Time scale for overheads"),
-        per_request_ms: keys.milliseconds("Per-request overhead time"),
+        request_overhead_ms: keys.milliseconds("Per-request overhead time"),
         sector_transfer_ms: keys.milliseconds("Bulk sector transfer time"),
         read_hit: after("Read hit over."),
         read_miss: after("Read miss over."),
@@ -154,16 +161,18 @@ pub(crate) fn read<'b>(block: &'b Block, findings: &'b Findings) -> (Firmware, O
         zero_latency_read: keys.count_or_zero("Immediate buffer read") > 0,
         zero_latency_write: keys.count_or_zero("Immediate buffer write") > 0,
         queue_length: keys.count_or_zero("Max queue length"),
-        cache: cache(&keys),
+        cache: parse_cache(&keys),
         scheduler: keys
             .block("Scheduler", "disksim_ioqueue")
-            .map_or_else(Scheduler::default, |(_, block)| scheduler(block, findings)),
+            .map_or_else(Scheduler::default, |(_, block)| {
+                parse_scheduler(block, findings)
+            }),
     };
     let model = keys.block("Model", "").map(|(_, model)| model);
     (firmware, model)
 }
 
-fn cache(keys: &Keys<'_>) -> Cache {
+fn parse_cache(keys: &Keys<'_>) -> Cache {
     Cache {
         // 2 is written for a cache too.
         is_enabled: keys.count_or_zero("Enable caching in buffer") > 0,
@@ -172,7 +181,7 @@ fn cache(keys: &Keys<'_>) -> Cache {
         has_separate_write_segment: keys.flag("Use separate write segment"),
         segment_blocks: keys.count_or_zero("Segment size (in blks)"),
         read_water_mark: keys.real("High (read) water mark").unwrap_or(0.0),
-        mark_is_share: keys.flag("Set watermark by reqsize"),
+        read_water_mark_is_share: keys.flag("Set watermark by reqsize"),
         read_ahead: match keys.count_or_zero("Buffer continuous read") {
             0 => ReadAhead::None,
             1 => ReadAhead::Track,
@@ -180,29 +189,28 @@ fn cache(keys: &Keys<'_>) -> Cache {
             3 => ReadAhead::Segment,
             _ => ReadAhead::NextTrack,
         },
-        read_ahead_least_blocks: keys.count_or_zero("Minimum read-ahead (blks)"),
-        read_ahead_most_blocks: keys.count_or_zero("Maximum read-ahead (blks)"),
+        read_ahead_blocks_min: keys.count_or_zero("Minimum read-ahead (blks)"),
+        read_ahead_blocks_max: keys.count_or_zero("Maximum read-ahead (blks)"),
         read_ahead_from_end: keys.real("Read-ahead over requested") == Some(1.0),
         read_ahead_on_idle_hit: keys.flag("Read-ahead on idle hit"),
-        reads_free_blocks: keys.flag("Read any free blocks"),
+        reads_blocks_while_waiting: keys.flag("Read any free blocks"),
         fast_write: match keys.count_or_zero("Fast write level") {
             0 => FastWrite::None,
             1 => FastWrite::Appending,
             _ => FastWrite::Mixed,
         },
-        read_hits_written: keys.flag("Allow read hits on write data"),
+        reads_hit_written_data: keys.flag("Allow read hits on write data"),
     }
 }
 
-/// Policies that DiskSim's `Timeout time/weight` is the weight of.
-const WEIGHTED: std::ops::RangeInclusive<u32> = 14..=18;
+/// Numbers of the scheduling policies to which DiskSim's `Timeout time/weight` applies.
+const AGED_POLICIES: std::ops::RangeInclusive<u32> = 14..=18;
 
-/// The keys of `disksim_ioqueue`.
-fn scheduler(block: &Block, findings: &Findings) -> Scheduler {
+fn parse_scheduler(block: &Block, findings: &Findings) -> Scheduler {
     let keys = Keys::new(block, findings);
     let policy = keys.count_or_zero("Scheduling policy");
     let weight = "Timeout time/weight";
-    if !WEIGHTED.contains(&policy) {
+    if !AGED_POLICIES.contains(&policy) {
         keys.ignore(&[weight], "no weight of this scheduling policy");
     }
     Scheduler {

@@ -1,4 +1,4 @@
-//! From files to drives.
+//! Import of DiskSim parameter files as typed drives.
 
 use diskperf_diagnostics::{Errors, Place, Problem, Text};
 use std::sync::Arc;
@@ -10,27 +10,28 @@ use crate::model::{self, Model};
 use crate::run::{self, Attached, BlockKind, DataPath};
 use crate::text::{self, Block, Document};
 
-/// A drive, as its files have it.
+/// Drive as specified by its files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drive {
-    /// What the file calls it.
+    /// Name of the drive in the file.
     pub name: String,
-    /// Geometry and mechanics.
+    /// Geometry and mechanics of the drive.
     pub model: Model,
-    /// Electronics; a `.model` alone has none.
+    /// Electronics of the drive; `None` for a `.model` file alone.
     pub firmware: Option<Firmware>,
-    /// Bus and controller, if a topology says which.
+    /// Bus and controller between drive and host; `None` without a topology.
     pub path: Option<DataPath>,
 }
 
 impl Drive {
-    /// The time that a sector of a read needs from the drive to the host, in
-    /// milliseconds: the slowest of the drive, the bus and the controller.
+    /// Returns the transfer time of a sector from the drive to the host in milliseconds: the
+    /// slowest of drive, bus and controller.
     pub fn read_sector_ms(&self) -> f64 {
         self.sector_ms(|path| path.bus.read_block_ms)
     }
 
-    /// The same of a write, from the host to the drive.
+    /// Returns the transfer time of a sector from the host to the drive in milliseconds: the
+    /// slowest of drive, bus and controller.
     pub fn write_sector_ms(&self) -> f64 {
         self.sector_ms(|path| path.bus.write_block_ms)
     }
@@ -45,27 +46,27 @@ impl Drive {
     }
 }
 
-/// What a file gave.
+/// Result of the import of a file.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// Its drives: of the topology if there is one, else all that are described.
+    /// Imported drives: those of the topology if there is one, otherwise all drives described.
     pub drives: Vec<Drive>,
-    /// For each of the drives, where the values are that it is made of.
+    /// For each drive, the places of the values that define it.
     pub places: Vec<KeyPlaces>,
-    /// What its author may not expect.
+    /// Warnings about values with an unexpected effect.
     pub warnings: Vec<Problem>,
-    /// The keys that nothing comes of.
+    /// Keys of the file that have no effect.
     pub without_effect: Vec<WithoutEffect>,
 }
 
-/// Reads a `.parv`, `.diskspecs` or `.model` file with all that it takes in and names.
+/// Reads a `.parv`, `.diskspecs` or `.model` file with all files that it includes or refers to.
 ///
 /// # Errors
 ///
-/// Text that is not of the grammar; keys that are unknown, missing or without meaning;
-/// geometry that contradicts itself; files that cannot be read. Each with its place.
+/// Syntax errors; unknown, missing or meaningless keys; contradictory geometry; unreadable files.
+/// Each error has its place.
 pub fn import(name: &str, files: &Files) -> Result<Import, Errors> {
-    let opened = files.open(name, "", text::LONGEST_BYTES);
+    let opened = files.open(name, "", text::SOURCE_BYTES_MAX);
     let (path, content) = opened.map_err(|why| {
         let text = Arc::new(Text::new(name.to_owned(), String::new()));
         let title = format!("cannot read `{}`", text::excerpt(name));
@@ -73,7 +74,7 @@ pub fn import(name: &str, files: &Files) -> Result<Import, Errors> {
     })?;
     let document = text::parse(files, &path, content)?;
     let findings = Findings::default();
-    let found = drives(&document, files, &findings);
+    let found = parse_drives(&document, files, &findings);
     let (drives, places): (Vec<Drive>, Vec<KeyPlaces>) = found.into_iter().unzip();
     for place in &document.commented {
         let key = text::excerpt(place.written());
@@ -94,11 +95,15 @@ pub fn import(name: &str, files: &Files) -> Result<Import, Errors> {
     })
 }
 
-fn drives(document: &Document, files: &Files, findings: &Findings) -> Vec<(Drive, KeyPlaces)> {
+fn parse_drives(
+    document: &Document,
+    files: &Files,
+    findings: &Findings,
+) -> Vec<(Drive, KeyPlaces)> {
     let attached = run::read(document, findings);
     let described: Vec<(&Block, Option<DataPath>)> = match document.topology.is_empty() {
         false => {
-            list_unattached(document, &attached, findings);
+            report_unattached(document, &attached, findings);
             let attached = attached.iter();
             attached
                 .map(|drive| (drive.block, Some(drive.path)))
@@ -111,19 +116,19 @@ fn drives(document: &Document, files: &Files, findings: &Findings) -> Vec<(Drive
         }
     };
     // Those of the topology are no drive's.
-    findings.take_used();
+    findings.take_used_keys();
     let drives = described.into_iter();
     drives
         .filter_map(|(block, path)| {
-            let drive = drive(block, path, files, findings);
-            let places = findings.take_used();
+            let drive = parse_drive(block, path, files, findings);
+            let places = findings.take_used_keys();
             Some((drive?, places))
         })
         .collect()
 }
 
-/// Lists the drives that the topology leaves out.
-fn list_unattached(document: &Document, attached: &[Attached<'_>], findings: &Findings) {
+/// Lists the drives that are missing from the topology as without effect.
+fn report_unattached(document: &Document, attached: &[Attached<'_>], findings: &Findings) {
     for block in &document.blocks {
         let is_attached = attached.iter().any(|one| std::ptr::eq(one.block, block));
         if is_drive(block) && !is_attached {
@@ -134,10 +139,10 @@ fn list_unattached(document: &Document, attached: &[Attached<'_>], findings: &Fi
 }
 
 fn is_drive(block: &Block) -> bool {
-    matches!(run::kind(block), BlockKind::Drive | BlockKind::Model)
+    matches!(run::classify(block), BlockKind::Drive | BlockKind::Model)
 }
 
-fn drive(
+fn parse_drive(
     block: &Block,
     path: Option<DataPath>,
     files: &Files,
@@ -148,7 +153,7 @@ fn drive(
         .as_ref()
         .map_or("", |name| name.written())
         .to_owned();
-    let (firmware, model) = match run::kind(block) {
+    let (firmware, model) = match run::classify(block) {
         BlockKind::Model => (None, Some(block)),
         _ => {
             let (firmware, model) = firmware::read(block, findings);

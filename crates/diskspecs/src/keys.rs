@@ -1,10 +1,10 @@
-//! The keys of a block: each is used, without effect, or refused.
+//! Reader of the keys of a DiskSim block. Each key is used, listed as without effect, or rejected.
 
 mod checks;
 
-pub(crate) use checks::{check_limits, list_block};
+pub(crate) use checks::{check_limits, note_block_without_effect};
 
-use checks::{is_legal, note_effect, unknown};
+use checks::{is_legal, report_effect, unknown_key_problem};
 use diskperf_diagnostics::{Errors, Place, Problem};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,35 +12,35 @@ use std::collections::BTreeMap;
 use crate::table::{BlockKeys, Missing};
 use crate::text::{Block, Entry, Value, ValueKind, excerpt};
 
-/// As many problems are told; whoever has more of them has another kind of file.
+/// Maximum number of reported problems. A file with more is probably not a parameter file.
 pub(crate) const MOST_PROBLEMS: usize = 50;
 
-/// A key that changes nothing, or nothing that is modelled.
+/// Key of a parameter file that has no effect on the modelled drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WithoutEffect {
-    /// The key, or the title of a block whose keys are not known.
+    /// Name of the key, or the title of a block whose keys are unknown.
     pub key: String,
-    /// Type and name of the block that has the key; empty for a key in a comment.
+    /// Type and name of the block that contains the key; empty for a key in a comment.
     pub block: String,
-    /// Where it is.
+    /// Place of the key in the file.
     pub place: Place,
-    /// Why nothing comes of it.
+    /// Reason why the key has no effect.
     pub why: &'static str,
-    /// Its value and the other value that the modelled drive acts as with; absent if nothing
-    /// would come of any value, or the file has that one.
+    /// Value in the file, and the different value that the modelled drive behaves like. `None` if
+    /// the key has no effect with any value, or if both are equal.
     pub acts_as: Option<ActsAs>,
 }
 
-/// A value that is not modelled.
+/// Value that is not modelled, with the value used in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActsAs {
-    /// Value of the file.
+    /// Value that the file gives.
     pub written: String,
-    /// Value that is modelled.
+    /// Value that the modelled drive behaves like.
     pub modelled: String,
 }
 
-/// What is found while values are read.
+/// Errors, warnings and used keys, collected while values are read.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     errors: RefCell<Vec<Problem>>,
@@ -49,8 +49,8 @@ pub(crate) struct Findings {
     used: RefCell<KeyPlaces>,
 }
 
-/// Where the values of the keys are that a drive is made of; of a key that it has several
-/// times, the first.
+/// Places of the values that define a drive, by key. If a key occurs several times, its first place
+/// counts.
 pub type KeyPlaces = BTreeMap<String, Place>;
 
 impl Findings {
@@ -62,7 +62,7 @@ impl Findings {
         push(&self.warnings, problem);
     }
 
-    /// Notes what stands somewhere and has no effect, and is not a key of a block.
+    /// Records something without effect that is not a key of a block.
     pub(crate) fn without_effect(&self, key: String, place: &Place, why: &'static str) {
         self.without_effect.borrow_mut().push(WithoutEffect {
             key,
@@ -73,8 +73,8 @@ impl Findings {
         });
     }
 
-    /// Notes a key of a block.
-    fn key_without_effect(&self, block: &Block, entry: &Entry, why: &'static str) {
+    /// Records a key of a block as without effect.
+    fn note_key_without_effect(&self, block: &Block, entry: &Entry, why: &'static str) {
         self.note(block, entry, why, None);
     }
 
@@ -88,19 +88,19 @@ impl Findings {
         });
     }
 
-    fn used(&self, entry: &Entry) {
+    fn mark_used(&self, entry: &Entry) {
         let mut used = self.used.borrow_mut();
         if !used.contains_key(&entry.key) {
             used.insert(entry.key.clone(), entry.value.place.clone());
         }
     }
 
-    /// The places of the keys that were used since this was asked.
-    pub(crate) fn take_used(&self) -> KeyPlaces {
+    /// Returns and clears the places of the keys used so far.
+    pub(crate) fn take_used_keys(&self) -> KeyPlaces {
         self.used.take()
     }
 
-    /// What was warned of and what is without effect, if nothing was wrong.
+    /// Returns the warnings and the keys without effect, or the errors if there are any.
     pub(crate) fn finish(self) -> Result<(Vec<Problem>, Vec<WithoutEffect>), Errors> {
         Errors::none_of(self.errors.into_inner())?;
         Ok((self.warnings.into_inner(), self.without_effect.into_inner()))
@@ -114,18 +114,18 @@ fn push(to: &RefCell<Vec<Problem>>, problem: Problem) {
     }
 }
 
-/// The keys of one block of a drive while they are read. Values that DiskSim does not accept
-/// and keys that it has not are refused at once.
+/// Keys of one block during reading. Unknown keys and values that DiskSim does not accept are
+/// rejected immediately.
 pub(crate) struct Keys<'b> {
     block: &'b Block,
     table: &'static BlockKeys,
-    /// For each entry of the block, whether its value can be read.
+    /// Whether each entry of the block has a readable value.
     legal: Vec<bool>,
     pub(crate) findings: &'b Findings,
 }
 
 impl<'b> Keys<'b> {
-    /// The keys of a block, whose type must have a table.
+    /// Starts reading a block, whose type must have a key table.
     pub(crate) fn new(block: &'b Block, findings: &'b Findings) -> Keys<'b> {
         let kind = block.kind.written();
         let Some(table) = BlockKeys::find(kind) else {
@@ -133,10 +133,10 @@ impl<'b> Keys<'b> {
         };
         let read = |entry: &Entry| {
             let Some(key) = table.key(&entry.key) else {
-                findings.error(unknown(block, entry, table));
+                findings.error(unknown_key_problem(block, entry, table));
                 return false;
             };
-            note_effect(block, entry, key, findings);
+            report_effect(block, entry, key, findings);
             is_legal(entry, key, findings)
         };
         let legal = block.entries.iter().map(read).collect();
@@ -148,28 +148,28 @@ impl<'b> Keys<'b> {
         }
     }
 
-    /// A key that may be missing. A value that was refused is missing, too.
+    /// Finds an optional key. A key with a rejected value counts as missing.
     pub(crate) fn find(&self, key: &str) -> Option<&'b Entry> {
         debug_assert!(self.table.key(key).is_some(), "{key} is in no table");
         let entries = self.block.entries.iter().zip(&self.legal);
         let (entry, _) = entries
             .filter(|(_, is_legal)| **is_legal)
             .find(|(entry, _)| entry.key == key)?;
-        self.findings.used(entry);
+        self.findings.mark_used(entry);
         Some(entry)
     }
 
-    /// A key that should not be missing.
-    pub(crate) fn need(&self, key: &str) -> Option<&'b Entry> {
+    /// Finds a required key and reports it if it is missing.
+    pub(crate) fn require(&self, key: &str) -> Option<&'b Entry> {
         let found = self.find(key);
         let is_written = || self.block.entries.iter().any(|entry| entry.key == key);
         if found.is_none() && !is_written() {
-            self.note_missing(key, "0 is taken");
+            self.report_missing(key, "0 is taken");
         }
         found
     }
 
-    fn note_missing(&self, key: &str, instead: &str) {
+    fn report_missing(&self, key: &str, instead: &str) {
         let title = format!("{} has no `{key}`", self.block.title());
         match self.table.missing {
             Missing::Refuse => {
@@ -186,111 +186,111 @@ impl<'b> Keys<'b> {
         }
     }
 
-    /// Says that a value cannot be.
+    /// Reports the value of a key as an error.
     pub(crate) fn refuse(&self, entry: &Entry, label: impl Into<String>) {
         let title = format!("`{}` cannot be {}", entry.key, entry.value.describe());
         let problem = Problem::error(title).at(&entry.value.place, label);
         self.findings.error(problem);
     }
 
-    /// Refuses a value that DiskSim accepts and the model does not reach.
-    fn refuse_beyond(&self, entry: &Entry, most: u64) {
+    /// Rejects a value that DiskSim accepts but that exceeds the model's maximum.
+    fn refuse_above(&self, entry: &Entry, max: u64) {
         let title = format!("`{}` cannot be {}", entry.key, entry.value.describe());
         let problem = Problem::error(title).at(&entry.value.place, "DiskSim accepts it");
         let help = format!(
-            "a modelled drive has at most {most}: write `{} = {most}` or less",
+            "a modelled drive has at most {max}: write `{} = {max}` or less",
             entry.key
         );
         self.findings.error(problem.help(help));
     }
 
-    /// A whole number; 0 for one below that.
+    /// Reads the whole number of a key; a negative number becomes 0.
     pub(crate) fn count(&self, key: &str) -> Option<u64> {
-        let entry = self.need(key)?;
-        let number = whole(&entry.value)?;
+        let entry = self.require(key)?;
+        let number = to_integer(&entry.value)?;
         Some(u64::try_from(number).unwrap_or_else(|_| {
-            self.note_negative(entry);
+            self.report_negative(entry);
             0
         }))
     }
 
-    /// A whole number of which the model takes no more than some.
-    pub(crate) fn count_up_to(&self, key: &str, most: u64) -> Option<u64> {
+    /// Reads a whole number and rejects it above a maximum of the model.
+    pub(crate) fn count_at_most(&self, key: &str, max: u64) -> Option<u64> {
         let number = self.count(key)?;
-        if number > most {
-            self.refuse_beyond(self.find(key)?, most);
+        if number > max {
+            self.refuse_above(self.find(key)?, max);
             return None;
         }
         Some(number)
     }
 
-    /// A whole number, or the largest one of the model, which is said.
-    pub(crate) fn count_limited(&self, key: &str, most: u64) -> Option<u64> {
+    /// Reads a whole number, limited to a maximum of the model with a warning.
+    pub(crate) fn count_limited(&self, key: &str, max: u64) -> Option<u64> {
         let number = self.count(key)?;
-        if number > most {
+        if number > max {
             let entry = self.find(key)?;
             let title = format!("`{key} = {number}` is more than a modelled drive has");
             let warning = Problem::warning(title);
-            let warning = warning.at(&entry.value.place, format!("{most} is taken"));
+            let warning = warning.at(&entry.value.place, format!("{max} is taken"));
             self.findings.warning(warning);
         }
-        Some(number.min(most))
+        Some(number.min(max))
     }
 
-    /// A number with or without a point.
+    /// Reads the number of a key, with or without a decimal point.
     pub(crate) fn real(&self, key: &str) -> Option<f64> {
-        real(&self.need(key)?.value)
+        real(&self.require(key)?.value)
     }
 
-    /// A number that DiskSim does without, which is 0 where it is missing.
-    pub(crate) fn real_if_there(&self, key: &str) -> Option<f64> {
+    /// Reads an optional number, which is 0 if it is missing.
+    pub(crate) fn optional_real(&self, key: &str) -> Option<f64> {
         match self.block.entries.iter().any(|entry| entry.key == key) {
             true => real(&self.find(key)?.value),
             false => Some(0.0),
         }
     }
 
-    /// A duration in milliseconds; 0 where it is missing or below 0.
+    /// Reads a duration in milliseconds; a missing or negative one becomes 0.
     pub(crate) fn milliseconds(&self, key: &str) -> f64 {
         let time = self.real(key).unwrap_or(0.0);
         if time >= 0.0 {
             return time;
         }
         if let Some(entry) = self.find(key) {
-            self.note_negative(entry);
+            self.report_negative(entry);
         }
         0.0
     }
 
-    /// Says that DiskSim accepts a number below 0, of which nothing can come.
-    fn note_negative(&self, entry: &Entry) {
+    /// Warns about a negative number, which DiskSim accepts but which has no meaning.
+    fn report_negative(&self, entry: &Entry) {
         let written = entry.value.place.written();
         let title = format!("`{} = {written}` is below 0", entry.key);
         let warning = Problem::warning(title).at(&entry.value.place, "0 is taken");
         self.findings.warning(warning);
     }
 
-    /// A whole number that is taken to be 0 where it is missing, and `u32::MAX` beyond that.
+    /// Reads a whole number; a missing one becomes 0, and one that is too large `u32::MAX`.
     pub(crate) fn count_or_zero(&self, key: &str) -> u32 {
         let count = self.count(key).unwrap_or(0);
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// 0 or 1.
+    /// Reads the flag of a key, which is 0 or 1.
     pub(crate) fn flag(&self, key: &str) -> bool {
         self.count_or_zero(key) == 1
     }
 
-    /// A list.
+    /// Reads the list of a required key.
     pub(crate) fn list(&self, key: &str) -> Option<(&'b Entry, &'b [Value])> {
-        let entry = self.need(key)?;
+        let entry = self.require(key)?;
         match &entry.value.kind {
             ValueKind::List(values) => Some((entry, values)),
             _ => None,
         }
     }
 
-    /// A list that is empty where it is missing, which is said.
+    /// Reads a list; a missing one is empty, with a warning.
     pub(crate) fn list_or_empty(&self, key: &str) -> Option<(Option<&'b Entry>, &'b [Value])> {
         if self.block.entries.iter().any(|entry| entry.key == key) {
             let (entry, values) = self.list(key)?;
@@ -302,9 +302,9 @@ impl<'b> Keys<'b> {
         Some((None, &[]))
     }
 
-    /// A block of a type; any if that is empty.
+    /// Reads a nested block of the given type, or of any type if `kind` is empty.
     pub(crate) fn block(&self, key: &str, kind: &str) -> Option<(&'b Entry, &'b Block)> {
-        let entry = self.need(key)?;
+        let entry = self.require(key)?;
         let ValueKind::Block(block) = &entry.value.kind else {
             return None;
         };
@@ -315,34 +315,35 @@ impl<'b> Keys<'b> {
         Some((entry, block))
     }
 
-    /// A word, as the name of a file.
+    /// Reads the word of a key, such as a file name.
     pub(crate) fn word(&self, key: &str) -> Option<(&'b Entry, &'b str)> {
-        let entry = self.need(key)?;
+        let entry = self.require(key)?;
         Some((entry, entry.value.place.written()))
     }
 
-    /// Whether a key stands behind any of others.
-    pub(crate) fn stands_behind(&self, key: &str, others: &[&str]) -> bool {
+    /// Reports whether a key comes after any of the given others.
+    pub(crate) fn comes_after_any(&self, key: &str, others: &[&str]) -> bool {
         let mut before = self.block.entries.iter().take_while(|one| one.key != key);
         let is_written = self.block.entries.iter().any(|one| one.key == key);
         is_written && before.any(|one| others.contains(&one.key.as_str()))
     }
 
-    /// Lists keys that would have an effect in another block, and have none in this one.
+    /// Lists keys as without effect that matter only in other blocks.
     pub(crate) fn ignore(&self, keys: &[&str], why: &'static str) {
         for entry in &self.block.entries {
             if keys.contains(&entry.key.as_str()) {
-                self.findings.key_without_effect(self.block, entry, why);
+                self.findings
+                    .note_key_without_effect(self.block, entry, why);
             }
         }
     }
 }
 
-/// An hour: nothing that a drive does takes longer.
-pub(crate) const LONGEST_MS: f64 = 3.6e6;
+/// Longest duration in a file, in milliseconds: one hour.
+pub(crate) const TIME_MS_MAX: f64 = 3.6e6;
 
-/// A number without a part behind its point.
-pub(crate) fn whole(value: &Value) -> Option<i64> {
+/// Returns a number if it has no fractional part.
+pub(crate) fn to_integer(value: &Value) -> Option<i64> {
     match value.kind {
         ValueKind::Integer(number) => Some(number),
         // 2^53: all whole numbers up to there are exact.
@@ -353,12 +354,12 @@ pub(crate) fn whole(value: &Value) -> Option<i64> {
     }
 }
 
-/// A number without a part behind its point that is not below 0.
-pub(crate) fn natural(value: &Value) -> Option<u64> {
-    whole(value).and_then(|number| u64::try_from(number).ok())
+/// Returns a number if it has no fractional part and is not negative.
+pub(crate) fn to_natural(value: &Value) -> Option<u64> {
+    to_integer(value).and_then(|number| u64::try_from(number).ok())
 }
 
-/// A number.
+/// Returns a number, with or without a decimal point.
 pub(crate) fn real(value: &Value) -> Option<f64> {
     match value.kind {
         ValueKind::Integer(number) => Some(number as f64),

@@ -21,17 +21,17 @@
 //! # Ok::<(), diskperf_diskspecs::Errors>(())
 //! ```
 //!
-//! - [`import()`]: `.parv`, `.diskspecs`, `.model` and `.seek` as typed [`Drive`]s. Every
-//!   key is used, listed in [`Import::without_effect`], or refused with its place. The
-//!   values are those of the files: what a trace shows of the drive lies beside them.
-//! - [`table`]: the keys of DiskSim, their ranges, and what comes of each.
-//! - [`layout`]: from a block to its cylinder, head, sector and angle, and back.
-//! - [`trace`]: the closed-loop `validate` form of trace.
-//! - [`phase`]: whether a trace holds the spindle's phase, at which period, and whether its
-//!   pauses are before or after their requests.
+//! - [`import()`]: `.parv`, `.diskspecs`, `.model` and `.seek` files as typed [`Drive`]s.
+//!   Every key is used, listed in [`Import::without_effect`], or rejected with its place. The
+//!   values are those of the files, without corrections from a trace.
+//! - [`table`]: the keys of DiskSim with their ranges and their effect.
+//! - [`layout`]: mapping of a block to its cylinder, head, sector and angle, and back.
+//! - [`trace`]: traces in the closed-loop `validate` format.
+//! - [`phase`]: the rotational phase of the spindle in a trace, its period, and the position
+//!   of the pauses before or after their requests.
 //!
-//! Nothing here does I/O but reading the files that are asked for, and nothing knows how a
-//! drive is modelled.
+//! The crate does no I/O except reading the requested files, and does not know how a drive is
+//! modelled.
 
 mod files;
 mod firmware;
@@ -49,7 +49,7 @@ pub mod trace;
 
 pub use diskperf_diagnostics::{Errors, Place, Problem};
 pub use files::Files;
-pub use firmware::{AfterMs, Cache, FastWrite, Firmware, ReadAhead, Scheduler};
+pub use firmware::{Cache, FastWrite, Firmware, OverheadsMs, ReadAhead, Scheduler};
 pub use import::{Drive, Import, import};
 pub use keys::{ActsAs, KeyPlaces, WithoutEffect};
 pub use mechanics::Mechanics;

@@ -1,4 +1,4 @@
-//! `dm_mech_g1`: the arm and the spindle.
+//! Mechanics of a drive (`dm_mech_g1`): actuator and spindle.
 
 use diskperf_diagnostics::Problem;
 
@@ -7,30 +7,30 @@ use crate::keys::{Findings, Keys, real};
 use crate::seek::{Seek, SeekTable};
 use crate::text::{Block, Entry, excerpt};
 
-/// The arm and the spindle, as the file has them.
+/// Mechanics as in the file: actuator and spindle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mechanics {
-    /// How long the arm moves.
+    /// Seek time by distance.
     pub seek: Seek,
-    /// What a write waits longer than a read when something moved, in milliseconds. It
-    /// may be negative: overheads of the same file count on it.
+    /// Additional settling time of a write compared with a read after any head movement, in
+    /// milliseconds. It may be negative, because other overheads of the file assume it.
     pub write_settle_ms: f64,
-    /// To another head of the cylinder, in milliseconds.
+    /// Time to switch to another head of the cylinder, in milliseconds.
     pub head_switch_ms: f64,
-    /// Revolutions per minute, as the file has them; the drive's own may differ by
+    /// Rotation speed in the file, in revolutions per minute. The actual speed may differ by
     /// thousands of parts per million.
     pub rotation_rpm: f64,
 }
 
 impl Mechanics {
-    /// A revolution, in milliseconds, if the speed is what the file says.
+    /// Returns the rotation period at the speed in the file, in milliseconds.
     pub fn nominal_period_ms(&self) -> f64 {
         60_000.0 / self.rotation_rpm
     }
 }
 
-/// The keys of the kinds of seek, of which a drive has one.
-const OF_SEEKS: [&str; 7] = [
+/// Keys for the different kinds of seek curves; a drive uses one kind.
+const SEEK_TYPES: [&str; 7] = [
     "Constant seek time",
     "Average seek time",
     "Single cylinder seek time",
@@ -53,7 +53,7 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
         let warning = Problem::warning(title).at(&entry.value.place, label);
         findings.warning(warning);
     }
-    let seek = seek(&keys, files);
+    let seek = parse_seek(&keys, files);
     let write_settle_ms = keys.real("Add. write settling delay");
     let head_switch_ms = keys.real("Head switch time");
     let rotation_rpm = keys.real("Rotation speed (in rpms)");
@@ -65,23 +65,22 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
     })
 }
 
-/// The keys of a kind of seek.
-fn keys_of(kind: &str) -> &'static [&'static str] {
+fn seek_keys(kind: &str) -> &'static [&'static str] {
     match kind {
-        "constant" => &OF_SEEKS[..1],
-        "curve" => &OF_SEEKS[1..4],
-        "extracted" => &OF_SEEKS[4..5],
-        "hpl" => &OF_SEEKS[5..6],
-        "hplplus10" => &OF_SEEKS[5..],
-        _ => &OF_SEEKS,
+        "constant" => &SEEK_TYPES[..1],
+        "curve" => &SEEK_TYPES[1..4],
+        "extracted" => &SEEK_TYPES[4..5],
+        "hpl" => &SEEK_TYPES[5..6],
+        "hplplus10" => &SEEK_TYPES[5..],
+        _ => &SEEK_TYPES,
     }
 }
 
-fn seek(keys: &Keys<'_>, files: &Files) -> Option<Seek> {
+fn parse_seek(keys: &Keys<'_>, files: &Files) -> Option<Seek> {
     let time = |key: &str| keys.real(key);
     let (entry, kind) = keys.word("Seek type")?;
-    let used = keys_of(kind);
-    let unused = OF_SEEKS.iter().filter(|key| !used.contains(key));
+    let used = seek_keys(kind);
+    let unused = SEEK_TYPES.iter().filter(|key| !used.contains(key));
     let unused: Vec<&str> = unused.copied().collect();
     keys.ignore(&unused, "another kind of seek is used");
     Some(match kind {
@@ -98,18 +97,18 @@ fn seek(keys: &Keys<'_>, files: &Files) -> Option<Seek> {
             }
         }
         "hpl" => Seek::Hpl {
-            values: numbers(keys, "HPL seek equation values")?,
+            values: parse_numbers(keys, "HPL seek equation values")?,
             first_ten_ms: None,
         },
         "hplplus10" => {
-            let values = numbers(keys, "HPL seek equation values");
-            let first_ten = numbers(keys, "First ten seek times");
+            let values = parse_numbers(keys, "HPL seek equation values");
+            let first_ten = parse_numbers(keys, "First ten seek times");
             Seek::Hpl {
                 values: values?,
                 first_ten_ms: Some(first_ten?),
             }
         }
-        "extracted" => Seek::Table(table(keys, files)?),
+        "extracted" => Seek::Table(read_seek_table(keys, files)?),
         _ => {
             let label = "of `constant`, `curve`, `hpl`, `hplplus10` and `extracted`, none";
             keys.refuse(entry, label);
@@ -118,8 +117,8 @@ fn seek(keys: &Keys<'_>, files: &Files) -> Option<Seek> {
     })
 }
 
-/// As many numbers as there must be.
-fn numbers<const N: usize>(keys: &Keys<'_>, key: &str) -> Option<[f64; N]> {
+/// Reads a list with a fixed number of numbers.
+fn parse_numbers<const N: usize>(keys: &Keys<'_>, key: &str) -> Option<[f64; N]> {
     let (entry, values) = keys.list(key)?;
     let numbers: Option<Vec<f64>> = values.iter().map(real).collect();
     let numbers = numbers.and_then(|numbers| numbers.try_into().ok());
@@ -129,9 +128,9 @@ fn numbers<const N: usize>(keys: &Keys<'_>, key: &str) -> Option<[f64; N]> {
     numbers
 }
 
-fn table(keys: &Keys<'_>, files: &Files) -> Option<SeekTable> {
+fn read_seek_table(keys: &Keys<'_>, files: &Files) -> Option<SeekTable> {
     let (entry, name) = keys.word("Full seek curve")?;
-    let (path, content) = named_file(keys, entry, name, files)?;
+    let (path, content) = read_named_file(keys, entry, name, files)?;
     match SeekTable::parse(&path, &content) {
         Ok(table) => Some(table),
         Err(errors) => {
@@ -143,22 +142,24 @@ fn table(keys: &Keys<'_>, files: &Files) -> Option<SeekTable> {
     }
 }
 
-/// A seek curve and a map of a drive are some kilobytes.
-const LONGEST_BYTES: usize = 8 << 20;
+/// Maximum size of a seek curve or a map of extents in bytes; real ones have some kilobytes.
+const SEEK_FILE_BYTES_MAX: usize = 8 << 20;
 
-/// The file that a key names: its path and its text.
-pub(crate) fn named_file(
+/// Opens the file that a key names, and returns its path and its text.
+pub(crate) fn read_named_file(
     keys: &Keys<'_>,
     entry: &Entry,
     name: &str,
     files: &Files,
 ) -> Option<(String, String)> {
     let beside = entry.value.place.file();
-    let opened = files.open(name, beside, LONGEST_BYTES);
-    let opened = opened.and_then(|(path, content)| match content.len() > LONGEST_BYTES {
-        true => Err(format!("it has more than {LONGEST_BYTES} bytes")),
-        false => Ok((path, content)),
-    });
+    let opened = files.open(name, beside, SEEK_FILE_BYTES_MAX);
+    let opened = opened.and_then(
+        |(path, content)| match content.len() > SEEK_FILE_BYTES_MAX {
+            true => Err(format!("it has more than {SEEK_FILE_BYTES_MAX} bytes")),
+            false => Ok((path, content)),
+        },
+    );
     match opened {
         Ok(found) => Some(found),
         Err(why) => {

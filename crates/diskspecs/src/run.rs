@@ -1,86 +1,89 @@
-//! `.parv`: what of a run reaches the drive: the bus and the controller.
+//! Reader of `.parv` files: the bus and the controller between drive and host.
 
 use diskperf_diagnostics::{Place, Problem};
 
-use crate::keys::{Findings, Keys, list_block};
-use crate::table::{LOAD, ONE_REQUEST, OTHER_CACHE, OUTPUT, SIMPLE, WHOLE_DRIVE};
+use crate::keys::{Findings, Keys, note_block_without_effect};
+use crate::table::{
+    CONSTANT_TIMES, DISKSIM_OUTPUT, LOAD_FROM_TRACE, ONE_REQUEST_AT_A_TIME, SEPARATE_CACHE,
+    SINGLE_DRIVE,
+};
 use crate::text::{Block, Component, Document, Value, ValueKind, excerpt};
 
-/// The bus that a drive is on, as the file has it.
+/// Bus of a drive as in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bus {
-    /// `Arbitration time`, in milliseconds.
+    /// Arbitration time in milliseconds (`Arbitration time`).
     pub arbitration_ms: f64,
-    /// `Read block transfer time` of one sector, in milliseconds.
+    /// Transfer time of one read sector in milliseconds (`Read block transfer time`).
     pub read_block_ms: f64,
-    /// `Write block transfer time` of one sector, in milliseconds.
+    /// Transfer time of one written sector in milliseconds (`Write block transfer time`).
     pub write_block_ms: f64,
 }
 
-/// The controller between the drive's bus and the host.
+/// Controller between the drive's bus and the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Controller {
-    /// `Scale for delays`.
+    /// Factor for all delays (`Scale for delays`).
     pub delay_scale: f64,
-    /// `Bulk sector transfer time`, in milliseconds.
+    /// Transfer time of one sector in milliseconds (`Bulk sector transfer time`).
     pub sector_transfer_ms: f64,
 }
 
-/// What lies between a drive and the host.
+/// Bus and controller between a drive and the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DataPath {
-    /// The innermost bus: the drive's.
+    /// Innermost bus, to which the drive is attached.
     pub bus: Bus,
-    /// The innermost controller.
+    /// Innermost controller, to which the drive's bus is attached.
     pub controller: Controller,
 }
 
-/// A drive of the topology: the block that describes it, and its path.
+/// Drive of the topology: the block that describes it, and its path to the host.
 pub(crate) struct Attached<'d> {
     pub(crate) block: &'d Block,
     pub(crate) path: DataPath,
 }
 
-/// What is known of a type of block.
+/// Treatment of a type of block in the file.
 pub(crate) enum BlockKind {
     Drive,
     Model,
     Bus,
     Controller,
-    /// Of DiskSim's output and load.
+    /// Block for DiskSim's output or workload, which has no effect here; the text is the reason.
     WithoutEffect(&'static str),
-    /// Of the SSD extension.
+    /// Block of DiskSim's SSD extension.
     Flash,
     Unknown,
 }
 
-pub(crate) fn kind(block: &Block) -> BlockKind {
+pub(crate) fn classify(block: &Block) -> BlockKind {
     match block.kind.written() {
         "disksim_disk" => BlockKind::Drive,
         "dm_disk" => BlockKind::Model,
         "disksim_bus" => BlockKind::Bus,
         "disksim_ctlr" => BlockKind::Controller,
-        "disksim_iodriver" | "disksim_ioqueue" => BlockKind::WithoutEffect(ONE_REQUEST),
-        "disksim_global" | "disksim_stats" => BlockKind::WithoutEffect(OUTPUT),
+        "disksim_iodriver" | "disksim_ioqueue" => BlockKind::WithoutEffect(ONE_REQUEST_AT_A_TIME),
+        "disksim_global" | "disksim_stats" => BlockKind::WithoutEffect(DISKSIM_OUTPUT),
         "disksim_synthio" | "disksim_synthgen" | "disksim_pf" | "disksim_iosim" => {
-            BlockKind::WithoutEffect(LOAD)
+            BlockKind::WithoutEffect(LOAD_FROM_TRACE)
         }
-        "disksim_logorg" | "disksim_syncset" => BlockKind::WithoutEffect(WHOLE_DRIVE),
-        "disksim_simpledisk" => BlockKind::WithoutEffect(SIMPLE),
-        "disksim_cachemem" | "disksim_cachedev" => BlockKind::WithoutEffect(OTHER_CACHE),
+        "disksim_logorg" | "disksim_syncset" => BlockKind::WithoutEffect(SINGLE_DRIVE),
+        "disksim_simpledisk" => BlockKind::WithoutEffect(CONSTANT_TIMES),
+        "disksim_cachemem" | "disksim_cachedev" => BlockKind::WithoutEffect(SEPARATE_CACHE),
         kind if kind.starts_with("ssdmodel") => BlockKind::Flash,
         _ => BlockKind::Unknown,
     }
 }
 
-/// Reads the blocks that are no drives, and finds the drives of the topology.
+/// Reads the blocks that are not drives, and finds the drives of the topology.
 pub(crate) fn read<'d>(document: &'d Document, findings: &Findings) -> Vec<Attached<'d>> {
     for block in &document.blocks {
-        match kind(block) {
+        match classify(block) {
             BlockKind::Drive | BlockKind::Model => {}
-            BlockKind::Bus => drop(bus(block, findings)),
-            BlockKind::Controller => drop(controller(block, findings)),
-            BlockKind::WithoutEffect(why) => list_block(block, why, findings),
+            BlockKind::Bus => drop(parse_bus(block, findings)),
+            BlockKind::Controller => drop(parse_controller(block, findings)),
+            BlockKind::WithoutEffect(why) => note_block_without_effect(block, why, findings),
             BlockKind::Flash => {
                 let kind = excerpt(block.kind.written());
                 let title = format!("`{kind}` is of DiskSim's SSD extension, and no disk");
@@ -99,19 +102,19 @@ pub(crate) fn read<'d>(document: &'d Document, findings: &Findings) -> Vec<Attac
     let mut attached = Vec::new();
     for component in &document.topology {
         let path = DataPath::default();
-        walk(component, document, path, findings, &mut attached);
+        collect_drives(component, document, path, findings, &mut attached);
     }
     attached
 }
 
-fn walk<'d>(
+fn collect_drives<'d>(
     component: &Component,
     document: &'d Document,
     mut path: DataPath,
     findings: &Findings,
     attached: &mut Vec<Attached<'d>>,
 ) {
-    let Some(block) = block_of(&component.name, document) else {
+    let Some(block) = find_block(&component.name, document) else {
         let name = excerpt(component.name.written());
         let problem = Problem::error(format!("`{name}` is not described"));
         let problem = problem.at(&component.name, "a component of the topology");
@@ -129,9 +132,9 @@ fn walk<'d>(
     }
     // Their keys were checked where they stand.
     let silent = Findings::default();
-    match kind(block) {
-        BlockKind::Bus => path.bus = bus(block, &silent),
-        BlockKind::Controller => path.controller = controller(block, &silent),
+    match classify(block) {
+        BlockKind::Bus => path.bus = parse_bus(block, &silent),
+        BlockKind::Controller => path.controller = parse_controller(block, &silent),
         BlockKind::Drive => {
             let is_known = |known: &Attached<'_>| std::ptr::eq(known.block, block);
             if !attached.iter().any(is_known) {
@@ -141,12 +144,11 @@ fn walk<'d>(
         _ => {}
     }
     for part in &component.parts {
-        walk(part, document, path, findings, attached);
+        collect_drives(part, document, path, findings, attached);
     }
 }
 
-/// The block of an instance.
-fn block_of<'d>(name: &Place, document: &'d Document) -> Option<&'d Block> {
+fn find_block<'d>(name: &Place, document: &'d Document) -> Option<&'d Block> {
     let has_name = |value: &Value| match &value.kind {
         ValueKind::Range(last) => is_between(name.written(), value.place.written(), last.written()),
         _ => value.place.written() == name.written(),
@@ -166,7 +168,7 @@ fn block_of<'d>(name: &Place, document: &'d Document) -> Option<&'d Block> {
     })
 }
 
-/// Whether a name such as `disk2` is of the range `disk0 .. disk3`.
+/// Tests whether a name such as `disk2` is in the range `disk0 .. disk3`.
 fn is_between(name: &str, first: &str, last: &str) -> bool {
     let split = |name: &str| {
         let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -181,7 +183,7 @@ fn is_between(name: &str, first: &str, last: &str) -> bool {
     }
 }
 
-fn bus(block: &Block, findings: &Findings) -> Bus {
+fn parse_bus(block: &Block, findings: &Findings) -> Bus {
     let keys = Keys::new(block, findings);
     Bus {
         arbitration_ms: keys.milliseconds("Arbitration time"),
@@ -190,7 +192,7 @@ fn bus(block: &Block, findings: &Findings) -> Bus {
     }
 }
 
-fn controller(block: &Block, findings: &Findings) -> Controller {
+fn parse_controller(block: &Block, findings: &Findings) -> Controller {
     let keys = Keys::new(block, findings);
     if let Some(entry) = keys.find("type")
         && matches!(entry.value.kind, ValueKind::Integer(3))
@@ -199,11 +201,14 @@ fn controller(block: &Block, findings: &Findings) -> Controller {
         let label = "each request goes to the drive";
         findings.warning(warning.at(&entry.value.place, label));
     }
-    for (key, why) in [("Scheduler", ONE_REQUEST), ("Cache", OTHER_CACHE)] {
+    for (key, why) in [
+        ("Scheduler", ONE_REQUEST_AT_A_TIME),
+        ("Cache", SEPARATE_CACHE),
+    ] {
         if let Some(entry) = keys.find(key)
             && let ValueKind::Block(block) = &entry.value.kind
         {
-            list_block(block, why, findings);
+            note_block_without_effect(block, why, findings);
         }
     }
     Controller {

@@ -1,50 +1,51 @@
-//! How long the arm moves.
+//! Seek time as a function of distance.
 
 use diskperf_diagnostics::{Errors, Place, Problem, Text};
 use std::sync::Arc;
 
-use crate::keys::{LONGEST_MS, MOST_PROBLEMS};
+use crate::keys::{MOST_PROBLEMS, TIME_MS_MAX};
 use crate::text::excerpt;
 
-/// Distances and times as they were measured: a `.seek` file. Tables jump and fall.
+/// Measured seek times by distance, from a `.seek` file. They need not increase smoothly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeekTable {
-    /// Cylinders and milliseconds, by ascending distance; at least one.
+    /// Distances in cylinders and times in milliseconds, by ascending distance; at least one.
     points: Vec<(u32, f64)>,
 }
 
-/// The time of a seek by its distance.
+/// Seek time by distance.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seek {
-    /// The same for every distance.
+    /// Constant seek time for all distances.
     Constant {
-        /// The time, in milliseconds.
+        /// Seek time, in milliseconds.
         time_ms: f64,
     },
-    /// Through three points, by Lee's formula: a + b sqrt(d-1) + c (d-1), which has the
-    /// given average over uniform pairs of cylinders.
+    /// Lee's formula through three points: a + b sqrt(d-1) + c (d-1), with the given average over
+    /// uniform pairs of cylinders.
     ThreePoints {
-        /// Of one cylinder, in milliseconds.
+        /// Seek time over one cylinder, in milliseconds.
         single_ms: f64,
-        /// The average over uniform pairs, in milliseconds.
+        /// Average seek time over uniform pairs of cylinders, in milliseconds.
         average_ms: f64,
-        /// From the first cylinder to the last, in milliseconds.
+        /// Seek time from the first cylinder to the last, in milliseconds.
         full_ms: f64,
     },
-    /// `HPL seek equation values`, V1 to V6: below V1 cylinders V2 + V3 sqrt(d) ms, else
-    /// V4 + V5 d; one cylinder takes V6 unless that is -1.
+    /// Seek formula with six values V1 to V6 (`HPL seek equation values`). Below V1 cylinders the
+    /// time is V2 + V3 sqrt(d) ms, otherwise V4 + V5 d; one cylinder takes V6 unless that is -1.
     Hpl {
-        /// V1 to V6.
+        /// Coefficients V1 to V6 of the formula.
         values: [f64; 6],
-        /// `First ten seek times` in milliseconds, which hold for 1 to 10 cylinders.
+        /// Seek times for 1 to 10 cylinders in milliseconds (`First ten seek times`).
         first_ten_ms: Option<[f64; 10]>,
     },
-    /// As it was measured.
+    /// Measured table of seek times.
     Table(SeekTable),
 }
 
 impl Seek {
-    /// The time in milliseconds of a seek over some of a drive's cylinders; 0 for none.
+    /// Returns the seek time in milliseconds for a distance on a drive with the given number of
+    /// cylinders; 0 for distance 0.
     pub fn time_ms(&self, distance_cylinders: u32, cylinders: u32) -> f64 {
         if distance_cylinders == 0 {
             return 0.0;
@@ -81,12 +82,12 @@ impl Seek {
 }
 
 impl SeekTable {
-    /// Reads a `.seek` file: `cylinders, milliseconds[, deviation]` on each line, with
-    /// `Seek distances measured: N` before them or not.
+    /// Reads a `.seek` file: `cylinders, milliseconds[, deviation]` on each line, optionally after
+    /// `Seek distances measured: N`.
     ///
     /// # Errors
     ///
-    /// Lines that are something else, distances that do not ascend, or other than N.
+    /// Malformed lines, distances that do not ascend, or a number of distances other than N.
     pub fn parse(name: &str, content: &str) -> Result<SeekTable, Errors> {
         let text = Arc::new(Text::new(name.to_owned(), content.to_owned()));
         let mut points: Vec<(u32, f64)> = Vec::new();
@@ -106,7 +107,7 @@ impl SeekTable {
                 continue;
             }
             let last = points.last().map_or(0, |&(distance, _)| distance);
-            match point(line, last) {
+            match parse_point(line, last) {
                 Ok(point) => points.push(point),
                 Err(why) => {
                     let title = format!("`{}` is not a point of a seek curve", excerpt(line));
@@ -134,13 +135,13 @@ impl SeekTable {
         Ok(SeekTable { points })
     }
 
-    /// Cylinders and milliseconds, by ascending distance.
+    /// Returns distances in cylinders and times in milliseconds, by ascending distance.
     pub fn points(&self) -> &[(u32, f64)] {
         &self.points
     }
 
-    /// Linear between the points; below the first from (0, 0); beyond the last by the
-    /// last slope. Never below 0.
+    /// Returns the seek time in milliseconds by linear interpolation. It starts at (0, 0) below the
+    /// first point and continues the last slope beyond the last point. It is never negative.
     pub fn time_ms(&self, distance_cylinders: u32) -> f64 {
         let points = &self.points;
         let above = points.partition_point(|&(distance, _)| distance < distance_cylinders);
@@ -158,7 +159,7 @@ impl SeekTable {
     }
 }
 
-fn point(line: &str, last: u32) -> Result<(u32, f64), &'static str> {
+fn parse_point(line: &str, last: u32) -> Result<(u32, f64), &'static str> {
     let mut fields = line.split(',').map(str::trim);
     let distance = fields.next().and_then(|text| text.parse::<u32>().ok());
     let distance = distance.ok_or("the distance is not a whole number")?;
@@ -166,7 +167,7 @@ fn point(line: &str, last: u32) -> Result<(u32, f64), &'static str> {
         return Err("the distance is not above the one before");
     }
     let time = fields.next().and_then(|text| text.parse::<f64>().ok());
-    let time = time.filter(|time| (0.0..=LONGEST_MS).contains(time));
+    let time = time.filter(|time| (0.0..=TIME_MS_MAX).contains(time));
     let time = time.ok_or("the time is not a number of milliseconds")?;
     let deviation = fields.next().map(|text| text.parse::<f64>().is_ok());
     match (deviation, fields.next()) {

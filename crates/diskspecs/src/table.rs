@@ -1,5 +1,5 @@
-//! The keys of DiskSim's blocks: type, range, and what comes of each. The reader, the checks,
-//! the tests and `docs/reference/disksim-keys.md` go by these tables.
+//! Tables of the keys of DiskSim's blocks with type, range and effect. The reader, the checks, the
+//! tests and `docs/reference/disksim-keys.md` are based on these tables.
 //!
 //! Names, types and ranges are those that DiskSim 4.0 checks when it reads a file.
 
@@ -9,95 +9,99 @@ mod run;
 
 use std::fmt::Write;
 
-pub(crate) use run::{LOAD, ONE_REQUEST, OTHER_CACHE, OUTPUT, SIMPLE, WHOLE_DRIVE};
+pub(crate) use run::{
+    CONSTANT_TIMES, DISKSIM_OUTPUT, LOAD_FROM_TRACE, ONE_REQUEST_AT_A_TIME, SEPARATE_CACHE,
+    SINGLE_DRIVE,
+};
 
-/// A type of block, and its keys.
+/// Type of block with its keys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlockKeys {
-    /// Type of the block, as `disksim_disk`.
+    /// Name of the block type, such as `disksim_disk`.
     pub kind: &'static str,
-    /// What the reader does about a key that is missing and that it needs.
+    /// Treatment of a missing key that the reader needs.
     pub missing: Missing,
-    /// The keys that DiskSim has for it.
+    /// Keys that DiskSim has in this type of block.
     pub keys: &'static [Key],
 }
 
-/// A key of a block.
+/// Key of a DiskSim block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Key {
-    /// Name with one blank between its words.
+    /// Name of the key, with one blank between words.
     pub name: &'static str,
-    /// The values that DiskSim accepts.
+    /// Values that DiskSim accepts for the key.
     pub legal: Legal,
-    /// Whether DiskSim reports a block without it.
+    /// Whether DiskSim complains about a block without the key.
     pub is_required: bool,
-    /// What comes of it.
+    /// Effect of the key on the modelled drive.
     pub effect: Effect,
 }
 
-/// Values that DiskSim accepts.
+/// Values that DiskSim accepts for a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Legal {
-    /// A whole number (I).
+    /// Whole number (DiskSim's type I).
     Whole {
-        /// Smallest value; any if absent.
+        /// Minimum that DiskSim accepts; `None` means no minimum.
         min: Option<i64>,
-        /// Largest value.
+        /// Maximum that DiskSim accepts.
         max: Max,
     },
-    /// A number with or without a point (D).
+    /// Number with or without a decimal point (DiskSim's type D).
     Number {
-        /// Smallest value; any if absent.
+        /// Minimum that DiskSim accepts; `None` means no minimum.
         min: Option<f64>,
-        /// Whether the smallest value itself is refused.
+        /// Whether DiskSim rejects the minimum itself.
         is_above_min: bool,
-        /// Largest value; any if absent.
+        /// Maximum that DiskSim accepts; `None` means no maximum.
         max: Option<f64>,
     },
-    /// A word, as the name of a file (S).
+    /// Word, such as a file name (DiskSim's type S).
     Word,
-    /// A list, `[ .. ]` (L).
+    /// List, `[ .. ]` (DiskSim's type L).
     List,
-    /// A block, `type { .. }` (B).
+    /// Nested block, `type { .. }` (DiskSim's type B).
     Block,
 }
 
-/// Largest value of a whole number.
+/// Maximum of a whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Max {
-    /// Any.
+    /// No maximum of the whole number.
     None,
-    /// This value.
+    /// Maximum that is the same for all files.
     Value(i64),
-    /// The sectors of the disk.
+    /// Maximum equal to the number of sectors of the disk.
     Sectors,
-    /// The value of another key of the block; 1 if that is less.
+    /// Maximum equal to the value of another key of the block, but at least 1.
     OfKey(&'static str),
 }
 
-/// What comes of a key.
+/// Effect of a key on the modelled drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effect {
-    /// The modelled drive depends on its value.
+    /// Value that the modelled drive uses.
     Used,
-    /// Nothing, with the reason.
+    /// No effect; the text is the reason.
     None(&'static str),
-    /// The modelled drive acts as with this value, whatever the file has, with the reason.
+    /// Fixed behaviour: the modelled drive acts as with this value, whatever the file contains; the
+    /// text is the reason.
     ActsAs(f64, &'static str),
 }
 
-/// What is done about a key that is missing.
+/// Treatment of a missing key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// It is an error: there is no drive without it.
+    /// Error, because a drive cannot be modelled without the key.
     Refuse,
-    /// It is said, and 0 is taken, as DiskSim does.
+    /// Warning, and the value 0 as in DiskSim.
     Zero,
-    /// Nothing depends on it.
+    /// No reaction, because no result depends on the key.
     Nothing,
 }
 
-/// The tables, in the order of the documentation.
+/// Key tables, in the order of the documentation.
 pub const BLOCKS: &[BlockKeys] = &[
     BlockKeys::new("disksim_disk", Missing::Zero, drive::DISK),
     BlockKeys::new("disksim_ioqueue", Missing::Zero, drive::QUEUE),
@@ -130,37 +134,37 @@ impl BlockKeys {
         }
     }
 
-    /// The table of a type of block, if it has one.
+    /// Returns the key table of a type of block, if it has one.
     pub fn find(kind: &str) -> Option<&'static BlockKeys> {
         BLOCKS.iter().find(|block| block.kind == kind)
     }
 
-    /// The key of this name.
+    /// Returns the key with this name.
     pub fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|key| key.name == name)
     }
 }
 
 impl Legal {
-    /// Describes the legal values where `limit` is the value of a maximum that another value
-    /// of the file gives.
+    /// Describes the legal values of a key. `limit` is a maximum that depends on another value of
+    /// the file.
     pub fn describe(&self, limit: Option<i64>) -> String {
         match *self {
             Legal::Whole { min, max } => {
                 let largest = match max {
                     Max::None => None,
                     Max::Value(value) => Some(value.to_string()),
-                    Max::Sectors => Some(of_file(limit, "the sectors of the disk")),
-                    Max::OfKey(key) => Some(of_file(limit, &format!("`{key}`"))),
+                    Max::Sectors => Some(describe_file_limit(limit, "the sectors of the disk")),
+                    Max::OfKey(key) => Some(describe_file_limit(limit, &format!("`{key}`"))),
                 };
-                range("a whole number", min.map(|min| min.to_string()), largest)
+                describe_range("a whole number", min.map(|min| min.to_string()), largest)
             }
             Legal::Number {
                 min: Some(min),
                 is_above_min: true,
                 ..
             } => format!("a number above {min}"),
-            Legal::Number { min, max, .. } => range(
+            Legal::Number { min, max, .. } => describe_range(
                 "a number",
                 min.map(|min| min.to_string()),
                 max.map(|max| max.to_string()),
@@ -172,15 +176,15 @@ impl Legal {
     }
 }
 
-/// A maximum and where it comes from.
-fn of_file(limit: Option<i64>, from: &str) -> String {
+/// Formats a maximum with its origin.
+fn describe_file_limit(limit: Option<i64>, from: &str) -> String {
     match limit {
         Some(limit) => format!("{limit}, {from}"),
         None => from.to_owned(),
     }
 }
 
-fn range(what: &str, min: Option<String>, max: Option<String>) -> String {
+fn describe_range(what: &str, min: Option<String>, max: Option<String>) -> String {
     match (min, max) {
         (Some(min), Some(max)) => format!("{what} from {min} to {max}"),
         (Some(min), None) => format!("{what} of at least {min}"),
@@ -189,8 +193,8 @@ fn range(what: &str, min: Option<String>, max: Option<String>) -> String {
     }
 }
 
-/// The tables as a page of the documentation.
-pub fn page() -> String {
+/// Formats the tables as a page of the documentation.
+pub fn render_page() -> String {
     let mut page = String::new();
     for BlockKeys { kind, keys, .. } in BLOCKS {
         write!(page, "\n## {kind}\n\n").expect("memory takes text");
@@ -219,46 +223,49 @@ const fn key(name: &'static str, legal: Legal, effect: Effect) -> Key {
     }
 }
 
-/// A whole number up to what the file or the table says.
-const fn whole(name: &'static str, min: i64, max: Max, effect: Effect) -> Key {
+/// Creates a key for a whole number with a maximum from the file or the table.
+const fn integer_range(name: &'static str, min: i64, max: Max, effect: Effect) -> Key {
     let min = Some(min);
     key(name, Legal::Whole { min, max }, effect)
 }
 
-const fn between(name: &'static str, min: i64, max: i64, effect: Effect) -> Key {
-    whole(name, min, Max::Value(max), effect)
+const fn integer_between(name: &'static str, min: i64, max: i64, effect: Effect) -> Key {
+    integer_range(name, min, Max::Value(max), effect)
 }
 
-const fn at_least(name: &'static str, min: i64, effect: Effect) -> Key {
-    whole(name, min, Max::None, effect)
+const fn integer_at_least(name: &'static str, min: i64, effect: Effect) -> Key {
+    integer_range(name, min, Max::None, effect)
 }
 
-/// Any whole number.
 const fn integer(name: &'static str, effect: Effect) -> Key {
     let (min, max) = (None, Max::None);
     key(name, Legal::Whole { min, max }, effect)
 }
 
 const fn flag(name: &'static str, effect: Effect) -> Key {
-    between(name, 0, 1, effect)
+    integer_between(name, 0, 1, effect)
 }
 
-/// Any number.
 const fn number(name: &'static str, effect: Effect) -> Key {
-    reals(name, None, None, effect)
+    number_range(name, None, None, effect)
 }
 
-/// A number that is not negative: times and scales.
-const fn time(name: &'static str, effect: Effect) -> Key {
-    reals(name, Some(0.0), None, effect)
+/// Creates a key for a number that is not negative, such as a time or a scale.
+const fn time_ms(name: &'static str, effect: Effect) -> Key {
+    number_range(name, Some(0.0), None, effect)
 }
 
-/// A number from 0 to 1.
+/// Creates a key for a number from 0 to 1.
 const fn share(name: &'static str, effect: Effect) -> Key {
-    reals(name, Some(0.0), Some(1.0), effect)
+    number_range(name, Some(0.0), Some(1.0), effect)
 }
 
-const fn reals(name: &'static str, min: Option<f64>, max: Option<f64>, effect: Effect) -> Key {
+const fn number_range(
+    name: &'static str,
+    min: Option<f64>,
+    max: Option<f64>,
+    effect: Effect,
+) -> Key {
     let is_above_min = false;
     let legal = Legal::Number {
         min,
@@ -268,7 +275,7 @@ const fn reals(name: &'static str, min: Option<f64>, max: Option<f64>, effect: E
     key(name, legal, effect)
 }
 
-/// A number above 0.
+/// Creates a key for a number above 0.
 const fn positive(name: &'static str, effect: Effect) -> Key {
     let legal = Legal::Number {
         min: Some(0.0),

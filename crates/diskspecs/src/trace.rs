@@ -1,5 +1,5 @@
-//! The closed-loop `validate` form of trace: what was asked of a drive that had one
-//! request at a time, and how long it took.
+//! Traces in the closed-loop `validate` format: requests to a drive with one request in flight, and
+//! their service times.
 
 use diskperf_diagnostics::{Errors, Place, Problem, Text};
 use std::sync::Arc;
@@ -7,44 +7,44 @@ use std::sync::Arc;
 use crate::keys::MOST_PROBLEMS;
 use crate::text::excerpt;
 
-/// Reading or writing.
+/// Kind of a request: read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// `R`.
+    /// Read request, `R` in the trace.
     Read,
-    /// `W`.
+    /// Write request, `W` in the trace.
     Write,
 }
 
-/// One line of a trace.
+/// Request on one line of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
-    /// Reading or writing.
+    /// Kind of the request: read or write.
     pub operation: Operation,
-    /// The first logical block, of 512 bytes.
+    /// First logical block of the request; blocks have 512 bytes.
     pub first_block: u64,
-    /// How many blocks; at least 1.
+    /// Length of the request in blocks; at least 1.
     pub blocks: u32,
-    /// From issue to completion as measured, in microseconds.
+    /// Measured time from issue to completion, in microseconds.
     pub service_us: f64,
-    /// A pause without a request, in microseconds: before this request or after it, which
-    /// the form does not say ([`crate::phase`] finds it).
+    /// Pause in microseconds before or after this request. The format does not define which;
+    /// [`crate::phase`] determines it.
     pub think_us: f64,
 }
 
-/// A drive's largest request: 2^24 blocks are 8 GiB.
+/// Maximum length of a request in blocks: 2^24 blocks are 8 GiB.
 const MOST_BLOCKS: u32 = 1 << 24;
-/// Twelve days, in microseconds.
-const LONGEST_US: f64 = 1e12;
-/// Blocks beyond this are of no drive: 2^60.
-const LAST_BLOCK: u64 = 1 << 60;
+/// Longest time in a trace, in microseconds: twelve days.
+const TIME_US_MAX: f64 = 1e12;
+/// Highest valid block number, 2^60.
+const BLOCK_MAX: u64 = 1 << 60;
 
-/// Reads a trace. The second field may be any word: `Hit` and `Miss` mean something in a few
-/// traces only, and others have words of their own. It is not kept.
+/// Reads a trace. The second field may be any word and is ignored: `Hit` and `Miss` have a meaning
+/// in only a few traces, and other traces use other words.
 ///
 /// # Errors
 ///
-/// Every line that is not one request, with its number; a file without requests.
+/// Every line that is not a single request, with its number; a file without requests.
 pub fn parse(name: &str, content: &str) -> Result<Vec<Request>, Errors> {
     let text = Arc::new(Text::new(name.to_owned(), content.to_owned()));
     let mut requests = Vec::new();
@@ -56,7 +56,7 @@ pub fn parse(name: &str, content: &str) -> Result<Vec<Request>, Errors> {
         if line.trim().is_empty() {
             continue;
         }
-        match request(line) {
+        match parse_request(line) {
             Ok(request) => requests.push(request),
             Err((field, why)) => {
                 // The field is a part of the line.
@@ -79,8 +79,8 @@ pub fn parse(name: &str, content: &str) -> Result<Vec<Request>, Errors> {
     Ok(requests)
 }
 
-/// The request of a line, or the field that is wrong with what is wrong of it.
-fn request(line: &str) -> Result<Request, (&str, &'static str)> {
+/// Parses the request of a line, or returns the wrong field with the reason.
+fn parse_request(line: &str) -> Result<Request, (&str, &'static str)> {
     let end = &line[line.trim_end().len()..];
     let mut fields = line.split_whitespace();
     let mut next = || fields.next().ok_or((&end[..0], "the line ends too early"));
@@ -91,7 +91,7 @@ fn request(line: &str) -> Result<Request, (&str, &'static str)> {
     };
     let _hit_or_miss = next()?;
     let field = next()?;
-    let first_block = field.parse().ok().filter(|&block: &u64| block < LAST_BLOCK);
+    let first_block = field.parse().ok().filter(|&block: &u64| block < BLOCK_MAX);
     let first_block = first_block.ok_or((field, "not the number of a block"))?;
     let field = next()?;
     let blocks = field.parse().ok();
@@ -100,7 +100,7 @@ fn request(line: &str) -> Result<Request, (&str, &'static str)> {
     let mut microseconds = || {
         let field = next()?;
         let time = field.parse::<f64>().ok();
-        let time = time.filter(|time| (0.0..=LONGEST_US).contains(time));
+        let time = time.filter(|time| (0.0..=TIME_US_MAX).contains(time));
         time.ok_or((field, "not a number of microseconds"))
     };
     let service_us = microseconds()?;

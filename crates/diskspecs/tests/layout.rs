@@ -2,7 +2,7 @@
 //! twice, or nowhere.
 
 use diskperf_diskspecs::layout::{
-    Extent, IndexEntry, IndexedLayout, MappedLayout, MappedZone, Part, Remap, TrackPart,
+    Extent, IndexEntry, IndexedLayout, IndexedPart, MappedLayout, MappedZone, Remap, TrackRange,
 };
 use diskperf_diskspecs::layout::{Layout, Mapping, Sparing, Zone, ZonedLayout};
 use proptest::prelude::*;
@@ -278,7 +278,7 @@ fn zoned() -> impl Strategy<Value = (u32, ZonedLayout)> {
                     }
                 });
             let zones = zones.collect();
-            let sparing = Sparing::of_number(sparing)?;
+            let sparing = Sparing::from_number(sparing)?;
             let layout = ZonedLayout::new(surfaces, mapping, sparing, range, zones);
             layout.ok().map(|layout| (surfaces, layout))
         },
@@ -350,28 +350,28 @@ fn a_map_of_extents_is_read_both_ways() {
 
 #[test]
 fn patterns_within_patterns_are_read_both_ways() {
-    let track = TrackPart {
+    let track = TrackRange {
         low: 0,
         high: 9,
         sectors_per_track: 10,
     };
-    let entry = |first_block, cylinder, blocks, step, turn, run_blocks, part| IndexEntry {
+    let entry = |first_block, cylinder, blocks, step, turn, run_length_blocks, part| IndexEntry {
         first_block,
         cylinder,
         offset: 0.0,
         blocks,
         cylinder_step: step,
         angle_step: turn,
-        run_blocks,
+        run_length_blocks,
         part,
     };
-    let head = |head| Part::Track { part: 0, head };
+    let head = |head| IndexedPart::Track { part: 0, head };
     // A band of five cylinders: inwards on one surface, back on the other; three bands.
     let band = vec![
         entry(0, 0, 10, 1, 0.15, 50, head(0)),
         entry(50, 4, 10, -1, 0.15, 50, head(1)),
     ];
-    let root = vec![entry(0, 0, 100, 5, 0.5, 300, Part::Index(0))];
+    let root = vec![entry(0, 0, 100, 5, 0.5, 300, IndexedPart::Index(0))];
     let remap = Remap {
         first_block: 120,
         blocks: 2,

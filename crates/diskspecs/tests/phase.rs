@@ -111,7 +111,7 @@ fn the_place_of_pauses_and_the_period_are_found() {
             assert!((phase.transfer_us - TRANSFER_US).abs() < 2.0, "{phase:?}");
             // Two uniform errors of a twentieth of a revolution.
             assert!((0.95..1.0).contains(&phase.r), "{phase:?}");
-            assert!(phase.r_otherwise < phase.chance, "{phase:?}");
+            assert!(phase.r_other_think < phase.chance, "{phase:?}");
         }
     }
 }

@@ -1,8 +1,9 @@
-//! Words of fio's command line that go with a job file: `--size=1g`, `--section=NAME`.
+//! Options of fio's command line that accompany a job file, such as `--size=1g` and
+//! `--section=ARGUMENT_TEXT_NAME`.
 //!
-//! As in fio, wherever they stand among the words, they are defaults: what a section or
-//! `[global]` says goes before them. After `--name=JOB` they are options of that job, which
-//! stands in front of those of the file.
+//! As in fio, an option before any `--name` is a default for all jobs, wherever it stands on the
+//! command line: the job's section and `[global]` override it. Options after `--name=JOB` belong to
+//! that job, which precedes the jobs of the file.
 
 use std::sync::Arc;
 
@@ -11,94 +12,106 @@ use crate::options;
 use crate::reader::{Entry, Line, excerpt};
 use diskperf_diagnostics::{Place, Problem, Text};
 
-/// The name of these words in messages.
-const NAME: &str = "--fio-arg";
+/// Name of the fio command-line options in messages.
+const ARGUMENT_TEXT_NAME: &str = "--fio-arg";
 
-/// What the words say.
+/// Job options and switches that fio's command line gives.
 #[derive(Debug, Default)]
 pub(crate) struct Arguments {
-    /// Sections and options that stand before those of the file.
+    /// Sections and options that precede those of the job file.
     pub(crate) entries: Vec<Entry>,
-    /// The sections that are run, where not all are.
+    /// Names of the sections to run, with their places; empty when all sections run.
     pub(crate) sections: Vec<(String, Place)>,
-    /// The place of `--readonly`: nothing is to be written.
+    /// Place of the option `--readonly`, which forbids jobs that write; `None` if it is not given.
     pub(crate) readonly: Option<Place>,
     pub(crate) warnings: Vec<Problem>,
 }
 
-/// What becomes of a word that is no option of a job.
+/// Treatment of a command-line option of fio that is not a job option.
 #[derive(Clone, Copy)]
-enum Own {
+enum SwitchTreatment {
     Section,
     Readonly,
-    /// It is left out, because of this.
-    Harmless(&'static str),
-    /// It is left out as [`Own::Harmless`], where its value is a list of forms of fio's report.
-    Forms,
-    /// It is an error: what to do instead.
-    Refused(&'static str),
+    /// Option that has no effect here, with the reason.
+    NoEffect(&'static str),
+    /// Option that has no effect here, like [`SwitchTreatment::NoEffect`], and whose value is a list of fio's
+    /// output formats.
+    OutputFormat,
+    /// Option that is an error, with the advice on what to do instead.
+    Rejected(&'static str),
 }
 
-const OUR_REPORT: &str = "the report is diskperf's: see --format, which has fio-json and fio-json+";
-const OUR_OUTPUT: &str = "the report goes to standard output: redirect it";
+const OWN_REPORT: &str = "the report is diskperf's: see --format, which has fio-json and fio-json+";
+const OWN_OUTPUT: &str = "the report goes to standard output: redirect it";
 
-/// fio's forms of its report.
-const FORMS: [&str; 5] = ["normal", "json", "json+", "terse", "minimal"];
-const OUR_PROGRESS: &str = "the progress is diskperf's: see --quiet";
-const OUR_PROCESS: &str = "it is of fio's own process";
+const OUTPUT_FORMATS: [&str; 5] = ["normal", "json", "json+", "terse", "minimal"];
+const OWN_PROGRESS: &str = "the progress is diskperf's: see --quiet";
+const FIO_PROCESS: &str = "it is of fio's own process";
 const NO_NETWORK: &str = "run diskperf on that machine";
 const NO_COMMANDS: &str = "run the command yourself, before or after diskperf";
 
-/// fio's options that are of no job.
-const OWN: &[(&str, Own)] = &[
-    ("section", Own::Section),
-    ("readonly", Own::Readonly),
-    ("output", Own::Harmless(OUR_OUTPUT)),
-    ("output-format", Own::Forms),
-    ("minimal", Own::Harmless(OUR_REPORT)),
-    ("terse-version", Own::Harmless(OUR_REPORT)),
-    ("append-terse", Own::Harmless(OUR_REPORT)),
-    ("bandwidth-log", Own::Harmless(OUR_REPORT)),
-    ("idle-prof", Own::Harmless(OUR_REPORT)),
-    ("eta", Own::Harmless(OUR_PROGRESS)),
-    ("eta-interval", Own::Harmless(OUR_PROGRESS)),
-    ("eta-newline", Own::Harmless(OUR_PROGRESS)),
-    ("status-interval", Own::Harmless(OUR_PROGRESS)),
-    ("debug", Own::Harmless(OUR_PROCESS)),
-    ("alloc-size", Own::Harmless(OUR_PROCESS)),
-    ("max-jobs", Own::Harmless(OUR_PROCESS)),
-    ("warnings-fatal", Own::Harmless(OUR_PROCESS)),
-    ("aux-path", Own::Harmless(OUR_PROCESS)),
-    ("profile", Own::Refused("write its jobs into the file")),
-    ("parse-only", Own::Refused("give --dry-run to diskperf")),
-    ("showcmd", Own::Refused("give --dry-run to diskperf")),
-    ("merge-blktrace-only", Own::Refused("use `diskperf trace`")),
-    ("inflate-log", Own::Refused("use fio")),
-    ("cmdhelp", Own::Refused("use fio")),
-    ("enghelp", Own::Refused("use fio")),
-    ("help", Own::Refused("use fio")),
-    ("version", Own::Refused("use fio")),
-    ("cpuclock-test", Own::Refused("use fio")),
-    ("crctest", Own::Refused("use fio")),
-    ("server", Own::Refused(NO_NETWORK)),
-    ("daemonize", Own::Refused(NO_NETWORK)),
-    ("client", Own::Refused(NO_NETWORK)),
-    ("remote-config", Own::Refused(NO_NETWORK)),
-    ("trigger", Own::Refused(NO_COMMANDS)),
-    ("trigger-file", Own::Refused(NO_COMMANDS)),
-    ("trigger-timeout", Own::Refused(NO_COMMANDS)),
-    ("trigger-remote", Own::Refused(NO_COMMANDS)),
+/// Command-line options of fio that are not job options, with their treatment.
+const SWITCHES: &[(&str, SwitchTreatment)] = &[
+    ("section", SwitchTreatment::Section),
+    ("readonly", SwitchTreatment::Readonly),
+    ("output", SwitchTreatment::NoEffect(OWN_OUTPUT)),
+    ("output-format", SwitchTreatment::OutputFormat),
+    ("minimal", SwitchTreatment::NoEffect(OWN_REPORT)),
+    ("terse-version", SwitchTreatment::NoEffect(OWN_REPORT)),
+    ("append-terse", SwitchTreatment::NoEffect(OWN_REPORT)),
+    ("bandwidth-log", SwitchTreatment::NoEffect(OWN_REPORT)),
+    ("idle-prof", SwitchTreatment::NoEffect(OWN_REPORT)),
+    ("eta", SwitchTreatment::NoEffect(OWN_PROGRESS)),
+    ("eta-interval", SwitchTreatment::NoEffect(OWN_PROGRESS)),
+    ("eta-newline", SwitchTreatment::NoEffect(OWN_PROGRESS)),
+    ("status-interval", SwitchTreatment::NoEffect(OWN_PROGRESS)),
+    ("debug", SwitchTreatment::NoEffect(FIO_PROCESS)),
+    ("alloc-size", SwitchTreatment::NoEffect(FIO_PROCESS)),
+    ("max-jobs", SwitchTreatment::NoEffect(FIO_PROCESS)),
+    ("warnings-fatal", SwitchTreatment::NoEffect(FIO_PROCESS)),
+    ("aux-path", SwitchTreatment::NoEffect(FIO_PROCESS)),
+    (
+        "profile",
+        SwitchTreatment::Rejected("write its jobs into the file"),
+    ),
+    (
+        "parse-only",
+        SwitchTreatment::Rejected("give --dry-run to diskperf"),
+    ),
+    (
+        "showcmd",
+        SwitchTreatment::Rejected("give --dry-run to diskperf"),
+    ),
+    (
+        "merge-blktrace-only",
+        SwitchTreatment::Rejected("use `diskperf trace`"),
+    ),
+    ("inflate-log", SwitchTreatment::Rejected("use fio")),
+    ("cmdhelp", SwitchTreatment::Rejected("use fio")),
+    ("enghelp", SwitchTreatment::Rejected("use fio")),
+    ("help", SwitchTreatment::Rejected("use fio")),
+    ("version", SwitchTreatment::Rejected("use fio")),
+    ("cpuclock-test", SwitchTreatment::Rejected("use fio")),
+    ("crctest", SwitchTreatment::Rejected("use fio")),
+    ("server", SwitchTreatment::Rejected(NO_NETWORK)),
+    ("daemonize", SwitchTreatment::Rejected(NO_NETWORK)),
+    ("client", SwitchTreatment::Rejected(NO_NETWORK)),
+    ("remote-config", SwitchTreatment::Rejected(NO_NETWORK)),
+    ("trigger", SwitchTreatment::Rejected(NO_COMMANDS)),
+    ("trigger-file", SwitchTreatment::Rejected(NO_COMMANDS)),
+    ("trigger-timeout", SwitchTreatment::Rejected(NO_COMMANDS)),
+    ("trigger-remote", SwitchTreatment::Rejected(NO_COMMANDS)),
 ];
 
-/// Reads the words, one after the other.
+/// Reads fio's command-line options in order; adds mistakes to `errors`.
 pub(crate) fn read(words: &[String], errors: &mut Vec<Problem>) -> Arguments {
     let mut arguments = Arguments::default();
-    let text = Arc::new(Text::new(NAME.to_owned(), words.join("\n")));
+    let text = Arc::new(Text::new(ARGUMENT_TEXT_NAME.to_owned(), words.join("\n")));
     let mut start = 0;
     for word in words {
         let place = Place::new(&text, start..start + word.len());
         start += word.len() + 1;
-        if let Err(problem) = arguments.word(word, &place) {
+        if let Err(problem) = arguments.read_word(word, &place) {
             errors.push(problem);
         }
     }
@@ -106,28 +119,28 @@ pub(crate) fn read(words: &[String], errors: &mut Vec<Problem>) -> Arguments {
 }
 
 impl Arguments {
-    fn word(&mut self, word: &str, place: &Place) -> Result<(), Problem> {
-        let said = word.trim_start_matches('-');
-        let dashes = word.len() - said.len();
-        if !(1..=2).contains(&dashes) || said.is_empty() {
+    fn read_word(&mut self, word: &str, place: &Place) -> Result<(), Problem> {
+        let word_text = word.trim_start_matches('-');
+        let dashes = word.len() - word_text.len();
+        if !(1..=2).contains(&dashes) || word_text.is_empty() {
             let title = format!("`{}` is no option of fio", excerpt(word));
             let problem = Problem::error(title).at(place, "options begin with `--`");
             return Err(problem.help("write one `--KEY=VALUE` in each --fio-arg"));
         }
-        let (key, value) = match said.split_once('=') {
+        let (key, value) = match word_text.split_once('=') {
             Some((key, value)) => (key, Some(value)),
-            None => (said, None),
+            None => (word_text, None),
         };
         let key_place = place.part(dashes..dashes + key.len());
         let value = value.map(|value| {
             let start = word.len() - value.len();
             (value.to_owned(), place.part(start..word.len()))
         });
-        let name = whole_name(key, &key_place)?;
-        match OWN.iter().find(|(own, _)| *own == name) {
-            Some((_, own)) => return self.own(*own, name, (key_place, value)),
+        let name = complete_name(key, &key_place)?;
+        match SWITCHES.iter().find(|(own, _)| *own == name) {
+            Some((_, own)) => return self.apply_switch(*own, name, (key_place, value)),
             None if name == "name" => {
-                let (name, place) = wanted(value, name, &key_place)?;
+                let (name, place) = require_value(value, name, &key_place)?;
                 self.entries.push(Entry::Section { name, place });
             }
             None => {
@@ -145,23 +158,22 @@ impl Arguments {
         Ok(())
     }
 
-    /// An option of fio itself.
-    fn own(
+    fn apply_switch(
         &mut self,
-        own: Own,
+        own: SwitchTreatment,
         name: &str,
         (place, value): (Place, Option<(String, Place)>),
     ) -> Result<(), Problem> {
         match own {
-            Own::Section => self.sections.push(wanted(value, name, &place)?),
-            Own::Readonly => self.readonly = Some(place),
-            Own::Harmless(why) => self.ignore(name, why, &place),
-            Own::Forms => {
-                let (text, of_value) = wanted(value, name, &place)?;
-                check_forms(&text, &of_value)?;
-                self.ignore(name, OUR_REPORT, &place);
+            SwitchTreatment::Section => self.sections.push(require_value(value, name, &place)?),
+            SwitchTreatment::Readonly => self.readonly = Some(place),
+            SwitchTreatment::NoEffect(why) => self.note_ignored(name, why, &place),
+            SwitchTreatment::OutputFormat => {
+                let (text, of_value) = require_value(value, name, &place)?;
+                check_output_formats(&text, &of_value)?;
+                self.note_ignored(name, OWN_REPORT, &place);
             }
-            Own::Refused(instead) => {
+            SwitchTreatment::Rejected(instead) => {
                 let problem = Problem::error(format!("--{name} is no option of a job"));
                 return Err(problem.at(&place, "it is of fio itself").help(instead));
             }
@@ -169,15 +181,14 @@ impl Arguments {
         Ok(())
     }
 
-    /// Notes that an option of fio's is not obeyed, and why that does not matter.
-    fn ignore(&mut self, name: &str, why: &str, place: &Place) {
+    fn note_ignored(&mut self, name: &str, why: &str, place: &Place) {
         let title = format!("--{name} is ignored: {why}");
         self.warnings.push(Problem::warning(title).at(place, why));
     }
 
-    /// Warns of options of all jobs that the file gives itself: as with fio, these do nothing
-    /// for the jobs that do so.
-    pub(crate) fn overridden(&self, jobs: &[Job]) -> Vec<Problem> {
+    /// Returns a warning for each command-line default that a section of the job file overrides. As
+    /// in fio, the default has no effect on such a job.
+    pub(crate) fn find_overridden(&self, jobs: &[Job]) -> Vec<Problem> {
         let is_global = |entry: &&Entry| match entry {
             Entry::Section { name, .. } => name == "global",
             Entry::Option(_) => true,
@@ -185,14 +196,18 @@ impl Arguments {
         let words = self.entries.iter().take_while(is_global);
         words
             .filter_map(|entry| match entry {
-                Entry::Option(line) => overridden(line, jobs),
+                Entry::Option(line) => find_overridden(line, jobs),
                 Entry::Section { .. } => None,
             })
             .collect()
     }
 
-    /// Leaves the sections that are run, and the globals.
-    pub(crate) fn choose(&self, entries: Vec<Entry>, errors: &mut Vec<Problem>) -> Vec<Entry> {
+    /// Keeps the sections that `--section` selects, and the global sections.
+    pub(crate) fn select_sections(
+        &self,
+        entries: Vec<Entry>,
+        errors: &mut Vec<Problem>,
+    ) -> Vec<Entry> {
         if self.sections.is_empty() {
             return entries;
         }
@@ -221,15 +236,15 @@ impl Arguments {
     }
 }
 
-/// The warning of one option, where some job has a place of its own for it.
-fn overridden(line: &Line, jobs: &[Job]) -> Option<Problem> {
+/// Returns the warning for one command-line default, if a job of the file sets the same option.
+fn find_overridden(line: &Line, jobs: &[Job]) -> Option<Problem> {
     let of_file = |job: &&Job| {
-        let key = options::find(&line.key, job.engine.engine);
+        let key = options::find_option(&line.key, job.engine.engine);
         let place = key.and_then(|key| job.places.get(key.name));
-        place.is_some_and(|place| place.file() != NAME)
+        place.is_some_and(|place| place.file() != ARGUMENT_TEXT_NAME)
     };
     let overriding: Vec<&Job> = jobs.iter().filter(of_file).collect();
-    let key = options::find(&line.key, overriding.first()?.engine.engine)?.name;
+    let key = options::find_option(&line.key, overriding.first()?.engine.engine)?.name;
     let at = overriding.first()?.place_of(key);
     let whose = match overriding.len() == jobs.len() {
         true => "the file".to_owned(),
@@ -262,21 +277,23 @@ fn section_name(entry: &Entry) -> Option<String> {
     }
 }
 
-/// Refuses a list with a form of report that fio has not.
-fn check_forms(text: &str, place: &Place) -> Result<(), Problem> {
-    let unknown = text.split(',').find(|form| !FORMS.contains(form));
+fn check_output_formats(text: &str, place: &Place) -> Result<(), Problem> {
+    let unknown = text.split(',').find(|form| !OUTPUT_FORMATS.contains(form));
     match unknown {
         None => Ok(()),
         Some(form) => {
             let title = format!("fio has no output format `{}`", excerpt(form));
             let problem = Problem::error(title).at(place, "fio ends here");
-            Err(problem.help(format!("it is one or several of {}", FORMS.join(", "))))
+            Err(problem.help(format!(
+                "it is one or several of {}",
+                OUTPUT_FORMATS.join(", ")
+            )))
         }
     }
 }
 
-/// The value of an option that wants one.
-fn wanted(
+/// Returns the value of an option that requires one, or an error if it is missing.
+fn require_value(
     value: Option<(String, Place)>,
     name: &str,
     place: &Place,
@@ -289,9 +306,14 @@ fn wanted(
     })
 }
 
-/// The name that this is, or the only one that begins with it: fio takes both.
-fn whole_name(key: &str, place: &Place) -> Result<&'static str, Problem> {
-    let names = || OWN.iter().map(|(name, _)| *name).chain(options::names());
+/// Resolves an option name or an unambiguous prefix of one; fio accepts both.
+fn complete_name(key: &str, place: &Place) -> Result<&'static str, Problem> {
+    let names = || {
+        SWITCHES
+            .iter()
+            .map(|(name, _)| *name)
+            .chain(options::names())
+    };
     if let Some(name) = names().find(|name| *name == key) {
         return Ok(name);
     }
@@ -301,7 +323,7 @@ fn whole_name(key: &str, place: &Place) -> Result<&'static str, Problem> {
         [] => {
             let problem = Problem::error(format!("fio has no option `--{}`", excerpt(key)));
             let problem = problem.at(place, "fio ends here");
-            Err(match options::similar(key) {
+            Err(match options::most_similar(key) {
                 Some(near) => problem.help(format!("the nearest is `--{near}`")),
                 None => problem,
             })

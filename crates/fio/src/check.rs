@@ -1,4 +1,4 @@
-//! What one option says about another, and jobs about each other.
+//! Consistency checks between the options of a job and between the jobs of a file.
 
 mod verify;
 
@@ -7,8 +7,8 @@ use crate::job::{
 };
 use diskperf_diagnostics::{Place, Problem};
 
-/// Puts jobs in groups, and looks at each.
-pub(crate) fn jobs(jobs: &mut [Job], errors: &mut Vec<Problem>, warnings: &mut Vec<Problem>) {
+/// Assigns jobs to reporting groups and checks each job.
+pub(crate) fn check_jobs(jobs: &mut [Job], errors: &mut Vec<Problem>, warnings: &mut Vec<Problem>) {
     let (mut group, mut clones_before) = (0, 0);
     let exit_all = jobs.iter().any(|job| job.order.exit_all);
     // As written: what a job does not come to counts for fio too.
@@ -19,24 +19,25 @@ pub(crate) fn jobs(jobs: &mut [Job], errors: &mut Vec<Problem>, warnings: &mut V
         jobs[at].group = group;
         // As fio, which has one such switch for all of a file.
         jobs[at].order.exit_all = exit_all;
-        match waited_for(&jobs[..=at]) {
+        match resolve_wait_for(&jobs[..=at]) {
             Ok(waits_for) => jobs[at].waits_for = waits_for,
             Err(problem) => errors.push(problem),
         }
-        settle(&mut jobs[at], warnings);
-        verify::settle(&mut jobs[at], clones_before, warnings);
+        apply_dependencies(&mut jobs[at], warnings);
+        verify::apply_dependencies(&mut jobs[at], clones_before, warnings);
         clones_before += jobs[at].order.clones;
-        contradictions(&jobs[at], errors);
+        report_contradictions(&jobs[at], errors);
         if jobs[at].engine.engine == Engine::Cpuio {
-            processor(&jobs[at], jobs, errors);
+            check_cpu_job(&jobs[at], jobs, errors);
         }
-        surprises(&jobs[at], warnings);
+        report_surprises(&jobs[at], warnings);
     }
-    errors.extend(unlike_steadiness(jobs, &steady));
+    errors.extend(mismatched_steady_state(jobs, &steady));
 }
 
-/// A job whose steady state is not that of the first job of its group.
-fn unlike_steadiness(jobs: &[Job], steady: &[Steady]) -> Option<Problem> {
+/// Returns an error if the steady-state options of a job differ from those of the first job of its
+/// group.
+fn mismatched_steady_state(jobs: &[Job], steady: &[Steady]) -> Option<Problem> {
     let first = |at: &usize| jobs.partition_point(|job| job.group < jobs[*at].group);
     let at = (0..jobs.len()).find(|at| steady[*at] != steady[first(at)])?;
     let (first, job) = (&jobs[first(&at)], &jobs[at]);
@@ -62,8 +63,8 @@ fn unlike_steadiness(jobs: &[Job], steady: &[Steady]) -> Option<Problem> {
     Some(problem)
 }
 
-/// Refuses jobs that write or discard beside `--readonly`.
-pub(crate) fn nothing_is_written(jobs: &[Job], place: &Place, errors: &mut Vec<Problem>) {
+/// Rejects jobs that write or trim when `--readonly` is given.
+pub(crate) fn reject_writes(jobs: &[Job], place: &Place, errors: &mut Vec<Problem>) {
     let mut jobs = jobs.iter();
     let changes = |job: &&Job| job.pattern.access.directions() != [Direction::Read];
     if let Some(job) = jobs.find(changes) {
@@ -73,8 +74,8 @@ pub(crate) fn nothing_is_written(jobs: &[Job], place: &Place, errors: &mut Vec<P
     }
 }
 
-/// The job that the last one waits for.
-fn waited_for(jobs: &[Job]) -> Result<Option<usize>, Problem> {
+/// Returns the index of the job that the last job waits for, if it waits for one.
+fn resolve_wait_for(jobs: &[Job]) -> Result<Option<usize>, Problem> {
     let (job, above) = jobs.split_last().expect("one at least");
     let Some(name) = &job.order.wait_for else {
         return Ok(None);
@@ -87,8 +88,8 @@ fn waited_for(jobs: &[Job]) -> Result<Option<usize>, Problem> {
     })
 }
 
-/// What fio makes of values that do not fit together, without a word or with one.
-fn settle(job: &mut Job, warnings: &mut Vec<Problem>) {
+/// Adjusts inconsistent values as fio does, with or without a warning.
+fn apply_dependencies(job: &mut Job, warnings: &mut Vec<Problem>) {
     let engine = &mut job.engine;
     engine.depth_low = engine.depth_low.filter(|&low| low <= engine.depth);
     engine.batch = match engine.batch {
@@ -103,7 +104,7 @@ fn settle(job: &mut Job, warnings: &mut Vec<Problem>) {
         .files
         .open_at_once
         .filter(|&open| open < job.files.count);
-    warnings.extend(sizes_without_zones(job));
+    warnings.extend(reject_zone_units(job));
     resolve_zones(job);
     if job.zones.range_bytes == 0 {
         job.zones.range_bytes = job.zones.size_bytes;
@@ -132,15 +133,14 @@ fn settle(job: &mut Job, warnings: &mut Vec<Problem>) {
     }
 }
 
-/// Warnings of sizes in zones where nothing says how long a zone is.
-fn sizes_without_zones(job: &Job) -> Vec<Problem> {
-    let in_zones = job.target.in_zones;
+fn reject_zone_units(job: &Job) -> Vec<Problem> {
+    let zoned_amounts = job.target.zoned_amounts;
     let counts = [
-        ("size", in_zones.size),
-        ("io_size", in_zones.io_size),
-        ("offset", in_zones.offset),
-        ("offset_increment", in_zones.offset_increment),
-        ("zoneskip", in_zones.skip),
+        ("size", zoned_amounts.size),
+        ("io_size", zoned_amounts.io_size),
+        ("offset", zoned_amounts.offset),
+        ("offset_increment", zoned_amounts.offset_increment),
+        ("zoneskip", zoned_amounts.skip),
     ];
     let is_lost = |&(_, count): &(&str, u64)| count > 0 && job.zones.size_bytes == 0;
     let warning = |(key, _)| {
@@ -151,24 +151,22 @@ fn sizes_without_zones(job: &Job) -> Vec<Problem> {
     counts.into_iter().filter(is_lost).map(warning).collect()
 }
 
-/// Makes sizes in zones those in bytes.
 fn resolve_zones(job: &mut Job) {
     let zone_bytes = job.zones.size_bytes;
     let bytes =
         |count: u64| (zone_bytes > 0 && count > 0).then(|| count.saturating_mul(zone_bytes));
-    let in_zones = job.target.in_zones;
+    let zoned_amounts = job.target.zoned_amounts;
     let target = &mut job.target;
     let amount = |count| bytes(count).map(Amount::Bytes);
-    target.size = amount(in_zones.size).or(target.size);
-    target.io_size = amount(in_zones.io_size).or(target.io_size);
-    target.offset = amount(in_zones.offset).unwrap_or(target.offset);
-    let increment = amount(in_zones.offset_increment);
+    target.size = amount(zoned_amounts.size).or(target.size);
+    target.io_size = amount(zoned_amounts.io_size).or(target.io_size);
+    target.offset = amount(zoned_amounts.offset).unwrap_or(target.offset);
+    let increment = amount(zoned_amounts.offset_increment);
     target.offset_increment = increment.unwrap_or(target.offset_increment);
-    job.zones.skip_bytes = bytes(in_zones.skip).unwrap_or(job.zones.skip_bytes);
+    job.zones.skip_bytes = bytes(zoned_amounts.skip).unwrap_or(job.zones.skip_bytes);
 }
 
-/// What cannot be.
-fn contradictions(job: &Job, errors: &mut Vec<Problem>) {
+fn report_contradictions(job: &Job, errors: &mut Vec<Problem>) {
     let mut refuse = |key: &str, title: &str, label: &str, help: &str| {
         let problem = Problem::error(title).at(job.place_of(key), label);
         errors.push(problem.help(help));
@@ -196,7 +194,7 @@ fn contradictions(job: &Job, errors: &mut Vec<Problem>) {
             refuse(key, title, label, "keep one of them");
         }
     }
-    verify::contradictions(job, &mut refuse);
+    verify::report_contradictions(job, &mut refuse);
     let data = &job.data;
     let is_of_working_set = data.duplicates == DedupeMode::WorkingSet;
     if is_of_working_set && data.duplicate_percent + data.working_set_percent > 100 {
@@ -214,7 +212,7 @@ fn contradictions(job: &Job, errors: &mut Vec<Problem>) {
         refuse("dedupe_global", title, label, "remove it");
     }
     if job.random.generator == Generator::Lfsr && job.pattern.access.is_random() {
-        lfsr(job, &mut refuse);
+        check_lfsr(job, &mut refuse);
     }
     if job.zones.mode == ZoneMode::Strided && job.zones.size_bytes == 0 {
         let label = "how much of each zone?";
@@ -226,7 +224,7 @@ fn contradictions(job: &Job, errors: &mut Vec<Problem>) {
         );
     }
     if job.zones.mode == ZoneMode::WritePointers {
-        crate::plan::zones::contradictions(job, &mut refuse);
+        crate::plan::zones::report_contradictions(job, &mut refuse);
     }
     if job.zones.mode == ZoneMode::None && job.zones.size_bytes > 0 {
         let label = "fio drops the job";
@@ -239,8 +237,8 @@ fn contradictions(job: &Job, errors: &mut Vec<Problem>) {
     }
 }
 
-/// Refuses a job of cpuio that has no load, or no end.
-fn processor(job: &Job, jobs: &[Job], errors: &mut Vec<Problem>) {
+/// Rejects a cpuio job that has no load or never ends.
+fn check_cpu_job(job: &Job, jobs: &[Job], errors: &mut Vec<Problem>) {
     if job.engine.cpu.load_percent == 0 {
         let problem = Problem::error("cpuio without a cpuload")
             .at(job.place_of("ioengine"), "how much of the processor?");
@@ -256,7 +254,7 @@ fn processor(job: &Job, jobs: &[Job], errors: &mut Vec<Problem>) {
     }
 }
 
-fn lfsr(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
+fn check_lfsr(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
     let direction = job.pattern.access.first();
     let sizes = |&direction: &Direction| job.blocks.sizes(direction).only();
     let only = sizes(&direction);
@@ -287,8 +285,7 @@ fn lfsr(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
     }
 }
 
-/// What its author may not expect.
-fn surprises(job: &Job, warnings: &mut Vec<Problem>) {
+fn report_surprises(job: &Job, warnings: &mut Vec<Problem>) {
     let mut warn = |key: &str, title: String, label: &str| {
         warnings.push(Problem::warning(title).at(job.place_of(key), label));
     };

@@ -1,74 +1,75 @@
-//! Engines of fio that queue or call plain reads and writes of blocks, and send them somewhere
-//! else than to the files and devices of this system.
+//! fio engines that issue ordinary block reads and writes, but send them to targets other than the
+//! files and devices of this system.
 
 use crate::job::Engine;
 
-/// One of these engines.
+/// fio engine whose I/Os go to another operating system, to a server, or through another path to a
+/// drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Elsewhere {
-    /// fio's name of it.
+pub struct ForeignEngine {
+    /// fio's name of the engine.
     pub name: &'static str,
-    /// Engine of files and devices whose load is the same.
+    /// Engine for files and devices that generates the same load.
     pub same_load_as: Engine,
-    /// What carries its I/Os.
-    pub carrier: Carrier,
-    /// Its own options, which say where it goes.
+    /// Transport that carries the engine's I/Os to its target.
+    pub carrier: EngineTransport,
+    /// Options that exist only for this engine and define its target.
     pub(crate) options: &'static [&'static str],
 }
 
-/// What carries the I/Os of an engine.
+/// Transport that carries the I/Os of an engine to its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carrier {
-    /// The native calls of another operating system, on its files and devices.
+pub enum EngineTransport {
+    /// Native calls of another operating system on its files and devices.
     OtherSystem,
-    /// A server, as a noun phrase: the cluster and its network.
+    /// Server with its network. The text is a noun phrase that names both.
     Server(&'static str),
-    /// Another way to a drive or memory of this machine, as a noun phrase.
-    Passage(&'static str),
+    /// Other path to a drive or to memory of this machine. The text is a noun phrase that names it.
+    OtherPath(&'static str),
 }
 
-impl Elsewhere {
-    /// Whether the I/Os are those of an engine of this system on the same files.
-    pub fn is_same_here(&self) -> bool {
-        self.carrier == Carrier::OtherSystem
+impl ForeignEngine {
+    /// Reports whether an engine of this system issues the same I/Os on the same files.
+    pub fn is_native(&self) -> bool {
+        self.carrier == EngineTransport::OtherSystem
     }
 
-    /// How the load is taken, for the one who reads the result.
+    /// Returns a note for the report that explains how the load is reproduced.
     pub fn note(&self) -> String {
         let name = self.name;
         let same = self.same_load_as.name();
         match self.carrier {
-            Carrier::OtherSystem => {
+            EngineTransport::OtherSystem => {
                 format!(
                     "{name} is of another operating system: the same I/Os are issued as by {same}"
                 )
             }
-            Carrier::Server(what) | Carrier::Passage(what) => {
+            EngineTransport::Server(what) | EngineTransport::OtherPath(what) => {
                 format!("{name}: the drive gets the job's I/Os directly; {what} are not modelled")
             }
         }
     }
 
-    /// Why real storage cannot have it, for a caret.
+    /// Returns the reason why real storage cannot run this engine, for an error label.
     pub fn why_not_here(&self) -> String {
         match self.carrier {
-            Carrier::OtherSystem => String::new(),
-            Carrier::Server(what) => {
+            EngineTransport::OtherSystem => String::new(),
+            EngineTransport::Server(what) => {
                 format!("its I/Os go to {what}, and diskperf measures files and devices")
             }
-            Carrier::Passage(what) => {
+            EngineTransport::OtherPath(what) => {
                 format!("its I/Os go through {what}, and diskperf's through the kernel")
             }
         }
     }
 }
 
-const fn queued(
+const fn queueing_engine(
     name: &'static str,
-    carrier: Carrier,
+    carrier: EngineTransport,
     options: &'static [&'static str],
-) -> Elsewhere {
-    Elsewhere {
+) -> ForeignEngine {
+    ForeignEngine {
         name,
         same_load_as: Engine::IoUring,
         carrier,
@@ -76,12 +77,12 @@ const fn queued(
     }
 }
 
-const fn called(
+const fn calling_engine(
     name: &'static str,
-    carrier: Carrier,
+    carrier: EngineTransport,
     options: &'static [&'static str],
-) -> Elsewhere {
-    Elsewhere {
+) -> ForeignEngine {
+    ForeignEngine {
         name,
         same_load_as: Engine::Psync,
         carrier,
@@ -89,26 +90,27 @@ const fn called(
     }
 }
 
-const CEPH: Carrier = Carrier::Server("the cluster and its network");
-const SERVER: Carrier = Carrier::Server("the server and its network");
-const PASSTHROUGH: Carrier = Carrier::Passage("commands past the block layer");
-const PERSISTENT_MEMORY: Carrier = Carrier::Passage("loads and stores of mapped memory");
-const PLUGIN: Carrier = Carrier::Passage("a plug-in and its drivers");
+const CEPH: EngineTransport = EngineTransport::Server("the cluster and its network");
+const SERVER: EngineTransport = EngineTransport::Server("the server and its network");
+const PASSTHROUGH: EngineTransport = EngineTransport::OtherPath("commands past the block layer");
+const PERSISTENT_MEMORY: EngineTransport =
+    EngineTransport::OtherPath("loads and stores of mapped memory");
+const PLUGIN: EngineTransport = EngineTransport::OtherPath("a plug-in and its drivers");
 
-const ALL: &[Elsewhere] = &[
-    queued(
+const ALL: &[ForeignEngine] = &[
+    queueing_engine(
         "windowsaio",
-        Carrier::OtherSystem,
+        EngineTransport::OtherSystem,
         &["no_completion_thread"],
     ),
-    queued("solarisaio", Carrier::OtherSystem, &[]),
-    queued("guasi", Carrier::OtherSystem, &[]),
-    queued(
+    queueing_engine("solarisaio", EngineTransport::OtherSystem, &[]),
+    queueing_engine("guasi", EngineTransport::OtherSystem, &[]),
+    queueing_engine(
         "rbd",
         CEPH,
         &["clustername", "rbdname", "pool", "clientname", "busy_poll"],
     ),
-    queued(
+    queueing_engine(
         "rados",
         CEPH,
         &[
@@ -120,16 +122,16 @@ const ALL: &[Elsewhere] = &[
             "touch_objects",
         ],
     ),
-    called("gfapi", SERVER, &["volume", "brick", "single-instance"]),
-    queued(
+    calling_engine("gfapi", SERVER, &["volume", "brick", "single-instance"]),
+    queueing_engine(
         "gfapi_async",
         SERVER,
         &["volume", "brick", "single-instance"],
     ),
-    queued("nbd", SERVER, &["uri"]),
-    queued("nfs", SERVER, &["nfs_url"]),
-    queued("libiscsi", SERVER, &["initiator"]),
-    called(
+    queueing_engine("nbd", SERVER, &["uri"]),
+    queueing_engine("nfs", SERVER, &["nfs_url"]),
+    queueing_engine("libiscsi", SERVER, &["initiator"]),
+    calling_engine(
         "libhdfs",
         SERVER,
         &[
@@ -142,12 +144,12 @@ const ALL: &[Elsewhere] = &[
             "hdfs_use_direct",
         ],
     ),
-    queued(
+    queueing_engine(
         "dfs",
         SERVER,
         &["pool", "cont", "chunk_size", "object_class", "svcl"],
     ),
-    called(
+    calling_engine(
         "http",
         SERVER,
         &[
@@ -166,7 +168,7 @@ const ALL: &[Elsewhere] = &[
             "http_verbose",
         ],
     ),
-    queued(
+    queueing_engine(
         "io_uring_cmd",
         PASSTHROUGH,
         &[
@@ -178,12 +180,12 @@ const ALL: &[Elsewhere] = &[
             "apptag_mask",
         ],
     ),
-    queued(
+    queueing_engine(
         "sg",
         PASSTHROUGH,
         &["hipri", "readfua", "writefua", "sg_write_mode", "stream_id"],
     ),
-    queued(
+    queueing_engine(
         "xnvme",
         PASSTHROUGH,
         &[
@@ -199,7 +201,7 @@ const ALL: &[Elsewhere] = &[
             "xnvme_iovec",
         ],
     ),
-    queued(
+    queueing_engine(
         "libblkio",
         PASSTHROUGH,
         &[
@@ -216,10 +218,10 @@ const ALL: &[Elsewhere] = &[
             "libblkio_force_enable_completion_eventfd",
         ],
     ),
-    called("dev-dax", PERSISTENT_MEMORY, &[]),
-    called("libpmem", PERSISTENT_MEMORY, &[]),
-    called("pmemblk", PERSISTENT_MEMORY, &[]),
-    queued(
+    calling_engine("dev-dax", PERSISTENT_MEMORY, &[]),
+    calling_engine("libpmem", PERSISTENT_MEMORY, &[]),
+    calling_engine("pmemblk", PERSISTENT_MEMORY, &[]),
+    queueing_engine(
         "external",
         PLUGIN,
         &[
@@ -250,8 +252,8 @@ const ALL: &[Elsewhere] = &[
     ),
 ];
 
-/// The engine of this name; of `external:PATH` whatever the path is.
-pub(crate) fn named(name: &str) -> Option<&'static Elsewhere> {
+/// Finds an engine by name. The name `external:PATH` matches for any path.
+pub(crate) fn find_by_name(name: &str) -> Option<&'static ForeignEngine> {
     let name = match name.split_once(':') {
         Some(("external", _)) => "external",
         _ => name,
@@ -259,8 +261,8 @@ pub(crate) fn named(name: &str) -> Option<&'static Elsewhere> {
     ALL.iter().find(|engine| engine.name == name)
 }
 
-/// The first engine that has an option of this name.
-pub(crate) fn with_option(option: &str) -> Option<&'static str> {
+/// Returns the name of the first engine that has an option of this name.
+pub(crate) fn find_by_option(option: &str) -> Option<&'static str> {
     let engine = ALL.iter().find(|engine| engine.options.contains(&option));
     engine.map(|engine| engine.name)
 }

@@ -1,36 +1,36 @@
-//! Arithmetic in a value: `(2m+4k)`, and what stands around `$ncpus`.
+//! Arithmetic expressions in option values, such as `(2m+4k)` or terms with `$ncpus`.
 //!
-//! fio has two calculators. A value in parentheses is worked out by fio itself, if it was
-//! built with lex: numbers with suffixes, `+ - * / % ^`, and a suffix behind a parenthesis.
-//! A value with `$pagesize`, `$mb_memory` or `$ncpus` is given to `bc`, which knows no
-//! suffixes. Both are one grammar here, in integers: fio drops the fraction of `1.5` and
-//! gives 1 for a division by zero, and both are errors here.
+//! fio has two calculators. It evaluates a value in parentheses itself, if it was built with lex:
+//! numbers with suffixes, `+ - * / % ^`, and a suffix after a parenthesis. It passes a value with
+//! `$pagesize`, `$mb_memory` or `$ncpus` to `bc`, which knows no suffixes. Here one grammar covers
+//! both, with integers only. fio drops the fraction of `1.5` and returns 1 for a division by zero;
+//! both are errors here.
 
 use std::ops::Range;
 
 use crate::number::{self, Unit};
 
-/// Parentheses in parentheses.
+/// Maximum nesting of parentheses in an expression.
 const DEEPEST: usize = 64;
 
-/// Why there is no value, and where, in bytes of the text.
+/// Reason why an expression has no value, and the position in bytes of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct SyntaxFault {
     pub(crate) at: Range<usize>,
     pub(crate) why: String,
 }
 
-/// What is worked out.
+/// Grammar of an arithmetic expression: that of fio or that of `bc`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Grammar {
-    /// fio's own: suffixes of a unit. A number without any is in the unit's bare one.
+pub(crate) enum ExpressionGrammar {
+    /// fio's own grammar with suffixes. A number without a suffix is in the default unit.
     Fio(Unit),
-    /// What `bc` is given: no suffixes.
+    /// Grammar of `bc`, without suffixes.
     Plain,
 }
 
-/// The value of a whole text.
-pub(crate) fn evaluate(text: &str, grammar: Grammar) -> Result<i128, Fault> {
+/// Evaluates a text that must be an arithmetic expression from end to end.
+pub(crate) fn evaluate(text: &str, grammar: ExpressionGrammar) -> Result<i128, SyntaxFault> {
     let mut parser = Parser {
         text,
         at: 0,
@@ -38,14 +38,14 @@ pub(crate) fn evaluate(text: &str, grammar: Grammar) -> Result<i128, Fault> {
         grammar,
         has_units: false,
     };
-    let value = parser.sum()?;
-    parser.blanks();
+    let value = parser.parse_sum()?;
+    parser.skip_blanks();
     if parser.at < text.len() {
-        return Err(parser.fault("an operator or the end"));
+        return Err(parser.fault_at_cursor("an operator or the end"));
     }
     match grammar {
-        Grammar::Fio(Unit::Time { bare_us }) if !parser.has_units => {
-            parser.checked(value.checked_mul(bare_us.into()), 0)
+        ExpressionGrammar::Fio(Unit::Time { default_us }) if !parser.has_units => {
+            parser.check_overflow(value.checked_mul(default_us.into()), 0)
         }
         _ => Ok(value),
     }
@@ -55,33 +55,33 @@ struct Parser<'t> {
     text: &'t str,
     at: usize,
     depth: usize,
-    grammar: Grammar,
-    /// Whether any number had a suffix: then the whole has that unit.
+    grammar: ExpressionGrammar,
+    /// Whether any number so far had a suffix; the result then has that unit.
     has_units: bool,
 }
 
 impl Parser<'_> {
-    fn sum(&mut self) -> Result<i128, Fault> {
+    fn parse_sum(&mut self) -> Result<i128, SyntaxFault> {
         let start = self.at;
-        let mut left = self.product()?;
-        while let Some(operator) = self.next_of("+-") {
-            let right = self.product()?;
+        let mut left = self.parse_product()?;
+        while let Some(operator) = self.next_operator("+-") {
+            let right = self.parse_product()?;
             let value = match operator {
                 '+' => left.checked_add(right),
                 _ => left.checked_sub(right),
             };
-            left = self.checked(value, start)?;
+            left = self.check_overflow(value, start)?;
         }
         Ok(left)
     }
 
-    fn product(&mut self) -> Result<i128, Fault> {
+    fn parse_product(&mut self) -> Result<i128, SyntaxFault> {
         let start = self.at;
-        let mut left = self.signed()?;
-        while let Some(operator) = self.next_of("*/%") {
-            let right = self.signed()?;
+        let mut left = self.parse_signed()?;
+        while let Some(operator) = self.next_operator("*/%") {
+            let right = self.parse_signed()?;
             if right == 0 && operator != '*' {
-                return Err(Fault {
+                return Err(SyntaxFault {
                     at: start..self.at,
                     why: "division by zero".to_owned(),
                 });
@@ -91,31 +91,31 @@ impl Parser<'_> {
                 '/' => left.checked_div(right),
                 _ => left.checked_rem(right),
             };
-            left = self.checked(value, start)?;
+            left = self.check_overflow(value, start)?;
         }
         Ok(left)
     }
 
-    fn signed(&mut self) -> Result<i128, Fault> {
+    fn parse_signed(&mut self) -> Result<i128, SyntaxFault> {
         let mut negative = false;
-        while self.next_of("-").is_some() {
+        while self.next_operator("-").is_some() {
             negative = !negative;
         }
-        let value = self.power()?;
+        let value = self.parse_power()?;
         Ok(if negative { -value } else { value })
     }
 
-    fn power(&mut self) -> Result<i128, Fault> {
+    fn parse_power(&mut self) -> Result<i128, SyntaxFault> {
         let start = self.at;
-        let mut factors = vec![self.operand()?];
-        while self.next_of("^").is_some() {
-            factors.push(self.operand()?);
+        let mut factors = vec![self.parse_operand()?];
+        while self.next_operator("^").is_some() {
+            factors.push(self.parse_operand()?);
         }
         // From the right: 2^3^2 is 2^9.
         let mut value = factors.pop().unwrap_or(1);
         while let Some(base) = factors.pop() {
             let exponent = u32::try_from(value).ok();
-            value = self.checked(
+            value = self.check_overflow(
                 exponent.and_then(|exponent| base.checked_pow(exponent)),
                 start,
             )?;
@@ -123,20 +123,20 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    fn operand(&mut self) -> Result<i128, Fault> {
-        self.blanks();
+    fn parse_operand(&mut self) -> Result<i128, SyntaxFault> {
+        self.skip_blanks();
         let start = self.at;
-        if self.next_of("(").is_some() {
+        if self.next_operator("(").is_some() {
             self.depth += 1;
             if self.depth > DEEPEST {
-                return Err(self.fault("fewer parentheses"));
+                return Err(self.fault_at_cursor("fewer parentheses"));
             }
-            let value = self.sum()?;
-            if self.next_of(")").is_none() {
-                return Err(self.fault("`)`"));
+            let value = self.parse_sum()?;
+            if self.next_operator(")").is_none() {
+                return Err(self.fault_at_cursor("`)`"));
             }
             self.depth -= 1;
-            return self.with_suffix(value, start);
+            return self.apply_suffix(value, start);
         }
         let rest = &self.text[start..];
         let word = rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '.');
@@ -155,17 +155,16 @@ impl Parser<'_> {
             }
         };
         if self.text[self.at..].starts_with('.') {
-            return Err(self.fault("a whole number (fio drops the fraction)"));
+            return Err(self.fault_at_cursor("a whole number (fio drops the fraction)"));
         }
         let Some(value) = value else {
             self.at = start;
-            return Err(self.fault("a number"));
+            return Err(self.fault_at_cursor("a number"));
         };
-        self.with_suffix(value, start)
+        self.apply_suffix(value, start)
     }
 
-    /// A suffix right behind a number or a parenthesis.
-    fn with_suffix(&mut self, value: i128, start: usize) -> Result<i128, Fault> {
+    fn apply_suffix(&mut self, value: i128, start: usize) -> Result<i128, SyntaxFault> {
         let rest = &self.text[self.at..];
         let end = rest.find(|letter: char| !letter.is_ascii_alphabetic());
         let word = &rest[..end.unwrap_or(rest.len())];
@@ -173,27 +172,27 @@ impl Parser<'_> {
             return Ok(value);
         }
         let factor = match self.grammar {
-            Grammar::Fio(unit) => number::suffix(word, unit),
-            Grammar::Plain => None,
+            ExpressionGrammar::Fio(unit) => number::parse_suffix(word, unit),
+            ExpressionGrammar::Plain => None,
         };
         let Some((factor, _)) = factor else {
-            return Err(Fault {
+            return Err(SyntaxFault {
                 at: self.at..self.at + word.len(),
                 why: format!("`{word}` is no unit here"),
             });
         };
         self.has_units = true;
         self.at += word.len();
-        self.checked(value.checked_mul(factor.into()), start)
+        self.check_overflow(value.checked_mul(factor.into()), start)
     }
 
-    fn blanks(&mut self) {
+    fn skip_blanks(&mut self) {
         let rest = &self.text[self.at..];
         self.at += rest.len() - rest.trim_start_matches([' ', '\t']).len();
     }
 
-    fn next_of(&mut self, operators: &str) -> Option<char> {
-        self.blanks();
+    fn next_operator(&mut self, operators: &str) -> Option<char> {
+        self.skip_blanks();
         let next = self.text[self.at..].chars().next()?;
         if !operators.contains(next) {
             return None;
@@ -202,17 +201,17 @@ impl Parser<'_> {
         Some(next)
     }
 
-    fn checked(&self, value: Option<i128>, start: usize) -> Result<i128, Fault> {
+    fn check_overflow(&self, value: Option<i128>, start: usize) -> Result<i128, SyntaxFault> {
         let fits = value.filter(|&value| i64::try_from(value).is_ok());
-        fits.ok_or_else(|| Fault {
+        fits.ok_or_else(|| SyntaxFault {
             at: start..self.at,
             why: "beyond 64 bits".to_owned(),
         })
     }
 
-    fn fault(&self, wanted: &str) -> Fault {
+    fn fault_at_cursor(&self, wanted: &str) -> SyntaxFault {
         let next = self.text[self.at..].chars().next();
-        Fault {
+        SyntaxFault {
             at: self.at..self.at + next.map_or(0, char::len_utf8),
             why: format!("{wanted} is wanted here"),
         }

@@ -1,59 +1,60 @@
-//! A job file: its sections, what the globals give them, and their groups.
+//! Job file: sections, the global sections that apply to them, and reporting groups.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arguments;
 use crate::check;
-use crate::elsewhere::{self, Elsewhere};
+use crate::elsewhere::{self, ForeignEngine};
 use crate::job::{Engine, EngineOptions, Ignored, Job};
-use crate::options::{self, Key, Treatment};
+use crate::options::{self, OptionKey, OptionTreatment};
 use crate::reader::{Entry, Line, MOST_PROBLEMS, Reader, excerpt};
 use crate::substitute::{names, substitute};
 use crate::surroundings::{Keyword, Surroundings};
-use crate::value::Written;
+use crate::value::WrittenOption;
 use crate::verify::PATTERN_BYTES_MAX;
 use diskperf_diagnostics::Place;
 use diskperf_diagnostics::{Errors, Problem};
 
-/// Why an option of such an engine does nothing here.
-const OF_ELSEWHERE: &str =
+/// Reason for ignoring the options of an engine that sends its I/Os elsewhere.
+const FOREIGN_ENGINE_OPTION: &str =
     "it says where the engine sends its I/Os, and the drive gets them directly";
 
-/// As many as fio has room for, clones included.
+/// Maximum number of jobs in fio, clones included.
 const MOST_JOBS: u64 = 4096;
 
-/// What a job file says.
+/// Contents of a job file after resolution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobFile {
-    /// What it is called.
+    /// Name of the job file in messages.
     pub name: String,
-    /// In the order of the file: at least one.
+    /// Jobs in the order of the file; at least one.
     pub jobs: Vec<Job>,
-    /// What the global sections say: fio's name of each option, and the value after
-    /// substitution; "" for a bare one.
+    /// Options of the global sections: fio's name and the value after substitution, which is empty
+    /// for an option without a value.
     pub global_options: Vec<(String, String)>,
-    /// What its author may not expect, with the place.
+    /// Warnings about options with an unexpected effect, with their places.
     pub warnings: Vec<Problem>,
-    /// What is not obeyed because it does not matter: by globals, then by jobs.
+    /// Options that have no effect on the measured results: first those of global sections, then
+    /// those of jobs.
     pub ignored: Vec<Ignored>,
-    /// The files that it includes, by their paths: with these in
-    /// [`Files::Memory`](crate::Files::Memory) it reads the same.
+    /// Included files by path. With these in [`Files::Memory`](crate::Files::Memory), the job file
+    /// resolves to the same result.
     pub included: BTreeMap<String, String>,
-    /// The variables that it names, as far as they are set.
+    /// Environment variables that the job file uses, if they are set.
     pub variables: BTreeMap<String, String>,
-    /// The numbers of the machine that it asks for.
+    /// Machine values, such as `$ncpus`, that the job file uses.
     pub keywords: BTreeSet<Keyword>,
 }
 
 impl JobFile {
-    /// Reads a job file; `name` is what messages call it, and where files that it
-    /// includes are looked for.
+    /// Parses and resolves a job file. `name` is its name in messages, and its directory is
+    /// searched for included files.
     ///
     /// # Errors
     ///
-    /// All that is wrong with it: what fio refuses, what fio reads as something else
-    /// without a word, and what diskperf does not do.
+    /// All problems of the file: text that fio rejects, text that fio silently reads differently,
+    /// and options that diskperf does not support.
     pub fn parse(
         name: &str,
         content: &str,
@@ -62,12 +63,12 @@ impl JobFile {
         JobFile::parse_with(name, content, &[], surroundings)
     }
 
-    /// The same with words of fio's command line, as `--size=1g`: defaults for what the
-    /// file does not say.
+    /// Parses a job file with fio command-line options, such as `--size=1g`, as defaults for what
+    /// the file does not set.
     ///
     /// # Errors
     ///
-    /// As [`JobFile::parse`], and all that is wrong with the words.
+    /// Like [`JobFile::parse`], and problems of the command-line options.
     pub fn parse_with(
         name: &str,
         content: &str,
@@ -85,10 +86,10 @@ impl JobFile {
         } = reader;
         let mut arguments = arguments::read(arguments, &mut errors);
         warnings.append(&mut arguments.warnings);
-        let of_file = arguments.choose(entries, &mut errors);
+        let of_file = arguments.select_sections(entries, &mut errors);
         let mut entries = arguments.entries.clone();
         entries.extend(of_file);
-        let mut resolver = Resolver {
+        let mut resolver = JobResolver {
             surroundings,
             errors,
             warnings: RefCell::new(warnings),
@@ -101,7 +102,7 @@ impl JobFile {
             Entry::Section { place, .. } => Some(place.clone()),
             Entry::Option(_) => None,
         });
-        let mut file = resolver.file(name, entries);
+        let mut file = resolver.resolve_file(name, entries);
         file.included = included;
         file.included.append(&mut resolver.pattern_files);
         file.variables = std::mem::take(&mut resolver.variables);
@@ -114,15 +115,15 @@ impl JobFile {
             let help = "fio runs nothing: add a section like `[job]` below the globals";
             resolver.errors.push(problem.help(help));
         }
-        check::jobs(
+        check::check_jobs(
             &mut file.jobs,
             &mut resolver.errors,
             resolver.warnings.get_mut(),
         );
-        let overridden = arguments.overridden(&file.jobs);
+        let overridden = arguments.find_overridden(&file.jobs);
         resolver.warnings.get_mut().extend(overridden);
         if let Some(place) = &arguments.readonly {
-            check::nothing_is_written(&file.jobs, place, &mut resolver.errors);
+            check::reject_writes(&file.jobs, place, &mut resolver.errors);
         }
         file.warnings = resolver.warnings.into_inner();
         file.warnings.truncate(MOST_PROBLEMS);
@@ -132,32 +133,28 @@ impl JobFile {
     }
 }
 
-struct Resolver<'s> {
+struct JobResolver<'s> {
     surroundings: &'s Surroundings,
     errors: Vec<Problem>,
     warnings: RefCell<Vec<Problem>>,
-    /// So many jobs are there, clones included.
     clones: u64,
-    /// Those that values name.
     variables: BTreeMap<String, String>,
-    /// Those that values ask for.
     keywords: BTreeSet<Keyword>,
-    /// Files that patterns name, by their names in quotes: their bytes as digits after `0x`.
+    /// Pattern files by quoted name: their bytes as hexadecimal digits after `0x`.
     pattern_files: BTreeMap<String, String>,
 }
 
-/// An option after substitution, and what is known of it.
-struct Known<'l> {
+struct KnownOption<'l> {
     line: &'l Line,
-    key: &'static Key,
-    /// Nothing for a bare key.
+    key: &'static OptionKey,
+    /// Value after substitution; `None` for an option without a value.
     text: Option<String>,
 }
 
-impl Known<'_> {
-    /// kb_base is read first, whatever stands above it; then the engine, for its own
-    /// options; names of files last.
-    fn turn(&self) -> u8 {
+impl KnownOption<'_> {
+    /// Returns the position of the option in the order of evaluation: kb_base first, then the
+    /// engine because it determines valid options, and file names last.
+    fn evaluation_rank(&self) -> u8 {
         match self.key.name {
             "kb_base" | "unit_base" => 0,
             "ioengine" => 1,
@@ -172,8 +169,8 @@ impl Known<'_> {
     }
 }
 
-impl Resolver<'_> {
-    fn file(&mut self, name: &str, entries: Vec<Entry>) -> JobFile {
+impl JobResolver<'_> {
+    fn resolve_file(&mut self, name: &str, entries: Vec<Entry>) -> JobFile {
         let mut file = JobFile {
             name: name.to_owned(),
             jobs: Vec::new(),
@@ -201,14 +198,14 @@ impl Resolver<'_> {
                 None => Job::new(&name, &place),
             };
             if name.starts_with("global") {
-                let written = self.section(&mut job, &lines);
+                let written = self.resolve_section(&mut job, &lines);
                 file.global_options.extend(written);
                 file.ignored.append(&mut job.ignored);
                 defaults = Some(job);
                 continue;
             }
             (job.name, job.section, job.place) = (name.clone(), name, place);
-            job.options_as_written = self.section(&mut job, &lines);
+            job.options_as_written = self.resolve_section(&mut job, &lines);
             file.ignored.extend(job.ignored.iter().cloned());
             self.clones += u64::from(job.order.clones);
             if self.clones > MOST_JOBS {
@@ -222,9 +219,9 @@ impl Resolver<'_> {
         file
     }
 
-    /// Reads the options of a section into a job, and gives them as they are written.
-    fn section(&mut self, job: &mut Job, lines: &[Line]) -> Vec<(String, String)> {
-        let (engine, elsewhere) = self.engine(&job.engine, lines);
+    /// Applies the options of a section to a job and returns them as written.
+    fn resolve_section(&mut self, job: &mut Job, lines: &[Line]) -> Vec<(String, String)> {
+        let (engine, elsewhere) = self.resolve_engine(&job.engine, lines);
         let (own, lines): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| {
             elsewhere.is_some_and(|other| other.options.contains(&line.key.as_str()))
         });
@@ -232,20 +229,20 @@ impl Resolver<'_> {
             job.ignored.push(Ignored {
                 key: line.key.clone(),
                 place: line.key_place.clone(),
-                why: OF_ELSEWHERE,
+                why: FOREIGN_ENGINE_OPTION,
             });
         }
-        let mut known: Vec<Known<'_>> = Vec::new();
+        let mut known: Vec<KnownOption<'_>> = Vec::new();
         for line in lines {
             if self.errors.len() >= MOST_PROBLEMS {
                 break;
             }
-            match self.known(line, engine) {
+            match self.resolve_option(line, engine) {
                 Ok(option) => known.push(option),
                 Err(problem) => self.errors.push(problem),
             }
         }
-        known.sort_by_key(Known::turn);
+        known.sort_by_key(KnownOption::evaluation_rank);
         for option in &known {
             let mut place = option.line.key_place.clone();
             let value = option.line.value.as_ref();
@@ -253,7 +250,7 @@ impl Resolver<'_> {
             if let Some((_, value)) = value {
                 place = value.clone();
             }
-            let written = Written {
+            let written = WrittenOption {
                 key: option.key.name,
                 key_place: &option.line.key_place,
                 text: option.text.as_deref(),
@@ -262,7 +259,7 @@ impl Resolver<'_> {
                 base: job.base,
                 warnings: &self.warnings,
             };
-            if let Err(problem) = obey(option.key, job, &written) {
+            if let Err(problem) = apply_option(option.key, job, &written) {
                 self.errors.push(problem);
             }
         }
@@ -270,23 +267,28 @@ impl Resolver<'_> {
             let value = line.value.as_ref().map(|(text, _)| text.clone());
             (line.key.clone(), value.unwrap_or_default())
         });
-        known.iter().map(Known::as_written).chain(own).collect()
+        known
+            .iter()
+            .map(KnownOption::as_written)
+            .chain(own)
+            .collect()
     }
 
-    /// The engine that a section will have: its own options are known only under it.
-    fn engine(
+    /// Determines the engine of a section, because engine options are valid only under their
+    /// engine.
+    fn resolve_engine(
         &mut self,
         inherited: &EngineOptions,
         lines: &[Line],
-    ) -> (Engine, Option<&'static Elsewhere>) {
+    ) -> (Engine, Option<&'static ForeignEngine>) {
         let (mut engine, mut elsewhere) = (inherited.engine, inherited.elsewhere);
         for line in lines.iter().filter(|line| line.key == "ioengine") {
             // A wrong name is told when its turn comes.
             let mut scratch = Job::new("", &line.key_place);
-            let Ok(option) = self.known(line, inherited.engine) else {
+            let Ok(option) = self.resolve_option(line, inherited.engine) else {
                 continue;
             };
-            let written = Written {
+            let written = WrittenOption {
                 key: option.key.name,
                 key_place: &line.key_place,
                 text: option.text.as_deref(),
@@ -295,15 +297,19 @@ impl Resolver<'_> {
                 base: scratch.base,
                 warnings: &RefCell::new(Vec::new()),
             };
-            if obey(option.key, &mut scratch, &written).is_ok() {
+            if apply_option(option.key, &mut scratch, &written).is_ok() {
                 (engine, elsewhere) = (scratch.engine.engine, scratch.engine.elsewhere);
             }
         }
         (engine, elsewhere)
     }
 
-    fn known<'l>(&mut self, line: &'l Line, engine: Engine) -> Result<Known<'l>, Problem> {
-        let key = options::find(&line.key, engine).ok_or_else(|| unknown(line))?;
+    fn resolve_option<'l>(
+        &mut self,
+        line: &'l Line,
+        engine: Engine,
+    ) -> Result<KnownOption<'l>, Problem> {
+        let key = options::find_option(&line.key, engine).ok_or_else(|| unknown_option(line))?;
         if !key.engines.is_empty() && !key.engines.contains(&engine) {
             let engines: Vec<&str> = key.engines.iter().map(|engine| engine.name()).collect();
             let title = format!(
@@ -326,16 +332,16 @@ impl Resolver<'_> {
                 let substituted = substitute(text, place, self.surroundings, warnings)?;
                 self.keywords.extend(substituted.keywords);
                 match key.name {
-                    "verify_pattern" => Some(self.with_pattern_files(substituted.value, place)?),
+                    "verify_pattern" => Some(self.insert_pattern_files(substituted.value, place)?),
                     _ => Some(substituted.value),
                 }
             }
         };
-        Ok(Known { line, key, text })
+        Ok(KnownOption { line, key, text })
     }
 
-    /// Puts the bytes of files in the place of their names in single quotes.
-    fn with_pattern_files(&mut self, text: String, place: &Place) -> Result<String, Problem> {
+    /// Replaces file names in single quotes by the bytes of those files.
+    fn insert_pattern_files(&mut self, text: String, place: &Place) -> Result<String, Problem> {
         let (mut taken, mut rest) = (String::new(), &*text);
         while let Some(at) = rest.find(['"', '\'']) {
             let (before, quoted) = rest.split_at(at);
@@ -365,18 +371,22 @@ impl Resolver<'_> {
     }
 }
 
-fn obey(key: &Key, job: &mut Job, written: &Written<'_>) -> Result<(), Problem> {
+fn apply_option(
+    key: &OptionKey,
+    job: &mut Job,
+    written: &WrittenOption<'_>,
+) -> Result<(), Problem> {
     match key.treatment {
-        Treatment::Honoured(setter) => {
+        OptionTreatment::Applied(setter) => {
             job.places.insert(key.name, written.place.clone());
             setter(job, written)
         }
-        Treatment::Harmless(why) => {
+        OptionTreatment::NoEffect(why) => {
             let (key, place) = (key.name.to_owned(), written.key_place.clone());
             job.ignored.push(Ignored { key, place, why });
             Ok(())
         }
-        Treatment::Refused { why, instead } => {
+        OptionTreatment::Rejected { why, instead } => {
             Err(Problem::error(format!("{} is not supported", key.name))
                 .at(written.key_place, why)
                 .help(instead))
@@ -384,7 +394,7 @@ fn obey(key: &Key, job: &mut Job, written: &Written<'_>) -> Result<(), Problem> 
     }
 }
 
-fn unknown(line: &Line) -> Problem {
+fn unknown_option(line: &Line) -> Problem {
     let place: &Place = &line.key_place;
     let title = format!("fio has no option `{}`", excerpt(&line.key));
     if let Some(engine) = options::other_engine(&line.key) {
@@ -392,13 +402,13 @@ fn unknown(line: &Line) -> Problem {
         let problem = Problem::error(title).at(place, "fio has this engine, diskperf has not");
         return problem.help("remove it, and give an engine of files or devices");
     }
-    if let Some(engine) = elsewhere::with_option(&line.key) {
+    if let Some(engine) = elsewhere::find_by_option(&line.key) {
         let title = format!("{} is an option of the engine {engine}", line.key);
         let problem = Problem::error(title).at(place, "fio drops the job");
         return problem.help(format!("remove it, or write `ioengine={engine}`"));
     }
     let blank = line.key.is_empty();
-    match options::similar(&line.key) {
+    match options::most_similar(&line.key) {
         _ if blank => Problem::error("a value without a key").at(place, "fio drops the job"),
         Some(near) => {
             let problem = Problem::error(title).at(place, "fio drops the job");

@@ -1,4 +1,4 @@
-//! fio's job files and fio's results: what people already have.
+//! fio job files as typed jobs, and results in the JSON format of fio.
 //!
 //! A job file goes in and typed [`Job`]s come out, with every value as fio resolves it:
 //!
@@ -11,21 +11,20 @@
 //! # Ok::<(), diskperf_fio::Errors>(())
 //! ```
 //!
-//! - [`JobFile::parse`]: sections, globals, `include`, `${NAME}`, `$ncpus`, expressions.
-//!   fio is silent where it reads something else than is written (`bs= 4k` is 4 bytes,
-//!   `1.5g` is 1, `5min` is 5 microseconds); here that is an error that names fio's
-//!   reading. An option that changes what is done and is not supported is an error too;
-//!   one that changes nothing of what is measured is listed in [`JobFile::ignored`].
-//!   Commands in a job file are never run.
-//! - [`plan`] and [`offsets`]: the files of a job, how many I/Os it does, and where the
-//!   sequential ones are, as fio would do them.
-//! - [`results`]: fio's JSON and JSON+ from plain counts and latencies, for the plots and
-//!   the scripts that read them.
-//! - [`verify`]: the headers, checksums and patterns of blocks that are verified.
+//! - [`JobFile::parse`]: sections, global sections, `include`, `${NAME}`, `$ncpus` and
+//!   expressions. fio silently misreads some text (`bs= 4k` is 4 bytes, `1.5g` is 1, `5min`
+//!   is 5 microseconds); here that is an error that names fio's reading. An unsupported
+//!   option that affects the workload is an error, too. An option without effect on the
+//!   measured results is listed in [`JobFile::ignored`]. Commands in a job file are never run.
+//! - [`plan`] and [`offsets`]: the files of a job, the number of its I/Os, and the offsets of
+//!   sequential I/Os, as in fio.
+//! - [`results`]: fio's JSON and JSON+ from plain counts and latencies, for existing plots
+//!   and scripts.
+//! - [`verify`]: headers, checksums and patterns of verified blocks.
 //!
-//! Nothing here does I/O but reading included files, and nothing knows diskperf's
-//! programs. The meaning is that of fio 3.33, checked against the program itself; where
-//! newer ones differ, the option's documentation says so.
+//! The crate does no I/O except reading included files, and does not know diskperf's
+//! programs. It follows fio 3.33 and is tested against that program; the documentation of an
+//! option mentions differences of newer versions.
 
 mod arguments;
 mod check;
@@ -45,7 +44,7 @@ mod value;
 pub mod verify;
 
 pub use diskperf_diagnostics::{Errors, Place, Problem};
-pub use elsewhere::{Carrier, Elsewhere};
+pub use elsewhere::{EngineTransport, ForeignEngine};
 pub use job::{Direction, Ignored, Job, PerDirection};
 pub use job_file::JobFile;
 pub use number::Base;

@@ -1,37 +1,37 @@
-//! Numbers as fio writes them: sizes, counts and times.
+//! Numbers in fio's notation: sizes, counts and times.
 //!
-//! There are two readers. [`strict`] takes what is a number from end to end; it is what a
-//! job gets. [`fio_reads`] is fio's own reader, which stops at the first thing that it does
-//! not know and says nothing: messages name what it would have made of the text. Where
-//! both give a number it is the same one; a test holds them to that, and both to fio.
+//! Two readers exist. [`parse_strict`] accepts only text that is a number from end to end; job values
+//! come from it. [`parse_as_fio`] imitates fio's own reader, which silently stops at the first
+//! character that it does not know; messages quote its result. Where both give a number, the
+//! numbers are equal. A test compares both readers with each other and with fio.
 
-/// What a number counts, and so which suffixes it takes.
+/// Quantity that a number measures; it determines the valid suffixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Bytes, or a plain count: fio takes `k` for both.
+    /// Number of bytes, or a plain count. fio accepts the suffix `k` for both.
     Bytes {
-        /// What `k` stands for.
+        /// Meaning of the suffix `k`: 1000 or 1024.
         base: Base,
     },
-    /// Microseconds.
+    /// Duration in microseconds.
     Time {
-        /// What one stands for without a suffix.
-        bare_us: u64,
+        /// Microseconds per unit of a number without a suffix.
+        default_us: u64,
     },
 }
 
-/// `kb_base`: what `k` and `KiB` stand for.
+/// Meaning of the suffixes `k` and `KiB` (`kb_base`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Base {
-    /// `k` is 1024 and `KiB` is 1000: fio's default.
+    /// fio's default: `k` is 1024 and `KiB` is 1000.
     #[default]
     Inverted,
-    /// `k` is 1000 and `KiB` is 1024.
+    /// SI units: `k` is 1000 and `KiB` is 1024.
     Si,
 }
 
 impl Base {
-    /// What `k` stands for.
+    /// Returns the factor of the suffix `k`.
     pub fn kilo(self) -> u64 {
         match self {
             Base::Inverted => 1024,
@@ -39,7 +39,6 @@ impl Base {
         }
     }
 
-    /// What `KiB` stands for.
     fn kibi(self) -> u64 {
         match self {
             Base::Inverted => 1000,
@@ -48,24 +47,24 @@ impl Base {
     }
 }
 
-/// A number, and what its author may not expect of it.
+/// Number read from text, with a warning about its suffix where fio's reading is unexpected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Number {
     pub(crate) value: i128,
-    pub(crate) surprise: Option<Surprise>,
+    pub(crate) surprise: Option<SuffixSurprise>,
 }
 
-/// A suffix that fio reads other than the world does.
+/// Suffix that fio reads differently from common usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Surprise {
-    /// `KiB` is 1000.
-    Kibi,
-    /// `Ki` without the B is `k`, and not `KiB`.
+pub(crate) enum SuffixSurprise {
+    /// Suffix `KiB`, which fio reads as 1000.
+    BinaryUnit,
+    /// Suffix `Ki` without B, which fio reads as `k` and not as `KiB`.
     KiWithoutB,
 }
 
-/// A number that is one from end to end, or nothing.
-pub(crate) fn strict(text: &str, unit: Unit) -> Option<Number> {
+/// Reads text that is a number from end to end; `None` for any other text.
+pub(crate) fn parse_strict(text: &str, unit: Unit) -> Option<Number> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text),
@@ -82,49 +81,49 @@ pub(crate) fn strict(text: &str, unit: Unit) -> Option<Number> {
             return None;
         }
         // fio takes the x for a suffix that it does not know: a microsecond.
-        if bare(unit) != 1 {
+        if default_factor(unit) != 1 {
             return None;
         }
         let value = i128::from_str_radix(hexadecimal, 16).ok()?;
-        return within(plain(value, None));
+        return check_64_bits(plain(value, None));
     }
     let end = digits
         .bytes()
         .position(|byte| !byte.is_ascii_digit())
         .unwrap_or(digits.len());
     let value: i128 = digits[..end].parse().ok()?;
-    let (factor, surprise) = suffix(&digits[end..], unit)?;
-    within(plain(value.checked_mul(factor.into())?, surprise))
+    let (factor, surprise) = parse_suffix(&digits[end..], unit)?;
+    check_64_bits(plain(value.checked_mul(factor.into())?, surprise))
 }
 
-/// A number with blanks around it or before its suffix, where fio reads it as if they were
-/// not there: it skips those in front of digits, but then finds no suffix.
-pub(crate) fn with_blanks(text: &str, unit: Unit) -> Option<Number> {
+/// Reads a number with blanks around it or before its suffix as if the blanks were absent. fio
+/// skips blanks before the digits, but then finds no suffix.
+pub(crate) fn parse_with_blanks(text: &str, unit: Unit) -> Option<Number> {
     let joined: String = text.split([' ', '\t']).collect();
-    let number = strict(&joined, unit)?;
-    let reading = fio_reads(text, unit).map(i128::from);
+    let number = parse_strict(&joined, unit)?;
+    let reading = parse_as_fio(text, unit).map(i128::from);
     (reading == Some(number.value)).then_some(number)
 }
 
-/// fio keeps numbers in 64 bits with a sign.
-fn within(number: Number) -> Option<Number> {
+/// Returns the number if it fits into a signed 64-bit integer, as fio keeps it.
+fn check_64_bits(number: Number) -> Option<Number> {
     i64::try_from(number.value).ok().map(|_| number)
 }
 
-fn bare(unit: Unit) -> u64 {
+fn default_factor(unit: Unit) -> u64 {
     match unit {
         Unit::Bytes { .. } => 1,
-        Unit::Time { bare_us } => bare_us,
+        Unit::Time { default_us } => default_us,
     }
 }
 
-/// What a whole suffix multiplies by.
-pub(crate) fn suffix(text: &str, unit: Unit) -> Option<(u64, Option<Surprise>)> {
+/// Returns the factor of a complete suffix, or `None` if the suffix is unknown.
+pub(crate) fn parse_suffix(text: &str, unit: Unit) -> Option<(u64, Option<SuffixSurprise>)> {
     let lower = text.to_ascii_lowercase();
     match unit {
-        Unit::Time { bare_us } => {
+        Unit::Time { default_us } => {
             let us = match lower.as_str() {
-                "" => bare_us,
+                "" => default_us,
                 "us" | "usec" => 1,
                 "ms" | "msec" => 1_000,
                 "s" => 1_000_000,
@@ -143,9 +142,9 @@ pub(crate) fn suffix(text: &str, unit: Unit) -> Option<(u64, Option<Surprise>)> 
             let power = "kmgtp".find(letters.next()?)? as u32 + 1;
             match letters.as_str() {
                 "" | "b" => Some((base.kilo().pow(power), None)),
-                "i" => Some((base.kilo().pow(power), Some(Surprise::KiWithoutB))),
+                "i" => Some((base.kilo().pow(power), Some(SuffixSurprise::KiWithoutB))),
                 "ib" => {
-                    let surprise = (base == Base::Inverted).then_some(Surprise::Kibi);
+                    let surprise = (base == Base::Inverted).then_some(SuffixSurprise::BinaryUnit);
                     Some((base.kibi().pow(power), surprise))
                 }
                 _ => None,
@@ -154,9 +153,9 @@ pub(crate) fn suffix(text: &str, unit: Unit) -> Option<(u64, Option<Surprise>)> 
     }
 }
 
-/// What fio makes of a text, however little of it is a number: in 64 bits, with what does
-/// not fit lost as fio loses it. Nothing if fio refuses it too.
-pub(crate) fn fio_reads(text: &str, unit: Unit) -> Option<i64> {
+/// Returns the number that fio reads from a text, even if only its start is a number. Overflow
+/// wraps in 64 bits as in fio. `None` means that fio rejects the text, too.
+pub(crate) fn parse_as_fio(text: &str, unit: Unit) -> Option<i64> {
     // A size in zones, which few options have.
     if text.ends_with('z') {
         return None;
@@ -166,13 +165,13 @@ pub(crate) fn fio_reads(text: &str, unit: Unit) -> Option<i64> {
     let suffix = fio_suffix(text);
     let factor = match unit {
         Unit::Bytes { base } => bytes_factor(suffix, base),
-        Unit::Time { bare_us } => time_factor(suffix, bare_us),
+        Unit::Time { default_us } => time_factor(suffix, default_us),
     };
     Some(value.wrapping_mul(factor as i64))
 }
 
-/// C's `strtoll`, which skips blanks and stops where the number does. Nothing if there is
-/// no number or if it does not fit.
+/// Imitates C's `strtoll`: skips leading blanks and stops at the end of the number. Returns `None`
+/// if there is no number or it does not fit.
 fn strtoll(text: &str, radix: u32) -> Option<i64> {
     let blank = |letter: char| letter == ' ' || ('\t'..='\r').contains(&letter);
     let text = text.trim_start_matches(blank);
@@ -207,7 +206,8 @@ fn strtoll(text: &str, radix: u32) -> Option<i64> {
     }
 }
 
-/// Where fio looks for the suffix: after a sign and digits, and only at a letter or `%`.
+/// Returns the part of the text in which fio looks for a suffix. It starts at the first letter or
+/// `%` after a sign and digits.
 fn fio_suffix(text: &str) -> &str {
     let start = text
         .bytes()
@@ -221,7 +221,8 @@ fn fio_suffix(text: &str) -> &str {
     }
 }
 
-/// By its first letters, whatever follows.
+/// Returns the factor of a size suffix by its first letters, as fio does; it ignores the remaining
+/// letters.
 fn bytes_factor(suffix: &str, base: Base) -> u64 {
     let lower = suffix.to_ascii_lowercase();
     let power = lower.chars().next().and_then(|first| "kmgtp".find(first));
@@ -232,11 +233,11 @@ fn bytes_factor(suffix: &str, base: Base) -> u64 {
     }
 }
 
-/// The whole suffix for s, m, h and d; what it does not know is a microsecond.
-fn time_factor(suffix: &str, bare_us: u64) -> u64 {
+/// Returns the factor of a time suffix: s, m, h or d. An unknown suffix means microseconds.
+fn time_factor(suffix: &str, default_us: u64) -> u64 {
     let lower = suffix.to_ascii_lowercase();
     match lower.as_str() {
-        "" => bare_us,
+        "" => default_us,
         "s" => 1_000_000,
         "m" => 60_000_000,
         "h" => 3_600_000_000,

@@ -1,49 +1,49 @@
-//! The offsets of sequential I/O in one file, as fio walks over it.
+//! Offsets of sequential I/O in one file, computed as fio does.
 //!
-//! `rw=read:8k` leaves 8 KiB out after each block, and `rw=read:-8k` goes backwards; where
-//! they turn at the ends depends on the arithmetic, so this is fio's
-//! (`get_next_seq_offset`), and tests compare every offset with what fio logs.
+//! `rw=read:8k` skips 8 KiB after each block, and `rw=read:-8k` goes backward. The behaviour at the
+//! ends of the file depends on integer arithmetic, so this follows fio's `get_next_seq_offset`.
+//! Tests compare every offset with fio's logs.
 
 use crate::job::{ZoneMode, Zones};
 
-/// The part of a file that is used.
+/// Region of a file that a job uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Where it begins, in bytes.
+    /// Start of the region in the file, in bytes.
     pub offset_bytes: u64,
-    /// Its length in bytes; it may reach beyond the end of a device.
+    /// Length of the region in bytes. It may extend beyond the end of a device.
     pub length_bytes: u64,
     /// Length of the file, in bytes.
     pub file_bytes: u64,
 }
 
 impl Region {
-    /// How many blocks fit: a last part of one is never touched.
+    /// Returns the number of complete blocks that fit into the region. A partial last block is
+    /// never used.
     pub fn blocks(&self, block_bytes: u64) -> u64 {
         self.used_bytes().checked_div(block_bytes).unwrap_or(0)
     }
 
-    /// Bytes of the region that the file has.
+    /// Returns the bytes of the region that exist in the file.
     pub fn used_bytes(&self) -> u64 {
         let left = self.file_bytes.saturating_sub(self.offset_bytes);
         left.min(self.length_bytes)
     }
 }
 
-/// One pass over a file: the offset of each block, in bytes. With a negative step, or a
-/// positive one that meets the file's end, it never ends by itself; how many I/Os are
-/// done is another matter ([`crate::plan::ios`]).
+/// Sequential pass over a file: yields the offset of each block, in bytes. It does not end if the
+/// step is negative, or positive and the pass meets the end of the file. [`crate::plan::ios`]
+/// limits the number of I/Os.
 #[derive(Clone, Debug)]
 pub struct Sequential {
     region: Region,
     block_bytes: u64,
     skip_bytes: i64,
-    /// Where the last block ended.
     last: i128,
 }
 
 impl Sequential {
-    /// Of blocks of one size; `skip_bytes` is that of `rw=read:N`.
+    /// Creates a pass with a fixed block size; `skip_bytes` is N of `rw=read:N`.
     pub fn new(region: Region, block_bytes: u64, skip_bytes: i64) -> Sequential {
         Sequential {
             region,
@@ -53,8 +53,8 @@ impl Sequential {
         }
     }
 
-    /// fio's arithmetic is in 64 bits without a sign, where a position before the file is
-    /// beyond its end.
+    /// Wraps a position outside the file back into it, as fio does. fio uses unsigned 64-bit
+    /// arithmetic, so a position before the file counts as beyond its end.
     fn wrapped(&self, position: i128) -> i128 {
         let file = i128::from(self.region.file_bytes);
         if (0..file).contains(&position) {
@@ -69,7 +69,7 @@ impl Sequential {
 }
 
 impl Sequential {
-    /// Where the next I/O begins, of whatever size; nothing at the end.
+    /// Returns the offset of the next I/O of any size, or `None` at the end of the pass.
     pub fn position(&mut self) -> Option<u64> {
         let start = i128::from(self.region.offset_bytes);
         let length = i128::from(self.region.length_bytes);
@@ -90,23 +90,23 @@ impl Sequential {
         u64::try_from(position + start).ok()
     }
 
-    /// Where the last I/O ended, or what was said to be that.
+    /// Returns the end of the previous I/O, or the position set in its place, in bytes.
     pub fn last_end_bytes(&self) -> u64 {
         u64::try_from(self.last).unwrap_or(0)
     }
 
-    /// Makes a zone's start the front: positions count from there.
+    /// Makes the start of a zone the origin of the pass and continues from there.
     pub fn enter_zone(&mut self, start_bytes: u64) {
         self.region.offset_bytes = start_bytes;
         self.last = start_bytes.into();
     }
 
-    /// Makes this the front, and goes on from where it is.
+    /// Changes the origin of the pass without moving the current position.
     pub fn move_front(&mut self, start_bytes: u64) {
         self.region.offset_bytes = start_bytes;
     }
 
-    /// The last I/O ended here, wherever it began.
+    /// Sets the end of the previous I/O, from which the pass continues.
     pub fn go_on_from(&mut self, end_bytes: u64) {
         self.last = end_bytes.into();
     }
@@ -126,7 +126,7 @@ impl Iterator for Sequential {
     }
 }
 
-/// A pass over a file with `zonemode=strided`: it goes round, and so never ends.
+/// Pass over a file with `zonemode=strided`. It wraps around and never ends.
 #[derive(Clone, Debug)]
 pub struct Strided {
     region: Region,
@@ -134,12 +134,12 @@ pub struct Strided {
     block_bytes: u64,
     zone_start: u64,
     last: u64,
-    /// Done in this zone.
+    /// Bytes already transferred in the current zone.
     done_bytes: u64,
 }
 
 impl Strided {
-    /// Of blocks of one size; nothing if the zones are off or empty.
+    /// Creates a strided pass with a fixed block size; `None` if zones are off or empty.
     pub fn new(region: Region, block_bytes: u64, zones: Zones) -> Option<Strided> {
         let has_zones = zones.mode == ZoneMode::Strided && zones.size_bytes > 0;
         (has_zones && block_bytes > 0).then_some(Strided {

@@ -1,4 +1,4 @@
-//! What a job becomes: its files, and how many I/Os it does.
+//! Planned files of a job and the number of its I/Os.
 
 pub(crate) mod zones;
 
@@ -10,37 +10,38 @@ use crate::job::{
 use crate::offsets::{Region, Sequential, Strided};
 use diskperf_diagnostics::Problem;
 
-/// As many offsets are walked over to count them: those of a file of 256 GiB in 4 KiB.
+/// Maximum number of offsets that are enumerated to count I/Os, which covers a 256 GiB file in 4
+/// KiB blocks.
 const MOST_WALKED: u64 = 1 << 26;
 
-/// A file of one clone.
+/// File that one clone uses, with its region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedFile {
-    /// Its path, as the job gives it: relative to the working directory unless it begins
-    /// with `/`.
+    /// Path of the file as the job gives it. A path without a leading `/` is relative to the
+    /// working directory.
     pub path: String,
-    /// The part of it that is used, and how long the file must be.
+    /// Region of the file that the clone uses, and the required length of the file.
     pub region: Region,
 }
 
-/// Size of a file that is there when a clone is set up, in bytes.
+/// Size of an existing file when a clone is set up, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileSize {
-    /// A device, or a file that is only read: it stays as long.
+    /// Size that does not change, of a device or of a file that is only read.
     Fixed(u64),
-    /// A file that clones or sections above lay out: the clone may make it longer.
+    /// Size of a file that other clones or earlier sections lay out. The clone may extend it.
     LaidOut(u64),
 }
 
 impl FileSize {
-    /// The size, whether or not the file stays so long.
+    /// Returns the size in bytes, whether or not it may change.
     pub fn bytes(self) -> u64 {
         match self {
             Self::Fixed(bytes) | Self::LaidOut(bytes) => bytes,
         }
     }
 
-    /// The size of a file that stays as long.
+    /// Returns the size in bytes if it cannot change, otherwise `None`.
     pub fn fixed_bytes(self) -> Option<u64> {
         match self {
             Self::Fixed(bytes) => Some(bytes),
@@ -49,8 +50,8 @@ impl FileSize {
     }
 }
 
-/// Number of files that all clones of a job plan together: a file that clones share counts
-/// once for each of them, since each plans its own part.
+/// Returns the number of planned files of all clones of a job. A shared file counts once for each
+/// clone, because each clone plans its own region.
 pub fn file_count(job: &Job) -> u64 {
     let of_clone = match job.files.names.len() {
         0 => u64::from(job.files.count),
@@ -59,7 +60,7 @@ pub fn file_count(job: &Job) -> u64 {
     u64::from(job.order.clones) * of_clone
 }
 
-/// The paths of a clone's files, the first clone being 0: without looking at any.
+/// Returns the file paths of a clone, without access to the file system. The first clone is 0.
 pub fn paths(job: &Job, clone: u32) -> Vec<String> {
     let directories = &job.files.directories;
     let directory = directories.get(clone as usize % directories.len().max(1));
@@ -79,13 +80,13 @@ pub fn paths(job: &Job, clone: u32) -> Vec<String> {
     (0..job.files.count).map(named).map(placed).collect()
 }
 
-/// The files of a clone and the part of each that it uses; `existing` has the sizes of
-/// those that are there.
+/// Returns the files of a clone, with the region of each file that the clone uses. `existing` holds
+/// the sizes of existing files.
 ///
 /// # Errors
 ///
-/// If a size depends on a file that is not there, if nothing is left of one, or if all of
-/// it is less than a block.
+/// A size depends on a missing file, a region is empty, or all regions together are smaller than a
+/// block.
 pub fn files(
     job: &Job,
     clone: u32,
@@ -97,8 +98,8 @@ pub fn files(
     let paths = paths(job, clone);
     let count = paths.len() as u64;
     let planned = |path: String| {
-        let region = region(job, clone, count, &path, existing.get(&path).copied());
-        let region = zones::whole_zones(job, region?)?;
+        let region = region_of_file(job, clone, count, &path, existing.get(&path).copied());
+        let region = zones::round_to_zones(job, region?)?;
         Ok(PlannedFile { path, region })
     };
     let files: Vec<PlannedFile> = paths.into_iter().map(planned).collect::<Result<_, _>>()?;
@@ -120,16 +121,16 @@ pub fn files(
             .help("raise `size` or lower `bs`"));
     }
     for file in &files {
-        zones_within(job, file.region)?;
+        check_zones_within(job, file.region)?;
     }
     Ok(files)
 }
 
-/// The [files](files()) of each clone.
+/// Returns the [files](files()) of each clone.
 ///
 /// # Errors
 ///
-/// As for one clone.
+/// Like [`files()`] for one clone.
 pub fn files_of_clones(
     job: &Job,
     existing: &BTreeMap<String, FileSize>,
@@ -157,21 +158,25 @@ pub fn files_of_clones(
         Some(file) if !clones.iter().flatten().any(is_used) => {
             let there = first.get(&file.path).and_then(|size| size.fixed_bytes());
             let file_bytes = there.unwrap_or(file.region.file_bytes);
-            Err(nothing_left(job, file.region.offset_bytes, file_bytes))
+            Err(empty_region_problem(
+                job,
+                file.region.offset_bytes,
+                file_bytes,
+            ))
         }
         Some(_) | None => Ok(clones),
     }
 }
 
-fn nothing_left(job: &Job, offset_bytes: u64, file_bytes: u64) -> Problem {
+fn empty_region_problem(job: &Job, offset_bytes: u64, file_bytes: u64) -> Problem {
     let label = format!("this begins at byte {offset_bytes} of {file_bytes}");
     Problem::error("nothing of the file is left")
         .at(job.place_of("offset"), label)
         .help("lower the offset")
 }
 
-/// Refuses zones in bytes that reach beyond the part of a file that is used.
-fn zones_within(job: &Job, region: Region) -> Result<(), Problem> {
+/// Rejects zones in bytes that extend beyond the used region of a file.
+fn check_zones_within(job: &Job, region: Region) -> Result<(), Problem> {
     for &direction in job.pattern.access.directions() {
         let Distribution::ZonedBytes(zones) = job.random.distribution.get(direction) else {
             continue;
@@ -189,8 +194,8 @@ fn zones_within(job: &Job, region: Region) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The part of one of `count` files that a clone uses.
-fn region(
+/// Returns the region that a clone uses in one of `count` files.
+fn region_of_file(
     job: &Job,
     clone: u32,
     count: u64,
@@ -205,11 +210,11 @@ fn region(
     };
     let fixed = job.files.size_bytes;
     if job.files.appends {
-        return appended(job, size.map_or(0, FileSize::bytes), share);
+        return append_region(job, size.map_or(0, FileSize::bytes), share);
     }
     let file = match (existing, fixed, share) {
         (Some(bytes), Some((low, high)), _) if (low..=high).contains(&bytes) => bytes,
-        (_, Some(range), _) => drawn_size(job, path, range),
+        (_, Some(range), _) => draw_file_size(job, path, range),
         (Some(bytes), None, _) => bytes,
         (None, None, Some(bytes)) => bytes,
         (None, None, None) => {
@@ -225,7 +230,7 @@ fn region(
     // To the null engine every file is there.
     let is_there = job.engine.engine == Engine::Null;
     let missing_bytes = if is_there { file } else { 0 };
-    let offset_bytes = start(job, clone, size.map_or(missing_bytes, FileSize::bytes));
+    let offset_bytes = start_offset_bytes(job, clone, size.map_or(missing_bytes, FileSize::bytes));
     let left = file.saturating_sub(offset_bytes);
     let length_bytes = match (fixed, share, job.target.size) {
         (None, Some(share), _) => share,
@@ -244,13 +249,17 @@ fn region(
     };
     let is_sized = share.is_some() && existing.is_some();
     if region.used_bytes() == 0 && !is_sized {
-        return Err(nothing_left(job, offset_bytes, existing.unwrap_or(file)));
+        return Err(empty_region_problem(
+            job,
+            offset_bytes,
+            existing.unwrap_or(file),
+        ));
     }
     Ok(region)
 }
 
-/// The size of a file, of a range of them: as fio, in whole blocks, and the same each time.
-fn drawn_size(job: &Job, path: &str, (low, high): (u64, u64)) -> u64 {
+/// Draws a file size from a range, in whole blocks as in fio. The result is the same in each run.
+fn draw_file_size(job: &Job, path: &str, (low, high): (u64, u64)) -> u64 {
     if low == high {
         return low;
     }
@@ -267,8 +276,9 @@ fn drawn_size(job: &Job, path: &str, (low, high): (u64, u64)) -> u64 {
     (size - size % job.smallest_block_bytes()).max(1)
 }
 
-/// The part behind the end of a file of so many bytes. As in fio, `offset` does not count.
-fn appended(job: &Job, end_bytes: u64, share: Option<u64>) -> Result<Region, Problem> {
+/// Returns the region after the current end of a file for `file_append`. As in fio, `offset` has no
+/// effect.
+fn append_region(job: &Job, end_bytes: u64, share: Option<u64>) -> Result<Region, Problem> {
     let until_size = |(low, _): (u64, u64)| low.saturating_sub(end_bytes);
     let length = job.files.size_bytes.map(until_size).or(share);
     let Some(length_bytes) = length.filter(|length| *length > 0) else {
@@ -287,9 +297,9 @@ fn appended(job: &Job, end_bytes: u64, share: Option<u64>) -> Result<Region, Pro
     })
 }
 
-/// Where a clone begins in a file that has so many bytes when the clone is set up: as in fio,
-/// 0 of a file that is not there. Percentages are rounded up to a block.
-fn start(job: &Job, clone: u32, file_bytes: u64) -> u64 {
+/// Returns the start of a clone's region in a file of the given size at setup. As in fio, a missing
+/// file has size 0. Percentages are rounded up to a block.
+fn start_offset_bytes(job: &Job, clone: u32, file_bytes: u64) -> u64 {
     let target = &job.target;
     let increment = target.offset_increment.of(file_bytes);
     let offset = target.offset.of(file_bytes);
@@ -305,22 +315,23 @@ fn start(job: &Job, clone: u32, file_bytes: u64) -> u64 {
     offset.checked_next_multiple_of(align).unwrap_or(offset)
 }
 
-/// How many I/Os a clone does.
+/// Number of I/Os of a clone, exact or by share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ios {
-    /// So many of each direction.
+    /// Exact number of I/Os for each direction.
     Exactly(PerDirection<u64>),
-    /// So many together: what each is, is drawn, and this percentage are reads.
+    /// Total of reads and writes in a random mix; the direction of each I/O is drawn with this
+    /// percentage of reads.
     Mixed {
-        /// Reads and writes.
+        /// Number of reads and writes together.
         total: u64,
-        /// Of reads.
+        /// Share of reads, in percent.
         read_percent: u8,
     },
 }
 
 impl Ios {
-    /// All of them.
+    /// Returns the number of I/Os of all directions.
     pub fn total(&self) -> u64 {
         match self {
             Ios::Exactly(each) => each.read + each.write + each.trim,
@@ -329,10 +340,10 @@ impl Ios {
     }
 }
 
-/// How many I/Os a clone does on these files, unless time ends it before; nothing where
-/// that cannot be told: a `time_based` job, blocks of several sizes, random zones, a
-/// `percentage_random` below 100, an `io_size` with `do_verify=0`, trims and writes that need
-/// not come in pairs, or more than 2^26 blocks with gaps between them.
+/// Returns the number of I/Os of a clone on these files, unless time ends the job first. Returns
+/// `None` if the number cannot be predicted: a `time_based` job, several block sizes, random zones,
+/// a `percentage_random` below 100, an `io_size` with `do_verify=0`, trims and writes that need not
+/// form pairs, or more than 2^26 blocks with gaps between them.
 pub fn ios(job: &Job, files: &[PlannedFile]) -> Option<Ios> {
     let block = job.blocks.sizes(job.pattern.access.first()).only()?;
     let mut directions = job.pattern.access.directions().iter();
@@ -348,18 +359,19 @@ pub fn ios(job: &Job, files: &[PlannedFile]) -> Option<Ios> {
         return None;
     }
     let goes_on_behind = job.target.io_size.is_some() && !job.begins_again();
-    if trims_without_pairs(job, files) {
+    if has_unpaired_trims(job, files) {
         return None;
     }
     if goes_on_behind || job.times.time_based || !same || block == 0 || may_go_on || ends_by_chance
     {
         return None;
     }
-    total(job, files, block).map(|total| shared_out(job, total))
+    total_ios(job, files, block).map(|total| split_by_direction(job, total))
 }
 
-/// Whether trims and their writes need not come in pairs, or each pass has more of them.
-fn trims_without_pairs(job: &Job, files: &[PlannedFile]) -> bool {
+/// Tests whether trims and writes need not form pairs, or whether their number changes from pass to
+/// pass.
+fn has_unpaired_trims(job: &Job, files: &[PlannedFile]) -> bool {
     let is_random = match job.pattern.access {
         Access::TrimWrite => false,
         Access::RandomTrimWrite => true,
@@ -371,7 +383,7 @@ fn trims_without_pairs(job: &Job, files: &[PlannedFile]) -> bool {
     is_apart || grows || job.zones.mode == ZoneMode::Strided
 }
 
-fn shared_out(job: &Job, total: u64) -> Ios {
+fn split_by_direction(job: &Job, total: u64) -> Ios {
     let mut each = PerDirection::default();
     match job.pattern.access {
         Access::Mixed | Access::RandomMixed => {
@@ -390,8 +402,9 @@ fn shared_out(job: &Job, total: u64) -> Ios {
     Ios::Exactly(each)
 }
 
-/// Passes follow each other until the amount is done: fio's `keep_running`.
-fn total(job: &Job, files: &[PlannedFile], block: u64) -> Option<u64> {
+/// Returns the total number of I/Os of all passes. As in fio's `keep_running`, passes repeat until
+/// the requested amount is done.
+fn total_ios(job: &Job, files: &[PlannedFile], block: u64) -> Option<u64> {
     let regions = files.iter().map(|file| file.region);
     let lengths: u64 = regions.clone().map(|region| region.length_bytes).sum();
     let size = job.target.size.and_then(Amount::bytes);
@@ -400,9 +413,9 @@ fn total(job: &Job, files: &[PlannedFile], block: u64) -> Option<u64> {
     let loops = u64::from(job.target.loops);
     let limit = io_size.unwrap_or(size);
     let most = limit.saturating_mul(loops).div_ceil(block);
-    let pass = pass(job, regions, block)?.min(size.max(io_size.unwrap_or(0)).div_ceil(block));
-    if pass > 0 && reads_back(job) {
-        return passes_read_back(job, pass, block, (limit, most));
+    let pass = pass_bytes(job, regions, block)?.min(size.max(io_size.unwrap_or(0)).div_ceil(block));
+    if pass > 0 && reads_back_writes(job) {
+        return total_with_read_back(job, pass, block, (limit, most));
     }
     let pass = job.target.most_ios.map_or(pass, |most| pass.min(most));
     if pass == 0 {
@@ -428,14 +441,19 @@ fn total(job: &Job, files: &[PlannedFile], block: u64) -> Option<u64> {
     Some(done.min(most_ios.max(looped)))
 }
 
-fn reads_back(job: &Job) -> bool {
+fn reads_back_writes(job: &Job) -> bool {
     let writes = job.pattern.access.does(Direction::Write);
     writes && job.verify.kind != Verification::None && job.verify.read_back
 }
 
-/// Writes of passes that are each read back: as in fio, what was read counts as I/O when it
-/// is to be decided whether another pass follows.
-fn passes_read_back(job: &Job, pass: u64, block: u64, (limit, most): (u64, u64)) -> Option<u64> {
+/// Returns the number of writes of passes that are read back. As in fio, reads for verification
+/// count when fio decides whether another pass follows.
+fn total_with_read_back(
+    job: &Job,
+    pass: u64,
+    block: u64,
+    (limit, most): (u64, u64),
+) -> Option<u64> {
     let limits_ios = job.target.io_size.is_some() || job.target.most_ios.is_some();
     if job.pattern.access.directions() != [Direction::Write] && limits_ios {
         return None;
@@ -458,8 +476,8 @@ fn passes_read_back(job: &Job, pass: u64, block: u64, (limit, most): (u64, u64))
     None
 }
 
-/// How many I/Os there are until the files are done, if that can be counted.
-fn pass(job: &Job, regions: impl Iterator<Item = Region>, block: u64) -> Option<u64> {
+/// Returns the number of I/Os of one pass over the files, or `None` if it cannot be determined.
+fn pass_bytes(job: &Job, regions: impl Iterator<Item = Region>, block: u64) -> Option<u64> {
     let access = job.pattern.access;
     let strided = job.zones.mode == ZoneMode::Strided;
     if access.is_random() {

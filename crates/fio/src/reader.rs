@@ -1,4 +1,4 @@
-//! From text to sections and options: lines, comments and `include`.
+//! Reader of job files: splits text into sections and options, and handles comments and `include_file`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,27 +8,25 @@ use crate::surroundings::Surroundings;
 use diskperf_diagnostics::Problem;
 use diskperf_diagnostics::{Place, Text};
 
-/// fio takes longer lines apart in silence.
+/// Maximum length of a line in bytes. fio silently splits longer lines.
 pub(crate) const LONGEST_LINE_BYTES: usize = 8191;
-/// A job file with all that it includes.
+/// Maximum size of a job file with all included files, in bytes.
 const LONGEST_BYTES: usize = 1 << 20;
-/// Files that include one another.
 const DEEPEST_INCLUDE: usize = 16;
-/// Files that are included in all.
 const MOST_INCLUDES: usize = 256;
-/// As many problems are told; whoever has more of them has another kind of file.
+/// Maximum number of reported problems. A file with more is probably not a job file.
 pub(crate) const MOST_PROBLEMS: usize = 50;
 
-/// One line that says something.
+/// Section header or option line of a job file.
 #[derive(Clone, Debug)]
 pub(crate) enum Entry {
-    /// `[name]`.
+    /// Section header `[name]`.
     Section { name: String, place: Place },
-    /// `key=value`, or a bare key.
+    /// Option line: `key=value`, or a key without a value.
     Option(Line),
 }
 
-/// `key=value` as it stands in the file.
+/// Option `key=value` as written in the job file.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) key: String,
@@ -36,19 +34,20 @@ pub(crate) struct Line {
     pub(crate) value: Option<(String, Place)>,
 }
 
-/// What is read so far.
+/// Reader state: entries and problems so far, and the chain of open files.
 pub(crate) struct Reader<'s> {
     surroundings: &'s Surroundings,
     pub(crate) entries: Vec<Entry>,
     pub(crate) errors: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
-    /// The files that were included, by their paths.
+    /// Contents of the included files, by path.
     pub(crate) included: BTreeMap<String, String>,
-    /// The files that are open, the job file first.
     chain: Vec<String>,
-    /// Whether an included file had a section, which ends that of the job file.
+    /// Whether an included file contained a section header, which ends the current section of the
+    /// job file.
     is_cut: bool,
-    /// Entries above the file that is read, which stay when it turns out to have a section.
+    /// Number of entries before the current file. They remain if the file turns out to contain a
+    /// section header.
     taken: usize,
     bytes: usize,
     includes: usize,
@@ -83,7 +82,7 @@ impl<'s> Reader<'s> {
         let text = Arc::new(Text::new(name.to_owned(), content.to_owned()));
         let mut start = 0;
         for line in content.split_inclusive('\n') {
-            self.line(&text, start, line.trim_end_matches('\n'));
+            self.read_line(&text, start, line.trim_end_matches('\n'));
             let is_left_out = self.chain.len() > 1 && self.is_cut;
             if is_left_out || self.errors.len() >= MOST_PROBLEMS {
                 break;
@@ -93,8 +92,7 @@ impl<'s> Reader<'s> {
         self.chain.pop();
     }
 
-    /// A line that starts at a byte of the text.
-    fn line(&mut self, text: &Arc<Text>, start: usize, line: &str) {
+    fn read_line(&mut self, text: &Arc<Text>, start: usize, line: &str) {
         let place = |span: Range<usize>| Place::new(text, start + span.start..start + span.end);
         if line.len() > LONGEST_LINE_BYTES {
             let title = format!("a line of {} bytes", line.len());
@@ -116,44 +114,46 @@ impl<'s> Reader<'s> {
             return;
         }
         let comment = line.find([';', '#']);
-        let said = &line[..comment.unwrap_or(line.len())];
-        let from = said.len() - said.trim_start().len();
-        let said = said.trim();
-        let span = from..from + said.len();
-        if said.is_empty() {
-        } else if said.starts_with('[') {
+        let option_text = &line[..comment.unwrap_or(line.len())];
+        let from = option_text.len() - option_text.trim_start().len();
+        let option_text = option_text.trim();
+        let span = from..from + option_text.len();
+        if option_text.is_empty() {
+        } else if option_text.starts_with('[') {
             let mark = comment.map(|at| &line[at..at + 1]);
-            self.section((said, mark), &place(span));
+            self.begin_section((option_text, mark), &place(span));
         } else if self.is_cut {
-            let title = format!("`{}` stands outside of a section", excerpt(said));
+            let title = format!("`{}` stands outside of a section", excerpt(option_text));
             let label = "the include above ended the section, since its file has one";
             let help = "keep sections in the job file, and let included files hold options";
             let problem = Problem::error(title).at(&place(span), label);
             self.errors.push(problem.help(help));
-        } else if said.starts_with("include") {
-            self.include(said, &place(span));
-        } else if !self.in_section() {
-            let problem =
-                Problem::error(format!("`{}` stands outside of a section", excerpt(said)))
-                    .at(&place(span), "before the first `[name]`")
-                    .help("put `[global]`, or the name of a job in brackets, above it");
+        } else if option_text.starts_with("include") {
+            self.include_file(option_text, &place(span));
+        } else if !self.is_in_section() {
+            let problem = Problem::error(format!(
+                "`{}` stands outside of a section",
+                excerpt(option_text)
+            ))
+            .at(&place(span), "before the first `[name]`")
+            .help("put `[global]`, or the name of a job in brackets, above it");
             self.errors.push(problem);
         } else {
-            let cut =
-                comment.filter(|&at| !line[..at].ends_with([' ', '\t']) && said.contains('='));
+            let cut = comment
+                .filter(|&at| !line[..at].ends_with([' ', '\t']) && option_text.contains('='));
             if let Some(at) = cut {
-                self.cut_value(said, &line[at..at + 1], &place(at..at + 1));
+                self.warn_of_cut_value(option_text, &line[at..at + 1], &place(at..at + 1));
             }
-            self.option(said, &place(span));
+            self.add_option(option_text, &place(span));
         }
     }
 
-    fn in_section(&self) -> bool {
+    fn is_in_section(&self) -> bool {
         !self.entries.is_empty()
     }
 
-    fn cut_value(&mut self, said: &str, mark: &str, place: &Place) {
-        let (key, value) = said.split_once('=').unwrap_or((said, ""));
+    fn warn_of_cut_value(&mut self, option_text: &str, mark: &str, place: &Place) {
+        let (key, value) = option_text.split_once('=').unwrap_or((option_text, ""));
         let title = format!("`{mark}` begins a comment inside a value");
         let label = format!("{} is `{}`", key.trim(), excerpt(value));
         let warning = Problem::warning(title)
@@ -162,8 +162,9 @@ impl<'s> Reader<'s> {
         self.warnings.push(warning);
     }
 
-    /// Reads the name of a section, behind which a comment may begin with a mark.
-    fn section(&mut self, (said, mark): (&str, Option<&str>), place: &Place) {
+    /// Reads a section header. `mark` is the character that starts a comment after it, if there is
+    /// one.
+    fn begin_section(&mut self, (option_text, mark): (&str, Option<&str>), place: &Place) {
         if self.chain.len() > 1 {
             self.is_cut = true;
             self.entries.truncate(self.taken);
@@ -175,7 +176,7 @@ impl<'s> Reader<'s> {
         self.is_cut = false;
         let problem = {
             // fio drops the last letter, whatever it is.
-            let mut name = said[1..].to_owned();
+            let mut name = option_text[1..].to_owned();
             let last = name.pop();
             match &*name {
                 "" => Problem::error("a section without a name")
@@ -187,7 +188,8 @@ impl<'s> Reader<'s> {
                 }
                 _ => {
                     if last != Some(']') {
-                        self.warnings.push(cut_section((&name, mark), place));
+                        self.warnings
+                            .push(cut_section_warning((&name, mark), place));
                     }
                     let place = place.clone();
                     return self.entries.push(Entry::Section { name, place });
@@ -200,8 +202,8 @@ impl<'s> Reader<'s> {
         self.entries.push(Entry::Section { name, place });
     }
 
-    fn include(&mut self, said: &str, place: &Place) {
-        let rest = &said["include".len()..];
+    fn include_file(&mut self, option_text: &str, place: &Place) {
+        let rest = &option_text["include".len()..];
         let name = rest.trim();
         let refused = if name.is_empty() || !rest.starts_with([' ', '\t']) {
             // fio skips the word and one letter, whatever it is.
@@ -209,7 +211,7 @@ impl<'s> Reader<'s> {
             let reading = format!("fio reads this as the file `{}`", excerpt(file));
             let problem = Problem::error("a line that begins with `include` includes a file");
             Some(problem.at(place, reading).help("write `include FILE`"))
-        } else if !self.in_section() {
+        } else if !self.is_in_section() {
             let problem = Problem::error("`include` stands outside of a section");
             let problem = problem.at(place, "before the first `[name]`");
             Some(problem.help("put `[global]` above it"))
@@ -251,26 +253,26 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn option(&mut self, said: &str, place: &Place) {
-        let (key, value) = match said.split_once('=') {
+    fn add_option(&mut self, option_text: &str, place: &Place) {
+        let (key, value) = match option_text.split_once('=') {
             Some((key, value)) => (key, Some(value)),
-            None => (said, None),
+            None => (option_text, None),
         };
         let value = value.map(|value| {
-            let start = said.len() - value.len();
-            (value.to_owned(), place.part(start..said.len()))
+            let start = option_text.len() - value.len();
+            (value.to_owned(), place.part(start..option_text.len()))
         });
         let key = key.trim_end();
         self.entries.push(Entry::Option(Line {
             key: key.to_owned(),
-            key_place: place.part(0..key.len().max(1).min(said.len())),
+            key_place: place.part(0..key.len().max(1).min(option_text.len())),
             value,
         }));
     }
 }
 
-/// A section whose name is cut short, by a comment or for want of a bracket.
-fn cut_section((name, mark): (&str, Option<&str>), place: &Place) -> Problem {
+/// Warns about a section name that ends early because of a comment or a missing bracket.
+fn cut_section_warning((name, mark): (&str, Option<&str>), place: &Place) -> Problem {
     let (why, help) = match mark {
         Some(mark) => (
             format!("`{mark}` begins a comment inside the name of a section"),
@@ -287,7 +289,7 @@ fn cut_section((name, mark): (&str, Option<&str>), place: &Place) -> Problem {
         .help(help)
 }
 
-/// The start of what somebody wrote, for a message.
+/// Returns the first 60 characters of user text, for a message.
 pub(crate) fn excerpt(text: &str) -> String {
     let mut short: String = text.chars().take(60).collect();
     if short.len() < text.len() {

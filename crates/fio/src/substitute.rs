@@ -1,38 +1,38 @@
-//! `${NAME}`, `$pagesize`, `$mb_memory` and `$ncpus` in a value.
+//! Substitution of `${NAME}`, `$pagesize`, `$mb_memory` and `$ncpus` in option values.
 
-use crate::expression::{self, Grammar};
+use crate::expression::{self, ExpressionGrammar};
 use crate::reader::{LONGEST_LINE_BYTES, excerpt};
 use crate::surroundings::{Keyword, Surroundings};
 use diskperf_diagnostics::Place;
 use diskperf_diagnostics::Problem;
 
-/// A value with everything in its place.
-pub(crate) struct Substituted {
+/// Option value after substitution.
+pub(crate) struct Substitution {
     pub(crate) value: String,
-    /// Numbers of the machine that took their place in it.
+    /// Machine values that were substituted.
     pub(crate) keywords: Vec<Keyword>,
 }
 
-/// Puts everything in its place in a value; `warnings` get what fio does without a
-/// word.
+/// Substitutes variables and machine values in an option value and evaluates the result. `warnings`
+/// receive what fio does silently.
 pub(crate) fn substitute(
     value: &str,
     place: &Place,
     surroundings: &Surroundings,
     warnings: &mut Vec<Problem>,
-) -> Result<Substituted, Problem> {
-    let value = variables(value, place, surroundings, warnings);
-    let (value, keywords) = replaced(&value, surroundings);
+) -> Result<Substitution, Problem> {
+    let value = replace_variables(value, place, surroundings, warnings);
+    let (value, keywords) = replace_keywords(&value, surroundings);
     if value.len() > LONGEST_LINE_BYTES {
         let title = format!("a value of {} bytes", value.len());
         let label = "with what the variables stand for";
         return Err(Problem::error(title).at(place, label));
     }
     if keywords.is_empty() || !value.contains(['+', '-', '*', '/']) {
-        return Ok(Substituted { value, keywords });
+        return Ok(Substitution { value, keywords });
     }
-    let worked_out = expression::evaluate(&value, Grammar::Plain);
-    let worked_out = worked_out.map(|value| Substituted {
+    let worked_out = expression::evaluate(&value, ExpressionGrammar::Plain);
+    let worked_out = worked_out.map(|value| Substitution {
         value: value.to_string(),
         keywords,
     });
@@ -44,14 +44,14 @@ pub(crate) fn substitute(
     })
 }
 
-/// The variables that a value names.
+/// Returns the names of the environment variables that a value uses.
 pub(crate) fn names(value: &str) -> impl Iterator<Item = &str> {
     let parts = value.split("${").skip(1);
     parts.filter_map(|part| Some(part.split_once('}')?.0))
 }
 
-/// `${NAME}`: what the environment says, or nothing.
-fn variables(
+/// Replaces `${NAME}` by the value of the environment variable; an unset variable is empty.
+fn replace_variables(
     value: &str,
     place: &Place,
     surroundings: &Surroundings,
@@ -81,8 +81,8 @@ fn variables(
     done
 }
 
-/// A value with the numbers of the machine, and which these are.
-fn replaced(value: &str, surroundings: &Surroundings) -> (String, Vec<Keyword>) {
+/// Replaces machine values such as `$ncpus`; returns the text and the values used.
+fn replace_keywords(value: &str, surroundings: &Surroundings) -> (String, Vec<Keyword>) {
     let mut done = value.to_owned();
     let mut keywords = Vec::new();
     for keyword in Keyword::ALL {

@@ -1,40 +1,42 @@
-//! What a job file may ask of the world: other files, the environment, the machine.
+//! Inputs of a job file from its environment: included files, environment variables and numbers of
+//! the machine.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What `include`, `${NAME}`, `$pagesize`, `$mb_memory` and `$ncpus` stand for.
+/// Files, variables and machine values that `include`, `${NAME}`, `$pagesize`, `$mb_memory` and
+/// `$ncpus` refer to.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
-    /// Where included files are.
+    /// Source of the files that a job file includes.
     pub files: Files,
-    /// What `${NAME}` gives; nothing if it is not here.
+    /// Values of environment variables for `${NAME}`. A missing variable has an empty value.
     pub variables: BTreeMap<String, String>,
-    /// `$pagesize`, in bytes.
+    /// Page size for `$pagesize`, in bytes.
     pub page_bytes: u64,
-    /// `$mb_memory`: the machine's memory, in MiB.
+    /// Memory of the machine for `$mb_memory`, in MiB.
     pub memory_mib: u64,
-    /// `$ncpus`.
+    /// Number of CPUs for `$ncpus`.
     pub processors: u64,
 }
 
-/// A number of the machine that a value of a job file can ask for.
+/// Value of the machine that a job file can refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Keyword {
-    /// `$pagesize`, in bytes.
+    /// Page size (`$pagesize`), in bytes.
     PageSize,
-    /// `$mb_memory`, in MiB.
+    /// Memory of the machine (`$mb_memory`), in MiB.
     Memory,
-    /// `$ncpus`.
+    /// Number of CPUs (`$ncpus`).
     Processors,
 }
 
 impl Keyword {
-    /// All of them, in the order in which fio replaces them.
+    /// All machine values, in the order in which fio replaces them.
     pub(crate) const ALL: [Self; 3] = [Self::PageSize, Self::Memory, Self::Processors];
 
-    /// The word in the job file.
+    /// Returns the word for this value in a job file.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::PageSize => "$pagesize",
@@ -45,7 +47,7 @@ impl Keyword {
 }
 
 impl Surroundings {
-    /// The number that a keyword stands for.
+    /// Returns the number that a keyword represents.
     pub fn number(&self, keyword: Keyword) -> u64 {
         match keyword {
             Keyword::PageSize => self.page_bytes,
@@ -55,30 +57,31 @@ impl Surroundings {
     }
 }
 
-/// Where included files are.
+/// Source of files that a job file includes.
 #[derive(Clone, Debug)]
 pub enum Files {
-    /// In the file system; names that do not begin with `/` are looked for here first,
-    /// then beside the including file.
+    /// File system. A relative name is looked up in the working directory first, then in the
+    /// directory of the including file.
     Disk {
-        /// The working directory.
+        /// Directory in which relative names are looked up first.
         working_directory: PathBuf,
     },
-    /// Path and content, looked for in the same way: for a file that was read before.
+    /// Previously read files: contents by path. Names are looked up like those in a file system.
     Memory(BTreeMap<String, String>),
 }
 
 impl Files {
-    /// The name and the text of a file, at most `most_bytes` of it and one byte more.
+    /// Returns the path and the text of an included file. It reads at most `bytes_max` bytes and
+    /// one more, so that the caller can detect a longer file.
     ///
     /// # Errors
     ///
-    /// Why it cannot be read, in words.
+    /// A readable reason if the file cannot be read.
     pub(crate) fn open(
         &self,
         name: &str,
         beside: &str,
-        most_bytes: u64,
+        bytes_max: u64,
     ) -> Result<(String, String), String> {
         let folder = Path::new(beside).parent().unwrap_or(Path::new(""));
         match self {
@@ -94,7 +97,7 @@ impl Files {
                     true => PathBuf::from(name),
                     false => folder.join(name),
                 };
-                let content = read(&working_directory.join(&path), most_bytes)?;
+                let content = read(&working_directory.join(&path), bytes_max)?;
                 Ok((path.to_string_lossy().into_owned(), content))
             }
         }
@@ -102,12 +105,12 @@ impl Files {
 }
 
 impl Files {
-    /// The bytes of a file that a pattern names, at most so many of them, as digits after
-    /// `0x`: what [`Files::Memory`] has under the name in quotes.
+    /// Returns the bytes of a pattern file as hexadecimal digits after `0x`, limited to `bytes_max`
+    /// bytes. [`Files::Memory`] holds pattern files under their quoted names.
     ///
     /// # Errors
     ///
-    /// Why it cannot be read, in words.
+    /// A readable reason if the file cannot be read.
     pub(crate) fn pattern(&self, name: &str, bytes_max: u64) -> Result<String, String> {
         match self {
             Files::Memory(files) => {
@@ -135,14 +138,14 @@ fn read_bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn read(path: &Path, most_bytes: u64) -> Result<String, String> {
-    let bytes = read_bytes(path, most_bytes.saturating_add(1))?;
+fn read(path: &Path, bytes_max: u64) -> Result<String, String> {
+    let bytes = read_bytes(path, bytes_max.saturating_add(1))?;
     String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned())
 }
 
 impl Default for Surroundings {
-    /// No files, no variables, one processor, 4 KiB pages and 1 GiB of memory: nothing
-    /// that depends on the machine.
+    /// Creates an environment without files or variables, with one CPU, 4 KiB pages and 1 GiB of
+    /// memory. It does not depend on the machine.
     fn default() -> Surroundings {
         Surroundings {
             files: Files::Memory(BTreeMap::new()),

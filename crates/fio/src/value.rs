@@ -1,56 +1,60 @@
-//! The value of one option, and its readings as a number, a list, a choice.
+//! Value of one option, with readers for numbers, lists and choices.
 
 use std::cell::RefCell;
 use std::ops::{Bound, Range, RangeBounds};
 
-use crate::expression::{self, Grammar};
-use crate::number::{self, Base, Surprise, Unit};
+use crate::expression::{self, ExpressionGrammar};
+use crate::number::{self, Base, SuffixSurprise, Unit};
 use crate::reader::excerpt;
 use diskperf_diagnostics::Place;
 use diskperf_diagnostics::Problem;
 
-/// One option as it is written: its key, and its value after substitution.
+/// Option as written in the job file: its key, and its value after substitution.
 #[derive(Debug)]
-pub(crate) struct Written<'w> {
-    /// fio's name of the option, whatever alias was written.
+pub(crate) struct WrittenOption<'w> {
+    /// fio's name of the option, even if the job file uses an alias.
     pub(crate) key: &'w str,
     pub(crate) key_place: &'w Place,
-    /// Nothing for a bare key.
+    /// Value after substitution; `None` for an option without a value.
     pub(crate) text: Option<&'w str>,
     pub(crate) place: &'w Place,
-    /// Whether the text is that of the file, so that carets can point into it.
+    /// Whether the value equals the text of the file, so that error markers can point into it.
     pub(crate) exact: bool,
     pub(crate) base: Base,
     pub(crate) warnings: &'w RefCell<Vec<Problem>>,
 }
 
-/// A value, or a part of one.
+/// Value of an option, or a part of such a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Value<'w> {
-    written: &'w Written<'w>,
+    written: &'w WrittenOption<'w>,
     text: &'w str,
-    /// Where the text starts in the value.
+    /// Byte offset of this part in the option's value.
     start: usize,
 }
 
-/// What one stands for where no suffix stands.
+/// Unit of a time without a suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bare {
+pub(crate) enum DefaultTimeUnit {
     Seconds,
     Microseconds,
 }
 
-impl Bare {
+impl DefaultTimeUnit {
     fn us(self) -> u64 {
         match self {
-            Bare::Seconds => 1_000_000,
-            Bare::Microseconds => 1,
+            DefaultTimeUnit::Seconds => 1_000_000,
+            DefaultTimeUnit::Microseconds => 1,
         }
     }
 }
 
-impl<'w> Written<'w> {
-    /// The value, which must be there.
+impl<'w> WrittenOption<'w> {
+    /// Returns the value of the option.
+    ///
+    /// # Errors
+    ///
+    /// An option without a value.
     pub(crate) fn value(&'w self) -> Result<Value<'w>, Problem> {
         match self.text {
             Some(text) if !text.is_empty() => Ok(Value {
@@ -67,7 +71,7 @@ impl<'w> Written<'w> {
         }
     }
 
-    /// A flag: bare is on, `=0` is off.
+    /// Reads a flag: an option without a value is on, and `=0` is off.
     pub(crate) fn flag(&'w self) -> Result<bool, Problem> {
         if self.text.is_none() {
             return Ok(true);
@@ -86,18 +90,18 @@ impl<'w> Value<'w> {
         self.written.key
     }
 
-    /// The same without the blanks around it.
+    /// Returns the option value without leading and trailing blanks.
     pub(crate) fn trimmed(&self) -> Value<'w> {
         let start = self.text.len() - self.text.trim_start().len();
-        self.part(start..self.text.len()).trimmed_end()
+        self.subvalue(start..self.text.len()).trimmed_end()
     }
 
-    /// The value without the blanks behind it.
+    /// Returns the option value without trailing blanks.
     pub(crate) fn trimmed_end(&self) -> Value<'w> {
-        self.part(0..self.text.trim_end().len())
+        self.subvalue(0..self.text.trim_end().len())
     }
 
-    pub(crate) fn part(&self, part: Range<usize>) -> Value<'w> {
+    pub(crate) fn subvalue(&self, part: Range<usize>) -> Value<'w> {
         Value {
             written: self.written,
             text: &self.text[part.clone()],
@@ -105,7 +109,7 @@ impl<'w> Value<'w> {
         }
     }
 
-    /// The parts between separators, which do not count inside of parentheses.
+    /// Splits the value at separators. Separators inside parentheses do not count.
     pub(crate) fn split(&self, separators: &[char]) -> Vec<Value<'w>> {
         let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0usize);
         for (at, letter) in self.text.char_indices() {
@@ -113,29 +117,29 @@ impl<'w> Value<'w> {
                 '(' => depth += 1,
                 ')' => depth = depth.saturating_sub(1),
                 _ if depth == 0 && separators.contains(&letter) => {
-                    parts.push(self.part(start..at));
+                    parts.push(self.subvalue(start..at));
                     start = at + letter.len_utf8();
                 }
                 _ => {}
             }
         }
-        parts.push(self.part(start..self.text.len()));
+        parts.push(self.subvalue(start..self.text.len()));
         parts
     }
 
-    /// What stands before and after the first of some separators.
+    /// Returns the text before and after the first of the separators.
     pub(crate) fn split_once(&self, separators: &[char]) -> (Value<'w>, Option<Value<'w>>) {
         let first = self.split(separators)[0];
         if first.text.len() == self.text.len() {
             return (first, None);
         }
         // A separator is a byte.
-        let rest = self.part(first.text.len() + 1..self.text.len());
+        let rest = self.subvalue(first.text.len() + 1..self.text.len());
         (first, Some(rest))
     }
 
-    /// What is wrong with it, with a caret under it.
-    pub(crate) fn wrong(&self, title: impl Into<String>, label: impl Into<String>) -> Problem {
+    /// Creates an error that points at this value.
+    pub(crate) fn problem(&self, title: impl Into<String>, label: impl Into<String>) -> Problem {
         Problem::error(title).at(&self.place(), label)
     }
 
@@ -159,13 +163,13 @@ impl<'w> Value<'w> {
         }
     }
 
-    /// A number of bytes, or a plain count: fio takes `k` for both.
+    /// Reads a number of bytes, or a plain count. fio accepts the suffix `k` for both.
     pub(crate) fn number(&self, range: impl RangeBounds<u64>) -> Result<u64, Problem> {
-        let value = self.read(self.bytes_unit())?;
-        self.bounded(value, range, |value| value.to_string())
+        let value = self.parse_number(self.bytes_unit())?;
+        self.check_range(value, range, |value| value.to_string())
     }
 
-    /// A count that fio keeps in 32 bits.
+    /// Reads a count that fio stores in 32 bits.
     pub(crate) fn count(&self, range: impl RangeBounds<u32>) -> Result<u32, Problem> {
         let widened = (
             range.start_bound().map(|&bound| u64::from(bound)),
@@ -176,13 +180,13 @@ impl<'w> Value<'w> {
         );
         let value = self
             .number(widened)
-            .map_err(|problem| self.in_32_bits(problem))?;
+            .map_err(|problem| self.explain_32_bits(problem))?;
         Ok(u32::try_from(value).expect("bounded to 32 bits"))
     }
 
-    /// Names what fio keeps of a count that is too large.
-    fn in_32_bits(&self, problem: Problem) -> Problem {
-        match number::strict(self.text, self.bytes_unit()) {
+    /// Adds to an error the number that fio would store for a count that is too large.
+    fn explain_32_bits(&self, problem: Problem) -> Problem {
+        match number::parse_strict(self.text, self.bytes_unit()) {
             Some(number) if number.value > i128::from(u32::MAX) => {
                 let kept = number.value % (i128::from(u32::MAX) + 1);
                 problem.help(format!("fio keeps 32 bits of it, which are {kept}"))
@@ -191,19 +195,21 @@ impl<'w> Value<'w> {
         }
     }
 
-    /// A time in microseconds.
-    pub(crate) fn time_us(&self, bare: Bare) -> Result<u64, Problem> {
-        let value = self.read(Unit::Time { bare_us: bare.us() })?;
-        self.bounded(value, .., |value| format!("{value} us"))
+    /// Reads a time and returns it in microseconds.
+    pub(crate) fn time_us(&self, bare: DefaultTimeUnit) -> Result<u64, Problem> {
+        let value = self.parse_number(Unit::Time {
+            default_us: bare.us(),
+        })?;
+        self.check_range(value, .., |value| format!("{value} us"))
     }
 
-    /// A number with a sign.
+    /// Reads the option value as a signed number.
     pub(crate) fn signed(&self) -> Result<i64, Problem> {
-        let value = self.read(self.bytes_unit())?;
+        let value = self.parse_number(self.bytes_unit())?;
         Ok(i64::try_from(value).expect("a number is in 64 bits"))
     }
 
-    fn bounded(
+    fn check_range(
         &self,
         value: i128,
         range: impl RangeBounds<u64>,
@@ -224,28 +230,29 @@ impl<'w> Value<'w> {
                 Bound::Unbounded => format!("at least {}", show(low)),
             };
             let title = format!("{} is {allowed}", self.written.key);
-            self.wrong(title, format!("this is {value}"))
+            self.problem(title, format!("this is {value}"))
         })
     }
 
-    /// A whole number or an expression.
-    fn read(&self, unit: Unit) -> Result<i128, Problem> {
+    /// Reads a whole number or an arithmetic expression.
+    fn parse_number(&self, unit: Unit) -> Result<i128, Problem> {
         if self.text.starts_with('(') {
             return self.expression(unit);
         }
-        let number = number::strict(self.text, unit);
-        if let Some(number) = number.or_else(|| number::with_blanks(self.text, unit)) {
-            self.note(number, unit);
+        let number = number::parse_strict(self.text, unit);
+        if let Some(number) = number.or_else(|| number::parse_with_blanks(self.text, unit)) {
+            self.note_surprise(number, unit);
             return Ok(number.value);
         }
-        Err(self.not_whole(unit))
+        Err(self.not_whole_problem(unit))
     }
 
     fn expression(&self, unit: Unit) -> Result<i128, Problem> {
-        let value = expression::evaluate(self.text, Grammar::Fio(unit)).map_err(|fault| {
-            let title = format!("`{}` has no value", excerpt(self.text));
-            self.part(fault.at).wrong(title, fault.why)
-        })?;
+        let value =
+            expression::evaluate(self.text, ExpressionGrammar::Fio(unit)).map_err(|fault| {
+                let title = format!("`{}` has no value", excerpt(self.text));
+                self.subvalue(fault.at).problem(title, fault.why)
+            })?;
         self.warn(
             "not every fio works out an expression",
             format!("{value}; Debian's fio is built without this and drops the job"),
@@ -253,7 +260,7 @@ impl<'w> Value<'w> {
         Ok(value)
     }
 
-    fn note(&self, number: number::Number, unit: Unit) {
+    fn note_surprise(&self, number: number::Number, unit: Unit) {
         let Some(surprise) = number.surprise else {
             return;
         };
@@ -262,25 +269,26 @@ impl<'w> Value<'w> {
         let digits = written.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
         let letter = &written[digits.len()..digits.len() + 1];
         let title = match surprise {
-            Surprise::Kibi => format!("fio reads `{text}` as a power of 1000"),
-            Surprise::KiWithoutB => format!("fio reads `{text}` as `{digits}{letter}`"),
+            SuffixSurprise::BinaryUnit => format!("fio reads `{text}` as a power of 1000"),
+            SuffixSurprise::KiWithoutB => format!("fio reads `{text}` as `{digits}{letter}`"),
         };
-        let power = number::strict(&format!("{digits}{letter}"), unit);
+        let power = number::parse_strict(&format!("{digits}{letter}"), unit);
         let power = power.map_or(String::new(), |number| {
             format!("; `{digits}{letter}` is {}", number.value)
         });
         self.warn(title, format!("{} bytes{power}", number.value));
     }
 
-    /// Why a text is no number, and what fio makes of it.
-    fn not_whole(&self, unit: Unit) -> Problem {
+    /// Creates the error for a text that is not a number, with the number that fio would read from
+    /// it.
+    fn not_whole_problem(&self, unit: Unit) -> Problem {
         let text = excerpt(self.text);
         let title = match unit {
             _ if self.text.is_empty() => format!("{} has an empty part", self.written.key),
             Unit::Bytes { .. } => format!("`{text}` is not a number"),
             Unit::Time { .. } => format!("`{text}` is not a time"),
         };
-        let label = match (number::fio_reads(self.text, unit), unit) {
+        let label = match (number::parse_as_fio(self.text, unit), unit) {
             // fio keeps a percentage as a number from the top down, for any option.
             (Some(value), Unit::Bytes { .. }) if self.text.ends_with('%') => {
                 let value = u64::MAX.wrapping_sub(value as u64);
@@ -295,23 +303,24 @@ impl<'w> Value<'w> {
             Unit::Time { .. } => "write a whole number, with us, ms, s, m, h or d right behind it",
         };
         let trimmed = self.text.trim();
-        if trimmed != self.text && number::strict(trimmed, unit).is_some() {
+        if trimmed != self.text && number::parse_strict(trimmed, unit).is_some() {
             let key = self.written.key;
             let whole = self.written.text.unwrap_or(trimmed);
             let whole: String = whole.split([' ', '\t']).collect();
             return self
-                .wrong("a blank in front of a value", label)
+                .problem("a blank in front of a value", label)
                 .help(format!("write `{key}={whole}` without blanks"));
         }
-        self.wrong(title, label).help(help)
+        self.problem(title, label).help(help)
     }
 
-    /// 0 or 1, and nothing else.
+    /// Reads a flag that must be 0 or 1.
     pub(crate) fn boolean(&self) -> Result<bool, Problem> {
         self.zero_or_one("drops the job")
     }
 
-    /// What fio does with a number beyond 1 is said by the caller; one below 0 is on.
+    /// Reads a flag that must be 0 or 1. The text `beyond` describes what fio does with a number
+    /// above 1; fio takes a negative number as on.
     fn zero_or_one(&self, beyond: &str) -> Result<bool, Problem> {
         match self.text.trim() {
             "0" | "0x0" => return Ok(false),
@@ -319,17 +328,17 @@ impl<'w> Value<'w> {
             _ => {}
         }
         let digits = self.text.trim_end_matches('z');
-        let label = match number::fio_reads(digits, self.bytes_unit()) {
+        let label = match number::parse_as_fio(digits, self.bytes_unit()) {
             Some(value) if value > 1 => format!("fio reads {value} and {beyond}"),
             Some(value) => format!("fio reads {value} and says nothing"),
             None => "fio drops the job".to_owned(),
         };
         let key = self.written.key;
         let help = format!("write `{key}=0` or `{key}=1`");
-        Err(self.wrong(format!("{key} is 0 or 1"), label).help(help))
+        Err(self.problem(format!("{key} is 0 or 1"), label).help(help))
     }
 
-    /// A number with a fraction.
+    /// Reads a decimal number with a fraction.
     pub(crate) fn float(&self, range: impl RangeBounds<f64>) -> Result<f64, Problem> {
         // Rust reads `inf`, `nan` and exponents too; people who write them do not mean it.
         let plain = |byte: u8| byte.is_ascii_digit() || b".-".contains(&byte);
@@ -339,16 +348,16 @@ impl<'w> Value<'w> {
         let Some(value) = value.flatten() else {
             let title = format!("`{}` is not a number", excerpt(self.text));
             let help = "write digits, with a point before a fraction";
-            return Err(self.wrong(title, "for instance 99.9").help(help));
+            return Err(self.problem(title, "for instance 99.9").help(help));
         };
         if range.contains(&value) {
             return Ok(value);
         }
         let title = format!("{} is out of range", self.written.key);
-        Err(self.wrong(title, format!("this is {value}")))
+        Err(self.problem(title, format!("this is {value}")))
     }
 
-    /// The decimal number in front, whatever follows it, as strtod(3) finds it.
+    /// Reads the decimal number at the start of the value, as strtod(3) does, and ignores the rest.
     pub(crate) fn leading_float(&self) -> Option<f64> {
         let text = self.text.trim_start();
         let is_digit = |byte: u8| byte.is_ascii_digit() || b".-".contains(&byte);
@@ -356,8 +365,8 @@ impl<'w> Value<'w> {
         text[..end.unwrap_or(text.len())].parse().ok()
     }
 
-    /// One of some words.
-    pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, Problem> {
+    /// Reads one of the listed words and returns its meaning.
+    pub(crate) fn parse_choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, Problem> {
         let found = choices.iter().find(|(word, _)| *word == self.text);
         if let Some((_, choice)) = found {
             return Ok(*choice);
@@ -366,36 +375,37 @@ impl<'w> Value<'w> {
         let title = format!("{} is not `{}`", self.written.key, excerpt(self.text));
         let list: Vec<&str> = words.clone().collect();
         let problem = match nearest(self.text, words) {
-            Some(near) => self.wrong(title, format!("is `{near}` meant?")),
-            None => self.wrong(title, "not known here"),
+            Some(near) => self.problem(title, format!("is `{near}` meant?")),
+            None => self.problem(title, "not known here"),
         };
         Err(problem.help(format!("it is one of {}", list.join(", "))))
     }
 
-    /// The value of an option that takes only one, though fio ignores what follows.
-    pub(crate) fn single(&self) -> Result<Value<'w>, Problem> {
+    /// Returns the only part of a value, or an error if more parts follow. fio silently ignores
+    /// further parts.
+    pub(crate) fn require_single(&self) -> Result<Value<'w>, Problem> {
         let parts = self.split(&[',']);
         if parts.len() == 1 {
             return Ok(*self);
         }
         let title = format!("{} takes one value", self.written.key);
         let first = excerpt(parts[0].text);
-        Err(self.wrong(title, format!("fio takes `{first}` and says nothing")))
+        Err(self.problem(title, format!("fio takes `{first}` and says nothing")))
     }
 
-    /// For reads, writes and trims: a missing tail repeats the last, an empty field
-    /// changes nothing.
+    /// Splits a value into parts for reads, writes and trims. The last part also applies to missing
+    /// ones, and an empty part keeps the default.
     pub(crate) fn per_direction(&self) -> Result<Vec<Value<'w>>, Problem> {
         let parts = self.split(&[',']);
         if parts.len() > 3 {
             let title = format!("{} takes at most three values", self.written.key);
-            return Err(parts[3].wrong(title, "reads, writes, trims, and then?"));
+            return Err(parts[3].problem(title, "reads, writes, trims, and then?"));
         }
         Ok(parts)
     }
 
-    /// A list of numbers parted by `,`, where fio takes `:` and `-` for commas too.
-    pub(crate) fn numbers(&self) -> Result<Vec<Value<'w>>, Problem> {
+    /// Splits a list of numbers at commas. fio accepts `:` and `-` as separators, too.
+    pub(crate) fn split_numbers(&self) -> Result<Vec<Value<'w>>, Problem> {
         let parts = self.per_direction()?;
         let odd = parts.iter().find(|part| {
             let text = part.text.strip_prefix('-').unwrap_or(part.text);
@@ -411,7 +421,7 @@ impl<'w> Value<'w> {
             self.warn("bs is a list for reads and writes, not a range", label);
             return Ok(pair);
         }
-        let problem = odd.wrong(title, label);
+        let problem = odd.problem(title, label);
         Err(match self.written.key {
             "bs" => problem.help("write the commas, or `bsrange=` for a range"),
             _ => problem.help("write the commas"),
@@ -419,7 +429,7 @@ impl<'w> Value<'w> {
     }
 }
 
-/// The most similar of some names, if any is similar at all.
+/// Returns the known name that is most similar to the given one, if any is similar enough.
 fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()

@@ -1,8 +1,8 @@
-//! Write amplification by formula: units programmed per unit that the host wrote, in
-//! the long run. A spare is the share of the physical units of closed superblocks
+//! Write amplification by formula: units programmed per unit that the host wrote, in the steady
+//! state. The over-provisioning `spare` is the share of the physical units of closed superblocks
 //! that holds no mapped unit, in (0, 1).
 
-/// Where `f`, which is negative at `low` and positive at `high`, is zero.
+/// Returns the root of `f` by bisection. `f` is negative at `low` and positive at `high`.
 fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..100 {
         let middle = 0.5 * (low + high);
@@ -15,8 +15,8 @@ fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// The share of a victim that is valid under uniform random writes when the oldest
-/// superblock is collected: x = exp(-alpha (1 - x)) (Desnoyers, SYSTOR 2012).
+/// Returns the valid share of a FIFO victim (the oldest superblock) under uniform random writes: x
+/// = exp(-alpha (1 - x)) (Desnoyers, SYSTOR 2012).
 pub fn fifo_victim_share(spare: f64) -> f64 {
     let alpha = 1.0 / (1.0 - spare);
     // Between 0 and the function's summit lies the root below 1.
@@ -25,26 +25,28 @@ pub fn fifo_victim_share(spare: f64) -> f64 {
     })
 }
 
-/// Uniform random writes, the oldest superblock collected first.
+/// Returns the write amplification of uniform random writes under FIFO garbage collection, which
+/// collects the oldest superblock first.
 pub fn fifo(spare: f64) -> f64 {
     1.0 / (1.0 - fifo_victim_share(spare))
 }
 
-/// The greedy policy's steady state: shares of blocks by valid count.
+/// Steady state of greedy garbage collection: shares of blocks by valid count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Greedy {
-    /// Blocks hold at least this many valid units: the victims' count.
+    /// Minimum number of valid mapping units in any block, which is the valid count of victims.
     pub victim_valid: u32,
-    /// The share of blocks with k valid units is this over k.
+    /// Constant c of the distribution: the share of blocks with k valid mapping units is c / k.
     pub c: f64,
-    /// The share of blocks at `victim_valid`.
+    /// Share of blocks whose valid count is `victim_valid`.
     pub at_victim: f64,
 }
 
-/// The state of uniform random writes under greedy collection of blocks of `units`.
+/// Returns the steady state of uniform random writes under greedy garbage collection of blocks of
+/// `units` mapping units.
 ///
 /// # Panics
-/// If `units` is 0 or the spare is not in (0, 1).
+/// If `units` is 0 or `spare` is not in (0, 1).
 pub fn greedy_state(spare: f64, units: u32) -> Greedy {
     assert!(units > 0 && spare > 0.0 && spare < 1.0);
     let (b, rho) = (f64::from(units), 1.0 - spare);
@@ -68,15 +70,17 @@ pub fn greedy_state(spare: f64, units: u32) -> Greedy {
     best.expect("some count balances what is written with what is collected")
 }
 
-/// Uniform random writes, greedy collection of blocks of `units`.
+/// Returns the write amplification of uniform random writes under greedy garbage collection of
+/// blocks of `units` mapping units.
 ///
 /// # Panics
-/// If `units` is 0 or the spare is not in (0, 1).
+/// If `units` is 0 or `spare` is not in (0, 1).
 pub fn greedy(spare: f64, units: u32) -> f64 {
     greedy_state(spare, units).c / (1.0 - spare)
 }
 
-/// For each count k of 0 to `units`, the share of blocks with at least k valid units.
+/// Returns, for each count k from 0 to `units`, the share of blocks with at least k valid mapping
+/// units.
 fn at_least(c: f64, units: u32, choices: u32) -> Vec<f64> {
     let mut shares = vec![0.0; units as usize + 2];
     for k in (1..=units as usize).rev() {
@@ -86,8 +90,8 @@ fn at_least(c: f64, units: u32, choices: u32) -> Vec<f64> {
     shares
 }
 
-/// The w of w = above + rate (1 - w^choices): the function is convex, so Newton's steps
-/// from 1 never pass the root.
+/// Returns the solution w of w = above + rate (1 - w^choices). The function is convex, so Newton's
+/// steps from 1 never pass the root.
 fn least_share(above: f64, rate: f64, choices: f64) -> f64 {
     let mut w = 1.0;
     for _ in 0..60 {
@@ -102,8 +106,9 @@ fn least_share(above: f64, rate: f64, choices: f64) -> f64 {
     w
 }
 
-/// For each k, the share of blocks with at least k valid units, and the constant c, when
-/// the victim is the best of `choices` blocks drawn at random (Van Houdt's mean field).
+/// Returns the mean-field steady state (Van Houdt) when the victim is the best of `choices` blocks
+/// drawn at random: for each k the share of blocks with at least k valid mapping units, and the
+/// constant c.
 pub fn choices_state(spare: f64, units: u32, choices: u32) -> (Vec<f64>, f64) {
     let mapped = (1.0 - spare) * f64::from(units);
     let sum = |c: f64| at_least(c, units, choices)[1..].iter().sum::<f64>();
@@ -111,15 +116,16 @@ pub fn choices_state(spare: f64, units: u32, choices: u32) -> (Vec<f64>, f64) {
     (at_least(c, units, choices), c)
 }
 
-/// Uniform random writes, the best of `choices` random blocks of `units` collected.
+/// Returns the write amplification of uniform random writes when the victim is the best of
+/// `choices` random blocks of `units` mapping units.
 pub fn choices(spare: f64, units: u32, choices: u32) -> f64 {
     choices_state(spare, units, choices).1 / (1.0 - spare)
 }
 
-/// How often the units of each class are written while as many units are programmed as all
-/// closed superblocks hold, when the oldest is collected first: classes are shares of the
-/// writes and of the mapped units. Of a class a share exp(-rate) is valid when it is
-/// collected, and what the host writes and what is moved fill a superblock together.
+/// Returns, for each class of mapping units, the number of writes per unit during one pass of FIFO
+/// garbage collection over all closed superblocks. Classes are pairs of a share of the writes and a
+/// share of the mapped units. A share exp(-rate) of a class is still valid when it is collected.
+/// Host writes and moved units fill a superblock together.
 pub fn fifo_rates(spare: f64, classes: &[(f64, f64)]) -> Vec<f64> {
     let mapped = 1.0 - spare;
     let rate = |y: f64, (writes, space): (f64, f64)| writes * y / (mapped * space);
@@ -140,9 +146,10 @@ pub fn fifo_rates(spare: f64, classes: &[(f64, f64)]) -> Vec<f64> {
     classes.iter().map(rate_of).collect()
 }
 
-/// Hot and cold data each in superblocks of their own, so that each is written uniformly,
-/// and cost-benefit chooses among them: the greatest (1 - x) age / 2x is the same for both
-/// kinds of victims, which gives the share of the room that the hot ones have.
+/// Returns the write amplification of hot and cold data in separate superblocks under cost-benefit
+/// garbage collection. Each kind of data is then written uniformly. The greatest benefit (1 - x)
+/// age / 2x is the same for both kinds of victims, which determines the share of space that hot
+/// data get.
 pub fn hot_cold_cost_benefit(spare: f64, writes: f64, space: f64) -> f64 {
     let mapped = 1.0 - spare;
     // Amplification, and benefit over cost, of a pool by its spare units.
@@ -160,19 +167,21 @@ pub fn hot_cold_cost_benefit(spare: f64, writes: f64, space: f64) -> f64 {
     writes * pool(hot, extra).0 + (1.0 - writes) * pool(cold, spare - extra).0
 }
 
-/// The share of units that a hot and cold past programs for the host when the oldest
-/// superblock is collected: share `writes` of the writes go to share `space` of the units.
+/// Returns the share of programmed mapping units that the host wrote, for hot and cold data under
+/// FIFO garbage collection. A share `writes` of the writes goes to a share `space` of the units.
 pub fn hot_cold_fresh_share(spare: f64, writes: f64, space: f64) -> f64 {
     let rates = fifo_rates(spare, &[(writes, space), (1.0 - writes, 1.0 - space)]);
     rates[0] * (1.0 - spare) * space / writes
 }
 
-/// Hot and cold writes in one frontier, the oldest superblock collected first.
+/// Returns the write amplification of hot and cold writes in one write frontier under FIFO garbage
+/// collection.
 pub fn hot_cold_fifo(spare: f64, writes: f64, space: f64) -> f64 {
     1.0 / hot_cold_fresh_share(spare, writes, space)
 }
 
-/// Hot and cold data in pools of their own, with the best split of the spare.
+/// Returns the write amplification of hot and cold data in separate pools, with the best split of
+/// the over-provisioning.
 pub fn hot_cold_split(spare: f64, writes: f64, space: f64) -> f64 {
     let mapped = 1.0 - spare;
     let pool = |share: f64, extra: f64| fifo(extra / (share * mapped + extra));
@@ -182,18 +191,19 @@ pub fn hot_cold_split(spare: f64, writes: f64, space: f64) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-/// The spare when share `trimmed` of the mapped units is unmapped at random.
+/// Returns the over-provisioning after a share `trimmed` of the mapped units is trimmed at random.
 pub fn spare_after_trim(spare: f64, trimmed: f64) -> f64 {
     1.0 - (1.0 - spare) * (1.0 - trimmed)
 }
 
-/// The spare when share `trims` of all requests unmap a random mapped unit.
+/// Returns the over-provisioning when a share `trims` of all requests each trims a random mapped
+/// unit.
 pub fn spare_with_trims(spare: f64, trims: f64) -> f64 {
     1.0 - (1.0 - spare) * (1.0 - 2.0 * trims) / (1.0 - trims)
 }
 
-/// The utilisation of many dies with `outstanding` random reads per die, of one service
-/// time whose coefficient of variation is `variation` (0: constant).
+/// Returns the utilisation of many dies with `outstanding` random reads in flight per die. All
+/// reads have the same mean service time, with coefficient of variation `variation` (0: constant).
 pub fn utilisation(outstanding: f64, variation: f64) -> f64 {
     let queue = 0.5 * (1.0 + variation * variation);
     bisect(0.0, 1.0, |u| {
@@ -201,9 +211,10 @@ pub fn utilisation(outstanding: f64, variation: f64) -> f64 {
     })
 }
 
-/// The utilisation of `dies` with so many reads under way in all, as [`utilisation`] has it
-/// of very many: mean value analysis, where a read that arrives sees the dies as if it
-/// were not there, and waits for half of what is in service (more if it varies).
+/// Returns the utilisation of `dies` dies with `outstanding` random reads in flight in total, by
+/// mean value analysis. An arriving read sees the dies as if it were not there, and waits for half
+/// of the service in progress (more if service times vary). [`utilisation`] is the limit for many
+/// dies.
 pub fn utilisation_of(dies: u32, outstanding: u32, variation: f64) -> f64 {
     let per_die = |reads: u32| f64::from(reads) / f64::from(dies);
     let rest = 0.5 * (1.0 + variation * variation);
@@ -212,14 +223,15 @@ pub fn utilisation_of(dies: u32, outstanding: u32, variation: f64) -> f64 {
     })
 }
 
-/// The share of `dies` that so many random reads hit: more cannot be busy, and that many
-/// are if no read waits for another.
+/// Returns the expected share of `dies` that a number of random reads hits. This is the maximum
+/// utilisation, reached if no read waits for another.
 pub fn dies_hit(dies: f64, outstanding: f64) -> f64 {
     1.0 - libm::pow(1.0 - 1.0 / dies, outstanding)
 }
 
-/// Random writes per second in the steady state of `dies`, each of which programs
-/// `program_units` in `program_s` and takes `copy_s` to read a unit that is moved.
+/// Returns the steady-state rate of random writes of `dies` dies, in writes per second. Each die
+/// programs `program_units` mapping units in `program_s` seconds, and needs `copy_s` seconds to
+/// read a unit that garbage collection moves.
 pub fn random_writes_per_s(
     dies: f64,
     amplification: f64,
@@ -230,17 +242,20 @@ pub fn random_writes_per_s(
     dies / (program + (amplification - 1.0) * copy_s)
 }
 
-/// The utilisation of `dies` with exponential service times and `outstanding` reads.
+/// Returns the utilisation of `dies` dies with exponential service times and `outstanding` reads in
+/// flight.
 pub fn utilisation_exponential(dies: f64, outstanding: f64) -> f64 {
     outstanding / (outstanding + dies - 1.0)
 }
 
-/// Seconds until a buffer is full that fills and drains at these rates; none if it never is.
+/// Returns the time in seconds until a buffer with these fill and drain rates is full; `None` if it
+/// never is.
 pub fn buffer_full_s(buffer_bytes: f64, arrival_bytes_s: f64, drain_bytes_s: f64) -> Option<f64> {
     (arrival_bytes_s > drain_bytes_s).then(|| buffer_bytes / (arrival_bytes_s - drain_bytes_s))
 }
 
-/// Full drive writes per day over `years` that `cycles` erases of each block allow.
+/// Returns the number of full drive writes per day over `years` that `cycles` erases of each block
+/// allow.
 pub fn drive_writes_per_day(cycles: f64, amplification: f64, years: f64) -> f64 {
     cycles / amplification / (365.0 * years)
 }

@@ -1,36 +1,43 @@
-//! Units of a random past without addresses: after writes that preferred none of them
-//! logical units are exchangeable, so a superblock counts those that the host has not
-//! touched since, and where one of them is is drawn when it is touched. Units of a skewed
-//! past are exchangeable within their class. Memory is used by what is touched.
+//! Anonymous units: logical units of a randomly preconditioned drive that have no physical address
+//! until the host touches them.
+//!
+//! After writes that preferred no unit, logical units are exchangeable. A superblock therefore only
+//! counts its untouched units, and the place of a unit is drawn when it is touched. After skewed
+//! preconditioning, units are exchangeable within their class. Memory grows with touched units
+//! only.
 
 use crate::collection::{Copied, Copy, below};
 use crate::ftl::{Ftl, Placement, State};
 
-/// The entry of a unit that was trimmed, where 0 is that of one never touched.
+/// Map entry of a trimmed mapping unit on a drive where entry 0 marks a unit that was never
+/// touched.
 pub(crate) const TRIMMED: u32 = u32::MAX;
 
-/// Untouched units by superblock.
+/// Counts of untouched mapping units by superblock and class.
 #[derive(Debug, Clone)]
 pub(crate) struct Anonymous {
-    /// The hottest first; each begins where the one before it ends.
+    /// Classes from the hottest to the coldest. Each begins at the logical unit where the previous
+    /// one ends.
     classes: Vec<Class>,
-    /// Of all classes together, by superblock.
+    /// Untouched mapping units of all classes, by superblock.
     counts: Vec<u32>,
     total: u32,
-    /// Copies of untouched units, and those of them that were touched meanwhile.
+    /// Copies of untouched mapping units in progress, and the number of these whose unit was
+    /// touched meanwhile (`dead`).
     under_way: u32,
     dead: u32,
-    /// Where in the victim the next copy is read.
+    /// Offset in the victim at which the next copy is read.
     copied_to: u32,
 }
 
-/// Untouched units that are alike.
+/// Class of untouched mapping units with the same write rate.
 #[derive(Debug, Clone)]
 struct Class {
-    /// Logical units below this one are of this class or one before it.
+    /// End (exclusive) of the logical units in this class.
     end: u32,
     counts: Vec<u32>,
-    /// Partial sums of `counts` (Fenwick): a draw takes the logarithm of superblocks.
+    /// Partial sums of `counts` (Fenwick tree): a draw takes logarithmic time in the number of
+    /// superblocks.
     sums: Vec<u32>,
     total: u32,
     under_way: u32,
@@ -48,7 +55,7 @@ impl Class {
         }
     }
 
-    /// The superblock of the untouched unit of this number.
+    /// Returns the superblock that holds the untouched mapping unit with a given number.
     fn superblock_of(&self, mut number: u32) -> u32 {
         let mut index = 0;
         let mut step = self.sums.len().next_power_of_two() / 2;
@@ -62,13 +69,13 @@ impl Class {
         index as u32
     }
 
-    /// Units of the victim that no copy was handed out of.
+    /// Returns the number of untouched mapping units in the victim for which no copy was issued.
     fn copies_left(&self, superblock: u32) -> u32 {
         self.counts[superblock as usize] - (self.under_way - self.dead)
     }
 }
 
-/// Spreads a number over all bits (SplitMix64).
+/// Hashes a number over all bits (SplitMix64).
 fn spread(number: u64) -> u64 {
     let mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -81,7 +88,7 @@ fn add(count: &mut u32, more: i32) {
 }
 
 impl Anonymous {
-    /// No units yet, of classes that end at these logical units.
+    /// Creates empty counts for classes that end at these logical units.
     pub(crate) fn new(superblocks: u32, ends: &[u32]) -> Self {
         let class = |&end: &u32| Class {
             end,
@@ -107,7 +114,7 @@ impl Anonymous {
         self.classes[class].add(superblock, more);
     }
 
-    /// Logical units that were in the past.
+    /// Returns the number of logical units in the preconditioning.
     fn filled(&self) -> u32 {
         self.classes.last().map_or(0, |last| last.end)
     }
@@ -116,7 +123,7 @@ impl Anonymous {
         self.classes.partition_point(|class| class.end <= logical)
     }
 
-    /// The class that the unit of this number is of, when each has so many.
+    /// Returns the class of the item with a given number, when class sizes are `of` each class.
     fn class_at(&self, mut number: u32, of: impl Fn(&Class) -> u32) -> usize {
         let is_of = |class: &Class| {
             let count = of(class);
@@ -129,12 +136,14 @@ impl Anonymous {
 }
 
 impl Ftl {
-    /// Units that the host has not touched since a random past.
+    /// Returns the number of mapping units that the host has not touched since random
+    /// preconditioning.
     pub fn untouched_units(&self) -> u32 {
         self.anonymous.as_ref().map_or(0, |it| it.total)
     }
 
-    /// Whether a unit is mapped, but has no place until it is [located](Self::locate).
+    /// Reports whether a mapping unit is mapped, but has no physical place until it is
+    /// [located](Self::locate).
     ///
     /// # Panics
     /// If the drive has no such unit.
@@ -147,8 +156,8 @@ impl Ftl {
         (self.anonymous.as_ref()).map_or(0, |it| it.counts[superblock as usize])
     }
 
-    /// The physical unit that a read of `logical` senses, as [`read`](Self::read); a unit
-    /// that has none yet is given one.
+    /// Returns the physical unit that a read of `logical` senses, as [`read`](Self::read) does.
+    /// Assigns a place to a unit that has none yet.
     ///
     /// # Panics
     /// If the drive has no such unit.
@@ -170,9 +179,9 @@ impl Ftl {
         Some(physical)
     }
 
-    /// A place as an untouched unit has one, drawn from its address: the same at each read
-    /// until the unit is touched. A read changes nothing by it: a unit's superblock stays
-    /// open, and reads ask for its die and its page alone.
+    /// Returns a pseudo-random place for an untouched mapping unit, derived from its address. Each
+    /// read gets the same place until the unit is touched. The unit's superblock remains
+    /// undetermined, because reads need only a die and a page.
     ///
     /// # Panics
     /// If the unit is not [untouched](Self::is_untouched).
@@ -187,14 +196,14 @@ impl Ftl {
         superblock * self.units + self.offset_by(geometry.program_units, number)
     }
 
-    /// Makes an untouched unit invalid where it was.
+    /// Invalidates an untouched mapping unit in a superblock drawn for it.
     pub(crate) fn drop_untouched(&mut self, logical: u32) {
         let superblock = self.touch(logical);
         self.lose_valid(superblock);
     }
 
-    /// Draws the superblock of an untouched unit, which is touched from now on; it may be
-    /// one that is being copied.
+    /// Draws the superblock of an untouched mapping unit, and marks the unit as touched. The
+    /// superblock may be a victim whose units are being copied.
     fn touch(&mut self, logical: u32) -> u32 {
         let random = &mut self.random;
         let anonymous = self.anonymous.as_mut().expect("the drive has such units");
@@ -211,7 +220,7 @@ impl Ftl {
         superblock
     }
 
-    /// A place of the superblock that no touched unit has had.
+    /// Returns a place in the superblock that no touched mapping unit has used.
     fn untouched_place(&mut self, superblock: u32) -> u32 {
         let capacity = self.capacity(superblock);
         let start = below(&mut self.random, capacity);
@@ -223,14 +232,15 @@ impl Ftl {
             .expect("an untouched unit has a place")
     }
 
-    /// Untouched units of the victim that no copy was handed out of.
+    /// Returns the number of untouched mapping units in the victim for which no copy was issued.
     pub(crate) fn untouched_copies_left(&self, superblock: u32) -> u32 {
         self.anonymous.as_ref().map_or(0, |it| {
             it.counts[superblock as usize] - (it.under_way - it.dead)
         })
     }
 
-    /// Hands out up to `most` copies of untouched units.
+    /// Issues up to `most` copies of untouched mapping units of the victim, and returns their
+    /// number.
     pub(crate) fn untouched_copies(
         &mut self,
         superblock: u32,
@@ -263,7 +273,7 @@ impl Ftl {
         count
     }
 
-    /// A copy of an untouched unit was programmed.
+    /// Completes the copy of an untouched mapping unit, which has been programmed.
     pub(crate) fn untouched_copied(&mut self, superblock: u32, placement: Placement) -> Copied {
         self.programmed_unit(placement.physical);
         let random = &mut self.random;
@@ -297,7 +307,7 @@ impl Ftl {
         }
     }
 
-    /// Puts so many untouched units of each class in a superblock that has places for them.
+    /// Adds untouched mapping units of each class to a superblock that has places for them.
     pub(crate) fn add_untouched(&mut self, superblock: u32, counts: &[u32]) {
         let anonymous = self.anonymous.as_mut().expect("the drive has such units");
         for (class, &count) in counts.iter().enumerate() {

@@ -1,15 +1,15 @@
-//! Closed superblocks in lists by their count of valid units.
+//! Closed superblocks in lists by valid count, for the choice of a victim.
 
 use crate::specification::Policy;
 
 const NONE: u32 = u32::MAX;
 
-/// How many are closed; by their counts, where that is faster than to look at all of them
-/// when one is to be chosen.
+/// Number of closed superblocks. Keeps lists by valid count where these are faster than a scan for
+/// each victim.
 #[derive(Debug, Clone)]
 pub(crate) struct Buckets {
     closed: u32,
-    /// Those with no valid unit.
+    /// Number of closed superblocks without valid mapping units.
     empty: u32,
     lists: Option<Lists>,
 }
@@ -19,7 +19,7 @@ struct Lists {
     heads: Vec<u32>,
     next: Vec<u32>,
     previous: Vec<u32>,
-    /// No list below this one has a superblock.
+    /// Index below which all lists are empty.
     lowest: usize,
 }
 
@@ -42,7 +42,8 @@ impl Buckets {
         self.lists.is_some()
     }
 
-    /// Whether an erase alone would free a superblock.
+    /// Tests whether a closed superblock has no valid mapping units, so that an erase alone would
+    /// free it.
     pub(crate) fn has_empty(&self) -> bool {
         self.empty > 0
     }
@@ -63,7 +64,7 @@ impl Buckets {
         }
     }
 
-    /// A closed superblock has one valid unit less: so many now.
+    /// Notes that a closed superblock has lost one valid mapping unit; `valid` is the new count.
     pub(crate) fn lower(&mut self, superblock: u32, valid: u32) {
         self.empty += u32::from(valid == 0);
         if let Some(lists) = &mut self.lists {
@@ -72,7 +73,8 @@ impl Buckets {
         }
     }
 
-    /// A superblock with the fewest valid units, by the lists.
+    /// Returns a superblock with the smallest valid count; `None` without lists or closed
+    /// superblocks.
     pub(crate) fn fewest(&mut self) -> Option<u32> {
         self.lists.as_mut()?.fewest()
     }

@@ -1,17 +1,18 @@
-//! The cache of one bit a cell: what room it has, and folding it into the rest.
+//! SLC cache (one bit per cell) of the translation layer: its free space, and its folding into the
+//! main area.
 
 use crate::frontier::Writer;
 use crate::ftl::{Ftl, State};
 use crate::traffic::Cause;
 
 impl Ftl {
-    /// Whether a superblock is programmed with one bit a cell.
+    /// Reports whether a superblock is programmed as SLC cache, with one bit per cell.
     pub fn is_cache(&self, superblock: u32) -> bool {
         self.superblocks[superblock as usize].cached
     }
 
-    /// Where the next unit goes that the host writes to `stream`: into the cache, if there is
-    /// one that has room.
+    /// Returns the writer of the next mapping unit that the host writes to `stream`: the SLC cache
+    /// if the drive has one with free space, else the stream itself.
     pub fn next_writer(&self, stream: u32) -> Writer {
         match self.features.cache {
             Some(_) if self.cache_takes() => Writer::Cache,
@@ -24,7 +25,7 @@ impl Ftl {
         has_open || !self.fixed_free.is_empty() || self.may_join()
     }
 
-    /// Whether another superblock may join the cache.
+    /// Tests whether another superblock may join the SLC cache.
     fn may_join(&self) -> bool {
         !self.are_few_free() && self.dynamic < self.dynamic_limit()
     }
@@ -33,9 +34,9 @@ impl Ftl {
         self.free_superblocks() <= self.specification.soft_free
     }
 
-    /// Whether an erase alone would let another superblock join the cache. What was trimmed
-    /// or overwritten is the cache's room too, and no write to the rest of the drive may
-    /// ever ask for it.
+    /// Tests whether an erase alone would let another superblock join the SLC cache. Trimmed and
+    /// overwritten mapping units are also cache space, and may be all that remains to be freed if
+    /// nothing is written to the main area.
     pub(crate) fn wants_erase(&self) -> bool {
         self.features.cache.is_some()
             && self.are_few_free()
@@ -43,7 +44,8 @@ impl Ftl {
             && self.dynamic < self.dynamic_limit()
     }
 
-    /// Units that the cache can hold with what is mapped now, folded empty before.
+    /// Returns the capacity of the SLC cache with the present number of mapped units, in mapping
+    /// units, as if the cache were empty.
     pub fn cache_units(&self) -> u64 {
         let Some(cache) = self.features.cache else {
             return 0;
@@ -52,8 +54,8 @@ impl Ftl {
         u64::from(superblocks) * u64::from(self.data_units / cache.bits)
     }
 
-    /// Units that the cache takes before something is folded, as things are; none without a
-    /// cache.
+    /// Returns the number of mapping units that the SLC cache accepts before it must be folded;
+    /// `None` without a cache.
     pub fn cache_free_units(&self) -> Option<u64> {
         let cache = self.features.cache?;
         let room = self.units / cache.bits;
@@ -67,13 +69,13 @@ impl Ftl {
         Some(u64::from(left) + whole * u64::from(room))
     }
 
-    /// Superblocks of the cache that are full, and can be folded.
+    /// Returns the number of full superblocks in the SLC cache, which can be folded.
     pub fn cached_superblocks(&self) -> u32 {
         self.cached.len() as u32
     }
 
-    /// Superblocks that may join the cache: as many as the unmapped units would fill, as
-    /// what the cache holds needs no place elsewhere until it is folded.
+    /// Returns the maximum number of superblocks that may join the SLC cache: as many as the
+    /// unmapped units would fill. Cached data need no place elsewhere until they are folded.
     fn dynamic_limit(&self) -> u32 {
         let Some(cache) = self.features.cache else {
             return 0;
@@ -85,12 +87,13 @@ impl Ftl {
             .min((unmapped / u64::from(self.data_units)) as u32)
     }
 
-    /// Whether a superblock joined the cache, and will leave it.
+    /// Tests whether a superblock has joined the SLC cache from the main area, and so will leave it
+    /// again.
     pub(crate) fn is_lent(&self, superblock: u32) -> bool {
         superblock >= self.features.fixed_superblocks() && self.is_cache(superblock)
     }
 
-    /// Opens a superblock for the cache; none when it has no more room.
+    /// Opens a superblock for the SLC cache; `None` when the cache is full.
     pub(crate) fn open_cache(&mut self, frontier: usize, stream: u32) -> Option<u32> {
         let superblock = match self.fixed_free.pop_first() {
             Some((_, fixed)) => fixed,
@@ -107,8 +110,9 @@ impl Ftl {
         Some(superblock)
     }
 
-    /// Begins to fold the superblock of the cache that was closed first; its copies are
-    /// made as a collection's. None when there is none, or a collection is under way.
+    /// Begins to fold the superblock of the SLC cache that was closed first, with copies as in
+    /// garbage collection. Returns `None` when no superblock is full, or when a collection is in
+    /// progress.
     pub fn begin_folding(&mut self) -> Option<u32> {
         if self.collection.is_some() {
             return None;
@@ -118,8 +122,8 @@ impl Ftl {
         Some(superblock)
     }
 
-    /// A superblock of the cache that must be folded now: what was written elsewhere has
-    /// taken the room that it was lent.
+    /// Removes and returns a superblock of the SLC cache that must be folded now, because writes to
+    /// the main area need the space that it borrowed.
     pub(crate) fn overdrawn(&mut self) -> Option<u32> {
         if self.dynamic == 0 || self.dynamic <= self.dynamic_limit() {
             return None;
@@ -129,7 +133,7 @@ impl Ftl {
         self.cached.remove(index)
     }
 
-    /// Frees an erased superblock of the cache.
+    /// Frees an erased superblock of the SLC cache.
     pub(crate) fn free_cache(&mut self, superblock: u32) {
         let block = &mut self.superblocks[superblock as usize];
         if superblock < self.features.fixed_superblocks() {
@@ -141,7 +145,7 @@ impl Ftl {
         self.free.insert((block.erases, superblock));
     }
 
-    /// Puts back what a collection of the cache did not empty.
+    /// Returns a superblock to the SLC cache after its folding was abandoned.
     pub(crate) fn recache(&mut self, superblock: u32) {
         self.superblocks[superblock as usize].state = State::Cached;
         self.cached.push_front(superblock);

@@ -1,4 +1,4 @@
-//! Garbage collection as a process: choose a victim, copy what is valid, erase.
+//! Garbage collection in steps: choose a victim, copy its valid mapping units, and erase it.
 
 use rand_core::Rng as _;
 
@@ -6,69 +6,69 @@ use crate::ftl::{Ftl, Placement, State, Superblock};
 use crate::specification::Policy;
 use crate::traffic::Cause;
 
-/// The greatest share of the writes that a victim makes room for which may pay for nothing.
+/// Maximum share of the writes for which a victim makes space that may pay for no copies.
 const MOST_UNPAID: f64 = 0.75;
 
-/// A superblock that is being emptied.
+/// Garbage collection of one victim superblock, in progress.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Collection {
     pub(crate) superblock: u32,
     cause: Cause,
-    /// The frontier that takes its copies.
+    /// Index of the write frontier that takes the copies.
     pub(crate) frontier: usize,
-    /// Units of the victim that were looked at.
+    /// Number of mapping units of the victim that have been examined.
     looked_at: u32,
-    /// Copies handed out and not yet programmed.
+    /// Number of copies issued and not yet programmed.
     under_way: u32,
-    /// Those of them that have a place.
+    /// Number of copies in progress that have been placed.
     placed: u32,
-    /// Copies that one host write pays for.
     copies_per_write: f64,
 }
 
-/// A valid unit of the victim, to be read and then placed.
+/// Copy of a valid mapping unit of the victim, to be read and then placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copy {
-    /// The logical unit.
+    /// Logical unit to be copied; [`Copy::ANONYMOUS`] if it has no address.
     pub logical: u32,
-    /// Where it is read.
+    /// Physical unit from which the copy is read.
     pub from: u32,
 }
 
 impl Copy {
-    /// The logical unit of a copy of a unit without address.
+    /// Value of `logical` for a copy of a mapping unit without an address.
     pub const ANONYMOUS: u32 = u32::MAX;
 }
 
-/// What a copy came to when it was programmed.
+/// Outcome of a copy, when it has been programmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Copied {
-    /// The map now gives the new place.
+    /// The map now points to the new place.
     Switched,
-    /// The unit was overwritten or trimmed meanwhile: dead on arrival.
+    /// The copy is obsolete, because the mapping unit was overwritten or trimmed meanwhile.
     Dead,
 }
 
-/// What is next in a collection.
+/// Next step of a garbage collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// No victim was chosen.
+    /// No garbage collection is in progress.
     Idle,
-    /// There are units to copy.
+    /// Mapping units of the victim are to be copied.
     Copies,
-    /// Copies are under way. When the device has read and placed them all, and none is
-    /// being programmed, their last program unit is filled in part: it is to be
-    /// [padded](Ftl::pad_writer). Where power cuts count, also: a unit of the victim was
-    /// overwritten by one that is still to be programmed, is so itself, or was trimmed and
-    /// that is to be [journalled](Ftl::begin_journal).
+    /// All copies have been issued, and some are in progress. When the device has read and placed
+    /// them all, and none is being programmed, their last program unit is partly filled and must be
+    /// [padded](Ftl::pad_writer). If power cuts are modelled, the collection also waits in two
+    /// other cases: a unit of the victim was overwritten and the new version, or the unit itself,
+    /// is still to be programmed; or a unit was trimmed and the trim must be
+    /// [journalled](Ftl::begin_journal).
     Waiting,
-    /// This superblock is to be erased.
+    /// The victim with this index is to be erased.
     Erase(u32),
 }
 
 impl Ftl {
-    /// Whether collection should go on in the background: few superblocks are free, or the
-    /// cache of one bit a cell could have one that needs but an erase.
+    /// Reports whether garbage collection should run in the background: few superblocks are free,
+    /// or an erase alone would add space to the SLC cache.
     pub fn wants_collection(&self) -> bool {
         self.are_too_few_free() || self.wants_erase()
     }
@@ -77,18 +77,20 @@ impl Ftl {
         self.free_superblocks() < self.specification.soft_free
     }
 
-    /// Whether the host should wait for collection: very few superblocks are free.
+    /// Reports whether the host must wait for garbage collection, because very few superblocks are
+    /// free.
     pub fn must_collect(&self) -> bool {
         self.free_superblocks() < self.specification.hard_free
     }
 
-    /// Copies that the host's writes have paid for: a paced drive makes no more.
+    /// Returns the number of copies that host writes have paid for. A paced drive makes no more
+    /// than these.
     pub fn copies_due(&self) -> u32 {
         self.tokens as u32
     }
 
-    /// Chooses a victim; gives its superblock and why, or none when there is nothing to
-    /// collect or a collection is under way.
+    /// Begins a garbage collection, and returns its victim and its cause. Returns `None` when there
+    /// is nothing to collect, or when a collection is in progress.
     pub fn begin_collection(&mut self) -> Option<(u32, Cause)> {
         if self.collection.is_some() {
             return None;
@@ -112,15 +114,15 @@ impl Ftl {
         Some((victim?, Cause::Collection))
     }
 
-    /// A closed superblock with no valid unit.
+    /// Returns a closed superblock without valid mapping units, if any.
     fn empty(&self) -> Option<u32> {
         let is_empty = |block: &Superblock| block.state == State::Closed && block.valid == 0;
         let index = self.superblocks.iter().position(is_empty)?;
         Some(index as u32)
     }
 
-    /// Begins to write a closed superblock anew; false when it is not closed, or a
-    /// collection is under way.
+    /// Begins to rewrite a closed superblock elsewhere (refresh). Returns `false` when the
+    /// superblock is not closed, or when a collection is in progress.
     pub fn begin_refresh(&mut self, superblock: u32) -> bool {
         let closed = self.superblocks[superblock as usize].state == State::Closed;
         if self.collection.is_some() || !closed {
@@ -130,14 +132,14 @@ impl Ftl {
         true
     }
 
-    /// Counts a read of a superblock; gives the reads since its erase.
+    /// Counts a read of a superblock, and returns the number of its reads since the last erase.
     pub fn count_read(&mut self, superblock: u32) -> u32 {
         let block = &mut self.superblocks[superblock as usize];
         block.reads = block.reads.saturating_add(1);
         block.reads
     }
 
-    /// Makes a superblock the collection's.
+    /// Makes a superblock the victim of a new collection.
     pub(crate) fn begin(&mut self, superblock: u32, cause: Cause) {
         let frontier = self.destination(self.superblocks[superblock as usize].stream, cause);
         let block = &mut self.superblocks[superblock as usize];
@@ -158,10 +160,10 @@ impl Ftl {
         });
     }
 
-    /// Copies that a host write pays for: x / (1 - x), x the valid share of the victim, since
-    /// that many writes fill what is won. Writes that came while the victim before this one
-    /// was erased, when there was nothing to copy, are spread over those that come now: were
-    /// they to pay for copies then, the next write would wait for them all.
+    /// Returns the number of copies that each host write pays for: x / (1 - x), with x the victim's
+    /// valid share, because that many writes fill the space won. Writes during the erase of the
+    /// previous victim, when there was nothing to copy, are spread over later writes. Otherwise the
+    /// next write would have to wait for all their copies.
     fn copies_per_write(&self, superblock: u32, cause: Cause) -> f64 {
         let units = f64::from(self.data_units);
         let valid = f64::from(self.superblocks[superblock as usize].valid);
@@ -175,8 +177,8 @@ impl Ftl {
         valid / left.max(1.0)
     }
 
-    /// A host write pays for copies, and for up to twice as many as free superblocks fall
-    /// from the soft threshold to the hard one.
+    /// Makes a host write pay for copies. The price rises up to twofold as the number of free
+    /// superblocks falls from the soft to the hard threshold.
     pub(crate) fn pay_for_copies(&mut self) {
         match &self.collection {
             Some(collection) if self.has_handed_out_all(collection) => self.unpaid += 1,
@@ -191,7 +193,7 @@ impl Ftl {
         }
     }
 
-    /// The least erased closed superblock, when erase counts are too far apart.
+    /// Returns the closed superblock with the lowest erase count if wear levelling is due.
     fn worn_apart(&self) -> Option<u32> {
         let threshold = self.specification.wear_threshold?;
         if self.must_collect() || self.wear_spread() < threshold {
@@ -205,8 +207,9 @@ impl Ftl {
             .map(|(index, _)| index)
     }
 
-    /// Where data of `stream` is moved to. An open superblock that hardly anything is
-    /// moved to falls behind in erases too: wear levelling fills it first.
+    /// Returns the write frontier for data moved out of a superblock of `stream`. Wear levelling
+    /// first fills an open superblock whose erase count lags, as happens if few data are moved to
+    /// it.
     fn destination(&self, stream: u32, cause: Cause) -> usize {
         let threshold = self.specification.wear_threshold.unwrap_or(u32::MAX);
         if cause != Cause::WearLevelling {
@@ -309,7 +312,7 @@ impl Ftl {
             && self.untouched_copies_left(collection.superblock) == 0
     }
 
-    /// Copies that may still need a place; 0 when all have one.
+    /// Returns an upper bound of the copies that still need a place; 0 when all are placed.
     pub(crate) fn copies_to_place(&self) -> u32 {
         let Some(collection) = &self.collection else {
             return 0;
@@ -323,7 +326,7 @@ impl Ftl {
         }
     }
 
-    /// What the collection's next step is.
+    /// Returns the next step of the garbage collection.
     pub fn progress(&self) -> Progress {
         let Some(collection) = &self.collection else {
             return Progress::Idle;
@@ -339,8 +342,8 @@ impl Ftl {
         }
     }
 
-    /// Adds to `copies` the next valid units of the victim, at most `most`. Each is to
-    /// be read, then [placed](Self::place_copy), programmed and [told](Self::copied).
+    /// Appends the next valid mapping units of the victim to `copies`, at most `most`. The device
+    /// reads each copy, [places](Self::place_copy) it, programs it, and [reports](Self::copied) it.
     pub fn next_copies(&mut self, most: u32, copies: &mut Vec<Copy>) {
         let Some(mut collection) = self.collection else {
             return;
@@ -386,7 +389,7 @@ impl Ftl {
         self.collection = Some(collection);
     }
 
-    /// A unit of a victim was given a place that the collection may have passed.
+    /// Adds a copy of a mapping unit that was located in the victim at an offset already examined.
     pub(crate) fn collect_also(&mut self, copy: Copy) {
         let (superblock, offset) = self.division.superblock(copy.from);
         let passed = (self.collection.as_ref())
@@ -396,12 +399,12 @@ impl Ftl {
         }
     }
 
-    /// The place where a copy that was read is to be programmed; none if the unit was
-    /// overwritten meanwhile, and the copy is at its end.
+    /// Returns the place at which a copy that was read is to be programmed. Returns `None` if the
+    /// mapping unit was overwritten meanwhile, which ends the copy.
     ///
     /// # Panics
-    /// If no collection is under way, or no superblock is left to move data to, which
-    /// the specification's checks rule out.
+    /// If no collection is in progress, or no superblock is left for moved data, which the
+    /// specification's checks rule out.
     pub fn place_copy(&mut self, copy: Copy) -> Option<Placement> {
         let mut collection = self.collection.expect("copies belong to a collection");
         let anonymous = copy.logical == Copy::ANONYMOUS;
@@ -423,11 +426,11 @@ impl Ftl {
         Some(placement)
     }
 
-    /// A copy has been programmed at its place: the map is switched to it, unless the
-    /// unit was overwritten meanwhile.
+    /// Completes a copy that has been programmed at its place. The map switches to the new place
+    /// unless the mapping unit was overwritten meanwhile.
     ///
     /// # Panics
-    /// If no collection is under way, or the copy was not placed there.
+    /// If no collection is in progress, or the copy was not placed there.
     pub fn copied(&mut self, copy: Copy, placement: Placement) -> Copied {
         let collection = self
             .collection
@@ -462,7 +465,7 @@ impl Ftl {
         Copied::Switched
     }
 
-    /// The victim has been erased: it is free, and the collection ends.
+    /// Completes the erase of the victim, which is free now, and ends the collection.
     ///
     /// # Panics
     /// If the victim's erase was not due.
@@ -501,7 +504,7 @@ impl Ftl {
 }
 
 impl Ftl {
-    /// Nothing is programmed from this unit on in its superblock.
+    /// Clears the reverse map of an erased superblock, whose first physical unit is `first`.
     fn forget_units(&mut self, first: usize, superblock: u32) {
         let in_order = self.superblocks[superblock as usize].in_order;
         let units = &mut self.reverse[first..first + self.units as usize];
@@ -517,7 +520,7 @@ impl Ftl {
     }
 }
 
-/// A number in 0 .. `bound`, each as likely (to 2^-32).
+/// Returns a uniform random number in 0 .. `bound` (uniform to 2^-32).
 pub(crate) fn below(random: &mut rand_pcg::Pcg64Mcg, bound: u32) -> u32 {
     ((u64::from(random.next_u64() as u32) * u64::from(bound)) >> 32) as u32
 }

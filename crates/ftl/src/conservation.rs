@@ -1,26 +1,26 @@
-//! What is always true of a translation layer.
+//! Invariants of a translation layer, and their check.
 
 use crate::ftl::Ftl;
 
-/// A law that the layer's arrays break.
+/// Broken invariant of the translation layer's tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Broken {
-    /// A logical unit's physical one is not its own, or not valid.
+    /// The physical unit of this logical unit belongs to another one, or is not valid.
     Inverse(u32),
-    /// A superblock's count is not that of its bits.
+    /// The valid count of a superblock differs from its bitmap.
     Count {
-        /// The superblock.
+        /// Index of the superblock with the wrong count.
         superblock: u32,
-        /// Its count.
+        /// Valid count that the superblock keeps.
         counted: u32,
-        /// Its bits.
+        /// Number of set bits in the superblock's bitmap.
         bits: u32,
     },
-    /// Valid units are not the mapped ones.
+    /// The number of valid mapping units differs from the number of mapped ones.
     Mapped {
-        /// Units counted valid.
+        /// Number of valid mapping units in all superblocks.
         valid: u64,
-        /// Units mapped.
+        /// Number of mapped logical units.
         mapped: u64,
     },
 }
@@ -50,11 +50,11 @@ impl std::fmt::Display for Broken {
 impl std::error::Error for Broken {}
 
 impl Ftl {
-    /// Looks at every unit: map and reverse map are inverse, counts are those of the
-    /// bitmap, and valid units are the mapped ones.
+    /// Checks the invariants on all mapping units: map and reverse map are inverse, valid counts
+    /// agree with the bitmap, and the number of valid units is that of mapped ones.
     ///
     /// # Errors
-    /// With the first law that is broken.
+    /// With the first broken invariant.
     pub fn check(&self) -> Result<(), Broken> {
         for logical in 0..self.map.count() {
             let Some(physical) = self.entry(logical).checked_sub(1) else {
@@ -92,8 +92,8 @@ impl Ftl {
         Ok(())
     }
 
-    /// Units that have a place, valid or not: programmed and not erased since, if all that
-    /// was placed is programmed.
+    /// Returns the number of physical units placed since their last erase, valid or not. These are
+    /// all programmed units, plus those placed whose program has not ended.
     pub fn placed_units(&self) -> u64 {
         let written = self
             .superblocks
@@ -102,7 +102,7 @@ impl Ftl {
         written.sum()
     }
 
-    /// For each count, the closed superblocks with so many valid units.
+    /// Returns the number of closed superblocks for each valid count.
     pub fn valid_histogram(&self) -> Vec<u32> {
         let mut histogram = vec![0; self.units as usize + 1];
         for block in &self.superblocks {

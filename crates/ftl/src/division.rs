@@ -1,5 +1,5 @@
-//! Physical units to superblocks, dies and rows, for each unit that is programmed: a
-//! division by a number that is known takes a multiplication.
+//! Conversion of physical units to superblocks, dies and rows. It runs for each programmed unit;
+//! division by a known number needs only a multiplication.
 
 use strength_reduce::StrengthReducedU32;
 
@@ -13,7 +13,7 @@ pub(crate) struct Division {
 }
 
 impl Division {
-    /// Of a geometry whose counts are at least 1.
+    /// Creates the divisors for a geometry whose counts are at least 1.
     pub(crate) fn new(geometry: &Geometry) -> Self {
         Self {
             units: StrengthReducedU32::new(geometry.superblock_units()),
@@ -22,17 +22,17 @@ impl Division {
         }
     }
 
-    /// The superblock of a physical unit, and its offset there.
+    /// Returns the superblock of a physical unit, and the unit's offset in it.
     pub(crate) fn superblock(&self, physical: u32) -> (u32, u32) {
         StrengthReducedU32::div_rem(physical, self.units)
     }
 
-    /// The program unit of an offset, and its place in it, where cells hold all their bits.
+    /// Returns the program unit of an offset, and the position in it, outside the SLC cache.
     pub(crate) fn program(&self, offset: u32) -> (u32, u32) {
         StrengthReducedU32::div_rem(offset, self.program_units)
     }
 
-    /// The row and the die of a program unit.
+    /// Returns the row and the die of a program unit.
     pub(crate) fn die(&self, program: u32) -> (u32, u32) {
         StrengthReducedU32::div_rem(program, self.dies)
     }

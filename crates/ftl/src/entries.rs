@@ -1,20 +1,20 @@
-//! The map's entries. A look at one that was never written touches no memory of its own: a
-//! bit for each page of entries says whether any of them was.
+//! Entries of the map. A bit per page of entries tells whether any of them was written, so that a
+//! lookup of an unwritten entry touches no memory of its own.
 
-/// Entries of a page of memory.
+/// Number of map entries in a page of memory.
 const PAGE: usize = 1024;
 
-/// An entry for each logical unit: the physical unit + 1, or 0.
+/// Map entry of each logical unit: the physical unit + 1, or 0.
 #[derive(Debug, Clone)]
 pub(crate) struct Entries {
-    /// A zeroed allocation: memory is used where entries are written.
+    /// Map entries in a zeroed allocation, which uses memory only where entries are written.
     entries: Vec<u32>,
-    /// Whether something was written to a page of entries.
+    /// Bitmap of pages with a written entry.
     written: Vec<u64>,
 }
 
 impl Entries {
-    /// So many entries, all 0.
+    /// Creates a map of `count` entries, all 0.
     pub(crate) fn new(count: u32) -> Self {
         let pages = (count as usize).div_ceil(PAGE);
         Self {

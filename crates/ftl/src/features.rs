@@ -1,56 +1,59 @@
-//! What a drive does beside mapping and collecting.
+//! Optional features of a translation layer beside mapping and garbage collection.
 
 use crate::specification::{Impossible, Specification};
 
-/// Which die takes the next program unit of a frontier.
+/// Choice of the die for the next program unit of a write frontier.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Allocation {
-    /// The dies in turn.
+    /// The dies take turns for program units (round robin).
     #[default]
     InTurn,
-    /// The one that the device [prefers](crate::Ftl::prefer_die), if its rows of the open
-    /// superblock are not used up; else the one with the fewest rows used.
+    /// The die that the device [prefers](crate::Ftl::prefer_die), if the open superblock has a row
+    /// left on it; else the die with the fewest rows used.
     NextFree,
 }
 
-/// A part of the drive that holds one bit a cell, and takes the host's writes first.
+/// SLC cache: a part of the drive with one bit per cell, which takes host writes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlcCache {
-    /// Bits of a cell elsewhere: 3 (TLC) or 4 (QLC). A superblock of the cache holds
-    /// this many times less.
+    /// Bits per cell in the main area: 3 (TLC) or 4 (QLC). A superblock of the cache holds this
+    /// many times less.
     pub bits: u32,
-    /// Superblocks that are always of the cache, and hold nothing else.
+    /// Number of superblocks that always belong to the SLC cache, and hold nothing else.
     pub fixed_superblocks: u32,
-    /// The most superblocks that join it while the drive has unmapped units.
+    /// Maximum number of superblocks that join the SLC cache while the drive has unmapped units.
     pub dynamic_superblocks: u32,
 }
 
-/// What a drive does beside mapping and collecting; by default nothing.
+/// Optional features of a translation layer. All are off by default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Features {
-    /// Units that the layer writes for itself: pages of its map, a ring of journal pages.
+    /// Number of mapping units that the layer writes for itself: pages of its map, and a ring of
+    /// journal pages.
     pub system_units: u32,
-    /// Which die takes what is written next.
+    /// Choice of the die for the next write.
     pub allocation: Allocation,
-    /// A cache of one bit a cell.
+    /// SLC cache, if the drive has one.
     pub cache: Option<SlcCache>,
-    /// Program units of a row of dies of which one is parity, which holds no data.
+    /// Number of program units per parity stripe in a row of dies, of which one holds parity.
+    /// `None` disables parity.
     pub parity: Option<u32>,
-    /// Keep account of what survives a power cut; memory for what changed since the last
+    /// Whether the layer tracks what survives a power cut. Needs memory for changes since the last
     /// journal.
     pub power_cuts: bool,
-    /// Units of a random past have no addresses until the host touches them; memory for
-    /// what is touched.
+    /// Whether mapping units of random preconditioning have no addresses until the host touches
+    /// them. Needs memory for touched units only.
     pub anonymous: bool,
 }
 
 impl Features {
-    /// Frontiers beside those of the specification: the layer's own, the cache's.
+    /// Returns the number of write frontiers that the features add: the layer's own, and that of
+    /// the SLC cache.
     pub(crate) fn frontiers(&self) -> u32 {
         u32::from(self.system_units > 0) + u32::from(self.cache.is_some())
     }
 
-    /// Units of so many that hold data.
+    /// Returns how many of `units` physical units hold data rather than parity.
     pub(crate) fn data_units(&self, units: u32) -> u32 {
         match self.parity {
             None => units,

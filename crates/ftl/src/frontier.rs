@@ -1,4 +1,5 @@
-//! Where the next unit goes: open superblocks, their dies and rows.
+//! Write frontiers: open superblocks, and the place of the next mapping unit on their dies and
+//! rows.
 
 use crate::collection::Progress;
 use crate::features::Allocation;
@@ -6,12 +7,12 @@ use crate::ftl::{Ftl, Placement, State};
 use crate::specification::{Policy, Separation};
 use crate::traffic::Cause;
 
-/// How far a frontier is whose dies do not take turns.
+/// Position of a write frontier whose dies do not take turns.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor {
-    /// The next offset of the program unit that was begun.
+    /// Next offset in the program unit that was begun; `None` if none was.
     begun: Option<u32>,
-    /// Rows begun on each die.
+    /// Number of rows begun on each die.
     rows: Vec<u32>,
 }
 
@@ -24,22 +25,23 @@ impl Cursor {
     }
 }
 
-/// A stream that writes to superblocks of its own.
+/// Writer with its own open superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
-    /// The host's stream of this number.
+    /// Host stream with this index (placement identifier).
     Host(u32),
-    /// What takes the copies of the collection under way.
+    /// Copies of the garbage collection in progress.
     Copies,
-    /// The layer itself: map and journal.
+    /// The translation layer itself, for map and journal.
     System,
-    /// The cache of one bit a cell.
+    /// Writer of the SLC cache (one bit per cell).
     Cache,
 }
 
 impl Ftl {
-    /// The die that the next program unit is begun on, where the drive allocates so and
-    /// the open superblock has a row left on it.
+    /// Sets the die for the next new program unit. Takes effect with
+    /// [`Allocation::NextFree`](crate::Allocation::NextFree), if the open superblock has a row left
+    /// on that die.
     ///
     /// # Panics
     /// If the drive has no such die.
@@ -48,8 +50,8 @@ impl Ftl {
         self.preferred = Some(die);
     }
 
-    /// The dies that the writer's open superblock has rows left on; all of them when it
-    /// has none open, or its dies take turns.
+    /// Iterates over the dies on which the writer's open superblock has rows left. These are all
+    /// dies when the writer has no open superblock, or when dies take turns.
     pub fn dies_left(&self, writer: Writer) -> impl Iterator<Item = u32> + '_ {
         let geometry = self.specification.geometry;
         let cursor = self
@@ -59,7 +61,7 @@ impl Ftl {
             .filter(move |&die| cursor.is_none_or(|it| it.rows[die as usize] < geometry.rows))
     }
 
-    /// Whether the writer has a program unit that is filled in part.
+    /// Reports whether the writer has a partly filled program unit.
     ///
     /// # Panics
     /// If the drive has no such stream.
@@ -69,10 +71,10 @@ impl Ftl {
             .is_some_and(|(frontier, open)| self.is_filled_in_part(frontier, open))
     }
 
-    /// Fills the rest of the writer's open program unit, so that it can be programmed
-    /// now; gives the last place padded, or none if no program unit was begun. Where host
-    /// and copies share a superblock, none too while copies need all that is left of it:
-    /// they will fill the program unit.
+    /// Pads the writer's open program unit, so that it can be programmed now, and returns the last
+    /// padded place. Returns `None` if no program unit was begun. Where host and copies share a
+    /// superblock, also returns `None` while copies need all of its remaining space: they will fill
+    /// the program unit.
     ///
     /// # Panics
     /// If the drive has no such stream.
@@ -114,7 +116,6 @@ impl Ftl {
         self.frontiers.len() - 1
     }
 
-    /// Whether the frontier's open superblock has a program unit that is filled in part.
     fn is_filled_in_part(&self, frontier: usize, open: u32) -> bool {
         match self.cursors.get(frontier) {
             Some(cursor) => cursor.begun.is_some(),
@@ -124,7 +125,7 @@ impl Ftl {
         }
     }
 
-    /// Units that a superblock holds.
+    /// Returns the number of data units that a superblock holds.
     pub(crate) fn capacity(&self, superblock: u32) -> u32 {
         match self.bits(superblock) {
             1 => self.data_units,
@@ -132,7 +133,7 @@ impl Ftl {
         }
     }
 
-    /// Units that one program fills in a superblock.
+    /// Returns the number of mapping units in one program of a superblock.
     pub(crate) fn program_units(&self, superblock: u32) -> u32 {
         let program_units = self.specification.geometry.program_units;
         match self.bits(superblock) {
@@ -151,7 +152,7 @@ impl Ftl {
         }
     }
 
-    /// The next place of a frontier; none when no superblock is free for it.
+    /// Returns the next place of a write frontier; `None` when no superblock is free for it.
     pub(crate) fn place(
         &mut self,
         frontier: usize,
@@ -193,28 +194,28 @@ impl Ftl {
         Some(placement)
     }
 
-    /// Free superblocks that are collection's alone.
+    /// Returns the number of free superblocks reserved for garbage collection.
     fn kept(&self) -> usize {
         self.specification.moving_frontiers().max(1) as usize
     }
 
-    /// Whether the open superblock is left to copies, which share it with the host and
-    /// have none in reserve.
+    /// Tests whether a shared open superblock is reserved for copies, because no free superblock is
+    /// left for them.
     fn is_reserved(&self, cause: Cause) -> bool {
         self.specification.separation == Separation::Mixed
             && cause == Cause::Host
             && self.free.len() < self.kept()
     }
 
-    /// Whether a superblock that host and copies share is the last, and padding it could
-    /// leave too little for the copies.
+    /// Tests whether copies need the rest of the last shared superblock, so that padding could
+    /// leave too little space.
     fn needs_all(&self, open: u32) -> bool {
         let left = self.capacity(open) - self.superblocks[open as usize].written;
         let copies = self.copies_to_place();
         copies > 0 && self.is_reserved(Cause::Host) && copies + self.program_units(open) > left
     }
 
-    /// The next offset of a frontier whose dies do not take turns.
+    /// Returns the next offset of a write frontier whose dies do not take turns.
     fn next_offset(&mut self, frontier: usize, superblock: u32) -> u32 {
         let geometry = self.specification.geometry;
         let program_units = self.program_units(superblock);
@@ -243,7 +244,7 @@ impl Ftl {
         offset
     }
 
-    /// A die whose next row is parity goes on behind it.
+    /// Advances a die past its next row if that holds parity.
     fn skip_parity(&mut self, frontier: usize, superblock: u32, die: u32) {
         let row = self.cursors[frontier].rows[die as usize];
         if row < self.specification.geometry.rows && self.is_parity(row, die) {
@@ -273,7 +274,7 @@ impl Ftl {
         }
     }
 
-    /// Whether a unit of a superblock has been placed.
+    /// Tests whether an offset of a superblock has been placed since the last erase.
     pub(crate) fn has_place(&self, superblock: u32, offset: u32) -> bool {
         let block = &self.superblocks[superblock as usize];
         let Some(number) = self.number_of(superblock, offset) else {
@@ -293,7 +294,8 @@ impl Ftl {
         placement.row < cursor.rows[placement.die as usize] && !in_begun
     }
 
-    /// Opens the least erased free superblock; the most erased for static wear levelling.
+    /// Opens the free superblock with the lowest erase count; for static wear levelling, the one
+    /// with the highest.
     pub(crate) fn open(&mut self, frontier: usize, stream: u32, cause: Cause) -> Option<u32> {
         if self.features.cache.is_some() && frontier == self.cache_frontier() {
             return self.open_cache(frontier, stream);
@@ -328,7 +330,7 @@ impl Ftl {
         }
     }
 
-    /// Closes a superblock when its last unit has its place and no copy is under way.
+    /// Closes a superblock when its last mapping unit is placed and no copy to it is in progress.
     pub(crate) fn close_if_full(&mut self, superblock: u32) {
         let capacity = self.capacity(superblock);
         let block = &mut self.superblocks[superblock as usize];

@@ -1,4 +1,4 @@
-//! The map, the frontiers and the free superblocks.
+//! Translation layer: map, write frontiers and free superblocks.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -16,15 +16,15 @@ use crate::traffic::{Cause, Traffic};
 use rand_core::SeedableRng as _;
 use rand_pcg::Pcg64Mcg;
 
-/// What a superblock is used for.
+/// State of a superblock in its life cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Free,
     Open,
-    /// Full, but units of it are still to be programmed by a collection.
+    /// Full, but copies of a garbage collection in it are not yet programmed.
     Closing,
     Closed,
-    /// Full, and of the cache of one bit a cell.
+    /// Full, and part of the SLC cache.
     Cached,
     Victim,
 }
@@ -34,17 +34,19 @@ pub(crate) struct Superblock {
     pub(crate) state: State,
     pub(crate) valid: u32,
     pub(crate) written: u32,
-    /// Copies that have a place here and are not yet programmed.
+    /// Number of copies placed in the superblock and not yet programmed.
     pub(crate) pending: u32,
     pub(crate) erases: u32,
-    /// Units programmed on the drive when it was closed.
+    /// Value of the layer's clock (mapping units placed on the drive) when the superblock was
+    /// closed.
     pub(crate) closed_at: u64,
     pub(crate) stream: u32,
-    /// Programmed with one bit a cell.
+    /// Whether the superblock is programmed with one bit per cell (SLC cache).
     pub(crate) cached: bool,
-    /// Written in order by the past and not erased since: what no array names is as it was.
+    /// Whether sequential preconditioning wrote the superblock and it was not erased since. Mapping
+    /// units without an entry in the tables are then at their original place.
     pub(crate) in_order: bool,
-    /// Reads since its erase that the device told.
+    /// Number of reads since the last erase that the device reported.
     pub(crate) reads: u32,
 }
 
@@ -63,22 +65,22 @@ impl Superblock {
     };
 }
 
-/// Where a unit is to be programmed.
+/// Physical place at which a mapping unit is to be programmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placement {
-    /// The physical unit.
+    /// Index of the physical unit to be programmed.
     pub physical: u32,
-    /// Its superblock.
+    /// Index of the superblock that contains the mapping unit.
     pub superblock: u32,
-    /// The die that programs it.
+    /// Index of the die that programs the mapping unit.
     pub die: u32,
-    /// Which of the die's program units in the superblock it is in.
+    /// Row of the program unit: its index among those of the die in the superblock.
     pub row: u32,
-    /// Whether the program unit is now full, and can be programmed.
+    /// Whether the program unit is full now, and can be programmed.
     pub full: bool,
 }
 
-/// A unit cannot be placed until collection has erased a superblock.
+/// Error of a write that cannot be placed until garbage collection has erased a superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 
@@ -90,58 +92,59 @@ impl std::fmt::Display for Full {
 
 impl std::error::Error for Full {}
 
-/// A page-mapped translation layer.
+/// Page-mapped flash translation layer.
 #[derive(Debug, Clone)]
 pub struct Ftl {
     pub(crate) specification: Specification,
     pub(crate) features: Features,
-    /// Units of a superblock, and those of them that hold data.
+    /// Number of mapping units in a superblock, and of those that hold data rather than parity.
     pub(crate) units: u32,
     pub(crate) data_units: u32,
     pub(crate) parity: Option<Parity>,
-    /// Programs of parity that the device has not taken.
+    /// Parity programs that the device has not yet taken.
     pub(crate) parity_due: VecDeque<Placement>,
     pub(crate) division: Division,
-    /// Physical unit + 1 of each logical one; 0: unmapped.
+    /// Physical unit + 1 of each logical unit; 0 if unmapped.
     pub(crate) map: Entries,
-    /// Logical unit + 1 that was programmed at each physical one; 0: nothing.
+    /// Reverse map: logical unit + 1 that was programmed at each physical unit; 0 if none.
     pub(crate) reverse: Vec<u32>,
     pub(crate) valid: Vec<u64>,
-    /// Words of `valid` for each superblock.
+    /// Words of the bitmap `valid` per superblock.
     pub(crate) words: u32,
     pub(crate) superblocks: Vec<Superblock>,
     pub(crate) buckets: Buckets,
     pub(crate) closing_order: VecDeque<(u32, u64)>,
-    /// Free superblocks, the least erased first.
+    /// Free superblocks by erase count, the lowest first.
     pub(crate) free: BTreeSet<(u32, u32)>,
-    /// Erased superblocks that are always of the cache.
+    /// Free superblocks of the fixed part of the SLC cache.
     pub(crate) fixed_free: BTreeSet<(u32, u32)>,
-    /// Full superblocks of the cache, in the order in which they were closed.
+    /// Full superblocks of the SLC cache, in order of closing.
     pub(crate) cached: VecDeque<u32>,
-    /// Valid units of the superblocks that joined the cache.
+    /// Number of valid mapping units in superblocks that joined the SLC cache.
     pub(crate) lent_valid: u64,
-    /// Superblocks that joined the cache.
+    /// Number of superblocks that joined the SLC cache.
     pub(crate) dynamic: u32,
-    /// Host streams, then collection's, then wear levelling's, the layer's own, the cache's.
+    /// Open superblock of each write frontier: host streams, garbage collection, wear levelling,
+    /// the layer's own, SLC cache.
     pub(crate) frontiers: Vec<Option<u32>>,
-    /// Of each frontier, where dies do not take turns.
+    /// Position of each write frontier; empty where dies take turns.
     pub(crate) cursors: Vec<Cursor>,
     pub(crate) preferred: Option<u32>,
     pub(crate) collection: Option<Collection>,
-    /// Units that were given a place in the victim behind where the collection is.
+    /// Copies of mapping units that were located in the victim at an offset already examined.
     pub(crate) located: Vec<Copy>,
-    /// Units of the past that were not touched since, where they have no addresses.
+    /// Untouched mapping units of the preconditioning, if these have no addresses.
     pub(crate) anonymous: Option<Box<Anonymous>>,
-    /// Logical units below this one are where a past in order left them, while their map
-    /// entry is 0.
+    /// End of the logical units that sequential preconditioning wrote. A unit below it is at its
+    /// original place while its map entry is 0.
     pub(crate) in_order: u32,
-    /// What is not yet safe from a power cut, where that counts.
+    /// Changes that a power cut could still lose; `None` unless power cuts are modelled.
     pub(crate) unsafe_changes: Option<Box<Unsafe>>,
-    /// Copies that the host's writes have paid for.
+    /// Number of copies that host writes have paid for, with fraction.
     pub(crate) tokens: f64,
-    /// Writes since the last copy of the collection under way was handed out.
+    /// Number of host writes since the current collection issued its last copy.
     pub(crate) unpaid: u32,
-    /// Units mapped, the layer's own with them.
+    /// Number of mapped units, including the layer's own.
     pub(crate) mapped: u64,
     pub(crate) system_mapped: u64,
     pub(crate) clock: u64,
@@ -150,7 +153,7 @@ pub struct Ftl {
 }
 
 impl Ftl {
-    /// A drive that was never written.
+    /// Creates a drive that was never written.
     ///
     /// # Errors
     /// When the specification cannot work, with the reason.
@@ -158,7 +161,7 @@ impl Ftl {
         Self::with_features(specification, Features::default())
     }
 
-    /// A drive that was never written, with these features.
+    /// Creates a drive with optional features that was never written.
     ///
     /// # Errors
     /// When the specification cannot work, with the reason.
@@ -223,54 +226,55 @@ impl Ftl {
         })
     }
 
-    /// What this layer was made for.
+    /// Returns the specification of the translation layer.
     pub fn specification(&self) -> &Specification {
         &self.specification
     }
 
-    /// What this layer does beside mapping and collecting.
+    /// Returns the optional features of the translation layer.
     pub fn features(&self) -> &Features {
         &self.features
     }
 
-    /// What was programmed and erased.
+    /// Returns the counts of programmed mapping units and erases, by cause.
     pub fn traffic(&self) -> &Traffic {
         &self.traffic
     }
 
-    /// Superblocks that are erased and in no frontier.
+    /// Returns the number of erased superblocks that are not open. Those of the fixed SLC cache do
+    /// not count.
     pub fn free_superblocks(&self) -> u32 {
         self.free.len() as u32
     }
 
-    /// Logical units of the host that are mapped.
+    /// Returns the number of mapped logical units of the host.
     pub fn mapped_units(&self) -> u64 {
         self.mapped - self.system_mapped
     }
 
-    /// The greatest difference between two superblocks' erases; those that are always of
-    /// the cache wear apart.
+    /// Returns the difference between the highest and the lowest erase count. The fixed part of the
+    /// SLC cache wears separately and does not count.
     pub fn wear_spread(&self) -> u32 {
         let fixed = self.features.fixed_superblocks() as usize;
         let erases = || (self.superblocks[fixed..].iter()).map(|superblock| superblock.erases);
         erases().max().unwrap_or(0) - erases().min().unwrap_or(0)
     }
 
-    /// The physical unit that a read of `logical` senses; none if it is unmapped.
+    /// Returns the physical unit that a read of `logical` senses; `None` if unmapped.
     ///
     /// # Panics
-    /// If the drive has no such unit, or it is one without address that is to be
+    /// If the drive has no such unit, or the unit has no address and must be
     /// [located](Self::locate) first.
     pub fn read(&self, logical: u32) -> Option<u32> {
         assert!(!self.is_untouched(logical), "unit {logical} is not located");
         self.entry(logical).checked_sub(1)
     }
 
-    /// Places a unit that the host writes to `stream`. The map is switched at once:
-    /// until the unit is programmed, the drive's buffer serves it.
+    /// Places a mapping unit that the host writes to `stream`. The map switches immediately; until
+    /// the unit is programmed, the drive's buffer serves reads of it.
     ///
     /// # Errors
-    /// [`Full`] when the write must wait for an erase; nothing has changed then.
+    /// [`Full`] when the write must wait for an erase. Nothing has changed then.
     ///
     /// # Panics
     /// If the drive has no such unit or stream.
@@ -293,10 +297,10 @@ impl Ftl {
         Ok(placement)
     }
 
-    /// Places a unit that the host writes to `stream` past the cache of one bit a cell.
+    /// Places a mapping unit that the host writes to `stream`, bypassing the SLC cache.
     ///
     /// # Errors
-    /// [`Full`] when the write must wait for an erase; nothing has changed then.
+    /// [`Full`] when the write must wait for an erase. Nothing has changed then.
     ///
     /// # Panics
     /// If the drive has no such unit or stream.
@@ -309,11 +313,11 @@ impl Ftl {
         Ok(placement)
     }
 
-    /// Places a unit of the layer's own: a page of its map, or of its journal's ring. What
-    /// was there before is invalid, and collection moves it as any other.
+    /// Places a mapping unit of the layer's own: a page of its map, or of its journal's ring. The
+    /// previous version becomes invalid, and garbage collection treats the unit like any other.
     ///
     /// # Errors
-    /// [`Full`] when the write must wait for an erase; nothing has changed then.
+    /// [`Full`] when the write must wait for an erase. Nothing has changed then.
     ///
     /// # Panics
     /// If the drive has no such unit.
@@ -327,7 +331,7 @@ impl Ftl {
         Ok(placement)
     }
 
-    /// Where a unit of the layer's own is; none if it was never written.
+    /// Returns the physical unit of one of the layer's own units; `None` if it was never written.
     ///
     /// # Panics
     /// If the drive has no such unit.
@@ -350,7 +354,7 @@ impl Ftl {
         self.specification.logical_units + index
     }
 
-    /// Makes what was placed the unit's, and closes what is full.
+    /// Maps a logical unit to its new place, and closes the superblock if it is full.
     pub(crate) fn remap(&mut self, logical: u32, placement: Placement) {
         if self.is_untouched(logical) {
             self.forget_place(logical);
@@ -366,7 +370,8 @@ impl Ftl {
         self.close_if_full(placement.superblock);
     }
 
-    /// Gives an untouched unit a place if a power cut may need it, or unmaps it.
+    /// Unmaps an untouched mapping unit. Locates it first if power cuts are modelled, because
+    /// recovery may need its old version.
     fn forget_place(&mut self, logical: u32) {
         if self.features.power_cuts {
             self.locate(logical);
@@ -377,7 +382,7 @@ impl Ftl {
         }
     }
 
-    /// Unmaps a unit; says whether it was mapped.
+    /// Trims a mapping unit, and returns whether it was mapped.
     ///
     /// # Panics
     /// If the drive has no such unit.
@@ -400,8 +405,8 @@ impl Ftl {
         true
     }
 
-    /// Fills the rest of the stream's open program unit, so that it can be programmed
-    /// now; gives the last place padded, or none if no program unit was begun.
+    /// Pads the stream's open program unit, so that it can be programmed now, and returns the last
+    /// padded place. Returns `None` if no program unit was begun.
     ///
     /// # Panics
     /// If the drive has no such stream.
@@ -417,7 +422,7 @@ impl Ftl {
         )
     }
 
-    /// Makes the placed unit the logical one's.
+    /// Points the map entry of a logical unit to a place, and marks the place as valid.
     pub(crate) fn switch(&mut self, logical: u32, placement: Placement) {
         self.map.set(logical, placement.physical + 1);
         let (word, bit) = self.bit(placement.physical);
@@ -440,7 +445,7 @@ impl Ftl {
         self.lose_valid(superblock);
     }
 
-    /// A superblock has one valid unit less.
+    /// Decrements the valid count of a superblock.
     pub(crate) fn lose_valid(&mut self, superblock: u32) {
         let block = &mut self.superblocks[superblock as usize];
         block.valid -= 1;
@@ -452,7 +457,7 @@ impl Ftl {
         }
     }
 
-    /// Makes a unit of a full superblock valid again.
+    /// Marks a mapping unit of a full superblock as valid again, for recovery from a power cut.
     pub(crate) fn revalidate(&mut self, logical: u32, physical: u32) {
         let (superblock, _) = self.division.superblock(physical);
         let block = &self.superblocks[superblock as usize];
@@ -463,7 +468,7 @@ impl Ftl {
         self.switch(logical, self.placement(physical));
     }
 
-    /// The frontier that takes what is collected from a superblock of `stream`.
+    /// Returns the write frontier that takes data moved out of a superblock of `stream`.
     pub(crate) fn moving_frontier(&self, stream: u32) -> usize {
         match self.specification.separation {
             Separation::Mixed => stream as usize,

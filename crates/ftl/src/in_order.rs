@@ -1,11 +1,11 @@
-//! A past that was written in order: until a unit is written again its place follows from
-//! its number, so that the map and its inverse need no memory for it.
+//! Sequential preconditioning: until a mapping unit is written again, its place follows from its
+//! number, so map and reverse map need no memory for it.
 
 use crate::anonymous::TRIMMED;
 use crate::ftl::Ftl;
 
 impl Ftl {
-    /// Writes the first `filled` units in order.
+    /// Writes the first `filled` mapping units sequentially.
     pub(crate) fn write_in_order(&mut self, filled: u32) {
         let whole = filled / self.data_units;
         for index in 0..whole {
@@ -17,7 +17,7 @@ impl Ftl {
         }
     }
 
-    /// Fills and closes the next superblock with the next units in order.
+    /// Fills the next superblock with the next mapping units in order, and closes it.
     fn close_in_order(&mut self, index: u32) {
         let superblock = self
             .open(0, 0, crate::Cause::Host)
@@ -54,7 +54,7 @@ impl Ftl {
         }
     }
 
-    /// The physical unit of a unit that a past in order left where it was.
+    /// Returns the physical unit at which sequential preconditioning wrote a logical unit.
     fn in_order_place(&self, logical: u32) -> u32 {
         let before = self.features.fixed_superblocks();
         if self.parity.is_none() {
@@ -64,8 +64,8 @@ impl Ftl {
         superblock * self.units + self.offset_of(superblock, logical % self.data_units)
     }
 
-    /// A map entry as it is where every unit has a place: the physical unit + 1; 0:
-    /// unmapped.
+    /// Returns the map entry of a logical unit, including units of sequential preconditioning: the
+    /// physical unit + 1, or 0 if unmapped.
     pub(crate) fn entry(&self, logical: u32) -> u32 {
         match self.map.get(logical) {
             TRIMMED => 0,
@@ -74,8 +74,8 @@ impl Ftl {
         }
     }
 
-    /// The entry of an unmapped unit of this drive, which may differ from that of one that
-    /// was never touched.
+    /// Returns the map entry that marks an unmapped unit on this drive. It may differ from the
+    /// entry of a mapping unit that was never touched.
     pub(crate) fn unmapped(&self) -> u32 {
         match self.anonymous.is_some() || self.in_order > 0 {
             true => TRIMMED,
@@ -83,7 +83,8 @@ impl Ftl {
         }
     }
 
-    /// The inverse of [`in_order_place`](Self::in_order_place); none of other units.
+    /// Returns the logical unit that sequential preconditioning wrote at a physical unit: the
+    /// inverse of [`in_order_place`](Self::in_order_place). Returns `None` for other units.
     fn in_order_owner(&self, physical: u32) -> Option<u32> {
         let (superblock, offset) = self.division.superblock(physical);
         if !self.superblocks[superblock as usize].in_order {
@@ -93,8 +94,8 @@ impl Ftl {
         Some((superblock - self.features.fixed_superblocks()) * self.data_units + number)
     }
 
-    /// The logical unit + 1 that was programmed at a physical one; 0: nothing, or one
-    /// without address.
+    /// Returns the logical unit + 1 that was programmed at a physical unit; 0 if none, or if the
+    /// unit has no address.
     pub(crate) fn owner(&self, physical: u32) -> u32 {
         match self.reverse[physical as usize] {
             0 => self

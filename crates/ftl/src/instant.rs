@@ -1,12 +1,12 @@
-//! A drive whose dies take no time: what it is asked, it has done.
+//! Drive whose dies take no time: each operation is complete when its call returns.
 
 use crate::collection::Progress;
 use crate::ftl::Ftl;
 
-/// Copies that are handed out together: their map entries are fetched side by side.
+/// Number of copies issued together. Their map entries are then fetched side by side.
 const BATCH: u32 = 64;
 
-/// A translation layer with its work done in a blink.
+/// Translation layer whose operations take no time.
 #[derive(Debug)]
 pub struct Instant {
     ftl: Ftl,
@@ -14,7 +14,7 @@ pub struct Instant {
 }
 
 impl Instant {
-    /// Does the work of this layer.
+    /// Creates an instant drive from a translation layer.
     pub fn new(ftl: Ftl) -> Self {
         Self {
             ftl,
@@ -22,12 +22,12 @@ impl Instant {
         }
     }
 
-    /// The layer.
+    /// Returns the translation layer.
     pub fn ftl(&self) -> &Ftl {
         &self.ftl
     }
 
-    /// Collects until enough superblocks are free, then writes the unit.
+    /// Writes a mapping unit, after garbage collection until enough superblocks are free.
     ///
     /// # Panics
     /// If the drive has no such unit or stream.
@@ -36,7 +36,8 @@ impl Instant {
         self.place(logical, stream);
     }
 
-    /// Makes the copies that are due, all of them when the host must wait, then writes.
+    /// Writes a mapping unit with paced garbage collection: makes the copies that are due, or all
+    /// of them when the host must wait.
     ///
     /// # Panics
     /// If the drive has no such unit or stream.
@@ -58,7 +59,8 @@ impl Instant {
         self.ftl.programmed(placement);
     }
 
-    /// Collects until enough superblocks are free, then writes a unit of the layer's own.
+    /// Writes a mapping unit of the layer's own, after garbage collection until enough superblocks
+    /// are free.
     ///
     /// # Panics
     /// If the drive has no such unit.
@@ -68,7 +70,7 @@ impl Instant {
         self.ftl.programmed(placement);
     }
 
-    /// Programs what the stream has begun, its rest filled.
+    /// Pads and programs the stream's open program unit.
     ///
     /// # Panics
     /// If the drive has no such stream.
@@ -78,19 +80,20 @@ impl Instant {
         }
     }
 
-    /// Folds the superblock of the cache that was closed first; false when there is none.
+    /// Folds the superblock of the SLC cache that was closed first. Returns `false` when there is
+    /// none.
     pub fn fold(&mut self) -> bool {
         let begun = self.ftl.begin_folding().is_some();
         begun && self.finish()
     }
 
-    /// Writes a closed superblock anew; false when it is not closed.
+    /// Rewrites a closed superblock elsewhere (refresh). Returns `false` when it is not closed.
     pub fn refresh(&mut self, superblock: u32) -> bool {
         let begun = self.ftl.begin_refresh(superblock);
         begun && self.finish()
     }
 
-    /// Unmaps a unit; says whether it was mapped.
+    /// Trims a mapping unit, and returns whether it was mapped.
     ///
     /// # Panics
     /// If the drive has no such unit.
@@ -98,7 +101,7 @@ impl Instant {
         self.ftl.trim(logical)
     }
 
-    /// The physical unit that a read of `logical` senses, as [`Ftl::locate`] has it.
+    /// Returns the physical unit that a read of `logical` senses, like [`Ftl::locate`].
     ///
     /// # Panics
     /// If the drive has no such unit.
@@ -106,19 +109,20 @@ impl Instant {
         self.ftl.locate(logical)
     }
 
-    /// Collects one superblock whole; false when there is none.
+    /// Collects one victim completely. Returns `false` when there is none.
     fn collect(&mut self) -> bool {
         self.ftl.begin_collection();
         self.finish()
     }
 
-    /// Makes all changes of the map durable, where power cuts count.
+    /// Makes all changes of the map durable, if power cuts are modelled.
     fn journal(&mut self) {
         let journal = self.ftl.begin_journal();
         self.ftl.journalled(journal);
     }
 
-    /// Makes all copies of the collection under way, and erases.
+    /// Makes all copies of the collection in progress, and erases the victim. Returns `false` when
+    /// no collection is in progress.
     fn finish(&mut self) -> bool {
         loop {
             match self.ftl.progress() {

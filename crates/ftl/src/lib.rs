@@ -1,9 +1,9 @@
-//! A flash drive's translation layer, without time.
+//! Translation layer (FTL) of a flash drive, without time.
 //!
-//! The [`Ftl`] maps logical units (4 KiB) to physical ones and decides what is to be
-//! programmed, copied and erased. It hands out *work* and is told when the work is
-//! done: how long a die takes is its caller's matter. [`Instant`] does all work in a
-//! blink. [`analytic`] has the published formulas of write amplification.
+//! The [`Ftl`] maps logical units (4 KiB) to physical ones, and decides which units to program,
+//! copy and erase. It issues *work*, and the caller reports when that is complete; the duration of
+//! die operations is the caller's matter. [`Instant`] performs all work in no time. [`analytic`]
+//! has the published formulas of write amplification.
 
 pub mod analytic;
 mod anonymous;

@@ -1,15 +1,15 @@
-//! The part of the map that is in the controller's memory, where not all of it is.
+//! Map cache: the part of the map in the controller's memory, on drives that do not hold all of it.
 
 const NONE: u32 = u32::MAX;
 
-/// What a look-up in the map came to.
+/// Result of a lookup in the map cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookup {
-    /// The page was in memory.
+    /// The map page was in memory.
     Hit,
-    /// The page is to be read from flash.
+    /// The map page must be read from flash.
     Miss {
-        /// A changed page that must be written first, to make room.
+        /// Changed page that must be written back first, to make space.
         written_back: Option<u32>,
     },
 }
@@ -22,7 +22,7 @@ struct Page {
     changed: bool,
 }
 
-/// Map pages in memory: the least recently used one makes room.
+/// LRU cache of map pages in memory.
 #[derive(Debug, Clone)]
 pub struct MapCache {
     pages: Vec<Page>,
@@ -37,11 +37,11 @@ pub struct MapCache {
 }
 
 impl MapCache {
-    /// An empty cache of `room` pages, each with the entries of `units_per_page` units, for
-    /// a map of `logical_units`.
+    /// Creates an empty cache of `room` pages, each with the entries of `units_per_page` mapping
+    /// units, for a map of `logical_units` units.
     ///
     /// # Panics
-    /// If there is no room, or a page has no entry.
+    /// If `room` or `units_per_page` is 0.
     pub fn new(room: u32, units_per_page: u32, logical_units: u32) -> Self {
         assert!(room > 0 && units_per_page > 0);
         let absent = Page {
@@ -63,7 +63,7 @@ impl MapCache {
         }
     }
 
-    /// Looks a unit's entry up, and changes it if `change`.
+    /// Looks up the map entry of a mapping unit, and marks its page as changed if `change` is set.
     ///
     /// # Panics
     /// If the map has no such unit.
@@ -84,17 +84,17 @@ impl MapCache {
         lookup
     }
 
-    /// The page that holds a unit's entry.
+    /// Returns the map page that holds a mapping unit's entry.
     pub fn page_of(&self, logical: u32) -> u32 {
         logical / self.units_per_page
     }
 
-    /// Pages of the whole map.
+    /// Returns the number of pages of the entire map.
     pub fn pages(&self) -> u32 {
         self.pages.len() as u32
     }
 
-    /// A page has been written: what is in memory is what is in flash.
+    /// Marks a page as written back, so that memory and flash agree.
     ///
     /// # Panics
     /// If the map has no such page.
@@ -102,7 +102,7 @@ impl MapCache {
         self.pages[page as usize].changed = false;
     }
 
-    /// Pages in memory that are newer than those in flash, in order.
+    /// Iterates over the pages in memory that are newer than those in flash, in ascending order.
     pub fn changed(&self) -> impl Iterator<Item = u32> + '_ {
         (0..)
             .zip(&self.pages)
@@ -110,12 +110,13 @@ impl MapCache {
             .map(|(index, _)| index)
     }
 
-    /// Look-ups that found their page, that did not, and pages written back for room.
+    /// Returns the numbers of hits, of misses, and of pages written back to make space.
     pub fn counts(&self) -> (u64, u64, u64) {
         (self.hits, self.misses, self.written_back)
     }
 
-    /// Drops the least recently used page if the cache is full; gives it if it was changed.
+    /// Drops the least recently used page if the cache is full, and returns that page if it was
+    /// changed.
     fn make_room(&mut self) -> Option<u32> {
         if self.held < self.room {
             return None;

@@ -1,12 +1,13 @@
-//! Parity across dies: of each so many program units of a row one holds what rebuilds the
-//! others when a die or a block of it fails. Rows take turns in which die has it.
+//! Parity across dies: in each stripe of program units of a row, one holds parity, which can
+//! rebuild the others when a die or block fails. The die with parity rotates by row.
 
 use crate::ftl::{Ftl, Placement};
 
-/// Where parity is in a superblock; offsets count all its units, numbers those of data.
+/// Position of parity in superblocks. Offsets count all mapping units of a superblock, numbers
+/// count data units only.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parity {
-    /// Program units of a stripe, one of them parity.
+    /// Number of program units per stripe, one of which is parity.
     stripe: u32,
     dies: u32,
 }
@@ -16,7 +17,7 @@ impl Parity {
         Self { stripe, dies }
     }
 
-    /// The place of a stripe that has parity in this row.
+    /// Returns the position in a stripe that holds parity in this row.
     fn turn(&self, row: u32) -> u32 {
         self.stripe - 1 - row % self.stripe
     }
@@ -25,12 +26,12 @@ impl Parity {
         die % self.stripe == self.turn(row)
     }
 
-    /// Dies that have data in a row.
+    /// Returns the number of dies that hold data in a row.
     fn data_dies(&self) -> u32 {
         self.dies / self.stripe * (self.stripe - 1)
     }
 
-    /// The program unit in a superblock of a program unit of data.
+    /// Converts the number of a data program unit to its program unit in the superblock.
     fn program(&self, number: u32) -> u32 {
         let (row, index) = (number / self.data_dies(), number % self.data_dies());
         let (group, place) = (index / (self.stripe - 1), index % (self.stripe - 1));
@@ -38,7 +39,8 @@ impl Parity {
         row * self.dies + group * self.stripe + place + behind
     }
 
-    /// The inverse; none of parity.
+    /// Converts a program unit in the superblock to its number among data program units; `None` for
+    /// parity.
     fn number(&self, program: u32) -> Option<u32> {
         let (row, die) = (program / self.dies, program % self.dies);
         let (group, place) = (die / self.stripe, die % self.stripe);
@@ -49,12 +51,13 @@ impl Parity {
 }
 
 impl Ftl {
-    /// The offset in a superblock of its unit of data of this number.
+    /// Returns the offset in a superblock of its data unit with a given number.
     pub(crate) fn offset_of(&self, superblock: u32, number: u32) -> u32 {
         self.offset_by(self.program_units(superblock), number)
     }
 
-    /// The same where one program fills so many units.
+    /// Returns the offset of a data unit with a given number, for programs of `program_units`
+    /// mapping units.
     pub(crate) fn offset_by(&self, program_units: u32, number: u32) -> u32 {
         let Some(parity) = &self.parity else {
             return number;
@@ -62,7 +65,7 @@ impl Ftl {
         parity.program(number / program_units) * program_units + number % program_units
     }
 
-    /// The number of the unit of data at an offset; none of parity.
+    /// Returns the number of the data unit at an offset; `None` for parity.
     pub(crate) fn number_of(&self, superblock: u32, offset: u32) -> Option<u32> {
         let Some(parity) = &self.parity else {
             return Some(offset);
@@ -72,12 +75,12 @@ impl Ftl {
         Some(program * program_units + offset % program_units)
     }
 
-    /// Whether a program unit of a superblock holds parity.
+    /// Tests whether the program unit in a row of a die holds parity.
     pub(crate) fn is_parity(&self, row: u32, die: u32) -> bool {
         (self.parity).is_some_and(|parity| parity.is_parity(row, die))
     }
 
-    /// A program unit of parity is due.
+    /// Queues a parity program for the device.
     pub(crate) fn owe_parity(&mut self, superblock: u32, row: u32, die: u32) {
         let program_units = self.program_units(superblock);
         self.traffic.parity += u64::from(program_units);
@@ -87,7 +90,8 @@ impl Ftl {
         self.parity_due.push_back(placement);
     }
 
-    /// Parity of a superblock whose dies take turns, once the unit before it is placed.
+    /// Queues the parity program units that directly follow a full program unit, in a superblock
+    /// whose dies take turns.
     pub(crate) fn owe_parity_behind(&mut self, placement: Placement) {
         if self.parity.is_none() || !placement.full {
             return;
@@ -107,9 +111,8 @@ impl Ftl {
         }
     }
 
-    /// A program unit of parity that the device is to program, where the features have
-    /// parity: the layer has come to it. Each is given once, and nothing is to be told when
-    /// it is done.
+    /// Removes and returns the next parity program that the device must perform; `None` if none is
+    /// due. Each is returned once, and needs no report when it is done.
     pub fn take_parity(&mut self) -> Option<Placement> {
         self.parity_due.pop_front()
     }

@@ -1,4 +1,4 @@
-//! A drive that was written long ago, made at once.
+//! Preconditioning: the state of a drive after long writing, built directly.
 
 use crate::anonymous::Anonymous;
 use crate::collection::below;
@@ -11,31 +11,33 @@ use crate::specification::{Impossible, Policy, Separation, Specification};
 use crate::steady::{self, Steady};
 use crate::traffic::{Cause, Traffic};
 
-/// How the drive was written before.
+/// Precondition state: the way a drive was written before the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Past {
-    /// Never.
+    /// Fresh drive that was never written.
     Fresh,
-    /// All of it, in order.
+    /// Drive that was filled once, sequentially.
     Sequential,
-    /// Until its state no longer changed, at random.
+    /// Drive written uniformly at random to the steady state.
     Random,
-    /// As long, at random, some units more than others.
+    /// Drive written at random to the steady state, with hot and cold mapping units.
     HotCold {
-        /// Percent of the writes that went to the first units.
+        /// Percentage of the writes that go to the hot mapping units, which are the first ones.
         writes_percent: u8,
-        /// Percent of the units that are these.
+        /// Percentage of the mapping units that are hot.
         space_percent: u8,
     },
-    /// As long, at random, the k-th unit in proportion to k^-theta.
+    /// Drive written at random to the steady state by Zipf's law: the k-th mapping unit in
+    /// proportion to k^-theta.
     Zipf {
-        /// Theta in hundredths.
+        /// Exponent theta of Zipf's law, in hundredths.
         theta_percent: u8,
     },
 }
 
 impl Ftl {
-    /// A drive with this past, statistically as if it had really been written.
+    /// Creates a drive with a precondition state, statistically equal to one that was really
+    /// written.
     ///
     /// # Errors
     /// When the specification cannot work, with the reason.
@@ -44,12 +46,13 @@ impl Ftl {
         Self::written(specification, Features::default(), past, filled)
     }
 
-    /// A drive with these features whose first `filled` units have this past; the others
-    /// were never written. A past in order takes memory when its units are written again;
-    /// a random one too if the features have its units anonymous, else at once.
+    /// Creates a drive with optional features whose first `filled` mapping units have a
+    /// precondition state; the others were never written. Sequential preconditioning uses memory
+    /// only for units that are written again. So does random preconditioning if the features make
+    /// its units anonymous; otherwise it uses memory from the start.
     ///
     /// # Errors
-    /// When the specification cannot work, with the reason, or has fewer units.
+    /// When the specification cannot work, with the reason, or has fewer units than `filled`.
     pub fn written(
         specification: Specification,
         features: Features,
@@ -95,7 +98,7 @@ impl Ftl {
         Ok(())
     }
 
-    /// The state of the long run by formula, where there is one.
+    /// Returns the steady state by formula; `None` where no formula exists.
     fn by_formula(&mut self, filled: u32, classes: &[Class]) -> Option<Steady> {
         let (policy, units) = (self.specification.policy, self.data_units);
         let count = self.closed_by_past();
@@ -111,8 +114,8 @@ impl Ftl {
         Some(Steady { closed, open })
     }
 
-    /// Units written in superblocks that are not free when the host is about to open one,
-    /// on average.
+    /// Returns the mean number of mapping units written in superblocks that are not free, at the
+    /// time when the host is about to open a superblock.
     pub(crate) fn mean_written(&self, filled: u32, classes: &[Class]) -> f64 {
         let (closed, units) = (f64::from(self.closed_by_past()), self.data_units);
         let open = self.frontier_of_past().map_or(0.0, |_| {
@@ -123,9 +126,9 @@ impl Ftl {
         (closed + open) * f64::from(units)
     }
 
-    /// The frontier that a long past has open: that of what is moved. The host is about to
-    /// open one, and with that collection is due: from there on nothing is as it was until
-    /// the host has filled it.
+    /// Returns the write frontier that long preconditioning leaves open: that of moved data. The
+    /// host is about to open a superblock, which makes garbage collection due; the drive returns to
+    /// this state only when the host has filled that superblock.
     fn frontier_of_past(&self) -> Option<usize> {
         match self.specification.separation {
             Separation::Mixed => None,
@@ -133,8 +136,8 @@ impl Ftl {
         }
     }
 
-    /// Superblocks that a long past has closed: all but the open one, those of the cache,
-    /// and the free ones.
+    /// Returns the number of superblocks that long preconditioning has closed: all except the open
+    /// one, those of the SLC cache, and the free ones.
     pub(crate) fn closed_by_past(&self) -> u32 {
         let specification = &self.specification;
         specification.geometry.superblocks
@@ -143,7 +146,8 @@ impl Ftl {
             - u32::from(self.frontier_of_past().is_some())
     }
 
-    /// Fills superblocks as `steady` has them, with units of classes that end at `ends`.
+    /// Fills superblocks according to a steady state, with mapping units of classes that end at
+    /// `ends`.
     pub(crate) fn fill_as(&mut self, steady: &Steady, ends: &[u32]) {
         let closed = self.closed_by_past() as usize;
         let left = |index: usize| &steady.closed[index * steady.closed.len() / closed];
@@ -169,14 +173,14 @@ impl Ftl {
         }
     }
 
-    /// So much of a superblock, in whole program units.
+    /// Returns the number of units in a share of a superblock, in whole program units.
     fn whole_programs(&self, share: f64) -> u32 {
         let program_units = self.specification.geometry.program_units;
         let units = libm::round(share * f64::from(self.data_units)) as u32;
         units.min(self.data_units) / program_units * program_units
     }
 
-    /// Closed superblocks have these ages, the oldest first.
+    /// Sets the ages of the closed superblocks, the oldest first.
     fn set_ages(&mut self, ages: &[f64]) {
         let age = |share: f64| (share * f64::from(self.data_units) * ages.len() as f64) as u64;
         let ages: Vec<u64> = ages.iter().map(|&it| age(it)).collect();
@@ -190,7 +194,7 @@ impl Ftl {
         }
     }
 
-    /// Fills so much of a frontier with units that have no addresses.
+    /// Fills `room` mapping units of a write frontier with units that have no addresses.
     fn fill_untouched(&mut self, frontier: usize, room: u32, counts: &[u32]) {
         if room == 0 {
             return;
@@ -214,7 +218,8 @@ impl Ftl {
         self.close_if_full(superblock);
     }
 
-    /// Places a unit of the past; none: one that is no longer valid.
+    /// Places a mapping unit of the preconditioning; `None` stands for a unit that is no longer
+    /// valid.
     pub(crate) fn place_of_past(&mut self, frontier: usize, logical: Option<u32>) {
         let placement = self
             .place(frontier, 0, past_cause(frontier))
@@ -234,11 +239,12 @@ fn past_cause(frontier: usize) -> Cause {
     }
 }
 
-/// Where the units of a random past go.
+/// Distribution of the mapping units of random preconditioning over superblocks.
 struct Filler {
-    /// Units of each class.
+    /// Number of logical units in each class of the preconditioning.
     lengths: Vec<u32>,
-    /// The first unit of each class, the order of its units, and how many have a place.
+    /// First mapping unit of each class, the random order of its units, and the number of units
+    /// already placed.
     orders: Vec<(u32, Shuffled, u32)>,
 }
 
@@ -258,8 +264,8 @@ impl Filler {
         Self { lengths, orders }
     }
 
-    /// Writes so much of a frontier, with so many mapped units of each class at random
-    /// places.
+    /// Writes `room` mapping units of a write frontier, with a given number of mapped units of each
+    /// class at random positions.
     fn fill(&mut self, ftl: &mut Ftl, frontier: usize, room: u32, mut counts: Vec<u32>) {
         for place in 0..room {
             let mut drawn = below(&mut ftl.random, room - place);

@@ -1,42 +1,42 @@
-//! What a power cut leaves, and going on from there.
+//! Power cuts of a translation layer, and the recovery from them.
 //!
-//! Every programmed unit carries its logical unit and a sequence number beside its data,
-//! and the journal says which changes of the map are durable. After a cut the open
-//! superblocks are scanned: of each logical unit that changed since the last journal the
-//! newest *programmed* version is found, or else the journalled one. An erase therefore
-//! waits while the unit that a scan would find is in the victim.
+//! Each programmed unit carries its logical unit and a sequence number beside its data, and the
+//! journal records which changes of the map are durable. After a power cut, recovery scans the open
+//! superblocks. For each logical unit changed since the last journal it finds the newest
+//! *programmed* version, or else the journalled one. An erase therefore waits while the victim
+//! holds a unit that a scan would find.
 
 use std::collections::BTreeMap;
 
 use crate::ftl::{Ftl, Placement, State};
 use crate::specification::Policy;
 
-/// One change of a logical unit's place; 0: trimmed.
+/// Change of a logical unit's place; entry 0 is a trim.
 #[derive(Debug, Clone, Copy)]
 struct Change {
     number: u64,
-    /// Physical unit + 1.
+    /// Physical unit + 1 of the new place.
     entry: u32,
 }
 
-/// A logical unit whose map entry is not all in the journal.
+/// Logical unit with changes that are not yet in the journal.
 #[derive(Debug, Clone)]
 struct Changed {
-    /// The journalled entry.
+    /// Map entry that the journal holds.
     durable: u32,
-    /// What came after it, in order.
+    /// Changes after the journalled entry, in order.
     later: Vec<Change>,
 }
 
-/// What is not yet safe from a power cut.
+/// Changes that a power cut could still lose.
 #[derive(Debug, Clone)]
 pub(crate) struct Unsafe {
     changed: BTreeMap<u32, Changed>,
-    /// Changes so far.
+    /// Number of map changes so far.
     number: u64,
-    /// A bit for each physical unit that was programmed.
+    /// Bitmap of the physical units that are programmed.
     programmed: Vec<u64>,
-    /// For each superblock, invalid units that a scan would find.
+    /// Number of invalid mapping units in each superblock that a recovery scan would need.
     held: Vec<u32>,
 }
 
@@ -51,26 +51,26 @@ impl Unsafe {
     }
 }
 
-/// A journal that is being programmed: it holds all changes until it was begun.
+/// Journal whose program is in progress. It holds all changes up to its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a journal is worth nothing until it is told that it was programmed"]
 pub struct Journal {
     number: u64,
 }
 
-/// What came of a power cut.
+/// Loss and scan effort of a power cut.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// Logical units whose newest version was lost: an older one is back.
+    /// Number of logical units whose newest version was lost, so that an older one is back.
     pub lost: u64,
-    /// Logical units whose trim was lost.
+    /// Number of logical units whose trim was lost.
     pub trims_lost: u64,
-    /// Program units of open superblocks that were scanned.
+    /// Number of program units of open superblocks that were scanned.
     pub scanned: u64,
 }
 
 impl Ftl {
-    /// Notes where a logical unit is to be from now on; before the map says so.
+    /// Notes a change of a logical unit's place, before the map is updated.
     pub(crate) fn change(&mut self, logical: u32, entry: u32) {
         if self.unsafe_changes.is_none() {
             return;
@@ -87,8 +87,8 @@ impl Ftl {
         });
     }
 
-    /// Changes what is noted of a logical unit whose entry is `entry` then, and counts
-    /// again which superblock it holds.
+    /// Alters the record of a logical unit, whose map entry will be `entry`, and updates the counts
+    /// of units that recovery needs.
     fn with_hold(&mut self, logical: u32, entry: u32, alter: impl FnOnce(&mut Unsafe)) {
         let before = self.holds(logical, self.entry(logical));
         let changes = self.unsafe_changes.as_mut().expect("power cuts count");
@@ -103,16 +103,16 @@ impl Ftl {
         }
     }
 
-    /// The superblock that must not be erased, as recovery would find the logical unit
-    /// there, though the map says `entry`. A trim too must be journalled before its unit is
-    /// erased: an older version could come back instead.
+    /// Returns the superblock that must not be erased because recovery would find the logical unit
+    /// there, although the map says `entry`. A trim too must be journalled before its unit is
+    /// erased; otherwise an older version could come back.
     fn holds(&self, logical: u32, entry: u32) -> Option<u32> {
         let changes = self.unsafe_changes.as_ref()?;
         let found = self.found(changes, changes.changed.get(&logical)?);
         (found != 0 && found != entry).then(|| self.division.superblock(found - 1).0)
     }
 
-    /// The entry that recovery would find: the newest that was programmed, or else the
+    /// Returns the map entry that recovery would find: the newest programmed version, or else the
     /// journalled one.
     fn found(&self, changes: &Unsafe, changed: &Changed) -> u32 {
         (changed.later.iter().rev())
@@ -126,8 +126,8 @@ impl Ftl {
         changes.programmed[word] & bit != 0
     }
 
-    /// Whether a power cut now could need a unit of the superblock that is not valid, or
-    /// programs of the superblock are under way.
+    /// Tests whether recovery from a power cut now could need an invalid mapping unit of the
+    /// superblock, or whether programs of the superblock are in progress.
     pub(crate) fn is_held(&self, superblock: u32) -> bool {
         let Some(changes) = &self.unsafe_changes else {
             return false;
@@ -139,8 +139,8 @@ impl Ftl {
         changes.held[superblock as usize] > 0 || programmed < self.capacity(superblock)
     }
 
-    /// The device has programmed the program unit of a placement that the host or the
-    /// layer itself wrote. Needed where power cuts count; nothing otherwise.
+    /// Reports that the device has programmed the program unit of a placement, for host data or the
+    /// layer's own. Required if power cuts are modelled; otherwise without effect.
     pub fn programmed(&mut self, placement: Placement) {
         if self.unsafe_changes.is_none() {
             return;
@@ -174,11 +174,11 @@ impl Ftl {
         }
     }
 
-    /// Begins a journal of what was programmed and trimmed so far. A flush without
-    /// power-loss protection programs all that is buffered first, then a journal.
+    /// Begins a journal of all programs and trims so far. A flush without power-loss protection
+    /// first programs all buffered data, then a journal.
     ///
     /// # Panics
-    /// If the drive's features leave power cuts out of account.
+    /// If the drive's features do not model power cuts.
     pub fn begin_journal(&self) -> Journal {
         let changes = self.unsafe_changes.as_ref().expect("power cuts count");
         Journal {
@@ -186,10 +186,10 @@ impl Ftl {
         }
     }
 
-    /// A journal has been programmed: what it holds survives a power cut.
+    /// Completes a journal that has been programmed. Its changes survive a power cut from now on.
     ///
     /// # Panics
-    /// If the drive's features leave power cuts out of account.
+    /// If the drive's features do not model power cuts.
     pub fn journalled(&mut self, journal: Journal) {
         let changes = self.unsafe_changes.as_ref().expect("power cuts count");
         let logicals: Vec<u32> = changes.changed.keys().copied().collect();
@@ -213,17 +213,17 @@ impl Ftl {
         }
     }
 
-    /// Logical units with changes that are in no journal.
+    /// Returns the number of logical units with changes that are in no journal.
     pub fn unjournalled(&self) -> usize {
         (self.unsafe_changes.as_ref()).map_or(0, |changes| changes.changed.len())
     }
 
-    /// The power fails now and comes back. With `protection` what is buffered is still
-    /// programmed; without, a scan of the open superblocks finds what was programmed. The
-    /// collection under way is given up, and each program unit that was begun is left.
+    /// Cuts the power and restores it. With `protection`, buffered data are still programmed;
+    /// without, a scan of the open superblocks finds what was programmed. The garbage collection in
+    /// progress is abandoned, and partly filled program units are closed.
     ///
     /// # Panics
-    /// Without protection, if the drive's features leave power cuts out of account.
+    /// Without protection, if the drive's features do not model power cuts.
     pub fn power_cut(&mut self, protection: bool) -> Recovered {
         let mut recovered = Recovered {
             scanned: self.scanned(),
@@ -267,7 +267,7 @@ impl Ftl {
         self.system_mapped = self.system_mapped + is * system - was * system;
     }
 
-    /// Program units begun in open superblocks.
+    /// Returns the number of program units begun in open superblocks, which recovery scans.
     fn scanned(&self) -> u64 {
         (self.frontiers.iter().flatten())
             .map(|&open| {
@@ -302,14 +302,14 @@ impl Ftl {
         }
     }
 
-    /// No frontier goes on in a program unit that was begun.
+    /// Pads the begun program unit of each write frontier, so that no frontier continues in it.
     pub(crate) fn leave_begun(&mut self) {
         for frontier in 0..self.frontiers.len() {
             self.pad_frontier(frontier);
         }
     }
 
-    /// What is in place now is as durable as it will be.
+    /// Marks all placed mapping units as programmed and durable.
     pub(crate) fn settle(&mut self) {
         if !self.features.power_cuts {
             return;

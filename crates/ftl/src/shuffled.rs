@@ -1,10 +1,10 @@
-//! An order drawn at random.
+//! Random permutation without an array.
 
 use rand_core::Rng as _;
 use rand_pcg::Pcg64Mcg;
 
-/// The numbers 0 .. `count` in an order drawn at random, without an array of them: a
-/// Feistel network permutes the next power of 4, and what is beyond is permuted again.
+/// Random permutation of the numbers 0 .. `count` without an array. A Feistel network permutes the
+/// next power of 4, and results beyond `count` are permuted again.
 pub(crate) struct Shuffled {
     count: u32,
     half_bits: u32,
@@ -22,7 +22,7 @@ impl Shuffled {
         }
     }
 
-    /// The number at `index`, which is below the count.
+    /// Returns the number at position `index`, which must be below the count.
     pub(crate) fn at(&self, index: u32) -> u32 {
         let mut number = u64::from(index);
         loop {

@@ -1,24 +1,24 @@
-//! Writes that prefer some units, as classes of units that are alike.
+//! Skewed writes: classes of mapping units with the same write rate.
 
 use crate::past::Past;
 use crate::specification::Impossible;
 
-/// Classes of a past by Zipf's law: each spans the same ratio of ranks.
+/// Number of classes of Zipf preconditioning. Each spans the same ratio of ranks.
 const ZIPF_CLASSES: i32 = 24;
 
-/// Units that are written alike, a range of logical ones.
+/// Class of logical units (a contiguous range) with the same write rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Class {
-    /// Their share of the writes.
+    /// Share of the writes that go to the class.
     pub(crate) writes: f64,
-    /// Their share of the units.
+    /// Share of the mapping units in the class.
     pub(crate) space: f64,
 }
 
-/// The classes of a random past, the hottest first.
+/// Returns the classes of random preconditioning, the hottest first.
 ///
 /// # Errors
-/// When a share is none.
+/// When a share is not within 0 to 1.
 pub(crate) fn classes(past: Past, logical_units: u32) -> Result<Vec<Class>, Impossible> {
     let classes = match past {
         Past::Fresh | Past::Sequential | Past::Random => vec![Class {
@@ -48,7 +48,8 @@ pub(crate) fn classes(past: Past, logical_units: u32) -> Result<Vec<Class>, Impo
     works.then_some(classes).ok_or(Impossible::NoShare)
 }
 
-/// The unit of rank k is written in proportion to k to the power of -theta.
+/// Returns the classes of Zipf preconditioning: the mapping unit of rank k is written in proportion
+/// to k to the power of -theta.
 fn zipf(theta: f64, units: f64) -> Vec<Class> {
     // The sum up to a rank, by its integral from half a rank on.
     let sum = |rank: f64| {
@@ -73,7 +74,7 @@ fn zipf(theta: f64, units: f64) -> Vec<Class> {
         .collect()
 }
 
-/// Where each class ends in so many units.
+/// Returns the end of each class among `units` logical units.
 pub(crate) fn ends(classes: &[Class], units: u32) -> Vec<u32> {
     let mut share = 0.0;
     let mut ends: Vec<u32> = classes

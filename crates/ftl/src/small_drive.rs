@@ -1,5 +1,6 @@
-//! A skewed past that no formula covers is really written on a small drive with the same
-//! shares; what is in its superblocks, by age, is the state of the large one.
+//! Steady state by simulation: skewed preconditioning without a formula is really written on a
+//! small drive with the same shares. The contents of its superblocks, by age, give the state of the
+//! large drive.
 
 use rand_core::Rng as _;
 use rand_pcg::Pcg64Mcg;
@@ -11,11 +12,13 @@ use crate::skew::{self, Class};
 use crate::specification::{Geometry, Impossible, Policy, Separation, Specification};
 use crate::steady::{self, Left, Steady};
 
-/// Superblocks of a small drive, at most, if it has not more of the size that is asked.
+/// Minimum bound on the number of superblocks of a small drive. It may have more if its superblocks
+/// are small.
 const SUPERBLOCKS: u32 = 1024;
 
-/// Units of a small drive, at most, and how often its space is written before its state is
-/// taken. Cost-benefit leaves cold data alone for long, and is steady after the others.
+/// Returns the maximum number of mapping units of a small drive, and how many times its capacity is
+/// written before its state is taken. Cost-benefit leaves cold data alone for long, and becomes
+/// steady later than other policies.
 fn size(policy: Policy) -> (u32, u32) {
     match policy {
         Policy::Greedy | Policy::Choices(_) | Policy::Fifo => (512 * 1024, 3),
@@ -23,8 +26,11 @@ fn size(policy: Policy) -> (u32, u32) {
     }
 }
 
-/// What is left in superblocks of so many units, of a past that filled `filled` of `written`
-/// units.
+/// Returns the steady state of superblocks of `units` mapping units, by simulation of a small
+/// drive. `filled` of the `written` units are mapped.
+///
+/// # Errors
+/// When the scaled-down specification cannot work.
 pub(crate) fn steady(
     specification: &Specification,
     units: u32,
@@ -55,7 +61,8 @@ pub(crate) fn steady(
     Ok(left(drive.ftl(), &ends))
 }
 
-/// The specification of a small drive that has this share of what is written mapped.
+/// Returns the specification of a small drive on which the same share of the written mapping units
+/// is mapped.
 fn scaled_down(
     specification: &Specification,
     units: u32,
@@ -106,7 +113,7 @@ fn draw(random: &mut Pcg64Mcg, classes: &[Class], ends: &[u32]) -> u32 {
     below(random, first)
 }
 
-/// What is left in the superblocks of a drive.
+/// Returns the contents of a drive's superblocks as a steady state.
 fn left(ftl: &Ftl, ends: &[u32]) -> Steady {
     let mut closed: Vec<u32> = (0..ftl.superblocks.len() as u32)
         .filter(|&index| ftl.superblocks[index as usize].state == State::Closed)

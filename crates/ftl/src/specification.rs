@@ -1,136 +1,141 @@
-//! What a translation layer is made for, and why it is refused.
+//! Specification of a translation layer, and the errors of an invalid one.
 
 use crate::features::Features;
 
-/// How physical units lie in superblocks: one block of every plane of every die.
+/// Geometry of superblocks. A superblock is one block of every plane of every die.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
-    /// Superblocks of the drive.
+    /// Number of superblocks of the drive.
     pub superblocks: u32,
-    /// Dies that a superblock crosses.
+    /// Number of dies that a superblock spans.
     pub dies: u32,
-    /// Units that one die programs at once.
+    /// Number of mapping units in one program of a die.
     pub program_units: u32,
-    /// Program units of a superblock on each die.
+    /// Number of program units of a superblock on each die.
     pub rows: u32,
 }
 
 impl Geometry {
-    /// Units of a superblock.
+    /// Returns the number of mapping units in a superblock.
     pub fn superblock_units(&self) -> u32 {
         self.dies * self.program_units * self.rows
     }
 }
 
-/// How a victim is chosen.
+/// Policy that chooses the victim of a garbage collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
-    /// The superblock with the fewest valid units.
+    /// Greedy: the superblock with the fewest valid mapping units is the victim.
     Greedy,
-    /// The best of this many superblocks drawn at random.
+    /// Random choices: the victim has the fewest valid mapping units among this many superblocks
+    /// drawn at random.
     Choices(u32),
-    /// The superblock that was closed first.
+    /// FIFO: the superblock that was closed first is the victim.
     Fifo,
-    /// The greatest (1 - u) age / 2u, where u is the valid share.
+    /// Cost-benefit: the superblock with the greatest (1 - u) age / 2u is the victim, where u is
+    /// its valid share.
     CostBenefit,
 }
 
-/// Which frontier takes what garbage collection moves.
+/// Write frontier for the data that garbage collection moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Separation {
-    /// The host's own, of the victim's stream.
+    /// Moved data share the host's write frontier of the victim's stream.
     Mixed,
-    /// One for all that is moved.
+    /// All moved data share one write frontier, separate from the host's.
     Apart,
-    /// One for each stream, apart from the host's.
+    /// Moved data have one write frontier per stream, separate from the host's.
     ByStream,
 }
 
-/// A translation layer's parameters.
+/// Specification of a translation layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Specification {
-    /// Where physical units are.
+    /// Geometry of the superblocks.
     pub geometry: Geometry,
-    /// Units that the host can map.
+    /// Number of logical units that the host can map.
     pub logical_units: u32,
-    /// How victims are chosen.
+    /// Policy that chooses victims of garbage collection.
     pub policy: Policy,
-    /// Where what is moved goes.
+    /// Write frontier for data that garbage collection moves.
     pub separation: Separation,
-    /// Host streams (placement identifiers), at least 1.
+    /// Number of host streams (placement identifiers), at least 1.
     pub streams: u32,
-    /// Below this many free superblocks, collection begins.
+    /// Number of free superblocks below which garbage collection begins.
     pub soft_free: u32,
-    /// Below this many free superblocks, the host waits for collection.
+    /// Number of free superblocks below which the host waits for garbage collection.
     pub hard_free: u32,
-    /// Static wear levelling begins when erase counts differ by this much.
+    /// Difference of erase counts at which static wear levelling begins; `None` disables it.
     pub wear_threshold: Option<u32>,
-    /// Seed of the choices that are drawn.
+    /// Seed of the layer's random choices.
     pub seed: u64,
 }
 
-/// Why there can be no such translation layer.
+/// Reason why a translation layer cannot work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Impossible {
-    /// A count that must be at least 1 is 0.
+    /// A count that must be at least 1 is 0; holds its name.
     Zero(&'static str),
-    /// Physical units do not fit the map's entries.
+    /// The number of physical units exceeds the range of map entries.
     TooLarge(u64),
-    /// No physical unit is spare.
+    /// The drive has no over-provisioning.
     NoSpare {
-        /// Units that the host can map.
+        /// Number of logical units that the host can map.
         logical: u64,
-        /// Units that there are.
+        /// Number of physical units of the drive.
         physical: u64,
     },
-    /// The reserve and the open superblocks use up the spare.
+    /// The free reserve and the open superblocks use up the over-provisioning, so garbage
+    /// collection would deadlock.
     Deadlock {
-        /// The soft threshold.
+        /// Soft threshold of free superblocks.
         free: u32,
-        /// Frontiers.
+        /// Number of write frontiers, each with an open superblock.
         open: u32,
-        /// Units of all other superblocks.
+        /// Number of mapping units in superblocks that are neither free nor open.
         closed: u64,
-        /// Units that the host can map.
+        /// Number of logical units that the host can map.
         logical: u64,
     },
-    /// The host could take the superblock that collection needs.
+    /// The hard threshold is so low that the host could take the superblock that garbage collection
+    /// needs.
     HardTooLow {
-        /// The hard threshold.
+        /// Hard threshold of free superblocks.
         hard: u32,
-        /// The least that works.
+        /// Minimum hard threshold of free superblocks that works.
         needed: u32,
     },
-    /// A cache of as many bits a cell as all other superblocks.
+    /// The main area has fewer than 2 bits per cell, so it cannot have an SLC cache.
     FewBits(u32),
-    /// A program unit is not so many whole ones of one bit a cell.
+    /// A program unit cannot be divided into whole SLC program units.
     UnevenCache {
-        /// Units of a program.
+        /// Number of mapping units in a program.
         program_units: u32,
-        /// Bits of a cell.
+        /// Bits per cell of the main area.
         bits: u32,
     },
-    /// Dies are not so many whole stripes, or a stripe has no data.
+    /// The number of dies is not a multiple of the parity stripe, or a stripe has no data.
     UnevenParity {
-        /// Program units of a stripe.
+        /// Number of program units per parity stripe.
         stripe: u32,
-        /// Dies.
+        /// Number of dies of the drive.
         dies: u32,
     },
-    /// The past covers more than there is.
+    /// The precondition state covers more mapping units than the drive has.
     Overfilled {
-        /// Units of the past.
+        /// Number of mapping units of the precondition state.
         filled: u32,
-        /// Units that the host can map.
+        /// Number of logical units that the host can map.
         logical: u32,
     },
-    /// A class of the past is not a share.
+    /// A share of the precondition state is not within 0 to 100 %.
     NoShare,
-    /// Collection in the background would begin after the host waits.
+    /// The soft threshold is not above the hard one, so background garbage collection would begin
+    /// too late.
     SoftBelowHard {
-        /// The soft threshold.
+        /// Soft threshold of free superblocks.
         soft: u32,
-        /// The hard threshold.
+        /// Hard threshold of free superblocks.
         hard: u32,
     },
 }
@@ -194,7 +199,7 @@ impl std::fmt::Display for Impossible {
 impl std::error::Error for Impossible {}
 
 impl Specification {
-    /// Frontiers of collection and wear levelling.
+    /// Returns the number of write frontiers for garbage collection and wear levelling.
     pub(crate) fn moving_frontiers(&self) -> u32 {
         let collection = match self.separation {
             Separation::Mixed => 0,
@@ -204,7 +209,7 @@ impl Specification {
         collection + u32::from(self.wear_threshold.is_some())
     }
 
-    /// Whether such a translation layer can work for ever.
+    /// Validates that the translation layer can work without end.
     ///
     /// # Errors
     /// With the first parameter that makes it impossible.
@@ -212,7 +217,7 @@ impl Specification {
         self.check_with(&Features::default())
     }
 
-    /// Whether such a translation layer can work for ever with these features.
+    /// Validates that the translation layer can work without end with these features.
     ///
     /// # Errors
     /// With the first parameter that makes it impossible.

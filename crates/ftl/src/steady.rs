@@ -1,5 +1,5 @@
-//! What a long past leaves in superblocks: how much of each is valid, of each class of
-//! units, and how old it is.
+//! Steady state of superblocks after long preconditioning: the valid share of each, by class of
+//! mapping units, and its age.
 
 use rand_core::Rng as _;
 use rand_pcg::Pcg64Mcg;
@@ -8,38 +8,38 @@ use crate::analytic;
 use crate::skew::Class;
 use crate::specification::Policy;
 
-/// Units of a superblock up to which the state by choices is calculated exactly; beyond,
-/// that of so many units is it too.
+/// Maximum superblock size, in mapping units, for which the steady state of `Policy::Choices` is
+/// computed exactly. Larger superblocks use the state of this size, which is close.
 const MOST_COUNTS: u32 = 4096;
 
-/// What a long past leaves.
+/// Steady state of a drive after long preconditioning.
 #[derive(Debug, Clone)]
 pub(crate) struct Steady {
-    /// Closed superblocks, the oldest first.
+    /// Contents of the closed superblocks, the oldest first.
     pub(crate) closed: Vec<Left>,
-    /// The one that takes what is moved, and how much of it is written.
+    /// Contents of the open superblock for moved data, and the share of it that is written.
     pub(crate) open: Option<(Left, f64)>,
 }
 
-/// What is in a superblock.
+/// Contents of a superblock: valid shares by class, and age.
 #[derive(Debug, Clone)]
 pub(crate) struct Left {
-    /// The shares of its written units that are valid, of each class.
+    /// Valid share of the superblock's written mapping units, by class.
     pub(crate) shares: Vec<f64>,
-    /// Superblocks programmed since it was closed, as a share of all that are closed.
+    /// Number of superblocks programmed since this one was closed, as a share of all closed ones.
     pub(crate) age: f64,
 }
 
-/// How much is written of the superblock that takes what is moved, when the host is about
-/// to open one. Collection ends with the first victim that fits in what is open: it has
-/// freed a superblock without opening another. Every fill before that victim is as likely
-/// as another, so every fill from its own valid share on is.
+/// Draws the written share of the open superblock for moved data, at the time when the host is
+/// about to open a superblock. Garbage collection ends with the first victim that fits into that
+/// superblock, because this frees a superblock without opening another. Every fill level before the
+/// victim is equally likely, so every level from the victim's valid share on is.
 pub(crate) fn fill_of_open(victim_share: f64, random: &mut Pcg64Mcg) -> f64 {
     let drawn = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
     victim_share + (1.0 - victim_share) * drawn
 }
 
-/// The valid share of a victim in the long run.
+/// Returns the valid share of a victim in the steady state.
 pub(crate) fn victim_share(policy: Policy, spare: f64, units: u32, classes: &[Class]) -> f64 {
     let amplification = match (policy, classes) {
         (Policy::Greedy, [_]) => analytic::greedy(spare, units),
@@ -62,8 +62,8 @@ fn shares_of(classes: &[Class]) -> Vec<(f64, f64)> {
     (classes.iter().map(|it| (it.writes, it.space))).collect()
 }
 
-/// Closed superblocks in the long run, where a formula has them: of cost-benefit none, and
-/// of skewed writes only when the oldest superblock is collected.
+/// Returns the closed superblocks of the steady state by formula. Returns `None` for cost-benefit,
+/// and for skewed writes under other policies than FIFO.
 pub(crate) fn by_formula(
     policy: Policy,
     spare: f64,
@@ -86,7 +86,7 @@ pub(crate) fn by_formula(
     Some(ranks(superblocks).zip(shares).map(left).collect())
 }
 
-/// The state in the long run when the oldest superblock is collected.
+/// Returns the closed superblocks of the steady state under FIFO garbage collection.
 pub(crate) fn fifo(spare: f64, superblocks: u32, classes: &[Class]) -> Vec<Left> {
     let rates = analytic::fifo_rates(spare, &shares_of(classes));
     let left = |rank: f64| {
@@ -101,8 +101,8 @@ pub(crate) fn fifo(spare: f64, superblocks: u32, classes: &[Class]) -> Vec<Left>
     ranks(superblocks).map(left).collect()
 }
 
-/// How much more of a class that dies at `rate` is in the newest superblock than on
-/// average.
+/// Returns the density of a class in the newest superblock relative to its average, when its
+/// mapping units become invalid at `rate`.
 fn density(rate: f64) -> f64 {
     match rate < 1e-9 {
         true => 1.0,
@@ -139,13 +139,14 @@ fn of_choices(spare: f64, units: u32, choices: u32, superblocks: u32) -> Vec<f64
     shares
 }
 
-/// The middle of each age rank, from the oldest (near 0) to the newest.
+/// Iterates over the middle of each superblock's age rank, from the oldest (near 0) to the newest
+/// (near 1).
 fn ranks(superblocks: u32) -> impl Iterator<Item = f64> {
     (0..superblocks).map(move |index| (f64::from(index) + 0.5) / f64::from(superblocks))
 }
 
-/// Units of each class in superblocks that have `rooms` written, with these shares, so that
-/// they add up to `left` of each class.
+/// Returns the number of mapping units of each class in superblocks with `rooms` written units and
+/// these shares. The numbers add up to `left` for each class.
 pub(crate) fn counts(shares: &[&[f64]], rooms: &[u32], left: &[u32]) -> Vec<Vec<u32>> {
     assert_eq!(shares.len(), rooms.len(), "each superblock has its shares");
     let mut left = left.to_vec();

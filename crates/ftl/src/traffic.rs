@@ -1,46 +1,46 @@
-//! What was programmed, by its cause.
+//! Counts of programmed mapping units by cause.
 
-/// Why a unit was programmed.
+/// Cause for which a mapping unit was programmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// The host wrote it.
+    /// The host wrote the programmed mapping unit.
     Host,
-    /// Garbage collection moved it.
+    /// Garbage collection moved the programmed mapping unit.
     Collection,
-    /// Static wear levelling moved it.
+    /// Static wear levelling moved the programmed mapping unit.
     WearLevelling,
-    /// It was folded out of the cache of one bit a cell.
+    /// The mapping unit was folded out of the SLC cache.
     Folding,
-    /// It was read so often, or is so old, that it was written anew.
+    /// The mapping unit was refreshed: rewritten because of its age or its number of reads.
     Refresh,
-    /// It is of the layer's own map or journal.
+    /// The mapping unit belongs to the layer's own map or journal.
     Map,
-    /// It fills a program unit that had to be programmed.
+    /// The unit pads a program unit that had to be programmed.
     Padding,
 }
 
-/// Units programmed by cause, and superblocks erased.
+/// Counts of programmed mapping units by cause, and of erased superblocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Units that the host wrote.
+    /// Number of mapping units that the host wrote.
     pub host: u64,
-    /// Units among these that went past the cache of one bit a cell because it was full.
+    /// Number of host units that bypassed the SLC cache because it was full.
     pub past_cache: u64,
-    /// Units that garbage collection moved.
+    /// Number of mapping units that garbage collection moved.
     pub collection: u64,
-    /// Units that static wear levelling moved.
+    /// Number of mapping units that static wear levelling moved.
     pub wear_levelling: u64,
-    /// Units that were folded out of the cache of one bit a cell.
+    /// Number of mapping units folded out of the SLC cache.
     pub folding: u64,
-    /// Units that were refreshed.
+    /// Number of mapping units that were refreshed.
     pub refresh: u64,
-    /// Units of the layer's own map and journal.
+    /// Number of mapping units of the layer's own map and journal.
     pub map: u64,
-    /// Units that padded a program unit.
+    /// Number of units that padded a program unit.
     pub padding: u64,
-    /// Units of parity across dies.
+    /// Number of parity units.
     pub parity: u64,
-    /// Superblocks erased.
+    /// Number of superblocks that were erased.
     pub erases: u64,
 }
 
@@ -57,18 +57,19 @@ impl Traffic {
         }
     }
 
-    /// All units programmed.
+    /// Returns the number of all programmed mapping units.
     pub fn programmed(&self) -> u64 {
         let moved = self.collection + self.wear_levelling + self.folding + self.refresh;
         self.host + moved + self.map + self.padding + self.parity
     }
 
-    /// Units programmed per unit that the host wrote; NaN if it wrote none.
+    /// Returns the write amplification: mapping units programmed per unit that the host wrote. NaN
+    /// if the host wrote none.
     pub fn amplification(&self) -> f64 {
         self.programmed() as f64 / self.host as f64
     }
 
-    /// What was programmed and erased since `earlier`.
+    /// Returns the counts since an earlier state.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             host: self.host - earlier.host,

@@ -1,4 +1,5 @@
-//! Block traces of every form, told by what they begin with or by name.
+//! Fuzz target for block traces in all formats, which are recognized by their first bytes or by
+//! name.
 
 use diskperf_blocktrace::summary::Summarizer;
 use diskperf_blocktrace::{Form, ReadOptions, Reader, TimeUnit};
@@ -51,8 +52,8 @@ pub(super) const BLOCK_TRACE: Target = Target {
     ],
 };
 
-/// A trace of diskperf's own form with these items in it: no bytes that are made up have a
-/// checksum that is right.
+/// Builds a trace in diskperf's own format from the given items, because random bytes never have a
+/// valid checksum.
 fn of_blocks(items: &[u8]) -> Vec<u8> {
     let sum = |bytes: &[u8]| crc32fast::hash(bytes).to_le_bytes();
     let mut trace = b"\x89dptr\r\n\x1a\x01\0\0\0".to_vec();
@@ -70,8 +71,8 @@ fn of_blocks(items: &[u8]) -> Vec<u8> {
     trace
 }
 
-/// The first byte says which form is meant, and whether the trace may be cut off; none of
-/// the rest does.
+/// Creates the parser call. The first byte selects the format and whether the trace may be
+/// truncated; the remaining bytes are the trace.
 fn block_trace() -> Body {
     Box::new(|bytes| {
         let Some((choice, rest)) = bytes.split_first() else {

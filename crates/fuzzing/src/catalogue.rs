@@ -1,11 +1,11 @@
-//! The catalogue: entries, and settings of them.
+//! Fuzz targets for catalogue entries and for settings.
 
 use crate::{Body, Target, bytes, text};
 use diskperf_catalogue::{Catalogue, Component, Errors, Setting, System};
 use diskperf_machine::Budget;
 use diskperf_machine::specification::Specification;
 
-/// An entry of any kind: the first byte says which.
+/// Input for the catalogue reader: an entry of the kind that the first byte selects.
 pub(crate) const ENTRY: Target = Target {
     name: "catalogue_entry",
     prepare: entry,
@@ -29,7 +29,8 @@ pub(crate) const ENTRY: Target = Target {
     ],
 };
 
-/// `--set PATH=VALUE`, one a line, of the system that the first byte says.
+/// Input for settings: `--set PATH=VALUE`, one per line, for the system that the first byte
+/// selects.
 pub(crate) const SETTING: Target = Target {
     name: "setting",
     prepare: settings,
@@ -51,10 +52,9 @@ pub(crate) const SETTING: Target = Target {
     ],
 };
 
-/// A system of the catalogue that most components fit.
+/// System of the catalogue that most components fit into.
 const SYSTEM: &str = "vax780-sc780-eagle";
 
-/// Does with a system what every command does first.
 fn read(system: Result<System, Errors>) {
     match system.and_then(Specification::read) {
         Ok((specification, _)) => {
@@ -80,7 +80,7 @@ fn entry() -> Body {
     })
 }
 
-/// Adds an entry of some kind, and has it read.
+/// Adds an entry of the given kind to the catalogue and reads it.
 fn with_entry(catalogue: Catalogue, kind: usize, text: &str) {
     match Component::ALL.get(kind) {
         Some(component) => {
@@ -120,7 +120,6 @@ fn entries() -> Vec<Vec<u8>> {
     texts.collect()
 }
 
-/// Characters of a seed.
 const LONGEST: usize = 3000;
 
 fn settings() -> Body {

@@ -1,4 +1,4 @@
-//! DiskSim's parameter files with what they take in, and validation traces.
+//! Fuzz targets for DiskSim's parameter files with their included files, and for validation traces.
 
 use diskperf_diskspecs::layout::Layout;
 use diskperf_diskspecs::phase::{self, Assumed};
@@ -80,7 +80,7 @@ pub(super) const TRACE: Target = Target {
     words: &["R ", "W ", "Hit ", "Miss ", ".5", "1e12", "-", "nan", "\n"],
 };
 
-/// The drive that `small.parv` describes, where one file may be another.
+/// Returns the files of the drive in `small.parv`, with one of them replaced.
 fn files(name: &str, content: String) -> Files {
     let parts = [
         ("small.model", MODEL),
@@ -94,7 +94,8 @@ fn files(name: &str, content: String) -> Files {
     Files::Memory(files)
 }
 
-/// Reads it as each kind of file that it could be, and maps blocks of what was taken.
+/// Creates a parser call that reads the input as each kind of drive file and maps blocks of the
+/// resulting drives.
 fn drive_file() -> Body {
     Box::new(|bytes| {
         let content = text(bytes);
@@ -133,7 +134,8 @@ fn mapped(drive: &Drive) {
     assert!(!seek.time_ms(1, drive.model.cylinders).is_nan());
 }
 
-/// Reads it, and looks for the phase of a small drive.
+/// Creates a parser call that reads the input as a trace and searches for the rotational phase of a
+/// small drive.
 fn drive_trace() -> Body {
     let drives = import("small.parv", &files("any", String::new())).expect("a drive");
     let layout = drives.drives[0].model.layout.clone();

@@ -1,9 +1,11 @@
-//! Pages of a kernel's buffer of events, behind the descriptions of what is in them.
+//! Fuzz target for binary pages of the kernel's event buffer, preceded by the format descriptions
+//! of their events.
 
 use crate::Target;
 use diskperf_system::host::block_events::paged;
 
-/// A description of pages, three of events, and a page, with zero bytes between.
+/// Input for the page parser: a page description, three event descriptions and a page, separated by
+/// zero bytes.
 pub(crate) const EVENT_PAGES: Target = Target {
     name: "event_pages",
     prepare: || Box::new(event_pages),
@@ -53,7 +55,7 @@ fn described(number: u32) -> String {
     text
 }
 
-/// A page with one request, issued and done.
+/// Returns a page with one request, from issue to completion.
 fn usual_pages() -> Vec<Vec<u8>> {
     let event = |kind: u16| {
         let mut event = vec![0; 44];

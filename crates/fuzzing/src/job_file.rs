@@ -1,4 +1,4 @@
-//! fio's job files, and what is planned of them.
+//! Fuzz target for fio's job files and their plans.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,8 @@ pub(super) const JOB_FILE: Target = Target {
     ],
 };
 
-/// Reads it, renders what is said of it, and plans each job.
+/// Creates a parser call that reads the input as a job file, formats its messages and plans each
+/// job.
 fn job_file() -> Body {
     let common = ("common".to_owned(), "bs=8k\ninclude common\n".to_owned());
     let surroundings = Surroundings {

@@ -1,4 +1,4 @@
-//! What a kernel prints.
+//! Fuzz targets for text that a kernel prints.
 
 use crate::{Target, bytes};
 use diskperf_system::host::block_events;
@@ -6,7 +6,7 @@ use diskperf_system::host::device::DeviceNumber;
 use diskperf_system::host::mounts::Mounts;
 use std::collections::BTreeMap;
 
-/// Lines of a trace: events of the block layer and of the scheduler.
+/// Input for the event parser: trace lines with events of the block layer and the scheduler.
 pub(crate) const EVENT_LINES: Target = Target {
     name: "event_lines",
     prepare: || Box::new(event_lines),
@@ -32,7 +32,7 @@ pub(crate) const EVENT_LINES: Target = Target {
     ],
 };
 
-/// `/proc/self/mountinfo`.
+/// Input for the mount parser: contents of `/proc/self/mountinfo`.
 pub(crate) const MOUNTS: Target = Target {
     name: "mounts",
     prepare: || Box::new(mounts),

@@ -1,10 +1,9 @@
-//! Parsers, given any bytes.
+//! Fuzz targets for the parsers of text and binary input.
 //!
-//! A target takes bytes, hands them to a parser of what users and others write, and
-//! does with the result what diskperf does first. Nothing may come of it but a value
-//! or an error: a panic, a hang, or memory without a bound is a bug. `fuzz/` has
-//! libFuzzer make up the bytes (`make fuzz`); `tests/bounded.rs` does so for some
-//! seconds with what a property test draws, and tries again what was found before.
+//! A target passes bytes to a parser of user or program files, and processes the result as diskperf
+//! does first. The outcome must be a value or an error: a panic, a hang, or unlimited memory use is
+//! a bug. In `fuzz/`, libFuzzer generates the bytes (`make fuzz`). `tests/bounded.rs` generates
+//! them for some seconds with a property test, and repeats inputs found earlier.
 
 mod block_traces;
 mod catalogue;
@@ -15,30 +14,31 @@ mod kernel_text;
 mod runs;
 mod sizes;
 
-/// A parser, and what it is given.
+/// Fuzz target: a parser with its inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// That of its binary in `fuzz/`, and of its folder in `fuzz/found`.
+    /// Name of the target, of its binary in `fuzz/` and of its folder in `fuzz/found`.
     pub name: &'static str,
-    /// Makes what all inputs share, and what gives the parser one of them.
+    /// Prepares the data that all inputs share, and returns the function that passes one input to
+    /// the parser.
     pub prepare: fn() -> Body,
-    /// Inputs that are right, to begin with.
+    /// Returns valid inputs from which fuzzing starts.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Words of its language.
+    /// Keywords of the parsed language, for the dictionary.
     pub words: &'static [&'static str],
 }
 
-/// Gives a parser some bytes.
+/// Function that passes bytes to a parser.
 pub type Body = Box<dyn Fn(&[u8]) + Send + Sync>;
 
 impl Target {
-    /// The target of this name.
+    /// Returns the target with this name.
     pub fn named(name: &str) -> Option<Self> {
         TARGETS.into_iter().find(|target| target.name == name)
     }
 }
 
-/// All of them.
+/// All fuzz targets.
 pub const TARGETS: [Target; 14] = [
     catalogue::ENTRY,
     catalogue::SETTING,
@@ -56,12 +56,10 @@ pub const TARGETS: [Target; 14] = [
     block_traces::BLOCK_TRACE,
 ];
 
-/// Bytes as a text, as a parser is given one.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Texts as bytes.
 fn bytes<'t>(texts: impl IntoIterator<Item = &'t str>) -> Vec<Vec<u8>> {
     let texts = texts.into_iter();
     texts.map(|text| text.as_bytes().to_vec()).collect()

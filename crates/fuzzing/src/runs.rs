@@ -1,4 +1,4 @@
-//! Runs: as a document, and in a store.
+//! Fuzz targets for stored runs: export documents and result stores.
 
 use crate::{Body, Target};
 use diskperf_laboratory::execute::execute;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// A file of runs, as `diskperf export` writes it.
+/// Input for the document parser: a document of runs, as `diskperf export` writes it.
 pub(crate) const DOCUMENT: Target = Target {
     name: "document",
     prepare: documents,
@@ -32,7 +32,7 @@ pub(crate) const DOCUMENT: Target = Target {
     ],
 };
 
-/// The bytes of a store.
+/// Input for the store: the bytes of its file.
 pub(crate) const STORE_FILE: Target = Target {
     name: "store_file",
     prepare: store_files,
@@ -46,7 +46,7 @@ pub(crate) const STORE_FILE: Target = Target {
     ],
 };
 
-/// One value of a row of a store: a byte for the column, one for its kind, and it.
+/// Input for reading a store row: one byte for the column, one for the value's type, and the value.
 pub(crate) const STORE_ROW: Target = Target {
     name: "store_row",
     prepare: store_rows,
@@ -65,7 +65,7 @@ pub(crate) const STORE_ROW: Target = Target {
     ],
 };
 
-/// A file that is never the same twice, in memory where that can be.
+/// Temporary file with a unique name, in memory if possible.
 struct Files {
     folder: TempDir,
     next: AtomicU64,
@@ -84,7 +84,7 @@ impl Files {
         }
     }
 
-    /// Writes a file, has it used, and removes it with what came beside it.
+    /// Writes a file, passes it to a function, and removes it with its auxiliary files.
     fn with(&self, bytes: &[u8], use_it: impl FnOnce(&Path)) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let folder = self.folder.path().join(number.to_string());
@@ -112,7 +112,6 @@ fn store_files() -> Body {
     Box::new(move |bytes| files.with(bytes, read_store))
 }
 
-/// Reads all that there is in a store.
 fn read_store(path: &Path) {
     let Ok(store) = Store::open_with_lock_wait(path, Duration::ZERO) else {
         return;
@@ -175,7 +174,6 @@ fn store_rows() -> Body {
     })
 }
 
-/// A run of two repetitions.
 fn sample() -> Run {
     let experiment = Experiment {
         workload: Workload::Named("read_8192".to_owned()),
@@ -196,7 +194,7 @@ fn sample() -> Run {
     run
 }
 
-/// The bytes of a store with a run, and a row of each other kind.
+/// Returns the bytes of a store with a run and a row of each other kind.
 fn store_of(run: &Run) -> Vec<u8> {
     let folder = TempDir::new().expect("a folder for temporary files");
     let path = folder.path().join("store");

@@ -1,11 +1,11 @@
-//! What stands in options: sizes, ranges, kinds of file systems.
+//! Fuzz targets for option values: sizes, ranges and kinds of file systems.
 
 use crate::{Target, bytes, text};
 use diskperf_models::tune;
 use diskperf_system::host::fresh::FreshSpec;
 use diskperf_timeline::units::{MIB, format_size, parse_size};
 
-/// Sizes, and the values that `--over KEY=VALUES` has.
+/// Input for the option parsers: sizes, and values of `--over KEY=VALUES`.
 pub(crate) const SIZES: Target = Target {
     name: "sizes",
     prepare: || Box::new(sizes),
@@ -29,7 +29,7 @@ pub(crate) const SIZES: Target = Target {
     ],
 };
 
-/// `--fresh KIND:KEY=VALUE,...`.
+/// Input for the option parser: values of `--fresh KIND:KEY=VALUE,...`.
 pub(crate) const FRESH: Target = Target {
     name: "fresh",
     prepare: || Box::new(fresh),

@@ -1,11 +1,11 @@
-//! Two experiments against each other: an A/B measurement.
+//! A/B measurement: two experiments, A and B, compared in blocks.
 //!
-//! Both are made ready in this process. Then blocks follow, each of one repetition of A
-//! and one of B in an order that a coin decides, until the verdict on every row is firm
-//! or the budget is spent, and as many again where the arms differ, because the deciding
-//! blocks alone overstate by how much: what drifts from hour to hour or comes in bursts is in both
-//! repetitions of a block. Each arm is stored as a run of its own, and comparing the two
-//! is judging their blocks.
+//! The process prepares both experiments. Each block is one repetition of A and one of B, in an
+//! order that a coin decides. Blocks follow until the verdict on every row is firm or the budget is
+//! spent. Where the arms differ, as many blocks again measure the size of the difference, because
+//! the deciding blocks alone overstate it. Drift from hour to hour and bursts affect both
+//! repetitions of a block. Each arm is stored as a run of its own, and a comparison of the two runs
+//! judges their blocks.
 //!
 //! Modelled computers do not vary: each runs once, and the comparison is exact.
 
@@ -28,54 +28,54 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How long the blocks may take where nobody says so.
+/// Default time budget for the blocks of an A/B measurement.
 pub const USUAL_BUDGET: Duration = Duration::from_secs(180);
 
-/// How many blocks `--dry-run` supposes where nobody says how many.
 const SUPPOSED_BLOCKS: u32 = 100;
 
-/// One of the two that are compared.
+/// One side, A or B, of an A/B measurement.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// What is run.
+    /// Experiment of this side: its programs, target and settings.
     pub experiment: Experiment,
-    /// A command that a shell runs before each of its repetitions.
+    /// Command that a shell runs before each repetition of this side.
     pub before: Option<String>,
 }
 
-/// What is measured against what, and for how long.
+/// Request for an A/B measurement: the two sides, the time budget and the limits.
 #[derive(Clone, Debug)]
 pub struct AbRequest {
-    /// A and B.
+    /// Sides A and B of the measurement, in this order.
     pub sides: [Side; 2],
-    /// How long the blocks of all programs may take together.
+    /// Time budget for the blocks of all programs together.
     pub budget: Duration,
-    /// Shortest time for the blocks of each program, though its verdict comes earlier;
-    /// zero asks for no more than the verdict and the size of a difference take.
+    /// Shortest time for the blocks of each program, even if its verdict comes earlier. With zero,
+    /// the blocks end when the verdict and the size of a difference are known.
     pub min_time: Duration,
-    /// The most blocks of one program.
+    /// Maximum number of blocks of one program.
     pub blocks: Option<u32>,
-    /// The smallest change that matters.
+    /// Smallest change of a measured rate that matters to the user.
     pub limits: Limits,
-    /// A loss of speed, as a share, that is to be found or excluded besides.
+    /// Loss of speed, as a share, that the measurement has to find or exclude as well.
     pub fail_over: Option<f64>,
-    /// The seed of the coins.
+    /// Seed of the coins that order the repetitions of each block.
     pub seed: u64,
 }
 
-/// An A/B measurement that can be made.
+/// Plan of an A/B measurement whose request has been validated.
 #[derive(Clone, Debug)]
 pub struct AbPlan {
     request: AbRequest,
-    /// Of the same world, with the same programs.
+    /// Plans of A and B: both modelled or both on real storage, with the same programs.
     plans: [Plan; 2],
 }
 
-/// Both arms, whole or as far as they came, and why they ended early if they did.
+/// Runs of both arms of an A/B measurement, complete or partial, and the error that ended them
+/// early.
 pub struct AbExecuted {
-    /// A, and then B if it was begun.
+    /// Run of A, followed by the run of B if it was started.
     pub runs: Vec<Run>,
-    /// What ended them.
+    /// Error that ended the A/B measurement early.
     pub error: Option<LaboratoryError>,
 }
 
@@ -83,7 +83,7 @@ pub struct AbExecuted {
 ///
 /// # Errors
 ///
-/// What is wrong with either side, and two sides that cannot be compared in blocks.
+/// Returns the faults of either side, or an error if the two sides cannot be compared in blocks.
 pub fn plan(request: AbRequest) -> Result<AbPlan, LaboratoryError> {
     let [a, b] = request.sides.each_ref();
     if [a, b]
@@ -108,12 +108,13 @@ pub fn plan(request: AbRequest) -> Result<AbPlan, LaboratoryError> {
     Ok(AbPlan { request, plans })
 }
 
-/// What a stored run was asked to do, for another measurement: at the same place, whatever
-/// the current directory is. Which devices may be overwritten has to be said again.
+/// Returns the experiment of a stored run, for another measurement of the same absolute paths,
+/// whatever the current directory is. The caller has to name again the devices that may be
+/// overwritten.
 ///
 /// # Errors
 ///
-/// A run that does not keep its experiment.
+/// Returns an error if the run does not store its experiment.
 pub fn repeated(run: &Run) -> Result<Experiment, LaboratoryError> {
     let Some(kept) = &run.experiment else {
         return Err(LaboratoryError::Request(format!(
@@ -139,10 +140,9 @@ pub fn repeated(run: &Run) -> Result<Experiment, LaboratoryError> {
     Ok(experiment)
 }
 
-/// An earlier experiment, made again: its programs, sizes, settings, cache mode and seed.
-/// What is `asked` for besides are its repetitions and label, settings that are added, and
-/// a size and targets in place of the earlier ones if it has them. Which devices may be
-/// overwritten has to be said again.
+/// Repeats an earlier experiment: its programs, sizes, settings, cache mode and seed. Repetitions
+/// and label come from `asked`, whose settings are added. A size and targets of `asked` replace the
+/// earlier ones. The caller has to name again the devices that may be overwritten.
 pub fn like(earlier: Experiment, asked: Experiment) -> Experiment {
     let settings = earlier.settings.into_iter().chain(asked.settings);
     Experiment {
@@ -164,7 +164,7 @@ pub fn like(earlier: Experiment, asked: Experiment) -> Experiment {
     }
 }
 
-/// The name of an arm for its user.
+/// Name of an arm of an A/B measurement, as the user sees it.
 pub(crate) fn name(arm: Arm) -> &'static str {
     match arm {
         Arm::A => "A",
@@ -172,14 +172,13 @@ pub(crate) fn name(arm: Arm) -> &'static str {
     }
 }
 
-/// Why no arm is repeated until it is steady.
+/// Returns the error that refuses `until_steady` in an A/B measurement, with the reason.
 pub fn not_until_steady() -> LaboratoryError {
     LaboratoryError::request(
         "--until-steady: ab repeats A and B in turn until its verdict is firm, however steady they are; bring a drive to its steady state first, by `diskperf run random --set program.write_share=1 --until-steady --on TARGET`, and omit it here",
     )
 }
 
-/// The one plan of a side.
 fn plan_of(arm: Arm, experiment: &Experiment) -> Result<Plan, LaboratoryError> {
     let name = name(arm);
     let mut plans = plan_run(experiment).map_err(|error| match error {
@@ -228,7 +227,8 @@ fn check_worlds(request: &AbRequest, plans: &[Plan; 2]) -> Result<(), Laboratory
     }
 }
 
-/// What has the same programs in the same order can be compared step by step.
+/// Verifies that both plans run the same programs in the same order, so that they can be compared
+/// step by step.
 fn check_programs(plans: &[Plan; 2]) -> Result<(), LaboratoryError> {
     let [a, b] = plans.each_ref().map(|plan| plan.suite().steps.as_slice());
     let names = |step: &Step| -> Vec<&'static str> {
@@ -251,7 +251,6 @@ fn check_programs(plans: &[Plan; 2]) -> Result<(), LaboratoryError> {
     )))
 }
 
-/// The budget must have room for the shortest time of every program.
 fn check_min_time(request: &AbRequest, plan: &Plan) -> Result<(), LaboratoryError> {
     let programs = plan.suite().steps.len();
     let needed = request.min_time.saturating_mul(programs as u32);
@@ -267,21 +266,21 @@ fn check_min_time(request: &AbRequest, plan: &Plan) -> Result<(), LaboratoryErro
     )))
 }
 
-/// The options that give the commands of A and of B.
+/// Command-line options that give the commands to run before each repetition of A and of B.
 const OPTIONS: [&str; 2] = ["--before-a", "--before-b"];
 
 impl AbPlan {
-    /// The runs that it makes.
+    /// Plans of the two runs of the A/B measurement, A first.
     pub fn plans(&self) -> &[Plan; 2] {
         &self.plans
     }
 
-    /// Whether the arms are modelled, so that their comparison is exact.
+    /// Reports whether both arms are modelled, so that their comparison is exact.
     pub fn is_exact(&self) -> bool {
         matches!(self.plans, [Plan::Model(_), Plan::Model(_)])
     }
 
-    /// What would be written where, and for how long.
+    /// Describes the planned writes, their places and the duration of the A/B measurement.
     pub fn describe(&self) -> String {
         let mut text = String::new();
         for (arm, plan) in [Arm::A, Arm::B].into_iter().zip(&self.plans) {
@@ -316,7 +315,6 @@ impl AbPlan {
         [hook(a, OPTIONS[0]), hook(b, OPTIONS[1])]
     }
 
-    /// The question that each rate is to answer.
     fn question(&self) -> Question {
         Question {
             limits: self.request.limits,
@@ -325,7 +323,8 @@ impl AbPlan {
     }
 }
 
-/// Whether two plans can use the same files: a difference is then none of their places.
+/// Reports whether two plans can use the same files. A difference between them then does not come
+/// from different places on the media.
 fn share_files([a, b]: [&HostPlan; 2]) -> bool {
     let places = |plan: &HostPlan| -> Vec<(PathBuf, bool)> {
         let targets = plan.targets.iter().chain(&plan.other);
@@ -335,7 +334,7 @@ fn share_files([a, b]: [&HostPlan; 2]) -> bool {
     a.fresh.is_empty() && b.fresh.is_empty() && places(a) == places(b)
 }
 
-/// Makes both arms. `stop` ends them: what was measured until then is kept.
+/// Executes both arms of an A/B measurement. `stop` ends them early; results up to then are kept.
 pub fn execute(
     plan: &AbPlan,
     stop: &Arc<AtomicBool>,

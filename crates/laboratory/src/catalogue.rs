@@ -1,5 +1,5 @@
-//! The catalogue, listed and looked at: entries with their numbers, units and
-//! sources, and what follows from them.
+//! Queries of the catalogue: lists of entries, and their parameters with units, sources and derived
+//! figures.
 
 use diskperf_analysis::interleave::Track;
 use diskperf_battery::program::nearest;
@@ -12,10 +12,10 @@ use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::Computer;
 use serde::Serialize;
 
-/// Entries of one kind, each with its description.
+/// Lists all catalogue entries of one kind, each with its description.
 ///
-/// The descriptions of files that do not parse are empty; whoever uses such a
-/// file is told what is wrong with it.
+/// The description is empty if the file of the entry does not parse; the error appears when the
+/// entry is used.
 pub fn components(catalogue: &Catalogue, component: Component) -> Vec<(String, String)> {
     let names = catalogue.component_names(component).into_iter();
     names
@@ -26,7 +26,7 @@ pub fn components(catalogue: &Catalogue, component: Component) -> Vec<(String, S
         .collect()
 }
 
-/// All systems and variants, each with its description.
+/// Lists all systems and variants of the catalogue, each with its description.
 pub fn systems(catalogue: &Catalogue) -> Vec<(String, String)> {
     let names = catalogue.system_names().into_iter();
     names
@@ -37,23 +37,23 @@ pub fn systems(catalogue: &Catalogue) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A document with published numbers.
+/// A document with published results that the catalogue quotes.
 pub struct Document {
-    /// Its name: `kridle-mckusick-1983`.
+    /// Name of the document, such as `kridle-mckusick-1983`.
     pub name: String,
-    /// How many of its cells have an id.
+    /// Number of table cells of the document that have an id.
     pub cells: usize,
-    /// How many of them are scored.
+    /// Number of table cells of the document that are scored.
     pub scored: usize,
-    /// Whether the catalogue has a system for any.
+    /// Whether the catalogue has a system for at least one result of the document.
     pub modelled: bool,
 }
 
-/// All documents with published numbers.
+/// Lists all documents with published results.
 ///
 /// # Errors
 ///
-/// A file of `published/` that is wrong.
+/// Returns the error of a faulty file in `published/`.
 pub fn documents(catalogue: &Catalogue) -> Result<Vec<Document>, LaboratoryError> {
     let published = crate::reproduce::published(catalogue)?;
     let systems = catalogue.system_names();
@@ -72,23 +72,23 @@ pub fn documents(catalogue: &Catalogue) -> Result<Vec<Document>, LaboratoryError
     Ok(published.documents().into_iter().map(document).collect())
 }
 
-/// A system with all its numbers.
+/// A catalogue system with all its parameters.
 pub struct SystemEntry {
-    /// As it was asked for.
+    /// Name of the system, as the caller gave it.
     pub name: String,
-    /// What it is.
+    /// Description of the catalogue system, for users.
     pub description: String,
-    /// Its components and drives by their names in the catalogue.
+    /// Components and drives of the system, each with its name in the catalogue.
     pub components: Vec<(String, String)>,
-    /// Every number.
+    /// All parameters of the system, with value, unit and source.
     pub parameters: Vec<Parameter>,
 }
 
-/// Looks at a system.
+/// Returns a system of the catalogue with all its parameters.
 ///
 /// # Errors
 ///
-/// Whatever is wrong with it or with the settings.
+/// Returns the faults of the system or of the settings.
 pub fn system(
     catalogue: &Catalogue,
     name: &str,
@@ -113,52 +113,54 @@ pub fn system(
     })
 }
 
-/// A component with its numbers.
+/// A catalogue component with its parameters.
 pub struct ComponentEntry {
-    /// Its name.
+    /// Name of the component in the catalogue.
     pub name: String,
-    /// What kind of component it is.
+    /// Kind of the catalogue component, such as a drive or a controller.
     pub component: Component,
-    /// What it is.
+    /// Description of the catalogue component, for users.
     pub description: String,
-    /// Its numbers.
+    /// Parameters of the component, with value, unit and source.
     pub parameters: Vec<Parameter>,
-    /// Of a drive, what follows from them.
+    /// Figures derived from the parameters of a drive; `None` for other components.
     pub drive: Option<DriveFigures>,
 }
 
-/// What follows from a drive's numbers.
+/// Figures derived from the parameters of a drive.
 pub struct DriveFigures {
-    /// Figures with what they are and their units.
+    /// Derived figures: name, value and unit of each.
     pub figures: Vec<(&'static str, f64, &'static str)>,
-    /// The seek curve: cylinders, and milliseconds for that distance.
+    /// Seek curve: distance in cylinders and seek time in milliseconds.
     pub seek: Vec<(u32, f64)>,
-    /// Of a disk with firmware, its zones from the outermost inwards.
+    /// Zones of a disk with firmware, outermost first; empty for other drives.
     pub zones: Vec<ZoneFigures>,
 }
 
-/// Neighbouring cylinders with tracks of the same number of sectors.
+/// Zone of a disk: neighbouring cylinders whose tracks have the same number of sectors.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ZoneFigures {
-    /// The outermost cylinder.
+    /// Outermost cylinder of the zone.
     pub first_cylinder: u32,
-    /// The innermost one.
+    /// Innermost cylinder of the zone.
     pub last_cylinder: u32,
-    /// Sectors of the medium on a track.
+    /// Number of sectors of the medium on one track of the zone.
     pub sectors_per_track: u32,
-    /// While tracks pass one after the other, with their skew, in MB/s.
+    /// Sequential rate of the zone over consecutive tracks, including their skew, in MB/s.
     pub mb_per_s: f64,
-    /// What hosts see of it, in GB.
+    /// Capacity of the zone that hosts can use, in GB.
     pub gb: f64,
-    /// The angle at which its first track begins, in revolutions.
+    /// Angle at which the first track of the zone begins, in revolutions.
     pub origin_rev: f64,
-    /// From a track to the next one, in revolutions.
+    /// Skew between neighbouring tracks of the zone, in revolutions.
     pub track_skew_rev: f64,
-    /// Across the end of a cylinder, or a change of the surface, in revolutions.
+    /// Skew between neighbouring cylinders of the zone, or at a change of the surface, in
+    /// revolutions.
     pub cylinder_skew_rev: f64,
 }
 
-/// What an entry of this name is: a drive and a driver may share one.
+/// Returns the kinds of catalogue entries that have this name. A drive and a driver may share a
+/// name.
 pub fn components_named(catalogue: &Catalogue, name: &str) -> Vec<Component> {
     let has = |component: &Component| {
         let names = catalogue.component_names(*component);
@@ -167,11 +169,11 @@ pub fn components_named(catalogue: &Catalogue, name: &str) -> Vec<Component> {
     Component::ALL.into_iter().filter(has).collect()
 }
 
-/// Looks at a component, in a system where it can stand.
+/// Returns a component with its parameters, as part of a system that accepts it.
 ///
 /// # Errors
 ///
-/// What is wrong with it where it stands in no system.
+/// Returns the reason if no system of the catalogue accepts the component.
 pub fn component(
     catalogue: &Catalogue,
     component: Component,
@@ -195,8 +197,8 @@ pub fn component(
     })
 }
 
-/// A system that has the component: one that lists it so, else one that takes
-/// it in place of its own.
+/// Finds a system for a component: one that lists it, else one that accepts it in place of its own
+/// component.
 fn in_some_system(
     catalogue: &Catalogue,
     component: Component,
@@ -250,11 +252,11 @@ fn in_some_system(
     }))
 }
 
-/// A track of a drive where what is measured of it begins, for calculations.
+/// Returns the track of a drive on which its benchmarks start, for calculations.
 ///
 /// # Errors
 ///
-/// A name that no drive has, or what is wrong with the drive.
+/// Returns an error if no drive has this name, or the faults of the drive.
 pub fn track(catalogue: &Catalogue, name: &str) -> Result<Track, LaboratoryError> {
     let known = catalogue.component_names(Component::Drive);
     if !known.iter().any(|drive| drive == name) {
@@ -281,16 +283,13 @@ pub fn track(catalogue: &Catalogue, name: &str) -> Result<Track, LaboratoryError
     })
 }
 
-/// Points of a seek curve: enough for a drawing.
 const SEEK_POINTS: u32 = 61;
 
-/// Figures of the drive of this name, if it is a disk.
 fn figures_of(computer: &Computer, name: &str) -> Option<DriveFigures> {
     let measured = computer.measured(name).map(drive_figures);
     measured.or_else(|| computer.disk(name).map(disk_figures))
 }
 
-/// Of a disk with firmware.
 fn disk_figures(of: &DiskSpecification) -> DriveFigures {
     let disk = Disk::new(of, Turn::ZERO).expect("the specification was checked");
     let (layout, seek) = (disk.mechanism().layout(), disk.mechanism().seek());
@@ -339,7 +338,7 @@ fn disk_figures(of: &DiskSpecification) -> DriveFigures {
     }
 }
 
-/// The zones of a disk; none of one whose sectors were measured one by one.
+/// Lists the zones of a disk. The list is empty if each sector of the disk was measured separately.
 fn zones_of(of: &DiskSpecification, layout: &Layout) -> Vec<ZoneFigures> {
     let medium_bytes = of.medium_sector_bytes() as f64;
     let revolution_ms = of.mechanism.period_ns / 1e6;
@@ -365,7 +364,6 @@ fn zones_of(of: &DiskSpecification, layout: &Layout) -> Vec<ZoneFigures> {
     zones.iter().enumerate().map(zone).collect()
 }
 
-/// Points of a seek curve over so many cylinders.
 fn points_of(cylinders: u32, time_ms: impl Fn(u32) -> f64) -> Vec<(u32, f64)> {
     let longest = cylinders.saturating_sub(1);
     let steps = SEEK_POINTS - 1;
@@ -375,7 +373,7 @@ fn points_of(cylinders: u32, time_ms: impl Fn(u32) -> f64) -> Vec<(u32, f64)> {
         .collect()
 }
 
-/// Figures of a mechanism, its track being one of this cylinder.
+/// Returns the derived figures of a disk mechanism, with the track of the given cylinder.
 fn drive_figures((drive, cylinder): (&MechanismSpecification, u32)) -> DriveFigures {
     let geometry = &drive.mechanics.geometry;
     let seek = &drive.mechanics.seek;

@@ -1,12 +1,11 @@
-//! Finds and removes what killed runs left.
+//! Removal of files, folders and settings that killed runs have left.
 //!
-//! What is removed is recognised by itself: a folder by its marker, its owner and
-//! a lock that nobody holds (`system/host/workspace`), an output file that was never
-//! finished by its name, its owner and a lock (`system/host/output_file`), an instance of tracefs by
-//! the process in its name, a disk's settings by a note of root's
-//! (`system/host/queue_settings`), a loop device by what it shows. The store says
-//! no more than where to look, since others may be able to write to it: whatever
-//! its rows say, nothing is removed that would not be found without them.
+//! Each leftover is recognised without the store: a folder by its marker, its owner and a lock that
+//! nobody holds (`system/host/workspace`), an unfinished output file by its name, its owner and a
+//! lock (`system/host/output_file`), an instance of tracefs by the process id in its name, the
+//! settings of a disk by a note that root has written (`system/host/queue_settings`), a loop device
+//! by its backing file. The store only names places to search, because others may be able to write
+//! to it. Its rows cannot cause the removal of anything that would not be found without them.
 
 use diskperf_models::LaboratoryError;
 use diskperf_store::{NotedWorkspace, Store};
@@ -21,45 +20,44 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Whether a run of this process has a folder now. A handler of a signal may ask.
+/// Reports whether a run of this process has a folder now. A signal handler may call it.
 pub fn has_workspace() -> bool {
     Workspace::exists()
 }
 
-/// Where and how to clean.
+/// Options of a cleaning: directories to search, and what to do with leftovers.
 #[derive(Clone, Debug, Default)]
 pub struct Cleaning {
-    /// Directories to look into, beside those that the store knows of.
+    /// Directories to search, in addition to those that the store knows.
     pub directories: Vec<PathBuf>,
-    /// Whether nothing is changed.
+    /// Whether to report leftovers without changing anything.
     pub dry_run: bool,
-    /// Whether the store forgets the folders on file systems that are not
-    /// mounted now.
+    /// Whether the store forgets folders on file systems that are not mounted now.
     pub forget_unmounted: bool,
 }
 
-/// Something that a killed run left.
+/// Something that a killed run left behind: a folder, a file, a buffer, a setting or a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leftover {
-    /// A folder with all that is in it.
+    /// A run's folder with all its contents.
     Folder(PathBuf),
-    /// An output file that was never finished.
+    /// An output file that the run had not finished.
     Output(PathBuf),
-    /// A buffer of tracefs.
+    /// An instance of tracefs, a buffer for trace events of the kernel.
     Instance(PathBuf),
-    /// A setting of a disk.
+    /// A changed queue setting of a disk.
     Setting(queue_settings::PutBack),
-    /// A loop device whose image was removed.
+    /// A loop device whose image file was removed.
     Loop {
-        /// Its node.
+        /// Device node of the leftover loop device.
         device: PathBuf,
-        /// Where its image was.
+        /// Path that the loop device's removed image file had.
         image: PathBuf,
     },
 }
 
 impl Leftover {
-    /// What was done about it, or would be.
+    /// Describes the action on this leftover, done or, in a dry run, only planned.
     pub fn told(&self, dry_run: bool) -> String {
         let (would, done) = match self {
             Self::Folder(_) | Self::Output(_) | Self::Instance(_) => ("would remove", "removed"),
@@ -87,19 +85,18 @@ impl fmt::Display for Leftover {
     }
 }
 
-/// What was found.
+/// Result of a search for leftovers of killed runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// What was removed or put back, or would be.
+    /// Leftovers that were removed or put back or, in a dry run, would be.
     pub done: Vec<Leftover>,
-    /// What could not be looked at, removed or put back, each with the reason.
+    /// Leftovers or places that could not be examined, removed or put back, each with the reason.
     pub failed: Vec<String>,
-    /// What a user should know beside.
+    /// Remarks on the cleaning for the user.
     pub notes: Vec<String>,
 }
 
 impl Cleaned {
-    /// Does away with one thing, unless that is only rehearsed.
     fn finish<E: fmt::Display>(
         &mut self,
         cleaning: &Cleaning,
@@ -119,12 +116,12 @@ impl Cleaned {
     }
 }
 
-/// Looks into directories, and into those in which the store knows of runs that
-/// have not ended.
+/// Searches directories for leftovers and removes them. Directories in which the store knows of
+/// unfinished runs are searched, too.
 ///
 /// # Errors
 ///
-/// A directory that was named does not exist, and those of the store.
+/// Returns an error if a named directory does not exist, and the errors of the store.
 pub fn clean(cleaning: &Cleaning, store: Option<&mut Store>) -> Result<Cleaned, LaboratoryError> {
     let mut places: BTreeSet<PathBuf> = BTreeSet::new();
     let mut cleaned = Cleaned::default();
@@ -182,7 +179,6 @@ pub fn clean(cleaning: &Cleaning, store: Option<&mut Store>) -> Result<Cleaned, 
     Ok(cleaned)
 }
 
-/// Removes the abandoned folders and output files of one directory.
 fn clean_directory(place: &Path, cleaning: &Cleaning, cleaned: &mut Cleaned) {
     // What is not there now is dealt with where it is forgotten.
     if is_missing(place) {
@@ -213,11 +209,11 @@ fn clean_directory(place: &Path, cleaning: &Cleaning, cleaned: &mut Cleaned) {
     }
 }
 
-/// All that others than root can tell of disks' settings.
+/// Note about changed disk settings for users other than root, who cannot see their values.
 const NOTED: &str = "settings of a disk are noted that root's `diskperf tune` changes; if it was killed, `sudo diskperf clean` puts them back";
 
-/// What a run in these places has to say of settings of disks that a killed search has left
-/// changed: it measures them.
+/// Returns a note for each setting of these places' disks that a killed `diskperf tune` has left
+/// changed. A run measures the changed settings.
 pub(crate) fn settings_left<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<String> {
     if !is_root() {
         let noted = queue_settings::any_noted();
@@ -251,7 +247,6 @@ pub(crate) fn settings_left<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<
     found
 }
 
-/// Puts back what killed searches have changed of disks' queues.
 fn put_settings_back(cleaning: &Cleaning, cleaned: &mut Cleaned) {
     if !is_root() {
         if queue_settings::any_noted() {
@@ -290,8 +285,8 @@ fn put_settings_back(cleaning: &Cleaning, cleaned: &mut Cleaned) {
     }
 }
 
-/// Has the store forget the folders that are gone, but not those that cannot be
-/// looked for.
+/// Removes the rows of deleted folders from the store. Folders whose file system cannot be examined
+/// stay listed.
 fn forget(
     known: &[NotedWorkspace],
     cleaning: &Cleaning,
@@ -320,12 +315,11 @@ fn forget(
     Ok(())
 }
 
-/// What became of a folder that a run noted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     There,
     Gone,
-    /// Its file system is not mounted, or does not let itself be looked at.
+    /// The folder's file system is not mounted or cannot be read.
     OutOfReach,
 }
 

@@ -1,10 +1,10 @@
-//! Threads of this machine that do work in pieces.
+//! Worker threads of this machine for work that comes in pieces.
 
 use diskperf_models::crew::Crew;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 
-/// So many threads, or fewer where the system does not let so many be.
+/// A number of threads for parallel work. Fewer threads run if the system refuses some.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads(pub usize);
 
@@ -33,7 +33,7 @@ impl Crew for Threads {
     }
 }
 
-/// As many threads as there are processors for this process.
+/// Returns one thread for each processor that this process may use.
 pub fn available_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,5 +1,5 @@
-//! A drive during a run: a folder, a fresh file system in one, or a device.
-//! What it has made it removes, when it is closed and when it is dropped.
+//! Drives of a run: a folder, a fresh file system in a folder, or a device. A drive removes
+//! whatever it has created when it is closed or dropped.
 
 use crate::plan::HostPlan;
 use crate::recorder::Recorder;
@@ -15,14 +15,14 @@ use diskperf_timeline::{FRESH_NOTE, SizeChoice};
 use std::io;
 use std::path::PathBuf;
 
-/// The drives of a plan while they are open: those that run each program at once, then
-/// the one to copy to.
+/// Open drives of a plan. The drives that run each program together come first, the copy
+/// destination last.
 #[derive(Default)]
 pub(crate) struct Drives(Vec<Drive>);
 
 impl Drives {
-    /// Opens the targets of a plan as they are, or fresh file systems there, and at last
-    /// the one to copy to. Those that were opened before one failed have to be closed.
+    /// Opens the targets of a plan, as they are or with fresh file systems, and then the copy
+    /// destination. After an error the caller has to close the drives that are open.
     pub(crate) fn open(
         &mut self,
         plan: &HostPlan,
@@ -43,12 +43,12 @@ impl Drives {
         Ok(())
     }
 
-    /// In the order of the plan.
+    /// All open drives, in the order of the plan.
     pub(crate) fn all(&self) -> &[Drive] {
         &self.0
     }
 
-    /// Removes what was made, and checks fresh file systems.
+    /// Closes all drives: checks fresh file systems and removes whatever the drives created.
     pub(crate) fn close(
         self,
         recorder: &mut Recorder,
@@ -62,40 +62,38 @@ impl Drives {
     }
 }
 
-/// A drive that programs can run on.
+/// An open drive on which programs can run.
 pub(crate) struct Drive {
-    /// What the tables call its file system: `ext4/4096`, or a device's name.
+    /// Name of the drive's file system in tables, such as `ext4/4096`, or the name of a device.
     pub(crate) filesystem: String,
-    /// The most that files may take whose size a pilot finds: of a file system
-    /// in use, a tenth of what is free.
+    /// Space for files whose size a pilot finds, in bytes. It is a tenth of the free space on a
+    /// file system in use.
     pub(crate) pilot_bytes: u64,
-    /// What a reader of the results must know.
+    /// Remarks on the drive for readers of the results.
     pub(crate) notes: Vec<String>,
     meters: Vec<TrafficMeter>,
     queues: Vec<BlockDevice>,
     ground: Ground,
 }
 
-/// What the programs work on.
 enum Ground {
     Folder(Workspace),
-    /// The file system goes before the folder that its image lies in.
+    /// A fresh file system and the folder with its image. The file system is dropped first.
     Fresh(Box<FreshFilesystem>, Workspace),
-    /// A file of the user's, which is only read.
+    /// A user's file, which is only read.
     File(PathBuf),
-    /// What is not there, as long as this.
+    /// The null device, which stores nothing, with its size in bytes.
     Null(u64),
     Device {
         device: BlockDevice,
-        /// Held as long as the run lasts, where programs may write.
+        /// Exclusive claim on the device for the whole run, if programs may write to it.
         claim: Option<ClaimedDevice>,
     },
 }
 
 impl Drive {
-    /// Makes a drive of a target. `needed_bytes` is what the programs' files
-    /// take, where that is known. What could not be removed after a failure is
-    /// put into `left`.
+    /// Opens a target as a drive. `needed_bytes` is the space for the programs' files, if known.
+    /// After a failure, `left` receives whatever could not be removed.
     fn open(
         target: &Target,
         fresh: Option<&FreshSpec>,
@@ -210,7 +208,7 @@ impl Drive {
         }
     }
 
-    /// What its programs work on.
+    /// Kind of storage that the programs of this drive use.
     pub(crate) fn medium(&self) -> Medium {
         match self.ground {
             Ground::Folder(_) | Ground::Fresh(..) => Medium::Directory,
@@ -219,7 +217,7 @@ impl Drive {
         }
     }
 
-    /// Gives a worker this drive as its next one.
+    /// Adds this drive as the next one of a worker.
     pub(crate) fn plug_into(&self, ports: &mut Ports) -> io::Result<()> {
         match &self.ground {
             Ground::Folder(workspace) => {
@@ -240,20 +238,19 @@ impl Drive {
         Ok(())
     }
 
-    /// The counters of the disks underneath.
+    /// Traffic counters of the disks below this drive.
     pub(crate) fn meters(&self) -> &[TrafficMeter] {
         &self.meters
     }
 
-    /// The disks that get its requests: none of a file system that is in memory
-    /// or on a network.
+    /// Disks that receive this drive's requests; empty for a file system in memory or on a network.
     pub(crate) fn queues(&self) -> &[BlockDevice] {
         &self.queues
     }
 
-    /// Removes what was made; of a fresh file system, checks it first. What
-    /// the check found wrong is an error: nothing measured on a broken file
-    /// system is worth anything. What could not be removed is put into `left`.
+    /// Closes the drive: checks a fresh file system and removes whatever was created. A fault that
+    /// the check finds is an error, because measurements on a broken file system are worthless.
+    /// `left` receives whatever could not be removed.
     fn close(self, recorder: &mut Recorder, left: &mut Vec<String>) -> Result<(), LaboratoryError> {
         match self.ground {
             Ground::Device { .. } | Ground::File(_) | Ground::Null(_) => Ok(()),
@@ -273,7 +270,6 @@ impl Drive {
     }
 }
 
-/// Removes a run's folder, or says why it stays.
 fn remove(workspace: Workspace, recorder: &mut Recorder, left: &mut Vec<String>) {
     let path = workspace.path().to_owned();
     match workspace.remove() {
@@ -289,8 +285,8 @@ fn remove(workspace: Workspace, recorder: &mut Recorder, left: &mut Vec<String>)
     }
 }
 
-/// A file system that cannot be made as it was asked for is the request's
-/// fault; one that fails in the making is not.
+/// Converts an error of a fresh file system: an impossible specification is the fault of the
+/// request, a failure while it is made is not.
 fn fresh_error(error: FreshError) -> LaboratoryError {
     match error {
         FreshError::NotRoot | FreshError::Spec(_) | FreshError::Workspace(_) => {
@@ -300,10 +296,8 @@ fn fresh_error(error: FreshError) -> LaboratoryError {
     }
 }
 
-/// The size of a fresh file system on which sizes are found by a pilot.
 const FRESH_BYTES: u64 = 1 << 30;
 
-/// The new folder of a run. The store knows of it before it is made.
 fn workspace(
     target: &Target,
     needed_bytes: u64,
@@ -315,8 +309,8 @@ fn workspace(
     .map_err(LaboratoryError::request)
 }
 
-/// A loop device has a second page cache underneath, which dropping its own
-/// pages does not reach.
+/// Returns a warning for a loop device: it has a second page cache below it, which dropping the
+/// device's own pages does not reach.
 fn cached_below(device: &BlockDevice) -> Option<String> {
     let file = device.backing_file()?;
     let direct = std::fs::read_to_string(device.sysfs().join("loop/dio"));
@@ -330,7 +324,6 @@ fn cached_below(device: &BlockDevice) -> Option<String> {
     ))
 }
 
-/// Meters of those disks that have counters.
 fn meters(disks: &[BlockDevice]) -> Vec<TrafficMeter> {
     disks
         .iter()

@@ -1,5 +1,5 @@
-//! Carries a plan out: sets up its rigs, runs its programs by its protocol, and tears
-//! down what it set up.
+//! Execution of a plan: sets up its rigs, runs its programs by its protocol, and tears down the
+//! rigs.
 
 use crate::drive::Drives;
 use crate::limit::or_limit;
@@ -24,16 +24,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-/// A run, whole or as far as it came, and why it ended early if it did.
+/// An executed run, complete or partial, with the error that ended it early.
 pub struct Executed {
-    /// What was measured.
+    /// The run, with all results measured up to its end.
     pub run: Run,
-    /// What ended it.
+    /// Error that ended the run early; `None` if it completed.
     pub error: Option<LaboratoryError>,
 }
 
-/// Carries a plan out. `stop` ends it: every worker's next call fails, and
-/// what was made is removed.
+/// Executes a plan. `stop` ends it: the next call of every worker fails, and the run's files are
+/// removed.
 pub fn execute(
     plan: &Plan,
     stop: &Arc<AtomicBool>,
@@ -64,8 +64,8 @@ pub fn execute(
     }
 }
 
-/// Runs the programs of a plan on its drives, which are open already, and keeps nothing of
-/// it: what comes of each program.
+/// Runs the programs of a plan on open drives and returns the result of each program. Nothing is
+/// stored.
 pub(crate) fn on_open_drives(
     (plan, drives): (&HostPlan, &Drives),
     clock: Clock,
@@ -82,12 +82,12 @@ pub(crate) fn on_open_drives(
     Ok(execution.run.results)
 }
 
-/// Readies the process for these plans. To be called once, before it starts
-/// any thread: fresh file systems are mounted for this process alone.
+/// Prepares this process for the plans. Call it once, before any thread starts: fresh file systems
+/// are mounted for this process alone.
 ///
 /// # Errors
 ///
-/// A plan that needs more space than there is, and mounts that are not permitted.
+/// Returns an error if a plan needs more space than there is, or if mounts are not permitted.
 pub fn prepare_process(plans: &[Plan]) -> Result<(), LaboratoryError> {
     if let Some(shortage) = plans.iter().find_map(Plan::shortage) {
         return Err(LaboratoryError::Request(shortage.to_owned()));
@@ -102,18 +102,14 @@ pub fn prepare_process(plans: &[Plan]) -> Result<(), LaboratoryError> {
     })
 }
 
-/// A run under way, on rigs of either kind.
 struct Execution<'a> {
     suite: &'a Suite,
-    /// Steps on all rigs together.
     steps: usize,
-    /// How many of them were begun.
     begun: usize,
-    /// Course of the steps that ended on the present rig.
+    /// Progress of the steps that have ended on the current rig.
     earlier: Earlier,
-    /// What could not be removed, in words.
     left: Vec<String>,
-    /// Jobs that failed while others went on, by title, each with its error.
+    /// Titles and errors of jobs that failed while others continued.
     failed: Vec<(String, String)>,
     run: Run,
     observer: &'a mut dyn Observer,
@@ -152,8 +148,6 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// All programs on all file systems of a modelled system, then what its settings
-    /// did.
     fn on_computers(
         &mut self,
         plan: &ModelPlan,
@@ -189,7 +183,6 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    /// All programs on a rig, in order.
     fn steps(
         &mut self,
         rig: &impl Rig,
@@ -214,7 +207,7 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    /// What runs at the same time, and a result of each of its jobs.
+    /// Runs one step: all jobs that run at the same time. Each job gets a result.
     fn step(
         &mut self,
         rig: &impl Rig,
@@ -273,7 +266,6 @@ impl<'a> Execution<'a> {
         outcome
     }
 
-    /// Ends a result with what a reader must know of it.
     fn finish_result(&mut self, rig: &impl Rig, job: &Job, mut result: ProgramResult) {
         result.notes.extend(stagger_note(&job.program, &result));
         result.notes.extend(arrivals_note(&result));
@@ -288,7 +280,6 @@ impl<'a> Execution<'a> {
         self.run.results.push(result);
     }
 
-    /// The run at its end, well or not.
     fn finished(mut self, error: Option<LaboratoryError>) -> Executed {
         let error = error.map(or_limit);
         let error = error.or_else(|| self.failure());
@@ -306,7 +297,7 @@ impl<'a> Execution<'a> {
 }
 
 impl Execution<'_> {
-    /// The error of a run whose jobs all came to their end, some of them by an error.
+    /// Returns the error of a run that completed all jobs, of which some failed.
     fn failure(&self) -> Option<LaboratoryError> {
         let ((program, error), others) = self.failed.split_first()?;
         let others: Vec<&str> = others.iter().map(|(title, _)| title.as_str()).collect();
@@ -322,8 +313,8 @@ impl Execution<'_> {
         })
     }
 
-    /// All programs on the targets as they are, or on one kind of fresh file system
-    /// there after the other.
+    /// Runs all programs on the targets as they are, or on each kind of fresh file system there in
+    /// turn.
     fn on_storage(
         &mut self,
         plan: &HostPlan,
@@ -362,7 +353,6 @@ impl Execution<'_> {
         result.and(closed)
     }
 
-    /// All programs on drives that are open.
     fn on_drives(
         &mut self,
         (plan, drives): (&HostPlan, &Drives),
@@ -389,7 +379,7 @@ impl Execution<'_> {
     }
 }
 
-/// The end of the last repetition of tasks that ran at the same time, from its start.
+/// End of the last repetition among simultaneous tasks, measured from its start.
 fn ended(repetitions: &[Vec<Repetition>]) -> Nanoseconds {
     let last = repetitions.iter().filter_map(|all| all.last());
     let workers = last.flat_map(|one| &one.workers);
@@ -397,7 +387,7 @@ fn ended(repetitions: &[Vec<Repetition>]) -> Nanoseconds {
     ends.max().unwrap_or_default()
 }
 
-/// The state of a run that ended so.
+/// Returns the state of a run that ended with this error, or without one.
 pub(crate) fn state_after(error: Option<&LaboratoryError>) -> RunState {
     match error {
         None => RunState::Finished,
@@ -406,7 +396,7 @@ pub(crate) fn state_after(error: Option<&LaboratoryError>) -> RunState {
     }
 }
 
-/// A run on real storage with nothing measured yet.
+/// Creates a run on real storage, with no results yet.
 pub(crate) fn new_run(plan: &HostPlan, clock: Clock) -> Run {
     let targets = plan.targets.iter().chain(&plan.other);
     let targets = targets.filter(|target| !target.is_null);
@@ -423,7 +413,7 @@ pub(crate) fn new_run(plan: &HostPlan, clock: Clock) -> Run {
     }
 }
 
-/// A run that begins now.
+/// Returns the id and the start time of a run that starts now.
 pub(crate) fn begun() -> Begun {
     Begun {
         id: new_id(),
@@ -437,8 +427,8 @@ fn unix_time() -> std::time::Duration {
         .unwrap_or_default()
 }
 
-/// Ten hexadecimal digits, different for every run: the hash of the time and
-/// the process by the standard library's randomly keyed hasher.
+/// Returns a run id of ten hexadecimal digits: a hash of the time and the process id by the
+/// standard library's randomly keyed hasher.
 fn new_id() -> String {
     use std::hash::{BuildHasher, RandomState};
     let hash = RandomState::new().hash_one((unix_time().as_nanos(), std::process::id()));

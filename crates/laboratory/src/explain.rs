@@ -1,3 +1,4 @@
-//! Why a run on real storage took as long as it did, by what the system tells.
+//! Explanation of the time that runs on real storage took, from data that the operating system
+//! provides.
 
 pub mod storage;

@@ -1,4 +1,4 @@
-//! Files of this machine that plans are made of.
+//! Files of this machine that plans are made from.
 
 use crate::job_file::read_named;
 use crate::traces::course::TraceFiles;
@@ -14,7 +14,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The files of this machine.
+/// Source of files for plans that reads this machine's files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HostFiles;
 

@@ -1,5 +1,5 @@
-//! DiskSim's drives as entries of a catalogue: the values of their files as they are, and
-//! what a trace shows of them in a layer over these.
+//! Import of DiskSim drives into a catalogue. The values of their files are copied unchanged;
+//! findings from a trace go to a separate layer above them.
 
 mod alone;
 mod check;
@@ -24,84 +24,86 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use target::Target;
 
-/// What is to be imported.
+/// Request to import DiskSim drives into a catalogue.
 #[derive(Clone, Debug)]
 pub struct Asked<'a> {
-    /// Files of drives: `.parv`, `.diskspecs`, `.model`; or traces of drives without files.
+    /// Drive files (`.parv`, `.diskspecs`, `.model`), or traces of drives without files.
     pub files: &'a [PathBuf],
-    /// The directory of a catalogue, which is made.
+    /// Directory of the catalogue to write. It is created if necessary.
     pub to: &'a Path,
-    /// Whether entries of the same names are replaced.
+    /// Whether existing entries of the same names are replaced.
     pub replace: bool,
-    /// The first half of this trace shows what the files have rounded; none is looked for
-    /// if absent.
+    /// Trace whose first half refines values that the files round; `None` to import the files
+    /// alone.
     pub trace: Option<&'a Path>,
 }
 
-/// What was imported.
+/// Result of importing drives into a catalogue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Imported {
-    /// The drives, in the order of the files.
+    /// Imported drives, in the order of the files.
     pub drives: Vec<ImportedDrive>,
 }
 
-/// A drive, and what was written of it.
+/// An imported drive, with the entries and files written for it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ImportedDrive {
-    /// Its name in the catalogue.
+    /// Name of the drive in the catalogue.
     pub name: String,
-    /// The system with nothing but this drive.
+    /// Name of the system that consists of this drive alone.
     pub system: String,
-    /// The same drive with what its trace shows, by its name in the catalogue.
+    /// Catalogue name of the same drive, refined by its trace.
     pub fitted_drive: Option<String>,
-    /// The system with nothing but that.
+    /// Name of the system that consists of the refined drive alone.
     pub fitted_system: Option<String>,
-    /// The file that it is from.
+    /// Name of the file that the drive was imported from.
     pub file: String,
-    /// A trace that lies beside the file and was not asked for: it may be of this drive.
+    /// Trace beside the source file that the request did not name. It may belong to this drive.
     pub trace_beside: Option<String>,
-    /// What hosts see of it.
+    /// Capacity of the drive that hosts see, in bytes.
     pub capacity_bytes: u64,
-    /// Zones; of a layout that has none, runs of neighbouring sectors.
+    /// Number of zones or, for a layout without zones, of runs of neighbouring sectors.
     pub zones: usize,
-    /// Whether these are runs.
+    /// Whether `zones` counts runs of neighbouring sectors.
     pub is_of_runs: bool,
-    /// The files that were written.
+    /// Paths of the catalogue files that the import wrote.
     pub written: Vec<String>,
-    /// What its author may not expect.
+    /// Warnings about results of the import that the user may not expect.
     pub warnings: Vec<String>,
-    /// What was fitted to, if there is a trace.
+    /// Fit of the drive to a trace, if there is one.
     pub fit: Option<Fit>,
     /// Numbers that a trace shows of a drive without parameter files.
     pub shown: Option<ShownDrive>,
-    /// What replays of the second half of its trace are like, if there is one.
+    /// Accuracy of the modelled drive in replays of the second half of its trace, if there is one.
     pub replays: Option<Replays>,
-    /// Keys that nothing comes of, each with its place and the reason.
+    /// Keys without effect, each with its place and the reason.
     pub without_effect: Vec<LeftOut>,
-    /// What the files say, and the modelled drive does in another way.
+    /// Values in the files that the modelled drive replaces, each with the value that it uses and
+    /// the reason.
     pub differs: Vec<String>,
 }
 
-/// A key that nothing comes of.
+/// A key of the imported files that has no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// The key, or the title of a block whose keys are not known.
+    /// Name of the key, or title of a block whose keys are unknown.
     pub key: String,
-    /// Type and name of the block that has the key; empty for a key in a comment.
+    /// Type and name of the block with the key; empty for a key in a comment.
     pub block: String,
-    /// File and line.
+    /// Place of the key: file and line.
     pub place: String,
-    /// Why.
+    /// Reason why the key has no effect.
     pub why: String,
 }
 
-/// Imports all drives of these files. Nothing is written unless all can be, and unless the
-/// catalogue takes each.
+/// Imports all drives of the named files. Nothing is written unless every drive can be imported and
+/// the catalogue accepts each entry.
 ///
 /// # Errors
 ///
-/// Files that are no drives, or whose drives cannot be modelled, with file and line; an
-/// entry of that name that is not to be replaced; a directory that cannot be written.
+/// Returns errors, with file and line, for files that are no drives and for drives that cannot be
+/// modelled; and errors for an entry of the same name that is not to be replaced and for a
+/// directory that cannot be written.
 pub fn import(asked: &Asked<'_>) -> Result<Imported, LaboratoryError> {
     let mut target = Target::new(asked.to, asked.replace);
     let mut drives = Vec::new();
@@ -180,7 +182,7 @@ fn left_out(one: &WithoutEffect) -> LeftOut {
     }
 }
 
-/// What the files say, where the modelled drive acts as with another value.
+/// Describes a key whose file value the modelled drive replaces by another.
 fn acts_as(one: &WithoutEffect) -> Option<String> {
     let ActsAs { written, modelled } = one.acts_as.as_ref()?;
     let (key, why) = (&one.key, one.why);
@@ -253,13 +255,11 @@ fn import_drive(
     })
 }
 
-/// `NAME.trace` beside `NAME.parv`, `NAME.diskspecs` or `NAME.model`, if there is one.
 fn trace_beside(file: &Path) -> Option<String> {
     let trace = file.with_extension("trace");
     trace.is_file().then(|| trace.display().to_string())
 }
 
-/// The system with nothing but a drive.
 fn rig(drive: &str, source: &str) -> String {
     format!(
         "description = {}\nsource = {}\ndrives = 1\n\n[components]\ndrive = {}\n",
@@ -269,7 +269,6 @@ fn rig(drive: &str, source: &str) -> String {
     )
 }
 
-/// The requests of a trace, and what the first half of them shows.
 fn calibrated(drive: &Drive, path: &Path) -> Result<(Vec<Request>, Calibration), String> {
     let refused = |error: String| format!("--calibrate {}: {error}", path.display());
     let file = diskperf_diagnostics::input::open(path);
@@ -283,7 +282,7 @@ fn calibrated(drive: &Drive, path: &Path) -> Result<(Vec<Request>, Calibration),
     Ok((requests, found))
 }
 
-/// A name as those of the catalogue: small letters, digits and hyphens.
+/// Converts a file name to a catalogue name: small letters, digits and hyphens.
 fn catalogue_name(stem: &str) -> Result<String, String> {
     let plain = stem
         .to_lowercase()

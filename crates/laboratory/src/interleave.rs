@@ -1,4 +1,4 @@
-//! Bass's calculation beside the modelled machine: the same case, run.
+//! Comparison of Bass's interleave calculation with a run of the same case on the modelled machine.
 
 use crate::crew::Threads;
 use crate::reproduce::jobs::{Figure, Job, Workshop};
@@ -13,18 +13,17 @@ use diskperf_models::rig::ONCE;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The modelled machine whose costs and drive the case replaces.
 const SYSTEM: &str = "pcat-st251";
-/// Sectors that are read for each factor: enough for a rate that hangs on
-/// where interrupts fall.
+/// Sectors to read for each interleave factor: enough for a rate that depends on the times of
+/// interrupts.
 const SECTORS: u64 = 6000;
-/// Ways in which serial lines may stand to each other that are tried.
+/// Number of phase offsets between serial lines that are tried.
 const STARTS: u64 = 24;
-/// The most heads that a drive has here: all sectors are of one cylinder, so
-/// that no seek comes in between.
+/// Maximum number of heads of a modelled drive. All sectors lie in one cylinder, so that there are
+/// no seeks.
 const HEADS: u64 = 255;
 
-/// Why a case has no counterpart on the modelled machine, if it has none.
+/// Returns the reason why a case has no counterpart on the modelled machine, if there is one.
 pub fn not_modelled(inputs: &Inputs) -> Option<&'static str> {
     if inputs.read_ahead {
         Some("drives by themselves are not read ahead")
@@ -37,16 +36,16 @@ pub fn not_modelled(inputs: &Inputs) -> Option<&'static str> {
     }
 }
 
-/// Interrupts of all machines together, for each event that one of them may have. A
-/// tick or a character makes some events of the engine.
+/// Interrupts of all machines per event that one machine may have. A tick or a character causes
+/// several events of the engine.
 const INTERRUPTS_SHARE: f64 = 2.0;
 
-/// KB/s of the modelled machine for each of these factors.
+/// Returns the rate of the modelled machine for each interleave factor, in KB/s.
 ///
 /// # Errors
 ///
-/// A case that the machine cannot be given (see [`not_modelled`]), one out of the
-/// catalogue's ranges, and one whose interrupts are too many for a budget.
+/// Returns an error for a case that the machine cannot be given (see [`not_modelled`]), for a case
+/// out of the catalogue's ranges, and for one with more interrupts than the budget allows.
 pub fn modelled(
     inputs: &Inputs,
     factors: &[u32],
@@ -85,7 +84,7 @@ pub fn modelled(
     Ok(done.chunks(starts as usize).map(mean).collect())
 }
 
-/// Whether so many machines are at an end in reasonable time.
+/// Verifies that this number of machines can complete within the budget of events.
 fn check_interrupts(inputs: &Inputs, machines: u64, budget: Budget) -> Result<(), LaboratoryError> {
     let sectors = (machines * sectors(inputs)) as f64;
     let interrupts = inputs.interrupts_per_sector() * sectors;
@@ -102,7 +101,6 @@ fn check_interrupts(inputs: &Inputs, machines: u64, budget: Budget) -> Result<()
     )))
 }
 
-/// How many are read for each factor from each start.
 fn sectors(inputs: &Inputs) -> u64 {
     let most = HEADS * u64::from(inputs.track.sectors_per_track);
     let sectors = match inputs.serial {
@@ -136,8 +134,8 @@ fn job(inputs: &Inputs, factor: u32, seed: u64) -> Result<Job, LaboratoryError> 
     })
 }
 
-/// The machine of the case: its drive, its costs, its interrupts, and nothing
-/// else that takes time.
+/// Settings of the modelled machine for the case: its drive, costs and interrupts. Nothing else
+/// takes time.
 fn settings(inputs: &Inputs, factor: u32) -> Vec<Setting> {
     let track = &inputs.track;
     let service = &inputs.service;
@@ -194,7 +192,8 @@ fn settings(inputs: &Inputs, factor: u32) -> Vec<Setting> {
     all.into_iter().map(setting).collect()
 }
 
-/// The lines as the machine has them; the processor's speed is in their costs.
+/// Settings of the serial lines on the modelled machine. The speed of the processor is part of
+/// their costs.
 fn serial_settings(serial: &Serial, cpu_speed: f64) -> Vec<(&'static str, String)> {
     let per_char = match serial.method {
         SerialMethod::Programmed | SerialMethod::PseudoDma => serial.us_per_char,

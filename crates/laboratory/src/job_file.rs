@@ -1,4 +1,4 @@
-//! fio job files: read with all that their meaning hangs on.
+//! fio job files, read together with everything that their meaning depends on.
 
 use crate::target::NULL;
 use diskperf_fio::job::Engine;
@@ -13,11 +13,10 @@ use std::path::{Path, PathBuf};
 
 pub use diskperf_models::job_file::is_named;
 
-/// A job file with all that it includes has no more.
 const LONGEST_BYTES: u64 = 1 << 20;
 
-/// The experiment with the job file that its workload names, and with the place that this
-/// names where the experiment names none; nothing of another workload.
+/// Reads the job file that the workload names. Returns the experiment with it and, if the
+/// experiment names no target, with the place that the file names; `None` for another workload.
 pub(crate) fn read_named(experiment: &Experiment) -> Result<Option<Experiment>, LaboratoryError> {
     let words = &experiment.fio_arguments;
     let text = match &experiment.workload {
@@ -46,8 +45,8 @@ pub(crate) fn read_named(experiment: &Experiment) -> Result<Option<Experiment>, 
     }))
 }
 
-/// A job file with the size that was given for the jobs that say none; the size is left
-/// where every job says its own.
+/// Applies a given size to the jobs that set none. The size is returned unused if every job sets
+/// its own.
 fn sized(text: JobText, size: SizeChoice) -> Result<(JobText, SizeChoice), LaboratoryError> {
     let SizeChoice::Bytes(bytes) = size else {
         return Ok((text, size));
@@ -84,12 +83,11 @@ fn read(name: &str) -> Result<String, LaboratoryError> {
     })
 }
 
-/// A job file by its name and text, with words of fio's command line beside it and with
-/// what it takes from its surroundings.
+/// Reads a job file from its name and text, with words of fio's command line and its environment.
 ///
 /// # Errors
 ///
-/// Everything that is wrong with it, with line and column.
+/// Returns all faults of the job file, with line and column.
 pub fn of_text(name: &str, text: &str, words: &[String]) -> Result<JobText, LaboratoryError> {
     let machine = environment::capture(&[], "");
     let surroundings = Surroundings {
@@ -106,9 +104,9 @@ pub fn of_text(name: &str, text: &str, words: &[String]) -> Result<JobText, Labo
     job_file::of_text((name, text), words, &surroundings)
 }
 
-/// Returns the paths that a job file names, with words of fio's command line beside it:
-/// files that it includes, that its jobs use, and the logs that they repeat and write. None
-/// of what is no job file, or has mistakes.
+/// Returns the paths that a job file names, with words of fio's command line beside it: files that
+/// it includes, files of its jobs, and the logs that they replay and write. The list is empty if
+/// the file is no job file or has mistakes.
 pub fn paths_of(name: &str, words: &[String]) -> Vec<PathBuf> {
     let is_file = is_named(name) && !is_text(name) && Path::new(name).is_file();
     let text = is_file.then(|| read(name).ok()).flatten();
@@ -131,17 +129,16 @@ pub fn paths_of(name: &str, words: &[String]) -> Vec<PathBuf> {
     paths
 }
 
-/// Files that a clone of a job uses.
 fn used_paths(job: &Job, clone: u32) -> impl Iterator<Item = PathBuf> {
     let paths = diskperf_fio::plan::paths(job, clone).into_iter();
     paths.map(PathBuf::from)
 }
 
-/// Where the files of the jobs are: what a run is on that names no target.
+/// Returns the directory of the jobs' files: the target of a run that names none.
 ///
 /// # Errors
 ///
-/// Files in several places, and a place that is not there.
+/// Returns an error if the files are in several places, or the place does not exist.
 pub(crate) fn place(text: &JobText) -> Result<PathBuf, LaboratoryError> {
     let file = parse(text)?;
     let mut places: Vec<PathBuf> = Vec::new();
@@ -172,7 +169,7 @@ pub(crate) fn place(text: &JobText) -> Result<PathBuf, LaboratoryError> {
     }
 }
 
-/// What a job names that is there, or the directories that its files would be made in.
+/// Lists existing paths that a job names, or the directories in which its files would be created.
 fn places_of(job: &Job) -> Result<Vec<PathBuf>, LaboratoryError> {
     let (key, named) = match job.files.names.is_empty() {
         true => ("directory", false),

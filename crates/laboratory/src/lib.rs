@@ -1,11 +1,10 @@
-//! From a plan to a run: everything that the command line and Python
-//! calls.
+//! Orchestration of runs, from the plan to the stored result. The command line and Python call this
+//! crate.
 //!
-//! An [`Experiment`] is what the user asked for. [`plan::plan`] checks it against
-//! the machine without changing anything and makes a [`Plan`] for each run, which
-//! keeps it, so that [`again`] can make the same plan of a stored run;
-//! [`execute::execute`] carries a plan out, tells an [`Observer`] what happens
-//! and a [`Recorder`] what was measured. Nothing here prints.
+//! An [`Experiment`] is the user's request. [`plan::plan`] validates it against the machine without
+//! changing anything and makes a [`Plan`] for each run. The plan keeps the experiment, so that
+//! [`again`] can make the same plan from a stored run. [`execute::execute`] executes a plan,
+//! reports events to an [`Observer`] and passes results to a [`Recorder`]. Nothing here prints.
 
 pub mod ab;
 pub mod catalogue;

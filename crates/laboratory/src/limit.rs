@@ -1,9 +1,10 @@
-//! Limits of the process that end a run.
+//! Limits of the process that can end a run.
 
 use diskperf_models::LaboratoryError;
 use diskperf_system::host::limits::is_cpu_time_used_up;
 
-/// Returns the limit that ended a run, where it was none of the user's doing.
+/// Returns the process limit that caused an error, if the user did not cause it; otherwise the
+/// error itself.
 pub fn or_limit(error: LaboratoryError) -> LaboratoryError {
     match error {
         LaboratoryError::Interrupted if is_cpu_time_used_up() => LaboratoryError::work(

@@ -1,26 +1,27 @@
-//! Where what a user asked for goes: a file, or standard output.
+//! Destinations of requested output: a file or standard output.
 
 use diskperf_models::LaboratoryError;
 use diskperf_system::host::output_file::{OutputError, OutputFile, write_standard_output};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// What an option of the command line names as the place for its output.
+/// Destination of output that a command-line option names.
 #[derive(Debug)]
 pub enum Output {
-    /// `-`, or `/dev/stdout`.
+    /// Standard output, written as `-` or `/dev/stdout`.
     Standard,
-    /// A file, which takes the place of one that is there when it is written.
+    /// A file as destination. It replaces an existing one when it is written.
     File(OutputFile),
 }
 
 impl Output {
-    /// Checks that it can be written: whoever works long for a file asks before.
+    /// Opens a destination and checks that it can be written, so that long work does not start in
+    /// vain.
     ///
     /// # Errors
     ///
-    /// It is no regular file, somebody else's link leads there, or nothing can
-    /// be written there.
+    /// Returns an error if the path is no regular file, if a link of another user leads there, or
+    /// if the destination cannot be written.
     pub fn open(path: &Path) -> Result<Self, LaboratoryError> {
         if is_standard(path) {
             return Ok(Self::Standard);
@@ -28,11 +29,11 @@ impl Output {
         Ok(Self::File(OutputFile::open(path).map_err(failed)?))
     }
 
-    /// Of an option beside which standard output has a table.
+    /// Opens the destination of an option that cannot share standard output with a table.
     ///
     /// # Errors
     ///
-    /// As [`Self::open`]; and where it is standard output.
+    /// Returns the errors of [`Self::open`], and an error if the path is standard output.
     pub fn open_beside_table(option: &str, path: &Path) -> Result<Self, LaboratoryError> {
         match Self::open(path)? {
             Self::Standard => Err(LaboratoryError::Request(format!(
@@ -43,11 +44,11 @@ impl Output {
         }
     }
 
-    /// Writes what is made piece by piece, or leaves a file as it was.
+    /// Writes output piece by piece. After an error an existing file stays unchanged.
     ///
     /// # Errors
     ///
-    /// It cannot be written, or cannot be made.
+    /// Returns an error if the output cannot be produced or written.
     pub fn write_with<T>(
         self,
         produce: impl FnOnce(&mut dyn Write) -> Result<T, LaboratoryError>,
@@ -69,7 +70,7 @@ impl Output {
         }
     }
 
-    /// Bytes that it may take of what is free where it goes; `None` where nobody says.
+    /// Returns the free bytes that the output may use; `None` if unknown.
     pub(crate) fn available_bytes(&self) -> Option<u64> {
         match self {
             Self::Standard => None,
@@ -77,12 +78,12 @@ impl Output {
         }
     }
 
-    /// Makes a file that is written as things happen, under its name from the start; one
-    /// that is there is replaced if `force`.
+    /// Creates a file that is written as events happen and has its final name from the start. An
+    /// existing file is replaced if `force` is set.
     ///
     /// # Errors
     ///
-    /// It cannot be made, or one is there that is to stay.
+    /// Returns an error if the file cannot be created, or if it exists and `force` is not set.
     pub fn begin(self, force: bool) -> Result<Box<dyn Write + Send>, LaboratoryError> {
         match self {
             Self::Standard => Ok(Box::new(Pieces)),
@@ -90,11 +91,11 @@ impl Output {
         }
     }
 
-    /// Makes sure that no file is there, unless `force`.
+    /// Verifies that the file does not exist yet, unless `force` is set.
     ///
     /// # Errors
     ///
-    /// One is there.
+    /// Returns an error if the file exists and `force` is not set.
     pub fn new_unless(self, force: bool, path: &Path) -> Result<Self, LaboratoryError> {
         match &self {
             Self::File(file) if !force && file.is_there() => Err(LaboratoryError::File {
@@ -105,11 +106,11 @@ impl Output {
         }
     }
 
-    /// Writes all of it, or leaves a file as it was.
+    /// Writes all bytes. After an error an existing file stays unchanged.
     ///
     /// # Errors
     ///
-    /// It cannot be written.
+    /// Returns an error if the output cannot be written.
     pub fn write(self, bytes: &[u8]) -> Result<(), LaboratoryError> {
         match self {
             Self::Standard => write_standard_output(bytes).map_err(|error| {
@@ -120,7 +121,6 @@ impl Output {
     }
 }
 
-/// Standard output, piece by piece.
 struct Pieces;
 
 impl Write for Pieces {
@@ -133,14 +133,14 @@ impl Write for Pieces {
     }
 }
 
-/// By the names that people type for it; `./-` is a file.
+/// Reports whether a path is one of the usual names of standard output. `./-` is a file.
 fn is_standard(path: &Path) -> bool {
     ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
         .iter()
         .any(|name| path == Path::new(name))
 }
 
-/// A name that is wrong is the user's to mend; a full disk is a failure.
+/// Converts an output error: a wrong name is the user's mistake, a full disk is a failure.
 pub(crate) fn failed(error: OutputError) -> LaboratoryError {
     match error.problem.is_of_the_name() {
         true => LaboratoryError::File {

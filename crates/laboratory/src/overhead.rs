@@ -1,14 +1,13 @@
-//! What the measuring itself costs: the same calls, on `/dev/null`.
+//! Measurement overhead: the cost of the same calls on `/dev/null`.
 
 use diskperf_battery::{Company, Medium, Program, ProgramError, Worker};
 use diskperf_system::host::{Clock, Control, Host, Ports};
 use diskperf_system::{System, run_ready};
 use diskperf_timeline::{Nanoseconds, Overhead};
 
-/// Rounds, timed and untimed in turn; the fastest of each counts, since
-/// whatever disturbs a round only makes it longer.
+/// Number of rounds, alternately timed and untimed. The fastest of each kind counts, because
+/// disturbances only make a round longer.
 const ROUNDS: u32 = 8;
-/// Calls in a round: about a fifth of a millisecond.
 const CALLS: u64 = 1000;
 
 /// Measures the overhead on the calling thread, in a few milliseconds.

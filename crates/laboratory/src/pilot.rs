@@ -1,4 +1,4 @@
-//! Finds the size at which a repetition lasts about half a second.
+//! Pilots: short runs that find the size at which a repetition lasts about half a second.
 
 use crate::plan::{key, title};
 use crate::repetition::HostRig;
@@ -10,26 +10,24 @@ use diskperf_models::{Event, Observer};
 use diskperf_timeline::{Nanoseconds, Repetition, SizeChoice, WorkerMeasure};
 use std::collections::BTreeMap;
 
-/// How long a repetition of a run should last.
 const WANTED: Nanoseconds = Nanoseconds::from_millis(500);
-/// How long one of an A/B measurement should: many short ones say more than few long ones.
+/// Desired duration of a repetition in an A/B measurement. Many short repetitions tell more than
+/// few long ones.
 const WANTED_IN_BLOCKS: Nanoseconds = Nanoseconds::from_millis(100);
-/// A pilot at least this long is extrapolated from; a shorter one tells more
-/// about the first calls than about the rate.
+/// Minimum duration of a pilot for extrapolation. A shorter pilot reflects the first calls more
+/// than the rate.
 const TELLING: Nanoseconds = Nanoseconds::from_millis(60);
-/// A pilot that is too short is followed by one of this many times its size.
 const GROWTH: u64 = 8;
 
-/// The sizes of jobs on a rig, each found once for its group.
+/// Sizes of the jobs on a rig. One pilot finds the size of each group of jobs.
 pub(crate) struct Sizes {
-    /// How long a repetition should last.
     wanted: Nanoseconds,
-    /// By group.
+    /// Sizes in bytes that pilots have found, by group of jobs.
     found: BTreeMap<u32, u64>,
 }
 
 impl Sizes {
-    /// Of a run.
+    /// Creates the sizes of jobs for an ordinary run.
     pub(crate) fn of_run() -> Self {
         Self {
             wanted: WANTED,
@@ -37,7 +35,7 @@ impl Sizes {
         }
     }
 
-    /// Of an A/B measurement.
+    /// Creates the sizes of jobs for an A/B measurement.
     pub(crate) fn of_blocks() -> Self {
         Self {
             wanted: WANTED_IN_BLOCKS,
@@ -45,7 +43,8 @@ impl Sizes {
         }
     }
 
-    /// The size that was asked for, or the program's own, or what a pilot finds.
+    /// Returns the size of a job in bytes: the requested one, the program's own, or the one that a
+    /// pilot finds.
     pub(crate) fn of(
         &mut self,
         rig: &HostRig<'_>,
@@ -87,7 +86,7 @@ impl Sizes {
     }
 }
 
-/// The size of a job's group, which that of the program in its middle is.
+/// Finds the size of a group of jobs by a pilot of the program in its middle.
 fn found(
     (rig, job): (&HostRig<'_>, &Job),
     wanted: Nanoseconds,
@@ -142,13 +141,13 @@ fn found(
     }
 }
 
-/// The most bytes up to these that are whole calls, at least one.
+/// Rounds bytes down to whole calls, to at least one.
 pub(crate) fn whole_calls(bytes: u64, call_bytes: u64) -> u64 {
     bytes.max(call_bytes) / call_bytes * call_bytes
 }
 
-/// How long the slowest worker took, until its data was durable: the time that
-/// a size has a bearing on. When the workers started has none.
+/// Returns the time that the slowest worker needed until its data was durable. The start time of
+/// the workers is left out, because the size has no influence on it.
 fn longest(repetition: &Repetition) -> Nanoseconds {
     let took = |worker: &WorkerMeasure| worker.durable.unwrap_or(worker.elapsed);
     repetition
@@ -159,9 +158,8 @@ fn longest(repetition: &Repetition) -> Nanoseconds {
         .unwrap_or_default()
 }
 
-/// The power of two between the limits at which a repetition is nearest to
-/// what is wanted. Powers of two keep the sizes of two runs the same although
-/// their pilots differ.
+/// Returns the power of two within the limits that brings a repetition nearest to the desired
+/// duration. Powers of two keep the sizes of two runs equal although their pilots differ.
 fn extrapolated(
     (size_bytes, elapsed): (u64, Nanoseconds),
     wanted: Nanoseconds,

@@ -1,5 +1,5 @@
-//! From an experiment to plans: everything that can be found wrong without
-//! changing anything is found here.
+//! Conversion of an experiment to plans. All faults that can be found without changing anything are
+//! found here.
 
 mod area;
 mod describe;
@@ -22,20 +22,20 @@ pub use diskperf_models::plan::ModelPlan;
 pub(crate) use diskperf_models::plan::{key, model, spread_over, step_title, times, title, titles};
 pub use host::HostPlan;
 
-/// One run to be made.
+/// Plan of one run, on real storage or on a modelled computer.
 #[derive(Clone, Debug)]
 pub enum Plan {
-    /// On real storage.
+    /// Plan of a run on real storage.
     Host(Box<HostPlan>),
-    /// On a modelled computer.
+    /// Plan of a run on a modelled computer.
     Model(Box<ModelPlan>),
 }
 
-/// The plans of an experiment: one for each target, or one for all together.
+/// Makes the plans of an experiment: one for each target, or one for all targets together.
 ///
 /// # Errors
 ///
-/// Whatever is wrong with it.
+/// Returns the faults of the experiment.
 pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
     if let Some(label) = &experiment.label {
         label::check(label)?;
@@ -74,11 +74,11 @@ pub fn plan(experiment: &Experiment) -> Result<Vec<Plan>, LaboratoryError> {
     Ok(plans)
 }
 
-/// The plan of an experiment that is for one target of real storage alone.
+/// Makes the plan of an experiment with a single target on real storage.
 ///
 /// # Errors
 ///
-/// As [`plan`], and a modelled system.
+/// Returns the errors of [`plan`], and an error for a modelled system.
 pub fn on_storage(experiment: &Experiment) -> Result<Box<HostPlan>, LaboratoryError> {
     match plan(experiment)?.pop() {
         Some(Plan::Host(plan)) => Ok(plan),
@@ -90,9 +90,9 @@ fn boxed_host(plan: HostPlan) -> Plan {
     Plan::Host(Box::new(plan))
 }
 
-/// Whether a target is a modelled system: a name of the catalogue, with the user's
-/// folder laid over it, or a file that describes one. What contains a `/` is a path;
-/// another name is one where the catalogue has no such system and the path exists.
+/// Reports whether a target is a modelled system: a name of the catalogue, with the user's folder
+/// as an overlay, or a file that describes a system. A name with a `/` is a path. Another name is a
+/// path if the catalogue has no such system and the path exists.
 pub fn is_model(target: &Path, catalogue: Option<&Path>) -> bool {
     let text = target.to_string_lossy();
     if text == NULL {
@@ -111,7 +111,7 @@ pub fn is_model(target: &Path, catalogue: Option<&Path>) -> bool {
 }
 
 impl Plan {
-    /// Whether it makes file systems, which are mounted for this process alone.
+    /// Reports whether the plan makes file systems, which are mounted for this process alone.
     pub(crate) fn mounts(&self) -> bool {
         match self {
             Plan::Host(plan) => !plan.fresh.is_empty(),
@@ -119,7 +119,7 @@ impl Plan {
         }
     }
 
-    /// The same, with what storage is asked for told, to be recorded.
+    /// Returns the plan with recording of requests switched on.
     pub fn recorded(mut self) -> Self {
         match &mut self {
             Plan::Host(plan) => plan.record = true,
@@ -128,7 +128,7 @@ impl Plan {
         self
     }
 
-    /// Its programs.
+    /// Suite of programs that the plan runs.
     pub(crate) fn suite(&self) -> &Suite {
         match self {
             Plan::Host(plan) => &plan.suite,
@@ -136,7 +136,7 @@ impl Plan {
         }
     }
 
-    /// What it runs, and where: `ffs83 on /srv`.
+    /// Title of the run: programs and place, such as `ffs83 on /srv`.
     pub fn title(&self) -> String {
         match self {
             Plan::Host(plan) => format!("{} on {}", plan.suite.name, plan.target_name()),
@@ -144,12 +144,12 @@ impl Plan {
         }
     }
 
-    /// Whether a program of it keeps requests under way.
+    /// Reports whether a program of the plan keeps several requests in flight.
     pub fn keeps_requests(&self) -> bool {
         self.suite().programs().any(Program::keeps_requests)
     }
 
-    /// What a reader must know: steps that were left out, and why.
+    /// Remarks for readers: omitted steps and the reasons.
     pub(crate) fn notes(&self) -> &[String] {
         match self {
             Plan::Host(plan) => &plan.notes,
@@ -157,7 +157,8 @@ impl Plan {
         }
     }
 
-    /// Space that it needs and its targets do not have, with the remedy.
+    /// Space that the plan needs beyond what its targets have, with the remedy; `None` if there is
+    /// enough.
     pub(crate) fn shortage(&self) -> Option<&str> {
         match self {
             Plan::Host(plan) => plan.shortage.as_deref(),
@@ -165,7 +166,7 @@ impl Plan {
         }
     }
 
-    /// What would be written where, how much, and for how long.
+    /// Describes the planned writes: places, amounts and duration.
     pub fn describe(&self) -> String {
         match self {
             Plan::Host(plan) => plan.describe(),
@@ -173,7 +174,8 @@ impl Plan {
         }
     }
 
-    /// The same of an arm of an A/B measurement, which takes as long as its blocks do.
+    /// Describes an arm of an A/B measurement: places and amounts of writes, without duration. The
+    /// blocks determine the duration.
     pub(crate) fn describe_arm(&self) -> String {
         match self {
             Plan::Host(plan) => plan.describe_timeless(),

@@ -1,31 +1,30 @@
-//! What is done before each repetition of an arm of an A/B measurement.
+//! Preparation before each repetition of an arm of an A/B measurement: the hook, and a rest.
 
 use diskperf_system::host::hook::{Hook, HookError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long the hooks of both arms took last, in nanoseconds.
+/// Latest durations of the hooks of both arms, in nanoseconds.
 pub(crate) type HookTimes = [AtomicU64; 2];
 
-/// Between two looks at whether the user ends the run.
 const POLL: Duration = Duration::from_millis(50);
 
-/// The hook of one arm, if it has one, and as long a rest as the longer hook of both is.
-/// While a hook sleeps the machine catches up, and its scheduler owes the measuring process:
-/// an arm that rested longer would be faster by that alone.
+/// Hook of one arm, if any, followed by a rest, so that each arm prepares for as long as the longer
+/// hook takes. While a hook sleeps, the machine catches up and its scheduler credits the measuring
+/// process. An arm that rested longer would be faster for that reason alone.
 pub(crate) struct Preparation<'a> {
-    /// Which arm it is of.
+    /// Index of the arm: 0 for A, 1 for B.
     pub(crate) arm: usize,
     pub(crate) hook: Option<&'a Hook>,
     pub(crate) took: &'a HookTimes,
 }
 
 impl Preparation<'_> {
-    /// Runs the hook, and rests.
+    /// Runs the hook and then rests.
     ///
     /// # Errors
     ///
-    /// [`HookError`] when the hook fails, or `stop` is set meanwhile.
+    /// Returns [`HookError`] if the hook fails or `stop` is set meanwhile.
     pub(crate) fn run(&self, stop: &AtomicBool) -> Result<(), HookError> {
         let began = Instant::now();
         if let Some(hook) = self.hook {

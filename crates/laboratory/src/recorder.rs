@@ -1,5 +1,5 @@
-//! Keeps what was measured: in the store, and as long as the store does not take
-//! it, in a file beside it. A measurement is never lost to its store.
+//! Storage of results while they are measured: in the store or, as long as the store refuses them,
+//! in a file beside it. No measurement is lost because of the store.
 
 mod side_file;
 
@@ -12,44 +12,38 @@ use side_file::SideFile;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a repetition waits for the store before it is put into a file too.
+/// Time that a repetition waits for the store before it is also written to a file.
 const FILE_AFTER: Duration = Duration::from_millis(500);
 
-/// Writes a run down while it is made.
+/// Recorder of a run during its execution.
 pub struct Recorder {
     store: SteadyStore,
-    /// The run that is being made, and those before it that are not in the store.
+    /// Current run, preceded by earlier runs that the store does not have.
     runs: Vec<Kept>,
-    /// What `diskperf clean` must know, and the store does not yet.
     notes: Vec<Note>,
-    /// What is to be said now.
     news: Vec<String>,
-    /// Whether the store does not have all that it should, and that was said.
+    /// Whether the store lacks something that it should have, and the user has been told.
     behind: bool,
     keeps: Keeps,
-    /// The command that makes the runs, word by word.
     command_line: Vec<String>,
 }
 
-/// What a recorder keeps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keeps {
     Nothing,
-    /// What runs leave on a disk.
+    /// Notes of files and devices that runs leave on a disk.
     Leftovers,
-    /// Those, and the runs.
+    /// Notes of leftovers for `diskperf clean`, and the runs themselves.
     Runs,
 }
 
-/// A run as far as it came.
 struct Kept {
     run: Run,
     file: SideFile,
-    /// Whether all of it is in the store.
     stored: bool,
 }
 
-/// What a run has on a disk while it lasts, for `diskperf clean`.
+/// A note for `diskperf clean` of something that a run has on a disk while it lasts.
 enum Note {
     Workspace {
         path: PathBuf,
@@ -70,9 +64,9 @@ impl Note {
 }
 
 impl Recorder {
-    /// Into the store at this path, or at its usual place. A store that does
-    /// not open is a failure that [`Recorder::failure`] tells; it is tried again
-    /// while the runs are made, which are saved as files meanwhile.
+    /// Opens a recorder into the store at this path, or at its default place. If the store does not
+    /// open, [`Recorder::failure`] returns the error. Later writes try the store again; meanwhile,
+    /// the runs are saved as files.
     pub fn open(path: Option<&Path>) -> Self {
         let store = SteadyStore::open(path);
         Self {
@@ -86,7 +80,7 @@ impl Recorder {
         }
     }
 
-    /// The same, of runs that a command makes, which is shown with them.
+    /// Sets the command line that makes the runs. It is shown with them.
     pub fn of_command(self, words: Vec<String>) -> Self {
         Self {
             command_line: words,
@@ -94,12 +88,12 @@ impl Recorder {
         }
     }
 
-    /// The command that makes the runs; nothing where there is none.
+    /// Command line that makes the runs; empty if there is none.
     pub(crate) fn command_line(&self) -> &[String] {
         &self.command_line
     }
 
-    /// One that keeps nothing: for modelled runs, which leave nothing behind and
+    /// Creates a recorder that stores nothing, for modelled runs. These leave nothing behind and
     /// can be made again.
     pub fn of_nothing() -> Self {
         Self {
@@ -113,8 +107,8 @@ impl Recorder {
         }
     }
 
-    /// One that notes folders for `diskperf clean`, and keeps no runs: those of
-    /// a search are its points.
+    /// Creates a recorder that notes folders for `diskperf clean` and stores no runs. A search
+    /// stores its points instead.
     pub fn of_leftovers(path: Option<&Path>) -> Self {
         Self {
             keeps: Keeps::Leftovers,
@@ -124,19 +118,19 @@ impl Recorder {
         }
     }
 
-    /// Why the store does not have everything, if it has not.
+    /// Error that keeps the store from having all results; `None` if it has them.
     pub fn failure(&self) -> Option<&StoreError> {
         self.store.failure().filter(|_| self.behind)
     }
 
-    /// The runs that the store does not have: each with the file that it is in,
-    /// or why it could not even be written to one.
+    /// Runs that the store does not have, each with its file or the reason why no file could be
+    /// written.
     pub fn unstored(&self) -> impl Iterator<Item = (&Run, Result<&Path, &str>)> {
         let unstored = self.runs.iter().filter(|kept| !kept.stored);
         unstored.map(|kept| (&kept.run, kept.file.place()))
     }
 
-    /// Tells an observer what happened to the store since it was last told.
+    /// Reports new events of the store to an observer.
     pub(crate) fn tell(&mut self, observer: &mut dyn Observer) {
         for news in self.news.drain(..) {
             observer.event(Event::Warning(&news));
@@ -144,7 +138,6 @@ impl Recorder {
     }
 }
 
-/// A run, part by part.
 impl Recorder {
     pub(crate) fn begin_run(&mut self, run: &Run) {
         if self.keeps == Keeps::Runs {
@@ -165,7 +158,7 @@ impl Recorder {
         });
     }
 
-    /// A repetition of the result of this place in the order of beginning.
+    /// Adds a repetition to a result, given by its index in the order of starting.
     pub(crate) fn add_repetition(&mut self, ordinal: usize, repetition: &Repetition) {
         self.change(|run| run.results[ordinal].repetitions.push(repetition.clone()));
         self.write(|store, run| store.add_repetition(&run.id, ordinal as u32, repetition));
@@ -176,7 +169,7 @@ impl Recorder {
         self.write(|store, run| store.update_result(&run.id, ordinal as u32, result));
     }
 
-    /// Ends a run. What the store does not take now is left in a file.
+    /// Finishes a run. Parts that the store refuses now remain in a file.
     pub(crate) fn finish_run(&mut self, run: &Run) {
         debug_assert_eq!(run.check(), Ok(()), "what is measured can be read back");
         // What ends a run may come before its beginning was written down.
@@ -201,8 +194,8 @@ impl Recorder {
         }
     }
 
-    /// Writes a part of the run that is being made. Where the store does not take
-    /// it soon, the run is put into a file before the store is waited for.
+    /// Writes a part of the current run. If the store does not accept it soon, the run goes to a
+    /// file before the store is waited for.
     fn write(&mut self, act: impl FnOnce(&mut Store, &Run) -> Result<(), StoreError>) {
         if self.keeps != Keeps::Runs {
             return;
@@ -244,7 +237,6 @@ impl Recorder {
     }
 }
 
-/// What is left on a disk, for `diskperf clean`.
 impl Recorder {
     pub(crate) fn note_workspace(&mut self, path: &Path) {
         let place = path.parent();
@@ -275,7 +267,6 @@ impl Recorder {
     }
 }
 
-/// Catching up.
 impl Recorder {
     fn fall_behind_unless_caught_up(&mut self, lock_wait: Duration) {
         let (was_moved, was_behind) = (self.store.was_moved(), self.behind);
@@ -291,7 +282,6 @@ impl Recorder {
         }
     }
 
-    /// Writes all that the store does not have; whether it has everything then.
     fn catch_up(&mut self, lock_wait: Duration) -> bool {
         while let Some(note) = self.notes.first() {
             if self

@@ -1,6 +1,6 @@
-//! `run --record`: what storage was asked for in the timed parts of a run, as a block trace
-//! of diskperf's own form. Each repetition is a part of it. [`device`] records what
-//! whoever asks of a disk.
+//! `run --record`: recording of the requests to storage in the timed parts of a run, as a block
+//! trace in diskperf's own format. Each repetition is a part of the trace. [`device`] records the
+//! requests of all processes to a disk.
 
 pub mod device;
 
@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// A place for a recording, which is made when there is something to record.
+/// Destination of a recording. The file is created when there is something to record.
 pub struct Place {
     path: PathBuf,
     output: Output,
@@ -26,11 +26,13 @@ pub struct Place {
 }
 
 impl Place {
-    /// Makes sure that a file can be made there, in the place of none unless `force`.
+    /// Checks that a recording can be written to this path. `force` allows an existing file to be
+    /// replaced.
     ///
     /// # Errors
     ///
-    /// It cannot; or there is one, or it is standard output, which has the table.
+    /// Returns an error if the file cannot be created, if it exists and `force` is not set, or if
+    /// the path is standard output, which has the table.
     pub fn open(path: &Path, force: bool) -> Result<Self, LaboratoryError> {
         let output = Output::open_beside_table("--record", path)?;
         Ok(Self {
@@ -40,11 +42,12 @@ impl Place {
         })
     }
 
-    /// The same for these runs, which are to be one: a trace has one clock.
+    /// Opens the destination for a recording of these plans, which have to form a single run,
+    /// because a trace has one clock.
     ///
     /// # Errors
     ///
-    /// As [`Self::open`]; several runs.
+    /// Returns the errors of [`Self::open`], and an error for several runs.
     pub fn of_plans(path: &Path, force: bool, plans: &[Plan]) -> Result<Self, LaboratoryError> {
         if let [first, second, ..] = plans {
             return Err(LaboratoryError::Request(format!(
@@ -56,7 +59,6 @@ impl Place {
         Self::open(path, force)
     }
 
-    /// The same, which may be standard output.
     fn open_anywhere(path: &Path, force: bool) -> Result<Self, LaboratoryError> {
         Ok(Self {
             output: Output::open(path)?.new_unless(force, path)?,
@@ -76,27 +78,27 @@ fn failed(path: &Path, error: &io::Error) -> LaboratoryError {
     LaboratoryError::Work(format!("{}: the recording ends: {error}", path.display()))
 }
 
-/// What came of a recording.
+/// Outcome of recording the requests of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Came {
-    /// The file.
+    /// Path of the recorded trace.
     pub path: PathBuf,
-    /// Requests that were issued.
+    /// Number of requests that were issued during the recording.
     pub requests: u64,
-    /// Parts: repetitions.
+    /// Number of parts of the trace: one per repetition.
     pub parts: u64,
-    /// Events that were not seen.
+    /// Number of events that the recording lost.
     pub lost: u64,
-    /// What the requests are, as a reader must know it.
+    /// Descriptions of the recorded requests and their source, for readers.
     pub what: Vec<String>,
-    /// What could not be recorded, and why.
+    /// Sources that could not be recorded, with the reasons.
     pub unrecorded: Vec<String>,
-    /// Why the recording ended before the run did.
+    /// Reason why the recording ended before the run did; `None` if it did not.
     pub failure: Option<String>,
 }
 
 impl Came {
-    /// What of all that was to be recorded is not, in words.
+    /// Describes everything that is missing from the recording; `None` if it is complete.
     pub fn missing(&self) -> Option<String> {
         let mut missing = self.unrecorded.clone();
         missing.extend(self.failure.clone());
@@ -113,25 +115,24 @@ impl Came {
     }
 }
 
-/// Records a run, and hands on what an observer is told.
+/// Observer that records a run and passes all other events on to an inner observer.
 pub struct Recording<'a> {
     inner: &'a mut dyn Observer,
-    /// None where nothing is recorded.
     path: Option<PathBuf>,
-    /// Where it will be, as long as there was nothing to record.
+    /// Destination of the recording, until the first request creates the file.
     place: Option<Place>,
     trace: Option<Trace>,
-    /// What is known of the run before there is a file.
+    /// Descriptions of the run that wait until the file exists.
     about: Vec<(&'static str, String)>,
     devices: Vec<String>,
-    /// The step that runs, and its repetition, if one does.
     step: String,
     repetition: Option<u32>,
     came: Came,
 }
 
 impl<'a> Recording<'a> {
-    /// Records there, if that is asked for, and tells an observer everything else.
+    /// Creates an observer that records to `place`, if there is one, and passes all other events on
+    /// to `inner`.
     pub fn new(place: Option<Place>, inner: &'a mut dyn Observer) -> Self {
         Self {
             inner,
@@ -146,11 +147,11 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// Ends the file; nothing, where none was asked for.
+    /// Finishes the recording and returns its outcome; `None` if no recording was requested.
     ///
     /// # Errors
     ///
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn finish(mut self) -> Result<Option<Came>, LaboratoryError> {
         if let Some(trace) = self.trace.take() {
             self.came.requests = trace.requests;
@@ -167,7 +168,7 @@ impl<'a> Recording<'a> {
         failed(self.path.as_deref().unwrap_or(Path::new("")), error)
     }
 
-    /// The first failure is said now, and ends the recording; the run goes on.
+    /// Reports the first failure immediately and ends the recording. The run continues.
     fn note(&mut self, outcome: Result<(), LaboratoryError>) {
         if let Err(error) = outcome {
             let error = error.to_string();
@@ -208,7 +209,6 @@ impl<'a> Recording<'a> {
         Ok(())
     }
 
-    /// Another machine, or the same one anew.
     fn begin_source(&mut self, source: &Source) {
         self.devices.clone_from(&source.devices);
         if !self.came.what.contains(&source.what) {
@@ -219,7 +219,7 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// The timed part of a repetition begins; a pilot's is nobody's.
+    /// Starts the timed part of a repetition. The timed part of a pilot is not recorded.
     fn begins(&mut self, at: Nanoseconds) -> Result<(), LaboratoryError> {
         let Some(number) = self.repetition else {
             return Ok(());
@@ -295,22 +295,20 @@ impl Observer for Recording<'_> {
     }
 }
 
-/// The trace while it is written.
 struct Trace {
     recorder: Recorder<Box<dyn Write + Send>>,
-    /// Devices that have a name in it, and the number that the source has for each.
+    /// Devices that the trace has named, with their index in the trace.
     named: BTreeMap<String, DeviceIndex>,
     numbers: Vec<DeviceIndex>,
-    /// Requests under way: the trace's number of each, by the source's.
+    /// Requests in flight: from their number at the source to their number in the trace.
     open: BTreeMap<u64, u64>,
-    /// Whether what is issued is recorded.
     is_on: bool,
-    /// When the part ended that is not closed.
+    /// End of the last part of the trace, until that part is closed.
     ends_ns: Option<u64>,
-    /// What the source's clock is behind the trace's.
+    /// Difference that is added to a time of the source to get a time of the trace, in nanoseconds.
     offset_ns: u64,
     last_ns: u64,
-    /// Whether the source is another one than the offset is of.
+    /// Whether the source is new, so that its clock offset is not set yet.
     is_new: bool,
     flushed: Instant,
     requests: u64,
@@ -337,13 +335,11 @@ impl Trace {
         }
     }
 
-    /// What comes next is of another source, whose numbers and whose clock are others.
     fn restart(&mut self) {
         self.open.clear();
         self.is_new = true;
     }
 
-    /// The source's devices have these names.
     fn devices(&mut self, names: &[String]) -> io::Result<()> {
         self.numbers.clear();
         for name in names {
@@ -360,8 +356,8 @@ impl Trace {
         Ok(())
     }
 
-    /// A part begins. The first source's clock is the trace's; one that begins before the
-    /// end of another's is put behind it.
+    /// Starts a part of the trace. The trace uses the clock of the first source. A later source
+    /// whose clock starts before the end of the previous one is shifted to that end.
     fn begins(&mut self, at: Nanoseconds, title: &str) -> io::Result<()> {
         if std::mem::take(&mut self.is_new) {
             self.offset_ns = self.last_ns.saturating_sub(at.0);
@@ -403,7 +399,7 @@ impl Trace {
         self.flush_if_due()
     }
 
-    /// Hands what was recorded on, where it would be lost with a second otherwise.
+    /// Flushes recorded requests at intervals, so that a crash loses at most the last second.
     fn flush_if_due(&mut self) -> io::Result<()> {
         match self.flushed.elapsed() >= FLUSH_EVERY {
             true => self.flush(),
@@ -416,13 +412,12 @@ impl Trace {
         self.recorder.flush()
     }
 
-    /// The part is over; requests of it may still complete.
     fn ends(&mut self, at: Nanoseconds) {
         self.is_on = false;
         self.ends_ns = Some(self.on_own_clock(at));
     }
 
-    /// The part is over, and counts or not.
+    /// Closes the current part and marks whether its repetition counts.
     fn ended(&mut self, counts: bool) -> io::Result<()> {
         if let Some(at_ns) = self.ends_ns.take() {
             self.recorder.end_part(at_ns, counts)?;
@@ -430,12 +425,10 @@ impl Trace {
         self.flush()
     }
 
-    /// Says something of the whole trace.
     fn about(&mut self, name: &str, value: &str) -> io::Result<()> {
         self.recorder.about(name, value)
     }
 
-    /// Ends it.
     fn finish(self) -> io::Result<()> {
         self.recorder.finish().map(drop)
     }

@@ -1,4 +1,4 @@
-//! The rig of real storage: every worker in its own thread, with its own `System`.
+//! Rig of real storage. Every worker runs in its own thread, with its own `System`.
 
 use crate::drive::Drive;
 use crate::plan::HostPlan;
@@ -27,31 +27,29 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::Builder;
 
-/// The targets of a run on real storage, as one experiment uses them; another may use
-/// the same drives in turn.
+/// Rig of real storage for one experiment. Another experiment may use the same open drives later.
 pub(crate) struct HostRig<'a> {
     pub(crate) plan: &'a HostPlan,
-    /// The clock that times single calls.
+    /// Clock that times single calls of the workers.
     pub(crate) clock: Clock,
-    /// Set when the user ends the run.
+    /// Flag that is set when the user ends the run.
     pub(crate) stop: &'a Arc<AtomicBool>,
-    /// Those that run each program at once, then the one to copy to.
+    /// Open drives: those that run each program together come first, the copy destination last.
     pub(crate) opened: &'a [Drive],
-    /// Where what the block layer does is recorded.
+    /// Recorder of the block layer's events, if they are recorded.
     pub(crate) block_events: Option<BlockEvents>,
-    /// What tells what storage is asked for.
+    /// Source of the requests to storage, if they are recorded.
     pub(crate) traffic: Option<Mutex<Traffic>>,
-    /// What is to be done before each repetition.
+    /// Hook and rest before each repetition, for an arm of an A/B measurement.
     pub(crate) before: Option<Preparation<'a>>,
-    /// Sees what else the machine does. What it compares with is noted when the first
-    /// repetition begins.
+    /// Monitor of other activity on the machine. Its baseline is taken when the first repetition
+    /// starts.
     pub(crate) watch: OnceLock<Watch>,
 }
 
-/// Set up and torn down.
 impl HostRig<'_> {
-    /// Listens to the disks of the drives, where the plan has it and the system lets
-    /// it; where not, says why.
+    /// Starts to receive events of the drives' disks, as far as the plan requests it and the system
+    /// permits it. A refusal is reported as a note.
     pub(crate) fn listen(&mut self, observer: &mut dyn Observer) {
         let mut disks: Vec<BlockDevice> = Vec::new();
         for disk in self.opened.iter().flat_map(Drive::queues) {
@@ -74,7 +72,7 @@ impl HostRig<'_> {
         }
     }
 
-    /// Stops listening. What could not be removed is put into `left`.
+    /// Stops receiving events. `left` receives whatever could not be removed.
     pub(crate) fn close(self, left: &mut Vec<String>) {
         if let Some(Err(error)) = self.block_events.map(BlockEvents::close) {
             left.push(format!("{error}; `diskperf clean` removes it"));
@@ -86,12 +84,11 @@ impl HostRig<'_> {
         }
     }
 
-    /// The drives that run each program at once.
     fn drives(&self) -> &[Drive] {
         &self.opened[..self.plan.targets.len()]
     }
 
-    /// What the results on it have in common.
+    /// Properties that all results on this rig share.
     pub(crate) fn stand(&self) -> Stand {
         let notes = self.drives().iter().flat_map(|drive| drive.notes.clone());
         Stand {
@@ -101,7 +98,7 @@ impl HostRig<'_> {
         }
     }
 
-    /// The most that files may take whose size a pilot finds.
+    /// Space for files whose size a pilot finds, in bytes: the smallest among the drives.
     pub(crate) fn pilot_bytes(&self) -> u64 {
         let bytes = self.opened.iter().map(|drive| drive.pilot_bytes);
         bytes.min().unwrap_or(0)
@@ -141,9 +138,7 @@ impl Rig for HostRig<'_> {
     }
 }
 
-/// One repetition.
 impl HostRig<'_> {
-    /// What the user calls the workers' mounts and drives.
     fn names(&self) -> Names {
         let targets = || self.plan.targets.iter();
         let is_directory = |target: &&Target| target.medium == Medium::Directory;
@@ -228,7 +223,6 @@ impl HostRig<'_> {
         }
     }
 
-    /// The body of a worker's thread.
     fn work(
         &self,
         assignment: &Assignment,
@@ -260,8 +254,8 @@ impl HostRig<'_> {
         run_ready(measured(&mut system, assignment, &mut buffer))
     }
 
-    /// How many of the drives are directories: the mount behind them is the
-    /// other file system's.
+    /// Number of drives that are directories. The mount with the next number is the other file
+    /// system's.
     fn directories(&self) -> u32 {
         let directories = self
             .drives()
@@ -282,7 +276,6 @@ impl HostRig<'_> {
         Ok(ports)
     }
 
-    /// The meters of the disks underneath all drives, each disk once.
     fn meters(&self) -> Vec<&TrafficMeter> {
         let mut meters: Vec<&TrafficMeter> = Vec::new();
         for meter in self.opened.iter().flat_map(Drive::meters) {
@@ -293,8 +286,7 @@ impl HostRig<'_> {
         meters
     }
 
-    /// Says what the block layer did, where it was recorded and all workers came
-    /// to their end.
+    /// Reports the events of the block layer, if they were recorded and all workers completed.
     fn tell(
         &self,
         threads: &[Option<u32>],
@@ -314,8 +306,8 @@ impl HostRig<'_> {
         }
     }
 
-    /// Meets the workers; reads the counters in between, and has the block
-    /// layer's events recorded from then on.
+    /// Takes part in the meetings of the workers before the timed part. Between them, it reads the
+    /// counters and starts the recording of block-layer events.
     fn meet(
         &self,
         rendezvous: &Rendezvous,
@@ -345,9 +337,8 @@ impl HostRig<'_> {
     }
 }
 
-/// While workers work.
 impl HostRig<'_> {
-    /// Answers the roll until no worker is left, and tells what storage is asked for; how
+    /// Waits until all workers have left and reports the requests to storage meanwhile. Returns how
     /// long this process was stopped.
     fn answer_until_all_left(
         &self,
@@ -366,7 +357,6 @@ impl HostRig<'_> {
         roll.end()
     }
 
-    /// Does something with what tells what storage is asked for, if that is told.
     fn traffic(&self, mut with: impl FnMut(&mut Traffic)) {
         if let Some(traffic) = &self.traffic {
             with(&mut traffic.lock().unwrap_or_else(PoisonError::into_inner));
@@ -374,14 +364,15 @@ impl HostRig<'_> {
     }
 }
 
-/// What was counted when all was prepared and nothing was timed yet.
+/// Counters at the end of all preparations, before the timed part.
 #[derive(Default)]
 struct Before {
     devices: Vec<Option<Counters>>,
     machine: interference::Counters,
 }
 
-/// For each worker its end of its drive's pipe, if the program has one.
+/// Creates pipes between workers. Each worker gets its end of its drive's pipe, if its program has
+/// one.
 fn pipe_ends(assignments: &[Assignment]) -> Result<Vec<Option<OwnedFd>>, ProgramError> {
     let make = || {
         let (read, write) = std::io::pipe()?;
@@ -397,26 +388,26 @@ fn pipe_ends(assignments: &[Assignment]) -> Result<Vec<Option<OwnedFd>>, Program
     ends.collect()
 }
 
-/// Where the workers and the main thread meet before the timed part.
+/// Meeting of the workers and the main thread before the timed part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meeting {
-    /// All files are made.
+    /// The files of all workers have been made.
     FilesReady,
-    /// The whole machine's caches are dropped, where that was asked for.
+    /// The caches of the whole machine have been dropped, if that was requested.
     AllDropped,
-    /// The page cache is as it was asked for.
+    /// The page cache is in the requested state (cold, warm or bypassed).
     CachesReady,
-    /// Go.
+    /// The timed part of the repetition starts.
     Start,
 }
 
-/// Ends the repetition for the other workers, unless this one came to its end:
-/// it failed, it panicked, or it never began.
+/// Guard of a worker that ends the repetition for the other workers if this one fails, panics or
+/// never starts.
 struct Absence {
     rendezvous: Arc<Rendezvous>,
     abandoned: Arc<AtomicBool>,
     came: bool,
-    /// Goes with the worker.
+    /// Sender that is dropped together with the worker, so that the receiver notices its end.
     _present: Sender<Infallible>,
 }
 
@@ -446,7 +437,7 @@ fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// How far the devices' counters moved. The last fsync is in it: the workers
+/// Returns the changes of the devices' counters. They include the last fsync, because the workers
 /// have ended.
 fn traffic(meters: &[&TrafficMeter], before: Vec<Option<Counters>>) -> Vec<DeviceTraffic> {
     meters

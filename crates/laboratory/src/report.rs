@@ -1,6 +1,5 @@
-//! What a report says of a run beside what the run holds itself: what documents
-//! print of the same programs on the same system, and what the drives did when
-//! a modelled run is made again.
+//! Additions to the report of a run: published results of the same programs on the same system, and
+//! the activity of the drives when a modelled run is repeated.
 
 use crate::plan::ModelPlan;
 use crate::reproduce::published;
@@ -10,11 +9,11 @@ use diskperf_models::LaboratoryError;
 use diskperf_timeline::units::parse_size;
 use diskperf_timeline::{Run, World};
 
-/// Runs with all that a report says of them.
+/// Adds the published results to each run.
 ///
 /// # Errors
 ///
-/// A catalogue that is wrong.
+/// Returns an error if the catalogue is faulty.
 pub fn reported(catalogue: &Catalogue, runs: Vec<Run>) -> Result<Vec<Reported>, LaboratoryError> {
     let published = published(catalogue)?;
     let documents = published.documents();
@@ -35,20 +34,20 @@ pub fn reported(catalogue: &Catalogue, runs: Vec<Run>) -> Result<Vec<Reported>, 
     Ok(runs.into_iter().map(one).collect())
 }
 
-/// Makes a modelled run again by its plan, and keeps what is to be seen of its
-/// drives: for the results that are worth it, by their numbers.
+/// Repeats a modelled run by its plan and returns pictures of its drives' activity, with the index
+/// of the result. Only results that are worth a picture have one.
 ///
 /// # Errors
 ///
-/// What a machine fails with.
+/// Returns the error of the modelled machine.
 pub fn pictures(plan: &ModelPlan, run: &Run) -> Result<Vec<(usize, Picture)>, LaboratoryError> {
     diskperf_models::model::run::traced(plan, (run, &worth_a_picture(run)), |trace| {
         Picture::of(&trace)
     })
 }
 
-/// What was printed of the system as it is in the catalogue: a changed one is
-/// another.
+/// Returns the published results of a run's system. The list is empty if settings change the
+/// system, because it is then a different one.
 fn printed(cells: &[&Cell], run: &Run) -> Vec<Printed> {
     let changed = |model: &diskperf_timeline::Modelled| !model.settings.is_empty();
     if run.world == World::Host || run.model.as_ref().is_none_or(changed) {
@@ -60,7 +59,7 @@ fn printed(cells: &[&Cell], run: &Run) -> Vec<Printed> {
     of_target.filter_map(|cell| throughput(cell)).collect()
 }
 
-/// A cell as the throughput of a program, if it is one that was measured.
+/// Converts a published cell to the throughput of a program, if the cell is a measured one.
 fn throughput(cell: &Cell) -> Option<Printed> {
     // `8K/1K`: the block and the fragment.
     let block = cell.filesystem.as_deref()?.split('/').next()?;

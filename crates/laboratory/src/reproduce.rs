@@ -1,12 +1,11 @@
-//! Published numbers beside modelled ones: the accuracy card, and the cells
-//! that a calibration asks for.
+//! Published results beside modelled ones: the accuracy card, and the cells that a calibration
+//! requests.
 //!
-//! A cell names its system, its file system, its program and how many drives
-//! ran it. The programs are the battery's, under the protocol of Kridle and McKusick 1983: a
-//! fresh file system, four programs in the script's order, each three times,
-//! the first time to clear the cache. What two drives do depends on how their
-//! spindles stand to each other, so their figures are means over evenly
-//! spaced relative phases. No phase and no seed is chosen for a cell.
+//! A cell names its system, its file system, its program and the number of drives that ran it. The
+//! programs are those of the battery, under the protocol of Kridle and McKusick 1983: a fresh file
+//! system and four programs in the script's order, each three times, the first time to clear the
+//! cache. The rate of two drives depends on the relative position of their spindles, so their
+//! figures are means over evenly spaced relative phases. No phase and no seed is chosen for a cell.
 
 mod asking;
 mod document;
@@ -37,27 +36,27 @@ use std::sync::atomic::AtomicBool;
 
 pub use diskperf_models::two_drives::two_drives;
 
-/// What is reproduced, and how.
+/// Selection of published cells to reproduce, and options of their runs.
 #[derive(Clone)]
 pub struct Options {
-    /// The documents: `kridle-mckusick-1983`; all that have models if empty.
+    /// Documents to reproduce, such as `kridle-mckusick-1983`; empty for all documents with models.
     pub documents: Vec<String>,
-    /// Changes to every system.
+    /// Settings that apply to every reproduced system.
     pub settings: Vec<Setting>,
-    /// Machines at a time; the results do not depend on it.
+    /// Number of machines that run in parallel. The results do not depend on it.
     pub threads: usize,
-    /// Of all random choices.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// Only cells whose id fits one of these patterns, in which `*` stands for
-    /// any characters; all cells if empty.
+    /// Patterns of cell ids to reproduce, in which `*` stands for any characters; empty for all
+    /// cells.
     pub cells: Vec<String>,
-    /// Only cells of this table.
+    /// Table to reproduce; `None` for all tables.
     pub table: Option<String>,
-    /// The folder laid over the catalogue, for its notes.
+    /// User's folder that overlays the catalogue, which may hold further notes.
     pub catalogue: Option<PathBuf>,
-    /// What each machine may take.
+    /// Budget of events, virtual time and memory for each machine.
     pub budget: Budget,
-    /// Set when the user ends it.
+    /// Flag that is set when the user ends the reproduction.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -77,24 +76,24 @@ impl Default for Options {
     }
 }
 
-/// The seed where none is asked for: the year of the first document.
+/// Default seed: the year of the first document.
 pub const SEED: u64 = 1983;
 
-/// The accuracy card.
+/// Makes the accuracy card.
 ///
 /// # Errors
 ///
-/// An unknown document, a catalogue or a setting that is wrong, a machine that
-/// fails.
+/// Returns an error if a document is unknown, if the catalogue or a setting is faulty, or if a
+/// machine fails.
 pub fn reproduce(catalogue: &Catalogue, options: &Options) -> Result<Card, LaboratoryError> {
     reproduce_with(catalogue, options, &|_, _| ())
 }
 
-/// The same, telling how many machines have run, and of how many.
+/// Makes the accuracy card and reports the number of machines that have run, and their total.
 ///
 /// # Errors
 ///
-/// As [`reproduce`].
+/// Returns the errors of [`reproduce`].
 pub fn reproduce_with(
     catalogue: &Catalogue,
     options: &Options,
@@ -108,14 +107,14 @@ pub fn reproduce_with(
     filling::card(catalogue, options, &Workshop::new(crew, options.budget))
 }
 
-/// The modelled KB/s and CPU share of these cells of Kridle and McKusick 1983, in the order
-/// asked for, with changes to every system that they are about. An id with
-/// `#cpu` is that of its cell.
+/// Returns the modelled KB/s and CPU share of cells of Kridle and McKusick 1983, in the order of
+/// the ids. The settings apply to every system of the cells. An id with `#cpu` stands for that of
+/// its cell.
 ///
 /// # Errors
 ///
-/// An id that no document has or that names no program on a modelled system,
-/// and as [`reproduce`].
+/// Returns the errors of [`reproduce`], and an error for an id that no document has or that names
+/// no program on a modelled system.
 pub fn cells(
     catalogue: &Catalogue,
     settings: &[Setting],

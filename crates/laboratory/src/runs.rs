@@ -1,5 +1,4 @@
-//! Stored runs by name, and runs in files: what `RUN` means on the command
-//! line.
+//! Lookup of stored runs by name and of runs in files: the meaning of `RUN` on the command line.
 
 mod deletion;
 mod selection;
@@ -22,13 +21,11 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// The version of the file format.
 const FORMAT: u32 = 1;
 
-/// A file of runs.
 #[derive(Serialize, Deserialize)]
 struct ExportFile<R> {
-    /// Tells the file from other JSON: always `diskperf runs`.
+    /// Marker that distinguishes the file from other JSON: always `diskperf runs`.
     kind: String,
     format: u32,
     runs: R,
@@ -36,15 +33,15 @@ struct ExportFile<R> {
 
 const KIND: &str = "diskperf runs";
 
-/// Loads what the user calls a run: `last`, an id, a unique prefix of one, a label
-/// (its newest run), or a file of [`export_text`], which may hold several.
+/// Loads the runs that a name stands for: `last`, an id, a unique prefix of an id, a label (its
+/// newest run), or a file of [`export_text`], which may hold several runs.
 ///
-/// What contains a `/` or ends in `.json` is a file. A full id and `last` are
-/// nothing else, whatever has the same name.
+/// A name that contains a `/` or ends in `.json` is a file. A full id and `last` take precedence
+/// over anything else with the same name.
 ///
 /// # Errors
 ///
-/// A name of nothing, or of more than one thing.
+/// Returns an error if the name matches nothing or several things.
 pub fn load(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryError> {
     let path = Path::new(name);
     if name.contains('/') || name.ends_with(".json") {
@@ -69,7 +66,6 @@ pub fn load(store: Option<&Path>, name: &str) -> Result<Vec<Run>, LaboratoryErro
     }
 }
 
-/// What a name that is no path stands for.
 enum Meaning {
     Run(String),
     File,
@@ -123,16 +119,15 @@ fn meaning(store: &Store, name: &str) -> Result<Meaning, LaboratoryError> {
     Ok(meaning)
 }
 
-/// The newest run with this label.
 fn labelled(store: &Store, name: &str) -> Result<Option<String>, LaboratoryError> {
     let runs = store.list().map_err(failed)?;
     let labelled = runs.iter().filter(|run| run.label.as_deref() == Some(name));
     measured(store, labelled)
 }
 
-/// The first of some runs, which are in order, the newest first. If that is modelled and one
-/// command made it together with runs on real storage, the newest of these: a model beside
-/// them is there to be looked at, and what was measured is what is meant.
+/// Returns the newest of several runs, which are sorted newest first. If the newest is modelled and
+/// one command made it together with runs on real storage, the newest of those is returned. A model
+/// beside them serves for comparison, and the user means the measured run.
 fn measured<'r>(
     store: &Store,
     runs: impl Iterator<Item = &'r RunHeading>,
@@ -154,28 +149,25 @@ fn measured<'r>(
     Ok(newest.map(|run| run.id))
 }
 
-/// All runs with this label, the newest first.
 fn labelled_all(store: &Store, name: &str) -> Result<Vec<String>, LaboratoryError> {
     let runs = store.list().map_err(failed)?.into_iter();
     let labelled = runs.filter(|run| run.label.as_deref() == Some(name));
     Ok(labelled.map(|run| run.id).collect())
 }
 
-/// The store, where there is one already.
 fn existing_store(path: Option<&Path>) -> Option<Store> {
     let path = store_path::named(path).ok()?;
     path.exists().then(|| open_store(Some(&path)).ok())?
 }
 
-/// So many earlier runs are looked at.
 const MOST_EARLIER: usize = 50;
 
-/// Earlier runs of the same suites on the same targets, the newest first, by which a
-/// comparison knows how much runs differ. None where there is no store.
+/// Loads earlier runs of the same suites on the same targets, newest first. A comparison takes the
+/// usual variation from them. The history is empty if there is no store.
 ///
 /// # Errors
 ///
-/// What a store that exists cannot be read for.
+/// Returns an error if an existing store cannot be read.
 pub fn history(path: Option<&Path>, runs: &[Run]) -> Result<History, LaboratoryError> {
     let Some(store) = existing_store(path) else {
         return Ok(History::default());
@@ -192,7 +184,8 @@ pub fn history(path: Option<&Path>, runs: &[Run]) -> Result<History, LaboratoryE
     Ok(History::of(earlier.map_err(failed)?))
 }
 
-/// Whether it was on the target of a run: by their absolute paths, as far as they are known.
+/// Reports whether a stored run had the same target as another run. Absolute paths are compared as
+/// far as they are known.
 fn is_there(heading: &RunHeading, run: &Run) -> bool {
     let places = run.environment.places.iter();
     let places: Vec<&str> = places.map(|place| place.path.as_str()).collect();
@@ -202,25 +195,25 @@ fn is_there(heading: &RunHeading, run: &Run) -> bool {
     }
 }
 
-/// Opens the store at this path, or at its usual place.
+/// Opens the store at this path, or at its default place.
 pub fn open_store(path: Option<&Path>) -> Result<Store, LaboratoryError> {
     let path = store_path::named(path).map_err(failed)?;
     store_path::open(&path, LOCK_WAIT).map_err(failed)
 }
 
-/// Returns the files that a store is kept in, whether or not they are there.
+/// Returns the paths of the files of a store, whether or not they exist.
 pub fn store_files(path: Option<&Path>) -> Vec<PathBuf> {
     let path = store_path::named(path).ok();
     path.map_or_else(Vec::new, |path| Store::files_of(&path).to_vec())
 }
 
-/// Refuses a store that the command line names and that is none: whatever the
-/// command, before it does anything. Nothing is opened for writing.
+/// Checks a store that the command line names, before the command does anything. Nothing is opened
+/// for writing.
 ///
 /// # Errors
 ///
-/// It is no regular file, one of something else, in a directory that is not there, or leads
-/// where output may not go.
+/// Returns an error if the path is no regular file or holds something else, if its directory does
+/// not exist, or if it leads to a place where output is not allowed.
 pub fn check_store(path: &Path) -> Result<(), LaboratoryError> {
     let folder = path
         .parent()
@@ -236,7 +229,7 @@ pub fn check_store(path: &Path) -> Result<(), LaboratoryError> {
     OutputFile::check(path).map_err(crate::output::failed)
 }
 
-/// Runs as the text of a file that stands wherever a run does.
+/// Formats runs as the text of a file that is accepted wherever a run is.
 pub fn export_text(runs: &[Run]) -> Result<String, LaboratoryError> {
     let file = ExportFile {
         kind: KIND.to_owned(),
@@ -248,7 +241,7 @@ pub fn export_text(runs: &[Run]) -> Result<String, LaboratoryError> {
     Ok(printable(&text).into_owned())
 }
 
-/// Writes such a file.
+/// Writes runs to an export file, which is accepted wherever a run is.
 pub(crate) fn export_to(path: &Path, runs: &[Run]) -> Result<(), LaboratoryError> {
     Output::open(path)?.write(export_text(runs)?.as_bytes())
 }
@@ -294,12 +287,12 @@ fn read_file(path: &Path) -> Result<Vec<Run>, LaboratoryError> {
     Ok(file.runs)
 }
 
-/// The largest file that is read: a run of a suite with thousands of repetitions
-/// has less.
+/// Maximum size of a file of runs, in bytes. A run of a suite with thousands of repetitions is
+/// smaller.
 const LARGEST_FILE_BYTES: u64 = 512 << 20;
 
-/// What a file says, if it begins as JSON does and ends some time: what is named
-/// may be a device, or a pipe that never dries up.
+/// Reads a file of runs if it starts like JSON and is of limited size. The path may be a device, or
+/// a pipe that never ends.
 fn text_of(path: &Path) -> Result<Vec<u8>, String> {
     let failed = |why: std::io::Error| why.to_string();
     let mut reader = BufReader::new(File::open(path).map_err(failed)?);

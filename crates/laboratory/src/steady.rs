@@ -1,5 +1,5 @@
-//! A store that is tried again: a lock that was held too long, a full disk or a
-//! file that was moved ends what is being written, and not the use of the store.
+//! Access to a store that survives failures. A lock that is held too long, a full disk or a moved
+//! file fails the current write, but the store is tried again later.
 
 use crate::store_path;
 use diskperf_store::{Store, StoreError, StoreErrorKind};
@@ -7,28 +7,28 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a command waits for a store that another process has locked. Writers
-/// hold the lock for milliseconds; one that holds it longer hangs.
+/// Maximum time that a command waits for a store locked by another process. Writers hold the lock
+/// for milliseconds; a process that holds it longer hangs.
 pub(crate) const LOCK_WAIT: Duration = Duration::from_secs(5);
 
-/// How long a store is waited for that was locked when it was last tried: a run
-/// does not stand still at each repetition.
+/// Maximum wait for a store that was locked at the last attempt, so that a run does not stop at
+/// each repetition.
 pub(crate) const BRIEF_WAIT: Duration = Duration::from_millis(100);
 
-/// A store, whether or not it can be had at the moment.
+/// Store of results that may be unavailable at times, and is then tried again.
 pub(crate) struct SteadyStore {
     path: Option<PathBuf>,
     store: Option<Store>,
     failure: Option<StoreError>,
-    /// Whether it was ever open. One that was is never made anew: what is not at
-    /// its name was taken away.
+    /// Whether the store was ever open. Such a store is never recreated: if its file is missing,
+    /// somebody removed it.
     was_open: bool,
-    /// The file that was opened last: its device and inode.
+    /// Device and inode of the file that was opened last.
     file: Option<(u64, u64)>,
 }
 
 impl SteadyStore {
-    /// The one at this path, or at its usual place.
+    /// Opens the store of results at this path, or at its default place.
     pub(crate) fn open(path: Option<&Path>) -> Self {
         let mut steady = Self::none();
         match store_path::named(path) {
@@ -42,7 +42,7 @@ impl SteadyStore {
         steady
     }
 
-    /// None at all: whatever is done with it is not done.
+    /// Creates a placeholder without a store, which ignores all operations.
     pub(crate) fn none() -> Self {
         Self {
             path: None,
@@ -53,37 +53,38 @@ impl SteadyStore {
         }
     }
 
-    /// Where it is, if it has a place.
+    /// Path of the store, if it has one.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// Why it was not to be had when it was last tried.
+    /// Error of the last attempt to use the store.
     pub(crate) fn failure(&self) -> Option<&StoreError> {
         self.failure.as_ref()
     }
 
-    /// Whether the file at its name was found to be another one, or none.
+    /// Reports whether the file at the store's path was replaced or removed.
     pub(crate) fn was_moved(&self) -> bool {
         self.failure
             .as_ref()
             .is_some_and(|error| matches!(error.kind, StoreErrorKind::Moved))
     }
 
-    /// Which file was opened last: one that was moved and put back is the same.
+    /// Device and inode of the file that was opened last. A file that was moved and put back is the
+    /// same.
     pub(crate) fn file(&self) -> Option<(u64, u64)> {
         self.file
     }
 
-    /// Whether what was tried last failed for a reason that time alone may end.
+    /// Reports whether the last attempt failed because of a lock, which time alone may end.
     pub(crate) fn is_locked(&self) -> bool {
         self.failure
             .as_ref()
             .is_some_and(|error| matches!(error.kind, StoreErrorKind::Locked))
     }
 
-    /// Does something with the store, and waits so long for a lock; nothing where
-    /// that fails, which [`SteadyStore::failure`] then tells.
+    /// Runs `act` on the store and waits up to `lock_wait` for a lock. Returns `None` on a failure,
+    /// which [`SteadyStore::failure`] then returns.
     pub(crate) fn with<T>(
         &mut self,
         lock_wait: Duration,
@@ -108,7 +109,6 @@ impl SteadyStore {
         }
     }
 
-    /// Whether there is any use in opening it again.
     fn may_come_back(&self) -> bool {
         let Some(failure) = &self.failure else {
             return true;

@@ -1,4 +1,4 @@
-//! The path of the store, which is held to the rules for output.
+//! Path of the store, which follows the rules for output files.
 
 use diskperf_models::LaboratoryError;
 use diskperf_store::{Store, StoreError, StoreErrorKind};
@@ -6,13 +6,13 @@ use diskperf_system::host::output_file::{self, OutputError, OutputFile, OutputPr
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Returns this path, or the one at which a store is by default.
+/// Returns the given path of the store, or the default one.
 pub(crate) fn named(path: Option<&Path>) -> Result<PathBuf, StoreError> {
     path.map_or_else(Store::default_path, |path| Ok(path.to_owned()))
 }
 
-/// Opens the store at a path, whether the user or the environment named it; makes
-/// it, and the directories above it, if they are not there.
+/// Opens the store at a path that the user or the environment named. The store and its parent
+/// directories are created if they do not exist.
 pub(crate) fn open(path: &Path, lock_wait: Duration) -> Result<Store, StoreError> {
     require_trusted(path).map_err(|error| StoreError {
         path: path.to_owned(),
@@ -39,7 +39,7 @@ fn require_trusted(path: &Path) -> Result<(), OutputError> {
     }
 }
 
-/// An error of the store, as one of a run.
+/// Converts an error of the store to an error of a run.
 pub fn failed(error: StoreError) -> LaboratoryError {
     LaboratoryError::Store(error.to_string())
 }

@@ -1,4 +1,4 @@
-//! A place that a run is asked for, looked at but not touched.
+//! Target of a run on real storage, inspected without changes.
 
 use diskperf_battery::Medium;
 use diskperf_models::LaboratoryError;
@@ -13,37 +13,37 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// A directory or a block device.
+/// A directory, a file or a block device that a run uses.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// As the user named it.
+    /// Path of the target, as the user gave it.
     pub(crate) typed: PathBuf,
-    /// Without links, from the root.
+    /// Absolute path of the target, without links.
     pub(crate) path: PathBuf,
-    /// Which of the two it is.
+    /// Kind of the target: directory, file or device.
     pub(crate) medium: Medium,
-    /// Of a device whose data was given up: the path by which it was.
+    /// Path by which the user gave up the data of this device; `None` if the data must stay.
     pub(crate) given_up: Option<PathBuf>,
-    /// Go on although the device carries a signature.
+    /// Whether to continue although the device carries a signature.
     pub(crate) ignore_signature: bool,
-    /// Whether it is [`NULL`].
+    /// Whether the target is [`NULL`].
     pub(crate) is_null: bool,
-    /// The device itself, where it is one.
+    /// Block device, if the target is one.
     pub(crate) device: Option<BlockDevice>,
-    /// Of a file, and of what is not there, its length.
     file_bytes: u64,
-    /// Its file system and the disks underneath.
+    /// File system of the target and the disks below it.
     pub(crate) place: Place,
 }
 
-/// The name of a target that is not there: requests complete as they are submitted, and
-/// what is left is the cost of generating load. A directory of that name is `./null`.
+/// Name of a target without storage: requests complete as they are submitted, and only the cost of
+/// generating load remains. A directory of that name is written `./null`.
 pub(crate) const NULL: &str = "null";
-/// Its length: above that of any drive, so that offsets on a large one lie within it.
+/// Length of the null target in bytes. It exceeds that of any drive, so that offsets on a large
+/// drive lie within it.
 const NULL_BYTES: u64 = 1 << 44;
 
 impl Target {
-    /// Looks at a path.
+    /// Inspects the target at a path without changing anything.
     pub(crate) fn inspect(typed: &Path, experiment: &Experiment) -> Result<Self, LaboratoryError> {
         if typed == Path::new(NULL) {
             return Ok(Self::null());
@@ -179,7 +179,7 @@ impl Target {
         })
     }
 
-    /// The number of the device that a path leads to, if it is one.
+    /// Returns the number of the device that a path leads to, if it is one.
     pub(crate) fn device_number(path: &Path) -> Option<DeviceNumber> {
         let metadata = path.metadata().ok()?;
         metadata
@@ -188,18 +188,18 @@ impl Target {
             .then(|| DeviceNumber::from_raw(metadata.rdev()))
     }
 
-    /// Whether programs may write: always in a directory, on a device only
-    /// where its data was given up.
+    /// Reports whether programs may write to the target: always in a directory, on a device only if
+    /// its data was given up.
     pub(crate) fn writable(&self) -> bool {
         self.medium == Medium::Directory || self.given_up.is_some() || self.is_null
     }
 
-    /// As the user named it.
+    /// Name of the target, as the user gave it.
     pub fn name(&self) -> String {
         self.typed.display().to_string()
     }
 
-    /// The file system's kind and block size, or the device's name.
+    /// Kind and block size of the file system, or name of the device.
     pub(crate) fn filesystem_name(&self) -> String {
         match (&self.place.filesystem, &self.device) {
             (Some(filesystem), _) => format!("{}/{}", filesystem.kind, filesystem.block_bytes),
@@ -208,8 +208,8 @@ impl Target {
         }
     }
 
-    /// Bytes that a run may use here: of a directory, what is free; of a file
-    /// or a device, all of it.
+    /// Bytes that a run may use on the target: the free space of a directory, the whole length of a
+    /// file or device.
     pub(crate) fn room_bytes(&self) -> u64 {
         match (self.medium, &self.place.filesystem, &self.device) {
             (Medium::File, ..) => self.file_bytes,
@@ -220,8 +220,8 @@ impl Target {
         }
     }
 
-    /// The most that files may take whose size a pilot finds: of a file system
-    /// in use, a tenth of what is free.
+    /// Space for files whose size a pilot finds, in bytes. It is a tenth of the free space on a
+    /// file system in use.
     pub(crate) fn pilot_bytes(&self) -> u64 {
         match self.medium {
             Medium::Directory => self.room_bytes() / 10,
@@ -229,7 +229,7 @@ impl Target {
         }
     }
 
-    /// Whether a pilot has the room for its smallest files.
+    /// Verifies that a pilot has enough space for its smallest files.
     pub(crate) fn check_pilot_room(
         &self,
         needed_bytes: u64,
@@ -252,7 +252,8 @@ impl Target {
         }))
     }
 
-    /// What is said of a directory below which nothing is free, as below `/proc`.
+    /// Returns an error text for a directory on a file system without any free space, such as
+    /// `/proc`.
     fn without_space(&self) -> Option<String> {
         let filesystem = self.place.filesystem.as_ref()?;
         (self.medium == Medium::Directory && filesystem.available_bytes == 0).then(|| {
@@ -264,7 +265,7 @@ impl Target {
         })
     }
 
-    /// What is said of a file or a device that ends before what is to be read of it.
+    /// Returns an error text for a file or device that is shorter than the part that programs read.
     fn too_short(&self, needed_bytes: u64, remedy: &str) -> String {
         let (kind, longer) = match self.medium {
             Medium::Device => ("device", "device"),
@@ -284,7 +285,7 @@ impl Target {
         )
     }
 
-    /// Why programs may not write here.
+    /// Returns the reason why programs may not write to the target.
     pub(crate) fn why_not_written(&self) -> String {
         let name = self.name();
         match self.medium {
@@ -297,13 +298,14 @@ impl Target {
         }
     }
 
-    /// Whether two paths lie on one mounted file system.
+    /// Reports whether two paths lie on one mounted file system.
     pub(crate) fn same_filesystem(left: &Path, right: &Path) -> bool {
         let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
         device(left).is_some() && device(left) == device(right)
     }
 
-    /// Whether files of this many bytes fit; `remedy` says what makes them smaller.
+    /// Verifies that files of this many bytes fit on the target. `remedy` describes a way to make
+    /// them smaller.
     pub(crate) fn check_room(
         &self,
         needed_bytes: u64,
@@ -333,7 +335,8 @@ impl Target {
         }))
     }
 
-    /// Why O_DIRECT calls of this size do not work here, if they do not.
+    /// Returns the reason why O_DIRECT calls of this size cannot work on the target; `None` if they
+    /// can.
     pub(crate) fn direct_obstacle(&self, call_bytes: u64) -> Option<String> {
         let name = self.name();
         let opened = std::fs::File::open(&self.path).ok()?;
@@ -367,7 +370,7 @@ impl Target {
         })
     }
 
-    /// For `--dry-run`.
+    /// Describes the use of this target for `--dry-run`.
     pub(crate) fn what_would_happen(&self, fresh: bool) -> String {
         let name = self.name();
         if self.is_null {

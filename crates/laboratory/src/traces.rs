@@ -1,4 +1,4 @@
-//! Block traces: what is in one, and one in another form.
+//! Block traces: their summary, and their conversion to other formats.
 
 mod conversion;
 pub(crate) mod course;
@@ -18,48 +18,47 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What is asked of a trace.
+/// Request to read a trace: its files, and the part of interest.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
-    /// Its files; `-` is standard input.
+    /// Files of the trace; `-` is standard input.
     pub files: Vec<PathBuf>,
-    /// How it is read.
+    /// Options for reading the trace, such as its format.
     pub options: ReadOptions,
-    /// Only what was issued from the first moment on and before the second, in nanoseconds
-    /// from the beginning.
+    /// Time window in which requests were issued, in nanoseconds from the start of the trace. The
+    /// end is excluded.
     pub window_ns: Option<(u64, u64)>,
-    /// Only what was issued in the part of this number, from 1, of a trace that has parts.
+    /// Number of the part in which requests were issued, from 1, for a trace that has parts.
     pub part: Option<usize>,
-    /// Only what a device of this name was asked.
+    /// Name of the device whose requests are kept; `None` for all devices.
     pub device: Option<String>,
-    /// Addresses are scaled to so many bytes, from as many as the trace has.
+    /// Size in bytes that the address space of the trace is scaled to; `None` to keep the
+    /// addresses.
     pub scale_to_bytes: Option<u64>,
 }
 
-/// How far the files are read.
+/// Progress of reading the files of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Far {
-    /// Bytes of the files.
+    /// Bytes of the files that have been read.
     pub read_bytes: Arc<AtomicU64>,
 }
 
-/// Bytes of all files together; nothing of what has no size.
+/// Returns the total size of the files in bytes. A file without a size counts as zero.
 pub fn size_bytes(files: &[PathBuf]) -> u64 {
     let sizes = files.iter().filter_map(|file| file.metadata().ok());
     sizes.map(|status| status.len()).sum()
 }
 
-/// A trace whose requests are told one by one.
 struct Opened {
     reader: Reader,
     transform: Transform,
     device: Option<String>,
-    /// Devices that were compared with it.
+    /// Number of the trace's devices that were compared with the requested name.
     looked_at: usize,
     part: Option<usize>,
 }
 
-/// The number of no device.
 const NO_DEVICE: DeviceIndex = DeviceIndex(u32::MAX);
 
 impl Opened {
@@ -89,7 +88,6 @@ impl Opened {
         })
     }
 
-    /// Tells all records that are kept.
     fn each(
         &mut self,
         stop: &AtomicBool,
@@ -128,8 +126,8 @@ impl Opened {
 }
 
 impl Opened {
-    /// Makes sure that there is a request in a trace that was read: one without any is most
-    /// often of another form, or was recorded without what begins a request.
+    /// Verifies that a trace that was read has at least one request. A trace without any usually
+    /// has another format, or was recorded without the start of requests.
     fn require_requests(&self) -> Result<(), String> {
         let notices = self.reader.notices();
         let lines = notices.lines;
@@ -167,7 +165,7 @@ impl Opened {
         ))
     }
 
-    /// The same, as the failure of whoever wanted to know what is in it.
+    /// Verifies that the trace has requests; otherwise returns the failure for the user.
     fn check_requests(&self, asked: &Asked) -> Result<(), LaboratoryError> {
         self.require_requests().map_err(|why| {
             let files: Vec<String> = asked.files.iter().map(|file| name(file)).collect();
@@ -175,7 +173,6 @@ impl Opened {
         })
     }
 
-    /// Looks for the device that is asked for among those that were seen since the last look.
     fn find_device(&mut self) {
         let Some(name) = &self.device else { return };
         let known = self.reader.devices();
@@ -190,7 +187,7 @@ impl Opened {
         self.transform.device.get_or_insert(NO_DEVICE);
     }
 
-    /// Of a trace that was read.
+    /// Verifies, after the trace was read, that it has the requested part.
     fn check_part(&self, part: usize) -> Result<(), LaboratoryError> {
         let parts = self.reader.parts().len();
         match part {
@@ -216,11 +213,12 @@ fn no_device(name: &str, reader: &Reader) -> LaboratoryError {
     ))
 }
 
-/// What a trace holds.
+/// Summarizes the content of a trace.
 ///
 /// # Errors
 ///
-/// A trace that cannot be read; a device that it has not; an end that the user asked for.
+/// Returns an error if the trace cannot be read, if it lacks the requested device, or if the user
+/// ends the reading.
 pub fn summarize(
     asked: &Asked,
     far: &Far,
@@ -245,7 +243,6 @@ pub fn summarize(
     })
 }
 
-/// Returns the name of a file in messages.
 fn name(file: &Path) -> String {
     match file.as_os_str() == "-" {
         true => STANDARD_INPUT.to_owned(),
@@ -253,7 +250,6 @@ fn name(file: &Path) -> String {
     }
 }
 
-/// The part that is looked at, in words.
 fn part(asked: &Asked) -> Option<String> {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let window = asked

@@ -1,5 +1,5 @@
-//! What storage of this machine is asked for while programs run on it: by the block layer's
-//! events where they can be had, else as the programs' rings submit it.
+//! Source of the requests that this machine's storage receives while programs run. It uses events
+//! of the block layer if they are available, otherwise the submissions of the programs' rings.
 
 use diskperf_battery::{Program, Suite};
 use diskperf_models::{Event, Observer, Recorded, Source};
@@ -9,10 +9,9 @@ use diskperf_system::host::device::BlockDevice;
 use diskperf_timeline::DeviceEvent;
 use std::time::Instant;
 
-/// Tells an observer.
+/// Recorder that reports the requests to storage to an observer.
 pub(crate) struct Traffic {
     of: Of,
-    /// Whether a timed part is on.
     is_on: bool,
     polled: Instant,
     events: Vec<DeviceEvent>,
@@ -24,8 +23,9 @@ enum Of {
 }
 
 impl Traffic {
-    /// That of these disks. Where they do not tell, of the rings of a suite's programs,
-    /// if any has one; what cannot be had is said.
+    /// Creates a recorder for these disks. If their events are not available, it records the rings
+    /// of the suite's programs, if any program has one. A missing source is reported to the
+    /// observer.
     pub(crate) fn of(
         disks: &[BlockDevice],
         suite: &Suite,
@@ -73,7 +73,8 @@ impl Traffic {
         })
     }
 
-    /// Where rings are to write down what they submit.
+    /// Returns the log in which the programs' rings record their submissions, if they are the
+    /// source.
     pub(crate) fn ring_log(&self) -> Option<RingLog> {
         match &self.of {
             Of::Disks(_) => None,
@@ -81,7 +82,7 @@ impl Traffic {
         }
     }
 
-    /// A timed part begins.
+    /// Starts to record the requests of a timed part.
     pub(crate) fn begin(&mut self, observer: &mut dyn Observer) {
         let begun = match &mut self.of {
             Of::Disks(stream) => stream.begin(),
@@ -94,7 +95,7 @@ impl Traffic {
         }
     }
 
-    /// Tells what happened, if that is due; whether it was.
+    /// Reports new requests to the observer if a report is due. Returns whether it was.
     pub(crate) fn poll(&mut self, observer: &mut dyn Observer) -> bool {
         if !self.is_on || self.polled.elapsed() < POLL_EVERY {
             return false;
@@ -112,7 +113,7 @@ impl Traffic {
         true
     }
 
-    /// The timed part is over.
+    /// Ends the recording of a timed part.
     pub(crate) fn end(&mut self, observer: &mut dyn Observer) {
         if !std::mem::take(&mut self.is_on) {
             return;
@@ -136,7 +137,7 @@ impl Traffic {
         self.events.clear();
     }
 
-    /// What fails is said, and nothing more is told of this timed part.
+    /// Reports an error to the observer and stops recording this timed part.
     fn or_say<T>(
         &mut self,
         outcome: Result<T, BlockEventsError>,
@@ -150,11 +151,11 @@ impl Traffic {
             .ok()
     }
 
-    /// Removes what was made to listen.
+    /// Removes the trace buffers of this recorder.
     ///
     /// # Errors
     ///
-    /// It stays, and `diskperf clean` finds it.
+    /// Returns an error if a buffer cannot be removed. `diskperf clean` then finds it.
     pub(crate) fn close(self) -> Result<(), BlockEventsError> {
         match self.of {
             Of::Disks(stream) => stream.close(),

@@ -1,5 +1,5 @@
-//! Searches for better settings on real storage, by measurements in turns; and the store as the
-//! memory of searches on models.
+//! Searches for better settings on real storage, by interleaved measurements; and the store of
+//! points for searches on models.
 
 mod host;
 mod kept;

@@ -1,5 +1,5 @@
-//! Where the time of a program goes: each span is booked to a stage, and what is booked
-//! sums to the time that has passed.
+//! Time accounting of a program: each span of time is booked to a stage, and the booked times add
+//! up to the elapsed time.
 
 use diskperf_device::moment;
 use diskperf_sim::Time;
@@ -7,76 +7,72 @@ use diskperf_timeline::trace::Tiling;
 use diskperf_timeline::{Ledger, Request, Stage};
 use std::cell::{Cell, RefCell};
 
-/// The books of one program, from the moment at which they were opened.
-pub struct Books {
-    /// Nanoseconds booked, by [`Stage::index`].
+/// Time accounts of one program since the accounts were opened.
+pub struct StageAccount {
     booked: [Cell<u64>; Stage::COUNT],
-    opened: Cell<Time>,
-    /// Bytes that drives were told to read for the program since then.
-    storage_read: Cell<u64>,
-    /// Whether each booked span is kept in the tiling.
+    opened_at: Cell<Time>,
+    storage_read_bytes: Cell<u64>,
     is_traced: Cell<bool>,
-    /// Spans booked since the books were opened.
     tiling: RefCell<Tiling>,
 }
 
-impl Books {
-    /// Empty books, opened at time zero.
+impl StageAccount {
+    /// Returns empty time accounts of a program, opened at time zero.
     pub(crate) fn new() -> Self {
         Self {
             booked: [const { Cell::new(0) }; Stage::COUNT],
-            opened: Cell::new(Time::ZERO),
-            storage_read: Cell::new(0),
+            opened_at: Cell::new(Time::ZERO),
+            storage_read_bytes: Cell::new(0),
             is_traced: Cell::new(false),
             tiling: RefCell::default(),
         }
     }
 
-    /// Says when a program begins, and whether its spans are kept.
+    /// Sets the start time of a program and whether its spans are recorded.
     pub(crate) fn begin(&self, now: Time, is_traced: bool) {
-        self.opened.set(now);
+        self.opened_at.set(now);
         self.is_traced.set(is_traced);
     }
 
-    /// Whether spans are kept.
+    /// Reports whether the program's spans are recorded.
     #[inline]
     pub(crate) fn is_traced(&self) -> bool {
         self.is_traced.get()
     }
 
-    /// Sets all books to zero and opens them at a moment.
+    /// Resets all time accounts to zero and opens them at time `now`.
     pub(crate) fn open(&self, now: Time) {
         for booked in &self.booked {
             booked.set(0);
         }
-        self.opened.set(now);
-        self.storage_read.set(0);
+        self.opened_at.set(now);
+        self.storage_read_bytes.set(0);
         self.tiling.take();
     }
 
-    /// The moment at which the books were opened.
-    pub(crate) fn opened(&self) -> Time {
-        self.opened.get()
+    /// Time at which the program's accounts were opened.
+    pub(crate) fn opened_at(&self) -> Time {
+        self.opened_at.get()
     }
 
-    /// Books a span that ended at `until`.
+    /// Books a span of time that ended at `until` to a stage.
     #[inline]
     pub(crate) fn book(&self, stage: Stage, until: Time, span: Time) {
         let booked = &self.booked[stage.index()];
         booked.set(booked.get() + span.0);
         if self.is_traced.get() {
-            self.tile(stage, until, span);
+            self.append_to_tiling(stage, until, span);
         }
     }
 
-    /// Keeps a span that was booked, which few ask for.
+    /// Records a span of a program for its trace. Kept out of line, because few runs record spans.
     #[cold]
-    fn tile(&self, stage: Stage, until: Time, span: Time) {
+    fn append_to_tiling(&self, stage: Stage, until: Time, span: Time) {
         let mut tiling = self.tiling.borrow_mut();
         tiling.add(stage, moment(until), span.0);
     }
 
-    /// Books `[from, to]` as the request that was waited for spent it.
+    /// Books the time `[from, to]` of a wait to the stages in which the awaited request spent it.
     pub(crate) fn book_request(&self, request: &Request, from: Time, to: Time) {
         let (from, to) = (moment(from), moment(to));
         if request.issued() <= from && request.marked() >= to {
@@ -91,19 +87,19 @@ impl Books {
         }
     }
 
-    /// Time booked to a stage so far.
-    pub(crate) fn booked(&self, stage: Stage) -> Time {
+    /// Returns the time that a program has booked to a stage so far.
+    pub(crate) fn booked_time(&self, stage: Stage) -> Time {
         Time(self.booked[stage.index()].get())
     }
 
-    /// Time booked to each stage since the books were opened.
+    /// Returns the time booked to each stage since the accounts were opened.
     ///
     /// # Panics
     ///
-    /// When the stages do not sum to the time that has passed.
+    /// If the stages do not add up to the elapsed time.
     pub(crate) fn ledger(&self, now: Time) -> Ledger {
         let ledger = Ledger::from_table(&self.booked.each_ref().map(Cell::get));
-        let elapsed = now - self.opened.get();
+        let elapsed = now - self.opened_at.get();
         assert!(
             ledger.total().0 == elapsed.0,
             "the ledger sums to {} of {} ns: {ledger:?}",
@@ -113,30 +109,34 @@ impl Books {
         ledger
     }
 
-    /// Counts what a drive is told to read.
+    /// Counts bytes that a drive is commanded to read for the program.
     pub(crate) fn count_storage_read(&self, bytes: u64) {
-        self.storage_read.set(self.storage_read.get() + bytes);
+        self.storage_read_bytes
+            .set(self.storage_read_bytes.get() + bytes);
     }
 
-    /// Bytes that drives were told to read since they were opened.
-    pub(crate) fn storage_read(&self) -> u64 {
-        self.storage_read.get()
+    /// Bytes that drives were commanded to read for the program since the accounts were opened.
+    pub(crate) fn storage_read_bytes(&self) -> u64 {
+        self.storage_read_bytes.get()
     }
 
-    /// Spans that were booked since they were opened, where they are kept.
+    /// Returns the spans that were booked since the accounts were opened, if they are recorded.
     pub(crate) fn tiling(&self) -> Tiling {
         self.tiling.borrow().clone()
     }
 
-    /// Memory of the spans that are kept.
+    /// Memory of the recorded spans, in bytes.
     pub(crate) fn tiling_bytes(&self) -> usize {
         self.tiling.borrow().bytes()
     }
 }
 
-/// The stage that several programs have been at for longest since their books were opened,
-/// but for waiting until another has done what it is at.
-pub(crate) fn longest_stage<'a>(all: impl Iterator<Item = &'a Books> + Clone) -> Option<Stage> {
+/// Returns the stage in which several programs have spent the most time since their accounts were
+/// opened. Waits for work of other programs (CPU, buffer, driver queue, think time) do not count.
+/// None if nothing is booked.
+pub(crate) fn find_longest_stage<'a>(
+    all: impl Iterator<Item = &'a StageAccount> + Clone,
+) -> Option<Stage> {
     let of_others = [
         Stage::CpuWait,
         Stage::BufferWait,
@@ -144,7 +144,7 @@ pub(crate) fn longest_stage<'a>(all: impl Iterator<Item = &'a Books> + Clone) ->
         Stage::Think,
     ];
     let booked = |stage: Stage| {
-        let of_all = all.clone().map(|books| books.booked(stage).0);
+        let of_all = all.clone().map(|books| books.booked_time(stage).0);
         (of_all.sum::<u64>(), stage)
     };
     // Of the like, the first.

@@ -1,34 +1,36 @@
-//! What a modelled run may take, and what of it was too much.
+//! Limits of a modelled run, and the limit that a run exceeded.
 //!
-//! All of it is counted and nothing is timed: what ends a run on one computer ends
-//! it on every other at the same event, and no figure hangs on it.
+//! All limits are counts, not wall-clock times: a run that ends on one computer ends on every other
+//! computer at the same event, and no result depends on the limits.
 
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::fmt;
 
-/// The most that machines may take which do the work of one command.
+/// Limits on the simulated machines that do the work of one command: events, virtual time and
+/// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Events of all machines, one after the other: they are what takes processor time. One of
-    /// a computer with its kernel takes as much as two of a rig, and as three of a controller's
-    /// rehearsals, and counts as one.
+    /// Event limit, summed over all machines that run in sequence. Events determine the processor
+    /// time. An event of a computer with a kernel costs as much as two events of a rig, or three of
+    /// a controller's rehearsals, and counts as one.
     pub events: u64,
-    /// Virtual time that passes in one [`crate::Machine::run`].
+    /// Limit of the virtual time of one [`crate::Machine::run`].
     pub time: Time,
-    /// Bytes of memory: the tables that the machine is built with, what its drives
-    /// hold that programs did not write in whole blocks, and what is recorded of it.
-    /// What its cache holds is shared with who wrote it.
+    /// Memory limit, in bytes. It covers the tables of the machine, drive contents that programs
+    /// did not write in whole blocks, and recordings. Cached data are shared with the program that
+    /// wrote them and do not count.
     pub bytes: u64,
-    /// Bytes of the tables alone.
+    /// Memory limit of the machine's tables alone, in bytes.
     pub table_bytes: u64,
 }
 
 const DAY: Time = Time::from_millis(24 * 60 * 60 * 1000);
 
 impl Budget {
-    /// Far above what one repetition of any suite takes on any system of the catalogue; an
-    /// engine that does some millions of events a second is at it for a minute.
+    /// Default limits. They are far above the needs of one repetition of any suite on any system of
+    /// the catalogue. An engine that processes some millions of events a second needs a minute for
+    /// them.
     pub const USUAL: Self = Self {
         events: 200_000_000,
         time: Time(7 * DAY.0),
@@ -36,7 +38,7 @@ impl Budget {
         table_bytes: 2 << 30,
     };
 
-    /// No limit but that of the clock, which counts nanoseconds in 64 bits.
+    /// Absence of limits, except that of the clock, which counts nanoseconds in 64 bits.
     pub const NONE: Self = Self {
         events: u64::MAX,
         time: Time(500 * 365 * DAY.0),
@@ -44,7 +46,7 @@ impl Budget {
         table_bytes: u64::MAX,
     };
 
-    /// The same for so many repetitions, one after the other.
+    /// Returns the limits for a number of repetitions that run in sequence.
     pub fn for_repetitions(self, repetitions: u64) -> Self {
         Self {
             events: self.events.saturating_mul(repetitions),
@@ -52,18 +54,18 @@ impl Budget {
         }
     }
 
-    /// That of systems with settings of the user's, who also chose that programs move so
-    /// many bytes.
-    pub fn with_settings(asked_bytes: u64) -> Self {
-        let asked = (asked_bytes >> 10).saturating_mul(EVENTS_PER_KIB);
+    /// Returns the limits for systems with user settings. `requested_bytes` is the amount of data that
+    /// the user's programs transfer.
+    pub fn with_settings(requested_bytes: u64) -> Self {
+        let requested_events = (requested_bytes >> 10).saturating_mul(EVENTS_PER_KIB);
         Self {
-            events: EVENTS_WITH_SETTINGS.saturating_add(asked),
+            events: EVENTS_WITH_SETTINGS.saturating_add(requested_events),
             table_bytes: 512 << 20,
             ..Self::USUAL
         }
     }
 
-    /// What is within both.
+    /// Returns the stricter of two sets of limits, limit by limit.
     pub fn min(self, other: Self) -> Self {
         Self {
             events: self.events.min(other.events),
@@ -73,7 +75,7 @@ impl Budget {
         }
     }
 
-    /// The usual one, unless it is lifted.
+    /// Returns the default limits, or no limits if they are lifted.
     pub fn unless(lifted: bool) -> Self {
         match lifted {
             true => Self::NONE,
@@ -82,16 +84,19 @@ impl Budget {
     }
 }
 
-/// Events of a rig, and of a controller's rehearsals, that count as one: measured, a computer
-/// does 1.1 millions in a second of processor time, a rig 2.3, rehearsals 2.6.
+/// Number of events of a rig that count as one event of the budget. Measured per second of
+/// processor time: 1.1 million events of a computer, 2.3 million of a rig, and 2.6 million of a
+/// controller's rehearsals.
 pub(crate) const RIG_EVENTS: u64 = 2;
 pub(crate) const REHEARSED_EVENTS: u64 = 3;
 
-/// Events that end within ten seconds. Without settings, what takes most of the catalogue, the
-/// suite of `sun3-rimfire-2344:adaptive`, takes 8.1 millions.
+/// Event limit with user settings; so many events end within ten seconds. Without settings, the
+/// most expensive run of the catalogue, the suite of `sun3-rimfire-2344:adaptive`, needs 8.1
+/// million.
 const EVENTS_WITH_SETTINGS: u64 = 9_000_000;
 
-/// Events that a slow system may take for each KiB: 4 KiB at random take five in all on most.
+/// Event limit per KiB of transferred data, for a slow system. On most systems, a random 4 KiB
+/// transfer needs five events in all.
 const EVENTS_PER_KIB: u64 = 4;
 
 impl Default for Budget {
@@ -100,47 +105,47 @@ impl Default for Budget {
     }
 }
 
-/// What grew beyond its [`Budget`].
+/// Limit of a [`Budget`] that a run exceeded, with the amounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exceeded {
-    /// Events.
+    /// Event limit exceeded.
     Events {
-        /// How many there were, of all machines of the command.
+        /// Number of events when the limit was exceeded, summed over all machines of the command.
         events: u64,
-        /// The virtual time since the last [`crate::Machine::run`] began.
+        /// Virtual time since the last [`crate::Machine::run`] began.
         time: Time,
-        /// What the programs were at for the longest part of it.
+        /// Stage in which the programs spent the most time. None if it is unknown.
         stage: Option<LongestStage>,
     },
-    /// Virtual time.
+    /// Virtual time limit exceeded.
     Time {
-        /// How much passed.
+        /// Virtual time of the run when the limit was exceeded.
         time: Time,
-        /// What the programs were at for the longest part of it.
+        /// Stage in which the programs spent the most time. None if it is unknown.
         stage: Option<LongestStage>,
     },
-    /// Memory, while the machine ran.
+    /// Memory limit exceeded while the machine ran.
     Memory {
-        /// How much it held.
+        /// Memory of the machine, in bytes.
         bytes: u64,
-        /// Of that, what was recorded of it.
+        /// Part of the memory that recordings use, in bytes.
         recorded: u64,
     },
-    /// Memory that it would be built with.
+    /// Memory limit of the machine's tables exceeded, before the machine is built.
     Tables {
-        /// How much, in all.
+        /// Memory of all tables, in bytes.
         bytes: u64,
-        /// What the largest part of it is for.
+        /// Parameter that determines the size of the largest table.
         parameter: &'static str,
-        /// That part.
+        /// Size of the largest table, in bytes.
         part: u64,
-        /// The most that it may be.
+        /// Memory limit of the tables, in bytes.
         limit: u64,
     },
 }
 
 impl Exceeded {
-    /// Whether that is known before the machine runs.
+    /// Reports whether the exceeded limit is known before the machine runs.
     pub fn is_known_before(&self) -> bool {
         matches!(self, Self::Tables { .. })
     }
@@ -155,19 +160,19 @@ impl fmt::Display for Exceeded {
                 stage,
             } => write!(
                 formatter,
-                "the model was stopped after {events} events of all repetitions, {} of its time into one{}; set what that hangs on nearer to what it was, give a smaller --size, or lift the limit with --no-budget",
-                Span(*time),
-                Most(*stage),
+                "the model was stopped after {events} events in all repetitions, after {} of virtual time in one{}; change those parameters back towards their defaults, give a smaller --size, or lift the limit with --no-budget",
+                DurationText(*time),
+                LongestStageText(*stage),
             ),
             Self::Time { time, stage } => write!(
                 formatter,
-                "the model was stopped after {} of its time in one repetition{}; make that faster, give a smaller --size, or lift the limit with --no-budget",
-                Span(*time),
-                Most(*stage),
+                "the model was stopped after {} of virtual time in one repetition{}; make that stage faster, give a smaller --size, or lift the limit with --no-budget",
+                DurationText(*time),
+                LongestStageText(*stage),
             ),
             Self::Memory { bytes, recorded } => write!(
                 formatter,
-                "the model was stopped when it held {}, of which {} were a record of what happened; give a smaller --size, or lift the limit with --no-budget",
+                "the model was stopped when it used {} of memory, {} of it for recorded events; give a smaller --size, or lift the limit with --no-budget",
                 Mebibytes(*bytes),
                 Mebibytes(*recorded),
             ),
@@ -178,7 +183,7 @@ impl fmt::Display for Exceeded {
                 limit,
             } => write!(
                 formatter,
-                "the model would take {} of memory, of which {parameter} takes {}, and up to {} is allowed; make {parameter} smaller, or lift the limit with --no-budget",
+                "the model needs {} of memory, {parameter} alone {}, and the limit is {}; reduce {parameter}, or lift the limit with --no-budget",
                 Mebibytes(*bytes),
                 Mebibytes(*part),
                 Mebibytes(*limit),
@@ -187,10 +192,9 @@ impl fmt::Display for Exceeded {
     }
 }
 
-/// Virtual time, in the unit that fits.
-struct Span(Time);
+struct DurationText(Time);
 
-impl fmt::Display for Span {
+impl fmt::Display for DurationText {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0.seconds();
         let (value, unit) = match seconds {
@@ -211,36 +215,35 @@ impl fmt::Display for Mebibytes {
     }
 }
 
-/// The stage that took most of the time of a computer, or of a rig, which is drives by themselves.
+/// Stage in which the programs of a computer or a rig spent the most time. A rig is a set of drives
+/// without a computer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LongestStage {
-    /// The stage.
+    /// Stage in which the programs spent the most time.
     pub stage: Stage,
-    /// Whether it is of a rig.
-    pub on_rig: bool,
+    /// Whether the programs ran on a rig (drives without a computer).
+    pub is_on_rig: bool,
 }
 
 impl LongestStage {
-    /// The parameters that its time hangs on first. A rig has those of its drives alone.
     fn parameters(self) -> Option<&'static str> {
         match self.stage {
-            Stage::Completion if self.on_rig => Some("drive.*completion*"),
+            Stage::Completion if self.is_on_rig => Some("drive.*completion*"),
             Stage::ControllerQueue | Stage::Command | Stage::CacheHit | Stage::Destage
-                if self.on_rig =>
+                if self.is_on_rig =>
             {
-                Some("the times of the drive, drive.*_ms or drive.*_us")
+                Some("the drive's times: drive.*_ms or drive.*_us")
             }
-            Stage::User if self.on_rig => Some("program.think_ns"),
-            stage => parameters_of(stage)
-                .filter(|parameters| !self.on_rig || parameters.starts_with("drive.")),
+            Stage::User if self.is_on_rig => Some("program.think_ns"),
+            stage => parameters_for_stage(stage)
+                .filter(|parameters| !self.is_on_rig || parameters.starts_with("drive.")),
         }
     }
 }
 
-/// What took most of the time, and the parameters that it hangs on.
-struct Most(Option<LongestStage>);
+struct LongestStageText(Option<LongestStage>);
 
-impl fmt::Display for Most {
+impl fmt::Display for LongestStageText {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(longest) = self.0 else { return Ok(()) };
         write!(formatter, ", most of it in {}", longest.stage.name())?;
@@ -251,23 +254,23 @@ impl fmt::Display for Most {
     }
 }
 
-/// The parameters that the time of a stage of a computer hangs on first.
-fn parameters_of(stage: Stage) -> Option<&'static str> {
+/// Returns the parameters with the most influence on the time of a stage of a computer.
+fn parameters_for_stage(stage: Stage) -> Option<&'static str> {
     match stage {
         Stage::User => Some("host.speed, program.think_ns"),
         Stage::SystemCall | Stage::Allocate | Stage::CacheLookup => {
-            Some("the times of the kernel, as kernel.*_ms, and host.speed")
+            Some("the kernel's times: kernel.*_ms, and host.speed")
         }
         Stage::Copy => Some("host.copy_ms_per_kb"),
         Stage::Clear => Some("host.clear_ms_per_kb"),
-        Stage::Driver => Some("the times of the driver, as driver.*_ms, and host.speed"),
-        Stage::Interrupt | Stage::Completion => Some(
-            "kernel.interrupt_ms, the times of the driver, host.clock_hz and host.serial_lines",
-        ),
+        Stage::Driver => Some("the driver's times: driver.*_ms, and host.speed"),
+        Stage::Interrupt | Stage::Completion => {
+            Some("kernel.interrupt_ms, driver.*_ms, host.clock_hz and host.serial_lines")
+        }
         Stage::MemoryContention => Some("bus.memory_contention_share"),
         Stage::ChannelWait | Stage::BusWait | Stage::BusTransfer => Some("bus.bytes_per_s"),
         Stage::ControllerQueue | Stage::Command | Stage::CacheHit | Stage::Destage => {
-            Some("the times of the controller, as controller.command_ms")
+            Some("the controller's times: controller.*_ms")
         }
         Stage::Seek => Some("drive.seek_*_ms"),
         Stage::Settle => Some("drive.settle_ms"),
@@ -304,7 +307,7 @@ mod tests {
         for stage in Stage::ALL {
             let longest = LongestStage {
                 stage,
-                on_rig: true,
+                is_on_rig: true,
             };
             let parameters = longest.parameters().unwrap_or_default();
             for word in of_a_computer {

@@ -1,46 +1,48 @@
-//! What programs give a kernel or a rig with a call, and get back.
+//! Arguments and results of the system calls that programs make on a kernel, or on a rig (drives
+//! without a computer).
 
 use diskperf_sim::Time;
 use diskperf_timeline::Ledger;
 
-/// How a file is opened.
+/// Open flags of a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct How {
-    /// For reading.
+    /// Whether the file is opened for reading.
     pub read: bool,
-    /// For writing.
+    /// Whether the file is opened for writing.
     pub write: bool,
-    /// Made, if it is not there.
+    /// Whether the file is created if it does not exist (O_CREAT).
     pub create: bool,
-    /// Refused, if it is there.
+    /// Whether the open fails if the file exists (O_EXCL).
     pub exclusive: bool,
-    /// Emptied.
+    /// Whether the file is truncated to zero length (O_TRUNC).
     pub truncate: bool,
-    /// Of a drive by itself: past the cache.
+    /// Whether accesses bypass the cache (O_DIRECT). Only for a drive without a file system.
     pub direct: bool,
-    /// Of a drive by itself: a write is on the medium when it returns.
+    /// Whether a write returns only when its data are durable (O_DSYNC). Only for a drive without a
+    /// file system.
     pub dsync: bool,
 }
 
-/// From where an offset counts.
+/// Origin of a file offset in a seek.
 #[derive(Clone, Copy, Debug)]
 pub enum From {
-    /// The start of the file.
+    /// Offset from the start of the file.
     Start,
-    /// The present offset.
+    /// Offset from the current file position.
     Current,
-    /// The end of the file.
+    /// Offset from the end of the file.
     End,
 }
 
-/// The account of a process since it was opened.
+/// Time account of a process since the account was opened.
 pub struct Account {
-    /// Where its time went.
+    /// Time of the process, split by stage.
     pub ledger: Ledger,
-    /// CPU time in user mode, by ticks of the clock.
+    /// CPU time in user mode, counted in clock ticks.
     pub user: Time,
-    /// CPU time in the kernel, by ticks of the clock.
+    /// CPU time in the kernel, counted in clock ticks.
     pub system: Time,
-    /// Bytes that drives were told to read for it, read-ahead included.
+    /// Bytes that drives were commanded to read for the process, including read-ahead.
     pub storage_read_bytes: u64,
 }

@@ -1,5 +1,5 @@
-//! The controllers of a computer: state machines between the bus and the drives, each kind
-//! under numbers of its own.
+//! Controllers of a computer: state machines between the bus and the drives. Each kind of
+//! controller has its own numbering.
 
 use crate::event::Event;
 use crate::hardware::cache::CacheStatistics;
@@ -12,112 +12,115 @@ use std::fmt;
 
 /// State machine of a controller: requests and events in, interrupts out.
 pub trait Controller: Sized {
-    /// What it schedules for itself.
+    /// Type of the events that the controller schedules.
     type Event: Copy + fmt::Debug;
 
-    /// One of its events has come up.
-    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event);
+    /// Handles an event that the controller scheduled.
+    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event);
 
-    /// The task that its interrupts wake.
+    /// Sets the task that the controller's interrupts wake.
     fn connect(&mut self, interrupt: TaskId);
 
-    /// Whether it has something to tell its driver.
+    /// Reports whether the controller raises an interrupt for its driver.
     fn interrupts(&self, parts: &Parts<'_>) -> bool;
 
-    /// For how long it was busy up to now, and what of it, if that is counted.
+    /// Returns the controller's busy time so far, with the component that is counted (channel or
+    /// processor). None if the controller does not count it.
     fn busy(&self, _now: Time) -> Option<(Counted, Time)> {
         None
     }
 
-    /// What its cache did, if it has one that counts.
+    /// Returns the statistics of the controller's cache. None without a cache that counts.
     fn cache_statistics(&self) -> Option<[CacheStatistics; 3]> {
         None
     }
 
-    /// Events of simulations of its own, in which it tries something out.
+    /// Number of events in rehearsals: simulations in which the controller tries out cache
+    /// policies.
     fn rehearsed_events(&self) -> u64 {
         0
     }
 }
 
-impl<C: Kind> Id<C> {
-    /// Has this controller's event come up at a moment.
+impl<C: ControllerKind> Id<C> {
+    /// Schedules an event of this controller at time `at`.
     #[inline]
-    pub(crate) fn schedule(self, around: &Surroundings<'_>, at: Time, event: C::Event) {
-        around.sim.schedule(at, Event::Part(C::event(self, event)));
+    pub(crate) fn schedule(self, context: &Surroundings<'_>, at: Time, event: C::Event) {
+        context.sim.schedule(at, Event::Part(C::event(self, event)));
     }
 }
 
-/// A kind of controllers, of which a computer keeps all together.
-pub trait Kind: Controller {
+/// Kind of controller. A computer stores all controllers of a kind together.
+pub trait ControllerKind: Controller {
     #[doc(hidden)]
-    fn all(controllers: &Controllers) -> &Vec<Self>;
+    fn kind_controllers(controllers: &Controllers) -> &Vec<Self>;
     #[doc(hidden)]
-    fn all_mut(controllers: &mut Controllers) -> &mut Vec<Self>;
+    fn kind_controllers_mut(controllers: &mut Controllers) -> &mut Vec<Self>;
     #[doc(hidden)]
-    fn numbered(id: Id<Self>) -> Numbered;
-    /// An event of one of them.
+    fn controller_ref(id: Id<Self>) -> ControllerRef;
+    /// Converts an event of a controller to the event type of the computer.
     fn event(id: Id<Self>, event: Self::Event) -> PartEvent;
 }
 
 impl Controllers {
-    /// Adds a controller; `make` is told its number among those of its kind and its number among all.
-    pub(crate) fn add<C: Kind>(&mut self, make: impl FnOnce(Id<C>, usize) -> C) -> Id<C> {
-        let id = Id::of_place(C::all(self).len());
-        let controller = make(id, self.numbered.len());
-        C::all_mut(self).push(controller);
-        self.numbered.push(C::numbered(id));
+    /// Adds a controller. `make` receives its number among the controllers of its kind, and its
+    /// number among all controllers.
+    pub(crate) fn add<C: ControllerKind>(&mut self, make: impl FnOnce(Id<C>, usize) -> C) -> Id<C> {
+        let id = Id::of_place(C::kind_controllers(self).len());
+        let controller = make(id, self.controller_refs.len());
+        C::kind_controllers_mut(self).push(controller);
+        self.controller_refs.push(C::controller_ref(id));
         id
     }
 
-    /// Its number among all.
-    pub(crate) fn number<C: Kind>(&self, id: Id<C>) -> usize {
-        let is_it = |numbered: &Numbered| *numbered == C::numbered(id);
-        let number = self.numbered.iter().position(is_it);
+    /// Returns the number of a controller among all controllers of the computer.
+    pub(crate) fn number<C: ControllerKind>(&self, id: Id<C>) -> usize {
+        let is_same = |controller_ref: &ControllerRef| *controller_ref == C::controller_ref(id);
+        let number = self.controller_refs.iter().position(is_same);
         number.expect("a controller that was added")
     }
 
-    /// The controller of this number among those of its kind.
+    /// Returns the controller with this number among those of its kind.
     #[inline]
-    pub(crate) fn get<C: Kind>(&mut self, id: Id<C>) -> &mut C {
-        &mut C::all_mut(self)[id.place()]
+    pub(crate) fn get<C: ControllerKind>(&mut self, id: Id<C>) -> &mut C {
+        &mut C::kind_controllers_mut(self)[id.place()]
     }
 }
 
 macro_rules! each_controller {
     ($($(#[$doc:meta])* $kind:literal is $Part:ident in $folder:ident;)*) => {
-        /// The controllers of a computer.
+        /// Controllers of a computer.
         #[derive(Default)]
         pub struct Controllers {
             $($folder: Vec<crate::parts::$folder::$Part>,)*
-            numbered: Vec<Numbered>,
+            controller_refs: Vec<ControllerRef>,
         }
 
-        /// One of all controllers.
+        /// Reference to a controller of any kind, by its number among those of its kind.
         #[doc(hidden)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Numbered {
+        pub enum ControllerRef {
             $($Part(Id<crate::parts::$folder::$Part>),)*
         }
 
-        /// What a controller schedules for itself.
+        /// Event that a controller scheduled, with the controller it belongs to.
         #[derive(Clone, Copy, Debug)]
         pub enum PartEvent {
             $($(#[$doc])* $Part(Id<crate::parts::$folder::$Part>, <crate::parts::$folder::$Part as Controller>::Event),)*
         }
 
-        $(impl Kind for crate::parts::$folder::$Part {
-            fn all(controllers: &Controllers) -> &Vec<Self> {
+        $(impl ControllerKind for crate::parts::$folder::$Part {
+            fn kind_controllers(controllers: &Controllers) -> &Vec<Self> {
                 &controllers.$folder
             }
 
             #[inline]
-            fn all_mut(controllers: &mut Controllers) -> &mut Vec<Self> {
+            fn kind_controllers_mut(controllers: &mut Controllers) -> &mut Vec<Self> {
                 &mut controllers.$folder
             }
 
-            fn numbered(id: Id<Self>) -> Numbered {
-                Numbered::$Part(id)
+            fn controller_ref(id: Id<Self>) -> ControllerRef {
+                ControllerRef::$Part(id)
             }
 
             #[inline]
@@ -127,44 +130,45 @@ macro_rules! each_controller {
         })*
 
         impl Controllers {
-            /// An event of one of them has come up.
+            /// Passes an event to the controller that scheduled it.
             pub(crate) fn handle(
                 &mut self,
-                around: &Surroundings<'_>,
+                context: &Surroundings<'_>,
                 parts: &mut Parts<'_>,
                 event: PartEvent,
             ) {
                 match event {
-                    $(PartEvent::$Part(id, event) => self.get(id).handle(around, parts, event),)*
+                    $(PartEvent::$Part(id, event) => self.get(id).handle(context, parts, event),)*
                 }
             }
 
-            /// For how long each was busy up to now, in the order of their numbers.
+            /// Returns the busy time of each controller so far, in the order of their numbers.
             pub(crate) fn busy(&self, now: Time) -> Vec<Option<(Counted, Time)>> {
-                let busy = |numbered: &Numbered| match numbered {
-                    $(Numbered::$Part(id) => self.$folder[id.place()].busy(now),)*
+                let busy = |controller_ref: &ControllerRef| match controller_ref {
+                    $(ControllerRef::$Part(id) => self.$folder[id.place()].busy(now),)*
                 };
-                self.numbered.iter().map(busy).collect()
+                self.controller_refs.iter().map(busy).collect()
             }
 
-            /// What the cache of each did.
+            /// Returns the cache statistics of each controller, in the order of their numbers.
             pub(crate) fn cache_statistics(&self) -> Vec<Option<[CacheStatistics; 3]>> {
-                let caches = |numbered: &Numbered| match numbered {
-                    $(Numbered::$Part(id) => {
+                let caches = |controller_ref: &ControllerRef| match controller_ref {
+                    $(ControllerRef::$Part(id) => {
                         self.$folder[id.place()].cache_statistics()
                     })*
                 };
-                self.numbered.iter().map(caches).collect()
+                self.controller_refs.iter().map(caches).collect()
             }
 
-            /// Events of simulations of their own.
+            /// Number of events in the rehearsals of all controllers, in which they try out cache
+            /// policies.
             pub(crate) fn rehearsed_events(&self) -> u64 {
-                let events = |numbered: &Numbered| match numbered {
-                    $(Numbered::$Part(id) => {
+                let events = |controller_ref: &ControllerRef| match controller_ref {
+                    $(ControllerRef::$Part(id) => {
                         self.$folder[id.place()].rehearsed_events()
                     })*
                 };
-                self.numbered.iter().map(events).sum()
+                self.controller_refs.iter().map(events).sum()
             }
         }
     };

@@ -1,43 +1,43 @@
-//! What a system call fails with.
+//! Error numbers of system calls.
 
-/// The error numbers of the modelled kernel. As wide as what calls return, so that their
-/// results are two words, which registers hold.
+/// Error number of the modelled kernel. It has the width of call results, so that a result is two
+/// words and fits in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Errno {
-    /// ENOENT.
+    /// No such file or directory (ENOENT).
     NoEntry,
-    /// EEXIST.
+    /// File exists (EEXIST).
     Exists,
-    /// EISDIR.
+    /// Is a directory (EISDIR).
     IsDirectory,
-    /// ENOTDIR.
+    /// Not a directory (ENOTDIR).
     NotDirectory,
-    /// ENOTEMPTY.
+    /// Directory not empty (ENOTEMPTY).
     NotEmpty,
-    /// ENAMETOOLONG.
+    /// File name too long (ENAMETOOLONG).
     NameTooLong,
-    /// ENOSPC.
+    /// No space left on device (ENOSPC).
     NoSpace,
-    /// EFBIG.
+    /// File too large (EFBIG).
     FileTooLarge,
-    /// EINVAL.
+    /// Invalid argument (EINVAL).
     Invalid,
-    /// EBADF.
+    /// Bad file descriptor (EBADF).
     BadFile,
-    /// EBUSY.
+    /// Device or resource busy (EBUSY).
     Busy,
-    /// EXDEV.
+    /// Cross-device link (EXDEV).
     CrossDevice,
-    /// EPIPE.
+    /// Broken pipe (EPIPE).
     BrokenPipe,
-    /// ESPIPE.
+    /// Illegal seek (ESPIPE).
     IllegalSeek,
-    /// EPERM.
+    /// Operation not permitted (EPERM).
     NotPermitted,
-    /// EMLINK.
+    /// Too many links (EMLINK).
     TooManyLinks,
 }
 
-/// The result of a system call.
+/// Result of a system call: a value or an error number.
 pub(crate) type Result<T> = std::result::Result<T, Errno>;

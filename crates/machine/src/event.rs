@@ -1,20 +1,20 @@
-//! What happens in a modelled computer.
+//! Events of a modelled computer.
 
 use crate::controllers::PartEvent;
 use diskperf_sim::{Completion, TaskId};
 
-/// Every event that hardware schedules for itself.
+/// Event that the hardware of a computer schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// The processor may have come to the end of something.
+    /// Possible end of the current work of a processor.
     Processor(Completion),
-    /// A controller has something to do next.
+    /// Next step of a controller.
     Part(PartEvent),
-    /// The clock ticks.
+    /// Tick of the clock.
     Tick,
-    /// A character has come over a serial line, by number.
+    /// Arrival of a character on a serial line, given by the number of the line.
     Character(u16),
-    /// A daemon's time has come.
+    /// Wake-up time of a daemon.
     Daemon(TaskId),
 }
 

@@ -1,4 +1,4 @@
-//! Hardware: plain state machines that are told when their events come up.
+//! Hardware of a computer: plain state machines that receive events.
 
 pub(crate) mod bare;
 #[cfg(test)]
@@ -9,7 +9,7 @@ pub mod drives;
 pub(crate) mod marking;
 pub mod mechanism;
 
-use crate::controllers::{Controllers, Kind, PartEvent};
+use crate::controllers::{ControllerKind, Controllers, PartEvent};
 use crate::event::Event;
 use crate::id::Id;
 use bus::Bus;
@@ -17,56 +17,57 @@ use diskperf_device::{RequestId, Requests};
 use diskperf_sim::{Processors, Sim, Time};
 use drives::Drives;
 
-/// All that is not the processor, and the requests that are under way in it.
+/// All hardware except the processors, with the requests in flight.
 pub struct Hardware {
-    /// Its drives.
+    /// Drives of the computer.
     pub drives: Drives,
-    /// The adaptors or controllers.
+    /// Adaptors and controllers of the computer.
     pub controllers: Controllers,
-    /// What moves data to memory.
+    /// Bus that transfers data to memory.
     pub bus: Bus,
-    /// What software has asked for and not taken the completion of.
+    /// Requests that software has submitted and not yet reaped.
     pub requests: Requests,
 }
 
-/// What hardware may touch besides itself.
+/// Simulation and processors, as far as a hardware component may access them.
 pub struct Surroundings<'a> {
-    /// The simulation.
+    /// Simulation in which the hardware runs.
     pub sim: &'a Sim<Event>,
-    /// The processors, whose memory data goes through.
+    /// Processors of the computer. Bus transfers slow them down, because both use the same memory.
     pub processors: &'a Processors,
 }
 
 impl Surroundings<'_> {
-    /// The present moment.
+    /// Current virtual time of the simulation.
     pub fn now(&self) -> Time {
         self.sim.now()
     }
 }
 
 impl Hardware {
-    /// The data of a request.
+    /// Size of a request's data, in bytes.
     pub fn bytes(&self, id: RequestId) -> u64 {
         let request = &self.requests[id];
         let sector_bytes = self.drives.get(request.device).sector_bytes();
         u64::from(request.sectors) * u64::from(sector_bytes)
     }
 
-    /// An event of a controller has come up.
-    pub(crate) fn handle(&mut self, around: &Surroundings<'_>, event: PartEvent) {
+    /// Passes an event to the controller that scheduled it.
+    pub(crate) fn handle(&mut self, context: &Surroundings<'_>, event: PartEvent) {
         let (controllers, mut parts) = self.split();
-        controllers.handle(around, &mut parts, event);
+        controllers.handle(context, &mut parts, event);
     }
 
-    /// A controller, and what it works with.
+    /// Returns a controller and the other components that it works with.
     #[inline]
-    pub(crate) fn controller<C: Kind>(&mut self, id: Id<C>) -> (&mut C, Parts<'_>) {
+    pub(crate) fn controller<C: ControllerKind>(&mut self, id: Id<C>) -> (&mut C, Parts<'_>) {
         let (controllers, parts) = self.split();
         (controllers.get(id), parts)
     }
 
-    /// Reads or commands a controller.
-    pub(crate) fn ask<C: Kind, T>(
+    /// Passes a controller to a function that reads its state or commands it, and returns the
+    /// function's result.
+    pub(crate) fn ask<C: ControllerKind, T>(
         &mut self,
         id: Id<C>,
         ask: impl FnOnce(&mut C, &mut Parts<'_>) -> T,
@@ -86,13 +87,13 @@ impl Hardware {
     }
 }
 
-/// What a controller works with.
+/// Components that a controller works with: drives, bus and requests.
 pub struct Parts<'a> {
-    /// The drives of the computer.
+    /// Drives of the computer.
     pub drives: &'a mut Drives,
-    /// What moves data to memory.
+    /// Bus that transfers data to memory.
     pub bus: &'a mut Bus,
-    /// What software has asked for and not taken the completion of.
+    /// Requests that software has submitted and not yet reaped.
     pub requests: &'a mut Requests,
 }
 

@@ -1,9 +1,9 @@
-//! Numbers that carry the kind of what they number.
+//! Numbers of controllers and drives whose type carries the kind of component.
 
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The number of a controller, or of a drive, among those of its kind.
+/// Number of a controller or drive among those of its kind; the kind is part of the type.
 pub struct Id<C> {
     place: u8,
     kind: PhantomData<fn() -> C>,

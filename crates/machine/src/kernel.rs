@@ -1,9 +1,9 @@
-//! The modelled kernel: 4.2BSD, and the seventh edition that it descends from,
-//! written as a kernel is.
+//! Modelled UNIX kernel: 4.2BSD, and the seventh edition that it descends from, structured like the
+//! real kernels.
 //!
-//! A system call is an async function that runs in a process; what costs
-//! processor time says so (`spend`), what waits gives the processor to
-//! somebody else (`sleep`). Interrupt handlers are tasks of their own.
+//! A system call is an async function that runs in a process. Code that costs processor time
+//! accounts for it (`spend`), and code that waits gives the processor to another process (`sleep`).
+//! Interrupt handlers are separate tasks.
 
 pub(crate) mod allocate;
 mod attributes;
@@ -47,15 +47,15 @@ use std::ops::Deref;
 use std::rc::Rc;
 use v7::{OnV7, V7};
 
-/// UNIX, on its computer.
+/// UNIX kernel on its computer.
 pub struct Unix {
     pub(crate) computer: Computer,
     pub(crate) drivers: Drivers,
     pub(crate) buffers: RefCell<Buffers>,
     pub(crate) file_systems: FileSystems,
-    /// Who is told of a request's completion, by its place.
-    pub(crate) owners: RefCell<Vec<driver::Owner>>,
-    /// Of each volume, and of those who have several transfers under way.
+    /// Receiver of each request's completion, indexed by request.
+    pub(crate) owners: RefCell<Vec<driver::RequestOwner>>,
+    /// Raw I/O buffer headers of each volume, and of processes with several transfers in flight.
     pub(crate) raw_headers: RefCell<Vec<raw::Header>>,
 }
 
@@ -68,27 +68,27 @@ impl Deref for Unix {
     }
 }
 
-/// The file systems of the volumes that have one: all are of one kind.
+/// File systems of the mounted volumes; all are of one kind.
 pub(crate) enum FileSystems {
-    /// 4.2BSD's; none where programs have the drives by themselves.
+    /// Fast file systems of 4.2BSD. Empty if programs use the raw drives.
     Ffs(RefCell<Vec<Mount>>),
-    /// The seventh edition's.
+    /// File systems of the seventh edition.
     V7(V7),
 }
 
-/// The kind of the file systems, with the kernel that uses them.
-pub(crate) enum On<'a> {
-    Ffs(OnFfs<'a>),
+/// Kind of the file systems, with the kernel that uses them.
+pub(crate) enum FileSystemView<'a> {
+    Ffs(FfsView<'a>),
     V7(OnV7<'a>),
 }
 
-/// 4.2BSD's file systems, with the kernel that uses them.
-pub(crate) struct OnFfs<'a> {
+/// Fast file systems of 4.2BSD, with the kernel that uses them.
+pub(crate) struct FfsView<'a> {
     unix: &'a Unix,
     mounts: &'a RefCell<Vec<Mount>>,
 }
 
-impl Deref for OnFfs<'_> {
+impl Deref for FfsView<'_> {
     type Target = Unix;
 
     #[inline]
@@ -97,58 +97,61 @@ impl Deref for OnFfs<'_> {
     }
 }
 
-/// A mounted file system. Its number is its volume's.
+/// Mounted fast file system. Its index is the number of its volume.
 pub(crate) struct Mount {
     pub(crate) fs: FileSystem,
     pub(crate) inodes: BTreeMap<InodeNumber, InodeInCore>,
-    /// The superblock was changed since it was written.
+    /// Whether the superblock has changed since it was last written.
     pub(crate) modified: bool,
 }
 
-/// What the kernel knows of an inode while somebody uses it.
+/// In-core inode: the kernel's state of an inode in use.
 #[derive(Default)]
 pub(crate) struct InodeInCore {
-    /// Open files, and calls under way.
-    pub(crate) users: u32,
-    /// The last block read, for read-ahead.
-    pub(crate) last_read: u32,
-    /// Changed since its block was last written.
-    pub(crate) modified: bool,
-    locked: bool,
+    /// Number of users of the inode: open files and system calls in progress.
+    pub(crate) user_count: u32,
+    /// Last block that was read, for the detection of sequential reads.
+    pub(crate) last_read_block: u32,
+    /// Whether the inode has changed since its block was last written.
+    pub(crate) is_modified: bool,
+    is_locked: bool,
     waiters: Vec<Rc<Process>>,
 }
 
 impl InodeInCore {
-    /// Whether it is as one that nobody has used yet.
     fn is_blank(&self) -> bool {
         let Self {
-            users,
-            last_read,
-            modified,
-            locked,
+            user_count: users,
+            last_read_block: last_read,
+            is_modified: modified,
+            is_locked: locked,
             waiters,
         } = self;
         (*users, *last_read) == (0, 0) && !modified && !locked && waiters.is_empty()
     }
 }
 
-/// An inode of one of the mounts.
+/// Reference to an inode of a mounted file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vnode {
-    /// The volume.
+    /// Number of the volume.
     pub(crate) volume: u32,
-    /// Its number there.
+    /// Number of the inode on its volume.
     pub(crate) inode: InodeNumber,
 }
 
-impl OnFfs<'_> {
-    /// Looks at a file system.
-    pub(crate) fn fs<T>(&self, volume: u32, look: impl FnOnce(&FileSystem) -> T) -> T {
+impl FfsView<'_> {
+    /// Passes a fast file system to a function that reads it, and returns the function's result.
+    pub(crate) fn with_fs<T>(&self, volume: u32, look: impl FnOnce(&FileSystem) -> T) -> T {
         look(&self.mounts.borrow()[volume as usize].fs)
     }
 
-    /// Changes a file system.
-    pub(crate) fn change<T>(&self, volume: u32, change: impl FnOnce(&mut FileSystem) -> T) -> T {
+    /// Passes a fast file system to a function that changes it, and marks it as modified.
+    pub(crate) fn with_fs_mut<T>(
+        &self,
+        volume: u32,
+        change: impl FnOnce(&mut FileSystem) -> T,
+    ) -> T {
         let mount = &mut self.mounts.borrow_mut()[volume as usize];
         mount.modified = true;
         change(&mut mount.fs)
@@ -156,17 +159,21 @@ impl OnFfs<'_> {
 }
 
 impl Unix {
-    /// Its file systems.
+    /// Returns the file systems together with the kernel.
     #[inline]
-    pub(crate) fn on(&self) -> On<'_> {
+    pub(crate) fn file_system_view(&self) -> FileSystemView<'_> {
         match &self.file_systems {
-            FileSystems::Ffs(mounts) => On::Ffs(OnFfs { unix: self, mounts }),
-            FileSystems::V7(v7) => On::V7(OnV7 { unix: self, v7 }),
+            FileSystems::Ffs(mounts) => FileSystemView::Ffs(FfsView { unix: self, mounts }),
+            FileSystems::V7(v7) => FileSystemView::V7(OnV7 { unix: self, v7 }),
         }
     }
 
-    /// The inode's place in core.
-    pub(crate) fn in_core<T>(&self, node: Vnode, use_it: impl FnOnce(&mut InodeInCore) -> T) -> T {
+    /// Passes an in-core inode to a function, and returns the function's result.
+    pub(crate) fn with_core_inode<T>(
+        &self,
+        node: Vnode,
+        use_it: impl FnOnce(&mut InodeInCore) -> T,
+    ) -> T {
         match &self.file_systems {
             FileSystems::Ffs(mounts) => {
                 let mount = &mut mounts.borrow_mut()[node.volume as usize];
@@ -176,15 +183,16 @@ impl Unix {
         }
     }
 
-    /// Keeps others off an inode until [`Unix::unlock`].
+    /// Locks an inode against other processes until [`Unix::unlock`]. Waits while another process
+    /// holds the lock.
     pub(crate) async fn lock(&self, process: &Rc<Process>, node: Vnode) {
         loop {
-            let locked = self.in_core(node, |core| {
-                if core.locked {
+            let locked = self.with_core_inode(node, |core| {
+                if core.is_locked {
                     core.waiters.push(Rc::clone(process));
                     return true;
                 }
-                core.locked = true;
+                core.is_locked = true;
                 false
             });
             if !locked {
@@ -197,10 +205,10 @@ impl Unix {
         }
     }
 
-    /// Lets others at an inode again.
+    /// Unlocks an inode, and wakes the processes that wait for it.
     pub(crate) fn unlock(&self, node: Vnode) {
-        let waiters = self.in_core(node, |core| {
-            core.locked = false;
+        let waiters = self.with_core_inode(node, |core| {
+            core.is_locked = false;
             std::mem::take(&mut core.waiters)
         });
         for process in &waiters {
@@ -208,22 +216,22 @@ impl Unix {
         }
     }
 
-    /// Where a block is on its drive.
+    /// Returns the first sector of a block on its drive.
     pub(crate) fn sector_on_drive(&self, key: BlockKey) -> u64 {
         let partition = self.volumes.partition(key.volume());
-        let sector = match self.on() {
+        let sector = match self.file_system_view() {
             // Its blocks are sectors.
-            On::V7(_) => key.fragment(),
-            On::Ffs(ffs) => {
+            FileSystemView::V7(_) => key.fragment(),
+            FileSystemView::Ffs(ffs) => {
                 let fragment = ffs::Fragment(key.fragment());
-                ffs.fs(key.volume(), |fs| fs.superblock().sector(fragment))
+                ffs.with_fs(key.volume(), |fs| fs.superblock().sector(fragment))
             }
         };
         partition.first_sector + u64::from(sector)
     }
 
-    /// A page of zeroes.
-    pub(crate) fn zeroes(&self, bytes: u32) -> Page {
+    /// Returns a shared page of zeroes.
+    pub(crate) fn zero_page(&self, bytes: u32) -> Page {
         self.buffers.borrow_mut().pages.zeroes(bytes)
     }
 }
@@ -236,9 +244,9 @@ impl RunningKernel for Unix {
     }
 
     fn check(&self, volume: u32) -> Result<u32, Vec<String>> {
-        match self.on() {
-            On::V7(v7) => Ok(v7.check_volume(volume)?.open_unlinked),
-            On::Ffs(ffs) => match ffs.fs(volume, FileSystem::check) {
+        match self.file_system_view() {
+            FileSystemView::V7(v7) => Ok(v7.check_volume(volume)?.open_unlinked),
+            FileSystemView::Ffs(ffs) => match ffs.with_fs(volume, FileSystem::check) {
                 Ok(summary) => Ok(summary.open_unlinked),
                 Err(problems) => Err(problems.iter().map(ffs::Problem::to_string).collect()),
             },
@@ -246,12 +254,12 @@ impl RunningKernel for Unix {
     }
 
     fn ring_note(&self) -> &'static str {
-        match self.on() {
-            On::Ffs(_) => {
-                "an extension: this kernel had no call for several requests under way; daemons carry them out, those of one file one after the other, as its inode is locked"
+        match self.file_system_view() {
+            FileSystemView::Ffs(_) => {
+                "extension: this kernel had no asynchronous I/O; daemons execute the requests, those of one file in turn because its inode is locked"
             }
-            On::V7(_) => {
-                "an extension: the seventh edition had no call for several requests under way; daemons carry them out, those of one file one after the other, as its inode is locked"
+            FileSystemView::V7(_) => {
+                "extension: the seventh edition had no asynchronous I/O; daemons execute the requests, those of one file in turn because its inode is locked"
             }
         }
     }

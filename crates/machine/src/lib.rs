@@ -1,8 +1,8 @@
-//! The modelled computer: a kernel that is async, and hardware that is a
-//! state machine, in virtual time.
+//! Modelled computer in virtual time: an async kernel, and hardware as state machines.
 //!
-//! [`Machine`] is a computer built from a system of the [`Catalogue`](diskperf_catalogue::Catalogue);
-//! [`Session`] is a process on it, with the system calls that it may make.
+//! [`Machine`] is a computer built from a system of the
+//! [`Catalogue`](diskperf_catalogue::Catalogue); [`Session`] is a process on it, with its system
+//! calls.
 
 mod books;
 mod budget;

@@ -1,4 +1,4 @@
-//! A computer, built and running.
+//! Construction and execution of a modelled computer.
 
 mod kernels;
 
@@ -38,43 +38,42 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What differs between two runs of the same system.
+/// Conditions of a run that may differ between two runs of the same system, such as seed, drive
+/// phases and limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstances {
-    /// Of all random streams.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// How many of the volumes are used, from the first on.
+    /// Number of volumes in use, counted from the first.
     pub volumes: usize,
-    /// By how much each drive is turned against the one before it at the
-    /// start, in parts of 2^32 of a revolution.
+    /// Rotational offset of each drive from the previous drive at the start, in units of 2^-32 of a
+    /// revolution.
     pub phase: u32,
-    /// How far the first drive is turned at the start, in the same parts.
+    /// Rotational offset of the first drive at the start, in units of 2^-32 of a revolution.
     pub first_phase: u32,
-    /// Share by which each drive turns slower than the one before it.
+    /// Share by which each drive rotates slower than the previous one.
     pub speed_difference: f64,
-    /// See [`TieBreak`].
+    /// Order of simultaneous events; see [`TieBreak`].
     pub tie_break: TieBreak,
-    /// Whether what happens is recorded, for [`Machine::take_trace`].
+    /// Whether a trace is recorded for [`Machine::take_trace`].
     pub trace: bool,
-    /// Whether what drives are asked for is recorded, for [`Machine::take_events`].
+    /// Whether requests to drives are recorded for [`Machine::take_events`].
     pub record: bool,
-    /// What is supposed of it that its catalogue does not have.
+    /// Hypothetical changes of the system, for counterfactual runs.
     pub what_if: WhatIf,
-    /// What it may take.
+    /// Limits of the run in events, time and memory.
     pub budget: Budget,
-    /// Events of the machines before it, which count in its budget.
+    /// Number of events of earlier machines of the same command, which count toward the event
+    /// limit.
     pub events_before: u64,
 }
 
 impl Circumstances {
-    /// The speed of the drive of this number, as a share of its specification's.
-    fn speed_of(&self, number: usize) -> f64 {
+    fn drive_speed(&self, number: usize) -> f64 {
         1.0 - self.speed_difference * number as f64
     }
 
-    /// How far the drive of this number is turned at the start, in parts of 2^32 of a
-    /// revolution.
-    fn phase_of(&self, number: usize) -> u32 {
+    fn drive_phase(&self, number: usize) -> u32 {
         let against_first = self.phase.wrapping_mul(number as u32);
         self.first_phase.wrapping_add(against_first)
     }
@@ -98,22 +97,20 @@ impl Default for Circumstances {
     }
 }
 
-/// A computer in virtual time.
+/// Modelled computer, or rig (drives without a computer), in virtual time.
 pub struct Machine {
     kernel: Kernel,
     budget: Budget,
     events_before: u64,
-    /// Memory that it was built with.
     built_bytes: u64,
 }
 
 impl Machine {
-    /// Builds the computer, makes its file systems, and starts its clock and
-    /// its daemons.
+    /// Builds the machine, creates its file systems, and starts its clock and daemons.
     ///
     /// # Panics
     ///
-    /// When more volumes are to be used than there are.
+    /// If `circumstances.volumes` is 0 or above the number of volumes of the system.
     pub fn build(specification: &Specification, circumstances: Circumstances) -> Self {
         assert!(
             (1..=specification.volumes.len()).contains(&circumstances.volumes),
@@ -123,15 +120,25 @@ impl Machine {
         );
         let streams = Streams::new(circumstances.seed);
         let volumes = &specification.volumes[..circumstances.volumes];
-        let drives = drives(specification, circumstances);
+        let drives = build_drives(specification, circumstances);
         let kernel = match specification.software.kernel() {
-            None => Kernel::Rig(Rc::new(rig(specification, circumstances, drives))),
-            Some(of) => {
-                let attaching = (of.order(), streams, circumstances.what_if);
-                let (controllers, drivers) = parts::attach((of.attachments(), &drives), attaching);
-                let hardware = (drives, controllers);
-                let computer = computer((specification, of.computer()), circumstances, hardware);
-                of.build(specification, volumes, (computer, drivers))
+            None => Kernel::Rig(Rc::new(build_rig(specification, circumstances, drives))),
+            Some(builder) => {
+                let (controllers, drivers) = parts::attach_parts(
+                    builder.attachments(),
+                    &drives,
+                    builder.order(),
+                    streams,
+                    circumstances.what_if,
+                );
+                let computer = build_computer(
+                    specification,
+                    builder.computer(),
+                    circumstances,
+                    drives,
+                    controllers,
+                );
+                builder.build(specification, volumes, computer, drivers)
             }
         };
         let machine = Self {
@@ -151,17 +158,17 @@ impl Machine {
         machine
     }
 
-    /// Whether the machine is a rig: drives without a kernel and a processor.
+    /// Reports whether the machine is a rig: drives without a kernel and a processor.
     pub fn is_rig(&self) -> bool {
         matches!(self.kernel, Kernel::Rig(_))
     }
 
-    /// The kernel, for [`crate::Session::begin`].
+    /// Kernel of the machine, for [`crate::Session::begin`].
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
-    /// Starts a process; what it does is up to the future.
+    /// Starts a process that executes the given future.
     pub fn spawn(&self, name: &str, process: impl Future<Output = ()> + 'static) {
         match self.kernel.base() {
             Base::Computer(computer) => computer.sim.spawn(name, true, process),
@@ -169,44 +176,44 @@ impl Machine {
         };
     }
 
-    /// Runs until every process that was started has ended.
+    /// Runs the machine until every started process has ended.
     ///
     /// # Errors
     ///
-    /// [`Standstill`] when they cannot; such a machine runs no more.
+    /// [`Standstill`] if the processes cannot end. The machine cannot run again after an error.
     pub fn run(&self) -> Result<(), Standstill> {
         self.run_unless(&Arc::default())
     }
 
-    /// The same, unless `stop` is set, or the machine takes more than its
-    /// [`Budget`]: at the next tick of the modelled clock it stands still, whatever
-    /// its processes are at.
+    /// Runs the machine as [`Machine::run`] does, but stops early if `stop` is set or the
+    /// [`Budget`] is exceeded. The check is done at each tick of the modelled clock, or every few
+    /// hundred events on a rig, independent of the state of the processes.
     ///
     /// # Errors
     ///
     /// See [`Machine::run`].
     pub fn run_unless(&self, stop: &Arc<AtomicBool>) -> Result<(), Standstill> {
-        let watch = Watch {
+        let monitor = RunMonitor {
             kernel: self.kernel.clone(),
             stop: Arc::clone(stop),
             budget: self.budget,
             built_bytes: self.built_bytes,
             events_before: self.events_before,
-            since: self.now(),
+            run_started_at: self.now(),
         };
         let outcome = match self.kernel.base() {
-            Base::Computer(computer) => computer.sim.run_on_the_spot(move |event| {
+            Base::Computer(computer) => computer.sim.run_nested(move |event| {
                 if matches!(event, Event::Tick) {
-                    watch.look();
+                    monitor.check_limits();
                 }
-                watch.kernel.handle(event);
+                monitor.kernel.handle(event);
             }),
             Base::Rig(rig) => {
                 let (rig_of_events, events) = (Rc::clone(rig), Cell::new(0_u64));
-                rig.sim.run_on_the_spot(move |DriveDue| {
+                rig.sim.run_nested(move |DriveDue| {
                     events.set(events.get() + 1);
-                    if events.get().is_multiple_of(EVENTS_BETWEEN_LOOKS) {
-                        watch.look();
+                    if events.get().is_multiple_of(EVENTS_BETWEEN_CHECKS) {
+                        monitor.check_limits();
                     }
                     rig_of_events.advance();
                 })
@@ -226,12 +233,13 @@ impl Machine {
         }
     }
 
-    /// Events of this machine and of those before it, as [`Budget::events`] counts them.
+    /// Number of events of this machine and of earlier machines of the command, counted as in
+    /// [`Budget::events`].
     pub fn events(&self) -> u64 {
         self.events_before + self.kernel.events()
     }
 
-    /// The present moment.
+    /// Current virtual time of the machine.
     pub fn now(&self) -> Time {
         match self.kernel.base() {
             Base::Computer(computer) => computer.sim.now(),
@@ -239,8 +247,7 @@ impl Machine {
         }
     }
 
-    /// What was recorded since the start, or since this was asked last; nothing
-    /// unless it was asked for.
+    /// Returns the trace since the start or the last call. None if no trace is recorded.
     pub fn take_trace(&self) -> Option<Trace> {
         match self.kernel.base() {
             Base::Computer(computer) => computer.take_trace(),
@@ -248,19 +255,19 @@ impl Machine {
         }
     }
 
-    /// What drives were asked for, and what of it completed, since the start or since this
-    /// was asked last, in the order of time; nothing unless it is recorded.
+    /// Returns the requests to drives and their completions since the start or the last call, in
+    /// the order of time. Empty if requests are not recorded.
     pub fn take_events(&self) -> Vec<DeviceEvent> {
         self.kernel.records().take_events()
     }
 
-    /// What was counted so far.
+    /// Returns the statistics of the run so far.
     pub fn statistics(&self) -> Statistics {
         self.kernel.records().statistics.borrow().clone()
     }
 
-    /// What the caches of the controllers that have one did, by the number of
-    /// the controller.
+    /// Returns the cache statistics of each controller that has a cache, with the controller's
+    /// number.
     pub fn caches(&self) -> Vec<(usize, [CacheStatistics; 3])> {
         let Base::Computer(computer) = self.kernel.base() else {
             return Vec::new();
@@ -272,8 +279,7 @@ impl Machine {
             .collect()
     }
 
-    /// What the drives with shingled tracks did with their media caches, by the number of
-    /// the drive.
+    /// Returns the media cache state of each drive with shingled tracks, with the drive's number.
     pub fn media_caches(&self) -> Vec<(usize, MediaCacheState)> {
         self.kernel.with_drives(|drives| {
             let numbered = drives.iter().enumerate();
@@ -283,13 +289,14 @@ impl Machine {
         })
     }
 
-    /// What each drive has done.
+    /// Returns the busy times of each drive.
     pub fn drives_busy(&self) -> Vec<Busy> {
         self.kernel
             .with_drives(|drives| drives.iter().map(Drive::busy).collect())
     }
 
-    /// For how long the processor worked, and how much of that in handlers; a rig has none.
+    /// Returns the busy time of the processors, and the time of it spent in interrupt handlers.
+    /// Both are zero for a rig (drives without a computer).
     pub fn processor_busy(&self) -> (Time, Time) {
         match self.kernel.base() {
             Base::Computer(computer) => computer.cpus.processors.busy(&computer.sim),
@@ -297,7 +304,8 @@ impl Machine {
         }
     }
 
-    /// How much of that the driver's routines took, at full speed.
+    /// Returns the processor time of the driver routines, at full speed. Zero for a rig (drives
+    /// without a computer).
     pub fn driver_busy(&self) -> Time {
         match self.kernel.base() {
             Base::Computer(computer) => computer.cpus.driver_time(),
@@ -305,19 +313,19 @@ impl Machine {
         }
     }
 
-    /// From now on its flash drives take as long as this specification has it, with this
-    /// supposed of them; what they hold stays, and all else is as it was.
+    /// Replaces the timing of the flash drives by that of another specification with the given
+    /// hypothetical changes. The drives keep their contents, and everything else stays the same.
     ///
     /// # Panics
     ///
-    /// When a drive of the specification is of another shape.
+    /// If a drive of the specification has a different geometry.
     pub fn suppose(&self, specification: &Specification, what_if: WhatIf) {
         let of = |number: usize| specification.drives[number].flash();
         self.kernel
-            .with_drives(|drives| drives.suppose_flash(of, what_if));
+            .with_drives(|drives| drives.set_flash_timing(of, what_if));
     }
 
-    /// What flash drives have programmed so far.
+    /// Returns the traffic of each flash drive so far.
     pub fn flash(&self) -> Vec<FlashTraffic> {
         let traffic = |(number, drive): (usize, Drive<'_>)| match drive {
             Drive::Device(device) => Some(device.flash()?.counted(number as u32)),
@@ -327,18 +335,19 @@ impl Machine {
             .with_drives(|drives| drives.iter().enumerate().filter_map(traffic).collect())
     }
 
-    /// Checks a drive's file system as fsck does; its files, if it is sound, that
-    /// somebody has open and nothing names.
+    /// Checks the file system of a drive as fsck does. Returns the number of files that are open
+    /// but have no name.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The problems of an unsound file system.
     pub fn check(&self, drive: usize) -> Result<u32, Vec<String>> {
         let kernel = self.kernel.running();
         kernel.map_or(Ok(0), |kernel| kernel.check(drive as u32))
     }
 
-    /// Looks at a volume's fast file system; none where it has none.
+    /// Passes the fast file system of a volume to `look` and returns its result. None if the volume
+    /// has no fast file system.
     pub fn file_system<T>(&self, drive: usize, look: impl FnOnce(&FileSystem) -> T) -> Option<T> {
         let Kernel::Unix(unix) = &self.kernel else {
             return None;
@@ -349,7 +358,8 @@ impl Machine {
         mounts.borrow().get(drive).map(|mount| look(&mount.fs))
     }
 
-    /// What must be true of every run.
+    /// Asserts physical invariants of every run, for example that no drive is busy for more than
+    /// the elapsed time.
     fn assert_physics(&self) {
         let now = self.now();
         let (busy, in_handlers) = self.processor_busy();
@@ -360,7 +370,7 @@ impl Machine {
         self.kernel.with_drives(|drives| {
             for drive in drives.mechanisms() {
                 // What it does is booked when it starts; the last of it may go on.
-                let (busy, most) = (drive.busy(), now + drive.booked_last());
+                let (busy, most) = (drive.busy(), now + drive.last_operation_time());
                 assert!(
                     busy.positioning + busy.latency + busy.transfer <= most,
                     "a drive does one thing at a time: {busy:?} by {now}"
@@ -374,47 +384,45 @@ impl Machine {
     }
 }
 
-/// Who looks, during a run, whether it has to end.
-struct Watch {
+/// Monitor that checks during a run whether the run must end.
+struct RunMonitor {
     kernel: Kernel,
     stop: Arc<AtomicBool>,
     budget: Budget,
     built_bytes: u64,
     events_before: u64,
-    /// When the run began.
-    since: Time,
+    run_started_at: Time,
 }
 
-/// Events of a rig from one look to the next: so few that nobody waits long, and so many
-/// that looking costs nothing.
-const EVENTS_BETWEEN_LOOKS: u64 = 256;
+/// Number of events of a rig (drives without a computer) between two checks of its limits: few
+/// enough to stop soon, and many enough to make the checks cheap.
+const EVENTS_BETWEEN_CHECKS: u64 = 256;
 
-impl Watch {
-    /// Looks whether the run has to end: at each tick of a modelled clock, and every so many
-    /// events of a rig.
-    fn look(&self) {
+impl RunMonitor {
+    /// Checks whether a run must end. Called at each tick of a modelled clock, and after each
+    /// [`EVENTS_BETWEEN_CHECKS`] events of a rig.
+    fn check_limits(&self) {
         if self.stop.load(Ordering::Relaxed) {
             self.kernel.halt(Standstill::Stopped);
-        } else if let Some(exceeded) = self.exceeded() {
-            self.kernel.halt(Standstill::Exceeded(exceeded));
+        } else if let Some(exceeded_limit) = self.exceeded_limit() {
+            self.kernel.halt(Standstill::Exceeded(exceeded_limit));
         }
     }
 
-    /// What has grown beyond the budget.
-    fn exceeded(&self) -> Option<Exceeded> {
+    fn exceeded_limit(&self) -> Option<Exceeded> {
         let (now, (made, recorded)) = match self.kernel.base() {
             Base::Computer(computer) => (computer.sim.now(), computer.memory_bytes()),
             Base::Rig(rig) => (rig.sim.now(), rig.memory_bytes()),
         };
         let stage = || {
-            let (stage, on_rig) = match self.kernel.base() {
+            let (stage, is_on_rig) = match self.kernel.base() {
                 Base::Computer(computer) => (computer.longest_stage(), false),
                 Base::Rig(rig) => (rig.longest_stage(), true),
             };
-            stage.map(|stage| LongestStage { stage, on_rig })
+            stage.map(|stage| LongestStage { stage, is_on_rig })
         };
         let events = self.events_before + self.kernel.events();
-        let time = now - self.since;
+        let time = now - self.run_started_at;
         let bytes = self.built_bytes + made + recorded;
         if events > self.budget.events {
             let stage = stage();
@@ -445,7 +453,6 @@ impl Drop for Machine {
 }
 
 impl Kernel {
-    /// Events so far, as [`Budget::events`] counts them.
     fn events(&self) -> u64 {
         match self.base() {
             Base::Computer(computer) => computer.events(),
@@ -460,7 +467,6 @@ impl Kernel {
         }
     }
 
-    /// Does something with the drives.
     fn with_drives<T>(&self, with: impl FnOnce(&mut Drives) -> T) -> T {
         match self.base() {
             Base::Computer(computer) => with(&mut computer.hardware.borrow_mut().drives),
@@ -475,7 +481,6 @@ impl Kernel {
         }
     }
 
-    /// An event of a computer has come up.
     fn handle(&self, event: Event) {
         let Base::Computer(computer) = self.base() else {
             return;
@@ -499,9 +504,8 @@ impl Kernel {
     }
 }
 
-/// The volumes that are used, with nothing written on them, and what is recorded of the
-/// drives.
-fn blank(
+/// Returns the volumes in use without contents, and the records of the drives.
+fn build_volumes_and_records(
     specification: &Specification,
     circumstances: Circumstances,
     drives: &mut Drives,
@@ -521,19 +525,27 @@ fn blank(
     (Volumes::new(volumes.iter().map(written)), records)
 }
 
-/// The drives by themselves.
-fn rig(specification: &Specification, circumstances: Circumstances, mut drives: Drives) -> Rig {
-    let blank = blank(specification, circumstances, &mut drives);
-    Rig::new(Sim::new(circumstances.tie_break), drives, blank)
+fn build_rig(
+    specification: &Specification,
+    circumstances: Circumstances,
+    mut drives: Drives,
+) -> Rig {
+    let volumes_and_records = build_volumes_and_records(specification, circumstances, &mut drives);
+    Rig::new(
+        Sim::new(circumstances.tie_break),
+        drives,
+        volumes_and_records,
+    )
 }
 
-/// The computer, with nothing written on its media.
-fn computer(
-    (specification, of): (&Specification, &ComputerSpecification),
+fn build_computer(
+    specification: &Specification,
+    computer: &ComputerSpecification,
     circumstances: Circumstances,
-    (mut drives, controllers): (Drives, Controllers),
+    mut drives: Drives,
+    controllers: Controllers,
 ) -> Computer {
-    let (volumes, records) = blank(specification, circumstances, &mut drives);
+    let (volumes, records) = build_volumes_and_records(specification, circumstances, &mut drives);
     let sim = Rc::new(Sim::new(circumstances.tie_break));
     Computer {
         cpus: Cpus::new(Rc::clone(&sim), 1),
@@ -541,30 +553,30 @@ fn computer(
         hardware: RefCell::new(Hardware {
             drives,
             controllers,
-            bus: Bus::new(of.bus_bytes_per_s, of.memory_contention_share),
+            bus: Bus::new(computer.bus_bytes_per_s, computer.memory_contention_share),
             requests: Requests::default(),
         }),
-        costs: of.kernel.costs.clone(),
-        speed: of.kernel.speed,
+        costs: computer.kernel.costs.clone(),
+        speed: computer.kernel.speed,
         volumes,
-        serial: Serial::new(of.kernel.serial),
+        serial: Serial::new(computer.kernel.serial),
         records,
         halted: RefCell::default(),
     }
 }
 
-fn drives(specification: &Specification, circumstances: Circumstances) -> Drives {
+fn build_drives(specification: &Specification, circumstances: Circumstances) -> Drives {
     let streams = Streams::new(circumstances.seed);
     let mut drives = Drives::default();
     for (number, drive) in specification.drives.iter().enumerate() {
         match &drive.hardware {
             DriveHardware::Mechanism(of) => {
-                drives.add_mechanism(mechanism(of, (number, circumstances)));
+                drives.add_mechanism(build_mechanism(of, number, circumstances));
             }
             DriveHardware::Device(of) => {
                 let unit = Unit {
                     number,
-                    phase: Turn(u64::from(circumstances.phase_of(number)) << 32),
+                    phase: Turn(u64::from(circumstances.drive_phase(number)) << 32),
                     slower_share: circumstances.speed_difference * number as f64,
                 };
                 let device = of.build(&streams, unit);
@@ -575,12 +587,13 @@ fn drives(specification: &Specification, circumstances: Circumstances) -> Drives
     drives
 }
 
-/// The mechanism of the drive of this number.
-fn mechanism(
-    of: &MechanismSpecification,
-    (number, circumstances): (usize, Circumstances),
+fn build_mechanism(
+    specification: &MechanismSpecification,
+    number: usize,
+    circumstances: Circumstances,
 ) -> Mechanism {
-    let phase = Turn(u64::from(circumstances.phase_of(number)) << 32);
-    let mechanism = of.turning(of.rpm * circumstances.speed_of(number), phase);
+    let phase = Turn(u64::from(circumstances.drive_phase(number)) << 32);
+    let mechanism =
+        specification.with_rotation(specification.rpm * circumstances.drive_speed(number), phase);
     mechanism.supposing(circumstances.what_if)
 }

@@ -1,40 +1,39 @@
-//! What a controller's maintenance program does to a whole drive, in virtual
-//! time: formatting and verifying, track after track. Nothing else uses the
-//! drive meanwhile.
+//! Maintenance of a whole drive by a controller's maintenance program, in virtual time: format and
+//! verify, track by track. No other requests use the drive meanwhile.
 
 use crate::hardware::mechanism::Mechanism;
 use crate::parts::vme::{Maintenance, VerifyPass};
 use crate::specification::Specification;
 use diskperf_sim::Time;
 
-/// How long it takes.
+/// Durations of a drive's format and verify.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaintenanceTimes {
-    /// Tracks of the drive.
+    /// Number of tracks of the drive.
     pub tracks: u64,
-    /// One revolution.
+    /// Duration of one revolution of the drive.
     pub revolution: Time,
-    /// Formatting all of them.
+    /// Duration of formatting all tracks.
     pub format: Time,
-    /// One pass over all of them afterwards.
+    /// Duration of one verify pass over all tracks after the format.
     pub verify_pass: Time,
 }
 
-/// Why there is no figure.
+/// Reason why no maintenance times are available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoMaintenance {
-    /// Nothing is known of how the controller of this drive, counted from one,
-    /// formats.
+    /// Unknown format procedure of the controller of this drive. The drive's number is counted from
+    /// 1.
     Unknown(usize),
-    /// There is no such drive.
+    /// Absence of a drive with the given number.
     NoDrive,
 }
 
-/// Formats and verifies a drive of a system, by its place.
+/// Formats and verifies a drive of a system, given by its index, and returns the durations.
 ///
 /// # Errors
 ///
-/// A drive that there is not, or whose controller's ways are not known.
+/// If there is no such drive, or if the maintenance procedure of its controller is unknown.
 pub fn maintain(
     specification: &Specification,
     place: usize,
@@ -68,18 +67,17 @@ pub fn maintain(
     })
 }
 
-/// A drive under maintenance.
+/// Maintenance in progress: the drive, its procedure and the current time.
 struct Work {
     drive: Mechanism,
     maintenance: Maintenance,
-    /// The processor comparing what was read with its pattern: two words read, as a
-    /// copy reads one and writes one.
+    /// Processor time to compare 1 KiB read with its pattern. It equals that of a copy: a compare
+    /// reads two words, a copy reads one and writes one.
     copy_per_kb: Time,
     now: Time,
 }
 
 impl Work {
-    /// The first sector of each track, and how many there are on it.
     fn tracks(&self) -> Vec<(u64, u32)> {
         let geometry = self.drive.geometry();
         let mut tracks = Vec::new();
@@ -94,13 +92,14 @@ impl Work {
         tracks
     }
 
-    /// The processor comparing a track of so many sectors.
+    /// Spends the processor time of comparing a track with the given number of sectors.
     fn compare(&self, sectors: u32) -> Time {
         let track_bytes = f64::from(sectors) * f64::from(self.drive.geometry().sector_bytes());
         Time((self.copy_per_kb.0 as f64 * track_bytes / 1024.0) as u64)
     }
 
-    /// Headers and sectors are written from the track's first on, all round.
+    /// Formats all tracks: headers and sectors are written over a full revolution, from the first
+    /// sector of the track.
     fn format(&mut self, tracks: &[(u64, u32)]) {
         for (first, _) in tracks {
             self.now += self.maintenance.track_command;

@@ -1,10 +1,9 @@
-//! Parts: what hangs between the bus and the drives, each a folder that holds what the
-//! catalogue says of it (`specification`), the state machine (`hardware`), and the
-//! software that commands it (`driver`).
+//! Parts: the components between the bus and the drives. Each part is a folder with its description
+//! in the catalogue (`specification`), its state machine (`hardware`) and its software (`driver`).
 //!
-//! A part is one line in the list of `each_kind`. Controllers of a kind are kept together,
-//! under numbers that carry their kind ([`Id`]): an event cannot reach a controller of
-//! another kind, and a driver has no way to one.
+//! A part is one line in the list of `each_kind`. Controllers of a kind are stored together, under
+//! numbers that carry their kind ([`Id`]): an event cannot reach a controller of another kind, and
+//! a driver cannot access one.
 
 pub mod acsi;
 pub mod direct;
@@ -15,7 +14,7 @@ pub mod up;
 pub mod vme;
 pub mod wd1003;
 
-use crate::controllers::{Controllers, Kind};
+use crate::controllers::{ControllerKind, Controllers};
 use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::drives::{Drives, Mechanisms};
 use crate::id::Id;
@@ -31,151 +30,153 @@ use list::each_kind;
 use std::rc::Rc;
 use vme::Maintenance;
 
-/// A part, and the drives that hang on it.
+/// Part (controller with its driver), and the drives that are attached to it.
 #[derive(Clone, Debug)]
 pub struct Attachment {
-    /// The controller and its driver.
+    /// Controller between bus and drives, with its driver.
     pub part: Part,
-    /// The drives, by their places in [`Specification::drives`](crate::specification::Specification::drives).
+    /// Attached drives, as indices into
+    /// [`Specification::drives`](crate::specification::Specification::drives).
     pub drives: Vec<usize>,
 }
 
-/// A part, as the catalogue describes it.
-pub(crate) trait Described: Sized {
-    /// What commands it.
+/// Description of a part (controller with its driver) in the catalogue.
+pub(crate) trait PartSpecification: Sized {
+    /// Driver type of the part's controllers.
     type Driver: Driver;
 
-    /// Reads the controller, and of `driver` what its driver costs.
-    fn read(controller: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self;
+    /// Reads the parameters of the controller and of its driver from the catalogue.
+    fn read(controller: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self;
 
-    /// Makes the controllers, and their driver.
-    fn attach(&self, to: &mut Attaching<'_>) -> Self::Driver;
+    /// Creates the part's controllers and their driver.
+    fn attach(&self, builder: &mut PartBuilder<'_>) -> Self::Driver;
 
-    /// Whether its controllers command bare mechanisms; else, devices hang on them.
+    /// Whether the part's controllers command bare mechanisms. Otherwise they command devices.
     const COMMANDS_MECHANISMS: bool = true;
 
-    /// Whether data come late at times.
+    /// Reports whether data may be late at times, which costs a revolution.
     fn loses_data(&self) -> bool {
         false
     }
 
-    /// How it formats and verifies, if that is known.
+    /// Returns the part's procedure for format and verify, if known.
     fn maintenance(&self) -> Option<Maintenance> {
         None
     }
 }
 
-/// Where the driver of a part is described.
-pub(crate) struct DriverReading<'a> {
+/// Source of a driver's parameters in the catalogue.
+pub(crate) struct DriverSource<'a> {
     pub(crate) system: &'a System,
-    /// The drive, counted from one, whose own it is.
-    pub(crate) own: Option<u32>,
-    /// All drives, and the places of those that hang on the part.
+    /// Number of the drive that has a driver for itself, counted from 1. None for the driver shared
+    /// by all drives.
+    pub(crate) dedicated_drive: Option<u32>,
+    /// Descriptions of all drives of the system.
     pub(crate) drives: &'a [DriveSpecification],
-    pub(crate) of: &'a [usize],
-    /// Of the processor.
+    /// Indices of the drives that are attached to the part.
+    pub(crate) attached_drives: &'a [usize],
+    /// Speed of the processor, relative to the machine for which costs are given.
     pub(crate) speed: f64,
 }
 
-impl DriverReading<'_> {
-    /// A reader of the driver's table.
+impl DriverSource<'_> {
+    /// Returns a reader of the driver's table in the catalogue.
     pub(crate) fn reader(&self) -> Reader<'_> {
-        self.system.reader(Component::Driver, self.own)
+        self.system.reader(Component::Driver, self.dedicated_drive)
     }
 }
 
-/// What a part is made with.
-pub(crate) struct Attaching<'a> {
+/// Environment in which a part's controllers and driver are created.
+pub(crate) struct PartBuilder<'a> {
     controllers: &'a mut Controllers,
-    all: &'a Drives,
-    /// The drives that hang on it, and how many the computer has.
+    all_drives: &'a Drives,
+    /// Drives that are attached to the part, by their numbers.
     pub(crate) drives: &'a [usize],
     pub(crate) drive_count: usize,
-    /// How a driver that orders its queue does it.
+    /// Request order for drivers that sort their queues.
     pub(crate) order: QueueOrder,
     pub(crate) streams: Streams,
     pub(crate) what_if: WhatIf,
 }
 
-impl Attaching<'_> {
-    /// Adds a controller, which is told its number among those of its kind and its
-    /// number among all, by which its random streams are named.
-    pub(crate) fn add<C: Kind>(&mut self, make: impl FnOnce(Id<C>, usize) -> C) -> Id<C> {
+impl PartBuilder<'_> {
+    /// Adds a controller. `make` receives its number among the controllers of its kind, and its
+    /// number among all controllers, which names its random streams.
+    pub(crate) fn add<C: ControllerKind>(&mut self, make: impl FnOnce(Id<C>, usize) -> C) -> Id<C> {
         self.controllers.add(make)
     }
 
-    /// The mechanisms among these drives, for the controller that they hang on.
+    /// Returns the mechanisms among the given drives, for the controller that they are attached to.
     pub(crate) fn mechanisms(&self, drives: &[usize]) -> Mechanisms {
-        self.all.mechanisms_among(drives)
+        self.all_drives.mechanisms_among(drives)
     }
 
-    /// The devices that hang on it, each with its number as a drive.
+    /// Returns the devices attached to the part, each with its drive number.
     pub(crate) fn devices(&self) -> Vec<(usize, Id<Device>)> {
-        self.all.devices_among(self.drives)
+        self.all_drives.devices_among(self.drives)
     }
 }
 
 macro_rules! each_part {
     ($($(#[$doc:meta])* $kind:literal is $Part:ident in $folder:ident;)*) => {
-        /// The kinds of parts.
+        /// Kind of part: the controller type between the bus and the drives.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum PartKind {
             $($(#[$doc])* $Part,)*
-            /// One of which no document prints a number.
+            /// Controller for which no document publishes any figure.
             Unpublished,
         }
 
         impl PartKind {
             pub(crate) fn read(controller: &mut Reader<'_>) -> Self {
-                let kinds = [$(($kind, Self::$Part),)* ("unpublished", Self::Unpublished)];
-                controller.choice("kind", &kinds, "what it is to the software")
+                let kind_names = [$(($kind, Self::$Part),)* ("unpublished", Self::Unpublished)];
+                controller.choice("kind", &kind_names, "kind of controller, which selects its driver")
             }
 
-            /// Whether its controllers command bare mechanisms.
+            /// Reports whether the controllers of this kind of part command bare mechanisms.
             pub(crate) fn commands_mechanisms(self) -> bool {
                 match self {
-                    $(Self::$Part => <$folder::Specification as Described>::COMMANDS_MECHANISMS,)*
+                    $(Self::$Part => <$folder::Specification as PartSpecification>::COMMANDS_MECHANISMS,)*
                     Self::Unpublished => true,
                 }
             }
         }
 
-        /// A part, as the catalogue describes it: controller and driver.
+        /// Part as described in the catalogue: a controller with its driver.
         #[derive(Clone, Debug)]
         pub enum Part {
             $($(#[$doc])* $Part($folder::Specification),)*
         }
 
         impl Part {
-            /// Reads a part of this kind, and of `driver` what its driver costs.
+            /// Reads the parameters of a part of this kind and of its driver from the catalogue.
             pub(crate) fn read(
                 kind: PartKind,
                 controller: &mut Reader<'_>,
-                driver: &DriverReading<'_>,
+                driver: &DriverSource<'_>,
             ) -> Self {
                 match kind {
-                    $(PartKind::$Part => Self::$Part(Described::read(controller, driver)),)*
+                    $(PartKind::$Part => Self::$Part(PartSpecification::read(controller, driver)),)*
                     PartKind::Unpublished => {
                         Self::Vme(vme::Specification::unpublished(controller, driver))
                     }
                 }
             }
 
-            /// Makes the controllers, and their driver.
-            fn attach(&self, to: &mut Attaching<'_>) -> PartDriver {
+            fn attach(&self, builder: &mut PartBuilder<'_>) -> PartDriver {
                 match self {
-                    $(Self::$Part(part) => PartDriver::$Part(Rc::new(part.attach(to))),)*
+                    $(Self::$Part(part) => PartDriver::$Part(Rc::new(part.attach(builder))),)*
                 }
             }
 
-            /// Whether data come late at times.
+            /// Reports whether data may be late at times, which costs a revolution.
             pub(crate) fn loses_data(&self) -> bool {
                 match self {
                     $(Self::$Part(part) => part.loses_data(),)*
                 }
             }
 
-            /// How it formats and verifies, if that is known.
+            /// Returns the part's procedure for format and verify, if known.
             pub(crate) fn maintenance(&self) -> Option<Maintenance> {
                 match self {
                     $(Self::$Part(part) => part.maintenance(),)*
@@ -183,34 +184,34 @@ macro_rules! each_part {
             }
         }
 
-        /// A driver, of one of the kinds that there are.
+        /// Driver of any kind of controller.
         pub(crate) enum PartDriver {
-            $($(#[$doc])* $Part(Rc<<$folder::Specification as Described>::Driver>),)*
+            $($(#[$doc])* $Part(Rc<<$folder::Specification as PartSpecification>::Driver>),)*
         }
 
         impl PartDriver {
-            /// See [`Driver::queueing`].
+            /// Processor time of queueing a request; see [`Driver::queueing`].
             pub(crate) fn queueing(&self, drive: usize) -> Option<Time> {
                 match self {
                     $(Self::$Part(driver) => driver.queueing(drive),)*
                 }
             }
 
-            /// See [`Driver::read_ahead_bytes`].
+            /// Minimum size of a read, in bytes; see [`Driver::read_ahead_bytes`].
             pub(crate) fn read_ahead_bytes(&self) -> u32 {
                 match self {
                     $(Self::$Part(driver) => driver.read_ahead_bytes(),)*
                 }
             }
 
-            /// See [`Driver::take`].
+            /// Accepts a request from the kernel; see [`Driver::take`].
             pub(crate) async fn take(&self, host: &impl DriverHost, id: RequestId) {
                 match self {
                     $(Self::$Part(driver) => driver.take(host, id).await,)*
                 }
             }
 
-            /// Starts the handlers of its interrupts.
+            /// Starts the driver's interrupt handlers.
             pub(crate) fn start(&self, kernel: &Rc<impl DriverKernel>) {
                 match self {
                     $(Self::$Part(driver) => driver::start(driver, kernel),)*
@@ -220,46 +221,51 @@ macro_rules! each_part {
     };
 }
 
-/// Sectors that a controller buffers.
 fn buffer_sectors(controller: &mut Reader<'_>) -> u32 {
-    controller.integer("buffer_sectors", 1..=1_000_000, "sectors that it buffers") as u32
+    controller.integer(
+        "buffer_sectors",
+        1..=1_000_000,
+        "sectors in the controller's buffer",
+    ) as u32
 }
 
 each_kind! { each_part }
 
-/// The drivers of a computer.
+/// Drivers of a computer.
 pub(crate) struct Drivers {
-    all: Vec<PartDriver>,
-    /// Place of each drive's driver.
-    of: Vec<usize>,
+    drivers: Vec<PartDriver>,
+    drive_drivers: Vec<usize>,
 }
 
 impl Drivers {
-    /// The driver of a drive.
+    /// Returns the driver of a drive.
     pub(crate) fn get(&self, drive: usize) -> &PartDriver {
-        &self.all[self.of[drive]]
+        &self.drivers[self.drive_drivers[drive]]
     }
 
-    /// Starts the handlers of all interrupts.
+    /// Starts the interrupt handlers of all drivers.
     pub(crate) fn start(&self, kernel: &Rc<impl DriverKernel>) {
-        for driver in &self.all {
+        for driver in &self.drivers {
             driver.start(kernel);
         }
     }
 }
 
-/// The controllers of a computer, numbered on from one attachment to the next, and the
+/// Creates the controllers of a computer, numbered consecutively over all attachments, and the
 /// driver of each attachment.
-pub(crate) fn attach(
-    (attachments, drives): (&[Attachment], &Drives),
-    (order, streams, what_if): (QueueOrder, Streams, WhatIf),
+pub(crate) fn attach_parts(
+    attachments: &[Attachment],
+    drives: &Drives,
+    order: QueueOrder,
+    streams: Streams,
+    what_if: WhatIf,
 ) -> (Controllers, Drivers) {
     let mut controllers = Controllers::default();
     let drive_count = attachments.iter().map(|one| one.drives.len()).sum();
     let attach = |attachment: &Attachment| {
-        attachment.part.attach(&mut Attaching {
+        attachment.part.attach(&mut PartBuilder {
             controllers: &mut controllers,
-            all: drives,
+            all_drives: drives,
             drives: &attachment.drives,
             drive_count,
             order,
@@ -273,8 +279,8 @@ pub(crate) fn attach(
         place.expect("every drive hangs on some controller")
     };
     let drivers = Drivers {
-        all: attachments.iter().map(attach).collect(),
-        of: (0..drive_count).map(of).collect(),
+        drivers: attachments.iter().map(attach).collect(),
+        drive_drivers: (0..drive_count).map(of).collect(),
     };
     (controllers, drivers)
 }

@@ -1,5 +1,4 @@
-//! Records of what drives do: what is counted of every run, and what is kept of one for
-//! those who ask for it.
+//! Records of drive activity: statistics of every run, and optional recordings.
 
 mod recording;
 mod statistics;
@@ -10,20 +9,19 @@ pub(crate) use tracing::Tracing;
 
 use crate::hardware::drives::{Drive, Drives};
 use diskperf_device::Request;
-use recording::Recording;
+use recording::EventRecording;
 use std::cell::RefCell;
 
-/// The records of a rig or of a computer.
+/// Records of drive activity on a computer or on a rig (drives without a computer).
 pub(crate) struct Records {
     pub(crate) statistics: RefCell<Statistics>,
-    /// The trace of what happens, if it is kept.
+    /// Trace of the run, if recorded.
     pub(crate) tracing: Option<RefCell<Tracing>>,
-    /// The recording of all requests to the drives, if it is kept.
-    recording: Option<RefCell<Recording>>,
+    recording: Option<RefCell<EventRecording>>,
 }
 
 impl Records {
-    /// Empty ones of so many drives.
+    /// Returns empty records for the given number of drives.
     pub(crate) fn new(drives: usize, (trace, record): (bool, bool)) -> Self {
         Self {
             statistics: RefCell::new(Statistics::new(drives)),
@@ -32,25 +30,25 @@ impl Records {
         }
     }
 
-    /// Counts a request that is over, of a kernel's buffer if it is one's, for which
-    /// somebody waited or nobody.
-    pub(crate) fn count(
+    /// Counts a completed request. `of` is the kernel buffer of the request, if any; `awaited` is
+    /// whether a program waits for it.
+    pub(crate) fn count_request(
         &self,
         of: Option<usize>,
         request: &Request,
         (drive, awaited): (Drive<'_>, bool),
     ) {
-        self.statistics.borrow_mut().count(request);
+        self.statistics.borrow_mut().count_request(request);
         self.trace_request(of, request, drive, awaited);
     }
 
-    /// Memory that they take, with what drives keep of themselves.
-    pub(crate) fn bytes(&self, drives: &Drives) -> usize {
+    /// Returns the memory of the records, including recordings inside the drives, in bytes.
+    pub(crate) fn memory_bytes(&self, drives: &Drives) -> usize {
         let recording = self.recording.as_ref();
-        let events = recording.map_or(0, |recording| recording.borrow().bytes());
+        let events = recording.map_or(0, |recording| recording.borrow().memory_bytes());
         let tracing = self.tracing.as_ref();
         let traced = tracing.map_or(0, |tracing| {
-            tracing.borrow().bytes() + drives.recorded_bytes()
+            tracing.borrow().memory_bytes() + drives.recorded_bytes()
         });
         events + traced
     }

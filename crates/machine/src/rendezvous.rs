@@ -1,58 +1,52 @@
-//! Where the workers of a run meet, and wait for notices of each other.
+//! Synchronization of the workers of a run: meetings, and notices to each other.
 
 use diskperf_sim::{TaskId, Time};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A meeting of a fixed number of workers, again and again. Whoever runs them wakes the
-/// tasks that its methods return.
+/// Repeated meeting of a fixed number of workers (a barrier). The caller must wake the tasks that
+/// the methods return.
 pub struct Rendezvous {
-    state: RefCell<State>,
+    state: RefCell<RendezvousState>,
 }
 
-struct State {
+struct RendezvousState {
     expected: usize,
-    came: Vec<TaskId>,
-    /// Meetings that have ended.
-    ended: u64,
-    /// The moment at which the last meeting ended.
-    released: Time,
-    /// Somebody will never come.
-    broken: bool,
-    /// Notices that were given.
-    notices: u64,
-    /// Workers that wait for the next one.
+    arrived: Vec<TaskId>,
+    completed_meetings: u64,
+    released_at: Time,
+    is_broken: bool,
+    notice_count: u64,
     listeners: Vec<TaskId>,
 }
 
-/// The outcome of coming to a meeting.
 enum Arrival {
-    /// Somebody will never come.
+    /// Arrival at a meeting that another worker will never attend.
     Broken,
-    /// All have come; these wait.
+    /// Arrival of the last worker, with the tasks that wait.
     Last(Vec<TaskId>),
-    /// Others are still to come; so many meetings ended before.
+    /// Arrival before other workers, with the number of meetings that ended before.
     Early(u64),
 }
 
-/// A worker that comes to a meeting, and whoever runs it.
+/// Worker that attends a meeting, with access to the simulation that runs it.
 pub(crate) trait Waiter {
-    /// Its task.
+    /// Task that executes the worker.
     fn task(&self) -> TaskId;
-    /// The present moment.
+    /// Current virtual time of the worker's simulation.
     fn now(&self) -> Time;
-    /// Sleeps until it is woken, at most until a moment, at which `give_up` says whether
-    /// nobody has woken it.
+    /// Sleeps until the worker is woken, or at most until `until`. At this deadline, `give_up`
+    /// returns whether the worker was not woken.
     async fn sleep(&self, until: Option<Time>, give_up: impl Fn() -> bool);
-    /// Books the time since `from` as thinking.
+    /// Books the time since `from` as think time.
     fn book_think(&self, from: Time);
-    /// Wakes other workers, by their tasks.
+    /// Wakes other workers, given by their tasks.
     fn wake_all(&self, tasks: &[TaskId]);
 }
 
-/// Workers that wait.
 impl Rendezvous {
-    /// Waits until all have come; the moment at which that was. None if one will never come.
+    /// Waits until all workers have come to the meeting. Returns the time of the last arrival, or
+    /// None if a worker will never come.
     pub(crate) async fn meet(&self, who: &impl Waiter) -> Option<Time> {
         let from = who.now();
         match self.arrive(who.task(), from) {
@@ -69,18 +63,18 @@ impl Rendezvous {
         }
     }
 
-    /// One that was expected will never come; those who wait need not.
+    /// Announces that a worker will never come, and releases the workers that wait.
     pub(crate) fn give_up(&self, who: &impl Waiter) {
-        who.wake_all(&self.break_up());
+        who.wake_all(&self.break_meeting());
         self.give_notice(who);
     }
 
-    /// Wakes the workers that wait for a notice.
+    /// Gives a notice: wakes the workers that wait for one.
     pub(crate) fn give_notice(&self, who: &impl Waiter) {
         who.wake_all(&self.notify());
     }
 
-    /// Waits until more notices than `seen` were given, at most until a moment.
+    /// Waits until more than `seen` notices were given, at most until a deadline.
     pub(crate) async fn await_notice(&self, who: &impl Waiter, (seen, until): (u64, Option<Time>)) {
         let (from, task) = (who.now(), who.task());
         if until.is_some_and(|until| until <= from) || !self.listen(task, seen) {
@@ -92,79 +86,78 @@ impl Rendezvous {
 }
 
 impl Rendezvous {
-    /// A meeting of this many.
+    /// Returns a meeting of `expected` workers.
     pub fn new(expected: usize) -> Rc<Self> {
         Rc::new(Self {
-            state: RefCell::new(State {
+            state: RefCell::new(RendezvousState {
                 expected,
-                came: Vec::new(),
-                ended: 0,
-                released: Time::ZERO,
-                broken: false,
-                notices: 0,
+                arrived: Vec::new(),
+                completed_meetings: 0,
+                released_at: Time::ZERO,
+                is_broken: false,
+                notice_count: 0,
                 listeners: Vec::new(),
             }),
         })
     }
 
-    /// Notices that were given so far.
+    /// Number of notices given so far.
     pub(crate) fn notices(&self) -> u64 {
-        self.state.borrow().notices
+        self.state.borrow().notice_count
     }
 
-    /// Whether somebody said that it will never come.
+    /// Reports whether a worker has announced that it will never come.
     pub fn is_broken(&self) -> bool {
-        self.state.borrow().broken
+        self.state.borrow().is_broken
     }
 
-    /// Comes to the meeting.
     fn arrive(&self, task: TaskId, now: Time) -> Arrival {
         let mut state = self.state.borrow_mut();
-        if state.broken {
+        if state.is_broken {
             return Arrival::Broken;
         }
-        if state.came.len() + 1 < state.expected {
-            state.came.push(task);
-            return Arrival::Early(state.ended);
+        if state.arrived.len() + 1 < state.expected {
+            state.arrived.push(task);
+            return Arrival::Early(state.completed_meetings);
         }
-        state.released = now;
-        state.ended += 1;
-        Arrival::Last(std::mem::take(&mut state.came))
+        state.released_at = now;
+        state.completed_meetings += 1;
+        Arrival::Last(std::mem::take(&mut state.arrived))
     }
 
-    /// When the meeting ended that came after so many; none if it did not. Who was released
-    /// has met the others, even if one of them fails before it runs again.
+    /// Returns the end of the meeting after the first `meetings` ones, or None if it has not ended.
+    /// A released worker has met the others, even if one of them fails before it runs again.
     fn released_after(&self, meetings: u64) -> Option<Time> {
         let state = self.state.borrow();
-        (state.ended > meetings).then_some(state.released)
+        (state.completed_meetings > meetings).then_some(state.released_at)
     }
 
-    /// One that was expected will never come: returns those who need not wait.
-    fn break_up(&self) -> Vec<TaskId> {
+    /// Cancels the meeting because a worker will never come. Returns the tasks that need not wait.
+    fn break_meeting(&self) -> Vec<TaskId> {
         let mut state = self.state.borrow_mut();
-        state.broken = true;
-        std::mem::take(&mut state.came)
+        state.is_broken = true;
+        std::mem::take(&mut state.arrived)
     }
 
-    /// Gives a notice: returns those who wait for it.
+    /// Counts a notice to the workers. Returns the tasks that wait for it.
     fn notify(&self) -> Vec<TaskId> {
         let mut state = self.state.borrow_mut();
-        state.notices += 1;
+        state.notice_count += 1;
         std::mem::take(&mut state.listeners)
     }
 
-    /// Has a worker listen for the next notice; false if there were more than `seen`
-    /// before, or no more will come.
+    /// Registers a worker for the next notice. Returns false if more than `seen` notices were given
+    /// before, or if no more will come.
     fn listen(&self, task: TaskId, seen: u64) -> bool {
         let mut state = self.state.borrow_mut();
-        let waits = !state.broken && state.notices <= seen;
+        let waits = !state.is_broken && state.notice_count <= seen;
         if waits {
             state.listeners.push(task);
         }
         waits
     }
 
-    /// Listens no more; false if a notice had come.
+    /// Removes a worker from those that wait for a notice. Returns false if a notice had come.
     fn stop_listening(&self, task: TaskId) -> bool {
         let listeners = &mut self.state.borrow_mut().listeners;
         let own = listeners.iter().position(|one| *one == task);

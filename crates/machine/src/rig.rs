@@ -1,8 +1,8 @@
-//! A rig: drives by themselves, and programs that use them.
+//! Rig: drives without a computer, and programs that use them.
 //!
-//! Nothing stands between a program and a drive: no kernel, no processor, no bus. A call
-//! takes no time of its own; a program waits for drives, for a moment, and for other
-//! programs. What a drive's queue does not take waits here, in the order of its arrival.
+//! No kernel, processor or bus lies between a program and a drive. A call takes no time of its own;
+//! a program waits for drives, for a time, and for other programs. Requests that a drive's queue
+//! does not accept wait here, in their order of arrival.
 
 mod ring;
 mod session;
@@ -10,7 +10,7 @@ mod transfer;
 
 pub(crate) use session::RigSession;
 
-use crate::books::{self, Books};
+use crate::books::{self, StageAccount};
 use crate::hardware::drives::{Drive, Drives};
 use crate::id::Id;
 use crate::records::Records;
@@ -21,77 +21,70 @@ use diskperf_device::{Request, RequestId, Requests, moment};
 use diskperf_sim::{Sim, TaskId, Time};
 use diskperf_timeline::trace::{Trace, TracedBusy};
 use diskperf_timeline::{Nanoseconds, Request as Spans, Stage};
-use ring::Ring;
+use ring::RigRing;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use transfer::Transfer;
 
-/// The timer event: the next event of a drive is due.
+/// Timer event of a rig, at the time of a drive's next event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DriveDue;
 
-/// Drives by themselves, in virtual time.
+/// Rig: drives without a computer, in virtual time, with the programs that use them.
 pub struct Rig {
     pub(crate) sim: Sim<DriveDue>,
     pub(crate) drives: RefCell<RigDrives>,
     pub(crate) volumes: Volumes,
     pub(crate) records: Records,
-    /// Programs that have begun and not ended.
     workers: RefCell<Vec<Rc<Worker>>>,
-    /// Moment of the timer: the earliest next event of any drive.
-    due: Cell<Option<Time>>,
-    /// Why nothing more happens, if so.
+    /// Expiry of the timer: the earliest next event of any drive. None if no drive has one.
+    next_event_at: Cell<Option<Time>>,
+    /// Reason why the rig is halted. None while it may run.
     pub(crate) halted: RefCell<Option<Standstill>>,
 }
 
-/// The drives of a rig, and what they are asked for.
+/// Drives of a rig (drives without a computer) and their requests.
 pub(crate) struct RigDrives {
     pub(crate) all: Drives,
     requests: Requests,
-    /// By the numbers of the drives.
-    queues: Vec<Queue>,
-    /// By the places of the requests.
-    owners: Vec<Option<Owner>>,
+    queues: Vec<DriveQueue>,
+    owners: Vec<Option<TransferOwner>>,
 }
 
-/// A device, and what its own queue does not take.
-struct Queue {
+struct DriveQueue {
     device: Id<Device>,
-    waiting: VecDeque<RequestId>,
+    waiting_requests: VecDeque<RequestId>,
 }
 
-/// A program on a rig.
+/// Program on a rig (drives without a computer).
 pub(crate) struct Worker {
     number: usize,
     task: TaskId,
-    books: Books,
-    /// The request of its present call, once that is complete.
-    answered: RefCell<Option<Spans>>,
-    /// Whether it was woken since it went to sleep.
+    stage_account: StageAccount,
+    /// Stages of the request of the current call, after its completion.
+    completed_spans: RefCell<Option<Spans>>,
     is_woken: Cell<bool>,
 }
 
-/// The receiver of a request's completion.
 #[derive(Clone)]
-enum Owner {
-    /// A program that waits for its call.
+enum TransferOwner {
     Call(Rc<Worker>),
-    /// A slot of a ring.
-    Slot(Rc<Ring>, u32),
+    Slot(Rc<RigRing>, u32),
 }
 
 impl Rig {
-    /// Idle drives, all of them devices, and the partitions that programs see.
+    /// Returns a rig (drives without a computer) of idle devices, with the partitions that programs
+    /// see.
     pub(crate) fn new(
         sim: Sim<DriveDue>,
         all: Drives,
         (volumes, records): (Volumes, Records),
     ) -> Self {
         let numbers: Vec<usize> = (0..all.iter().count()).collect();
-        let queue = |(_, device)| Queue {
+        let queue = |(_, device)| DriveQueue {
             device,
-            waiting: VecDeque::new(),
+            waiting_requests: VecDeque::new(),
         };
         let queues = all.devices_among(&numbers).into_iter().map(queue).collect();
         Self {
@@ -105,32 +98,36 @@ impl Rig {
             volumes,
             records,
             workers: RefCell::default(),
-            due: Cell::new(None),
+            next_event_at: Cell::new(None),
             halted: RefCell::default(),
         }
     }
 
-    /// Nothing more happens; [`crate::Machine::run`] says why.
+    /// Halts the rig. [`crate::Machine::run`] then returns the given reason.
     pub(crate) fn halt(&self, why: Standstill) {
         *self.halted.borrow_mut() = Some(why);
         self.sim.halt();
     }
 
-    /// The stage in which programs have spent the most time.
+    /// Returns the stage in which programs have spent the most time.
     pub(crate) fn longest_stage(&self) -> Option<Stage> {
         let workers = self.workers.borrow();
-        books::longest_stage(workers.iter().map(|worker| &worker.books))
+        books::find_longest_stage(workers.iter().map(|worker| &worker.stage_account))
     }
 
-    /// Memory of blocks that were made on the drives, and of what is recorded.
+    /// Returns the memory of the blocks that were allocated for the drives, and that of the
+    /// recordings, in bytes.
     pub(crate) fn memory_bytes(&self) -> (u64, u64) {
         let workers = self.workers.borrow();
-        let of_workers = workers.iter().map(|worker| worker.books.tiling_bytes());
-        let recorded = self.records.bytes(&self.drives.borrow().all) + of_workers.sum::<usize>();
+        let of_workers = workers
+            .iter()
+            .map(|worker| worker.stage_account.tiling_bytes());
+        let recorded =
+            self.records.memory_bytes(&self.drives.borrow().all) + of_workers.sum::<usize>();
         (self.volumes.made_bytes(), recorded as u64)
     }
 
-    /// Takes the trace that was recorded since it was last taken.
+    /// Returns the trace recorded since the last call. None if no trace is recorded.
     pub(crate) fn take_trace(&self) -> Option<Trace> {
         let drives = &mut self.drives.borrow_mut().all;
         let taken = self.records.take_trace(drives, self.sim.now())?;
@@ -140,7 +137,6 @@ impl Rig {
         })
     }
 
-    /// A program's timed part begins or ends.
     fn trace_busy(&self) {
         self.records.trace_busy(|| {
             let now = self.sim.now();
@@ -156,32 +152,30 @@ impl Rig {
     }
 }
 
-/// Requests.
 impl Rig {
-    /// Issues a request, which its drive is given as soon as its queue takes it.
-    fn issue(&self, mut request: Request, owner: Owner) {
+    /// Submits a request. The drive receives it as soon as its queue accepts it.
+    fn issue(&self, mut request: Request, owner: TransferOwner) {
         let now = self.sim.now();
         request.spans.issue(moment(now));
         let mut drives = self.drives.borrow_mut();
         let number = request.device;
         let id = drives.requests.issue(request);
         let of = (&drives.requests, &drives.all);
-        self.records.issued(id, of, true);
+        self.records.record_issue(id, of, true);
         if drives.owners.len() <= id.place() {
             drives.owners.resize(id.place() + 1, None);
         }
         drives.owners[id.place()] = Some(owner);
-        drives.queues[number].waiting.push_back(id);
-        drives.feed(number, now);
-        self.see_to_next(&drives);
+        drives.queues[number].waiting_requests.push_back(id);
+        drives.submit_waiting(number, now);
+        self.update_timer(&drives);
     }
 
-    /// Sets the timer to the earliest next event of any drive.
-    fn see_to_next(&self, drives: &RigDrives) {
-        let of = |queue: &Queue| drives.all[queue.device].next_event();
+    fn update_timer(&self, drives: &RigDrives) {
+        let of = |queue: &DriveQueue| drives.all[queue.device].next_event();
         let next = drives.queues.iter().filter_map(of).min();
         let next = next.map(|next| next.max(self.sim.now()));
-        if self.due.replace(next) != next {
+        if self.next_event_at.replace(next) != next {
             match next {
                 Some(next) => self.sim.set_timer(next, DriveDue),
                 None => self.sim.stop_timer(),
@@ -189,15 +183,15 @@ impl Rig {
         }
     }
 
-    /// Advances all drives to the present moment and delivers their completions.
+    /// Advances all drives to the current time and delivers their completions.
     pub(crate) fn advance(&self) {
-        self.due.set(None);
+        self.next_event_at.set(None);
         let now = self.sim.now();
         let count = self.drives.borrow().queues.len();
         for number in 0..count {
             self.advance_drive(number, now);
         }
-        self.see_to_next(&self.drives.borrow());
+        self.update_timer(&self.drives.borrow());
     }
 
     fn advance_drive(&self, number: usize, now: Time) {
@@ -209,48 +203,51 @@ impl Rig {
             }
             device.advance(now, &mut drives.requests);
         }
-        while let Some((owner, request)) = self.take_done(number, now) {
+        while let Some((owner, request)) = self.take_completion(number, now) {
             match owner {
-                Owner::Call(worker) => {
-                    *worker.answered.borrow_mut() = Some(request.spans);
+                TransferOwner::Call(worker) => {
+                    *worker.completed_spans.borrow_mut() = Some(request.spans);
                     self.sim.wake(worker.task);
                 }
-                Owner::Slot(ring, slot) => self.continue_transfer(&ring, slot, &request.spans),
+                TransferOwner::Slot(ring, slot) => {
+                    self.continue_transfer(&ring, slot, &request.spans)
+                }
             }
         }
-        self.drives.borrow_mut().feed(number, now);
+        self.drives.borrow_mut().submit_waiting(number, now);
     }
 
-    /// Takes the next completion of a drive.
-    fn take_done(&self, number: usize, now: Time) -> Option<(Owner, Request)> {
+    fn take_completion(&self, number: usize, now: Time) -> Option<(TransferOwner, Request)> {
         let drives = &mut *self.drives.borrow_mut();
         let device = drives.queues[number].device;
         let id = drives.all[device].take_done()?;
-        self.records.completed(id, now);
+        self.records.record_completion(id, now);
         let mut request = drives.requests.take(id);
         request.mark(Stage::Completion, moment(now));
         let drive = Drive::Device(&drives.all[device]);
-        self.records.count(None, &request, (drive, true));
+        self.records.count_request(None, &request, (drive, true));
         let owner = drives.owners[id.place()].take();
         Some((owner.expect("a request has an owner"), request))
     }
 
-    /// The present request of a worker's transfer, which it waits for.
+    /// Submits the current request of a worker's transfer, and waits for its completion.
     async fn request(&self, worker: &Rc<Worker>, transfer: &Transfer) {
         let from = self.sim.now();
-        self.issue_part(worker, transfer, Owner::Call(Rc::clone(worker)));
+        self.issue_part(worker, transfer, TransferOwner::Call(Rc::clone(worker)));
         let spans = loop {
-            if let Some(spans) = worker.answered.take() {
+            if let Some(spans) = worker.completed_spans.take() {
                 break spans;
             }
             self.sim.wait_in_place("a transfer").await;
         };
-        worker.books.book_request(&spans, from, self.sim.now());
+        worker
+            .stage_account
+            .book_request(&spans, from, self.sim.now());
     }
 
-    /// A worker sleeps until [`Rig::wake`], at most until a moment, at which `give_up` says
-    /// whether nobody has woken it.
-    async fn sleep(
+    /// Puts a worker to sleep until [`Rig::wake`], at most until a deadline. At the deadline,
+    /// `give_up` returns whether the worker was not woken.
+    async fn sleep_until_woken(
         &self,
         worker: &Worker,
         what: &'static str,
@@ -268,7 +265,6 @@ impl Rig {
         }
     }
 
-    /// Ends a worker's sleep.
     fn wake(&self, worker: &Worker) {
         worker.is_woken.set(true);
         self.sim.wake(worker.task);
@@ -276,9 +272,11 @@ impl Rig {
 }
 
 impl RigDrives {
-    /// Gives a drive as many requests as its queue takes.
-    fn feed(&mut self, number: usize, now: Time) {
-        let Queue { device, waiting } = &mut self.queues[number];
+    fn submit_waiting(&mut self, number: usize, now: Time) {
+        let DriveQueue {
+            device,
+            waiting_requests: waiting,
+        } = &mut self.queues[number];
         let device = &mut self.all[*device];
         while device.takes_requests()
             && let Some(id) = waiting.pop_front()
@@ -291,6 +289,6 @@ impl RigDrives {
 
 impl Worker {
     fn book_since(&self, stage: Stage, from: Time, until: Time) {
-        self.books.book(stage, until, until - from);
+        self.stage_account.book(stage, until, until - from);
     }
 }

@@ -1,8 +1,8 @@
-//! Several requests of a program in flight at once: what every ring has, whoever carries its
-//! requests out.
+//! Ring of requests: several requests of one program in flight. This module holds the state that is
+//! common to the rings of all kernels.
 //!
-//! Data that is read goes nowhere, and what is written is always the same bytes, but for a
-//! slot whose contents the program lends for its request.
+//! Read data are dropped and written data are constant, except for a slot whose buffer contents the
+//! program lends for its request.
 
 use crate::errno::Result;
 use crate::written::Written;
@@ -10,97 +10,96 @@ use diskperf_sim::Time;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// What a request of a ring does.
+/// Operation of a ring request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RingOperation {
-    /// read(2), at an offset.
+    /// Read at an offset, as read(2).
     Read,
-    /// write(2), at an offset.
+    /// Write at an offset, as write(2).
     Write,
-    /// fsync(2).
+    /// Flush of a file, as fsync(2).
     Fsync,
-    /// Gives a range up: kernels of the day have no way to.
+    /// Discard (TRIM) of a range, which kernels of the time do not support.
     Discard,
 }
 
-/// A request.
+/// Request in a ring: operation, file, range and slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingRequest {
-    /// What it does.
+    /// Operation of the ring request: read, write, flush or discard.
     pub operation: RingOperation,
-    /// The number of the file, which was named when the ring was opened.
+    /// Number of the file among those given when the ring was opened.
     pub file: usize,
-    /// Where in the file, in bytes.
+    /// Offset in the file, in bytes.
     pub offset: u64,
-    /// How much, in bytes.
+    /// Size of the request, in bytes.
     pub bytes: u32,
-    /// The slot, which no other request has.
+    /// Slot of the request, which no other request in flight uses.
     pub slot: u32,
 }
 
-/// The end of a request.
+/// Completion of a ring request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingCompletion {
-    /// The slot that it had.
+    /// Slot of the completed request.
     pub slot: u32,
-    /// Bytes moved, or what it failed with.
+    /// Bytes transferred, or the error number.
     pub result: Result<u32>,
 }
 
 /// Depth and buffer size of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingSize {
-    /// Requests under way at once, at most.
+    /// Maximum number of requests in flight.
     pub depth: u32,
-    /// The most that one reads or writes, in bytes.
+    /// Maximum size of a read or write, in bytes.
     pub buffer_bytes: u32,
 }
 
-/// Contents of the bytes that a ring writes.
-const WRITTEN: u8 = 0xa5;
+/// Value of each byte that a ring writes from a slot without contents.
+const WRITE_FILL: u8 = 0xa5;
 
-/// Buffers and completions of a ring, and the program's wait for them.
+/// Buffers and completions of a ring, and the program's wait for completions.
 pub(crate) struct RingState {
-    /// Bytes that are written of slots without contents.
+    /// Data that slots without contents write.
     data: Rc<[u8]>,
-    /// Contents of each slot's buffer, while the program lends them; else empty.
+    /// Contents of each slot's buffer, while the program lends them. Empty otherwise.
     contents: Vec<RefCell<Vec<u8>>>,
     in_flight: Cell<usize>,
-    done: RefCell<Vec<RingCompletion>>,
-    /// Completions that the program waits for; 0 if it does not.
-    wanted: Cell<usize>,
-    /// The slot whose completion ended its wait.
+    completions: RefCell<Vec<RingCompletion>>,
+    /// Number of completions that the program waits for; 0 if it does not wait.
+    awaited_completions: Cell<usize>,
     woken_by: Cell<Option<u32>>,
 }
 
 impl RingState {
     pub(crate) fn new(size: RingSize) -> Self {
         Self {
-            data: vec![WRITTEN; size.buffer_bytes as usize].into(),
+            data: vec![WRITE_FILL; size.buffer_bytes as usize].into(),
             contents: (0..size.depth).map(|_| RefCell::default()).collect(),
             in_flight: Cell::new(0),
-            done: RefCell::default(),
-            wanted: Cell::new(0),
+            completions: RefCell::default(),
+            awaited_completions: Cell::new(0),
             woken_by: Cell::new(None),
         }
     }
 
-    /// Bytes that a request writes whose slot has no contents.
+    /// Returns the data that a request writes if its slot has no contents.
     pub(crate) fn data(&self, request: RingRequest) -> Written<'_> {
         Written::kept(&self.data).part(0..request.bytes as usize)
     }
 
-    /// All bytes that slots without contents write.
+    /// Constant data that slots without contents write.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.data
     }
 
-    /// Contents of a slot's buffer; empty where the program lends none.
+    /// Contents of a slot's buffer. Empty if the program lends none.
     pub(crate) fn contents(&self, slot: u32) -> &RefCell<Vec<u8>> {
         &self.contents[slot as usize]
     }
 
-    /// Puts what a request read into the contents of its slot, if it has any.
+    /// Copies read data into the contents of a slot's buffer, if the program lends them.
     pub(crate) fn keep_read(&self, slot: u32, read: &[u8]) {
         let mut contents = self.contents(slot).borrow_mut();
         if let Some(front) = contents.get_mut(..read.len()) {
@@ -108,21 +107,21 @@ impl RingState {
         }
     }
 
-    /// Takes what is complete.
-    pub(crate) fn take_done(&self, into: &mut Vec<RingCompletion>) {
-        into.append(&mut self.done.borrow_mut());
+    /// Moves all completions of the ring into a list.
+    pub(crate) fn take_completions(&self, into: &mut Vec<RingCompletion>) {
+        into.append(&mut self.completions.borrow_mut());
     }
 
-    /// Requests that are not complete.
-    pub(crate) fn under_way(&self) -> usize {
+    /// Number of requests of the ring that are in flight.
+    pub(crate) fn in_flight_count(&self) -> usize {
         self.in_flight.get()
     }
 
-    /// A request is in flight from now on.
+    /// Counts a request as in flight.
     ///
     /// # Panics
     ///
-    /// When it is larger than its buffer.
+    /// If the request is larger than its buffer.
     pub(crate) fn admit(&self, request: RingRequest) {
         assert!(
             request.operation == RingOperation::Discard
@@ -134,45 +133,46 @@ impl RingState {
         self.in_flight.set(self.in_flight.get() + 1);
     }
 
-    /// A request is complete; whether the program is to be woken, because that is what it
-    /// waits for.
+    /// Records the completion of a request. Returns whether the program must be woken, because it
+    /// waits for this completion.
     pub(crate) fn complete(&self, slot: u32, result: Result<u32>) -> bool {
         self.in_flight.set(self.in_flight.get() - 1);
         let done = {
-            let mut done = self.done.borrow_mut();
+            let mut done = self.completions.borrow_mut();
             done.push(RingCompletion { slot, result });
             done.len()
         };
-        let wakes = (1..=done).contains(&self.wanted.get());
+        let wakes = (1..=done).contains(&self.awaited_completions.get());
         if wakes {
-            self.wanted.set(0);
+            self.awaited_completions.set(0);
             self.woken_by.set(Some(slot));
         }
         wakes
     }
 
-    /// The program begins to wait until so many requests are complete, at most until a
-    /// moment; false if it need not. Without a moment, no more are waited for than there are.
+    /// Begins the program's wait for `at_least` completions, at most until a deadline. Returns
+    /// false if it need not wait. Without a deadline, the wait is for no more completions than
+    /// there are requests.
     pub(crate) fn begin_wait(&self, (at_least, until): (usize, Option<Time>), now: Time) -> bool {
-        let done = self.done.borrow().len();
+        let done = self.completions.borrow().len();
         let wanted = match until {
             Some(_) => at_least,
-            None => at_least.min(done + self.under_way()),
+            None => at_least.min(done + self.in_flight_count()),
         };
         if done >= wanted || until.is_some_and(|until| until <= now) {
             return false;
         }
-        self.wanted.set(wanted);
+        self.awaited_completions.set(wanted);
         self.woken_by.set(None);
         true
     }
 
-    /// The program waits no longer; false if it was woken before.
-    pub(crate) fn give_up(&self) -> bool {
-        self.wanted.replace(0) > 0
+    /// Ends the program's wait. Returns false if the program was woken before.
+    pub(crate) fn give_up_wait(&self) -> bool {
+        self.awaited_completions.replace(0) > 0
     }
 
-    /// The slot whose completion ended the last wait, once.
+    /// Takes the slot whose completion ended the last wait.
     pub(crate) fn woken_by(&self) -> Option<u32> {
         self.woken_by.take()
     }

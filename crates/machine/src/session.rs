@@ -1,4 +1,4 @@
-//! A process on a modelled computer, whatever its kernel, or a program on a rig.
+//! Process on a modelled computer with any kernel, or program on a rig (drives without a computer).
 
 use crate::calls::{Account, From, How};
 use crate::errno::{Errno, Result};
@@ -16,21 +16,21 @@ use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The outcome of calls by name where drives have no files.
+/// Result of calls with a path on a rig (drives without a computer), which has no files.
 const NO_FILES: Result<()> = Err(Errno::NoEntry);
 
 macro_rules! sessions {
     ({} $($(#[$doc:meta])* $Kernel:ident($running:ty, $described:ty, $session:ty);)*) => {
-        /// A process, with the system calls that it may make.
+        /// Process on a computer or program on a rig (drives without a computer), with the system
+        /// calls that it may make.
         pub enum Session {
             $($(#[$doc])* $Kernel($session),)*
-            /// On drives by themselves.
+            /// Program on a rig (drives without a computer).
             Rig(RigSession),
         }
 
         impl Session {
-            /// A new process, in the task that asks; returns when it has the
-            /// processor.
+            /// Begins a process in the current task. Returns when the process has the processor.
             pub async fn begin(
                 kernel: &Kernel,
                 number: usize,
@@ -50,7 +50,8 @@ macro_rules! sessions {
 }
 each_kernel! { sessions! {} }
 
-/// Hands a call to whichever kernel this is; of a rig, to the expression behind it.
+/// Dispatches a call to the kernel of the session, or to the given expression for a program on a
+/// rig.
 macro_rules! on_each {
     ($self:ident, $session:ident => $call:expr, $rig:pat => $on_rig:expr) => {
         each_kernel! { on_each! { $self, $session => $call, $rig => $on_rig } }
@@ -70,91 +71,91 @@ macro_rules! on_each {
 }
 
 impl Session {
-    /// The process ends, with all its files closed.
+    /// Ends the process and closes its files.
     pub async fn end(self) {
         on_each!(self, session => session.end().await);
     }
 
-    /// The present moment.
+    /// Current virtual time of the session's machine.
     pub fn now(&self) -> Time {
         on_each!(self, session => session.now())
     }
 
-    /// Starts the account of where the process's time goes.
+    /// Opens the time account of the process.
     pub fn open_account(&self) {
         on_each!(self, session => session.open_account());
     }
 
-    /// The account since then.
+    /// Returns the time account of the process since it was opened.
     pub fn account(&self) -> Account {
         on_each!(self, session => session.account())
     }
 }
 
-/// Files.
 impl Session {
-    /// open(2); the number of the file.
+    /// Opens a file, as open(2). Returns the number of the file.
     pub async fn open(&mut self, path: &str, how: How) -> Result<usize> {
         on_each!(self, session => session.open(path, how).await, session => session.open(path, how))
     }
 
-    /// read(2).
+    /// Reads from a file, as read(2).
     #[inline]
     pub async fn read(&mut self, number: usize, into: &mut [u8]) -> Result<usize> {
         on_each!(self, session => session.read(number, into).await)
     }
 
-    /// write(2).
+    /// Writes to a file, as write(2).
     #[inline]
     pub async fn write(&mut self, number: usize, data: impl Into<Written<'_>>) -> Result<usize> {
         let data = data.into();
         on_each!(self, session => session.write(number, data).await)
     }
 
-    /// lseek(2).
+    /// Moves the offset of an open file, as lseek(2).
     pub async fn lseek(&mut self, number: usize, offset: i64, from: From) -> Result<u64> {
         on_each!(self, session => session.lseek(number, offset, from).await, session => session.lseek(number, offset, from))
     }
 
-    /// ftruncate(2).
+    /// Changes the length of an open file, as ftruncate(2).
     pub async fn ftruncate(&mut self, number: usize, bytes: u64) -> Result<()> {
         on_each!(self, session => session.ftruncate(number, bytes).await, session => session.change_open(number))
     }
 
-    /// fsync(2).
+    /// Makes the data of an open file durable, as fsync(2).
     pub async fn fsync(&mut self, number: usize) -> Result<()> {
         on_each!(self, session => session.fsync(number).await)
     }
 
-    /// close(2).
+    /// Closes a file, as close(2).
     pub async fn close(&mut self, number: usize) -> Result<()> {
         on_each!(self, session => session.close(number).await, session => session.close(number))
     }
 
-    /// Closes everything.
+    /// Closes all files of the process.
     pub async fn close_all(&mut self) {
         on_each!(self, session => session.close_all().await, session => session.close_all());
     }
 
-    /// fstat(2): the length of a file.
+    /// Returns the length of an open file, as fstat(2).
     pub async fn length(&mut self, number: usize) -> Result<u64> {
         on_each!(self, session => session.length(number).await, session => session.length(number))
     }
 }
 
-/// Several requests under way, which no kernel of the day had: made of what each kernel has.
+/// Calls for several requests in flight. No kernel of the time had such calls; they are built from
+/// the means of each kernel.
 impl Session {
-    /// Makes a ring for these open files.
+    /// Opens a ring for the given open files.
     ///
     /// # Errors
     ///
-    /// [`crate::Errno::Busy`] where there is one, [`crate::Errno::Invalid`] for one without
-    /// slots, [`crate::Errno::BadFile`] for a file that is not open.
+    /// [`crate::Errno::Busy`] if the process has a ring, [`crate::Errno::Invalid`] for a ring
+    /// without slots, [`crate::Errno::BadFile`] for a file that is not open.
     pub async fn open_ring(&mut self, size: RingSize, files: &[usize]) -> Result<()> {
         on_each!(self, session => session.open_ring(size, files).await, session => session.open_ring(size, files))
     }
 
-    /// Hands requests to the kernel, in order.
+    /// Submits requests to the kernel, in order.
     ///
     /// # Errors
     ///
@@ -162,13 +163,14 @@ impl Session {
     ///
     /// # Panics
     ///
-    /// If a slot is under way, or out of range.
+    /// If a slot is in flight or out of range.
     pub async fn submit(&mut self, requests: &[RingRequest]) -> Result<()> {
         on_each!(self, session => session.submit(requests).await, session => session.submit(requests))
     }
 
-    /// Waits until so many requests are complete, at most until a moment, and takes all
-    /// that are. Without a moment, no more are waited for than there are.
+    /// Waits until `at_least` requests are complete, at most until a deadline, and reaps all
+    /// completions. Without a deadline, the wait is for no more completions than there are
+    /// requests.
     ///
     /// # Errors
     ///
@@ -182,142 +184,140 @@ impl Session {
         on_each!(self, session => session.reap(at_least, until, completions).await)
     }
 
-    /// The contents of a slot's buffer, of a ring that is open: what a request of the slot
-    /// writes, or has read. Where they are empty, nobody asks for them: what is read goes
-    /// nowhere, and what is written is always the same.
+    /// Contents of a slot's buffer, for writes or as read. Empty contents mean that read data are
+    /// dropped and written data are constant. None without an open ring.
     pub fn ring_contents(&self, slot: u32) -> Option<&RefCell<Vec<u8>>> {
         on_each!(self, session => session.ring_contents(slot))
     }
 
-    /// Requests that are not complete.
+    /// Number of requests of the session's ring that are in flight.
     pub fn under_way(&self) -> usize {
-        on_each!(self, session => session.under_way())
+        on_each!(self, session => session.in_flight_count())
     }
 
-    /// Waits for what is under way, and does without the ring from then on.
+    /// Waits for the requests in flight, and closes the ring.
     pub async fn close_ring(&mut self) {
         on_each!(self, session => session.close_ring().await);
     }
 }
 
-/// Names.
 impl Session {
-    /// chown(2), chmod(2) and utimes(2).
+    /// Changes the attributes of a file, as chown(2), chmod(2) and utimes(2).
     pub async fn change_attributes(&mut self, path: &str) -> Result<()> {
         on_each!(self, session => session.change_attributes(path).await, _ => NO_FILES)
     }
 
-    /// fchown(2) and fchmod(2).
+    /// Changes the attributes of an open file, as fchown(2) and fchmod(2).
     pub async fn change_open_attributes(&mut self, number: usize) -> Result<()> {
         on_each!(self, session => session.change_open_attributes(number).await, session => session.change_open(number))
     }
 
-    /// stat(2): the length of what is in a file system.
+    /// Returns the length of a file by its path, as stat(2).
     pub async fn stat(&mut self, path: &str) -> Result<u64> {
         on_each!(self, session => session.stat(path).await, _ => Err(Errno::NoEntry))
     }
 
-    /// unlink(2).
+    /// Removes a file, as unlink(2).
     pub async fn unlink(&mut self, path: &str) -> Result<()> {
         on_each!(self, session => session.unlink(path).await, _ => NO_FILES)
     }
 
-    /// mkdir(2).
+    /// Creates a directory, as mkdir(2).
     pub async fn mkdir(&mut self, path: &str) -> Result<()> {
         on_each!(self, session => session.mkdir(path).await, _ => NO_FILES)
     }
 
-    /// rmdir(2).
+    /// Removes an empty directory, as rmdir(2).
     pub async fn rmdir(&mut self, path: &str) -> Result<()> {
         on_each!(self, session => session.rmdir(path).await, _ => NO_FILES)
     }
 
-    /// rename(2).
+    /// Renames a file, as rename(2).
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<()> {
         on_each!(self, session => session.rename(from, to).await, _ => NO_FILES)
     }
 }
 
-/// Time, and the others.
 impl Session {
-    /// Sleeps until a moment.
+    /// Sleeps until a given time.
     pub async fn sleep_until(&mut self, at: Time) {
-        on_each!(self, session => session.sleep_until(at).await, session => session.pass_until(at, Stage::Think).await);
+        on_each!(self, session => session.sleep_until(at).await, session => session.wait_until(at, Stage::Think).await);
     }
 
-    /// Uses the processor in user mode for this long.
+    /// Uses the processor in user mode for the given duration.
     pub async fn compute(&mut self, span: Time) {
         on_each!(self, session => session.compute(span).await, session => {
             let until = session.now() + span;
-            session.pass_until(until, Stage::User).await;
+            session.wait_until(until, Stage::User).await;
         });
     }
 
-    /// Waits for the other workers; none if one of them failed.
+    /// Waits for all other workers. Returns the time of the last arrival, or None if a worker has
+    /// failed.
     pub async fn barrier(&mut self) -> Option<Time> {
         on_each!(self, session => session.barrier().await)
     }
 
-    /// Notices that workers gave each other so far.
+    /// Number of notices that workers have given each other so far.
     pub fn notices(&self) -> u64 {
         on_each!(self, session => session.notices())
     }
 
-    /// Wakes the workers that wait for a notice.
+    /// Gives a notice: wakes the workers that wait for one.
     pub fn give_notice(&self) {
         on_each!(self, session => session.give_notice());
     }
 
-    /// Waits until workers gave more notices than `seen`, at most until a moment.
+    /// Waits until workers have given more than `seen` notices, at most until a deadline.
     pub async fn await_notice(&mut self, seen: u64, until: Option<Time>) {
         on_each!(self, session => session.await_notice(seen, until).await);
     }
 
-    /// The others need not wait for this one.
+    /// Announces that this worker will never come to a barrier, so that the others need not wait.
     pub fn give_up_meeting(&self) {
         on_each!(self, session => session.give_up_meeting());
     }
 
-    /// Takes an end of a pipe.
+    /// Opens an end of a prepared pipe and returns its file number. Each end can be opened once.
     pub async fn pipe_end(&mut self, number: usize) -> Result<usize> {
         on_each!(self, session => session.pipe_end(number).await, _ => Err(Errno::BadFile))
     }
 }
 
-/// The cache, from outside: not system calls, and outside all that is timed.
+/// Access to the buffer cache from outside of the process. These are not system calls, and they are
+/// not part of the timed phase.
 impl Session {
-    /// Writes a file's blocks out and forgets them.
+    /// Writes dirty blocks of a file, and drops all of its blocks from the cache.
     pub async fn drop_cached(&mut self, path: &str) -> Result<()> {
         on_each!(self, session => session.drop_cached(path).await, session => session.resident_bytes(path).map(|_| ()))
     }
 
-    /// Writes everything out and forgets it.
+    /// Writes all dirty blocks, and drops all blocks from the cache.
     pub async fn drop_all_caches(&mut self) {
         on_each!(self, session => session.drop_all_caches().await, _ => ());
     }
 
-    /// How much of the first `length` bytes of a file is in the cache.
+    /// Returns how many of the first `length` bytes of a file are in the cache.
     pub async fn resident_bytes(&mut self, path: &str, length: u64) -> Result<u64> {
         on_each!(self, session => session.resident_bytes(path, length).await, session => session.resident_bytes(path))
     }
 
-    /// Writes out what is still to be written, for the time by which it is.
+    /// Writes all dirty blocks, so that a measurement can include the time of these writes.
     pub async fn flush(&mut self, drive: u32) {
         on_each!(self, session => session.flush(drive).await, _ => ());
     }
 
-    /// How many drives have file systems.
+    /// Number of drives with file systems.
     pub fn volumes(&self) -> usize {
         on_each!(self, session => session.volumes(), _ => 0)
     }
 
-    /// Whether there is this drive, mounted or not.
+    /// Reports whether a volume with the given number exists, mounted or not.
     pub fn has_volume(&self, drive: u32) -> bool {
         on_each!(self, session => session.has_volume(drive))
     }
 
-    /// The layout of a volume's fast file system at this moment; none where it
-    /// has none.
+    /// Returns the current layout of a volume's fast file system. None if the volume has none.
     pub fn file_system(&self, volume: u32) -> Option<FileSystem> {
         match self {
             Self::Unix(session) => session.file_system(volume),
@@ -325,14 +325,14 @@ impl Session {
         }
     }
 
-    /// The time that this machine takes for work of a program.
+    /// Returns the processor time that the given work takes on this machine. Zero on a rig.
     #[must_use]
     pub fn time_of(&self, work: Work) -> Time {
         on_each!(self, session => session.time_of(work), _ => Time::ZERO)
     }
 
-    /// Whether drives, and `/dev/bnull`, are block devices too: whether they
-    /// can be read through the cache.
+    /// Reports whether drives, and `/dev/bnull`, are also block devices, which programs can read
+    /// through the cache.
     pub fn has_block_devices(&self) -> bool {
         matches!(self, Self::Minix(_))
     }

@@ -1,4 +1,4 @@
-//! What programs run on: a kernel on its computer, or drives by themselves.
+//! Software that serves programs: a kernel on its computer, or a rig (drives without a computer).
 
 use crate::kernel::computer::Computer;
 use crate::kernel::list::each_kernel;
@@ -6,30 +6,30 @@ use crate::kernel::process::Process;
 use crate::rig::Rig;
 use std::rc::Rc;
 
-/// A kernel that runs.
+/// Kernel of a running machine.
 pub(crate) trait RunningKernel {
-    /// Starts its interrupt handlers and its own processes, which run for ever.
+    /// Starts the interrupt handlers of the kernel and its own processes, which run forever.
     fn start(self: Rc<Self>);
 
-    /// The process that a tick of the clock is charged to when it finds this one running, and
-    /// whether as system time in any mode.
+    /// Returns the process to which a clock tick is charged while `found` runs, and whether the
+    /// tick counts as system time in any mode. None if the tick is charged to no process.
     fn billed(&self, found: &Rc<Process>) -> Option<(Rc<Process>, bool)> {
         Some((Rc::clone(found), false))
     }
 
-    /// Checks a volume's file system as fsck does. Returns its files that somebody has open and
-    /// nothing names.
+    /// Checks the file system of a volume as fsck does. Returns the number of files that are open
+    /// but have no name.
     ///
     /// # Errors
     ///
     /// Every problem of an unsound file system.
     fn check(&self, volume: u32) -> Result<u32, Vec<String>>;
 
-    /// Remark on runs with several requests in flight.
+    /// Returns a remark about runs with several requests in flight.
     fn ring_note(&self) -> &'static str;
 }
 
-/// A computer, whatever its kernel, or a rig.
+/// Reference to a computer with any kernel, or to a rig (drives without a computer).
 pub(crate) enum Base<'a> {
     Computer(&'a Computer),
     Rig(&'a Rc<Rig>),
@@ -37,16 +37,16 @@ pub(crate) enum Base<'a> {
 
 macro_rules! kernels {
     ({} $($(#[$doc:meta])* $Kernel:ident($running:ty, $described:ty, $session:ty);)*) => {
-        /// A kernel on its computer, or a rig, which has neither.
+        /// Kernel on its computer, or a rig: drives without a kernel and a computer.
         #[derive(Clone)]
         pub enum Kernel {
             $($(#[$doc])* $Kernel(Rc<$running>),)*
-            /// None: programs have the drives by themselves.
+            /// Rig: programs use the drives without a kernel.
             Rig(Rc<Rig>),
         }
 
         impl Kernel {
-            /// The computer under the kernel, or the rig.
+            /// Returns the computer of the kernel, or the rig if there is no computer.
             #[inline]
             pub(crate) fn base(&self) -> Base<'_> {
                 match self {
@@ -55,7 +55,7 @@ macro_rules! kernels {
                 }
             }
 
-            /// The kernel; none of a rig.
+            /// Returns the running kernel. None for a rig (drives without a computer).
             pub(crate) fn running(&self) -> Option<Rc<dyn RunningKernel>> {
                 match self {
                     $(Self::$Kernel(kernel) => Some(Rc::<$running>::clone(kernel)),)*
@@ -68,8 +68,8 @@ macro_rules! kernels {
 each_kernel! { kernels! {} }
 
 impl Kernel {
-    /// What a run with several requests under way has to say of them: that the kernel had
-    /// no call for that, and what they keep each other from. Nothing of a rig.
+    /// Returns a remark about runs with several requests in flight: the kernel had no call for
+    /// that, and how the requests block each other. None for a rig (drives without a computer).
     pub fn ring_note(&self) -> Option<&'static str> {
         self.running().map(|kernel| kernel.ring_note())
     }

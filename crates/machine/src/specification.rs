@@ -1,4 +1,4 @@
-//! What a machine is built from: a system of the catalogue, read and checked.
+//! Specification of a machine: a system of the catalogue, read and validated.
 
 pub(crate) mod drive;
 pub(crate) mod kernel;
@@ -9,10 +9,10 @@ mod v7;
 pub use drive::{
     DriveHardware, DriveSpecification, MechanismSpecification, PartitionSpecification,
 };
-use kernel::KernelReading;
+pub(crate) use kernel::KernelFamily;
+use kernel::KernelReader;
 pub use kernel::KernelSpecification;
-pub(crate) use kernel::ReadKernel;
-pub(crate) use kernel::{LONGEST_MS, scaled};
+pub(crate) use kernel::{COST_MS_MAX, scale_cost};
 pub use memory::Memory;
 
 use crate::driver::QueueOrder;
@@ -21,73 +21,78 @@ use crate::kernel::ffs::{FileSystem, Parameters};
 use crate::kernel::list::each_kernel;
 use crate::kernel::minix::{MinixConfig, MinixParameters};
 use crate::kernel::v7::{BLOCK_BYTES as V7_BLOCK_BYTES, V7Parameters};
-use crate::parts::{Attachment, DriverReading, Drivers, Part, PartKind};
+use crate::parts::{Attachment, DriverSource, Drivers, Part, PartKind};
 use crate::software::Kernel;
 use diskperf_catalogue::{Component, Errors, Parameter, Reader, System};
 
-/// A system, ready to be built.
+/// System of the catalogue, ready to be built.
 #[derive(Clone, Debug)]
 pub struct Specification {
-    /// Its name in the catalogue.
+    /// Name of the system in the catalogue.
     pub name: String,
-    /// Its drives, as configured.
+    /// Drives of the system as configured.
     pub drives: Vec<DriveSpecification>,
-    /// The partitions that programs see, in the order of the drives.
+    /// Partitions that programs see, in the order of the drives.
     pub volumes: Vec<Volume>,
-    /// The kernel, and what it commands; or none.
+    /// Kernel and its hardware, or a rig (drives without a computer).
     pub software: Software,
 }
 
-/// A kernel, as the catalogue describes it.
-pub(crate) trait DescribedKernel {
-    /// Its computer.
+/// Kernel as described in the catalogue.
+pub(crate) trait KernelBuilder {
+    /// Computer of the kernel.
     fn computer(&self) -> &ComputerSpecification;
 
-    /// What the drives hang on.
+    /// Controllers of the computer, with their drives.
     fn attachments(&self) -> &[Attachment];
 
-    /// Order of the queues of drivers that sort them.
+    /// Request order of drivers that sort their queues.
     fn order(&self) -> QueueOrder {
         QueueOrder::Arrival
     }
 
-    /// How files are laid out on a volume; none where programs have the drive alone.
+    /// Returns the file layout of a volume. None if programs use the raw drive.
     fn layout(&self, volume: &Volume) -> Option<Layout>;
 
-    /// Memory of its cache, with the parameter that says how large it is.
+    /// Memory of the cache, in bytes, with the parameter that determines its size.
     fn cache_memory(&self) -> (&'static str, u64);
 
-    /// Makes the kernel, with file systems on these volumes.
-    fn build(&self, of: &Specification, volumes: &[Volume], on: (Computer, Drivers)) -> Kernel;
+    /// Builds the kernel with file systems on the given volumes.
+    fn build(
+        &self,
+        specification: &Specification,
+        volumes: &[Volume],
+        computer: Computer,
+        drivers: Drivers,
+    ) -> Kernel;
 }
 
 macro_rules! software {
     ({} $($(#[$doc:meta])* $Kernel:ident($running:ty, $described:ty, $session:ty);)*) => {
-        /// A kernel, with its computer and what hangs on that.
+        /// Kernel with its computer and attached hardware, or a rig (drives without a computer).
         #[derive(Clone, Debug)]
         pub enum Software {
-            /// None, and no computer: programs have the drives by themselves.
+            /// Rig without a computer: programs use the drives directly.
             Rig,
             $($(#[$doc])* $Kernel($described),)*
         }
 
         impl Software {
-            /// The kernel; none of a rig.
-            pub(crate) fn kernel(&self) -> Option<&dyn DescribedKernel> {
+            /// Returns the described kernel. None for a rig (drives without a computer).
+            pub(crate) fn kernel(&self) -> Option<&dyn KernelBuilder> {
                 match self {
                     Self::Rig => None,
                     $(Self::$Kernel(kernel) => Some(kernel),)*
                 }
             }
 
-            /// Reads a kernel, its computer, and what hangs on that.
             fn read(system: &System, drives: &[DriveSpecification]) -> (Self, Vec<Volume>) {
                 let kinds = [$(<$described>::KINDS,)*].concat();
                 let bus = read_bus(system);
-                let controlled = controlled(system, drives.len());
-                let reading = KernelReading::begin(system, &kinds);
-                $(if <$described>::KINDS.contains(&&*reading.kind) {
-                    let (kernel, volumes) = read_kernel((bus, controlled, reading), system, drives);
+                let controllers = read_controllers(system, drives.len());
+                let kernel_reader = KernelReader::read_common(system, &kinds);
+                $(if <$described>::KINDS.contains(&&*kernel_reader.kind) {
+                    let (kernel, volumes) = read_kernel((bus, controllers, kernel_reader), system, drives);
                     return (Self::$Kernel(kernel), volumes);
                 })*
                 unreachable!("the kind is one of {kinds:?}")
@@ -97,97 +102,96 @@ macro_rules! software {
 }
 each_kernel! { software! {} }
 
-/// A computer, without what hangs on its bus.
+/// Description of a computer, without the hardware attached to its bus.
 #[derive(Clone, Debug)]
 pub struct ComputerSpecification {
-    /// Bytes per second of the bus.
+    /// Bandwidth of the bus, in bytes per second.
     pub bus_bytes_per_s: u64,
-    /// Share of the processor's speed that moving 1 MB/s costs.
+    /// Share of the processor's speed that a transfer of 1 MB/s costs.
     pub memory_contention_share: f64,
-    /// What kernels of all kinds have.
+    /// Parameters common to all kinds of kernels.
     pub kernel: KernelSpecification,
 }
 
-/// UNIX, on its computer.
+/// UNIX kernel on its computer.
 #[derive(Clone, Debug)]
 pub struct UnixSpecification {
-    /// The computer: its bus, its speed and the costs of its software.
+    /// Computer of the kernel: its bus, its speed and the costs of its software.
     pub computer: ComputerSpecification,
-    /// What the drives hang on.
+    /// Controllers of the computer, with their drives.
     pub attachments: Vec<Attachment>,
-    /// Memory of the buffer cache.
+    /// Memory of the buffer cache, in bytes.
     pub cache_bytes: u32,
-    /// How drivers that order their queues do it.
+    /// Request order of drivers that sort their queues.
     pub order: QueueOrder,
-    /// Whose file systems it has.
+    /// UNIX edition, which determines the kind of file system.
     pub edition: Edition,
 }
 
-/// Which UNIX it is.
+/// UNIX edition: 4.2BSD or the seventh edition.
 #[derive(Clone, Copy, Debug)]
 pub enum Edition {
-    /// 4.2BSD, and kernels like it: each volume says how its files are laid out.
+    /// 4.2BSD and similar kernels. Each volume has its own file layout.
     Bsd,
-    /// The seventh edition, with what mkfs is told; nothing where programs have the
-    /// drives by themselves.
+    /// Seventh edition, with the parameters of mkfs. None if programs use the raw drives.
     Seventh(Option<V7Parameters>),
 }
 
-/// Minix, on its computer.
+/// Minix kernel on its computer.
 #[derive(Clone, Debug)]
 pub struct MinixSpecification {
-    /// The computer: its bus, its speed and the costs of its software.
+    /// Computer of the kernel: its bus, its speed and the costs of its software.
     pub computer: ComputerSpecification,
-    /// What the drives hang on.
+    /// Controllers of the computer, with their drives.
     pub attachments: Vec<Attachment>,
-    /// Its costs and sizes.
+    /// Costs and sizes of Minix.
     pub config: MinixConfig,
-    /// What mkfs is told; nothing where programs have the drives by themselves.
+    /// Parameters of mkfs. None if programs use the raw drives.
     pub filesystem: Option<MinixParameters>,
 }
 
-/// How files are laid out on a volume.
+/// File layout of a volume: raw, or the layout of a file system.
 #[derive(Clone, Copy, Debug)]
 pub enum Layout {
-    /// Not at all: programs have the drive by itself.
+    /// Raw drive without a file system.
     Raw,
-    /// The fast file system.
+    /// Layout of the fast file system (FFS).
     Ffs(Parameters),
-    /// Minix's.
+    /// Layout of the Minix file system.
     Minix(MinixParameters),
-    /// The seventh edition's.
+    /// Layout of the seventh edition's file system.
     V7(V7Parameters),
 }
 
-/// A partition that programs see, and how files are laid out on it.
+/// Partition that programs see, with its file layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Volume {
-    /// The drive's place in [`Specification::drives`].
+    /// Drive of the volume, as an index into [`Specification::drives`].
     pub drive: usize,
-    /// Where it is on the drive.
+    /// Location of the partition on the drive.
     pub partition: PartitionSpecification,
-    /// None where it has no file system that is modelled. All volumes of a
+    /// Parameters of the fast file system. None without a modelled one. Either all volumes of a
     /// system have one, or none has.
     pub filesystem: Option<Parameters>,
 }
 
 impl Specification {
-    /// Whether data come late at times: how fast a program is is then chance.
+    /// Reports whether data may be late at times. Program speed then depends on chance.
     pub fn loses_data(&self) -> bool {
         let mut parts = self
             .software
             .kernel()
             .into_iter()
-            .flat_map(DescribedKernel::attachments);
-        parts.any(|one| one.part.loses_data())
+            .flat_map(KernelBuilder::attachments);
+        parts.any(|entry| entry.part.loses_data())
     }
 
-    /// Reads a system; also everything that was read, for lists and for the
+    /// Reads and validates a system. Also returns all parameters read, for lists and for the
     /// accuracy card.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it, each with its place.
+    /// All problems of the system, each with its place.
     pub fn read(system: System) -> Result<(Self, Vec<Parameter>), Errors> {
         let mut drives = Vec::new();
         for number in 1..=system.drives() {
@@ -209,7 +213,7 @@ impl Specification {
         Ok((specification, parameters))
     }
 
-    /// How files are laid out on a volume.
+    /// Returns the file layout of a volume.
     pub fn layout(&self, volume: &Volume) -> Layout {
         let layout = self
             .software
@@ -218,8 +222,8 @@ impl Specification {
         layout.unwrap_or(Layout::Raw)
     }
 
-    /// Bytes of a volume's blocks and of its fragments; without a file system, of
-    /// what the contents of a drive are kept in.
+    /// Returns the sizes of a volume's blocks and fragments, in bytes. Without a file system, these
+    /// are the units in which the drive's contents are stored.
     pub(crate) fn block_sizes(&self, volume: &Volume) -> (u32, u32) {
         match self.layout(volume) {
             Layout::Ffs(parameters) => (parameters.block_bytes, parameters.fragment_bytes),
@@ -228,15 +232,15 @@ impl Specification {
         }
     }
 
-    /// How files are laid out on the first volume, by the fast file system.
+    /// Returns the parameters of the fast file system on the first volume, if any.
     pub fn filesystem(&self) -> Option<Parameters> {
         self.volumes.first().and_then(|volume| volume.filesystem)
     }
 }
 
 impl UnixSpecification {
-    /// Buffers of the cache: one for each block of the seventh edition's, which never
-    /// trade memory; one for each two kilobytes, as 4.2BSD has it; and at least some.
+    /// Number of buffers of the cache. The seventh edition has one per block, because its buffers
+    /// never trade memory. 4.2BSD has one per 2 KiB. A cache has a minimum number of buffers.
     pub(crate) fn buffers(&self) -> u32 {
         let bytes_each = match self.edition {
             Edition::Seventh(Some(_)) => V7_BLOCK_BYTES as u32,
@@ -246,81 +250,76 @@ impl UnixSpecification {
     }
 }
 
-/// Drives by themselves.
 fn read_rig(system: &System, drives: &[DriveSpecification]) -> (Software, Vec<Volume>) {
     for (number, drive) in drives.iter().enumerate() {
         if drive.mechanism().is_some() {
             let mut reader = system.reader(Component::Drive, Some(number as u32 + 1));
-            let message = format!("drive {} {NEEDS_CONTROLLER}", number + 1);
+            let message = format!("drive {} {CONTROLLER_MISSING}", number + 1);
             reader.fail("kind", &message);
         }
     }
     let all = drives.iter().enumerate();
-    let volumes = all.flat_map(|(number, drive)| volumes_of(number, drive, None));
+    let volumes = all.flat_map(|(number, drive)| list_volumes(number, drive, None));
     (Software::Rig, volumes.collect())
 }
 
-/// Bytes per second of the bus, and the share of the processor's speed that 1 MB/s costs.
 fn read_bus(system: &System) -> (u64, f64) {
     let mut bus = system.reader(Component::Bus, None);
     let bytes_per_s = bus.integer(
         "bytes_per_s",
         1000..=1_000_000_000_000,
-        "the most that it moves",
+        "maximum transfer rate of the bus",
     );
     let memory_contention_share = bus.number(
         "memory_contention_share",
         0.0..=0.9,
-        "share of the processor's speed that moving 1 MB/s takes",
+        "share of the processor's speed lost per MB/s of bus traffic",
     );
     bus.finish();
     (bytes_per_s, memory_contention_share)
 }
 
-/// A kernel of this type, its computer, and what hangs on that.
-fn read_kernel<K: ReadKernel>(
-    ((bus_bytes_per_s, memory_contention_share), mut controlled, reading): (
+fn read_kernel<K: KernelFamily>(
+    ((bus_bytes_per_s, memory_contention_share), mut entries, kernel_reader): (
         (u64, f64),
-        Vec<Controlled<'_>>,
-        KernelReading<'_>,
+        Vec<ControllerEntry<'_>>,
+        KernelReader<'_>,
     ),
     system: &System,
     drives: &[DriveSpecification],
 ) -> (K, Vec<Volume>) {
-    let (kernel, own) = reading.finish::<K>(controlled.iter().map(|one| one.kind));
+    let (kernel, own) = kernel_reader.finish_kernel::<K>(entries.iter().map(|entry| entry.kind));
     // The others were refused.
-    controlled.retain(|one| K::has_driver(one.kind));
-    let attachments = read_parts((system, drives, kernel.speed), controlled);
+    entries.retain(|entry| K::has_driver(entry.kind));
+    let attachments = read_attachments(system, drives, kernel.speed, entries);
     let computer = ComputerSpecification {
         bus_bytes_per_s,
         memory_contention_share,
         kernel,
     };
-    K::attach(own, (computer, attachments), (system, drives))
+    K::attach(own, computer, attachments, system, drives)
 }
 
-/// A controller that is being read, and the drives that hang on it.
-struct Controlled<'a> {
-    /// The drive whose own it is, counted from one.
-    of: Option<u32>,
+struct ControllerEntry<'a> {
+    /// Drive that has a controller for itself, counted from 1. None for the shared controller.
+    dedicated_drive: Option<u32>,
     reader: Reader<'a>,
     kind: PartKind,
     drives: Vec<usize>,
 }
 
-/// The controller that most drives hang on, and those that a drive has for
-/// itself.
-fn controlled(system: &System, drives: usize) -> Vec<Controlled<'_>> {
+/// Begins to read the controllers: the shared one, and those that a single drive has for itself.
+fn read_controllers(system: &System, drives: usize) -> Vec<ControllerEntry<'_>> {
     let (own, shared): (Vec<usize>, Vec<usize>) =
         (0..drives).partition(|drive| system.has_own(Component::Controller, *drive as u32 + 1));
     let own = own
         .into_iter()
         .map(|drive| (Some(drive as u32 + 1), vec![drive]));
     let groups = [(None, shared)].into_iter().chain(own);
-    let read = |(of, drives): (Option<u32>, Vec<usize>)| {
-        let mut reader = system.reader(Component::Controller, of);
-        Controlled {
-            of,
+    let read = |(dedicated_drive, drives): (Option<u32>, Vec<usize>)| {
+        let mut reader = system.reader(Component::Controller, dedicated_drive);
+        ControllerEntry {
+            dedicated_drive,
             kind: PartKind::read(&mut reader),
             reader,
             drives,
@@ -329,47 +328,46 @@ fn controlled(system: &System, drives: usize) -> Vec<Controlled<'_>> {
     groups.map(read).collect()
 }
 
-/// Each controller with its driver.
-fn read_parts(
-    (system, drives, speed): (&System, &[DriveSpecification], f64),
-    controlled: Vec<Controlled<'_>>,
+fn read_attachments(
+    system: &System,
+    drives: &[DriveSpecification],
+    speed: f64,
+    entries: Vec<ControllerEntry<'_>>,
 ) -> Vec<Attachment> {
-    let attachment = |mut controlled: Controlled<'_>| {
-        let own = controlled
-            .of
+    let attachment = |mut entry: ControllerEntry<'_>| {
+        let dedicated_drive = entry
+            .dedicated_drive
             .filter(|drive| system.has_own(Component::Driver, *drive));
-        let driver = DriverReading {
+        let driver = DriverSource {
             system,
-            own,
+            dedicated_drive,
             drives,
-            of: &controlled.drives,
+            attached_drives: &entry.drives,
             speed,
         };
-        let commands = controlled.kind.commands_mechanisms();
-        let misfits = |drive: &&usize| drives[**drive].mechanism().is_some() != commands;
-        if let Some(drive) = controlled.drives.iter().find(misfits) {
+        let commands = entry.kind.commands_mechanisms();
+        let is_misfit = |drive: &&usize| drives[**drive].mechanism().is_some() != commands;
+        if let Some(drive) = entry.drives.iter().find(is_misfit) {
             let why = match commands {
-                true => "has no mechanism for it to command",
-                false => NEEDS_CONTROLLER,
+                true => "is not a bare mechanism, and this controller commands only those",
+                false => CONTROLLER_MISSING,
             };
             let message = format!("drive {} {why}", drive + 1);
-            controlled.reader.fail("kind", &message);
+            entry.reader.fail("kind", &message);
         }
-        let part = Part::read(controlled.kind, &mut controlled.reader, &driver);
-        controlled.reader.finish();
+        let part = Part::read(entry.kind, &mut entry.reader, &driver);
+        entry.reader.finish();
         Attachment {
             part,
-            drives: controlled.drives,
+            drives: entry.drives,
         }
     };
-    controlled.into_iter().map(attachment).collect()
+    entries.into_iter().map(attachment).collect()
 }
 
-/// Said of a mechanism that nothing commands.
-const NEEDS_CONTROLLER: &str = "is a bare mechanism, and needs a controller that commands it";
+const CONTROLLER_MISSING: &str = "is a bare mechanism and needs a controller";
 
-/// The partitions of a drive, with this file system.
-fn volumes_of(
+fn list_volumes(
     number: usize,
     drive: &DriveSpecification,
     filesystem: Option<Parameters>,
@@ -381,7 +379,7 @@ fn volumes_of(
     })
 }
 
-/// Every partition with its file system.
+/// Reads all partitions with their file systems.
 pub(crate) fn read_volumes(
     system: &System,
     drives: &[DriveSpecification],
@@ -392,76 +390,93 @@ pub(crate) fn read_volumes(
         (0..drives.len()).filter(|drive| !system.has_own(Component::Filesystem, *drive as u32 + 1));
     let shared: Vec<usize> = shared.collect();
     // The other kernels have file systems of their own.
-    let of_most = is_bsd
-        .then(|| read_filesystem(system, None, (drives, &shared)))
+    let shared_filesystem = is_bsd
+        .then(|| read_filesystem(system, None, drives, &shared))
         .flatten();
     for (number, drive) in drives.iter().enumerate() {
         let own = Some(number as u32 + 1).filter(|_| !shared.contains(&number));
         let filesystem = match own {
-            Some(_) if is_bsd => read_filesystem(system, own, (drives, &[number])),
-            _ => of_most,
+            Some(_) if is_bsd => read_filesystem(system, own, drives, &[number]),
+            _ => shared_filesystem,
         };
         // Drives by themselves are so all together.
-        volumes.extend(volumes_of(number, drive, of_most.and(filesystem)));
+        volumes.extend(list_volumes(
+            number,
+            drive,
+            shared_filesystem.and(filesystem),
+        ));
     }
     volumes
 }
 
-/// Reads newfs's parameters, and makes sure that these drives take them.
+/// Reads the parameters of newfs, and validates them against the given drives.
 fn read_filesystem(
     system: &System,
     number: Option<u32>,
-    (drives, of): (&[DriveSpecification], &[usize]),
+    drives: &[DriveSpecification],
+    file_system_drives: &[usize],
 ) -> Option<Parameters> {
     let mut reader = system.reader(Component::Filesystem, number);
     let kinds = [("ffs", true), ("none", false)];
-    if !reader.choice("kind", &kinds, "which file system, if any") {
+    if !reader.choice("kind", &kinds, "kind of file system, if any") {
         // What a system says of its own file system is known, and means
         // nothing here.
         for key in FILESYSTEM_KEYS {
-            reader.optional_integer(key, 0..=u64::MAX, "of a file system");
+            reader.optional_integer(
+                key,
+                0..=u64::MAX,
+                "parameter of a file system, unused without one",
+            );
         }
         reader.finish();
         return None;
     }
     let parameters = Parameters {
-        block_bytes: reader.integer("block_bytes", 4096..=65_536, "bytes in a block") as u32,
+        block_bytes: reader.integer("block_bytes", 4096..=65_536, "block size") as u32,
         fragment_bytes: reader.integer(
             "fragment_bytes",
             512..=65_536,
-            "bytes in a fragment, the least that a small file takes",
+            "fragment size, the smallest unit of allocation",
         ) as u32,
         rotdelay_ms: reader.integer(
             "rotdelay_ms",
             0..=1000,
-            "between the end of a block and the start of the next of the same file",
+            "rotational delay between consecutive blocks of a file",
         ) as u32,
-        maxcontig_blocks: reader.integer("maxcontig", 1..=1024, "blocks laid out without a gap")
-            as u32,
+        maxcontig_blocks: reader.integer(
+            "maxcontig",
+            1..=1024,
+            "consecutive blocks of a file without a rotational delay",
+        ) as u32,
         maxbpg_blocks: reader.integer(
             "blocks_per_section",
             1..=1_000_000,
-            "blocks of a file before it moves to another cylinder group",
+            "blocks of a file in a cylinder group, before it continues in another group",
         ) as u32,
-        cylinders_per_group: reader.integer("cylinders_per_group", 1..=32, "cylinders in a group")
-            as u32,
+        cylinders_per_group: reader.integer(
+            "cylinders_per_group",
+            1..=32,
+            "cylinders per cylinder group",
+        ) as u32,
         minfree_percent: reader.integer(
             "minfree_percent",
             0..=99,
-            "share that only the super-user may allocate",
+            "share of the space that only the super-user may allocate",
         ) as u32,
         bytes_per_inode: reader.integer(
             "bytes_per_inode",
             512..=1 << 30,
-            "one inode is made for this much",
+            "file-system space per inode",
         ) as u32,
     };
     if reader.is_sound() {
-        let mut labels = of.iter().flat_map(|drive| &drives[*drive].partitions);
+        let mut labels = file_system_drives
+            .iter()
+            .flat_map(|drive| &drives[*drive].partitions);
         let refused = labels
             .find_map(|partition| FileSystem::check_parameters(partition.label, parameters).err());
         if let Some(error) = refused {
-            let (key, message) = blamed(&error);
+            let (key, message) = catalogue_error(&error);
             reader.fail(key, &message);
         }
     }
@@ -469,10 +484,9 @@ fn read_filesystem(
     Some(parameters)
 }
 
-/// Buffers of the smallest cache.
+/// Minimum number of buffers of a cache.
 pub(crate) const FEWEST_BUFFERS: u32 = 16;
 
-/// What is said of a file system besides its kind.
 const FILESYSTEM_KEYS: [&str; 8] = [
     "block_bytes",
     "fragment_bytes",
@@ -484,8 +498,8 @@ const FILESYSTEM_KEYS: [&str; 8] = [
     "bytes_per_inode",
 ];
 
-/// The key that a refusal of newfs is about, and what it says.
-fn blamed(error: &crate::kernel::ffs::NewfsError) -> (&'static str, String) {
+/// Returns the catalogue key that a newfs error is about, and the error's message.
+fn catalogue_error(error: &crate::kernel::ffs::NewfsError) -> (&'static str, String) {
     let message = error.to_string();
     let key = [
         ("rotdelay", "rotdelay_ms"),

@@ -1,34 +1,33 @@
-//! Why a machine stands still although its processes have not ended.
+//! Reasons for which a machine stops before its processes have ended.
 
 use crate::budget::Exceeded;
 use diskperf_sim::{Deadlock, Time};
 
-/// Why [`crate::Machine::run`] came back before its processes had ended.
+/// Reason why [`crate::Machine::run`] returned before its processes had ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standstill {
-    /// None of them can go on.
+    /// Deadlock: no process can continue.
     Deadlock(Deadlock),
-    /// A driver gave a transfer up.
+    /// Hard error: a driver gave up on a transfer.
     HardError(HardError),
-    /// Whoever runs the machine ended it.
+    /// Stop by the caller that runs the machine.
     Stopped,
-    /// It took more than it may.
+    /// Exceeded limit of the machine's budget.
     Exceeded(Exceeded),
 }
 
-/// A transfer that failed as often as its driver tries it. 4.2BSD prints `hard
-/// error`, and the program gets EIO, or never learns of it where the write was
-/// asynchronous: what is measured from then on is no longer the program's work, so
-/// the machine halts.
+/// Transfer that failed as often as its driver retries it. 4.2BSD prints `hard error`, and the
+/// program gets EIO, or no error at all after an asynchronous write. From then on, the measurement
+/// is no longer of the program's work, so the machine halts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HardError {
-    /// When.
+    /// Time of the hard error.
     pub at: Time,
-    /// Of the machine's drives, from 0 on.
+    /// Number of the drive in the machine, counted from 0.
     pub drive: usize,
-    /// The transfer's first sector, of the drive.
+    /// First sector of the transfer on the drive.
     pub sector: u64,
-    /// How often it was tried.
+    /// Number of tries of the transfer.
     pub tries: u32,
 }
 

@@ -1,16 +1,16 @@
-//! The volumes of a computer: partitions that are used, and what is written on them.
+//! Volumes of a computer: the partitions in use, and their contents.
 
 use crate::medium::Medium;
 use std::cell::RefCell;
 
-/// The partition of a drive that programs see.
+/// Partition of a drive that programs see.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Partition {
-    /// The number of the drive.
+    /// Number of the drive.
     pub(crate) drive: usize,
-    /// Where it starts on it.
+    /// First sector of the partition on the drive.
     pub(crate) first_sector: u64,
-    /// How long it is.
+    /// Length of the partition, in sectors.
     pub(crate) sectors: u32,
     pub(crate) sector_bytes: u32,
 }
@@ -21,14 +21,14 @@ impl Partition {
     }
 }
 
-/// The volumes, mounted or not, by number.
+/// Volumes of a machine by number, mounted or not.
 pub(crate) struct Volumes {
     partitions: Vec<Partition>,
     media: RefCell<Vec<Medium>>,
 }
 
 impl Volumes {
-    /// These partitions, each with its medium.
+    /// Returns volumes of the given partitions and their contents.
     pub(crate) fn new(volumes: impl Iterator<Item = (Partition, Medium)>) -> Self {
         let (partitions, media) = volumes.unzip();
         Self {
@@ -37,30 +37,30 @@ impl Volumes {
         }
     }
 
-    /// How many there are.
+    /// Number of volumes of the machine.
     pub(crate) fn count(&self) -> usize {
         self.partitions.len()
     }
 
-    /// Whether there is a volume of this number.
-    pub(crate) fn has(&self, volume: u32) -> bool {
+    /// Reports whether a volume with the given number exists.
+    pub(crate) fn has_volume(&self, volume: u32) -> bool {
         (volume as usize) < self.partitions.len()
     }
 
-    /// Where a volume is.
+    /// Returns the partition of a volume.
     #[inline]
     pub(crate) fn partition(&self, volume: u32) -> Partition {
         self.partitions[volume as usize]
     }
 
-    /// Does something with what is written on a volume.
+    /// Passes the contents of a volume to a function and returns its result.
     #[inline]
-    pub(crate) fn medium<T>(&self, volume: u32, with: impl FnOnce(&mut Medium) -> T) -> T {
+    pub(crate) fn with_medium<T>(&self, volume: u32, with: impl FnOnce(&mut Medium) -> T) -> T {
         with(&mut self.media.borrow_mut()[volume as usize])
     }
 
-    /// Does something with each volume's medium, as file systems are made.
-    pub(crate) fn make<M, T>(
+    /// Passes the contents of each volume to a function that makes a file system.
+    pub(crate) fn make_file_systems<M, T>(
         &self,
         of: impl IntoIterator<Item = M>,
         mut make: impl FnMut(&mut Medium, M) -> T,
@@ -70,7 +70,7 @@ impl Volumes {
         both.map(|(medium, of)| make(medium, of)).collect()
     }
 
-    /// Memory of blocks that were made on them.
+    /// Memory of the blocks that were allocated for the volumes, in bytes.
     pub(crate) fn made_bytes(&self) -> u64 {
         self.media.borrow().iter().map(Medium::made_bytes).sum()
     }

@@ -1,10 +1,10 @@
-//! What a program writes.
+//! Data that a program writes.
 
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 
-/// Bytes that a program writes. Those that it keeps ([`Written::kept`]) never change, so
-/// that a kernel that has seen them knows them again by where they are.
+/// Data that a program writes. Kept data ([`Written::kept`]) never change, so that a kernel
+/// recognizes a repeated write by its address.
 #[derive(Clone, Copy, Debug)]
 pub struct Written<'a> {
     bytes: &'a [u8],
@@ -12,13 +12,13 @@ pub struct Written<'a> {
 }
 
 impl<'a> Written<'a> {
-    /// All that is kept there.
+    /// Returns data that the program keeps unchanged.
     pub fn kept(bytes: &'a Rc<[u8]>) -> Self {
         let kept = Some(bytes);
         Self { bytes, kept }
     }
 
-    /// A part of them.
+    /// Returns a byte range of the written data.
     #[inline]
     pub fn part(self, range: Range<usize>) -> Self {
         Self {
@@ -27,15 +27,16 @@ impl<'a> Written<'a> {
         }
     }
 
-    /// The bytes themselves.
+    /// Bytes that the program writes.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// By what they are known again, if they are kept.
-    pub(crate) fn known(self) -> Option<Known> {
-        self.kept.map(|kept| Known {
+    /// Returns the identity of kept data, by which a repeated write is recognized. None for other
+    /// data.
+    pub(crate) fn known_content(self) -> Option<KnownContent> {
+        self.kept.map(|kept| KnownContent {
             kept: Rc::clone(kept),
             at: self.bytes.as_ptr(),
             bytes: self.bytes.len(),
@@ -59,18 +60,18 @@ impl Deref for Written<'_> {
     }
 }
 
-/// Kept bytes that were written once.
-pub(crate) struct Known {
-    /// Held, so that nothing else comes to be where they are.
+/// Identity of kept data that were written once.
+pub(crate) struct KnownContent {
+    /// Kept data, held so that their address is not reused.
     kept: Rc<[u8]>,
     at: *const u8,
     bytes: usize,
 }
 
-impl Known {
-    /// Whether these are the same, of which nothing needs to be compared.
+impl KnownContent {
+    /// Reports whether the data are the same kept bytes as before, without comparing the contents.
     #[inline]
-    pub(crate) fn is(&self, data: Written<'_>) -> bool {
+    pub(crate) fn is_same_content(&self, data: Written<'_>) -> bool {
         let same = |kept: &Rc<[u8]>| Rc::ptr_eq(kept, &self.kept);
         data.kept.is_some_and(same) && (data.as_ptr(), data.len()) == (self.at, self.bytes)
     }
@@ -85,8 +86,10 @@ mod tests {
         let kept: Rc<[u8]> = vec![7; 64].into();
         let other: Rc<[u8]> = vec![7; 64].into();
         let first = Written::kept(&kept).part(0..32);
-        let known = first.known().expect("they are kept");
-        assert!(known.is(first) && known.is(Written::kept(&kept).part(0..32)));
+        let known = first.known_content().expect("they are kept");
+        assert!(
+            known.is_same_content(first) && known.is_same_content(Written::kept(&kept).part(0..32))
+        );
         for unlike in [
             Written::kept(&kept),
             Written::kept(&kept).part(32..64),
@@ -94,9 +97,9 @@ mod tests {
             Written::kept(&other).part(0..32),
             Written::from(&kept[..32]),
         ] {
-            assert!(!known.is(unlike));
+            assert!(!known.is_same_content(unlike));
         }
-        assert!(Written::from(&kept[..]).known().is_none());
+        assert!(Written::from(&kept[..]).known_content().is_none());
     }
 
     #[test]

@@ -1,11 +1,10 @@
-//! The author's wish of Zachariassen 1987: a controller that chooses its cache bits and
-//! its read-ahead by itself, beside every fixed setting.
+//! Comparison of an adaptive controller with every fixed cache setting. Zachariassen 1987 wished
+//! for a controller that chooses its cache bits and its read-ahead itself.
 //!
-//! A [`Workload`] is run once with each setting that can show ([`Fixed`]), and
-//! once with the controller that adapts. What counts is how long all of it
-//! takes, in the second pass of two (the text gives minima of several runs); of
-//! a workload that changes in mid-run, the first, which the controller meets
-//! without knowing anything.
+//! A [`Workload`] runs once with each setting that can have an effect ([`Fixed`]) and once with the
+//! adaptive controller. The elapsed time of the second of two passes counts, because the text gives
+//! minima of several runs. For a workload that changes in mid-run, the first pass counts, which the
+//! controller meets without any knowledge.
 
 mod drawn;
 mod fixed;
@@ -24,37 +23,37 @@ pub use set::{OverAll, Row, Set};
 pub use table::{PREAMBLE, table};
 pub use workload::{Part, Workload, changes, of_the_seed};
 
-/// Of the random workloads that the policy was made with; the last four are those of the
-/// days after the text's, which were once held out, and looked at then.
+/// Seeds of the random workloads that the policy was designed with. The last four are the days
+/// after the date of Zachariassen's text. They were held out at first and inspected later.
 pub const DESIGN_SEEDS: [u64; 7] = [1, 2, 3, 19_870_908, 19_870_909, 19_870_910, 19_870_911];
 
-/// Of those that nobody had looked at when it was made.
+/// Seed of the random workloads that nobody had inspected when the policy was designed.
 pub const HELD_OUT_SEED: u64 = 19_870_912;
 
-/// Policies by access class.
+/// Cache policies, one for each access class.
 pub type Policies = [Policy; 3];
 
-/// Who chooses what the cache does.
+/// Component that chooses the cache policies: the driver or the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chooser {
-    /// The driver, once for all.
+    /// The driver sets these policies once, before the workload.
     Driver(Policies),
-    /// The controller.
+    /// The controller adapts the policies itself.
     Controller,
 }
 
-/// How long a workload took.
+/// Elapsed times of a workload, with the statistics of its cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Took {
-    /// Seconds of each pass: of a controller that knows nothing yet, and of one
-    /// that has seen it all.
+    /// Elapsed time of each pass in seconds. In the first, the controller has no knowledge; in the
+    /// second, it has seen the whole workload.
     pub passes_s: [f64; 2],
-    /// What the cache did in both, by [`Hint`].
+    /// Statistics of the cache in both passes, by [`Hint`].
     pub seen: [CacheStatistics; 3],
 }
 
 impl Took {
-    /// The seconds that count for a workload.
+    /// Returns the elapsed time of the pass that counts for a workload, in seconds.
     pub fn counted_s(&self, workload: &Workload) -> f64 {
         match workload.counts_first {
             true => self.passes_s[0],

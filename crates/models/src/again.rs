@@ -1,4 +1,4 @@
-//! Stored runs of modelled systems, made again from the experiments that they keep.
+//! Repetition of stored runs of modelled systems, from the experiments that they store.
 
 mod version_0_1_0;
 
@@ -11,12 +11,12 @@ use crate::plan::ModelPlan;
 use diskperf_timeline::{Experiment, Modelled, Nanoseconds, Run, World};
 use std::collections::BTreeSet;
 
-/// The plan that makes a stored run again. Another version of the model that does
-/// the same makes it too: what is made is compared with what was stored.
+/// Makes the plan that repeats a stored run. Another version of the model may repeat it if its
+/// results are the same; the caller compares them with the stored ones.
 ///
 /// # Errors
 ///
-/// What has changed since, and a run that was not made on a model.
+/// Returns the changes since the run was stored, or an error if the run was not made on a model.
 pub fn plan_of(run: &Run, files: &dyn Files) -> Result<ModelPlan, LaboratoryError> {
     let stored = model_of(run)?;
     let plan = Subject::of(run.target.clone(), &experiment(run)?, files)?.plan;
@@ -27,7 +27,8 @@ pub fn plan_of(run: &Run, files: &dyn Files) -> Result<ModelPlan, LaboratoryErro
     }
 }
 
-/// What a modelled run was asked to do; of 0.1.0, as far as its command line has it.
+/// Returns the experiment of a modelled run. A run of version 0.1.0 stores only its command line,
+/// from which the experiment is derived.
 fn experiment(run: &Run) -> Result<Experiment, LaboratoryError> {
     let kept = run.experiment.clone();
     let kept = kept.or_else(|| version_0_1_0::experiment(&run.command_line));
@@ -50,7 +51,6 @@ fn experiment(run: &Run) -> Result<Experiment, LaboratoryError> {
     })
 }
 
-/// What a stored run was made with.
 fn model_of(run: &Run) -> Result<&Modelled, LaboratoryError> {
     match (&run.model, run.world) {
         (Some(model), World::Model) => Ok(model),
@@ -61,7 +61,7 @@ fn model_of(run: &Run) -> Result<&Modelled, LaboratoryError> {
     }
 }
 
-/// Why the plan of a stored run makes another one now.
+/// Returns the reason why the plan of a stored run now makes a different run.
 fn no_longer_the_same(run: &Run, stored: &Modelled, now: &Modelled) -> LaboratoryError {
     let id = &run.id;
     if stored.model_version != MODEL_VERSION {
@@ -79,7 +79,6 @@ fn no_longer_the_same(run: &Run, stored: &Modelled, now: &Modelled) -> Laborator
     })
 }
 
-/// A run that this version of the model does not make.
 fn of_another_model(run: &Run, stored: &Modelled) -> LaboratoryError {
     LaboratoryError::Request(format!(
         "run {} was made by model {}, and this is {MODEL_VERSION}, which does not do the same; run it again",
@@ -87,7 +86,6 @@ fn of_another_model(run: &Run, stored: &Modelled) -> LaboratoryError {
     ))
 }
 
-/// Files of the catalogue that are not as they were.
 fn changed(stored: &Modelled, now: &Modelled) -> Vec<String> {
     let names = stored.catalogue.keys().chain(now.catalogue.keys());
     let names: BTreeSet<&String> = names.collect();
@@ -95,12 +93,11 @@ fn changed(stored: &Modelled, now: &Modelled) -> Vec<String> {
     names.into_iter().filter(differs).cloned().collect()
 }
 
-/// Makes sure that what was made again took as long as a repetition that counts,
-/// program by program.
+/// Verifies that each repeated program took as long as one of its stored repetitions that count.
 ///
 /// # Errors
 ///
-/// A program that did not.
+/// Returns an error for the first program that did not.
 pub fn check_elapsed(
     run: &Run,
     elapsed: impl Iterator<Item = (usize, Nanoseconds)>,

@@ -1,21 +1,21 @@
-//! Work in pieces that do not depend on each other, whoever does them and how many at once.
+//! Execution of independent pieces of work, in any order and number of threads.
 
 use crate::error::LaboratoryError;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Whoever does pieces of work.
+/// Executor of independent pieces of work.
 pub trait Crew: fmt::Debug + Send + Sync {
-    /// Does each piece once, by its number below `count`, in any order and several at a time.
+    /// Executes each piece once, by its index below `count`, in any order and possibly in parallel.
     ///
     /// # Panics
     ///
-    /// What one of the pieces panics with.
+    /// Panics if one of the pieces panics.
     fn each(&self, count: usize, piece: &(dyn Fn(usize) + Sync));
 }
 
-/// One piece after the other.
+/// Executor that runs one piece after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Alone;
 
@@ -25,11 +25,11 @@ impl Crew for Alone {
     }
 }
 
-/// Returns what comes of each piece, in the order of the numbers, whoever did which.
+/// Executes all pieces and returns their results in the order of the indices.
 ///
 /// # Panics
 ///
-/// What one of the pieces panics with.
+/// Panics if one of the pieces panics.
 pub fn results<T: Send>(
     crew: &dyn Crew,
     count: usize,
@@ -47,23 +47,23 @@ pub fn results<T: Send>(
     slots.into_iter().map(take).collect()
 }
 
-/// A crew whose work the user can watch and end.
+/// Executor whose progress the user can watch and whose work the user can end.
 #[derive(Clone, Copy)]
 pub struct Watched<'a> {
-    /// Whoever does the pieces.
+    /// Executor that runs the pieces of work.
     pub crew: &'a dyn Crew,
-    /// Set when the user ends it.
+    /// Flag that is set when the user ends the work.
     pub stop: &'a Arc<AtomicBool>,
-    /// Called with how many pieces are done, and of how many.
+    /// Callback that receives the number of finished pieces and their total.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
 }
 
 impl Watched<'_> {
-    /// Returns what comes of each piece, in the order of the numbers.
+    /// Executes all pieces and returns their results in the order of the indices.
     ///
     /// # Errors
     ///
-    /// The first, in the order of the numbers.
+    /// Returns the first error, in the order of the indices.
     pub fn each<T: Send>(
         &self,
         count: usize,
@@ -82,7 +82,7 @@ impl Watched<'_> {
     }
 }
 
-/// What a mutex guards, whatever became of who had it.
+/// Locks a mutex and returns its content, even if a previous holder panicked.
 pub fn lock<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }

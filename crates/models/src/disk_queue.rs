@@ -1,4 +1,4 @@
-//! What the order of service gains at the arm of a modelled disk.
+//! Gains from the order of service in the queue of a modelled disk.
 
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
@@ -12,38 +12,38 @@ use diskperf_device::disk::spindle::Turn;
 use diskperf_device::specification::{AGED_SPTF_MS_PER_S, V_SCAN_SHARE};
 use diskperf_timeline::units::{GIB, format_size};
 
-/// The deepest queue that is served.
+/// Maximum queue depth of the calculation.
 pub const DEEPEST: u32 = 1024;
-/// The most requests of a cell.
+/// Maximum number of requests for one order of service at one queue depth.
 pub const MOST_REQUESTS: u64 = 10_000_000;
 
-/// What is to be calculated.
+/// Request for a calculation of queue orders.
 #[derive(Clone, Debug)]
 pub struct Asked<'a> {
-    /// A modelled system.
+    /// Name of the modelled system that has the disk.
     pub target: &'a str,
-    /// Its settings.
+    /// Settings that change the modelled system.
     pub settings: &'a [Setting],
-    /// The drive, counted from one.
+    /// Number of the drive in the system, from one.
     pub drive: u32,
-    /// Names of orders of service; all if empty.
+    /// Names of the orders of service; empty for all.
     pub orders: &'a [String],
-    /// Depths of the queue, ascending.
+    /// Queue depths to calculate, in ascending order.
     pub depths: &'a [u32],
-    /// Bytes of a request.
+    /// Size of each request in bytes.
     pub block_bytes: u64,
-    /// Requests of each cell.
+    /// Number of requests for each order of service at each queue depth.
     pub requests: u64,
-    /// Of the random places.
+    /// Seed of the random addresses of the reads.
     pub seed: u64,
 }
 
-/// Serves a closed queue of random reads in each order at each depth.
+/// Serves a closed queue of random reads in each order of service at each depth.
 ///
 /// # Errors
 ///
-/// A system or setting that is wrong, a drive that it has not or that is no disk with
-/// firmware, an order that there is not, requests that are no whole sectors.
+/// Returns an error if the system or a setting is faulty, if the system has no such drive or the
+/// drive is no disk with firmware, if an order is unknown, or if requests are no whole sectors.
 pub fn disk_queue(catalogue: &Catalogue, asked: &Asked<'_>) -> Result<DiskQueue, LaboratoryError> {
     let computer = Computer::read(catalogue, asked.target, asked.settings)?;
     let place = (asked.drive as usize).wrapping_sub(1);
@@ -117,7 +117,7 @@ fn request(text: String) -> LaboratoryError {
     LaboratoryError::Request(text)
 }
 
-/// The settings that change nothing of what the calculation takes from the disk.
+/// Lists the settings without effect on the parts of the disk that the calculation uses.
 fn without_effect(
     catalogue: &Catalogue,
     asked: &Asked<'_>,
@@ -150,7 +150,7 @@ fn without_effect(
     Ok(idle)
 }
 
-/// The mechanism of a disk without what only writes take.
+/// Returns the mechanism of a disk without the additional times of writes.
 fn reading(disk: &DiskSpecification) -> MechanismSpecification {
     MechanismSpecification {
         write_settle_ms: 0.0,
@@ -175,7 +175,6 @@ fn order(name: &str, served: &Served, alone_ms: f64) -> Order {
     }
 }
 
-/// All orders, with the drive's own numbers where it has them.
 fn all_orders(disk: &DiskSpecification) -> [(&'static str, Policy); 7] {
     let (share, ms_per_s) = numbers(disk.queue.policy);
     [
@@ -190,7 +189,8 @@ fn all_orders(disk: &DiskSpecification) -> [(&'static str, Policy); 7] {
     .map(|policy| (own_name(policy), policy))
 }
 
-/// The numbers of V-SCAN and of aged SPTF.
+/// Returns the parameters of V-SCAN (its share) and of aged SPTF (milliseconds per second of
+/// waiting).
 fn numbers(own: Policy) -> (f64, f64) {
     match own {
         Policy::VScan { share } => (share, AGED_SPTF_MS_PER_S),
@@ -199,7 +199,6 @@ fn numbers(own: Policy) -> (f64, f64) {
     }
 }
 
-/// As the catalogue writes it.
 fn own_name(policy: Policy) -> &'static str {
     match policy {
         Policy::Fcfs => "fcfs",
@@ -212,7 +211,6 @@ fn own_name(policy: Policy) -> &'static str {
     }
 }
 
-/// The orders of these names.
 fn orders(
     disk: &DiskSpecification,
     names: &[String],
@@ -234,10 +232,10 @@ fn orders(
     names.iter().map(find).collect()
 }
 
-/// The longest request: longer ones pass track by track, for hours of a disk's time.
+/// Maximum size of a request, in bytes. Longer requests would take hours of a disk's time, track by
+/// track.
 const MOST_BLOCK_BYTES: u64 = GIB;
 
-/// Sectors of the medium that a request has.
 fn sectors(disk: &DiskSpecification, block_bytes: u64) -> Result<u32, LaboratoryError> {
     if block_bytes > MOST_BLOCK_BYTES {
         return Err(request(format!(
@@ -258,7 +256,7 @@ fn sectors(disk: &DiskSpecification, block_bytes: u64) -> Result<u32, Laboratory
         })
 }
 
-/// The mean time that so many sectors take to pass, over the disk.
+/// Mean media transfer time of this number of sectors, averaged over the whole disk.
 fn transfer_ms(mechanism: &Mechanism, sectors: u32) -> f64 {
     const PLACES: u64 = 1000;
     let layout = mechanism.layout();

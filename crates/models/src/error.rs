@@ -1,4 +1,4 @@
-//! What can be wrong with a request, and what can go wrong during a run.
+//! Errors of requests, and failures during a run.
 
 use diskperf_battery::{ParameterError, ProgramError};
 use diskperf_system::{Call, DROP_CACHES, Errno, Error as System};
@@ -6,73 +6,72 @@ use diskperf_timeline::{SettingError, WorkerFailure};
 use std::fmt;
 use std::path::PathBuf;
 
-/// An error, with the remedy in its text.
+/// An error whose text includes the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum LaboratoryError {
-    /// The request cannot be carried out as it is: the command line is wrong,
-    /// or a file or device that it names.
+    /// Request that cannot be carried out: the command line, or a file or device that it names, is
+    /// wrong.
     #[error("{0}")]
     Request(String),
-    /// A file of the catalogue, the name of an entry, or a setting of a
-    /// modelled system; more than one thing may be wrong.
+    /// Faults in a catalogue file, an entry name, or a setting of a modelled system; possibly
+    /// several.
     #[error("{0}")]
     Catalogue(Box<diskperf_catalogue::Errors>),
-    /// A text that is no setting.
+    /// Text that should be a setting and is not one.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// A parameter of a program.
+    /// Invalid parameter of a program.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
-    /// A program failed while it ran.
+    /// Failure of a program during its run.
     #[error("{program} on {target} failed: {error}{remedy}")]
     Program {
-        /// The program, with its parameters.
+        /// Name of the program, with its parameters.
         program: String,
-        /// Where it ran.
+        /// Target that the program ran on.
         target: String,
-        /// What went wrong, in the user's names.
+        /// Description of the failure, with the user's names of files and devices.
         error: String,
-        /// What to do about it, after a semicolon; nothing where that is not known.
+        /// Remedy, preceded by a semicolon; empty if none is known.
         remedy: &'static str,
     },
-    /// Something around the programs failed: a folder, a file system.
+    /// Failure outside of the programs, such as that of a folder or a file system.
     #[error("{0}")]
     Work(String),
-    /// A model that takes more events, virtual time or memory than it may.
+    /// Model that exceeds its budget of events, virtual time or memory.
     #[error("{0}")]
     Budget(OverBudget),
-    /// The result store, of whose kinds of errors models know nothing.
+    /// Error of the result store, as text, because models do not know its kinds of errors.
     #[error("{0}")]
     Store(String),
-    /// A file of exported runs.
+    /// Fault in a file, such as one of exported runs.
     #[error("{}: {reason}", path.display())]
     File {
-        /// The file.
+        /// Path of the faulty file.
         path: PathBuf,
-        /// What is wrong with it, and what to do.
+        /// Description of the fault, with the remedy.
         reason: String,
     },
-    /// The user ended the run.
+    /// End of the run by the user.
     #[error("interrupted")]
     Interrupted,
-    /// Something failed or was ended, and then not all that was made could be
-    /// removed, or not all that was changed be put back.
+    /// Failure or end of a run after which some files could not be removed or some settings not
+    /// restored.
     #[error("{error}\n{}", left.join("\n"))]
     Left {
-        /// What ended it.
+        /// Error that ended the run.
         error: Box<LaboratoryError>,
-        /// What is left, and why, with the remedy.
+        /// Leftovers of the run, each with the reason and the remedy.
         left: Vec<String>,
     },
 }
 
-/// A model that took more than it may.
+/// Excess of a modelled run's budget, with the settings that may have caused it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverBudget {
-    /// What it took too much of.
+    /// Resource that the model used too much of.
     pub exceeded: diskperf_machine::Exceeded,
-    /// Settings that are far from what the system has without them, in words, the farthest
-    /// first.
+    /// Descriptions of settings that are far from the system's own values, farthest first.
     pub settings: Vec<String>,
 }
 
@@ -96,8 +95,8 @@ impl fmt::Display for OverBudget {
 }
 
 impl LaboratoryError {
-    /// The exit code of design: 1 where the work failed, 2 where the command
-    /// line or a file was wrong, 130 where the user ended it.
+    /// Exit code of the process, by design: 1 if the work failed, 2 if the command line or a file
+    /// was wrong, 130 if the user ended it.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Request(_)
@@ -114,7 +113,7 @@ impl LaboratoryError {
         }
     }
 
-    /// What ended it, whatever was left then.
+    /// Error that ended the run, without its leftovers.
     pub fn cause(&self) -> &Self {
         match self {
             Self::Left { error, .. } => error.cause(),
@@ -122,7 +121,7 @@ impl LaboratoryError {
         }
     }
 
-    /// An outcome, after which some things were left.
+    /// Adds the leftovers to the outcome of a run.
     pub fn leaving<T>(outcome: Result<T, Self>, left: Vec<String>) -> Result<T, Self> {
         match outcome {
             outcome if left.is_empty() => outcome,
@@ -134,7 +133,7 @@ impl LaboratoryError {
         }
     }
 
-    /// What is wrong, on one line: for where many are listed.
+    /// Short form of the error on one line, for lists.
     pub fn brief(&self) -> String {
         match self {
             Self::Catalogue(errors) => errors.brief(),
@@ -142,23 +141,24 @@ impl LaboratoryError {
         }
     }
 
-    /// A request that cannot be carried out, for the reason that another
-    /// error gives.
+    /// Creates the error of a request that cannot be carried out, from another error that gives the
+    /// reason.
     pub fn request(error: impl std::fmt::Display) -> Self {
         Self::Request(error.to_string())
     }
 
-    /// What is wrong with the catalogue or with what was asked of it.
+    /// Creates an error from faults of the catalogue or of a request to it.
     pub fn catalogue(errors: diskperf_catalogue::Errors) -> Self {
         Self::Catalogue(Box::new(errors))
     }
 
-    /// Work that failed, for the reason that another error gives.
+    /// Creates the error of failed work, from another error that gives the reason.
     pub fn work(error: impl std::fmt::Display) -> Self {
         Self::Work(error.to_string())
     }
 
-    /// A program's failure, with the worker's names put back into the user's.
+    /// Creates the error of a failed program. Names that workers use are replaced by those of the
+    /// user.
     pub fn program(title: &str, names: &Names, error: &ProgramError) -> Self {
         if let ProgramError::System(diskperf_system::Error::Interrupted) = error {
             return Self::Interrupted;
@@ -172,7 +172,7 @@ impl LaboratoryError {
     }
 }
 
-/// What the user calls what a worker calls `/mnt0`, `/dev/drive0`, ...
+/// Names that the user gave to places that workers call `/mnt0`, `/dev/drive0` and so on.
 pub struct Names {
     /// Targets, as the user names them.
     pub targets: Vec<String>,
@@ -183,7 +183,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Of the drives of a modelled system.
+    /// Creates the names for the drives of a modelled system.
     pub fn of_model(system: &str, drives: usize) -> Self {
         Self {
             targets: vec![system.to_owned()],
@@ -194,8 +194,8 @@ impl Names {
         }
     }
 
-    /// The error that ended one worker, for its measure. One that is none of the system has the
-    /// number that fio gives it.
+    /// Converts the error that ended one worker for its measurement. An error that is not of the
+    /// system gets the errno that fio gives it.
     pub fn worker_failure(&self, error: &ProgramError) -> WorkerFailure {
         const EIO: i32 = 5;
         const EILSEQ: i32 = 84;
@@ -225,7 +225,6 @@ impl Names {
     }
 }
 
-/// What to do about the errors that a disk gives most often.
 fn remedy(error: &ProgramError) -> &'static str {
     let ProgramError::System(System::Failed(failure)) = error else {
         return "";

@@ -1,4 +1,4 @@
-//! A drive of the catalogue beside what is expected of it.
+//! Comparison of a catalogue drive with the figures expected of it.
 
 use crate::crew::{Crew, Watched};
 use crate::error::LaboratoryError;
@@ -12,15 +12,15 @@ use diskperf_device::flash::specification::FlashSpecification;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Measures each figure that is expected of a drive on the modelled one, in the system that
-/// has nothing but it. `progress` is called with how many experiments are
-/// done, and of how many: several figures may be taken of one.
+/// Measures each expected figure on the modelled drive, in the `bare-` system that consists of the
+/// drive alone. `progress` receives the number of finished experiments and their total; one
+/// experiment may give several figures.
 ///
 /// # Errors
 ///
-/// A drive that there is not, that no `bare-` system has, of which nothing is expected, or
-/// that is neither a disk with firmware nor a flash drive; a figure that it cannot have; an
-/// end that the user asked for.
+/// Returns an error if the drive does not exist, has no `bare-` system, has no expected figures, or
+/// is neither a disk with firmware nor a flash drive; if it cannot have a figure; or if the user
+/// ends the measurement.
 pub fn expected(
     (catalogue, drive): (&Catalogue, &str),
     crew: &dyn Crew,
@@ -60,7 +60,6 @@ pub fn expected(
     })
 }
 
-/// The places of figures, those together that are taken of one experiment.
 fn experiments(values: &[Expected]) -> Vec<Vec<usize>> {
     let mut together: Vec<Vec<usize>> = Vec::new();
     for (place, one) in values.iter().enumerate() {
@@ -82,8 +81,8 @@ fn experiments(values: &[Expected]) -> Vec<Vec<usize>> {
     together
 }
 
-/// Figures of one experiment with the modelled drive, with the settings that they are
-/// expected of.
+/// Measures the figures of one experiment on the modelled drive, with the settings that they are
+/// expected for.
 fn found(
     catalogue: &Catalogue,
     drive: &str,
@@ -150,7 +149,8 @@ fn check_disk(
     }
 }
 
-/// Some figures begin with two gibibytes written.
+/// Minimum size of a flash drive in mapping units, since some figures start after two gibibytes
+/// were written.
 const LEAST_UNITS: u32 = 1 << 19;
 
 fn check_flash(drive: &str, of: &FlashSpecification, depth: u32) -> Result<(), LaboratoryError> {

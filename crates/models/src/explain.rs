@@ -1,5 +1,5 @@
-//! Why a modelled run took as long as it did: the run is made again with all
-//! that happens in it recorded, then with one thing changed at a time.
+//! Explanation of a modelled run. The run is repeated with all events recorded, then with one
+//! change at a time.
 
 mod changes;
 mod difference;
@@ -26,22 +26,22 @@ use rerun::{Outcome, Variant};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What is to be explained.
+/// Subject of an explanation: a run or a modelled system.
 pub struct Subject {
-    /// In words: `run 3fa8`, `vax780-sc780-eagle`.
+    /// Name of the subject for headings, such as `run 3fa8` or `vax780-sc780-eagle`.
     pub name: String,
-    /// Plan by which the run is made, or made again.
+    /// Plan by which the run is made or repeated.
     pub plan: ModelPlan,
-    /// The run that was stored, if it is one: what is made again must be it.
+    /// Stored run, if the subject is one. The repeated run must equal it.
     pub run: Option<Run>,
 }
 
 impl Subject {
-    /// A modelled system with an experiment that is for it alone.
+    /// Creates a subject from a modelled system and an experiment for it alone.
     ///
     /// # Errors
     ///
-    /// Whatever is wrong with the experiment, and a name of real storage.
+    /// Returns the faults of the experiment, and an error for the name of real storage.
     pub fn of(
         name: String,
         experiment: &Experiment,
@@ -56,11 +56,11 @@ impl Subject {
         })
     }
 
-    /// A stored run, as it is made again.
+    /// Creates a subject from a stored run.
     ///
     /// # Errors
     ///
-    /// As [`plan_of`].
+    /// Returns the errors of [`plan_of`].
     pub fn again(run: Run, files: &dyn Files) -> Result<Self, LaboratoryError> {
         let plan = plan_of(&run, files)?;
         let name = with_settings(run.measured(), &plan);
@@ -72,7 +72,8 @@ impl Subject {
     }
 }
 
-/// A name with the settings of the system: two that differ in one alone must not read alike.
+/// Returns the name with the settings of the system, so that two subjects that differ in one
+/// setting have different names.
 fn with_settings(name: String, plan: &ModelPlan) -> String {
     let settings = plan.experiment.settings.iter();
     let settings: Vec<String> = settings.map(Setting::to_string).collect();
@@ -82,15 +83,15 @@ fn with_settings(name: String, plan: &ModelPlan) -> String {
     }
 }
 
-/// How it is explained.
+/// Executor, options and callbacks of an explanation.
 pub struct Means<'a> {
-    /// Whoever runs the machines; the results do not depend on it.
+    /// Executor that runs the machines. The results do not depend on it.
     pub crew: &'a dyn Crew,
-    /// Whether runs with something changed are made as well.
+    /// Whether counterfactual runs are made as well.
     pub counterfactuals: bool,
-    /// Set when the user ends it.
+    /// Flag that is set when the user ends the explanation.
     pub stop: &'a Arc<AtomicBool>,
-    /// Told how many machines are done, and of how many.
+    /// Callback that receives the number of finished machines and their total.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
 }
 
@@ -104,20 +105,19 @@ impl Means<'_> {
     }
 }
 
-/// A counterfactual that gains or loses less than this is as good as nothing.
+/// Smallest gain or loss of a counterfactual that is shown, as a share of the elapsed time.
 const NOTHING: f64 = 0.000_5;
-/// Two changes together beat the sum of both if they gain this much more, as a
+/// Additional gain of two changes together, above the sum of both, that is worth showing, as a
 /// share of the elapsed time.
 const BEATS: f64 = 0.005;
 
-/// Explains every program of a subject. The traces are those of the repetitions
-/// that it explains, in the order of the programs. A user who ends it once all is
-/// recorded has what is known by then, and a note that says what is not.
+/// Explains every program of a subject. Returns the traces of the explained repetitions as well, in
+/// the order of the programs. If the user ends it after the recording, the result holds what is
+/// known by then, with a note on what is missing.
 ///
 /// # Errors
 ///
-/// What a machine fails with, and a stored run that is made again and is
-/// another.
+/// Returns the error of a machine, or an error if the repeated run differs from the stored one.
 pub fn explain(
     subject: &Subject,
     means: &Means<'_>,
@@ -183,12 +183,12 @@ pub fn explain(
     Ok((explanation, traces))
 }
 
-/// What happens on a subject with something supposed of it: the traces of its
-/// programs, in the order of [`explain`].
+/// Runs a subject under a hypothesis and returns the traces of its programs, in the order of
+/// [`explain`].
 ///
 /// # Errors
 ///
-/// What a machine fails with.
+/// Returns the error of a machine.
 pub fn supposing(
     subject: &Subject,
     what_if: WhatIf,
@@ -211,11 +211,11 @@ pub fn supposing(
     Ok(traces.collect())
 }
 
-/// Where programs ran at the same time, what happens is not told apart.
+/// Verifies that no programs run at the same time, because their events cannot be told apart.
 ///
 /// # Errors
 ///
-/// The programs that did.
+/// Returns an error that names the simultaneous programs.
 pub fn check_apart(suite: &Suite) -> Result<(), LaboratoryError> {
     let mut steps = suite.steps.iter();
     match steps.find(|step| step.jobs.len() > 1) {
@@ -247,7 +247,7 @@ fn program(
     }
 }
 
-/// The subject as it is, recorded: for each of its computers, each program.
+/// Records the unchanged subject: the outcome of each program on each of its computers.
 fn bases(subject: &Subject, means: &Means<'_>) -> Result<Vec<Vec<Outcome>>, LaboratoryError> {
     let plan = &subject.plan;
     let count = plan.computers.len();
@@ -265,7 +265,7 @@ fn bases(subject: &Subject, means: &Means<'_>) -> Result<Vec<Vec<Outcome>>, Labo
     Ok(bases)
 }
 
-/// What each program would take with something changed, the best first.
+/// Returns the elapsed time of each program with each change, fastest first.
 fn counterfactuals(
     plan: &ModelPlan,
     computer: &Computer,
@@ -329,7 +329,6 @@ fn counterfactuals(
 }
 
 impl Change {
-    /// A change that takes a cost away and leaves the rest.
     fn removes(&self) -> bool {
         self.kind == Kind::Removed
     }

@@ -1,5 +1,4 @@
-//! What plans take from files of the host, beside the catalogue: job files, logs of I/O and
-//! traces.
+//! Access of plans to files of the host outside of the catalogue: job files, I/O logs and traces.
 
 use crate::error::LaboratoryError;
 use diskperf_battery::replay::Trace;
@@ -10,31 +9,31 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Files of the host.
+/// Access to files of the host, which plans read through this interface.
 pub trait Files: fmt::Debug + Send + Sync {
-    /// Reads the files that the workload of an experiment names: the text of a job file, the
-    /// facts of a trace. Returns the experiment with these; nothing where it names none.
+    /// Reads the files that the workload of an experiment names: the text of a job file, the facts
+    /// of a trace. Returns the experiment with their content; `None` if it names no file.
     ///
     /// # Errors
     ///
-    /// A file that cannot be read, or that is none of its kind.
+    /// Returns an error if a file cannot be read or is of the wrong kind.
     fn named_by(&self, experiment: &Experiment) -> Result<Option<Experiment>, LaboratoryError>;
 
-    /// Opens a log of I/O that a job file repeats.
+    /// Opens an I/O log that a job file replays.
     ///
     /// # Errors
     ///
-    /// Why it cannot be read.
+    /// Returns the reason why the log cannot be read.
     fn log(&self, path: &str) -> Result<Box<dyn Read + Send>, String>;
 
-    /// Returns the path by which a file is known whatever leads to it.
+    /// Returns the canonical path of a file, the same for all links to it.
     fn resolved(&self, path: &Path) -> PathBuf;
 
-    /// Returns the requests of a replay that is planned, with addresses scaled so.
+    /// Returns the requests of a planned replay, with the given scale of addresses.
     ///
     /// # Errors
     ///
-    /// A replay whose options fit no trace.
+    /// Returns an error if the options of the replay fit no trace.
     fn trace(
         &self,
         of: (&TraceReplay, &TraceFacts),
@@ -42,7 +41,7 @@ pub trait Files: fmt::Debug + Send + Sync {
     ) -> Result<Arc<dyn Trace>, LaboratoryError>;
 }
 
-/// A host without files: job files are texts, and there are no logs and traces.
+/// Host without files. Job files are given as texts, and there are no logs and traces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFiles;
 

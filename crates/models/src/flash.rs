@@ -1,5 +1,5 @@
-//! What can be said of a flash drive without its time: formulas beside the model of its
-//! translation layer.
+//! Calculations for flash drives that need no timing: formulas beside the model of the translation
+//! layer.
 
 mod dies;
 mod written;
@@ -8,45 +8,45 @@ use crate::error::LaboratoryError;
 use diskperf_analysis::flash::{Amplification, Cliff, DieUse, Flash, FlashDrive, Spare};
 use diskperf_ftl::{Past, Policy, analytic};
 
-/// Bytes that a map entry stands for.
 const UNIT_BYTES: u64 = 4096;
-/// The deepest queue of reads.
+/// Maximum queue depth of reads that a calculation accepts.
 pub const DEEPEST: u32 = 4096;
-/// The most dies.
+/// Maximum number of dies that a calculation accepts.
 pub const MOST_DIES: u32 = 4096;
-/// Units of a superblock, at least and at most.
+/// Minimum and maximum number of mapping units in a superblock.
 pub const SUPERBLOCK_UNITS: (u32, u32) = (2, 16_384);
-/// The spares that a model of some thousand superblocks can have.
+/// Minimum and maximum spare share for a model of some thousand superblocks.
 const SPARES: (f64, f64) = (0.01, 0.95);
 
-/// What is to be calculated.
+/// Request for calculations on a flash drive.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// Spares, each a share of closed superblocks.
+    /// Spare capacities, each as a share of the closed superblocks.
     pub spares: Vec<f64>,
-    /// Policies of collection by name.
+    /// Names of the garbage collection policies to compare.
     pub policies: Vec<String>,
-    /// Units of 4 KiB of a superblock.
+    /// Number of mapping units (4 KiB) in a superblock.
     pub superblock_units: u32,
-    /// Percents of writes and of the space that they go to, as `90/10`; none if uniform.
+    /// Skew of the writes as `90/10`: percent of writes, and percent of the space that they go to;
+    /// `None` for uniform writes.
     pub hot: Option<String>,
-    /// The share of the space that is trimmed.
+    /// Share of the space that is trimmed.
     pub trimmed: f64,
-    /// Whether what is moved has superblocks of its own.
+    /// Whether copies of garbage collection go to separate superblocks.
     pub apart: bool,
-    /// Depths of the queue of reads.
+    /// Queue depths of reads to calculate.
     pub depths: Vec<u32>,
-    /// Of what the model draws.
+    /// Seed of the translation layer model's random numbers.
     pub seed: u64,
-    /// The drive.
+    /// Flash drive that the calculations are for.
     pub drive: FlashDrive,
 }
 
-/// Calculates what is asked.
+/// Performs the requested calculations.
 ///
 /// # Errors
 ///
-/// A number out of its range, a policy that there is not.
+/// Returns an error for a number out of range or an unknown policy.
 pub fn flash(asked: &Asked) -> Result<Flash, LaboratoryError> {
     check(asked)?;
     let policies = (asked.policies.iter())
@@ -107,8 +107,8 @@ fn past(hot: Option<(u8, u8)>) -> Past {
     }
 }
 
-/// The amplification by formula, where there is one: that of hot and cold writes is of one
-/// frontier, whose oldest superblock is collected.
+/// Returns the write amplification by formula, if there is one. The formula for hot and cold writes
+/// assumes a single write frontier and collection of the oldest superblock.
 fn formula(policy: Policy, spare: f64, units: u32, shares: Option<(f64, f64)>) -> Option<f64> {
     match (policy, shares) {
         (Policy::Fifo, None) => Some(analytic::fifo(spare)),
@@ -211,7 +211,6 @@ fn cliff(
     }
 }
 
-/// The policy of this name.
 fn policy(name: &str) -> Result<Policy, LaboratoryError> {
     match name {
         "fifo" => return Ok(Policy::Fifo),
@@ -230,7 +229,6 @@ fn policy(name: &str) -> Result<Policy, LaboratoryError> {
         })
 }
 
-/// Percents of the writes and of the space that they go to.
 fn hot(text: &str) -> Result<(u8, u8), LaboratoryError> {
     let percents = text.split_once('/').and_then(|(writes, space)| {
         let percent = |text: &str| text.trim().parse().ok().filter(|it| (1..=99).contains(it));

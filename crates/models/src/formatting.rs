@@ -1,4 +1,4 @@
-//! How long the controller of a modelled system formats and verifies a drive.
+//! Duration of formatting and verifying a drive by the controller of a modelled system.
 
 use crate::error::LaboratoryError;
 use crate::model::computer::Computer;
@@ -7,12 +7,12 @@ use diskperf_catalogue::{Catalogue, Setting};
 use diskperf_machine::maintenance::{NoMaintenance, maintain};
 use diskperf_timeline::Nanoseconds;
 
-/// Formats a drive of a system, counted from one, and verifies it so often.
+/// Formats a drive, numbered from one, and verifies it the given number of times.
 ///
 /// # Errors
 ///
-/// A system or setting that is wrong, a drive that it has not, a controller of
-/// which nothing is known.
+/// Returns an error if the system or a setting is faulty, if the system has no such drive, or if
+/// nothing is known about its controller.
 pub fn formatting(
     catalogue: &Catalogue,
     (target, settings): (&str, &[Setting]),

@@ -1,4 +1,4 @@
-//! fio job files: read with all that their meaning hangs on.
+//! fio job files, read together with everything that their meaning depends on.
 
 use crate::error::LaboratoryError;
 use diskperf_analysis::fio_jobs;
@@ -7,8 +7,8 @@ use diskperf_fio::{Job, JobFile, Keyword, Surroundings};
 use diskperf_timeline::JobText;
 use std::path::{Path, PathBuf};
 
-/// Whether what somebody calls a suite or a program is a job file: by its name, because
-/// there is such a file, or because it is the text of one.
+/// Reports whether the name of a suite or program is a job file: by its ending, because such a file
+/// exists, or because it is the text of one.
 pub fn is_named(name: &str) -> bool {
     if Suite::named(name, Medium::Directory).is_some() || Program::named(name).is_some() {
         return false;
@@ -16,7 +16,7 @@ pub fn is_named(name: &str) -> bool {
     is_text(name) || has_name(name) || Path::new(name).is_file()
 }
 
-/// A name has no line's end.
+/// Reports whether a name is the text of a job file. A name contains no line break.
 pub fn is_text(name: &str) -> bool {
     name.contains('\n')
 }
@@ -30,12 +30,11 @@ fn has_name(name: &str) -> bool {
     })
 }
 
-/// A job file by its name and text, with words of fio's command line beside it and with
-/// what it takes from its surroundings.
+/// Reads a job file from its name and text, with words of fio's command line and its environment.
 ///
 /// # Errors
 ///
-/// Everything that is wrong with it, with line and column.
+/// Returns all faults of the job file, with line and column.
 pub fn of_text(
     (name, text): (&str, &str),
     words: &[String],
@@ -61,12 +60,12 @@ pub fn of_text(
     })
 }
 
-/// Logs that a job writes, one of each clone.
+/// Returns the paths of the logs that a job writes, one for each clone.
 pub fn log_paths(job: &Job) -> impl Iterator<Item = PathBuf> {
     (0..job.order.clones).filter_map(|clone| job.iolog.written_by(clone).map(PathBuf::from))
 }
 
-/// What a job file says that was read.
+/// Parses the text of a job file that was read.
 pub fn parse(text: &JobText) -> Result<JobFile, LaboratoryError> {
     fio_jobs::parse(text).map_err(LaboratoryError::request)
 }

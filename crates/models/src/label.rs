@@ -1,5 +1,5 @@
-//! The user's own names for runs: which can be told from everything else that
-//! stands where a run does.
+//! Labels: the user's own names for runs. A label must not be confused with anything else that can
+//! stand in place of a run.
 
 use crate::error::LaboratoryError;
 use diskperf_battery::{Medium, Program, Suite};
@@ -7,14 +7,13 @@ use diskperf_catalogue::{Catalogue, Component};
 use diskperf_timeline::printable::{is_instruction, is_invisible};
 use diskperf_timeline::printable_line;
 
-/// The longest label: it heads the columns of tables.
 const LONGEST: usize = 100;
 
-/// Makes sure that a run with this label can be found by it.
+/// Verifies that a run with this label can be found by it.
 ///
 /// # Errors
 ///
-/// Why it cannot, and what to write instead.
+/// Returns the reason why it cannot, with a remedy.
 pub fn check(label: &str) -> Result<(), LaboratoryError> {
     match obstacle(label) {
         None => Ok(()),
@@ -28,7 +27,6 @@ pub fn check(label: &str) -> Result<(), LaboratoryError> {
     }
 }
 
-/// Why no run can be found by this label.
 fn obstacle(label: &str) -> Option<String> {
     let is = |what: &str| Some(what.to_owned());
     if label.is_empty() || label.trim() != label {
@@ -67,7 +65,6 @@ fn obstacle(label: &str) -> Option<String> {
         .map(|kind| format!("it is the name of a {kind}, which `show` and `explain` take it for"))
 }
 
-/// What diskperf itself has of this name.
 fn entry(label: &str) -> Option<&'static str> {
     if Suite::named(label, Medium::Directory).is_some() {
         return Some("suite");

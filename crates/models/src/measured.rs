@@ -1,4 +1,4 @@
-//! What one worker does in one repetition: the same body on both worlds.
+//! Work of one worker in one repetition, the same on real storage and on models.
 
 use crate::error::Names;
 use diskperf_battery::program::Input;
@@ -13,27 +13,27 @@ use diskperf_timeline::{
 };
 use std::borrow::Cow;
 
-/// A program about to be repeated.
+/// A program with its parameters, ready to be repeated.
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
-    /// The program with the parameters that tell it from its siblings.
+    /// Title of the program, with the parameters that distinguish it from its siblings.
     pub title: &'a str,
-    /// What is run.
+    /// Program that the task repeats.
     pub program: &'a Program,
     /// State of the page cache before the timed part.
     pub cache: CacheMode,
-    /// Bytes that each of its workers moves.
+    /// Bytes that each worker of the program transfers.
     pub size_bytes: u64,
-    /// The one drive that it runs on; none: on all.
+    /// Only drive that the program runs on; `None` for all drives.
     pub drive: Option<u32>,
-    /// Whether an error of a job of a job file ends that worker alone, as in fio, and so do
-    /// blocks that differ from what was written: the error is then in the measure, and the
-    /// other workers go on.
+    /// Whether an error of a job, or a block that differs from the written data, ends only its
+    /// worker, as in fio. The error is then part of the measurement, and the other workers
+    /// continue.
     pub fails_alone: bool,
 }
 
 impl<'a> Task<'a> {
-    /// A job of a run that asks for this of the page cache.
+    /// Creates the task of a job in a run with this requested cache mode.
     pub fn of(job: &'a Job, title: &'a str, asked: CacheMode, size_bytes: u64) -> Self {
         Self {
             title,
@@ -45,7 +45,7 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// All jobs of a step, each with its title and its size.
+    /// Creates the tasks of all jobs of a step, each with its title and its size.
     pub fn of_step(
         step: &'a Step,
         (titles, sizes_bytes): (&'a [String], &[u64]),
@@ -57,49 +57,50 @@ impl<'a> Task<'a> {
     }
 }
 
-/// The ground that a program's workers stand on.
+/// Storage that the workers of a program use.
 pub struct Ground {
-    /// What each drive is to the programs, drive by drive.
+    /// Kind of storage on each drive: directory, file or device.
     pub drives: Vec<Medium>,
-    /// The directory of each file system that the files are in.
+    /// Directory for the files in each file system.
     pub folder: &'static str,
-    /// The mount that stands for another file system.
+    /// Mount that serves as the other file system.
     pub other: Option<Other>,
-    /// The run's seed.
+    /// Seed of the run, from which the workers' seeds are derived.
     pub seed: u64,
-    /// Drop the caches of the whole machine before each repetition.
+    /// Whether the caches of the whole machine are dropped before each repetition.
     pub drop_all_caches: bool,
 }
 
-/// What one worker has to do.
+/// Work that is assigned to one worker of a repetition.
 #[derive(Clone)]
 pub struct Assignment {
-    /// Which of the tasks that run at the same time it is a part of.
+    /// Index of the worker's task among those that run at the same time.
     pub task: usize,
-    /// That task's.
+    /// Title of the worker's task.
     pub title: String,
-    /// What is run.
+    /// Program that the worker runs.
     pub program: Program,
     cache: CacheMode,
-    /// Who runs it, and where.
+    /// Worker that runs the program, with its drive.
     pub worker: Worker,
-    /// The inputs whose residency this worker looks after: of several that
-    /// read one file, the first.
+    /// Inputs whose cache residency this worker reports. If several workers read one file, the
+    /// first reports it.
     inputs: Vec<Input>,
-    /// The first worker of the first drive drops the machine's caches for all.
+    /// Whether this worker drops the machine's caches for all: the first worker of the first drive.
     drop_all_caches: bool,
-    /// Whether an error of a job, or blocks that differ, end this worker alone.
+    /// Whether an error of a job, or a block that differs, ends only this worker.
     fails_alone: bool,
 }
 
 impl Assignment {
-    /// Whether what was measured before this error is a result: of a job, as in fio; of blocks
-    /// that differ, since all were read by then.
+    /// Reports whether the measurement up to this error is a result. It is for a job, as in fio,
+    /// and for blocks that differ, because all blocks were read by then.
     fn measures_up_to(&self, error: &ProgramError) -> bool {
         self.program.fio_job().is_some() || matches!(error, ProgramError::Corrupt(_))
     }
 
-    /// The error that ends the worker alone, if any; of an error that ends all, an error.
+    /// Returns the error that ends only this worker, if there is one, or as an error the one that
+    /// ends all workers.
     fn failure_alone(
         &self,
         outcome: Result<(), ProgramError>,
@@ -113,18 +114,17 @@ impl Assignment {
     }
 }
 
-/// What one worker brings home.
+/// Measurement of one worker, and the error that ended it.
 pub struct Outcome {
-    /// The moment that the measure counts from.
+    /// Start of the timed measurement, on the worker's clock.
     origin: Nanoseconds,
     measure: WorkerMeasure,
     residency: Option<Residency>,
-    /// Error that ended this worker alone.
     failure: Option<ProgramError>,
 }
 
 impl Outcome {
-    /// When its timed part was, for whoever listened meanwhile.
+    /// Returns the start and end of the worker's timed part, for recorders that listened meanwhile.
     pub fn timed_part(&self, thread: u32) -> TimedPart {
         let opened = self.origin + self.measure.started;
         TimedPart {
@@ -136,7 +136,7 @@ impl Outcome {
 }
 
 impl Ground {
-    /// The workers of tasks that run at the same time, on all their drives.
+    /// Creates the assignments of tasks that run at the same time, on all their drives.
     pub fn assignments(&self, tasks: &[Task<'_>]) -> Vec<Assignment> {
         let mut assignments: Vec<Assignment> = Vec::new();
         let companies = Companies::default();
@@ -180,8 +180,8 @@ impl Ground {
         }
     }
 
-    /// A worker by its number among those of its task on its drive, and among all that
-    /// there are on its drive.
+    /// Creates a worker. `index` numbers it within its task on its drive, `stream` among all
+    /// workers of the drive.
     fn worker(
         &self,
         task: Task<'_>,
@@ -207,9 +207,8 @@ impl Ground {
     }
 }
 
-/// The pipes of a repetition, while they are given out to its workers.
+/// Pipes of a repetition, while they are distributed to its workers.
 pub struct Pipes<End> {
-    /// The end that the next worker of the drive reads.
     to_read: Option<End>,
 }
 
@@ -220,13 +219,12 @@ impl<End> Default for Pipes<End> {
 }
 
 impl<End> Pipes<End> {
-    /// The end that a worker has, if any. Workers come in their order, so that
-    /// of each drive the one that writes, for whom the pipe is made, comes
-    /// before the one that reads.
+    /// Returns the pipe end of a worker, if it has one. Workers come in order: on each drive, the
+    /// one that writes, for which the pipe is made, comes before the one that reads.
     ///
     /// # Errors
     ///
-    /// Where no pipe can be made.
+    /// Returns an error if the pipe cannot be made.
     pub fn end<E>(
         &mut self,
         assignment: &Assignment,
@@ -247,7 +245,7 @@ impl<End> Pipes<End> {
     }
 }
 
-/// What a worker does in one repetition, on either world.
+/// Performs the work of one worker in one repetition, on real storage or on a model.
 pub async fn measured(
     system: &mut System,
     assignment: &Assignment,
@@ -316,7 +314,6 @@ pub async fn measured(
     })
 }
 
-/// Nothing, where there is no such file.
 fn unless_absent(result: Result<(), ProgramError>) -> Result<Option<()>, ProgramError> {
     match result {
         Ok(()) => Ok(Some(())),
@@ -325,7 +322,6 @@ fn unless_absent(result: Result<(), ProgramError>) -> Result<Option<()>, Program
     }
 }
 
-/// Brings an input into the state that the cache mode asks for.
 async fn make_ready(
     system: &mut System,
     input: &Input,
@@ -337,9 +333,8 @@ async fn make_ready(
     }
 }
 
-/// Reads an input into the page cache; again where the kernel has already
-/// paged some of it out. The file stays open: a block device loses its pages
-/// when nobody has it open.
+/// Reads an input into the page cache, again if the kernel has already dropped part of it. The file
+/// stays open, because a block device loses its pages when nobody has it open.
 async fn warm(system: &mut System, input: &Input) -> Result<(), ProgramError> {
     let mut buffer = vec![0; 1 << 20];
     let file = system.open(&input.path, Open::READ).await?;
@@ -363,8 +358,8 @@ async fn warm(system: &mut System, input: &Input) -> Result<(), ProgramError> {
     Ok(())
 }
 
-/// One pass fills the cache; a second one makes up for what was paged out
-/// meanwhile. What two do not bring in does not fit.
+/// Number of warming passes. The first fills the cache; the second restores pages that were dropped
+/// meanwhile. An input that two passes cannot cache does not fit.
 const WARMING_PASSES: u32 = 2;
 
 async fn residency(system: &mut System, input: &Input) -> Result<Option<Residency>, ProgramError> {
@@ -378,7 +373,8 @@ async fn residency(system: &mut System, input: &Input) -> Result<Option<Residenc
     }))
 }
 
-/// Residency of an input that was read; nothing of one that another worker has unlinked.
+/// Returns the residency of an input after it was read; `None` if another worker has unlinked the
+/// file.
 async fn residency_after(
     system: &mut System,
     input: &Input,
@@ -394,8 +390,8 @@ async fn residency_after(
     }
 }
 
-/// What is to be said of a result whose workers were mostly waiting for their
-/// turn to start: its elapsed time is that of the program's own delay.
+/// Returns a note on a result whose workers mostly waited for their turn to start: its elapsed time
+/// is that of the program's own delay.
 pub fn stagger_note(program: &Program, result: &ProgramResult) -> Option<String> {
     let waited = program.last_start();
     let elapsed = result.kept().map(Repetition::elapsed).max()?;
@@ -408,14 +404,14 @@ pub fn stagger_note(program: &Program, result: &ProgramResult) -> Option<String>
     })
 }
 
-/// Why requests were not handed to the system as they would best be, if so.
+/// Returns the reason why requests could not be submitted in the best way; `None` if they were.
 pub fn engine_note(result: &ProgramResult) -> Option<String> {
     let mut loads = result.repetitions.iter().flat_map(Repetition::loads);
     loads.find_map(|load| load.engine_note.clone())
 }
 
-/// How the program came to its end, where a reader must know it: of each worker of the last
-/// repetition that says something else.
+/// Returns notes on the end of a program for its readers: errors and other remarks of the workers
+/// in the last repetition, without duplicates, and the verified data.
 pub fn end_notes(result: &ProgramResult) -> Vec<String> {
     let last = result.repetitions.last();
     let notes = last.into_iter().flat_map(Repetition::loads);
@@ -433,7 +429,6 @@ pub fn end_notes(result: &ProgramResult) -> Vec<String> {
     notes
 }
 
-/// What is to be said of requests whose errors a program passed over.
 fn errors_note(repetition: &Repetition) -> Option<String> {
     let failed = || repetition.loads().filter(|load| load.errors > 0);
     let count: u64 = failed().map(|load| load.errors).sum();
@@ -443,7 +438,7 @@ fn errors_note(repetition: &Repetition) -> Option<String> {
     ))
 }
 
-/// What was read back and compared, in all repetitions.
+/// Returns a note on the data that was read back and compared, in all repetitions.
 fn verified_note(result: &ProgramResult) -> Option<String> {
     let of_each = result.repetitions.iter().filter_map(Repetition::verified);
     let of_each: Vec<Verified> = of_each.collect();
@@ -488,10 +483,11 @@ fn verified_note(result: &ProgramResult) -> Option<String> {
     })
 }
 
-/// Below this share of the rate that was asked for, arrivals were not kept up with.
+/// Share of the offered rate below which a note says that completions did not keep up with
+/// arrivals.
 const KEPT_UP: f64 = 0.95;
 
-/// What is to be said of arrivals that were not kept up with.
+/// Returns a note if completions did not keep up with arrivals.
 pub fn arrivals_note(result: &ProgramResult) -> Option<String> {
     let asked: f64 = result.parameters.get("rate_iops")?.parse().ok()?;
     let short = |one: &Repetition| {
@@ -517,16 +513,16 @@ pub fn arrivals_note(result: &ProgramResult) -> Option<String> {
     ))
 }
 
-/// Why a repetition did not come to its end.
+/// Reason why a repetition did not complete.
 pub struct Failure {
-    /// Of the task that it came of.
+    /// Title of the task that failed.
     pub title: String,
-    /// What went wrong.
+    /// Error that made the task fail.
     pub error: ProgramError,
 }
 
 impl Failure {
-    /// What kept all of them from running.
+    /// Creates the failure that kept all workers from running.
     pub fn of_all(assignments: &[Assignment], error: ProgramError) -> Self {
         let first = assignments.first();
         Self {
@@ -536,8 +532,8 @@ impl Failure {
     }
 }
 
-/// All outcomes, as a repetition of each task, or the error that came first of those that
-/// are not only the consequence of another worker's.
+/// Combines the outcomes of all workers to a repetition of each task. Otherwise it returns the
+/// first error, preferring one that is not merely the consequence of another worker's.
 pub fn collect(
     (assignments, names): (&[Assignment], &Names),
     outcomes: Vec<Result<Outcome, ProgramError>>,
@@ -572,7 +568,7 @@ pub fn collect(
     }
 }
 
-/// What tasks that ran at the same time measured, as of one.
+/// Combines the measurements of simultaneous tasks to a single repetition.
 pub fn together(repetitions: &[Repetition]) -> Cow<'_, Repetition> {
     if let [one] = repetitions {
         return Cow::Borrowed(one);

@@ -14,12 +14,12 @@ use crate::error::LaboratoryError;
 use diskperf_catalogue::{Catalogue, Setting};
 use std::path::Path;
 
-/// The catalogue that is part of the program, with a folder of the user's laid
-/// over it if there is one.
+/// Loads the catalogue that is part of the program, with the user's folder as an overlay if there
+/// is one.
 ///
 /// # Errors
 ///
-/// What is wrong with the folder.
+/// Returns the faults of the folder.
 pub fn load_catalogue(folder: Option<&Path>) -> Result<Catalogue, LaboratoryError> {
     let catalogue = Catalogue::embedded();
     match folder {
@@ -30,11 +30,11 @@ pub fn load_catalogue(folder: Option<&Path>) -> Result<Catalogue, LaboratoryErro
     }
 }
 
-/// Settings from texts, each `PATH=VALUE`.
+/// Parses settings from texts of the form `PATH=VALUE`.
 ///
 /// # Errors
 ///
-/// The first that is none.
+/// Returns the error of the first text that is no setting.
 pub fn settings(typed: &[String]) -> Result<Vec<Setting>, LaboratoryError> {
     let parsed = typed.iter().map(|setting| Setting::parse(setting));
     Ok(parsed.collect::<Result<_, _>>()?)

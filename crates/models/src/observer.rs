@@ -1,4 +1,4 @@
-//! What happens during a run, for whoever shows progress.
+//! Events of a run, for displays of progress.
 
 use core::time::Duration;
 use diskperf_system::WorkerProgress;
@@ -7,101 +7,103 @@ use diskperf_timeline::{
 };
 use std::sync::Arc;
 
-/// Something that happened.
+/// An event of a run that is reported to its observer.
 pub enum Event<'a> {
-    /// A run began.
+    /// A run started.
     RunStarted(&'a Run),
-    /// A step began: its title, its number from 0, and of how many.
+    /// A step started: a program, or several that run at the same time.
     StepStarted {
-        /// `seqread layer=direct call_bytes=512`; of programs that run at the same time,
-        /// all.
+        /// Title of the step, such as `seqread layer=direct call_bytes=512`. It names all programs
+        /// that run at the same time.
         title: &'a str,
-        /// Its number among the run's, from 0.
+        /// Index of the step in the run, from 0.
         number: usize,
-        /// How many there are.
+        /// Number of steps in the run.
         of: usize,
     },
-    /// A program is being run to find its size.
+    /// A pilot run started, which finds the size of a program.
     Pilot {
-        /// The size that is tried.
+        /// Size that the pilot tries, in bytes.
         size_bytes: u64,
     },
-    /// A repetition began.
+    /// A repetition started.
     RepetitionStarted {
-        /// Its number, from 0, the discarded ones included.
+        /// Index of the repetition, from 0, including discarded ones.
         number: u32,
-        /// How many there will be at most, as far as is known now.
+        /// Maximum number of repetitions, as far as is known now.
         of: u32,
-        /// Bytes that all workers will move.
+        /// Bytes that all workers together will transfer.
         total_bytes: u64,
-        /// How long it will take, where that is given and not the bytes.
+        /// Duration of the repetition, if it has a fixed duration instead of a fixed amount.
         lasts: Option<Nanoseconds>,
-        /// Progress of each worker, which the workers keep current.
+        /// Progress of each worker. The workers keep it current.
         workers: &'a [Arc<WorkerProgress>],
     },
-    /// What the block layer did in the repetition that is about to end.
+    /// Events of the block layer in the repetition that is about to end.
     BlockLayer(BlockTrace),
-    /// What storage was asked for, where that is recorded.
+    /// Requests that the storage received, if they are recorded.
     Recorded(Recorded<'a>),
-    /// A repetition ended: of each program that ran at the same time.
+    /// A repetition ended, for each program that ran at the same time.
     RepetitionFinished(&'a [Repetition]),
     /// A block of an A/B measurement ended.
     BlockFinished {
-        /// The program.
+        /// Title of the program whose block ended.
         title: &'a str,
-        /// Its blocks so far.
+        /// Number of the program's blocks so far.
         blocks: u32,
-        /// The rate of B over that of A.
+        /// Ratio of the rate of B to that of A.
         ratio: Option<f64>,
-        /// Where that lies, lowest first; absent as long as the blocks are too few.
+        /// Confidence interval of the ratio, lower end first; `None` while there are too few
+        /// blocks.
         interval: Option<(f64, f64)>,
-        /// How long the measurement may still take.
+        /// Time that the measurement may still take.
         left: Duration,
     },
-    /// A program ended.
+    /// A program ended, and its result is complete.
     StepFinished(&'a ProgramResult),
-    /// All programs ran on a modelled system, and now run without one of its settings,
-    /// as far as they do the same.
+    /// All programs ran on a modelled system. Now they run without one of its settings, as long as
+    /// their results are the same.
     SettingTried(&'a Setting),
-    /// A program was left out, or something else that a user should know now.
+    /// Remark that the user should know now, such as an omitted program.
     Note(&'a str),
-    /// Something went wrong that a user must know now, and the run goes on.
+    /// Warning about a fault that the user must know now, while the run continues.
     Warning(&'a str),
-    /// A run ended, well or not.
+    /// A run ended, completed or failed.
     RunFinished(&'a Run),
 }
 
-/// What is recorded of what storage is asked for. Requests of no timed part are told too:
-/// they may have been issued in one before.
+/// An event in the recording of requests to storage. Requests outside of timed parts are included,
+/// because they may have been issued in an earlier one.
 pub enum Recorded<'a> {
-    /// From now on these devices are told of, by one clock; or why none can be.
+    /// Start of a new source of requests, whose devices share one clock; or the reason why none can
+    /// be recorded.
     From(Result<&'a Source, &'a str>),
-    /// The source has these devices, each by another name: those that it had, and more.
+    /// Current names of the source's devices, all distinct: the earlier ones, followed by new ones.
     Devices(&'a [String]),
-    /// A timed part begins.
+    /// Start of a timed part, at this time of the source's clock.
     Begins(Nanoseconds),
-    /// Requests were issued, or completed.
+    /// Requests that were issued or completed.
     Events(&'a [DeviceEvent]),
-    /// The timed part has ended.
+    /// End of the timed part, at this time of the source's clock.
     Ends(Nanoseconds),
 }
 
-/// Where what is recorded comes from.
+/// Source of recorded requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The devices' names, each another, by number.
+    /// Names of the devices, all distinct, by index.
     pub devices: Vec<String>,
-    /// What their requests are, as a reader of the trace must know it.
+    /// Description of the requests, for readers of the trace.
     pub what: String,
 }
 
-/// Whoever is told.
+/// Receiver of a run's events.
 pub trait Observer {
-    /// Something happened.
+    /// Receives an event of the run.
     fn event(&mut self, event: Event<'_>);
 }
 
-/// Watches nothing.
+/// Observer that ignores all events.
 pub struct Nobody;
 
 impl Observer for Nobody {

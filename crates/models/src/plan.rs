@@ -1,5 +1,5 @@
-//! From an experiment to plans: everything that can be found wrong without
-//! changing anything is found here.
+//! Conversion of an experiment to plans of modelled runs. All faults that can be found without
+//! changing anything are found here.
 
 pub mod area;
 pub mod bare_names;
@@ -20,11 +20,11 @@ use std::collections::BTreeMap;
 pub use job_file::FILES_MAX;
 pub use model::ModelPlan;
 
-/// The plans of an experiment, one for each of its targets, which are all modelled systems.
+/// Makes the plans of an experiment, one for each target. All targets have to be modelled systems.
 ///
 /// # Errors
 ///
-/// Whatever is wrong with it, and a target that is none.
+/// Returns the faults of the experiment, and an error for a target that is no modelled system.
 pub fn plan(experiment: &Experiment, files: &dyn Files) -> Result<Vec<ModelPlan>, LaboratoryError> {
     if let Some(label) = &experiment.label {
         label::check(label)?;
@@ -38,12 +38,12 @@ pub fn plan(experiment: &Experiment, files: &dyn Files) -> Result<Vec<ModelPlan>
         .collect()
 }
 
-/// Why `/dev/bnull` cannot be read.
+/// Reason why a system cannot read `/dev/bnull`, a block device of length 0.
 pub const NO_BLOCK_NULL: &str = "it reads a block device of length 0, and the only system that has one is Minix: --on atarist-supra";
 
-/// The steps that can run on a target, and what is said of the others. A suite
-/// goes on without those; a program that was asked for by name must run. What runs at
-/// the same time runs together or not at all.
+/// Selects the steps that can run on a target, and returns notes on the others. A suite continues
+/// without them, but a program that the user named must run. Simultaneous jobs run together or not
+/// at all.
 pub fn leave_out(
     (suite, target): (&str, &str),
     steps: Vec<Step>,
@@ -76,8 +76,8 @@ pub fn leave_out(
     Ok((kept, left_out.collect()))
 }
 
-/// Bytes of all files that jobs keep on a target at once, where `own` gives the name and the
-/// bytes of a program's own: those that name the same file share it.
+/// Returns the bytes of all files that jobs keep on a target together. `own` returns the name and
+/// size of a program's own file. Jobs that name the same file share it.
 pub fn files_bytes<'a>(
     jobs: impl Iterator<Item = &'a Job>,
     medium: Medium,
@@ -110,7 +110,7 @@ pub fn files_bytes<'a>(
     files.fold(0, u64::saturating_add)
 }
 
-/// What runs at the same time, by the titles of its first jobs.
+/// Returns the title of a step: the titles of its first jobs.
 pub fn step_title(step: &Step) -> String {
     let titles = titles(step);
     let shown = titles[..titles.len().min(TITLES_SHOWN)].join(" + ");
@@ -120,15 +120,14 @@ pub fn step_title(step: &Step) -> String {
     }
 }
 
-/// Jobs that a step's title names: it stands in one line of progress.
 const TITLES_SHOWN: usize = 4;
 
-/// The title of each job of a step.
+/// Returns the title of each job of a step.
 pub fn titles(step: &Step) -> Vec<String> {
     step.jobs.iter().map(title).collect()
 }
 
-/// Describes how often a program runs at the most.
+/// Describes the maximum number of runs of a program.
 pub fn times(repetitions_max: u32) -> String {
     match repetitions_max {
         1 => "once".to_owned(),
@@ -136,19 +135,20 @@ pub fn times(repetitions_max: u32) -> String {
     }
 }
 
-/// `, spread over 256 MiB`, of a job whose size says nothing of where its requests go.
+/// Returns a text such as `, spread over 256 MiB` for a job whose size does not tell the range of
+/// its requests.
 pub fn spread_over(job: &Job) -> String {
     job.area_bytes().map_or(String::new(), |bytes| {
         format!(", spread over {}", format_size(bytes))
     })
 }
 
-/// The name of a job for people.
+/// Returns the title of a job for users.
 pub fn title(job: &Job) -> String {
     titled(job, &job.values()).title()
 }
 
-/// The program with the parameters that tell it from its siblings.
+/// Returns the name of a job's program, with the parameters that distinguish it from its siblings.
 pub fn key(job: &Job) -> String {
     titled(job, &job.values()).key()
 }

@@ -1,9 +1,9 @@
-//! Points of a parameter study: one suite on one modelled system, with other
-//! settings and another seed each time.
+//! Points of a parameter study: one suite on one modelled system, with different settings and a
+//! different seed each time.
 //!
-//! A point is a machine of its own, built, run and dropped: what it comes to
-//! depends on the system, the suite, the settings and the seed, and on no other
-//! point. Its figures are those of [`crate::execute`] for the same plan.
+//! Each point builds a machine of its own, runs it and drops it. Its result depends on the system,
+//! the suite, the settings and the seed, and on no other point. Its figures equal those of
+//! [`crate::execute`] for the same plan.
 
 use crate::error::LaboratoryError;
 use crate::files::NoFiles;
@@ -25,83 +25,83 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What all points of a study share.
+/// Part of a parameter study that all points share: catalogue, system and experiment.
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// The catalogue that the system is of.
+    /// Catalogue in which the system is looked up.
     pub catalogue: Catalogue,
-    /// The system.
+    /// Name of the modelled system that all points use.
     pub target: String,
-    /// What is run on it. The settings of a point come after its own; sizes are
+    /// Experiment to run on the system. Settings of a point follow the experiment's own; sizes are
     /// rounded down to whole calls.
     pub experiment: Experiment,
 }
 
-/// What a point has for itself.
+/// Part of a parameter study that differs from point to point: settings and seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// After those of the study.
+    /// Settings of the point, applied after those of the study.
     pub settings: Vec<Setting>,
-    /// Of all its random choices.
+    /// Seed of all random choices of the point.
     pub seed: u64,
 }
 
-/// What one program did in a point.
+/// Figures of one program in a point.
 ///
-/// Rates and shares are those of a run: the protocol's statistic over the
-/// repetitions that count. The rest is of the repetition that stands for all, the
-/// one in the middle of those that count by its elapsed time.
+/// Rates and shares are those of a run: the protocol's statistic over the repetitions that count.
+/// All other figures are those of the median repetition among them, by elapsed time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgramFigures {
-    /// The program, with what tells it from its siblings in the suite.
+    /// Name of the program, with the parameters that distinguish it from its siblings in the suite.
     pub program: String,
     /// Kind and block size of the file system.
     pub filesystem: String,
-    /// Drives that ran it at once.
+    /// Number of drives that ran the program together.
     pub drives: u32,
-    /// Repetitions that count.
+    /// Number of repetitions whose results count.
     pub kept: u32,
-    /// KB/s until the last call returned.
+    /// Rate until the last call returned, in KB/s.
     pub kb_per_s: f64,
-    /// KB/s until all was synced.
+    /// Rate until all data was synced, in KB/s.
     pub durable_kb_per_s: Option<f64>,
-    /// CPU time of the programs in percent of elapsed time, by the clock's ticks.
+    /// CPU time of the programs in percent of the elapsed time, counted by clock ticks.
     pub cpu_percent: f64,
-    /// From the first call to the end of the last.
+    /// Time from the start of the first call to the end of the last.
     pub elapsed: Nanoseconds,
-    /// The same, until all was synced.
+    /// Time from the start of the first call until all data was synced.
     pub durable: Option<Nanoseconds>,
-    /// CPU time of the programs.
+    /// CPU time of the programs in the median repetition.
     pub cpu: Nanoseconds,
-    /// How long the processor worked, for whomever, in the whole repetition: while
-    /// files were prepared and synced as well.
+    /// Busy time of the processor in the whole repetition, for all purposes. It includes the
+    /// preparation and sync of files.
     pub processor: Nanoseconds,
-    /// Bytes that count for KB/s.
+    /// Bytes transferred that count for the rate in KB/s.
     pub payload_bytes: u64,
     /// Bytes that read calls returned.
     pub read_bytes: u64,
-    /// Bytes that write calls took.
+    /// Bytes that write calls accepted.
     pub written_bytes: u64,
-    /// Read and write calls.
+    /// Number of read and write calls of the program.
     pub calls: u64,
     /// Requests that the drives completed in the whole repetition.
     pub requests: u64,
-    /// Of these, how many lost a revolution that they need not have.
+    /// Requests of the whole repetition that lost an avoidable revolution.
     pub missed: u64,
-    /// The response time that 99 % of the read calls stayed under, where there were any:
-    /// what studies optimise, and so of few calls too.
+    /// 99th percentile of the response times of read calls, in nanoseconds; `None` without read
+    /// calls. Studies optimise it, so it is given for few calls as well.
     pub read_p99_ns: Option<u64>,
-    /// The same of the write calls.
+    /// 99th percentile of the response times of write calls, in nanoseconds; `None` without write
+    /// calls.
     pub write_p99_ns: Option<u64>,
 }
 
-/// What every point of a system hangs on besides its settings and its seed: the
-/// model's version, and a hash of the whole catalogue, any entry of which a
-/// setting may put into the system, and of the system's own file if it has one.
+/// Returns everything that a point depends on besides its settings and its seed: the version of the
+/// model, and a hash of the whole catalogue and of the system's own file. The whole catalogue
+/// counts, because a setting may put any entry into the system.
 ///
 /// # Errors
 ///
-/// A name that the catalogue does not have, with the nearest.
+/// Returns an error with the nearest name if the catalogue does not have the system.
 pub fn identity(catalogue: &Catalogue, target: &str) -> Result<(String, String), LaboratoryError> {
     let system = catalogue
         .resolve(target, &[])
@@ -114,22 +114,21 @@ pub fn identity(catalogue: &Catalogue, target: &str) -> Result<(String, String),
 }
 
 impl Study {
-    /// Makes sure that there is such a system, before any point is run.
+    /// Verifies that the system exists, before any point is run.
     ///
     /// # Errors
     ///
-    /// A name that the catalogue does not have, with the nearest.
+    /// Returns an error with the nearest name if the catalogue does not have the system.
     pub fn check(&self) -> Result<(), LaboratoryError> {
         check_name(&self.catalogue, &self.target, Path::new(&self.target))
     }
 
-    /// Runs a point: its programs one after the other on one machine.
+    /// Runs the programs of a point, one after the other on one machine.
     ///
     /// # Errors
     ///
-    /// Settings that the system or the programs do not have or cannot take, and
-    /// what a program fails with; [`LaboratoryError::Interrupted`] once `stop` is
-    /// set.
+    /// Returns an error for settings that the system or the programs do not have or cannot accept,
+    /// and the error of a program; [`LaboratoryError::Interrupted`] once `stop` is set.
     pub fn run(
         &self,
         point: &Point,
@@ -200,7 +199,6 @@ impl Study {
     }
 }
 
-/// The 99th percentile of one kind of calls in all repetitions.
 fn p99_ns(kept: &[(Repetition, Counts)], of: fn(&WorkerMeasure) -> &Histogram) -> Option<u64> {
     let mut calls = Histogram::new();
     for worker in kept.iter().flat_map(|(one, _)| &one.workers) {
@@ -209,8 +207,8 @@ fn p99_ns(kept: &[(Repetition, Counts)], of: fn(&WorkerMeasure) -> &Histogram) -
     (calls.count() > 0).then(|| calls.percentile(99.0).0)
 }
 
-/// A job whose title does not show what a point sets: a program has one name in
-/// all points of a study.
+/// Returns the job with a title that omits the parameters which a point sets, so that a program has
+/// one name in all points of a study.
 fn without(job: &Job, settings: &[Setting]) -> Job {
     let mut job = job.clone();
     let set = |name: &String| {

@@ -1,4 +1,4 @@
-//! Where programs are repeated, and the one loop that repeats them.
+//! Rigs that programs are repeated on, and the loop that repeats them.
 
 use crate::error::LaboratoryError;
 use crate::measured::{Assignment, Task};
@@ -11,53 +11,53 @@ use diskperf_system::WorkerProgress;
 use diskperf_timeline::{Nanoseconds, ProgramResult, Protocol, Repetition, Statistic, SteadyRule};
 use std::sync::Arc;
 
-/// Drives on which programs can run: those of this machine, or of a modelled one. It
-/// is set up when it is made, and has a way of its own to be torn down.
+/// Drives on which programs can run, of this machine or of a modelled one. A rig is set up when it
+/// is created; each kind has its own way to be torn down.
 pub trait Rig {
-    /// The workers that tasks have here which run at the same time.
+    /// Returns the assignments of the workers that run simultaneous tasks on this rig.
     fn assignments(&self, tasks: &[Task<'_>]) -> Vec<Assignment>;
 
-    /// Runs the workers of tasks once, from preparing their files to the last sync: a
-    /// repetition of each task. Beside each worker is its progress.
+    /// Runs the workers of tasks once, from the preparation of their files to the last sync.
+    /// Returns a repetition of each task. Each worker has its progress beside it.
     ///
     /// # Errors
     ///
-    /// What the first worker failed with, by its task's title, and what the rig
-    /// itself failed with.
+    /// Returns the error of the first worker that failed, with the title of its task, and errors of
+    /// the rig itself.
     fn run(
         &self,
         workers: (&[Assignment], &[Arc<WorkerProgress>]),
         observer: &mut dyn Observer,
     ) -> Result<Vec<Repetition>, LaboratoryError>;
 
-    /// What a reader must know of a result here.
+    /// Returns a remark on a result of this rig for its readers.
     fn remark(&self, _result: &ProgramResult) -> Option<String> {
         None
     }
 }
 
-/// What runs at the same time, and how it is repeated.
+/// Simultaneous tasks, and the protocol of their repetitions.
 pub struct Work<'a> {
-    /// At least one.
+    /// Tasks that run at the same time, at least one.
     pub tasks: Vec<Task<'a>>,
-    /// How often, and which of them count.
+    /// Number of repetitions, and the selection of those that count.
     pub protocol: Protocol,
-    /// Companies of their workers.
+    /// Groups (companies) of the workers on each drive, which share state.
     pub companies: Companies,
 }
 
-/// What the results on one rig have in common.
+/// Properties that all results on one rig share.
 pub struct Stand {
-    /// That run each program at once.
+    /// Number of drives that run each program together.
     pub drives: u32,
-    /// The kind and block size of the file systems, or a device's name.
+    /// Kind and block size of the file systems, or the name of a device.
     pub filesystem: String,
-    /// What a reader must know.
+    /// Remarks on the rig for readers of its results.
     pub notes: Vec<String>,
 }
 
 impl Stand {
-    /// The result of a job, with nothing measured yet.
+    /// Creates the result of a job, with no measurements yet.
     pub fn result(&self, job: &Job, task: Task<'_>, protocol: Protocol) -> ProgramResult {
         ProgramResult {
             program: job.name().to_owned(),
@@ -75,8 +75,8 @@ impl Stand {
     }
 }
 
-/// The protocol of searches and of published cells: the first of three repetitions
-/// clears the cache, as in 1983.
+/// Protocol of searches and of published cells. The first of three repetitions clears the cache, as
+/// in 1983.
 pub const THREE_RUNS: Protocol = Protocol {
     repetitions: 3,
     discarded: 1,
@@ -85,18 +85,18 @@ pub const THREE_RUNS: Protocol = Protocol {
     steady: None,
 };
 
-/// Once, and it counts.
+/// Protocol of a single repetition, which is kept.
 pub const ONCE: Protocol = Protocol {
     repetitions: 1,
     discarded: 0,
     ..THREE_RUNS
 };
 
-/// Repeats tasks until their protocol has enough of each, as long as `goes_on` says so
-/// after each repetition, of which it is told each task's. What was measured before an
-/// error is in `repetitions`, task by task.
+/// Repeats tasks until their protocol has enough repetitions of each, and while `goes_on` returns
+/// true. `goes_on` receives the latest repetition of each task. After an error, `repetitions` holds
+/// the earlier measurements, task by task.
 ///
-/// Those that were disturbed from outside are run again, as often as [`spare`] has it.
+/// Repetitions that were disturbed from outside are run again, up to the limit of [`spare`].
 pub fn repeat(
     rig: &impl Rig,
     work: &Work<'_>,
@@ -134,7 +134,7 @@ pub fn repeat(
     Ok(())
 }
 
-/// Whether there need be no more, though the protocol allows them.
+/// Reports whether the repetitions suffice before their maximum number is reached.
 fn is_enough(repetitions: &[Repetition], protocol: &Protocol) -> bool {
     match protocol.steady {
         Some(rule) => is_steady(&summary::rates(repetitions), &rule),
@@ -142,8 +142,8 @@ fn is_enough(repetitions: &[Repetition], protocol: &Protocol) -> bool {
     }
 }
 
-/// Of rounds that go on until they are steady, those of the last window count, disturbed or
-/// not: storage remembers each.
+/// Keeps the last window of rounds that run until they are steady, and discards the earlier ones.
+/// Disturbed rounds count as well, because each round changes the storage.
 fn keep_window(rounds: &mut [Vec<Repetition>], rule: &SteadyRule) {
     for all in rounds {
         let before = all.len().saturating_sub(rule.window as usize);
@@ -153,7 +153,7 @@ fn keep_window(rounds: &mut [Vec<Repetition>], rule: &SteadyRule) {
     }
 }
 
-/// If enough were not disturbed, those that were do not count; if not, all do.
+/// Discards disturbed repetitions if enough undisturbed ones remain. Otherwise all count.
 fn keep_undisturbed(repetitions: &mut [Vec<Repetition>], protocol: &Protocol) {
     let wanted = (protocol.repetitions - protocol.discarded) as usize;
     let enough =
@@ -165,7 +165,6 @@ fn keep_undisturbed(repetitions: &mut [Vec<Repetition>], protocol: &Protocol) {
     }
 }
 
-/// One repetition of so many.
 fn once(
     (rig, work): (&impl Rig, &Work<'_>),
     assignments: &[Assignment],
@@ -183,33 +182,30 @@ fn once(
     rig.run((assignments, &workers), observer)
 }
 
-/// Bytes that all workers move.
 fn total_bytes(work: &Work<'_>, assignments: &[Assignment]) -> u64 {
     let moved = |one: &Assignment| one.worker.size_bytes * work.tasks[one.task].program.passes();
     assignments.iter().map(moved).sum()
 }
 
-/// How long a repetition takes, where that is given of all tasks.
 fn lasts(work: &Work<'_>) -> Option<Nanoseconds> {
     let each: Option<Vec<_>> = work.tasks.iter().map(|task| task.program.lasts()).collect();
     each?.into_iter().max()
 }
 
-/// Those that count as long as nothing is known of them but what disturbed them.
+/// Repetitions that are neither discarded nor disturbed.
 fn undisturbed(repetitions: &[Repetition]) -> impl Iterator<Item = &Repetition> {
     let counted = repetitions.iter().filter(|one| !one.discarded);
     counted.filter(|one| !one.is_disturbed())
 }
 
-/// How many of those that count were disturbed.
 fn disturbed(repetitions: &[Repetition]) -> u32 {
     let disturbed = |one: &&Repetition| !one.discarded && one.is_disturbed();
     repetitions.iter().filter(disturbed).count() as u32
 }
 
-/// How many repetitions may be run again: half as many as the protocol has, and two
-/// at least. Who asks for a single one gets it, whatever it is worth; and of rounds that
-/// go on until they are steady, all count.
+/// Returns the number of repetitions that may be run again: half of the protocol's number, and at
+/// least two. It is zero for a protocol with a single repetition, and for rounds that run until
+/// they are steady, because all of those count.
 pub fn spare(protocol: &Protocol) -> u32 {
     match protocol.repetitions {
         _ if protocol.steady.is_some() => 0,
@@ -218,7 +214,7 @@ pub fn spare(protocol: &Protocol) -> u32 {
     }
 }
 
-/// The same of one task where nobody watches.
+/// Repeats one task without an observer.
 pub fn repeat_unobserved(
     rig: &impl Rig,
     (task, protocol): (Task<'_>, Protocol),
@@ -238,10 +234,12 @@ pub fn repeat_unobserved(
     Ok(repetitions)
 }
 
-/// How many kept repetitions it takes before an interval may end them.
+/// Minimum number of undisturbed repetitions before a narrow confidence interval may end the
+/// repetitions.
 const FEWEST_TO_BE_SURE: usize = 6;
 
-/// Whether the interval of the undisturbed ones is as narrow as the protocol wants it.
+/// Reports whether the confidence interval of the undisturbed repetitions is as narrow as the
+/// protocol requires.
 fn is_sure(repetitions: &[Repetition], protocol: &Protocol) -> bool {
     let Some(share) = protocol.stop_below_share else {
         return false;

@@ -1,10 +1,9 @@
-//! Searching a modelled system for better settings.
+//! Search for better settings of a modelled system.
 //!
-//! A search tries combinations of some parameters' values (`search.rs` says
-//! which), runs the best again, beside the target as it is, with other seeds and
-//! spindle phases, and sees to it that the steps from the best to its neighbours
-//! are known. Each point is read, built, run and dropped by one worker, so that
-//! memory does not grow with their number; what it came to is kept in the store.
+//! A search tries combinations of the values of some parameters (see `search.rs`). It runs the best
+//! combination again with other seeds and spindle phases, beside the unchanged target, and makes
+//! sure that all neighbours of the best are known. One worker reads, builds, runs and drops each
+//! point, so that memory does not grow with their number. The store keeps the result of each point.
 
 mod keys;
 mod moved;
@@ -34,29 +33,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The values that `--over KEY=VALUES` has for a parameter, as they are written in
-/// a setting.
+/// Parses the values that `--over KEY=VALUES` gives for a parameter, in the form of a setting.
 ///
 /// # Errors
 ///
-/// What is no range and no list, and a range without values.
+/// Returns an error for a text that is neither a range nor a list, and for a range without values.
 pub fn values_of(key: &str, values: &str) -> Result<Vec<String>, LaboratoryError> {
     Over::parse(&format!("{key}={values}")).map(|over| over.values)
 }
 
-/// What became of points of earlier searches.
+/// Memory for the results of points of earlier searches.
 pub trait PointMemory: Sync {
-    /// Returns the figures of a point of so many programs, where they are known.
+    /// Returns the known figures of a point with this number of programs.
     fn find(&self, fingerprint: &str, programs: usize) -> Option<Vec<Figures>>;
 
-    /// Keeps the figures of a point.
+    /// Stores the figures of a point.
     fn keep(&self, fingerprint: String, figures: &[Figures]);
 
-    /// Sees to it that what was kept outlives the search.
+    /// Makes stored points durable, so that they outlive the search.
     fn flush(&self);
 }
 
-/// Knows no point of before.
+/// Memory of points that stores nothing and knows none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoMemory;
 
@@ -70,44 +68,43 @@ impl PointMemory for NoMemory {
     fn flush(&self) {}
 }
 
-/// What is tried, on what.
+/// Specification of a search on a modelled system.
 #[derive(Clone)]
 pub struct Search {
-    /// What is the same in every run. Each program moves the greatest whole number
-    /// of calls up to the size; where it says none, what [`Moved`] has.
+    /// Experiment that all points share. Each program transfers the greatest whole number of calls
+    /// up to the size; if there is none, [`Moved`] determines the amount.
     pub experiment: Experiment,
-    /// The system.
+    /// Name of the modelled system to search on.
     pub target: String,
-    /// `KEY=VALUES`, as typed.
+    /// Parameters to vary, in the form `KEY=VALUES` of the command line.
     pub over: Vec<String>,
-    /// What is made as good as can be.
+    /// Quantity that the search optimizes.
     pub goal: Goal,
-    /// Upper limit of the combinations that are run.
+    /// Maximum number of combinations that are run.
     pub budget: u64,
-    /// With how many seeds the best and today's settings are run again.
+    /// Number of seeds with which the best and the current settings are run again.
     pub seeds: u32,
-    /// Whoever runs the machines; the results do not depend on it.
+    /// Executor that runs the machines. The results do not depend on it.
     pub crew: Arc<dyn Crew>,
-    /// Where job files and logs are.
+    /// Source of the job files and I/O logs that the experiment names.
     pub files: Arc<dyn Files>,
-    /// Set when the user ends it.
+    /// Flag that is set when the user ends the search.
     pub stop: Arc<AtomicBool>,
 }
 
-/// Runs of a search unless the user says how many: up to here every
-/// combination is tried.
+/// Default maximum number of runs of a search. If there are no more combinations, all are tried.
 pub const BUDGET: u64 = 2000;
 
-/// Angles of the spindles at the start that best and today's settings are run
-/// with, for each seed: evenly spaced over a revolution. Without a spindle there is one.
+/// Number of spindle angles at the start with which the best and the current settings are run for
+/// each seed, evenly spaced over a revolution. Drives without a spindle use one.
 const PHASES: u32 = 4;
 
-/// Searches.
+/// Performs a search.
 ///
 /// # Errors
 ///
-/// A suite, a system or a parameter that there is not, values that do not
-/// fit, and what the target as it is fails with.
+/// Returns an error for an unknown suite, system or parameter, for values that do not fit, and if
+/// the unchanged target fails.
 pub fn tune(
     catalogue: &Catalogue,
     search: &Search,
@@ -175,8 +172,8 @@ pub fn tune(
     Ok(tuner.tuned)
 }
 
-/// An experiment with the job file that it names, read once for all points. What its jobs
-/// do is theirs to say, and is not varied.
+/// Adds the job file that an experiment names, read once for all points. Options of its jobs are
+/// fixed and cannot be varied.
 pub fn with_job_file(
     (experiment, files): (&Experiment, &dyn Files),
     target: impl Into<PathBuf>,
@@ -202,7 +199,6 @@ pub fn with_job_file(
     }
 }
 
-/// The search before anything was run.
 fn blank(
     search: &Search,
     (today, moved): (&ModelPlan, Moved),
@@ -238,15 +234,13 @@ fn blank(
     }
 }
 
-/// A search under way.
 struct Tuner<'a> {
     search: &'a Search,
     subject: &'a Subject<'a>,
     memory: &'a dyn PointMemory,
     progress: &'a (dyn Fn(usize, usize) + Sync),
-    /// The programs of a point that can be compared with the target as it is.
+    /// Titles of the programs, by which a point can be compared with the unchanged target.
     titles: Vec<String>,
-    /// Runs that there will be, as far as is known.
     expected: usize,
     done: AtomicUsize,
     tuned: Tuned,
@@ -254,7 +248,6 @@ struct Tuner<'a> {
     from_store: u64,
 }
 
-/// What a run is of: the target as it is, or a combination.
 #[derive(Clone)]
 struct Wanted {
     places: Option<Places>,
@@ -314,9 +307,9 @@ impl Tuner<'_> {
         })
     }
 
-    /// Sees to it that the neighbours of the best are known, and where it
-    /// stands on a cliff, those of the point a step away from it. What is found
-    /// may be better, and what is impossible has something behind it.
+    /// Measures all neighbours of the best point and, if it stands on a cliff, those of the point a
+    /// step away from the cliff. A neighbour may be better, and an impossible one may have others
+    /// behind it.
     fn surround(&mut self) -> Result<(), LaboratoryError> {
         let before = self.tried;
         while let Some(best) = self.tuned.best().cloned() {
@@ -335,7 +328,6 @@ impl Tuner<'_> {
         Ok(())
     }
 
-    /// A point and its neighbours, as far as they were not tried yet.
     fn unknown_beside(&self, point: &Places) -> Vec<Places> {
         let beside = self.tuned.neighbours(point).into_iter();
         let mut unknown: Vec<Places> = beside.map(|(_, beside)| beside).collect();
@@ -344,7 +336,7 @@ impl Tuner<'_> {
         unknown
     }
 
-    /// The best, the safe ones and today's, with several seeds and phases.
+    /// Runs the best, the safe and the current settings with several seeds and phases.
     fn spread(&mut self) -> Result<(), LaboratoryError> {
         let Some(best) = self.tuned.best().cloned() else {
             return Ok(());
@@ -427,7 +419,6 @@ impl Tuner<'_> {
         Ok(plan)
     }
 
-    /// What the programs do, and whether the store knew.
     fn figures(
         &self,
         wanted: &Wanted,

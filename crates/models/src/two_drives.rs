@@ -1,4 +1,4 @@
-//! What all pairs of drives share: data, in `catalogue/published/notes.toml`.
+//! Parameters that all pairs of drives share, from `catalogue/published/notes.toml`.
 
 use diskperf_analysis::accuracy::TwoDrives;
 use serde::Deserialize;
@@ -11,29 +11,29 @@ struct File {
     two_drives: Pair,
 }
 
-/// What the spindles of two drives share.
+/// Parameters of the spindles in any pair of drives.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Pair {
-    /// Relative phases over which figures are means.
+    /// Number of relative phases that figures are averaged over.
     pub phases: u32,
-    /// By how much their speeds differ, as a share.
+    /// Difference of the spindle speeds, as a share.
     pub speed_difference_share: f64,
-    /// Where that is from.
+    /// Source of the difference of the spindle speeds.
     pub speed_difference_share_source: String,
 }
 
-/// Returns what all pairs of drives share.
+/// Returns the parameters that all pairs of drives share.
 ///
 /// # Panics
 ///
-/// Never: a test reads the file, which is part of the program.
+/// Never panics: a test reads the file, which is part of the program.
 pub fn pair() -> Pair {
     let file: File = toml::from_str(NOTES).expect("a test reads the file that is part of it");
     file.two_drives
 }
 
-/// Returns the same as the accuracy card has it.
+/// Returns the parameters of all pairs of drives, in the form of the accuracy card.
 pub fn two_drives() -> TwoDrives {
     let pair = pair();
     TwoDrives {

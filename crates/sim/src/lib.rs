@@ -1,17 +1,17 @@
-//! The simulation engine: virtual time in whole nanoseconds, an event queue
-//! that breaks ties by order of insertion (and lets those who sleep until a
-//! moment come after its events), single-threaded tasks, processors that
-//! interrupts preempt, and named random streams. It knows nothing of storage.
+//! Simulation engine: virtual time in whole nanoseconds, an event queue, single-threaded tasks,
+//! processors that interrupts preempt, and named random streams. Ties in the event queue are broken
+//! by insertion order, and a task that sleeps until a time resumes after the events of that time.
+//! The engine knows nothing of storage.
 //!
-//! Software is async, hardware is a state machine: what has a program counter
-//! runs as a task ([`Sim::spawn`]) and awaits; what has a queue and a "what
-//! next?" is a plain struct that the owner of the engine calls when its event
-//! comes up ([`Sim::run`] hands every event to one function).
+//! Software is async, hardware is a state machine. Code with a program counter runs as a task
+//! ([`Sim::spawn`]) and awaits. A component with a queue and a "what next?" is a plain struct that
+//! the owner of the engine calls when its event is due ([`Sim::run`] hands every event to one
+//! function).
 //!
-//! Two things are deliberate. A task that waits leaves no waker behind: the
-//! engine knows which task it is polling, and whoever wakes a task names it
-//! ([`Sim::wake`]). And a wait that nothing can disturb never reaches the
-//! queue: if no event comes first, time simply moves ([`Sim::try_advance`]).
+//! Two design choices are deliberate. A task that waits leaves no waker behind: the engine knows
+//! which task it polls, and a caller that wakes a task names it ([`Sim::wake`]). And a wait that
+//! nothing can disturb never reaches the queue: if no event comes first, time simply moves
+//! ([`Sim::try_advance`]).
 
 mod processor;
 mod queue;

@@ -1,10 +1,9 @@
-//! A processor: one process at the bottom, interrupts on top of it.
+//! Simulated processor that runs one process, which interrupts preempt.
 //!
-//! Work has a cost in time at full speed. How long it takes is not known when
-//! it starts: interrupts of a higher level preempt it, and the rate at which
-//! work gets done changes while it runs ([`Processors::set_rate`]). Its end is
-//! the simulation's timer, of which there is one: several processors set it to the
-//! earliest of their ends ([`Processors`]).
+//! Work has a cost: its duration at full speed. Its end is not known when it starts, because
+//! interrupts of a higher level preempt it and the speed of the processor may change meanwhile
+//! ([`Processors::set_rate`]). The end of the current work is the simulation's only timer; several
+//! processors set this timer to the earliest of their ends ([`Processors`]).
 
 mod several;
 mod state;
@@ -12,75 +11,74 @@ mod state;
 use crate::sim::Sim;
 use crate::task::TaskId;
 use crate::time::Time;
-use several::Ends;
+use several::WorkEnds;
 pub use several::{CpuId, Processors};
-use state::{FULL, Frame, Handler, Rate, State};
+use state::{FULL_SPEED, Frame, InterruptHandler, ProcessorState, Rate};
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, ready};
 
-/// An interrupt priority level; 0 lets every interrupt in.
+/// Interrupt priority level. Level 0 masks no interrupt.
 pub type Level = u8;
 
-/// The innermost work of a processor has come to its end. The owner of the engine hands it
-/// to [`Processors::complete`].
+/// Event at the end of the innermost work of a processor. The owner of the engine passes it to
+/// [`Processors::complete`].
 #[derive(Clone, Copy, Debug)]
 pub struct Completion(CpuId);
 
-/// Where the time of one piece of work went; the three add up to the time
-/// that passed.
+/// Breakdown of the time that a piece of simulated work needed; the three parts add up to the
+/// elapsed time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The work itself, at full speed.
+    /// Time of the work itself at full speed.
     pub work: Time,
-    /// Waiting for interrupts that came in between.
+    /// Time in which interrupts preempted the work.
     pub interrupted: Time,
-    /// What the work took longer because the processor was slowed.
+    /// Additional time because the processor ran below full speed.
     pub slowed: Time,
 }
 
-/// A processor with preemption by level and a rate that may change.
+/// Processor with preemption by interrupt level and a variable speed.
 pub struct Processor {
     id: CpuId,
-    /// Ends of the work of all processors, where there are several.
-    ends: Option<Rc<Ends>>,
-    state: RefCell<State>,
-    /// Who runs, or may.
+    /// End of the current work of every processor. None on a computer with one processor.
+    ends: Option<Rc<WorkEnds>>,
+    state: RefCell<ProcessorState>,
+    /// Task of the innermost frame: the task that runs or may run.
     innermost: Cell<Option<TaskId>>,
     rate: Cell<Rate>,
-    /// Time worked that `state` has not been told of.
-    unsettled: Cell<Time>,
+    /// Time worked that is not yet included in `state`.
+    unsettled_work: Cell<Time>,
 }
 
 impl Processor {
-    fn new(id: CpuId, ends: Option<Rc<Ends>>) -> Self {
+    fn new(id: CpuId, ends: Option<Rc<WorkEnds>>) -> Self {
         Self {
             id,
             ends,
-            state: RefCell::new(State {
+            state: RefCell::new(ProcessorState {
                 base: None,
                 handlers: Vec::with_capacity(8),
                 pending: VecDeque::with_capacity(8),
-                since: Time::ZERO,
+                settled_until: Time::ZERO,
                 busy: Time::ZERO,
                 busy_in_handlers: Time::ZERO,
             }),
             innermost: Cell::new(None),
             rate: Cell::new(Rate::default()),
-            unsettled: Cell::new(Time::ZERO),
+            unsettled_work: Cell::new(Time::ZERO),
         }
     }
 }
 
-/// The process at the bottom.
 impl Processor {
     /// Gives the processor to a process.
     ///
     /// # Panics
     ///
-    /// When another process has it.
+    /// If another process has it.
     pub fn give(&self, process: TaskId) {
         let mut state = self.state.borrow_mut();
         assert!(state.base.is_none(), "two processes on one processor");
@@ -90,25 +88,25 @@ impl Processor {
         }
     }
 
-    /// The process gives the processor up.
+    /// Takes the processor from the current process, which gives it up.
     ///
     /// # Panics
     ///
-    /// When it does not have it, or has interrupts masked.
+    /// If the process does not have the processor, or has interrupts masked.
     pub fn give_up<E>(&self, sim: &Sim<E>) {
-        let mut state = self.open(sim.now());
+        let mut state = self.settled_state(sim.now());
         let frame = state.base.take();
         if state.handlers.is_empty() {
             self.innermost.set(None);
         }
         let frame = frame.expect("a process without the processor gave it up");
         assert!(
-            frame.task == Some(sim.current()) && frame.level == 0 && !frame.working,
+            frame.task == Some(sim.current()) && frame.level == 0 && !frame.is_working,
             "a process gave the processor up in the middle of something"
         );
     }
 
-    /// The process that has the processor.
+    /// Returns the process that has the processor.
     #[inline]
     pub fn process(&self) -> Option<TaskId> {
         self.state
@@ -120,14 +118,14 @@ impl Processor {
 }
 
 impl Processor {
-    /// Whether anything runs.
+    /// Reports whether the processor does any work.
     #[inline]
     pub fn is_busy(&self) -> bool {
         let state = self.state.borrow();
-        state.top().is_some_and(|frame| frame.working)
+        state.top().is_some_and(|frame| frame.is_working)
     }
 
-    /// Whether this process has the processor and no handler is in its way.
+    /// Reports whether the given process has the processor and no interrupt handler preempts it.
     #[inline]
     pub fn runs(&self, process: TaskId) -> bool {
         let state = self.state.borrow();
@@ -138,28 +136,28 @@ impl Processor {
                 .is_some_and(|base| base.task == Some(process))
     }
 
-    /// For how long something ran up to now, and how much of it was in
-    /// handlers of interrupts.
+    /// Returns the processor's busy time so far, and the part of it in interrupt handlers.
     pub fn busy<E>(&self, sim: &Sim<E>) -> (Time, Time) {
-        let state = self.open(sim.now());
+        let state = self.settled_state(sim.now());
         (state.busy, state.busy_in_handlers)
     }
 
-    /// Work gets done at `thousandths` of full speed from now on.
     fn set_rate<E: From<Completion>>(&self, sim: &Sim<E>, thousandths: u64) {
-        assert!((1..=FULL).contains(&thousandths), "a rate of {thousandths}");
+        assert!(
+            (1..=FULL_SPEED).contains(&thousandths),
+            "a rate of {thousandths}"
+        );
         let rate = self.rate.get();
         if rate.thousandths == thousandths {
             return;
         }
-        let mut state = self.open(sim.now());
-        self.rate.set(rate.changed(thousandths));
+        let mut state = self.settled_state(sim.now());
+        self.rate.set(rate.with_thousandths(thousandths));
         self.reschedule(&mut state, sim);
     }
 
-    /// Does work that costs `cost` at full speed, for the task that asks, if
-    /// nothing can come in between; how much longer it took for the
-    /// processor's being slowed.
+    /// Performs work of the current task that costs `cost` at full speed, if no event can interrupt
+    /// it. Returns the additional time due to a reduced speed, or None if the work was not done.
     #[inline]
     pub fn try_work<E>(&self, sim: &Sim<E>, cost: Time) -> Option<Time> {
         if self.innermost.get() != sim.current_task() {
@@ -169,11 +167,11 @@ impl Processor {
         if !sim.try_advance(sim.now() + passed) {
             return None;
         }
-        self.unsettled.set(self.unsettled.get() + passed);
+        self.unsettled_work.set(self.unsettled_work.get() + passed);
         Some(passed - cost)
     }
 
-    /// Does work that costs `cost` at full speed, for the task that asks.
+    /// Performs work of the current task that costs `cost` at full speed.
     #[inline]
     pub async fn work<E: From<Completion>>(&self, sim: &Sim<E>, cost: Time) -> Usage {
         if let Some(slowed) = self.try_work(sim, cost) {
@@ -187,9 +185,8 @@ impl Processor {
         poll_fn(move |_| self.poll_work(sim, &mut started, cost)).await
     }
 
-    /// One poll of work that something may come in between, for those who
-    /// have asked [`Processor::try_work`] before the first; `started` is
-    /// false then.
+    /// Polls work that may be interrupted. The caller has tried [`Processor::try_work`] first;
+    /// `started` is false at the first poll.
     #[inline(never)]
     pub fn poll_work<E: From<Completion>>(
         &self,
@@ -202,7 +199,7 @@ impl Processor {
         if std::mem::replace(started, true) {
             ready!(sim.poll_wait(WAITED_FOR));
         } else {
-            let mut state = self.open(sim.now());
+            let mut state = self.settled_state(sim.now());
             state.start(task, cost, sim.now());
             if state.is_innermost(task) {
                 self.reschedule(&mut state, sim);
@@ -210,11 +207,11 @@ impl Processor {
         }
         loop {
             // Nothing comes before the end of what this task does.
-            if self.innermost.get() == Some(task) && self.is_next_to_end() && sim.pass_to_timer() {
+            if self.innermost.get() == Some(task) && self.ends_first() && sim.advance_to_timer() {
                 if self.ends.is_some() {
-                    self.set_end(sim, None);
+                    self.schedule_end(sim, None);
                 }
-                let mut state = self.open(sim.now());
+                let mut state = self.settled_state(sim.now());
                 let frame = state.top_mut().expect("who works has a frame");
                 frame.end();
                 return Poll::Ready(frame.usage(sim.now()));
@@ -222,47 +219,45 @@ impl Processor {
             // A task may be woken for another reason while it works.
             let state = self.state.borrow();
             let frame = state.frame(task);
-            if !frame.working {
+            if !frame.is_working {
                 return Poll::Ready(frame.usage(sim.now()));
             }
             drop(state);
-            if sim.poll_wait(WAITED_FOR).is_pending() && !sim.wait_on_the_spot() {
+            if sim.poll_wait(WAITED_FOR).is_pending() && !sim.wait_nested() {
                 return Poll::Pending;
             }
         }
     }
 
-    /// The state, with the innermost frame's account brought up to now.
-    fn open(&self, now: Time) -> RefMut<'_, State> {
+    /// Returns the processor's state, with the account of the innermost frame brought up to now.
+    fn settled_state(&self, now: Time) -> RefMut<'_, ProcessorState> {
         let mut state = self.state.borrow_mut();
         // Work that nothing came in between has moved time on without a
         // word to the state.
-        let passed = self.unsettled.take();
-        state.count(passed);
+        let passed = self.unsettled_work.take();
+        state.book_busy(passed);
         state.settle(now, self.rate.get().thousandths);
         state
     }
 
-    /// Sets the timer to the completion of the innermost frame's work, as of
-    /// now.
-    fn reschedule<E: From<Completion>>(&self, state: &mut State, sim: &Sim<E>) {
+    fn reschedule<E: From<Completion>>(&self, state: &mut ProcessorState, sim: &Sim<E>) {
         self.innermost.set(state.top().and_then(|frame| frame.task));
-        let working = state.top().filter(|frame| frame.working);
-        let start = state.since.max(sim.now());
-        self.set_end(
+        let is_working = state.top().filter(|frame| frame.is_working);
+        let start = state.settled_until.max(sim.now());
+        self.schedule_end(
             sim,
-            working.map(|frame| start + self.rate.get().duration(frame.left)),
+            is_working.map(|frame| start + self.rate.get().duration(frame.remaining)),
         );
     }
 
-    /// Whether no other processor's work ends before that of this one.
-    fn is_next_to_end(&self) -> bool {
+    fn ends_first(&self) -> bool {
         let ends = self.ends.as_ref();
         ends.is_none_or(|ends| ends.first().is_some_and(|(_, id)| id == self.id))
     }
 
-    /// Sets the timer, now that the innermost work ends at this moment, or there is none.
-    fn set_end<E: From<Completion>>(&self, sim: &Sim<E>, end: Option<Time>) {
+    /// Sets the timer for a new end of the innermost work. None means that the processor has no
+    /// work.
+    fn schedule_end<E: From<Completion>>(&self, sim: &Sim<E>, end: Option<Time>) {
         let first = match &self.ends {
             None => end.map(|at| (at, self.id)),
             Some(ends) => {
@@ -276,14 +271,15 @@ impl Processor {
         }
     }
 
-    /// A piece of work has come to its end.
+    /// Completes the innermost work of the processor, then wakes its task or leaves its interrupt
+    /// handler.
     fn complete<E: From<Completion>>(&self, sim: &Sim<E>) {
         if self.ends.is_some() {
-            self.set_end(sim, None);
+            self.schedule_end(sim, None);
         }
-        let mut state = self.open(sim.now());
+        let mut state = self.settled_state(sim.now());
         let frame = state.top_mut().expect("work completes on a frame");
-        assert!(frame.working, "work completed that nobody does");
+        assert!(frame.is_working, "work completed that nobody does");
         frame.end();
         match frame.task {
             Some(task) => sim.wake(task),
@@ -291,14 +287,13 @@ impl Processor {
         }
     }
 
-    /// The innermost handler is over.
-    fn leave_innermost<E: From<Completion>>(&self, state: &mut State, sim: &Sim<E>) {
+    fn leave_innermost<E: From<Completion>>(&self, state: &mut ProcessorState, sim: &Sim<E>) {
         state.handlers.pop();
-        state.admit(sim);
+        state.enter_pending(sim);
         self.reschedule(state, sim);
         // A process that was given the processor meanwhile may run now.
         if let (true, Some(base)) = (state.handlers.is_empty(), &state.base)
-            && !base.working
+            && !base.is_working
             && let Some(task) = base.task
         {
             sim.wake(task);
@@ -306,19 +301,18 @@ impl Processor {
     }
 }
 
-/// Interrupts.
 impl Processor {
-    /// Enters a handler at this level, for the task that asks, as soon as
-    /// nothing of this level or above runs.
+    /// Enters an interrupt handler at this level for the current task, as soon as no work of this
+    /// level or above runs.
     pub async fn enter<E: From<Completion>>(&self, sim: &Sim<E>, level: Level) {
         {
-            let mut state = self.open(sim.now());
+            let mut state = self.settled_state(sim.now());
             if level > state.level() {
                 state.handlers.push(Frame::new(Some(sim.current()), level));
                 self.reschedule(&mut state, sim);
                 return;
             }
-            state.request(level, Handler::Task(sim.current()));
+            state.add_pending(level, InterruptHandler::Task(sim.current()));
         }
         let task = sim.current();
         while !self.state.borrow().has_entered(task) {
@@ -326,28 +320,32 @@ impl Processor {
         }
     }
 
-    /// Interrupts, all at this moment, that do nothing but take their time:
-    /// each its level and its cost, the highest first.
+    /// Raises several interrupts at the present time that only consume processor time, given as
+    /// level and cost, highest level first.
     pub fn interrupt<E: From<Completion>>(&self, sim: &Sim<E>, interrupts: &[(Level, Time)]) {
-        let mut state = self.open(sim.now());
-        if !self.pass(&mut state, sim, interrupts) {
+        let mut state = self.settled_state(sim.now());
+        if !self.run_in_one_step(&mut state, sim, interrupts) {
             for (level, cost) in interrupts {
                 if *level > state.level() {
                     state
                         .handlers
-                        .push(Frame::costing(*level, *cost, sim.now()));
+                        .push(Frame::with_cost(*level, *cost, sim.now()));
                 } else {
-                    state.request(*level, Handler::Cost(*cost));
+                    state.add_pending(*level, InterruptHandler::Cost(*cost));
                 }
             }
         }
         self.reschedule(&mut state, sim);
     }
 
-    /// Interrupts that nothing can come in between, neither before them nor
-    /// while they last, pass in one step: what they interrupted goes on when
-    /// they are over.
-    fn pass<E>(&self, state: &mut State, sim: &Sim<E>, interrupts: &[(Level, Time)]) -> bool {
+    /// Performs interrupts in a single step if no event can preempt or delay them; the interrupted
+    /// work resumes at their end. Returns whether it did.
+    fn run_in_one_step<E>(
+        &self,
+        state: &mut ProcessorState,
+        sim: &Sim<E>,
+        interrupts: &[(Level, Time)],
+    ) -> bool {
         let now = sim.now();
         let rate = self.rate.get();
         let over = now
@@ -360,31 +358,31 @@ impl Processor {
             && state.handlers.is_empty()
             && state.pending.is_empty()
             && interrupts.iter().all(|(level, _)| *level > state.level());
-        if !admitted || state.since > now || !sim.is_quiet_until(over) {
+        if !admitted || state.settled_until > now || !sim.has_only_timer_until(over) {
             return false;
         }
         state.busy += over - now;
         state.busy_in_handlers += over - now;
-        state.since = over;
+        state.settled_until = over;
         true
     }
 
-    /// Leaves the handler.
+    /// Leaves the innermost interrupt handler.
     ///
     /// # Panics
     ///
-    /// When the task that asks is not in the innermost one.
+    /// If the current task is not in the innermost handler.
     pub fn leave<E: From<Completion>>(&self, sim: &Sim<E>) {
-        let mut state = self.open(sim.now());
+        let mut state = self.settled_state(sim.now());
         let frame = state.handlers.last().expect("a handler is left once");
         assert!(
-            frame.task == Some(sim.current()) && !frame.working,
+            frame.task == Some(sim.current()) && !frame.is_working,
             "handlers are left from the inside out"
         );
         self.leave_innermost(&mut state, sim);
     }
 
-    /// Raises the level of the process that asks; the level before.
+    /// Raises the interrupt level of the current task. Returns the previous level.
     pub fn mask<E>(&self, sim: &Sim<E>, level: Level) -> Level {
         let mut state = self.state.borrow_mut();
         let frame = state.frame_mut(sim.current());
@@ -392,8 +390,8 @@ impl Processor {
         std::mem::replace(&mut frame.level, level)
     }
 
-    /// Lowers the level of the process that asks. What was masked is let in;
-    /// returns when that is over, with how long it took.
+    /// Lowers the interrupt level of the current task and lets pending interrupts run. Returns the
+    /// time until they end.
     pub async fn unmask<E: From<Completion>>(&self, sim: &Sim<E>, level: Level) -> Time {
         let from = sim.now();
         let task = sim.current();
@@ -405,9 +403,9 @@ impl Processor {
             }
         }
         {
-            let mut state = self.open(sim.now());
+            let mut state = self.settled_state(sim.now());
             if !state.pending.is_empty() {
-                state.admit(sim);
+                state.enter_pending(sim);
                 self.reschedule(&mut state, sim);
             }
         }

@@ -1,47 +1,48 @@
-//! The event queue: by time; where times are equal, events before those who
-//! sleep until then; and among the like by insertion.
+//! Event queue, ordered by time. At equal times, events come before sleeping tasks; within each of
+//! the two, insertion order decides.
 
 use crate::time::Time;
 use std::cell::Cell;
 
-/// Which of two events of one [`Rank`] at the same nanosecond comes first.
+/// Order of two events of the same [`Rank`] at the same nanosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TieBreak {
-    /// The one that was scheduled first.
+    /// Insertion order: the event scheduled first comes first.
     #[default]
     Insertion,
-    /// The one that was scheduled last. Only tests want this: a result that
-    /// it moves hangs on the order of things that happen at once.
+    /// Reversed insertion order: the event scheduled last comes first. Only for tests: a result
+    /// that changes with it depends on the order of simultaneous events.
     Reversed,
 }
 
-/// What comes first at the same nanosecond, whatever the [`TieBreak`].
+/// Priority among entries at the same nanosecond, independent of the [`TieBreak`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rank {
-    /// What hardware does.
+    /// Hardware event, which comes before sleeping tasks.
     Event,
-    /// A task's sleep is over. Timeouts are served by the clock's interrupt:
-    /// one that ends at a tick ends because of it, not before it.
+    /// Wake-up of a sleeping task, which comes after hardware events. Timeouts are served by the
+    /// clock's interrupt, so a timeout that ends at a tick runs after the tick.
     Sleeper,
 }
 
-/// When something is due, and its place among what is due then.
+/// Position of an entry in the event queue: its time, and its order among entries of the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Turn {
+pub(crate) struct QueuePosition {
     pub(crate) at: Time,
-    /// The rank in the highest bit, the place among the like below.
+    /// Order among entries of the same time: the rank in the highest bit, the insertion order in
+    /// the bits below.
     order: u64,
 }
 
-impl Turn {
-    /// No turn comes after it.
+impl QueuePosition {
+    /// Queue position after all others.
     pub(crate) const NEVER: Self = Self {
         at: Time::NEVER,
         order: u64::MAX,
     };
 
-    /// All that is due at this moment comes before it.
-    pub(crate) fn last_of(at: Time) -> Self {
+    /// Returns the queue position after all entries of the given time.
+    pub(crate) fn after_all_at(at: Time) -> Self {
         Self {
             at,
             order: u64::MAX,
@@ -49,62 +50,60 @@ impl Turn {
     }
 }
 
-/// Hands out turns.
-pub(crate) struct Turns {
-    given: Cell<u64>,
+/// Source of queue positions.
+pub(crate) struct QueuePositionSource {
+    issued_count: Cell<u64>,
     tie_break: TieBreak,
 }
 
-impl Turns {
+impl QueuePositionSource {
     pub(crate) fn new(tie_break: TieBreak) -> Self {
         Self {
-            given: Cell::new(0),
+            issued_count: Cell::new(0),
             tie_break,
         }
     }
 
-    /// How many were handed out.
+    /// Number of queue positions that were handed out.
     #[inline]
-    pub(crate) fn given(&self) -> u64 {
-        self.given.get()
+    pub(crate) fn issued_count(&self) -> u64 {
+        self.issued_count.get()
     }
 
     #[inline]
-    pub(crate) fn give(&self, at: Time, rank: Rank) -> Turn {
-        let given = self.given.get();
-        self.given.set(given + 1);
+    pub(crate) fn issue(&self, at: Time, rank: Rank) -> QueuePosition {
+        let number = self.issued_count.get();
+        self.issued_count.set(number + 1);
         let place = match self.tie_break {
-            TieBreak::Insertion => given,
-            TieBreak::Reversed => SLEEPER - 1 - given,
+            TieBreak::Insertion => number,
+            TieBreak::Reversed => SLEEPER_BIT - 1 - number,
         };
         let order = match rank {
             Rank::Event => place,
-            Rank::Sleeper => place | SLEEPER,
+            Rank::Sleeper => place | SLEEPER_BIT,
         };
-        Turn { at, order }
+        QueuePosition { at, order }
     }
 }
 
-/// The bit of [`Turn::order`] that says [`Rank::Sleeper`].
-const SLEEPER: u64 = 1 << 63;
+/// Bit of [`QueuePosition::order`] that marks [`Rank::Sleeper`].
+const SLEEPER_BIT: u64 = 1 << 63;
 
-/// Entries that are looked at one after the other.
-const NEAR: usize = 8;
+/// Number of entries that an insertion searches linearly before it uses binary search.
+const LINEAR_SEARCH_ENTRIES: usize = 8;
 
-/// What is due, the last first. Few things are due at a time (a clock's tick,
-/// what each drive and each channel does next): to move those that come before
-/// a new one takes less than to keep a heap. What is due stays where it is: only
-/// turns move.
+/// Queue of scheduled entries, sorted with the next one last. Few entries are pending at a time (a
+/// clock's tick, the next step of each drive and each channel), so moving entries at an insertion
+/// costs less than a heap. The contents stay in their slots; only queue positions move.
 pub(crate) struct Queue<T> {
     entries: Vec<Entry>,
-    /// What is due, by [`Entry::slot`].
     slots: Vec<Option<T>>,
     vacant: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]
 struct Entry {
-    turn: Turn,
+    position: QueuePosition,
     slot: u32,
 }
 
@@ -118,39 +117,38 @@ impl<T> Queue<T> {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, turn: Turn, what: T) {
+    pub(crate) fn push(&mut self, position: QueuePosition, content: T) {
         let slot = match self.vacant.pop() {
             Some(slot) => {
-                self.slots[slot as usize] = Some(what);
+                self.slots[slot as usize] = Some(content);
                 slot
             }
             None => {
-                self.slots.push(Some(what));
+                self.slots.push(Some(content));
                 self.slots.len() as u32 - 1
             }
         };
-        self.place(Entry { turn, slot });
+        self.insert_entry(Entry { position, slot });
     }
 
-    fn place(&mut self, entry: Entry) {
+    fn insert_entry(&mut self, entry: Entry) {
         let mut at = self.entries.len();
-        let near = at.saturating_sub(NEAR);
+        let near = at.saturating_sub(LINEAR_SEARCH_ENTRIES);
         self.entries.push(entry);
-        while at > near && self.entries[at - 1].turn < entry.turn {
+        while at > near && self.entries[at - 1].position < entry.position {
             self.entries[at] = self.entries[at - 1];
             at -= 1;
         }
         self.entries[at] = entry;
         if at == near && near > 0 {
-            self.place_far(near);
+            self.insert_far(near);
         }
     }
 
-    /// Moves an entry on before which many things are due.
     #[cold]
-    fn place_far(&mut self, at: usize) {
-        let turn = self.entries[at].turn;
-        let later = self.entries[..at].partition_point(|entry| entry.turn > turn);
+    fn insert_far(&mut self, at: usize) {
+        let position = self.entries[at].position;
+        let later = self.entries[..at].partition_point(|entry| entry.position > position);
         self.entries[later..=at].rotate_right(1);
     }
 
@@ -161,10 +159,12 @@ impl<T> Queue<T> {
         self.slots[slot as usize].take()
     }
 
-    /// The first turn; [`Turn::NEVER`] if there is none.
+    /// Returns the position of the next entry; [`QueuePosition::NEVER`] if the queue is empty.
     #[inline]
-    pub(crate) fn next(&self) -> Turn {
-        self.entries.last().map_or(Turn::NEVER, |entry| entry.turn)
+    pub(crate) fn next_position(&self) -> QueuePosition {
+        self.entries
+            .last()
+            .map_or(QueuePosition::NEVER, |entry| entry.position)
     }
 
     pub(crate) fn clear(&mut self) {

@@ -1,23 +1,23 @@
-//! Named random streams: one per component, so that what one draws does not
-//! move what another gets.
+//! Named random streams. Each component has its own stream, so that draws of one do not change the
+//! numbers of another.
 
 use crate::time::Time;
 use rand_core::Rng;
 use rand_pcg::Pcg64;
 
-/// The streams of one simulation, by name.
+/// Random streams of one simulation, by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Streams {
     seed: u64,
 }
 
 impl Streams {
-    /// All streams of this seed.
+    /// Returns the random streams of a simulation with the given seed.
     pub const fn new(seed: u64) -> Self {
         Self { seed }
     }
 
-    /// The stream of this name; the same name gives the same numbers.
+    /// Returns the random stream with the given name. The same seed and name give the same numbers.
     pub fn stream(self, name: &str) -> Stream {
         // FNV-1a spreads the name over the 2^127 streams of PCG.
         let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
@@ -31,31 +31,30 @@ impl Streams {
     }
 }
 
-/// A stream of random numbers.
+/// Stream of random numbers.
 #[derive(Clone, Debug)]
 pub struct Stream {
     generator: Pcg64,
 }
 
 impl Stream {
-    /// A time from an exponential distribution, as that between events that happen
-    /// independently of each other.
+    /// Returns a random time from an exponential distribution, as between independent events.
     pub fn exponential(&mut self, mean: Time) -> Time {
         // The logarithm of a library of the platform's differs from one to the next.
         Time((-libm::log(1.0 - self.share()) * mean.0 as f64 + 0.5) as u64)
     }
 
-    /// Uniform over all of 64 bits.
+    /// Returns a random number, uniform over 64 bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.generator.next_u64()
     }
 
-    /// Uniform over `0..bound`.
+    /// Returns a random number, uniform over `0..bound`.
     ///
     /// # Panics
     ///
-    /// When `bound` is zero.
+    /// If `bound` is zero.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "a random number below zero was asked for");
@@ -64,21 +63,21 @@ impl Stream {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// True with this probability.
+    /// Draws a random boolean that is true with the given probability.
     #[inline]
     pub fn chance(&mut self, probability: f64) -> bool {
         self.share() < probability
     }
 
-    /// Uniform over 0 to 1, which does not occur.
+    /// Returns a random number, uniform from 0 (included) to 1 (excluded).
     #[inline]
     pub fn share(&mut self) -> f64 {
         // 53 bits are exact in an f64.
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Uniform over the times shorter than this; no time, and no draw, if this
-    /// is none.
+    /// Returns a random time, uniform over the times below `interval`. A zero interval returns zero
+    /// without a draw.
     #[inline]
     pub fn within(&mut self, interval: Time) -> Time {
         match interval {
@@ -87,7 +86,7 @@ impl Stream {
         }
     }
 
-    /// Uniform over `mean - spread * mean ..= mean + spread * mean`.
+    /// Returns a random time, uniform over `mean - spread * mean ..= mean + spread * mean`.
     #[inline]
     pub fn spread(&mut self, mean: Time, spread: f64) -> Time {
         let half = (mean.0 as f64 * spread) as u64;

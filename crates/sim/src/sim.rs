@@ -1,7 +1,7 @@
-//! The engine: what is due next, and who waits for it.
+//! Core of the simulation engine: the next event, and the tasks that wait.
 
-use crate::queue::{Queue, Rank, TieBreak, Turn, Turns};
-use crate::task::{Slot, TaskId};
+use crate::queue::{Queue, QueuePosition, QueuePositionSource, Rank, TieBreak};
+use crate::task::{TaskId, TaskSlot};
 use crate::time::Time;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -10,65 +10,64 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// One simulation. `E` is what hardware schedules for itself.
+/// Simulation with its clock, event queue and tasks. `E` is the type of the events that hardware
+/// schedules.
 pub struct Sim<E> {
     now: Cell<Time>,
-    turns: Turns,
-    queue: RefCell<Queue<Due<E>>>,
-    /// The turn of the first of the queue.
-    next_queued: Cell<Turn>,
-    /// What the timer is set for, and its turn if it is set: it is moved far
-    /// more often than it runs out.
+    positions: QueuePositionSource,
+    queue: RefCell<Queue<ScheduledEntry<E>>>,
+    next_queued: Cell<QueuePosition>,
+    /// Event of the simulation's timer. The timer is stored outside of the queue, because it is
+    /// reset far more often than it expires.
     timer: Cell<Option<E>>,
-    timer_turn: Cell<Turn>,
-    /// When the first of both is due: looked at far more often still.
+    timer_position: Cell<QueuePosition>,
+    /// Time of the next entry or timer expiry. Cached, because it is read even more often than the
+    /// timer is set.
     next_due: Cell<Time>,
-    /// Events that something in the foreground may be waiting for.
+    /// Number of queued events that a foreground task may wait for.
     foreground_events: Cell<usize>,
-    tasks: RefCell<Vec<Slot>>,
+    tasks: RefCell<Vec<TaskSlot>>,
     foreground_tasks: Cell<usize>,
     halted: Cell<bool>,
     ready: RefCell<VecDeque<TaskId>>,
-    /// How many are ready.
     ready_count: Cell<usize>,
     current: Cell<Option<TaskId>>,
-    /// Who events are handed to while a task waits on the spot, if a run says.
-    handler: RefCell<Option<Handler<E>>>,
-    /// Tasks that are polled while others wait on the spot.
-    nested: Cell<usize>,
+    /// Event handler for [`Sim::run_nested`], while such a run is in progress.
+    handler: RefCell<Option<EventHandler<E>>>,
+    /// Number of tasks that are polled from within another task's wait.
+    nested_polls: Cell<usize>,
 }
 
-/// Tasks that may be polled on top of each other: each takes room on the stack.
+/// Number of tasks that may be polled from within each other's wait. Each level uses stack space.
 const MOST_NESTED: usize = 8;
 
-/// Who events are handed to.
-type Handler<E> = Rc<dyn Fn(E)>;
+type EventHandler<E> = Rc<dyn Fn(E)>;
 
-enum Due<E> {
+enum ScheduledEntry<E> {
     Wake(TaskId),
     Event(E),
-    /// An event that goes on for ever, such as a clock's tick: alone it does
-    /// not keep the simulation alive.
+    /// Event that repeats forever, such as a clock's tick. Alone it does not keep the simulation
+    /// running.
     Background(E),
-    /// The end of a [`Sim::run_until`]: time does not jump over it.
-    Horizon,
+    /// End of a [`Sim::run_until`]; time does not jump beyond it.
+    RunEnd,
 }
 
-/// Nothing can happen any more, and yet a task has not ended.
+/// Deadlock of a simulation: no event is left, but a task has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
-    /// When.
+    /// Virtual time of the deadlock.
     pub at: Time,
-    /// Every task that has not ended.
+    /// Tasks that had not ended at the time of the deadlock.
     pub waiting: Vec<Waiting>,
 }
 
-/// A task and what it waits for.
+/// Task in a deadlock, with the reason of its wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// The task's name.
+    /// Name of the task.
     pub task: String,
-    /// What it said it was waiting for.
+    /// Description of the event that the task waits for, as given to [`Sim::wait`].
     pub waiting_for: &'static str,
 }
 
@@ -89,15 +88,15 @@ impl std::fmt::Display for Deadlock {
 impl std::error::Error for Deadlock {}
 
 impl<E> Sim<E> {
-    /// A simulation at time zero with nothing in it.
+    /// Returns an empty simulation at time zero.
     pub fn new(tie_break: TieBreak) -> Self {
         Self {
             now: Cell::new(Time::ZERO),
-            turns: Turns::new(tie_break),
+            positions: QueuePositionSource::new(tie_break),
             queue: RefCell::new(Queue::new()),
-            next_queued: Cell::new(Turn::NEVER),
+            next_queued: Cell::new(QueuePosition::NEVER),
             timer: Cell::new(None),
-            timer_turn: Cell::new(Turn::NEVER),
+            timer_position: Cell::new(QueuePosition::NEVER),
             next_due: Cell::new(Time::NEVER),
             foreground_events: Cell::new(0),
             tasks: RefCell::new(Vec::new()),
@@ -107,40 +106,40 @@ impl<E> Sim<E> {
             ready_count: Cell::new(0),
             current: Cell::new(None),
             handler: RefCell::new(None),
-            nested: Cell::new(0),
+            nested_polls: Cell::new(0),
         }
     }
 
-    /// The present moment.
+    /// Current virtual time of the simulation.
     #[inline]
     pub fn now(&self) -> Time {
         self.now.get()
     }
 
-    /// How often something was made due so far, whether it still is or not: what a
-    /// simulation has cost, and the same wherever it runs.
+    /// Number of queue positions handed out so far, for events that are still pending or not. It
+    /// measures the cost of a simulation, and is the same on every computer.
     #[inline]
     pub fn events(&self) -> u64 {
-        self.turns.given()
+        self.positions.issued_count()
     }
 
-    /// Has `event` handed to the handler of [`Sim::run`] at the moment `at`.
+    /// Schedules `event` for the handler of [`Sim::run`] at time `at`.
     ///
     /// # Panics
     ///
-    /// When `at` has passed.
+    /// If `at` has passed.
     #[inline]
     pub fn schedule(&self, at: Time, event: E) {
         self.foreground_events.set(self.foreground_events.get() + 1);
-        self.push(at, Rank::Event, Due::Event(event));
+        self.push(at, Rank::Event, ScheduledEntry::Event(event));
     }
 
-    /// Sets the one timer that may be set anew or stopped before it runs out;
-    /// what it was set to before is forgotten.
+    /// Sets the simulation's only timer, which may be reset or stopped before it expires. A
+    /// previous setting is dropped.
     ///
     /// # Panics
     ///
-    /// When `at` has passed.
+    /// If `at` has passed.
     #[inline]
     pub fn set_timer(&self, at: Time, event: E) {
         assert!(
@@ -148,42 +147,43 @@ impl<E> Sim<E> {
             "a timer was set to {at}, which has passed"
         );
         self.timer.set(Some(event));
-        self.timer_turn.set(self.turns.give(at, Rank::Event));
+        self.timer_position
+            .set(self.positions.issue(at, Rank::Event));
         self.next_due.set(at.min(self.next_queued.get().at));
     }
 
-    /// Stops the timer.
+    /// Stops the simulation's timer.
     #[inline]
     pub fn stop_timer(&self) {
-        self.timer_turn.set(Turn::NEVER);
+        self.timer_position.set(QueuePosition::NEVER);
         self.next_due.set(self.next_queued.get().at);
     }
 
     fn timer_is_set(&self) -> bool {
-        self.timer_turn.get() != Turn::NEVER
+        self.timer_position.get() != QueuePosition::NEVER
     }
 
-    /// As [`Sim::schedule`], for an event that repeats for ever: nothing in
-    /// the foreground waits for it.
+    /// Schedules an event that repeats forever. It differs from [`Sim::schedule`] in that no
+    /// foreground task waits for the event.
     pub fn schedule_background(&self, at: Time, event: E) {
-        self.push(at, Rank::Event, Due::Background(event));
+        self.push(at, Rank::Event, ScheduledEntry::Background(event));
     }
 
     #[inline]
-    fn push(&self, at: Time, rank: Rank, due: Due<E>) {
+    fn push(&self, at: Time, rank: Rank, due: ScheduledEntry<E>) {
         assert!(
             at >= self.now(),
             "an event was scheduled for {at}, which has passed"
         );
-        let turn = self.turns.give(at, rank);
-        self.queue.borrow_mut().push(turn, due);
-        self.next_queued.set(self.next_queued.get().min(turn));
+        let position = self.positions.issue(at, rank);
+        self.queue.borrow_mut().push(position, due);
+        self.next_queued.set(self.next_queued.get().min(position));
         self.next_due.set(self.next_due.get().min(at));
     }
 
-    /// When the next event is due, the background's too: now, if a task is ready;
-    /// [`Time::NEVER`], if nothing more can happen. With [`Sim::run_until`], all
-    /// that it takes to keep step with a clock on the wall.
+    /// Returns the time of the next event, including background events. Now if a task is ready;
+    /// [`Time::NEVER`] if no event is left. Together with [`Sim::run_until`] it suffices to keep
+    /// step with a wall clock.
     pub fn next_due(&self) -> Time {
         match self.ready_count.get() {
             0 => self.next_due.get(),
@@ -191,15 +191,14 @@ impl<E> Sim<E> {
         }
     }
 
-    /// Whether nothing but the timer is due until then, that moment included,
-    /// and no task is ready.
+    /// Reports whether only the timer is due up to and including `to`, and no task is ready.
     #[inline]
-    pub(crate) fn is_quiet_until(&self, to: Time) -> bool {
+    pub(crate) fn has_only_timer_until(&self, to: Time) -> bool {
         self.ready_count.get() == 0 && self.next_queued.get().at > to
     }
 
-    /// Moves time to `to` if nothing is due until then, that moment included,
-    /// and no other task is ready. Returns whether it did.
+    /// Advances time to `to` if no event is due up to and including `to`, and no other task is
+    /// ready. Returns whether it did.
     #[inline]
     pub fn try_advance(&self, to: Time) -> bool {
         if self.next_due.get() <= to || self.ready_count.get() > 0 {
@@ -211,10 +210,9 @@ impl<E> Sim<E> {
     }
 }
 
-/// Tasks.
 impl<E> Sim<E> {
-    /// Starts a task. The simulation runs until all tasks of the foreground
-    /// have ended; one of the background (a daemon) may go on for ever.
+    /// Starts a task. The simulation runs until all foreground tasks have ended; a background task
+    /// (a daemon) may run forever.
     pub fn spawn(
         &self,
         name: impl Into<String>,
@@ -222,15 +220,15 @@ impl<E> Sim<E> {
         future: impl Future<Output = ()> + 'static,
     ) -> TaskId {
         let mut tasks = self.tasks.borrow_mut();
-        let id = TaskId::of_place(tasks.len());
-        tasks.push(Slot {
+        let id = TaskId::from_index(tasks.len());
+        tasks.push(TaskSlot {
             future: Some(Box::pin(future)),
             name: name.into(),
             waiting_for: "its turn",
-            woken: false,
-            queued: true,
+            was_woken: false,
+            is_ready: true,
             foreground,
-            ended: false,
+            has_ended: false,
         });
         if foreground {
             self.foreground_tasks.set(self.foreground_tasks.get() + 1);
@@ -245,56 +243,54 @@ impl<E> Sim<E> {
         self.ready_count.set(self.ready_count.get() + 1);
     }
 
-    /// The next task that is ready to be polled.
     fn take_ready(&self) -> Option<TaskId> {
         let count = self.ready_count.get().checked_sub(1)?;
         self.ready_count.set(count);
         self.ready.borrow_mut().pop_front()
     }
 
-    /// The task that is being polled.
+    /// Returns the task that is being polled.
     ///
     /// # Panics
     ///
-    /// When none is: hardware has no task.
+    /// If no task is polled, as during a hardware event.
     #[inline]
     pub fn current(&self) -> TaskId {
         self.current.get().expect("only a task may ask which it is")
     }
 
-    /// The running task; none while hardware is served.
+    /// Returns the task that is being polled, or None during a hardware event.
     #[inline]
     pub(crate) fn current_task(&self) -> Option<TaskId> {
         self.current.get()
     }
 
-    /// Ends a task's [`Sim::wait`]: the present one, or else its next.
+    /// Wakes a task: ends its current [`Sim::wait`], or its next one if it does not wait.
     #[inline]
     pub fn wake(&self, task: TaskId) {
         let mut tasks = self.tasks.borrow_mut();
-        let slot = &mut tasks[task.place()];
-        slot.woken = true;
-        if !slot.queued && !slot.ended {
-            slot.queued = true;
+        let slot = &mut tasks[task.index()];
+        slot.was_woken = true;
+        if !slot.is_ready && !slot.has_ended {
+            slot.is_ready = true;
             self.make_ready(task);
         }
     }
 
-    /// Waits to be woken. `what` stands in the report of a deadlock. Whoever
-    /// waits for something in particular looks whether it is there: a task may
-    /// be woken for another reason.
+    /// Waits until the current task is woken. `reason` appears in a deadlock report. A task may be
+    /// woken for another reason, so the caller must check its condition.
     #[inline]
-    pub fn wait(&self, what: &'static str) -> impl Future<Output = ()> + '_ {
-        std::future::poll_fn(move |_| self.poll_wait(what))
+    pub fn wait(&self, reason: &'static str) -> impl Future<Output = ()> + '_ {
+        std::future::poll_fn(move |_| self.poll_wait(reason))
     }
 
-    /// As [`Sim::wait`]; in [`Sim::run_on_the_spot`] the task goes on without being polled
-    /// anew where it can.
+    /// Waits as [`Sim::wait`] does, but resumes without a new poll where [`Sim::run_nested`]
+    /// allows it.
     #[inline]
-    pub fn wait_in_place(&self, what: &'static str) -> impl Future<Output = ()> + '_ {
+    pub fn wait_in_place(&self, reason: &'static str) -> impl Future<Output = ()> + '_ {
         std::future::poll_fn(move |_| {
-            let woken = self.poll_wait(what).is_ready() || self.wait_on_the_spot();
-            if woken {
+            let is_woken = self.poll_wait(reason).is_ready() || self.wait_nested();
+            if is_woken {
                 Poll::Ready(())
             } else {
                 Poll::Pending
@@ -302,19 +298,19 @@ impl<E> Sim<E> {
         })
     }
 
-    /// One poll of [`Sim::wait`].
-    pub(crate) fn poll_wait(&self, what: &'static str) -> Poll<()> {
+    /// Performs one poll of [`Sim::wait`] for the current task.
+    pub(crate) fn poll_wait(&self, reason: &'static str) -> Poll<()> {
         let mut tasks = self.tasks.borrow_mut();
-        let slot = &mut tasks[self.current().place()];
-        if std::mem::take(&mut slot.woken) {
+        let slot = &mut tasks[self.current().index()];
+        if std::mem::take(&mut slot.was_woken) {
             return Poll::Ready(());
         }
-        slot.waiting_for = what;
+        slot.waiting_for = reason;
         Poll::Pending
     }
 
-    /// Waits until the moment `at`; not at all if it has passed. Whatever
-    /// hardware does at that moment, it has done.
+    /// Waits until time `at`, after all hardware events of that time. Returns at the current time
+    /// if `at` has passed.
     pub async fn sleep_until(&self, at: Time) {
         if at <= self.now() || self.try_advance(at) {
             return;
@@ -325,22 +321,21 @@ impl<E> Sim<E> {
         }
     }
 
-    /// Has the task that asks woken at the moment `at`, whatever it waits for then, once
-    /// hardware has done what it does at that moment: a wait that ends of itself.
+    /// Schedules a wake-up of the current task at time `at`, after the hardware events of that
+    /// time, so that a wait can have a deadline.
     ///
     /// # Panics
     ///
-    /// When `at` has passed.
+    /// If `at` has passed.
     pub fn wake_at(&self, at: Time) {
         self.foreground_events.set(self.foreground_events.get() + 1);
-        self.push(at, Rank::Sleeper, Due::Wake(self.current()));
+        self.push(at, Rank::Sleeper, ScheduledEntry::Wake(self.current()));
     }
 
-    /// As [`Sim::sleep_until`], for a daemon: nothing in the foreground waits
-    /// for it to come round again.
+    /// Waits like [`Sim::sleep_until`], for a daemon: no foreground task depends on the wake-up.
     pub async fn sleep_in_background_until(&self, at: Time, wake: impl FnOnce(TaskId) -> E) {
         let wake = wake(self.current());
-        self.push(at, Rank::Sleeper, Due::Background(wake));
+        self.push(at, Rank::Sleeper, ScheduledEntry::Background(wake));
         while self.now() < at {
             self.wait("its next round").await;
         }
@@ -349,8 +344,8 @@ impl<E> Sim<E> {
     fn poll(&self, task: TaskId) {
         let future: Option<Pin<Box<dyn Future<Output = ()>>>> = {
             let mut tasks = self.tasks.borrow_mut();
-            let slot = &mut tasks[task.place()];
-            slot.queued = false;
+            let slot = &mut tasks[task.index()];
+            slot.is_ready = false;
             slot.future.take()
         };
         let Some(mut future) = future else { return };
@@ -360,13 +355,13 @@ impl<E> Sim<E> {
             .poll(&mut Context::from_waker(Waker::noop()));
         self.current.set(None);
         match polled {
-            Poll::Pending => self.tasks.borrow_mut()[task.place()].future = Some(future),
+            Poll::Pending => self.tasks.borrow_mut()[task.index()].future = Some(future),
             Poll::Ready(()) => {
                 // What the task owned goes while nothing is borrowed.
                 drop(future);
                 let mut tasks = self.tasks.borrow_mut();
-                let slot = &mut tasks[task.place()];
-                slot.ended = true;
+                let slot = &mut tasks[task.index()];
+                slot.has_ended = true;
                 if slot.foreground {
                     self.foreground_tasks.set(self.foreground_tasks.get() - 1);
                 }
@@ -375,52 +370,48 @@ impl<E> Sim<E> {
     }
 }
 
-/// Running.
 impl<E> Sim<E> {
-    /// Runs until every task of the foreground has ended, handing each event
-    /// to `handle`. Whatever is still under way stays as it is, and goes on
-    /// with the next call. Somebody may [halt](Sim::halt) it before.
+    /// Runs until every foreground task has ended, and passes each event to `handle`. Pending
+    /// events remain, and continue with the next call. [`Sim::halt`] ends the run early.
     ///
     /// # Errors
     ///
-    /// [`Deadlock`] when nothing but background events is left and a task of
-    /// the foreground still waits.
+    /// [`Deadlock`] if only background events are left and a foreground task still waits.
     pub fn run(&self, mut handle: impl FnMut(E)) -> Result<(), Deadlock> {
         loop {
             while let Some(task) = self.take_ready() {
                 self.poll(task);
             }
-            if self.is_over() {
+            if self.has_ended() {
                 return Ok(());
             }
-            if self.is_stuck() {
+            if self.is_deadlocked() {
                 return Err(self.deadlock());
             }
             self.step(&mut handle);
         }
     }
 
-    /// As [`Sim::run`]; but a task that waits for the processor, for its work on it or
-    /// for its wake-up polls who comes before it from where it waits, as interrupts run
-    /// on the stack of what they interrupt. What happens is the same, and in the same
-    /// order: only the way out of the task's calls and back is saved, which is longer
-    /// than most of what happens meanwhile.
+    /// Runs as [`Sim::run`] does, but a task that waits for the processor or for a wake-up polls
+    /// the tasks due before it from within its own wait, as interrupts run on the stack of the code
+    /// they interrupt. Events and their order are the same. This saves the return through the
+    /// task's calls and back, which costs more than most of the events in between.
     ///
     /// # Errors
     ///
-    /// As [`Sim::run`].
-    pub fn run_on_the_spot(&self, handle: impl Fn(E) + 'static) -> Result<(), Deadlock> {
-        let handle: Handler<E> = Rc::new(handle);
+    /// The errors of [`Sim::run`].
+    pub fn run_nested(&self, handle: impl Fn(E) + 'static) -> Result<(), Deadlock> {
+        let handle: EventHandler<E> = Rc::new(handle);
         *self.handler.borrow_mut() = Some(Rc::clone(&handle));
         let outcome = self.run(|event| handle(event));
         *self.handler.borrow_mut() = None;
         outcome
     }
 
-    /// Goes on with events and with other tasks, as [`Sim::run`] would, until the task that
-    /// asks is the next one to be polled, and is; false where that takes the turn of a task
-    /// that waits below it, or cannot be seen from here.
-    pub(crate) fn wait_on_the_spot(&self) -> bool {
+    /// Processes events and other tasks from within a wait, as [`Sim::run`] would, until the
+    /// current task is woken. Returns false if the next task to poll waits below on the stack, or
+    /// if the run cannot continue here.
+    pub(crate) fn wait_nested(&self) -> bool {
         let handler = self.handler.borrow();
         let Some(handler) = &*handler else {
             return false;
@@ -430,10 +421,10 @@ impl<E> Sim<E> {
             match self.first_ready() {
                 Some(first) if first == task => {
                     self.take_ready();
-                    let slot = &mut self.tasks.borrow_mut()[task.place()];
-                    slot.queued = false;
+                    let slot = &mut self.tasks.borrow_mut()[task.index()];
+                    slot.is_ready = false;
                     // Its turn may be of a wake-up that it has been told of.
-                    if std::mem::take(&mut slot.woken) {
+                    if std::mem::take(&mut slot.was_woken) {
                         return true;
                     }
                 }
@@ -442,7 +433,7 @@ impl<E> Sim<E> {
                         return false;
                     }
                 }
-                None if self.is_over() || self.is_stuck() => return false,
+                None if self.has_ended() || self.is_deadlocked() => return false,
                 None => {
                     self.current.set(None);
                     self.step(&mut |event| handler(event));
@@ -452,23 +443,22 @@ impl<E> Sim<E> {
         }
     }
 
-    /// Moves time on to the end of what the timer is set for, and stops it, if that is what
-    /// happens next and the task that asks may wait for it on the spot.
+    /// Advances time to the timer's expiry and stops the timer, if that is the next event and the
+    /// current run allows waits within a task. Returns whether it did.
     #[inline]
-    pub(crate) fn pass_to_timer(&self) -> bool {
-        let timer = self.timer_turn.get();
+    pub(crate) fn advance_to_timer(&self) -> bool {
+        let timer = self.timer_position.get();
         let is_next = timer < self.next_queued.get() && self.ready_count.get() == 0;
-        if !is_next || self.is_over() || self.handler.borrow().is_none() {
+        if !is_next || self.has_ended() || self.handler.borrow().is_none() {
             return false;
         }
         self.now.set(timer.at);
         self.stop_timer();
         // What ends wakes the task, which is told of that and of all before it at once.
-        self.tasks.borrow_mut()[self.current().place()].woken = false;
+        self.tasks.borrow_mut()[self.current().index()].was_woken = false;
         true
     }
 
-    /// The task that is to be polled next, if one is ready.
     #[inline]
     fn first_ready(&self) -> Option<TaskId> {
         match self.ready_count.get() {
@@ -477,49 +467,51 @@ impl<E> Sim<E> {
         }
     }
 
-    /// Polls the first of the tasks that are ready while another waits on the spot; false,
-    /// with nothing done, where it is one that waits on the spot itself.
+    /// Polls the first ready task from within another task's wait. Returns false without a poll if
+    /// that task itself waits below on the stack, or if the nesting limit is reached.
     fn poll_nested(&self, first: TaskId) -> bool {
-        let nested = self.nested.get();
+        let nested_polls = self.nested_polls.get();
         let is_below = {
-            let slot = &self.tasks.borrow()[first.place()];
-            slot.future.is_none() && !slot.ended
+            let slot = &self.tasks.borrow()[first.index()];
+            slot.future.is_none() && !slot.has_ended
         };
-        if is_below || nested == MOST_NESTED {
+        if is_below || nested_polls == MOST_NESTED {
             return false;
         }
         self.take_ready();
-        self.nested.set(nested + 1);
+        self.nested_polls.set(nested_polls + 1);
         self.poll(first);
-        self.nested.set(nested);
+        self.nested_polls.set(nested_polls);
         true
     }
 
-    /// Whether nobody in the foreground is left, or somebody has halted it.
-    fn is_over(&self) -> bool {
+    fn has_ended(&self) -> bool {
         self.foreground_tasks.get() == 0 || self.halted.get()
     }
 
-    /// Whether nothing is due that a task of the foreground may wait for.
-    fn is_stuck(&self) -> bool {
+    /// Reports whether no event is due that a foreground task may wait for.
+    fn is_deadlocked(&self) -> bool {
         self.foreground_events.get() == 0 && !self.timer_is_set()
     }
 
-    /// Ends the present [`Sim::run`], and every later one, before the next event.
+    /// Halts the simulation: ends the current [`Sim::run`] and every later one before the next
+    /// event.
     pub fn halt(&self) {
         self.halted.set(true);
     }
 
-    /// Runs events, the background's too, up to the moment `until`, which is then
-    /// the present one; or until somebody [halts](Sim::halt) it.
+    /// Runs all events, including background events, up to time `until`, and advances the clock to
+    /// it. [`Sim::halt`] ends the run early.
     ///
     /// # Panics
     ///
-    /// When `until` has passed.
+    /// If `until` has passed.
     pub fn run_until(&self, until: Time, mut handle: impl FnMut(E)) {
         assert!(until >= self.now(), "a run until {until}, which has passed");
-        let horizon = Turn::last_of(until);
-        self.queue.borrow_mut().push(horizon, Due::Horizon);
+        let horizon = QueuePosition::after_all_at(until);
+        self.queue
+            .borrow_mut()
+            .push(horizon, ScheduledEntry::RunEnd);
         self.next_queued.set(self.next_queued.get().min(horizon));
         self.next_due.set(self.next_due.get().min(until));
         loop {
@@ -535,10 +527,10 @@ impl<E> Sim<E> {
         }
     }
 
-    /// Goes on to what is due next; whether that is the horizon.
+    /// Processes the next event. Returns true if it is the end of a [`Sim::run_until`].
     #[inline]
     fn step(&self, handle: &mut impl FnMut(E)) -> bool {
-        let (timer, queued) = (self.timer_turn.get(), self.next_queued.get());
+        let (timer, queued) = (self.timer_position.get(), self.next_queued.get());
         self.now.set(timer.at.min(queued.at));
         if timer < queued {
             self.stop_timer();
@@ -548,21 +540,21 @@ impl<E> Sim<E> {
         let due = {
             let mut queue = self.queue.borrow_mut();
             let first = queue.pop().expect("a foreground event is queued");
-            self.next_queued.set(queue.next());
+            self.next_queued.set(queue.next_position());
             first
         };
         self.next_due.set(timer.at.min(self.next_queued.get().at));
         match due {
-            Due::Wake(task) => {
+            ScheduledEntry::Wake(task) => {
                 self.foreground_events.set(self.foreground_events.get() - 1);
                 self.wake(task);
             }
-            Due::Event(event) => {
+            ScheduledEntry::Event(event) => {
                 self.foreground_events.set(self.foreground_events.get() - 1);
                 handle(event);
             }
-            Due::Background(event) => handle(event),
-            Due::Horizon => return true,
+            ScheduledEntry::Background(event) => handle(event),
+            ScheduledEntry::RunEnd => return true,
         }
         false
     }
@@ -573,7 +565,7 @@ impl<E> Sim<E> {
             at: self.now(),
             waiting: tasks
                 .iter()
-                .filter(|slot| !slot.ended)
+                .filter(|slot| !slot.has_ended)
                 .map(|slot| Waiting {
                     task: slot.name.clone(),
                     waiting_for: slot.waiting_for,
@@ -582,14 +574,14 @@ impl<E> Sim<E> {
         }
     }
 
-    /// Drops every task and every event. Tasks usually own what owns the
-    /// simulation; without this, neither would ever go.
+    /// Drops all tasks and events. Tasks usually own the owner of the simulation; without this
+    /// call, the reference cycle is never freed.
     pub fn clear(&self) {
         let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
         drop(tasks);
         drop(self.handler.take());
         self.queue.borrow_mut().clear();
-        self.next_queued.set(Turn::NEVER);
+        self.next_queued.set(QueuePosition::NEVER);
         self.stop_timer();
         self.next_due.set(Time::NEVER);
         self.ready.borrow_mut().clear();

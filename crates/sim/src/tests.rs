@@ -294,7 +294,7 @@ fn waiting_on_the_spot_changes_nothing() {
             bench.sim.schedule(Time(moments[4]), Event::Rate(500));
             bench.sim.schedule(Time(moments[5]), Event::Rate(1000));
             let ended = match on_the_spot {
-                true => bench.sim.run_on_the_spot(bench.handler()),
+                true => bench.sim.run_nested(bench.handler()),
                 false => bench.sim.run(bench.handler()),
             };
             assert_eq!(ended, Ok(()), "seed {seed}, scenario {scenario}");
@@ -336,7 +336,7 @@ fn processors_work_side_by_side_as_each_does_alone() {
                 .map(|(bench, of)| start(bench, of))
                 .collect();
             let ended = match on_the_spot {
-                true => benches[0].sim.run_on_the_spot(benches[0].handler()),
+                true => benches[0].sim.run_nested(benches[0].handler()),
                 false => benches[0].sim.run(benches[0].handler()),
             };
             assert_eq!(ended, Ok(()), "seed {seed}, scenario {scenario}");
@@ -369,7 +369,7 @@ fn a_wake_up_from_before_is_told_once_on_the_spot_too() {
         bench.sim.wake(task);
         bench.sim.schedule(Time(5), Event::Number(0));
         let ended = match on_the_spot {
-            true => bench.sim.run_on_the_spot(bench.handler()),
+            true => bench.sim.run_nested(bench.handler()),
             false => bench.sim.run(bench.handler()),
         };
         assert_eq!(ended, Ok(()));
@@ -402,7 +402,7 @@ fn tasks_on_top_of_each_other_go_on_in_the_order_of_the_loop() {
                 sim.spawn(number.to_string(), true, async move {
                     for (at, (after, other, waits)) in steps.into_iter().enumerate() {
                         log.borrow_mut().push((own.now().0, number, at));
-                        own.wake(TaskId::of_place(other));
+                        own.wake(TaskId::from_index(other));
                         own.wake_at(own.now() + Time(after));
                         match waits {
                             true => own.wait("its turn").await,
@@ -412,7 +412,7 @@ fn tasks_on_top_of_each_other_go_on_in_the_order_of_the_loop() {
                 });
             }
             let ended = match on_the_spot {
-                true => sim.run_on_the_spot(|_| {}),
+                true => sim.run_nested(|_| {}),
                 false => sim.run(|_| {}),
             };
             assert_eq!(ended, Ok(()), "seed {seed}, scenario {scenario}");
@@ -435,7 +435,7 @@ fn a_deadlock_on_the_spot_is_told_as_any_other() {
         processor.work(&sim, Time(10)).await;
         sim.wait("what never comes").await;
     });
-    let deadlock = bench.sim.run_on_the_spot(bench.handler()).unwrap_err();
+    let deadlock = bench.sim.run_nested(bench.handler()).unwrap_err();
     assert_eq!(deadlock.at, Time(10));
     assert_eq!(deadlock.waiting[0].waiting_for, "what never comes");
     bench.sim.clear();

@@ -1,29 +1,29 @@
-//! Virtual time.
+//! Virtual time of a simulation.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// A moment or a span of virtual time, in whole nanoseconds.
+/// Point in virtual time or duration, in whole nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
 impl Time {
-    /// The start of every simulation, and no time at all.
+    /// Start of every simulation, and duration of zero.
     pub const ZERO: Self = Self(0);
-    /// A moment that never comes.
+    /// Largest time, which is never reached.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// A whole number of milliseconds.
+    /// Returns a duration of a whole number of milliseconds.
     pub const fn from_millis(milliseconds: u64) -> Self {
         Self(milliseconds * 1_000_000)
     }
 
-    /// In milliseconds, for people.
+    /// Returns the duration in milliseconds, for display.
     pub fn millis(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// In seconds, for rates and for people.
+    /// Returns the duration in seconds, for rates and for display.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -50,9 +50,11 @@ impl AddAssign for Time {
 
 impl Sub for Time {
     type Output = Self;
+    /// Subtracts a time.
+    ///
     /// # Panics
     ///
-    /// When `other` is the later moment: time does not run backwards.
+    /// If `other` is the later time, because time does not run backwards.
     fn sub(self, other: Self) -> Self {
         match self.0.checked_sub(other.0) {
             Some(span) => Self(span),

@@ -1,110 +1,112 @@
-//! What a flash drive did between two moments: what kept its dies, and how full it was.
+//! Recorded activity of a flash drive over a period of time: operations of the dies, and fill
+//! levels of the drive.
 
 use crate::{DieBusy, Nanoseconds};
 
-/// Busy time of the parts of a flash drive up to some moment.
+/// Cumulative busy time of the parts of a flash drive up to a given time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlashBusy {
-    /// The number of the drive.
+    /// Number of the drive.
     pub drive: u32,
-    /// The link, toward the host and toward the drive. A link that both share counts in the
-    /// first.
+    /// Busy time of the link, toward the host and toward the drive. A link shared by both
+    /// directions counts in the first.
     pub link: [Nanoseconds; 2],
-    /// The controller's work on commands, one at a time.
+    /// Busy time of the controller, which handles one command at a time.
     pub controller: Nanoseconds,
-    /// The channels, the mean of all.
+    /// Busy time of the channels, averaged over all channels.
     pub channels: Nanoseconds,
-    /// The dies, the mean of all.
+    /// Busy time of the dies, averaged over all dies.
     pub dies: Nanoseconds,
 }
 
-/// What was recorded of one flash drive.
+/// Recorded activity of one flash drive.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TracedFlash {
-    /// The drive, counted from 0.
+    /// Number of the drive, counted from 0.
     pub drive: u32,
-    /// Its channels.
+    /// Number of flash channels of the drive.
     pub channels: u32,
-    /// Its dies, of all channels together.
+    /// Number of dies of the drive, over all channels.
     pub dies: u32,
-    /// Bytes of a unit.
+    /// Size of a mapping unit, in bytes.
     pub unit_bytes: u32,
-    /// Units that the buffer of writes holds; 0 without one.
+    /// Capacity of the write buffer, in mapping units; 0 without a write buffer.
     pub buffer_units: u32,
-    /// What kept dies, by the ends. Only the last of a long time are here.
+    /// Periods in which a die was busy, ordered by their end. A long recording keeps only the last
+    /// ones.
     #[cfg_attr(feature = "serde", serde(default))]
     pub kept: Vec<TracedDie>,
-    /// How many came before the first of these.
+    /// Number of earlier busy periods that the recording dropped.
     #[cfg_attr(feature = "serde", serde(default))]
     pub left_out: u64,
-    /// The end of the last of those: from here on none is missing.
+    /// End of the last busy period that was dropped. The recording is complete after this time.
     #[cfg_attr(feature = "serde", serde(default))]
     pub complete_from: Nanoseconds,
-    /// How full it was, in the order of time.
+    /// Fill levels of the drive, in the order of time.
     #[cfg_attr(feature = "serde", serde(default))]
     pub levels: Vec<FlashLevels>,
 }
 
 impl TracedFlash {
-    /// Memory that it takes.
+    /// Returns the memory that the record of a flash drive occupies, in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(&self.kept[..]) + size_of_val(&self.levels[..])
     }
 
-    /// A die by its channel, and by its place among those of the channel.
+    /// Returns the channel of a die and the index of the die on that channel.
     pub fn place(&self, die: u32) -> (u32, u32) {
         // A document may hold any numbers.
         let channels = self.channels.max(1);
         (die % channels, die / channels)
     }
 
-    /// The number of a die, from its channel and its place there.
+    /// Returns the number of a die, given its channel and its index on that channel.
     pub fn die(&self, channel: u32, place: u32) -> u32 {
         place.saturating_mul(self.channels).saturating_add(channel)
     }
 }
 
-/// A die was kept by something.
+/// Period in which a flash die was busy with one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TracedDie {
-    /// The die, of all that the drive has; they take turns at channels.
+    /// Number of the die in the drive. Consecutive dies are on consecutive channels.
     pub die: u32,
-    /// By what.
+    /// Operation that keeps the die busy.
     pub by: DieBusy,
-    /// Whether a program or an erase stood still meanwhile.
+    /// Whether a program or erase of the die was suspended during the busy period.
     #[cfg_attr(feature = "serde", serde(default))]
     pub stands: bool,
-    /// When it began.
+    /// Start of the busy period of the die.
     pub from: Nanoseconds,
-    /// When it ended.
+    /// End of the busy period of the die.
     pub until: Nanoseconds,
 }
 
-/// How full a flash drive was, and what it had programmed by then.
+/// Fill levels of a flash drive at one time, with the mapping units programmed so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlashLevels {
-    /// The moment.
+    /// Time at which the fill levels were sampled.
     pub at: Nanoseconds,
-    /// Units in the buffer of writes, also those that are being programmed.
+    /// Mapping units in the write buffer, including those whose program is in progress.
     pub buffer_units: u32,
-    /// Units that the cache of one bit a cell still takes; none without one.
+    /// Free mapping units in the SLC cache. None for a drive without an SLC cache.
     #[cfg_attr(feature = "serde", serde(default))]
     pub cache_free_units: Option<u64>,
-    /// Superblocks that are erased and not begun.
+    /// Number of erased superblocks that are not yet open.
     pub free_superblocks: u32,
-    /// Units that the host had written.
+    /// Mapping units that the host has written so far.
     pub host_units: u64,
-    /// Units that had been programmed, these and all of the drive's own.
+    /// Mapping units programmed so far, for the host and for the drive's own work.
     pub programmed_units: u64,
 }
 
 impl FlashLevels {
-    /// Units programmed for each that the host wrote since `earlier`; none if it wrote
-    /// none.
+    /// Returns the write amplification since an earlier sample: mapping units programmed per unit
+    /// that the host wrote. None if the host wrote nothing.
     pub fn amplification_since(&self, earlier: &Self) -> Option<f64> {
         let host = self.host_units.saturating_sub(earlier.host_units);
         let programmed = self

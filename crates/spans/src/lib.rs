@@ -1,7 +1,7 @@
-//! Where the time of a request went: stages, the spans that tile a request, and what drives
-//! record of themselves.
+//! Breakdown of request time: stages, the spans that cover a request without gaps, and the activity
+//! that drives record.
 //!
-//! The feature `serde` makes all of it data of documents.
+//! The feature `serde` makes all types serializable for documents.
 
 mod arm;
 mod flash;

@@ -1,32 +1,32 @@
-//! Where on a drive something is.
+//! Physical position of a request on a drive.
 
-/// Where on a device a request is.
+/// Physical position of a request on a device: on a disk or in flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Position {
-    /// Place of the first sector of a request, on a disk.
+    /// Position of the first sector of a request on a disk.
     Disk(DiskPosition),
-    /// Place of the first page of a request, in flash.
+    /// Position of the first page of a request in flash.
     Flash {
-        /// The way to the die, which others share.
+        /// Channel of the die, which other dies share.
         channel: u32,
-        /// The die, of all that the channel has.
+        /// Index of the die among the dies of its channel.
         die: u32,
     },
 }
 
-/// A place on the platters of a disk.
+/// Physical position on the platters of a disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DiskPosition {
-    /// The cylinder.
+    /// Cylinder of the sector.
     pub cylinder: u32,
-    /// The head.
+    /// Head of the sector, which selects the track within the cylinder.
     pub head: u32,
-    /// The slot, of [`Self::slots`] that its track is divided into, as turned
-    /// by the skews.
+    /// Angular slot of the sector, including track and cylinder skew, of the [`Self::slots`] that
+    /// divide the track.
     pub slot: u32,
-    /// How many slots that track has.
+    /// Number of slots that divide the track.
     pub slots: u32,
 }

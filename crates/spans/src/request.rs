@@ -1,49 +1,49 @@
-//! A request for a transfer, from the moment it is issued until it completes.
+//! Time record of one transfer request, from submission to completion.
 
 use crate::{Nanoseconds, Stage};
 
-/// One request, tiled by its spans.
+/// Time record of one request: spans that cover its time without gaps.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     issued: Nanoseconds,
-    /// Where the last span ends.
     marked: Nanoseconds,
     spans: Vec<Span>,
 }
 
-/// A part of a request's time; it starts where the one before it ends.
+/// Part of a request's time that is spent in one stage. The span starts at the end of the previous
+/// span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Span {
-    /// What the time went to.
+    /// Stage in which the request spent the time of this span.
     pub stage: Stage,
-    /// Where it ends.
+    /// End of the span.
     pub until: Nanoseconds,
 }
 
 impl Request {
-    /// Starts over as a request that is issued now.
+    /// Resets the record to a request that is submitted now, without spans.
     pub fn issue(&mut self, now: Nanoseconds) {
         (self.issued, self.marked) = (now, now);
         self.spans.clear();
     }
 
-    /// When it was issued.
+    /// Submission time of the request.
     pub fn issued(&self) -> Nanoseconds {
         self.issued
     }
 
-    /// Up to where its time is accounted for.
+    /// End of the last span: the request's time is accounted for up to here.
     #[inline]
     pub fn marked(&self) -> Nanoseconds {
         self.marked
     }
 
-    /// What has passed since the last mark went to `stage`.
+    /// Accounts the time from the last mark to `until` to `stage`.
     ///
     /// # Panics
     ///
-    /// When `until` is before the last mark: spans tile, they do not overlap.
+    /// If `until` is before the last mark, because spans do not overlap.
     #[inline]
     pub fn mark(&mut self, stage: Stage, until: Nanoseconds) {
         let marked = self.marked;
@@ -61,16 +61,16 @@ impl Request {
         }
     }
 
-    /// Its spans in order; together they are [issued, marked].
+    /// Spans of the request in order of time. They cover the time from submission to the last mark.
     pub fn spans(&self) -> &[Span] {
         &self.spans
     }
 
-    /// Calls `book` with each stage and how much of `[from, to]` went to it.
+    /// Calls `book` with each stage and its share of the time `[from, to]`.
     ///
     /// # Panics
     ///
-    /// When a part of `[from, to]` is not accounted for.
+    /// If a part of `[from, to]` is not covered by spans.
     pub fn between(&self, from: Nanoseconds, to: Nanoseconds, mut book: impl FnMut(Stage, u64)) {
         assert!(
             from >= self.issued && to <= self.marked(),
@@ -92,7 +92,7 @@ impl Request {
     }
 }
 
-/// Spans that begin at `from`, each with its start: stage, from, until.
+/// Returns each span with its start, as stage, start and end. The first span starts at `from`.
 pub fn with_starts(
     from: Nanoseconds,
     spans: &[Span],

@@ -1,140 +1,141 @@
-//! Where time goes: the stages of a request and of a program.
+//! Stages to which the time of a request and of a program is accounted.
 
-/// What a request, or a program, is doing or waiting for.
+/// Stage of a request or of a program: an activity, or a cause of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Stage {
-    /// The program's own instructions.
+    /// Execution of the program's own instructions.
     User,
-    /// Entering, leaving and working on a system call, unless a stage of its
-    /// own says more.
+    /// Entry to, exit from and work in a system call, except work that has a stage of its own.
     SystemCall,
-    /// Moving data between the program and the kernel.
+    /// Copy of data between the program and the kernel.
     Copy,
-    /// Zeroing a new block.
+    /// Zeroing of a newly allocated block.
     Clear,
-    /// Choosing and booking a block.
+    /// Allocation of a block in the file system.
     Allocate,
-    /// Finding a buffer, or making room for one.
+    /// Search for a buffer in the buffer cache, or eviction to make room for one.
     CacheLookup,
-    /// The driver's instructions.
+    /// Execution of the device driver's instructions.
     Driver,
-    /// Interrupts of others that came in between.
+    /// Handling of other interrupts that preempt the work.
     Interrupt,
-    /// Ready to run while another process does.
+    /// Wait for the CPU: the process is ready while another process runs.
     CpuWait,
-    /// What the processor took longer because data moved over its memory.
+    /// CPU slowdown by data transfers that compete with the CPU for the memory.
     MemoryContention,
-    /// Waiting for a buffer that is free.
+    /// Wait for a free buffer of the kernel.
     BufferWait,
-    /// In the driver's queue.
+    /// Wait in the driver's queue.
     DriverQueue,
-    /// In the controller's queue.
+    /// Wait in the controller's queue.
     ControllerQueue,
-    /// Ready to transfer while the channel serves another drive.
+    /// Wait for the channel, which serves another drive, by a drive that is ready to transfer.
     ChannelWait,
-    /// Ready to transfer while the bus serves another.
+    /// Wait for the bus, which serves another device, by a device that is ready to transfer.
     BusWait,
-    /// The controller working on a command.
+    /// Command processing by the controller.
     Command,
-    /// The arm moving.
+    /// Seek: movement of the arm to another cylinder.
     Seek,
-    /// The arm coming to rest.
+    /// Settle of the arm on the track after a seek.
     Settle,
-    /// What a write waits longer than a read for the arm to rest.
+    /// Additional settle time of a write compared with a read.
     WriteSettle,
-    /// Another head taking over.
+    /// Head switch: selection of another head within the cylinder.
     HeadSwitch,
-    /// Waiting for a sector to come by.
+    /// Rotational latency: wait until the first sector passes under the head.
     RotationalLatency,
-    /// Waiting for a sector to come by again, for a deadline was missed.
+    /// Wait of a full revolution for a sector because a deadline was missed.
     MissedRevolution(Deadline),
-    /// Sectors passing under the head.
+    /// Media transfer: the sectors pass under the head.
     MediaTransfer,
-    /// Data on the bus, where that is not while sectors pass.
+    /// Bus transfer outside the media transfer.
     BusTransfer,
-    /// Served from a controller's cache, or a drive's.
+    /// Service from the cache of a controller or of a drive.
     CacheHit,
-    /// Waiting until what a drive's cache holds is on the medium: for a flush, or for room.
+    /// Wait for the destage of a drive's write-back cache, due to a flush or for buffer space.
     Destage,
-    /// Flash being read.
+    /// Read of a flash page in the die.
     FlashRead,
-    /// Flash being programmed.
+    /// Program of a flash page in the die.
     FlashProgram,
-    /// Flash being erased.
+    /// Erase of flash blocks in the die.
     FlashErase,
-    /// Waiting for a die that does something else.
+    /// Wait for a flash die that is busy with other work.
     DieWait(DieBusy),
-    /// Waiting for a page of a flash drive's map that is not in memory.
+    /// Wait for a page of a flash drive's mapping table that is not in memory.
     MapMiss,
-    /// Waiting for room in a flash drive's buffer of writes.
+    /// Wait for space in the write buffer of a flash drive.
     BufferFull,
-    /// The same while the drive programs nothing for the host, as it must collect first.
+    /// Wait for space in the write buffer while garbage collection keeps the drive from programming
+    /// host data.
     Collection,
-    /// A page being sensed again, as its errors could not be corrected.
+    /// Repeated read of a flash page whose errors could not be corrected.
     ReadRetry,
-    /// Data on the channel between a die and its controller.
+    /// Data transfer on the channel between a die and its controller.
     ChannelTransfer,
-    /// A controller correcting errors of what was read.
+    /// Error correction of read data in the flash controller.
     Decode,
-    /// Waiting until changes of a flash drive's map are durable.
+    /// Wait until changes of a flash drive's mapping table are durable.
     Journal,
-    /// A drive making room: a band of shingled tracks being written anew.
+    /// Wait for cleaning: the drive rewrites a band of shingled tracks to make room.
     Cleaning,
-    /// From the end of the transfer until the one who waits knows.
+    /// Completion path, from the end of the transfer until the waiting program continues.
     Completion,
-    /// Asleep of its own will.
+    /// Think time: the program sleeps voluntarily.
     Think,
-    /// Inside a real device.
+    /// Time inside a real device, where stages cannot be observed.
     Device,
-    /// On a real system, what cannot be told apart.
+    /// Time on a real system that cannot be assigned to a stage.
     Unattributed,
 }
 
-/// A deadline whose missing costs a revolution.
+/// Deadline whose miss costs the request a full revolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Deadline {
-    /// The search command came after its sector had passed.
+    /// Search deadline: the search command arrived after its sector had passed.
     Search,
-    /// The transfer command came after the sector had passed.
+    /// Transfer deadline: the transfer command arrived after the sector had passed.
     TransferCommand,
-    /// The bus did not take a sector in time.
+    /// Data deadline: the bus did not accept a sector in time.
     DataLate,
-    /// The channel was with another drive when the sector came by.
+    /// Channel deadline: the channel served another drive when the sector passed.
     ChannelHeld,
-    /// The request itself was not there yet when its sector came by.
+    /// Arrival deadline: the request arrived after its sector had passed.
     ReadAhead,
-    /// The next sector of the request came by too soon.
+    /// Interleave deadline: the next sector of the request passed before the controller was ready
+    /// for it.
     Interleave,
-    /// A part of a sector was written, which had to be read first.
+    /// Partial write of a sector, which first needs a read of the sector.
     PartOfSector,
 }
 
-/// What a die does that a read waits for.
+/// Operation that keeps a flash die busy and makes a read wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum DieBusy {
-    /// Reads for the host.
+    /// Read of a flash page for the host.
     Read,
-    /// A program of what the host wrote.
+    /// Program of a flash page with host data.
     Program,
-    /// An erase, which garbage collection began.
+    /// Erase for garbage collection.
     Erase,
-    /// Reads and programs of garbage collection, or another of the drive's own.
+    /// Read or program for garbage collection or other internal work of the drive.
     Collection,
-    /// A program or an erase coming to stand still for reads.
+    /// Suspension of a program or an erase, so that reads can proceed.
     Suspension,
-    /// Nothing but data of earlier reads, which keep registers until the channel has carried
-    /// them.
+    /// Channel transfer only: the die has finished its reads, but their data occupy its registers
+    /// until the channel has carried them.
     Channel,
 }
 
 impl DieBusy {
-    /// All of them.
+    /// All causes that keep a flash die busy, in the order in which they are declared.
     pub const ALL: [Self; 6] = [
         Self::Read,
         Self::Program,
@@ -146,7 +147,7 @@ impl DieBusy {
 }
 
 impl Deadline {
-    /// All of them.
+    /// All deadlines whose miss costs a revolution, in the order in which they are declared.
     pub const ALL: [Self; 7] = [
         Self::Search,
         Self::TransferCommand,
@@ -159,11 +160,11 @@ impl Deadline {
 }
 
 impl Stage {
-    /// How many stages there are, a missed revolution counted once for each
-    /// deadline, waiting for a die once for each reason.
+    /// Number of stages. A missed revolution counts once per deadline; a wait for a die counts once
+    /// per cause.
     pub const COUNT: usize = 53;
 
-    /// All of them, in the order of [`Stage::index`].
+    /// All stages, in the order of [`Stage::index`].
     pub const ALL: [Self; Self::COUNT] = [
         Self::User,
         Self::SystemCall,
@@ -220,8 +221,8 @@ impl Stage {
         Self::Unattributed,
     ];
 
-    /// The place of this stage in a table of a ledger. The last two only a real
-    /// system has: a model knows where its time went.
+    /// Index of the stage in a ledger's table. The last two stages occur only on real systems,
+    /// since a model can account for all of its time.
     #[inline]
     pub const fn index(self) -> usize {
         // Every span of time goes through here: a number for each, and one added to it,
@@ -278,8 +279,8 @@ impl Stage {
         stage + second
     }
 
-    /// Its name; of a missed revolution, with the deadline, of waiting for a die, with what
-    /// that did.
+    /// Name of the stage. The name of a missed revolution includes the deadline, and the name of a
+    /// wait for a die includes the cause.
     pub const fn name(self) -> &'static str {
         match self {
             Self::User => "user",

@@ -1,39 +1,40 @@
-//! What a flash drive programmed.
+//! Amount of data that a flash drive programmed, by cause.
 
-/// What a modelled flash drive programmed during a repetition, by cause, what comes before
-/// its timed part included. A unit is an entry of the drive's map, of 4 KiB.
+/// Mapping units that a modelled flash drive programmed during a repetition, by cause, including
+/// the part before the timed phase. A mapping unit is an entry of the drive's mapping table, of 4
+/// KiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FlashTraffic {
-    /// The drive, counted from 0.
+    /// Number of the drive, counted from 0.
     pub drive: u32,
-    /// Units that the host wrote.
+    /// Mapping units that the host wrote.
     pub host_units: u64,
-    /// Units among these that went past the cache of one bit a cell because it was full.
+    /// Host-written mapping units that bypassed the SLC cache because it was full.
     #[cfg_attr(feature = "serde", serde(default))]
     pub past_cache_units: u64,
-    /// Units that the host read and nobody had ever written: zeroes, which the drive answers
-    /// without its dies.
+    /// Mapping units that the host read and that had never been written. The drive returns zeroes
+    /// without access to its dies.
     #[cfg_attr(feature = "serde", serde(default))]
     pub unwritten_read_units: u64,
-    /// Units that garbage collection moved.
+    /// Mapping units that garbage collection moved.
     pub collection_units: u64,
-    /// Units that were folded out of the cache of one bit a cell.
+    /// Mapping units that were folded out of the SLC cache.
     pub folding_units: u64,
-    /// Units that wear levelling and refreshing moved.
+    /// Mapping units that wear levelling and refresh moved.
     pub levelling_units: u64,
-    /// Units of the drive's own map and journal.
+    /// Mapping units of the drive's own mapping table and journal.
     pub map_units: u64,
-    /// Units that filled programs which had to be made.
+    /// Mapping units of padding, in programs that could not wait for more data.
     pub padding_units: u64,
-    /// Superblocks erased: a block of every plane of every die.
+    /// Number of superblocks erased. A superblock is a block of every plane of every die.
     pub erases: u64,
-    /// How often a program or an erase stopped for a read.
+    /// Number of programs and erases that were suspended for a read.
     pub suspensions: u64,
 }
 
 impl FlashTraffic {
-    /// All units programmed.
+    /// Returns the total number of mapping units programmed.
     pub fn programmed_units(&self) -> u64 {
         let all = [
             self.host_units,
@@ -47,13 +48,14 @@ impl FlashTraffic {
         all.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Units programmed for each that the host wrote; none if it wrote none.
+    /// Returns the write amplification: mapping units programmed per unit that the host wrote. None
+    /// if the host wrote nothing.
     pub fn write_amplification(&self) -> Option<f64> {
         let programmed = self.programmed_units() as f64;
         (self.host_units > 0).then(|| programmed / self.host_units as f64)
     }
 
-    /// What was programmed since `earlier`.
+    /// Returns the traffic since an earlier record of the same drive.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             drive: self.drive,
@@ -70,7 +72,7 @@ impl FlashTraffic {
         }
     }
 
-    /// Adds up what is of one drive.
+    /// Adds up the records of each drive, and returns one sum per drive.
     pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Vec<Self> {
         let mut sums: Vec<Self> = Vec::new();
         for one in all {

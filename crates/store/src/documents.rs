@@ -1,34 +1,34 @@
-//! The JSON documents of the rows, and the words and numbers of their columns.
+//! Conversion of runs to the JSON documents and the columns of the store's rows, and back.
 
 use crate::error::StoreErrorKind;
 use diskperf_timeline::{ProgramResult, Repetition, Run, RunState, World};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Which row a document belongs to, for messages.
-pub(crate) fn place_of_run(run_id: &str) -> String {
+/// Describes the row of a run, for messages.
+pub(crate) fn describe_run_row(run_id: &str) -> String {
     format!("run `{run_id}`")
 }
 
-pub(crate) fn place_of_result(run_id: &str, ordinal: u32) -> String {
+pub(crate) fn describe_result_row(run_id: &str, ordinal: u32) -> String {
     format!("result {ordinal} of run `{run_id}`")
 }
 
-pub(crate) fn place_of_repetition(run_id: &str, ordinal: u32, number: u32) -> String {
+pub(crate) fn describe_repetition_row(run_id: &str, ordinal: u32, number: u32) -> String {
     format!("repetition {number} of result {ordinal} of run `{run_id}`")
 }
 
-/// A run's document, which leaves its results to their own rows.
-pub(crate) fn run_document(run: &Run) -> Result<String, StoreErrorKind> {
+/// Returns the document of a run, without its results, which have rows of their own.
+pub(crate) fn encode_run(run: &Run) -> Result<String, StoreErrorKind> {
     let row = Run {
         results: Vec::new(),
         ..run.clone()
     };
-    write(&row, || place_of_run(&run.id))
+    encode_document(&row, || describe_run_row(&run.id))
 }
 
-/// A result's document, which leaves its repetitions to their own rows.
-pub(crate) fn result_document(
+/// Returns the document of a result, without its repetitions, which have rows of their own.
+pub(crate) fn encode_result(
     run_id: &str,
     ordinal: u32,
     result: &ProgramResult,
@@ -37,22 +37,24 @@ pub(crate) fn result_document(
         repetitions: Vec::new(),
         ..result.clone()
     };
-    write(&row, || place_of_result(run_id, ordinal))
+    encode_document(&row, || describe_result_row(run_id, ordinal))
 }
 
-/// A repetition's document.
-pub(crate) fn repetition_document(
+/// Returns the document of a repetition.
+pub(crate) fn encode_repetition(
     run_id: &str,
     ordinal: u32,
     number: u32,
     repetition: &Repetition,
 ) -> Result<String, StoreErrorKind> {
-    write(repetition, || place_of_repetition(run_id, ordinal, number))
+    encode_document(repetition, || {
+        describe_repetition_row(run_id, ordinal, number)
+    })
 }
 
-/// Writes a document, and reads it back: what JSON cannot hold must be an
-/// error now, while the figures still exist, not when they are asked for.
-fn write<T: Serialize + DeserializeOwned + PartialEq>(
+/// Writes a value as JSON and reads it back. A value that JSON cannot represent thus causes an
+/// error while the results still exist, not when they are read later.
+fn encode_document<T: Serialize + DeserializeOwned + PartialEq>(
     value: &T,
     place: impl FnOnce() -> String,
 ) -> Result<String, StoreErrorKind> {
@@ -62,8 +64,8 @@ fn write<T: Serialize + DeserializeOwned + PartialEq>(
         .ok_or_else(|| StoreErrorKind::NotStorable { place: place() })
 }
 
-/// Reads a document.
-pub(crate) fn read<T: DeserializeOwned>(
+/// Parses the JSON document of a row.
+pub(crate) fn decode_document<T: DeserializeOwned>(
     text: &str,
     place: impl FnOnce() -> String,
 ) -> Result<T, StoreErrorKind> {
@@ -73,7 +75,7 @@ pub(crate) fn read<T: DeserializeOwned>(
     })
 }
 
-/// The columns `state` and `error`.
+/// Returns the values of the columns `state` and `error`.
 pub(crate) fn state_columns(state: &RunState) -> (&'static str, Option<&str>) {
     match state {
         RunState::Running => ("running", None),
@@ -83,8 +85,8 @@ pub(crate) fn state_columns(state: &RunState) -> (&'static str, Option<&str>) {
     }
 }
 
-/// The state that the columns `state` and `error` say.
-pub(crate) fn state_of_columns(state: &str, error: Option<String>) -> Option<RunState> {
+/// Returns the run state for the columns `state` and `error`, or `None` for an invalid combination.
+pub(crate) fn state_from_columns(state: &str, error: Option<String>) -> Option<RunState> {
     match (state, error) {
         ("running", None) => Some(RunState::Running),
         ("finished", None) => Some(RunState::Finished),
@@ -94,7 +96,7 @@ pub(crate) fn state_of_columns(state: &str, error: Option<String>) -> Option<Run
     }
 }
 
-/// The column `world`.
+/// Returns the value of the column `world`.
 pub(crate) fn world_column(world: World) -> &'static str {
     match world {
         World::Host => "host",
@@ -102,8 +104,8 @@ pub(crate) fn world_column(world: World) -> &'static str {
     }
 }
 
-/// The world that the column says.
-pub(crate) fn world_of_column(world: &str) -> Option<World> {
+/// Returns the world for the column `world`, or `None` for an invalid value.
+pub(crate) fn world_from_column(world: &str) -> Option<World> {
     match world {
         "host" => Some(World::Host),
         "model" => Some(World::Model),
@@ -111,7 +113,8 @@ pub(crate) fn world_of_column(world: &str) -> Option<World> {
     }
 }
 
-/// A column's integer; SQLite's have a sign. The document keeps the value.
-pub(crate) fn integer(value: u64) -> i64 {
+/// Converts a number to a column's integer, which SQLite limits to 2^63 - 1. The document keeps the
+/// exact value.
+pub(crate) fn to_sqlite_integer(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -1,167 +1,176 @@
-//! What can go wrong with a store, and what the user can do about it.
+//! Errors of a result store, with their remedies.
 
 use rusqlite::{ErrorCode, ffi};
 use std::path::PathBuf;
 
-/// An operation on a store failed.
+/// Failure of an operation on a result store.
 #[derive(Debug, thiserror::Error)]
 #[error("the result store {} {kind}", path.display())]
 pub struct StoreError {
-    /// The store's file.
+    /// Path of the store's file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// Kind of the failure.
     pub kind: StoreErrorKind,
 }
 
-/// What is wrong with a store. The text of each continues a sentence that
-/// begins with the store's name.
+/// Kind of a store failure. Its text continues a sentence that begins with the store's name.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreErrorKind {
-    /// The file or its folder cannot be opened, read or created.
+    /// The store's file or its folder cannot be opened, read or created.
     #[error(
-        "cannot be opened: {reason}; check the permissions of the file and of its folder, or name another file with --store FILE"
+        "cannot be opened: {reason}; check the permissions of the file and of its directory, or \
+         name another file with --store FILE"
     )]
     Unopenable {
-        /// The system's reason.
+        /// Reason that the operating system gives.
         reason: String,
     },
-    /// A file that SQLite would take for the store's own, and that another user may
-    /// have put there.
+    /// A file beside the store may come from another user, and SQLite would take it for a part of
+    /// the store.
     #[error(
-        "is not opened, because {} is {what} in a directory that others may write to, and SQLite would take it for a part of the store: remove that file, or name a store in a directory of your own with --store FILE",
+        "is not opened, because {} is {what} in a directory that other users can write to, and \
+         SQLite would use it as part of the store: remove that file, or name a store in a \
+         directory of your own with --store FILE",
         file.display()
     )]
     SideFile {
-        /// The file beside the store.
+        /// Path of the file beside the store.
         file: PathBuf,
-        /// `a file of user 1000`.
+        /// Description of the file, such as `a file of user 1000`.
         what: String,
     },
-    /// Somebody else decides where its path leads.
+    /// Another user controls where the store's path leads.
     #[error("{problem} with --store FILE, or by XDG_DATA_HOME")]
     UntrustedPath {
-        /// What is in the way; it ends in a remedy.
+        /// Description of the obstacle. It ends with a remedy.
         problem: String,
     },
-    /// A file of something else. It was not changed.
-    #[error(
-        "is a file of something else, and was left as it is: it is not a diskperf store; name another file with --store FILE"
-    )]
+    /// The file is not a diskperf store. It was not changed.
+    #[error("is not a diskperf store and was not changed; name another file with --store FILE")]
     NotAStore,
-    /// The file's structure is broken.
+    /// The structure of the store's file is damaged.
     #[error(
-        "is damaged ({detail}): put a backup in its place, or move the file away (with its -wal and -shm, if there are any) and a new store will be made; `sqlite3 FILE .recover` may save runs from the old one"
+        "is damaged ({detail}): replace it with a backup, or move the file away (with its -wal \
+         and -shm files, if any), and diskperf creates a new store; `sqlite3 FILE .recover` may \
+         recover runs of the old one"
     )]
     Corrupt {
-        /// What SQLite says of it.
+        /// Description of the damage by SQLite.
         detail: String,
     },
     /// Another process kept the store locked for longer than the lock wait.
     #[error(
-        "is locked by another program: try again when that has ended, or name another file with --store FILE"
+        "is locked by another program: try again when that program has ended, or name another \
+         file with --store FILE"
     )]
     Locked,
-    /// The file at its name is another one, or none.
+    /// The store's file was deleted, moved or replaced while it was in use.
     #[error(
-        "is not at its name any more: it was deleted, moved or replaced while it was in use; put it back, or name another file with --store FILE"
+        "was deleted, moved or replaced during its use: put it back, or name another file with \
+         --store FILE"
     )]
     Moved,
     /// A newer diskperf has changed the schema. Nothing was changed.
     #[error(
-        "has schema version {found}, and this diskperf knows versions up to {known}: use the newer diskperf that wrote it, or name another file with --store FILE"
+        "has schema version {found}, and this diskperf supports versions up to {known}: use the \
+         newer diskperf that wrote it, or name another file with --store FILE"
     )]
     Newer {
-        /// The version of the file.
+        /// Schema version of the file.
         found: i64,
-        /// The newest version that this program knows.
+        /// Newest schema version that this program knows.
         known: i64,
     },
-    /// No space is left for it.
+    /// The store's disk is full.
     #[error(
         "could not be written, because its disk is full: free some space, or name a file on another disk with --store FILE"
     )]
     DiskFull,
-    /// No memory is left for it.
+    /// There is not enough memory to use the store.
     #[error(
-        "could not be used, because there is no memory for it: raise the limit of address space (`ulimit -v`), or free some"
+        "could not be used, because memory ran out: raise the limit of the address space (`ulimit \
+         -v`), or free memory"
     )]
     NoMemory,
-    /// It can be read, but not written.
+    /// The store can be read, but not written.
     #[error(
-        "cannot be written, only read: give yourself write permission for the file and its folder, or name another file with --store FILE"
+        "cannot be written: give yourself write permission for the file and its directory, or \
+         name another file with --store FILE"
     )]
     ReadOnly,
-    /// No run has this id, or an id that begins so.
-    #[error("has no run `{run}`: `diskperf list runs` prints those that it has")]
+    /// No run has this id, or an id that begins with it.
+    #[error("has no run `{run}`: `diskperf list runs` prints the runs that it has")]
     NoSuchRun {
-        /// What was asked for.
+        /// Id or beginning of an id that was requested.
         run: String,
     },
-    /// `last` was asked for, and no run has a repetition.
+    /// The run `last` was requested, but no run has a repetition.
     #[error("has no run with a finished repetition, so no `last`: make one with `diskperf run`")]
     NoLastRun,
-    /// Several runs' ids begin so.
+    /// The ids of several runs begin with the requested text.
     #[error(
-        "has {} runs whose id begins with `{prefix}`: write one of {}",
+        "has {} runs whose id begins with `{prefix}`: give one of {}",
         candidates.len(),
         candidates.join(", ")
     )]
     Ambiguous {
-        /// What was asked for.
+        /// Beginning of an id that was requested.
         prefix: String,
-        /// The ids that begin with it, in order.
+        /// Ids that begin with the requested text, in order.
         candidates: Vec<String>,
     },
     /// A run with this id is stored already.
-    #[error("already has a run `{run}`, which was left as it is: it need not be stored again")]
+    #[error("already has a run `{run}`, which was not changed: it need not be stored again")]
     RunExists {
-        /// The id.
+        /// Id of the run.
         run: String,
     },
-    /// The run has a result with this ordinal already.
+    /// The run already has a result with this ordinal.
     #[error("already has result {ordinal} of run `{run}`: give each result its own ordinal")]
     ResultExists {
-        /// The run's id.
+        /// Id of the run.
         run: String,
-        /// The result's place in the order of running.
+        /// Position of the result in the order of execution.
         ordinal: u32,
     },
     /// The run has no result with this ordinal.
     #[error("has no result {ordinal} of run `{run}`: begin the result before its repetitions")]
     NoSuchResult {
-        /// The run's id.
+        /// Id of the run.
         run: String,
-        /// The result's place in the order of running.
+        /// Position of the result in the order of execution.
         ordinal: u32,
     },
-    /// What is stored is not what diskperf writes.
+    /// A stored value is not one that diskperf writes.
     #[error(
-        "holds {place} in a form that this diskperf cannot read ({detail}): put a backup in its place, or read the row with `sqlite3 FILE`"
+        "has {place} in a format that this diskperf cannot read ({detail}): replace the store \
+         with a backup, or read the row with `sqlite3 FILE`"
     )]
     Malformed {
-        /// Which part of which run.
+        /// Name of the row, as a part of a run.
         place: String,
-        /// What is wrong with it.
+        /// Description of the invalid value.
         detail: String,
     },
-    /// A value has no JSON form that reads back as the same value, as a float
-    /// that is not a number. Nothing was stored.
+    /// A value has no JSON representation that reads back as the same value, such as a float that
+    /// is not a number. Nothing was stored.
     #[error(
-        "cannot hold {place}: one of its figures is not a finite number; correct the program that made it"
+        "cannot store {place}: one of its numbers is not finite; correct the program that made it"
     )]
     NotStorable {
-        /// Which part of which run.
+        /// Name of the row, as a part of a run.
         place: String,
     },
-    /// The environment does not say where a user's data belongs.
+    /// No environment variable names the user's data directory.
     #[error(
-        "has no place, because no variable of the environment names the user's data directory: set XDG_DATA_HOME or {variable} to an absolute path, or name a file with --store FILE"
+        "has no path, because no environment variable names the user's data directory: set \
+         XDG_DATA_HOME or {variable} to an absolute path, or name a file with --store FILE"
     )]
     NoDataDirectory {
-        /// The system's own variable for it.
+        /// Environment variable with which the operating system names that directory.
         variable: &'static str,
     },
-    /// SQLite failed in a way that has no name above.
+    /// SQLite failed in a way that no other variant covers.
     #[error("failed: {0}; check its disk, or name another file with --store FILE")]
     Failed(rusqlite::Error),
 }
@@ -170,7 +179,7 @@ impl From<rusqlite::Error> for StoreErrorKind {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::Error as E;
         match error {
-            E::SqliteFailure(failure, _) => Self::of_failure(failure, error),
+            E::SqliteFailure(failure, _) => Self::from_failure(failure, error),
             // The statements are all known to be right: where SQLite finds an
             // error in one, it is the tables that are not.
             E::SqlInputError { msg, .. } => Self::Corrupt { detail: msg },
@@ -187,7 +196,7 @@ impl From<rusqlite::Error> for StoreErrorKind {
 }
 
 impl StoreErrorKind {
-    fn of_failure(failure: ffi::Error, error: rusqlite::Error) -> Self {
+    fn from_failure(failure: ffi::Error, error: rusqlite::Error) -> Self {
         let detail = error.to_string();
         match (failure.code, failure.extended_code) {
             (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown, _)

@@ -1,9 +1,9 @@
-//! Which file a name leads to.
+//! Identity of a file, which tells whether a path still leads to the same file.
 
 use std::path::Path;
 
-/// A file by its numbers, which a rename does not change. While it is open, no
-/// other file gets them.
+/// Identity of a file by device and inode number, which a rename does not change. While the file is
+/// open, no other file has the same identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileIdentity {
     device: u64,
@@ -11,9 +11,9 @@ pub(crate) struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// That of the file at a path, if there is one.
+    /// Returns the identity of the file at a path, or `None` if there is no file.
     #[cfg(unix)]
-    pub(crate) fn at(path: &Path) -> Option<Self> {
+    pub(crate) fn of_path(path: &Path) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         let metadata = std::fs::metadata(path).ok()?;
         Some(Self {
@@ -22,9 +22,9 @@ impl FileIdentity {
         })
     }
 
-    /// Elsewhere a file that is open keeps its name.
+    /// Returns `None`: on other systems, an open file keeps its name.
     #[cfg(not(unix))]
-    pub(crate) fn at(_path: &Path) -> Option<Self> {
+    pub(crate) fn of_path(_path: &Path) -> Option<Self> {
         None
     }
 }

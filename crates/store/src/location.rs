@@ -1,11 +1,11 @@
-//! Where a user's store is.
+//! Default location of a user's store.
 
 use crate::error::{StoreError, StoreErrorKind};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The variable below which a user's data lies, and where below it.
-const HOME: (&str, &str) = if cfg!(windows) {
+/// Environment variable for the user's data, and the directory below it.
+const HOME_VARIABLES: (&str, &str) = if cfg!(windows) {
     ("LOCALAPPDATA", "")
 } else if cfg!(target_os = "macos") {
     ("HOME", "Library/Application Support")
@@ -13,9 +13,9 @@ const HOME: (&str, &str) = if cfg!(windows) {
     ("HOME", ".local/share")
 };
 
-/// The default store's path, given the environment. A relative path in a
-/// variable is ignored, as the XDG specification demands: the store would
-/// otherwise move with the working directory.
+/// Returns the default path of the store for an environment. A relative path in a variable is
+/// ignored, as the XDG specification demands, because the store would otherwise move with the
+/// working directory.
 pub(crate) fn default_path(
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Result<PathBuf, StoreError> {
@@ -25,7 +25,7 @@ pub(crate) fn default_path(
             .filter(|path| path.is_absolute())
     };
     let store = Path::new("diskperf").join("runs.sqlite");
-    let (home, below) = HOME;
+    let (home, below) = HOME_VARIABLES;
     match absolute("XDG_DATA_HOME").or_else(|| absolute(home).map(|path| path.join(below))) {
         Some(data) => Ok(data.join(store)),
         None => Err(StoreError {

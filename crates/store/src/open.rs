@@ -1,7 +1,8 @@
-//! Opening a store, whoever else has it open, and refusing what is none.
+//! Opening of a store, while other processes may have it open, and refusal of files that are not
+//! stores.
 
 use crate::error::StoreErrorKind;
-use crate::schema::{self, Identity};
+use crate::schema::{self, DatabaseIdentity};
 use crate::{side_files, space};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -12,41 +13,41 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// SQLite counts its lock wait in a 32-bit number of milliseconds.
-const LONGEST_LOCK_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// Maximum lock wait. SQLite counts it in a 32-bit number of milliseconds.
+const LOCK_WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The largest column that is read or written. A document of all that one
-/// repetition measures has some 100 KB, and one of the whole catalogue 1 MB.
-const LARGEST_COLUMN: i32 = 64 << 20;
+/// Maximum length of a column that is read or written, in bytes. A document of all measurements of
+/// one repetition has some 100 KB, and one of the whole catalogue has 1 MB.
+const COLUMN_BYTES_MAX: i32 = 64 << 20;
 
-/// Between two attempts to turn on the write-ahead log.
+/// Pause between attempts to turn on the write-ahead log.
 const RETRY_PAUSE: Duration = Duration::from_millis(2);
 
-/// A store that was opened.
-pub(crate) struct Opened {
+/// Opened store: its database connection and its state.
+pub(crate) struct OpenedStore {
     pub(crate) connection: Connection,
-    /// Its absolute path.
+    /// Absolute path of the store's file.
     pub(crate) path: PathBuf,
-    /// Whether it can only be read because its disk is full.
-    pub(crate) is_full: bool,
+    /// Whether the store is read-only because its disk is full.
+    pub(crate) is_disk_full: bool,
 }
 
-/// Opens the store at `path`.
-pub(crate) fn open(path: &Path, lock_wait: Duration) -> Result<Opened, StoreErrorKind> {
+/// Opens the store at `path`, and creates it if it does not exist.
+pub(crate) fn open(path: &Path, lock_wait: Duration) -> Result<OpenedStore, StoreErrorKind> {
     // An absolute path is never one of SQLite's special names (`:memory:`,
     // and the empty name of a file that is deleted when it is closed).
-    let path = std::path::absolute(path).map_err(unopenable)?;
-    refuse_what_is_not_ours(&path)?;
+    let path = std::path::absolute(path).map_err(open_error)?;
+    refuse_foreign_or_newer(&path)?;
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(unopenable)?;
+        fs::create_dir_all(folder).map_err(open_error)?;
     }
     // Side files lie beside the file itself, whatever links lead there.
-    let real = real_path(&path);
-    side_files::hold_journal(&real)?;
-    let lock_wait = bounded(lock_wait);
+    let real = resolve_links(&path);
+    side_files::create_journal_placeholder(&real)?;
+    let lock_wait = limit_lock_wait(lock_wait);
     let (connection, is_full) = match open_for_writing(&real, lock_wait) {
         Ok(connection) => (connection, false),
-        Err(kind) => match space::full_or(kind, &real) {
+        Err(kind) => match space::disk_full_or(kind, &real) {
             StoreErrorKind::DiskFull => (open_without_space(&real, lock_wait)?, true),
             StoreErrorKind::Unopenable { .. } | StoreErrorKind::ReadOnly => {
                 (open_for_reading(&real)?, false)
@@ -54,15 +55,15 @@ pub(crate) fn open(path: &Path, lock_wait: Duration) -> Result<Opened, StoreErro
             kind => return Err(kind),
         },
     };
-    Ok(Opened {
+    Ok(OpenedStore {
         connection,
         path,
-        is_full,
+        is_disk_full: is_full,
     })
 }
 
-/// The file that a path leads to, without links; it need not be there yet.
-pub(crate) fn real_path(path: &Path) -> PathBuf {
+/// Returns the file to which a path leads, with all links resolved. The file need not exist yet.
+pub(crate) fn resolve_links(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
     }
@@ -70,7 +71,7 @@ pub(crate) fn real_path(path: &Path) -> PathBuf {
     match (folder, path.file_name(), path.read_link()) {
         // A link to a file that will be made. One to itself was refused before.
         (Some(folder), _, Ok(target)) => match folder.join(target) {
-            target if target.symlink_metadata().is_err() => real_path(&target),
+            target if target.symlink_metadata().is_err() => resolve_links(&target),
             target => target,
         },
         (Some(folder), Some(name), Err(_)) => folder.join(name),
@@ -78,27 +79,26 @@ pub(crate) fn real_path(path: &Path) -> PathBuf {
     }
 }
 
-/// A lock wait that SQLite can count.
-pub(crate) fn bounded(lock_wait: Duration) -> Duration {
-    lock_wait.min(LONGEST_LOCK_WAIT)
+/// Limits a lock wait to a duration that SQLite can count.
+pub(crate) fn limit_lock_wait(lock_wait: Duration) -> Duration {
+    lock_wait.min(LOCK_WAIT_MAX)
 }
 
-/// Refuses what [`open`] would refuse without opening it for writing.
+/// Refuses a file that [`open`] would refuse, without opening it for writing.
 pub(crate) fn check(path: &Path) -> Result<(), StoreErrorKind> {
-    refuse_what_is_not_ours(&std::path::absolute(path).map_err(unopenable)?)
+    refuse_foreign_or_newer(&std::path::absolute(path).map_err(open_error)?)
 }
 
-pub(crate) fn unopenable(error: io::Error) -> StoreErrorKind {
+pub(crate) fn open_error(error: io::Error) -> StoreErrorKind {
     StoreErrorKind::Unopenable {
         reason: error.to_string(),
     }
 }
 
-/// Refuses another application's file, or a newer store, before an ordinary
-/// connection can touch it: that may roll back a journal, or leave files
-/// beside the database.
-fn refuse_what_is_not_ours(path: &Path) -> Result<(), StoreErrorKind> {
-    side_files::require_trusted(&real_path(path))?;
+/// Refuses another application's file or a newer store before an ordinary connection can touch it.
+/// Such a connection may roll back a journal or leave files beside the database.
+fn refuse_foreign_or_newer(path: &Path) -> Result<(), StoreErrorKind> {
+    side_files::require_trusted(&resolve_links(path))?;
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
             return Err(StoreErrorKind::Unopenable {
@@ -114,7 +114,7 @@ fn refuse_what_is_not_ours(path: &Path) -> Result<(), StoreErrorKind> {
         Ok(metadata) if metadata.len() == 1 => return Err(StoreErrorKind::NotAStore),
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(unopenable(error)),
+        Err(error) => return Err(open_error(error)),
     }
     match open_immutable(path).and_then(|connection| identify(&connection)) {
         Ok(identity) => identity.missing_steps().map(drop),
@@ -127,12 +127,12 @@ fn refuse_what_is_not_ours(path: &Path) -> Result<(), StoreErrorKind> {
     }
 }
 
-fn identify(connection: &Connection) -> rusqlite::Result<Identity> {
-    Identity::of(&connection.unchecked_transaction()?)
+fn identify(connection: &Connection) -> rusqlite::Result<DatabaseIdentity> {
+    DatabaseIdentity::read_from(&connection.unchecked_transaction()?)
 }
 
-/// An ordinary connection to a store, which is created or brought to the
-/// newest schema if need be.
+/// Opens an ordinary connection to a store, which is created or migrated to the newest schema if
+/// necessary.
 fn open_for_writing(path: &Path, lock_wait: Duration) -> Result<Connection, StoreErrorKind> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
@@ -140,7 +140,7 @@ fn open_for_writing(path: &Path, lock_wait: Duration) -> Result<Connection, Stor
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(lock_wait)?;
-    trust_nothing(&connection)?;
+    protect_connection(&connection)?;
     // The last connection to close moves the log into the file, which must
     // not happen to a file that is refused.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -162,18 +162,18 @@ fn open_for_writing(path: &Path, lock_wait: Duration) -> Result<Connection, Stor
     Ok(connection)
 }
 
-/// A file may hold what no store has: no trigger or view of it runs, and no column
-/// is longer than a document can be.
-fn trust_nothing(connection: &Connection) -> rusqlite::Result<()> {
+/// Protects a connection against contents that no store has: no trigger or view runs, and columns
+/// have a maximum length.
+fn protect_connection(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
-    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LARGEST_COLUMN)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, COLUMN_BYTES_MAX)?;
     Ok(())
 }
 
-/// Lets readers and a writer work at the same time. On a file system without
-/// shared memory SQLite keeps its rollback journal, which is as safe.
+/// Turns on the write-ahead log, so that readers and a writer can work at the same time. On a file
+/// system without shared memory, SQLite keeps its rollback journal, which is as safe.
 fn use_write_ahead_log(connection: &Connection, lock_wait: Duration) -> rusqlite::Result<()> {
     let started = Instant::now();
     loop {
@@ -191,9 +191,9 @@ fn use_write_ahead_log(connection: &Connection, lock_wait: Duration) -> rusqlite
     }
 }
 
-/// A connection to a store on read-only media or in a folder that may not be
-/// written, where SQLite cannot place the files with which it coordinates
-/// readers and writers. All that was committed must be in the file itself.
+/// Opens a connection to a store on read-only media or in a folder without write permission, where
+/// SQLite cannot place the files that coordinate readers and writers. All committed data must be in
+/// the store's file itself.
 fn open_for_reading(path: &Path) -> Result<Connection, StoreErrorKind> {
     let metadata = match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -201,12 +201,12 @@ fn open_for_reading(path: &Path) -> Result<Connection, StoreErrorKind> {
                 reason: "it does not exist and cannot be created".to_owned(),
             });
         }
-        outcome => outcome.map_err(unopenable)?,
+        outcome => outcome.map_err(open_error)?,
     };
-    if has_log(path) {
+    if has_write_ahead_log(path) {
         return Err(StoreErrorKind::Unopenable {
             reason: format!(
-                "its last writes are in {}, which cannot be read without write permission",
+                "its latest writes are in {}, which cannot be read without write permission",
                 with_suffix(path, "-wal").display()
             ),
         });
@@ -227,11 +227,11 @@ fn open_for_reading(path: &Path) -> Result<Connection, StoreErrorKind> {
     }
 }
 
-/// A connection to a store whose disk has no room for the files with which SQLite
-/// coordinates readers and writers. One that has a log has it for itself, with the
-/// index of the log in memory.
+/// Opens a connection to a store whose disk has no room for the files that coordinate readers and
+/// writers. If the store has a log, the connection uses the store exclusively, with the index of
+/// the log in memory.
 fn open_without_space(path: &Path, lock_wait: Duration) -> Result<Connection, StoreErrorKind> {
-    if !has_log(path) {
+    if !has_write_ahead_log(path) {
         return open_for_reading(path).map_err(|_| StoreErrorKind::DiskFull);
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -239,7 +239,7 @@ fn open_without_space(path: &Path, lock_wait: Duration) -> Result<Connection, St
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(lock_wait)?;
-    trust_nothing(&connection)?;
+    protect_connection(&connection)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -250,23 +250,23 @@ fn open_without_space(path: &Path, lock_wait: Duration) -> Result<Connection, St
     }
 }
 
-/// Whether the last writes of a store are in its log.
-fn has_log(path: &Path) -> bool {
+/// Reports whether a store's log holds its last writes.
+fn has_write_ahead_log(path: &Path) -> bool {
     fs::metadata(with_suffix(path, "-wal")).is_ok_and(|metadata| metadata.len() > 0)
 }
 
-/// A connection that takes no lock, heeds no log, and makes no file.
+/// Opens a connection that takes no lock, ignores the log, and creates no file.
 fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(file_uri(path) + "?immutable=1", flags)?;
-    trust_nothing(&connection)?;
+    protect_connection(&connection)?;
     Ok(connection)
 }
 
-/// An absolute path as a `file:` URI, in which every byte that could mean
-/// something else is escaped.
+/// Returns an absolute path as a `file:` URI. Every byte that could have another meaning is
+/// escaped.
 fn file_uri(path: &Path) -> String {
     let mut uri = "file://".to_owned();
     if !path.has_root() || cfg!(windows) {

@@ -1,19 +1,18 @@
-//! Single combinations of a search, so that one that was killed can go on.
+//! Points of a search for better settings, stored so that a killed search can continue.
 
 use crate::Store;
 use crate::error::StoreError;
 use rusqlite::OptionalExtension;
 
 impl Store {
-    /// Stores what points came to, all of them or none, each by its
-    /// fingerprint. They are on the disk when this returns; a point that was
-    /// stored before is replaced.
+    /// Stores the outcomes of points by their fingerprints, all of them or none. They are on the
+    /// disk when this returns. An outcome for a stored fingerprint is replaced.
     ///
     /// # Errors
     ///
-    /// Those of any write.
+    /// Fails like any write.
     pub fn add_points(&mut self, points: &[(String, String)]) -> Result<(), StoreError> {
-        self.writing(|connection| {
+        self.write_transaction(|connection| {
             let mut insert =
                 connection.prepare_cached("INSERT OR REPLACE INTO points VALUES (?1, ?2)")?;
             for (fingerprint, document) in points {
@@ -23,13 +22,13 @@ impl Store {
         })
     }
 
-    /// What the point with this fingerprint came to, if it is stored.
+    /// Returns the outcome of the point with this fingerprint, or `None` if it is not stored.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::list`].
+    /// As for [`Store::list`].
     pub fn point(&self, fingerprint: &str) -> Result<Option<String>, StoreError> {
-        self.reading(|connection| {
+        self.read_snapshot(|connection| {
             let mut select =
                 connection.prepare_cached("SELECT document FROM points WHERE fingerprint = ?1")?;
             Ok(select

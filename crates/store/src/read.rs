@@ -1,4 +1,4 @@
-//! Finding and loading runs.
+//! Search for runs in the store, and loading of runs.
 
 use crate::Store;
 use crate::documents;
@@ -8,54 +8,55 @@ use diskperf_timeline::units::PAST_CALENDAR_MS;
 use diskperf_timeline::{ProgramResult, Repetition, Run, RunState, World};
 use rusqlite::{Connection, Row, Rows, params};
 
-/// What a list says of a run.
+/// Summary of a stored run for a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunHeading {
-    /// The run's id.
+    /// Id of the run.
     pub id: String,
-    /// When it started, in milliseconds of Unix time.
+    /// Start of the run, in milliseconds of Unix time.
     pub started_unix_ms: u64,
-    /// The suite, or the program when it was run by itself.
+    /// Name of the suite, or of the program if it was run alone.
     pub suite: String,
-    /// The target as the user named it.
+    /// Target of the run, as the user named it.
     pub target: String,
-    /// On real storage the absolute paths that were measured; none of a run that keeps none.
+    /// Absolute paths that were measured, for a run on real storage. Empty for a run without
+    /// recorded paths.
     pub places: Vec<String>,
-    /// Host or model.
+    /// World of the run: host or model.
     pub world: World,
-    /// The user's own name for it.
+    /// Label that the user gave the run.
     pub label: Option<String>,
-    /// How far it came.
+    /// State of the run.
     pub state: RunState,
-    /// How many results it has.
+    /// Number of the run's results.
     pub results: u32,
-    /// How many repetitions all its results have, the discarded ones included.
+    /// Number of repetitions of all results, including discarded ones.
     pub repetitions: u32,
 }
 
-/// A row among the runs that is none.
+/// Row in the table of runs that is not a valid run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedRun {
-    /// SQLite's number of the row, by which it can be removed.
+    /// SQLite's row number, by which the row can be removed.
     pub row: i64,
-    /// What stands in place of its id, as far as that is text.
+    /// Text in the column of the id, as far as it is text.
     pub id: String,
-    /// What is wrong with it.
+    /// Description of the damage.
     pub problem: String,
 }
 
 impl Store {
-    /// The stored runs, the newest first, without loading what they measured.
-    /// Rows that are no run are left to [`Store::damaged`].
+    /// Returns the stored runs, the newest first, without loading their measurements. Rows that are
+    /// not valid runs are left to [`Store::damaged`].
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::Corrupt`].
+    /// Returns [`StoreErrorKind::Corrupt`] for a damaged file.
     pub fn list(&self) -> Result<Vec<RunHeading>, StoreError> {
-        self.reading(|connection| {
+        self.read_snapshot(|connection| {
             let mut found = Vec::new();
-            for row in rows_of_runs(connection)? {
-                if let Ok(heading) = heading(connection, row)? {
+            for row in run_row_numbers(connection)? {
+                if let Ok(heading) = read_heading(connection, row)? {
                     found.push((heading.started_unix_ms, row, heading));
                 }
             }
@@ -64,44 +65,43 @@ impl Store {
         })
     }
 
-    /// The rows among the runs that are none.
+    /// Returns the rows in the table of runs that are not valid runs.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::list`].
+    /// As for [`Store::list`].
     pub fn damaged(&self) -> Result<Vec<DamagedRun>, StoreError> {
-        self.reading(|connection| {
+        self.read_snapshot(|connection| {
             let mut found = Vec::new();
-            for row in rows_of_runs(connection)? {
-                found.extend(heading(connection, row)?.err());
+            for row in run_row_numbers(connection)? {
+                found.extend(read_heading(connection, row)?.err());
             }
             Ok(found)
         })
     }
 
-    /// A whole run, as it was at one moment if it is still under way.
+    /// Loads a whole run. A run in progress is loaded as it is at one moment.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::NoSuchRun`] (`id` is a full id: see
-    /// [`Store::resolve`]), [`StoreErrorKind::Corrupt`] and
-    /// [`StoreErrorKind::Malformed`].
+    /// Returns [`StoreErrorKind::NoSuchRun`] (`id` must be a full id: see [`Store::resolve`]),
+    /// [`StoreErrorKind::Corrupt`] or [`StoreErrorKind::Malformed`].
     pub fn load(&self, id: &str) -> Result<Run, StoreError> {
-        self.reading(|connection| {
-            let mut run = run_row(connection, id)?;
+        self.read_snapshot(|connection| {
+            let mut run = read_run_row(connection, id)?;
             let mut statement = connection.prepare(
                 "SELECT ordinal, document FROM results WHERE run_id = ?1 ORDER BY ordinal",
             )?;
             let mut rows = statement.query([id])?;
             while let Some(row) = rows.next()? {
                 let ordinal = row.get(0)?;
-                let place = || documents::place_of_result(id, ordinal);
-                let mut result: ProgramResult = document(row, 1, place)?;
-                result.repetitions = repetitions(connection, id, ordinal)?;
+                let place = || documents::describe_result_row(id, ordinal);
+                let mut result: ProgramResult = read_document(row, 1, place)?;
+                result.repetitions = read_repetitions(connection, id, ordinal)?;
                 run.results.push(result);
             }
             let malformed = |detail: String| StoreErrorKind::Malformed {
-                place: documents::place_of_run(id),
+                place: documents::describe_run_row(id),
                 detail,
             };
             run.check()
@@ -116,34 +116,34 @@ impl Store {
         })
     }
 
-    /// The id of the run that `text` names: a full id, the beginning of just
-    /// one id, or `last`, the run that started last of those that have at
-    /// least one repetition (so that neither a run under way that has measured
-    /// nothing yet, nor one that failed at once, hides the one before it).
+    /// Returns the id of the run that `text` names: a full id, the beginning of exactly one id, or
+    /// `last`. The last run is the one with the latest start among the runs with at least one
+    /// repetition. A run in progress without measurements, or one that failed immediately, thus
+    /// does not hide the run before it.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::NoSuchRun`], [`StoreErrorKind::NoLastRun`] and
+    /// Returns [`StoreErrorKind::NoSuchRun`], [`StoreErrorKind::NoLastRun`], or
     /// [`StoreErrorKind::Ambiguous`], which lists the candidates.
     pub fn resolve(&self, text: &str) -> Result<String, StoreError> {
-        self.reading(|connection| match text {
-            "last" => last(connection),
-            _ => by_prefix(connection, text),
+        self.read_snapshot(|connection| match text {
+            "last" => last_run_id(connection),
+            _ => run_id_by_prefix(connection, text),
         })
     }
 }
 
-/// A run's own row: the run without its results.
-pub(crate) fn run_row(connection: &Connection, id: &str) -> Result<Run, StoreErrorKind> {
+/// Returns a run from its own row, without its results.
+pub(crate) fn read_run_row(connection: &Connection, id: &str) -> Result<Run, StoreErrorKind> {
     let mut statement = connection.prepare("SELECT document FROM runs WHERE id = ?1")?;
     let mut rows = statement.query([id])?;
     match rows.next()? {
-        Some(row) => document(row, 0, || documents::place_of_run(id)),
+        Some(row) => read_document(row, 0, || documents::describe_run_row(id)),
         None => Err(StoreErrorKind::NoSuchRun { run: id.to_owned() }),
     }
 }
 
-fn repetitions(
+fn read_repetitions(
     connection: &Connection,
     id: &str,
     ordinal: u32,
@@ -156,14 +156,14 @@ fn repetitions(
     let mut repetitions = Vec::new();
     while let Some(row) = rows.next()? {
         let number = row.get(0)?;
-        let place = || documents::place_of_repetition(id, ordinal, number);
-        repetitions.push(document(row, 1, place)?);
+        let place = || documents::describe_repetition_row(id, ordinal, number);
+        repetitions.push(read_document(row, 1, place)?);
     }
     Ok(repetitions)
 }
 
-/// The document in a column.
-fn document<T: serde::de::DeserializeOwned>(
+/// Parses the document in a column.
+fn read_document<T: serde::de::DeserializeOwned>(
     row: &Row<'_>,
     column: usize,
     place: impl Fn() -> String,
@@ -175,35 +175,35 @@ fn document<T: serde::de::DeserializeOwned>(
             place: place(),
             detail: error.to_string(),
         })?;
-    documents::read(text, place)
+    documents::decode_document(text, place)
 }
 
-/// The numbers of all rows among the runs. Nothing else of them is looked at,
-/// which could be anything.
-fn rows_of_runs(connection: &Connection) -> Result<Vec<i64>, StoreErrorKind> {
+/// Returns the numbers of all rows in the table of runs. The contents of the rows, which may be
+/// invalid, are not read.
+fn run_row_numbers(connection: &Connection) -> Result<Vec<i64>, StoreErrorKind> {
     let mut statement = connection.prepare("SELECT rowid FROM runs NOT INDEXED")?;
     let rows = statement.query_map([], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// What a list says of the run in this row, or what is wrong with it. A damaged
-/// file is the only error.
-fn heading(
+/// Returns the summary of the run in a row, or the damage of the row. Only a damaged file is an
+/// error.
+fn read_heading(
     connection: &Connection,
     row: i64,
 ) -> Result<Result<RunHeading, DamagedRun>, StoreErrorKind> {
-    match whole_heading(connection, row) {
+    match read_complete_heading(connection, row) {
         Ok(heading) => Ok(Ok(heading)),
         Err(StoreErrorKind::Malformed { detail, .. }) => Ok(Err(DamagedRun {
             row,
-            id: id_of_row(connection, row),
+            id: run_id_of_row(connection, row),
             problem: detail,
         })),
         Err(error) => Err(error),
     }
 }
 
-fn whole_heading(connection: &Connection, row: i64) -> Result<RunHeading, StoreErrorKind> {
+fn read_complete_heading(connection: &Connection, row: i64) -> Result<RunHeading, StoreErrorKind> {
     let mut statement = connection.prepare_cached(
         "SELECT id, started_unix_ms, suite, target, world, label, state, error,
              (SELECT count(*) FROM results WHERE run_id = id),
@@ -216,7 +216,7 @@ fn whole_heading(connection: &Connection, row: i64) -> Result<RunHeading, StoreE
     )?;
     let mut rows = statement.query([row])?;
     let Some(row) = rows.next()? else {
-        return Err(malformed("its row is gone".to_owned()));
+        return Err(malformed_error("its row was deleted".to_owned()));
     };
     let started_unix_ms: i64 = row.get(1)?;
     let world: String = row.get(4)?;
@@ -228,8 +228,8 @@ fn whole_heading(connection: &Connection, row: i64) -> Result<RunHeading, StoreE
             .ok()
             .filter(|started| *started < PAST_CALENDAR_MS)
             .ok_or_else(|| {
-                malformed(format!(
-                    "its start is `{started_unix_ms}`, which is no moment from 1970 to 9999"
+                malformed_error(format!(
+                    "its start is `{started_unix_ms}`, which is no time from 1970 to 9999"
                 ))
             })?,
         suite: row.get(2)?,
@@ -238,25 +238,25 @@ fn whole_heading(connection: &Connection, row: i64) -> Result<RunHeading, StoreE
         places: places
             .and_then(|places| serde_json::from_str(&places).ok())
             .unwrap_or_default(),
-        world: documents::world_of_column(&world)
-            .ok_or_else(|| malformed(format!("its world is `{world}`")))?,
+        world: documents::world_from_column(&world)
+            .ok_or_else(|| malformed_error(format!("its world is `{world}`")))?,
         label: row.get(5)?,
-        state: documents::state_of_columns(&state, row.get(7)?)
-            .ok_or_else(|| malformed(format!("its state is `{state}`")))?,
+        state: documents::state_from_columns(&state, row.get(7)?)
+            .ok_or_else(|| malformed_error(format!("its state is `{state}`")))?,
         results: row.get(8)?,
         repetitions: row.get(9)?,
     })
 }
 
-fn malformed(detail: String) -> StoreErrorKind {
+fn malformed_error(detail: String) -> StoreErrorKind {
     StoreErrorKind::Malformed {
         place: "a run".to_owned(),
         detail,
     }
 }
 
-/// What stands in the place of an id; nothing where that is not even text.
-fn id_of_row(connection: &Connection, row: i64) -> String {
+/// Returns the text in the id column of a row, or an empty text if there is none.
+fn run_id_of_row(connection: &Connection, row: i64) -> String {
     let text = connection.query_row(
         "SELECT CAST(substr(id, 1, 64) AS BLOB) FROM runs WHERE rowid = ?1",
         [row],
@@ -265,9 +265,9 @@ fn id_of_row(connection: &Connection, row: i64) -> String {
     String::from_utf8_lossy(&text.unwrap_or_default()).into_owned()
 }
 
-/// The newest run with a repetition. One that starts past the calendar is none,
-/// and would be the newest for ever.
-fn last(connection: &Connection) -> Result<String, StoreErrorKind> {
+/// Returns the id of the newest run with a repetition. A run whose start is past the calendar does
+/// not count, because it would remain the newest forever.
+fn last_run_id(connection: &Connection) -> Result<String, StoreErrorKind> {
     let mut statement = connection.prepare(
         "SELECT id FROM runs
          WHERE CASE WHEN octet_length(id) <= ?2 AND started_unix_ms BETWEEN 0 AND ?1
@@ -275,16 +275,16 @@ fn last(connection: &Connection) -> Result<String, StoreErrorKind> {
          ORDER BY started_unix_ms DESC, rowid DESC",
     )?;
     let rows = statement.query(params![PAST_CALENDAR_MS as i64 - 1, LONGEST_ID as i64])?;
-    let newest = ids(rows)?.into_iter().next();
+    let newest = collect_ids(rows)?.into_iter().next();
     newest.ok_or(StoreErrorKind::NoLastRun)
 }
 
-fn by_prefix(connection: &Connection, prefix: &str) -> Result<String, StoreErrorKind> {
+fn run_id_by_prefix(connection: &Connection, prefix: &str) -> Result<String, StoreErrorKind> {
     let mut statement = connection.prepare(
         "SELECT id FROM runs NOT INDEXED
          WHERE CASE WHEN octet_length(id) <= ?2 THEN substr(id, 1, length(?1)) END = ?1",
     )?;
-    let mut candidates = ids(statement.query(params![prefix, LONGEST_ID as i64])?)?;
+    let mut candidates = collect_ids(statement.query(params![prefix, LONGEST_ID as i64])?)?;
     candidates.sort_unstable();
     match candidates.as_slice() {
         [id] if !prefix.is_empty() => Ok(id.clone()),
@@ -300,8 +300,8 @@ fn by_prefix(connection: &Connection, prefix: &str) -> Result<String, StoreError
     }
 }
 
-/// The ids in the first column, without what is no text.
-fn ids(mut rows: Rows<'_>) -> Result<Vec<String>, StoreErrorKind> {
+/// Returns the ids in the first column. Values that are not text are skipped.
+fn collect_ids(mut rows: Rows<'_>) -> Result<Vec<String>, StoreErrorKind> {
     let mut ids = Vec::new();
     while let Some(row) = rows.next()? {
         ids.extend(row.get_ref(0)?.as_str().ok().map(str::to_owned));

@@ -1,9 +1,9 @@
-//! The schema, and its way from version to version.
+//! Schema of the store, and its migration from version to version.
 //!
-//! One row for each run, result and repetition. The column `document` of a
-//! row is its complete JSON, without the rows below it, and is what diskperf
-//! reads back; the other columns repeat what one would ask for with the
-//! sqlite3 shell. An integer of 2^63 or more stands there as 2^63 - 1.
+//! The store has one row for each run, result and repetition. The column `document` of a row is its
+//! complete JSON, without the rows below it. diskperf reads back this column only. The other
+//! columns repeat values for queries in the sqlite3 shell. An integer of 2^63 or more appears there
+//! as 2^63 - 1.
 //!
 //! `runs`: one suite or program on one target.
 //!
@@ -11,48 +11,47 @@
 //! |---|---|
 //! | `id` | ten hexadecimal digits |
 //! | `started_unix_ms` | milliseconds of Unix time |
-//! | `version` | of the diskperf that made it |
+//! | `version` | version of the diskperf that made the run |
 //! | `suite`, `target`, `label` | `label` may be NULL |
 //! | `world` | `host` or `model` |
 //! | `cache` | `cold`, `warm` or `direct` |
 //! | `state`, `error` | `running` (or killed), `finished`, `interrupted`, `failed`; `error` only with the last |
 //!
-//! `results`: one program within a run; `ordinal` is its place in the order of
-//! running.
+//! `results`: one program within a run; `ordinal` is its position in the order of execution.
 //!
 //! | column | |
 //! |---|---|
 //! | `run_id`, `ordinal` | |
 //! | `program`, `title` | `seqread`; `seqread layer=direct call_bytes=512` |
-//! | `drives` | that ran it at once |
+//! | `drives` | number of drives that ran the program at the same time |
 //! | `filesystem` | `ext4/4096`, or a device's name |
-//! | `size_bytes` | that each worker's program moves |
-//! | `cache` | as in `runs`, of this program |
+//! | `size_bytes` | bytes that each worker's program moves |
+//! | `cache` | as in `runs`, for this program |
 //!
-//! `repetitions`: `number` counts from 0, the discarded ones included.
+//! `repetitions`: `number` counts from 0, including discarded repetitions.
 //!
 //! | column | |
 //! |---|---|
 //! | `run_id`, `ordinal`, `number` | |
 //! | `discarded` | 0 or 1 |
-//! | `elapsed_ns`, `durable_ns` | `durable_ns` is NULL where nothing was written |
+//! | `elapsed_ns`, `durable_ns` | `durable_ns` is NULL if nothing was written |
 //! | `kb_per_s`, `durable_kb_per_s` | KB of 1024 bytes, the sum over the drives |
-//! | `cpu_percent` | of elapsed time, the sum over the drives |
-//! | `payload_bytes` | that count for `kb_per_s` |
+//! | `cpu_percent` | CPU time in percent of elapsed time, the sum over the drives |
+//! | `payload_bytes` | bytes that count for `kb_per_s` |
 //!
-//! `workspaces`: folders that runs made and have not removed yet. `path` holds
-//! the bytes of the path, which need not be UTF-8; `filesystem` is what tells the
-//! file system that it is on, and NULL of a folder that an older version made.
+//! `workspaces`: folders that runs made and have not removed yet. `path` holds the bytes of the
+//! path, which need not be UTF-8. `filesystem` identifies the file system of the folder, and is
+//! NULL for a folder that an older version made.
 //!
-//! `points`: what single combinations of a search for better settings did, so
-//! that a search that was killed goes on where it was.
+//! `points`: outcomes of single combinations in a search for better settings, so that a killed
+//! search can continue.
 //!
 //! | column | |
 //! |---|---|
-//! | `fingerprint` | of the model and all that the point is made of |
-//! | `document` | what came of it |
+//! | `fingerprint` | fingerprint of the model and of everything that makes up the point |
+//! | `document` | outcome of the point |
 //!
-//! The mean KB/s of each program is then a query away:
+//! A query returns the mean KB/s of each program:
 //!
 //! ```sql
 //! SELECT runs.id, title, round(avg(kb_per_s)) FROM runs
@@ -63,17 +62,16 @@
 use crate::error::StoreErrorKind;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-/// `dskp`: what tells a store from any other SQLite file.
+/// SQLite application id of a store, `dskp`, which distinguishes it from other SQLite files.
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"dskp");
 
-/// The steps from each schema version to the next; the first makes version 1
-/// of an empty file. A step that was released is never changed: a change of
-/// the tables is a new step, and so is a change of the documents' form that
-/// leaves older ones unreadable.
+/// Migration steps from each schema version to the next. The first step makes version 1 of an empty
+/// file. A released step is never changed. A change of the tables is a new step, and so is a change
+/// of the documents that makes older ones unreadable.
 const MIGRATIONS: &[&str] = &[RUNS, WORKSPACES, POINTS, DEVICE_SETTINGS, FILESYSTEMS];
 
-/// The schema version that all steps lead to.
-const fn newest() -> i64 {
+/// Returns the newest schema version, to which all steps lead.
+const fn newest_version() -> i64 {
     MIGRATIONS.len() as i64
 }
 
@@ -142,31 +140,31 @@ CREATE TABLE device_settings (
 ) STRICT;
 ";
 
-/// The settings of devices are noted where every store's user finds them, and not
-/// in a store. (What a killed search of an older version left changed is as it was
-/// after a reboot.)
+/// Migration step that removes the table of device settings and adds the file system of workspaces.
+/// Device settings are now recorded outside of the stores, where the user of any store finds them.
+/// Settings that a killed search of an older version changed are restored by a reboot.
 const FILESYSTEMS: &str = "
 DROP TABLE device_settings;
 ALTER TABLE workspaces ADD COLUMN filesystem TEXT;
 ";
 
-/// What an SQLite file is to this program.
+/// Identity of an SQLite file for this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Identity {
-    /// Nothing has been written to it.
+pub(crate) enum DatabaseIdentity {
+    /// A file to which nothing was written.
     Empty,
-    /// A store of this schema version.
+    /// A store with this schema version.
     Store(i64),
-    /// Another application's.
+    /// A file of another application.
     Foreign,
 }
 
-impl Identity {
-    /// Reads what says whose a file is; writes nothing.
+impl DatabaseIdentity {
+    /// Reads the marks that identify a file, and writes nothing.
     ///
-    /// In a transaction, because another process may be creating the store:
-    /// read one by one, the marks could be partly those of the empty file.
-    pub(crate) fn of(transaction: &Transaction<'_>) -> rusqlite::Result<Self> {
+    /// It needs a transaction, because another process may be creating the store. If the marks were
+    /// read separately, some could be those of the empty file.
+    pub(crate) fn read_from(transaction: &Transaction<'_>) -> rusqlite::Result<Self> {
         let integer = |sql| transaction.query_row(sql, [], |row| row.get::<_, i64>(0));
         let application = integer("PRAGMA application_id")?;
         let version = integer("PRAGMA user_version")?;
@@ -182,11 +180,11 @@ impl Identity {
         })
     }
 
-    /// The schema steps that the file still needs.
+    /// Returns the migration steps that the file still needs.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::NotAStore`] and [`StoreErrorKind::Newer`].
+    /// Returns [`StoreErrorKind::NotAStore`] or [`StoreErrorKind::Newer`].
     pub(crate) fn missing_steps(self) -> Result<&'static [&'static str], StoreErrorKind> {
         let found = match self {
             Self::Empty => 0,
@@ -198,32 +196,32 @@ impl Identity {
             .and_then(|done| MIGRATIONS.get(done..))
             .ok_or(StoreErrorKind::Newer {
                 found,
-                known: newest(),
+                known: newest_version(),
             })
     }
 }
 
-/// Brings the file to the newest schema version, or leaves it untouched.
+/// Migrates the file to the newest schema version, or leaves it untouched.
 ///
-/// All steps are one transaction, and what is missing is asked for inside it:
-/// of two processes that create one store, the second finds the work done.
+/// All steps are one transaction, which also determines the missing steps. If two processes create
+/// one store, the second thus finds the work done.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), StoreErrorKind> {
-    let identity = Identity::of(&connection.unchecked_transaction()?)?;
+    let identity = DatabaseIdentity::read_from(&connection.unchecked_transaction()?)?;
     if identity.missing_steps()?.is_empty() {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let steps = Identity::of(&transaction)?.missing_steps()?;
-    apply(&transaction, steps)?;
+    let steps = DatabaseIdentity::read_from(&transaction)?.missing_steps()?;
+    apply_steps(&transaction, steps)?;
     transaction.commit()?;
     Ok(())
 }
 
-/// Runs `steps`, the last of which leads to the newest version.
-fn apply(transaction: &Transaction<'_>, steps: &[&str]) -> rusqlite::Result<()> {
+/// Runs migration steps. The last one must lead to the newest version.
+fn apply_steps(transaction: &Transaction<'_>, steps: &[&str]) -> rusqlite::Result<()> {
     for step in steps {
         transaction.execute_batch(step)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", newest())
+    transaction.pragma_update(None, "user_version", newest_version())
 }

@@ -1,25 +1,23 @@
-//! The files that SQLite keeps beside a store, in directories where other users
-//! may have put them.
+//! Files that SQLite keeps beside a store, in directories where other users may have placed them.
 //!
-//! SQLite takes a rollback journal or a write-ahead log for its own by its name
-//! alone: whoever may put one beside a store decides what the store holds.
+//! SQLite accepts a rollback journal or a write-ahead log by its name alone. A user who can place
+//! one beside a store determines the contents of the store.
 
 use crate::error::StoreErrorKind;
 use std::path::Path;
 
-/// Suffixes that SQLite appends to the store's name.
 #[cfg(unix)]
 const SUFFIXES: [&str; 3] = ["-journal", "-wal", "-shm"];
 
-/// Makes sure that the files beside a store are of this user, of root or of the
-/// store's owner, wherever others may put files there.
+/// Checks that the files beside a store belong to this user, to root or to the store's owner.
+/// Directories in which no other user may place files are not checked.
 ///
 /// # Errors
 ///
-/// [`StoreErrorKind::SideFile`] for the first that may be somebody else's.
+/// Returns [`StoreErrorKind::SideFile`] for the first file that may come from another user.
 #[cfg(unix)]
 pub(crate) fn require_trusted(store: &Path) -> Result<(), StoreErrorKind> {
-    if !others_may_write_beside(store) {
+    if !may_others_write_beside(store) {
         return Ok(());
     }
     SUFFIXES
@@ -27,20 +25,20 @@ pub(crate) fn require_trusted(store: &Path) -> Result<(), StoreErrorKind> {
         .try_for_each(|suffix| require_trusted_file(store, suffix))
 }
 
-/// Takes the name of the rollback journal, if nobody has it, so that nobody else
-/// can put one there between the check and the opening. SQLite passes over an
-/// empty journal.
+/// Creates an empty rollback journal if none exists, so that no other user can place one there
+/// between the check and the opening. Only directories in which other users may place files need
+/// it. SQLite ignores an empty journal.
 ///
 /// # Errors
 ///
-/// Somebody else was quicker.
+/// Fails if another user has placed one before.
 #[cfg(unix)]
-pub(crate) fn hold_journal(store: &Path) -> Result<(), StoreErrorKind> {
+pub(crate) fn create_journal_placeholder(store: &Path) -> Result<(), StoreErrorKind> {
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
     let Ok(of_store) = std::fs::metadata(store) else {
         return Ok(());
     };
-    if !others_may_write_beside(store) {
+    if !may_others_write_beside(store) {
         return Ok(());
     }
     let journal = crate::open::with_suffix(store, SUFFIXES[0]);
@@ -56,7 +54,7 @@ pub(crate) fn hold_journal(store: &Path) -> Result<(), StoreErrorKind> {
             // Only root can give it to the store's owner.
             let _ = fchown(&file, Some(of_store.uid()), Some(of_store.gid()));
             file.set_permissions(of_store.permissions())
-                .map_err(crate::open::unopenable)
+                .map_err(crate::open::open_error)
         }
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             require_trusted_file(store, SUFFIXES[0])
@@ -66,9 +64,9 @@ pub(crate) fn hold_journal(store: &Path) -> Result<(), StoreErrorKind> {
     }
 }
 
-/// Whether somebody else than this user and root may put files beside a store.
+/// Reports whether users other than this one and root may place files beside a store.
 #[cfg(unix)]
-fn others_may_write_beside(store: &Path) -> bool {
+fn may_others_write_beside(store: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let Some(Ok(directory)) = store.parent().map(std::fs::metadata) else {
         return false;
@@ -76,13 +74,13 @@ fn others_may_write_beside(store: &Path) -> bool {
     let others = directory.mode() & 0o002 != 0;
     // The members of a group who may not remove each other's files.
     let group = directory.mode() & 0o1020 == 0o1020;
-    others || group || !is_trusted(directory.uid())
+    others || group || !is_trusted_owner(directory.uid())
 }
 
-/// Whether a user is root, or the one who runs this process. The system shows that
-/// one as the owner of the process's directory.
+/// Reports whether a user is root or the user of this process. The owner of the process's directory
+/// in `/proc` is the user of the process.
 #[cfg(unix)]
-fn is_trusted(owner: u32) -> bool {
+fn is_trusted_owner(owner: u32) -> bool {
     use std::os::unix::fs::MetadataExt;
     let this_user = || std::fs::metadata("/proc/self").map(|own| own.uid());
     owner == 0 || this_user().is_ok_and(|user| user == owner)
@@ -95,29 +93,29 @@ fn require_trusted_file(store: &Path, suffix: &str) -> Result<(), StoreErrorKind
     let metadata = match file.symlink_metadata() {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(crate::open::unopenable(error)),
+        Err(error) => return Err(crate::open::open_error(error)),
     };
     let owner = metadata.uid();
     let of_store = std::fs::metadata(store).map(|store| store.uid()).ok();
-    let what = if !is_trusted(owner) && Some(owner) != of_store {
+    let what = if !is_trusted_owner(owner) && Some(owner) != of_store {
         format!("a file of user {owner}")
     } else if !metadata.is_file() {
         "no regular file".to_owned()
     } else if metadata.nlink() > 1 {
-        "a file with several names".to_owned()
+        "a file with several hard links".to_owned()
     } else {
         return Ok(());
     };
     Err(StoreErrorKind::SideFile { file, what })
 }
 
-/// Elsewhere no directory is shared by its permissions alone.
+/// Accepts all files: on other systems, permissions alone do not make a directory shared.
 #[cfg(not(unix))]
 pub(crate) fn require_trusted(_store: &Path) -> Result<(), StoreErrorKind> {
     Ok(())
 }
 
 #[cfg(not(unix))]
-pub(crate) fn hold_journal(_store: &Path) -> Result<(), StoreErrorKind> {
+pub(crate) fn create_journal_placeholder(_store: &Path) -> Result<(), StoreErrorKind> {
     Ok(())
 }

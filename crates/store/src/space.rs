@@ -1,4 +1,4 @@
-//! Room on a store's disk, for errors that do not say that it was missing.
+//! Test of a store's disk for free space, for errors that do not mention a full disk.
 
 use crate::error::StoreErrorKind;
 use rusqlite::{Error, ErrorCode};
@@ -6,14 +6,13 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-/// Bytes that a write of the store may need at once: pages of its log and of the
-/// index of the log.
-const ROOM_BYTES: usize = 128 << 10;
+/// Maximum bytes that one write of the store needs: pages of its log and of the index of the log.
+const WRITE_BYTES_MAX: usize = 128 << 10;
 
-/// Returns [`StoreErrorKind::DiskFull`] for an error that has a full disk as its
-/// cause, as far as can be seen; any other error as it is. SQLite tells some failed
-/// calls only as "disk I/O error" or "unable to open database file".
-pub(crate) fn full_or(kind: StoreErrorKind, store: &Path) -> StoreErrorKind {
+/// Converts an error into [`StoreErrorKind::DiskFull`] if a full disk seems to be its cause, and
+/// returns any other error unchanged. SQLite reports some failed calls only as "disk I/O error" or
+/// "unable to open database file".
+pub(crate) fn disk_full_or(kind: StoreErrorKind, store: &Path) -> StoreErrorKind {
     let may_be_full = match &kind {
         StoreErrorKind::Unopenable { .. } | StoreErrorKind::ReadOnly => true,
         StoreErrorKind::Failed(Error::SqliteFailure(failure, _)) => {
@@ -21,26 +20,26 @@ pub(crate) fn full_or(kind: StoreErrorKind, store: &Path) -> StoreErrorKind {
         }
         _ => false,
     };
-    match may_be_full && is_full(store) {
+    match may_be_full && is_disk_full(store) {
         true => StoreErrorKind::DiskFull,
         false => kind,
     }
 }
 
-/// Whether no file can be made beside the store for want of room.
-fn is_full(store: &Path) -> bool {
+/// Reports whether a file cannot be created beside the store for lack of space.
+fn is_disk_full(store: &Path) -> bool {
     let name = format!("-room-{}", std::process::id());
     let probe = crate::open::with_suffix(store, &name);
     let written = File::create_new(&probe).and_then(|mut file| {
-        let written = file.write_all(&vec![1; ROOM_BYTES]);
+        let written = file.write_all(&vec![1; WRITE_BYTES_MAX]);
         let synced = written.and_then(|()| file.sync_all());
         // What was made can be removed.
         fs::remove_file(&probe).and(synced)
     });
-    written.is_err_and(|error| is_of_room(&error))
+    written.is_err_and(|error| is_space_error(&error))
 }
 
-fn is_of_room(error: &io::Error) -> bool {
+fn is_space_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded

@@ -1,57 +1,55 @@
-//! Storing runs: piece by piece while they are made, or whole.
+//! Storing of runs: piece by piece while they are made, or as a whole.
 
-use crate::documents::{self, integer};
+use crate::documents::{self, to_sqlite_integer};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::{Store, read};
 use diskperf_timeline::{ProgramResult, Repetition, Run, RunState};
 use rusqlite::{Connection, named_params, params};
 
 impl Store {
-    /// Stores everything of a run but its results, which follow with
-    /// [`Store::begin_result`].
+    /// Stores a run without its results, which follow with [`Store::begin_result`].
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::RunExists`], and those of any write:
-    /// [`StoreErrorKind::Locked`], [`StoreErrorKind::DiskFull`],
-    /// [`StoreErrorKind::ReadOnly`], [`StoreErrorKind::Corrupt`],
-    /// [`StoreErrorKind::NotStorable`].
+    /// Returns [`StoreErrorKind::RunExists`], or the errors of any write:
+    /// [`StoreErrorKind::Locked`], [`StoreErrorKind::DiskFull`], [`StoreErrorKind::ReadOnly`],
+    /// [`StoreErrorKind::Corrupt`], [`StoreErrorKind::NotStorable`].
     pub fn begin_run(&mut self, run: &Run) -> Result<(), StoreError> {
-        self.writing(|connection| insert_run(connection, run))
+        self.write_transaction(|connection| insert_run(connection, run))
     }
 
-    /// Stores a program's result, as yet without its repetitions: any that it
-    /// holds are not stored. `ordinal` is its place in the order of running.
+    /// Stores a program's result without its repetitions, even if it has any. `ordinal` is its
+    /// position in the order of execution.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::NoSuchRun`], [`StoreErrorKind::ResultExists`], and
-    /// those of any write.
+    /// Returns [`StoreErrorKind::NoSuchRun`], [`StoreErrorKind::ResultExists`], or the errors of
+    /// any write.
     pub fn begin_result(
         &mut self,
         run_id: &str,
         ordinal: u32,
         result: &ProgramResult,
     ) -> Result<(), StoreError> {
-        self.writing(|connection| {
-            read::run_row(connection, run_id)?;
+        self.write_transaction(|connection| {
+            read::read_run_row(connection, run_id)?;
             insert_result(connection, run_id, ordinal, result)
         })
     }
 
-    /// Stores a repetition after those that the result has. It is on the disk
-    /// when this returns.
+    /// Stores a repetition after those that the result has already. It is on the disk when this
+    /// returns.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::NoSuchResult`], and those of any write.
+    /// Returns [`StoreErrorKind::NoSuchResult`], or the errors of any write.
     pub fn add_repetition(
         &mut self,
         run_id: &str,
         ordinal: u32,
         repetition: &Repetition,
     ) -> Result<(), StoreError> {
-        self.writing(|connection| {
+        self.write_transaction(|connection| {
             let (results, number) = connection.query_row(
                 "SELECT (SELECT count(*) FROM results WHERE run_id = ?1 AND ordinal = ?2),
                         (SELECT coalesce(max(number) + 1, 0) FROM repetitions
@@ -60,25 +58,25 @@ impl Store {
                 |row| Ok((row.get::<_, u32>(0)?, row.get(1)?)),
             )?;
             if results == 0 {
-                return Err(no_such_result(run_id, ordinal));
+                return Err(no_such_result_error(run_id, ordinal));
             }
             insert_repetition(connection, run_id, ordinal, number, repetition)
         })
     }
 
-    /// Replaces all of a result but its repetitions, of which it marks those that are
-    /// discarded now.
+    /// Replaces a result except for its repetitions, and marks the repetitions that are discarded
+    /// now.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::NoSuchResult`], and those of any write.
+    /// Returns [`StoreErrorKind::NoSuchResult`], or the errors of any write.
     pub fn update_result(
         &mut self,
         run_id: &str,
         ordinal: u32,
         result: &ProgramResult,
     ) -> Result<(), StoreError> {
-        self.writing(|connection| {
+        self.write_transaction(|connection| {
             let updated = connection.execute(
                 "UPDATE results SET program = :program, title = :title, drives = :drives,
                      filesystem = :filesystem, size_bytes = :size_bytes, cache = :cache,
@@ -91,13 +89,13 @@ impl Store {
                         ":title": result.key(),
                         ":drives": result.drives,
                         ":filesystem": result.filesystem,
-                        ":size_bytes": integer(result.size_bytes),
+                        ":size_bytes": to_sqlite_integer(result.size_bytes),
                 ":cache": result.cache.name(),
-                        ":document": documents::result_document(run_id, ordinal, result)?,
+                        ":document": documents::encode_result(run_id, ordinal, result)?,
                     },
             )?;
             if updated == 0 {
-                return Err(no_such_result(run_id, ordinal));
+                return Err(no_such_result_error(run_id, ordinal));
             }
             for (number, repetition) in (0..).zip(&result.repetitions) {
                 if repetition.discarded {
@@ -108,47 +106,47 @@ impl Store {
         })
     }
 
-    /// Stores how a run ended, and replaces its notes.
+    /// Stores the final state of a run, and replaces its notes.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::NoSuchRun`], and those of any write.
+    /// Returns [`StoreErrorKind::NoSuchRun`], or the errors of any write.
     pub fn finish_run(
         &mut self,
         run_id: &str,
         state: &RunState,
         notes: &[String],
     ) -> Result<(), StoreError> {
-        self.writing(|connection| {
-            let mut run = read::run_row(connection, run_id)?;
+        self.write_transaction(|connection| {
+            let mut run = read::read_run_row(connection, run_id)?;
             run.state = state.clone();
             run.notes = notes.to_vec();
             let (state, error) = documents::state_columns(&run.state);
             connection.execute(
                 "UPDATE runs SET state = ?2, error = ?3, document = ?4 WHERE id = ?1",
-                params![run_id, state, error, documents::run_document(&run)?],
+                params![run_id, state, error, documents::encode_run(&run)?],
             )?;
             Ok(())
         })
     }
 
-    /// Stores a whole run, results and repetitions included, or nothing of it.
+    /// Stores a whole run with its results and repetitions, or nothing of it.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::begin_run`].
+    /// As for [`Store::begin_run`].
     pub fn insert_run(&mut self, run: &Run) -> Result<(), StoreError> {
-        self.writing(|connection| insert_all(connection, run))
+        self.write_transaction(|connection| insert_all(connection, run))
     }
 
-    /// Removes runs with all their results and repetitions, by their full ids: all of
-    /// them, or none.
+    /// Removes runs with all their results and repetitions, by their full ids: either all of them
+    /// or none.
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::NoSuchRun`], and those of any write.
+    /// Returns [`StoreErrorKind::NoSuchRun`], or the errors of any write.
     pub fn delete_runs(&mut self, ids: &[&str]) -> Result<(), StoreError> {
-        self.writing(|connection| {
+        self.write_transaction(|connection| {
             for id in ids {
                 if connection.execute("DELETE FROM runs WHERE id = ?1", [id])? == 0 {
                     return Err(StoreErrorKind::NoSuchRun {
@@ -160,13 +158,13 @@ impl Store {
         })
     }
 
-    /// Stores a whole run in place of what there is of it, if anything.
+    /// Stores a whole run in place of its stored version, if there is one.
     ///
     /// # Errors
     ///
-    /// Those of any write; what there was is then still there.
+    /// Fails like any write. The stored version then remains.
     pub fn replace_run(&mut self, run: &Run) -> Result<(), StoreError> {
-        self.writing(|connection| {
+        self.write_transaction(|connection| {
             // Its results and repetitions go with it.
             connection.execute("DELETE FROM runs WHERE id = ?1", [&run.id])?;
             insert_all(connection, run)
@@ -185,7 +183,7 @@ fn insert_all(connection: &Connection, run: &Run) -> Result<(), StoreErrorKind> 
     Ok(())
 }
 
-fn no_such_result(run_id: &str, ordinal: u32) -> StoreErrorKind {
+fn no_such_result_error(run_id: &str, ordinal: u32) -> StoreErrorKind {
     StoreErrorKind::NoSuchResult {
         run: run_id.to_owned(),
         ordinal,
@@ -200,7 +198,7 @@ fn insert_run(connection: &Connection, run: &Run) -> Result<(), StoreErrorKind> 
          ON CONFLICT DO NOTHING",
         named_params! {
             ":id": run.id,
-            ":started_unix_ms": integer(run.started_unix_ms),
+            ":started_unix_ms": to_sqlite_integer(run.started_unix_ms),
             ":version": run.version,
             ":suite": run.suite,
             ":target": run.target,
@@ -209,7 +207,7 @@ fn insert_run(connection: &Connection, run: &Run) -> Result<(), StoreErrorKind> 
             ":cache": run.cache.name(),
             ":state": state,
             ":error": error,
-            ":document": documents::run_document(run)?,
+            ":document": documents::encode_run(run)?,
         },
     )?;
     match inserted {
@@ -237,9 +235,9 @@ fn insert_result(
             ":title": result.key(),
             ":drives": result.drives,
             ":filesystem": result.filesystem,
-            ":size_bytes": integer(result.size_bytes),
+            ":size_bytes": to_sqlite_integer(result.size_bytes),
             ":cache": result.cache.name(),
-            ":document": documents::result_document(run_id, ordinal, result)?,
+            ":document": documents::encode_result(run_id, ordinal, result)?,
         },
     )?;
     match inserted {
@@ -266,13 +264,13 @@ fn insert_repetition(
             ":ordinal": ordinal,
             ":number": number,
             ":discarded": repetition.discarded,
-            ":elapsed_ns": integer(repetition.elapsed().0),
-            ":durable_ns": repetition.durable().map(|durable| integer(durable.0)),
+            ":elapsed_ns": to_sqlite_integer(repetition.elapsed().0),
+            ":durable_ns": repetition.durable().map(|durable| to_sqlite_integer(durable.0)),
             ":kb_per_s": repetition.kb_per_s(),
             ":durable_kb_per_s": repetition.durable_kb_per_s(),
             ":cpu_percent": repetition.cpu_percent(),
-            ":payload_bytes": integer(repetition.payload_bytes()),
-            ":document": documents::repetition_document(run_id, ordinal, number, repetition)?,
+            ":payload_bytes": to_sqlite_integer(repetition.payload_bytes()),
+            ":document": documents::encode_repetition(run_id, ordinal, number, repetition)?,
         },
     )?;
     Ok(())
@@ -292,7 +290,7 @@ fn discard_repetition(
             run_id,
             ordinal,
             number,
-            documents::repetition_document(run_id, ordinal, number, repetition)?
+            documents::encode_repetition(run_id, ordinal, number, repetition)?
         ],
     )?;
     Ok(())

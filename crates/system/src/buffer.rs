@@ -1,12 +1,12 @@
-//! Memory for I/O.
+//! Page-aligned buffers for I/O.
 
 use std::ops::{Deref, DerefMut};
 
-/// O_DIRECT wants buffers aligned to the device's logical block; a page
-/// serves every device there is.
+/// Alignment of I/O buffers in bytes. O_DIRECT requires alignment to the device's logical block,
+/// and a page satisfies every device.
 const ALIGNMENT_BYTES: usize = 4096;
 
-/// A zeroed, page-aligned buffer of fixed length.
+/// Zeroed, page-aligned buffer of fixed length for I/O.
 pub struct Buffer {
     storage: Vec<u8>,
     start: usize,
@@ -14,7 +14,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// A buffer of `length` bytes.
+    /// Returns a zeroed buffer of `length` bytes.
     pub fn new(length: usize) -> Self {
         let storage = vec![0; length + ALIGNMENT_BYTES];
         let start = storage.as_ptr().align_offset(ALIGNMENT_BYTES);

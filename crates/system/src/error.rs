@@ -1,38 +1,38 @@
-//! What a call may fail with.
+//! Errors of the calls that a program makes.
 
 use std::fmt;
 
-/// The result of a call.
+/// Result of a program's call to its system, with [`Error`] for a failure.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a call did not do its work.
+/// Reason why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The system refused or failed it.
+    /// Failure that the operating system or the modelled kernel reported.
     #[error(transparent)]
     Failed(Box<Failure>),
-    /// The user ended the run.
+    /// Interruption: the user ended the run.
     #[error("interrupted")]
     Interrupted,
-    /// Another worker of the run failed, so that there is nothing to wait for.
+    /// Failure of another worker of the run, after which there is nothing to wait for.
     #[error("another worker of this run failed")]
     PeerFailed,
 }
 
-/// A call that the system refused or failed.
+/// Call that the system refused or failed, with its file and error number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call} {path}: {errno}")]
 pub struct Failure {
-    /// The call.
+    /// System call or operation that failed.
     pub call: Call,
-    /// The file, as the worker named it.
+    /// Path of the file, as the worker named it.
     pub path: String,
-    /// The error number.
+    /// Error number that the system returned.
     pub errno: Errno,
 }
 
 impl Error {
-    /// A failed call.
+    /// Returns the error for a call that failed on a file with an error number.
     pub fn failed(call: Call, path: impl Into<String>, errno: impl Into<Errno>) -> Self {
         Self::Failed(Box::new(Failure {
             call,
@@ -41,12 +41,12 @@ impl Error {
         }))
     }
 
-    /// Whether there was no room, or no more that the user may have.
+    /// Reports whether the call failed for lack of space or quota.
     pub fn is_of_space(&self) -> bool {
         matches!(self.errno(), Some(Errno::NoSpace | Errno::Quota))
     }
 
-    /// The error number, where the system gave one.
+    /// Returns the error number, if the system reported one.
     pub fn errno(&self) -> Option<Errno> {
         match self {
             Self::Failed(failure) => Some(failure.errno),
@@ -55,7 +55,7 @@ impl Error {
     }
 }
 
-/// The calls of a program.
+/// System call or operation of a program, for error messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the system call of its name")]
 pub enum Call {
@@ -128,16 +128,16 @@ impl fmt::Display for Call {
 
 macro_rules! errnos {
     ($($name:ident $number:literal $symbol:literal $meaning:literal,)*) => {
-        /// The error numbers that both worlds know.
+        /// Error numbers that real storage and models share.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Errno {
             $(#[doc = concat!($symbol, ": ", $meaning)] $name,)*
-            /// Any other, by its number on this system.
+            /// Any other error, by its number on this system.
             Other(i32),
         }
 
         impl Errno {
-            /// The number that Linux gives it.
+            /// Returns the Linux number of the error.
             pub fn number(self) -> i32 {
                 match self {
                     $(Self::$name => $number,)*
@@ -145,8 +145,8 @@ macro_rules! errnos {
                 }
             }
 
-            /// The error that has a number on Linux; EINVAL is [`Errno::Invalid`], whatever
-            /// it stands for.
+            /// Returns the error that a Linux error number stands for. EINVAL becomes
+            /// [`Errno::Invalid`], whatever its cause.
             pub fn from_number(number: i32) -> Self {
                 let mut known = [$(($number, Self::$name)),*].into_iter();
                 let named = known.find(|(own, _)| *own == number);
@@ -169,7 +169,7 @@ macro_rules! errnos {
 
 errnos! {
     Access 13 "EACCES" "permission denied",
-    BadFile 9 "EBADF" "not an open file, or not open for this",
+    BadFile 9 "EBADF" "file is not open, or not open for this operation",
     Busy 16 "EBUSY" "device or resource busy",
     CrossDevice 18 "EXDEV" "on another file system",
     Exists 17 "EEXIST" "file exists",
@@ -181,18 +181,18 @@ errnos! {
     NoEntry 2 "ENOENT" "no such file or directory",
     NoSpace 28 "ENOSPC" "no space left on device",
     NotDirect 22 "EINVAL" "O_DIRECT does not bypass the page cache here",
-    NotSynchronous 22 "EINVAL" "this kernel has no O_DSYNC for it: program.sync_every=1 syncs after each write",
+    NotSynchronous 22 "EINVAL" "this kernel has no O_DSYNC here: use program.sync_every=1 to sync after each write",
     NotDirectory 20 "ENOTDIR" "not a directory",
     NotEmpty 39 "ENOTEMPTY" "directory not empty",
     NotPermitted 1 "EPERM" "operation not permitted",
     NotSeekable 29 "ESPIPE" "illegal seek",
     NotSupported 95 "EOPNOTSUPP" "not supported by this file system or device",
-    NoCall 38 "ENOSYS" "this kernel, or what filters its calls, has no such call",
+    NoCall 38 "ENOSYS" "the kernel lacks this system call, or a filter blocks it",
     NoDevice 19 "ENODEV" "no such device",
-    NoDeviceOrAddress 6 "ENXIO" "no such device, or nothing at this address",
+    NoDeviceOrAddress 6 "ENXIO" "no such device or address",
     NoMemory 12 "ENOMEM" "cannot allocate memory",
     NotConnected 107 "ENOTCONN" "the other end is not connected",
-    BrokenPipe 32 "EPIPE" "nobody reads this pipe",
+    BrokenPipe 32 "EPIPE" "no process reads this pipe",
     Interrupted 4 "EINTR" "interrupted by a signal",
     ConnectionAborted 103 "ECONNABORTED" "the connection was aborted",
     LoopedLinks 40 "ELOOP" "too many symbolic links",
@@ -200,8 +200,8 @@ errnos! {
     Quota 122 "EDQUOT" "disk quota exceeded",
     ReadOnly 30 "EROFS" "read-only file system or device",
     RemoteIo 121 "EREMOTEIO" "input/output error of the device",
-    Stale 116 "ESTALE" "the file is gone from its server",
-    TextBusy 26 "ETXTBSY" "the file is a program that runs",
+    Stale 116 "ESTALE" "the server no longer has the file",
+    TextBusy 26 "ETXTBSY" "the file is a running program",
     TimedOut 110 "ETIMEDOUT" "the device did not answer in time",
     TooManyFiles 24 "EMFILE" "too many open files in this process",
     TooManyFilesOfSystem 23 "ENFILE" "too many open files in the system",

@@ -1,10 +1,9 @@
-//! Where the parts of a file system lie on its device: what programs that read
-//! the device itself, as fsck and dump do, have to know.
+//! Layout of a file system on its device, for programs that read the device directly, such as fsck
+//! and dump.
 //!
-//! On a model it is the layout of the mounted file system. On the host nobody
-//! can be asked for it portably; an image of the same size takes the drive's
-//! place, and its layout is that of the same tree, laid out by the same
-//! allocator ([`Layout::of_tree`]).
+//! On a model it is the layout of the mounted file system. On the host there is no portable way to
+//! obtain one. An image of the same size replaces the drive, with the layout of the same tree, laid
+//! out by the same allocator ([`Layout::of_tree`]).
 
 use crate::{Result, System, Work};
 use diskperf_machine::kernel::ffs::{
@@ -13,108 +12,107 @@ use diskperf_machine::kernel::ffs::{
 
 pub use diskperf_machine::kernel::ffs::FsckPass;
 
-/// Bytes of a device, one after the other.
+/// Contiguous range of bytes on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Extent {
-    /// Where they start.
+    /// Offset of the extent's first byte on the device.
     pub offset_bytes: u64,
-    /// How many.
+    /// Length of the extent in bytes.
     pub length_bytes: u32,
 }
 
-/// One read of fsck.
+/// Read request of fsck, with the pass that makes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FsckRead {
-    /// The pass that it belongs to.
+    /// Pass of fsck that makes the read.
     pub pass: FsckPass,
-    /// What is read.
+    /// Extent that fsck reads.
     pub extent: Extent,
 }
 
-/// A file or a directory of a file system.
+/// File or directory with its place in a file system's layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaidOut {
-    /// The number of its inode.
+    /// Inode number of the file or directory.
     pub inode: u32,
-    /// Whether it is a directory.
+    /// Whether the inode is a directory.
     pub directory: bool,
-    /// Bytes of its contents.
+    /// Length of the file's or directory's contents in bytes.
     pub size_bytes: u64,
-    /// The block that its inode is in.
+    /// Block on the device that contains the inode.
     pub inode_block: Extent,
-    /// Its name from the top of the file system on, without a slash at the
-    /// start.
+    /// Path of the file or directory from the root of the file system, without a leading slash.
     pub path: String,
 }
 
-/// A part of a file's contents, in order; indirect blocks are in between, where
-/// they have to be read to go on.
+/// Segment of a file's contents, in order. Indirect blocks precede the data that they are needed
+/// for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileSegment {
-    /// An indirect block.
+    /// Extent of an indirect block.
     Indirect(Extent),
-    /// Contents.
+    /// Extent with data of the file.
     Data(Extent),
-    /// Zeroes that are nowhere.
+    /// Hole: zeroes that occupy no space on the device.
     Hole {
-        /// How many.
+        /// Length of the hole in bytes.
         length_bytes: u32,
     },
 }
 
-/// A file or a directory of a tree that is to be laid out. The parent is a
-/// number among the directories that were given before it, from 1; 0 is the top.
+/// File or directory of a tree to be laid out. Its parent is a number among the directories given
+/// before it, counted from 1; 0 is the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node<'a> {
-    /// A directory.
+    /// Directory of the tree.
     Directory {
-        /// The directory that it is in.
+        /// Number of the parent directory.
         parent: usize,
-        /// Its name there.
+        /// Name of the directory in its parent.
         name: &'a str,
     },
-    /// A file.
+    /// File of the tree.
     File {
-        /// The directory that it is in.
+        /// Number of the parent directory.
         parent: usize,
-        /// Its name there.
+        /// Name of the file in its directory.
         name: &'a str,
-        /// How long it is.
+        /// Length of the file in bytes.
         size_bytes: u64,
     },
 }
 
-/// The shape of a drive, as a file system believes it.
+/// Geometry of a drive, as a file system assumes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Sectors of 512 bytes in a track.
+    /// Sectors of 512 bytes per track.
     pub sectors_per_track: u32,
-    /// Tracks in a cylinder.
+    /// Tracks per cylinder.
     pub tracks_per_cylinder: u32,
-    /// Revolutions in a second.
+    /// Rotation rate in revolutions per second.
     pub revolutions_per_second: u32,
 }
 
-/// Why a tree cannot be laid out.
+/// Reason why a tree cannot be laid out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
-    /// No such file system can be made.
-    #[error("no file system can be made in {image_bytes} bytes: {reason}")]
+    /// Image on which no file system can be created.
+    #[error("cannot create a file system in {image_bytes} bytes: {reason}")]
     Image {
-        /// Its size.
+        /// Size of the image in bytes.
         image_bytes: u64,
-        /// What is wrong.
+        /// Reason why no file system can be created on the image.
         reason: String,
     },
-    /// The tree is larger than the file system.
+    /// Tree that is larger than the file system.
     #[error("the tree does not fit into a file system of {image_bytes} bytes")]
     NoSpace {
-        /// The size of the file system.
+        /// Size of the file system's image in bytes.
         image_bytes: u64,
     },
 }
 
-/// The layout of a file system at one moment.
+/// Layout of a file system at one time.
 #[derive(Clone, Debug)]
 pub struct Layout {
     device: Option<String>,
@@ -124,13 +122,13 @@ pub struct Layout {
 const SECTOR_BYTES: u32 = 512;
 
 impl Layout {
-    /// A tree on a fresh file system of 4.2BSD with blocks of 8 KB and
-    /// fragments of 1 KB that is laid out without gaps (`tunefs -a 40 -d 0`),
-    /// as each node would be made, in order, by ordinary calls.
+    /// Returns the layout of a tree on a fresh file system of 4.2BSD with blocks of 8 KB and
+    /// fragments of 1 KB and without rotational gaps (`tunefs -a 40 -d 0`). Each node is created in
+    /// order, as by ordinary calls.
     ///
     /// # Errors
     ///
-    /// Where no such file system can be made, or it is too small.
+    /// The file system cannot be created, or is too small for the tree.
     pub fn of_tree<'a>(
         (image_bytes, shape): (u64, Shape),
         nodes: impl IntoIterator<Item = Node<'a>>,
@@ -145,7 +143,7 @@ impl Layout {
             sectors_per_track: shape.sectors_per_track,
             tracks_per_cylinder: shape.tracks_per_cylinder,
             partition_sectors: sectors
-                .map_err(|_| impossible("it is larger than its sectors can be counted".into()))?,
+                .map_err(|_| impossible("its sector count exceeds 32 bits".into()))?,
             revolutions_per_second: shape.revolutions_per_second,
         };
         let parameters = Parameters {
@@ -186,13 +184,13 @@ impl Layout {
         }
     }
 
-    /// The name under which the worker can read the device past every cache;
-    /// none of a tree that was laid out for itself.
+    /// Returns the name under which the worker can read the device past every cache; `None` for a
+    /// tree that was laid out without a device.
     pub fn device(&self) -> Option<&str> {
         self.device.as_deref()
     }
 
-    /// Bytes that files, directories and their indirect blocks take.
+    /// Returns the bytes that files, directories and their indirect blocks occupy.
     pub fn used_bytes(&self) -> u64 {
         let inodes = self.file_system.dumped_inodes().into_iter();
         let fragments: u64 = inodes
@@ -201,24 +199,24 @@ impl Layout {
         fragments * u64::from(self.file_system.superblock().fragment_bytes())
     }
 
-    /// What fsck reads, in its order.
+    /// Returns the extents that fsck reads, in its order.
     pub fn fsck_reads(&self) -> Vec<FsckRead> {
         let reads = self.file_system.fsck_reads().into_iter();
         reads
             .map(|read| FsckRead {
                 pass: read.pass,
-                extent: self.extent(read.address, read.bytes),
+                extent: self.to_extent(read.address, read.bytes),
             })
             .collect()
     }
 
-    /// The blocks of all inodes, in order.
+    /// Returns the blocks of all inodes, in order.
     pub fn inode_blocks(&self) -> Vec<Extent> {
         let blocks = self.file_system.inode_blocks().into_iter();
-        blocks.map(|block| self.block(block)).collect()
+        blocks.map(|block| self.block_extent(block)).collect()
     }
 
-    /// All files and directories, in the order of their inodes.
+    /// Returns all files and directories in order of their inodes.
     pub fn inodes(&self) -> Vec<LaidOut> {
         let dumped = self.file_system.dumped_inodes().into_iter();
         dumped
@@ -226,13 +224,13 @@ impl Layout {
                 inode: dumped.inode.0,
                 directory: dumped.kind == InodeKind::Directory,
                 size_bytes: dumped.size_bytes,
-                inode_block: self.block(dumped.inode_block),
+                inode_block: self.block_extent(dumped.inode_block),
                 path: dumped.path,
             })
             .collect()
     }
 
-    /// The contents of a file or a directory, part by part.
+    /// Returns the contents of a file or directory, segment by segment.
     ///
     /// # Panics
     ///
@@ -242,10 +240,10 @@ impl Layout {
         blocks
             .map(|block| match block {
                 DumpBlock::Indirect { address, bytes } => {
-                    FileSegment::Indirect(self.extent(address, bytes))
+                    FileSegment::Indirect(self.to_extent(address, bytes))
                 }
                 DumpBlock::Data { address, bytes } => {
-                    FileSegment::Data(self.extent(address, bytes))
+                    FileSegment::Data(self.to_extent(address, bytes))
                 }
                 DumpBlock::Hole { bytes } => FileSegment::Hole {
                     length_bytes: bytes,
@@ -254,16 +252,16 @@ impl Layout {
             .collect()
     }
 
-    /// The records of a directory, as they are on the drive.
+    /// Returns the records of a directory in the on-disk format.
     ///
     /// # Panics
     ///
-    /// If it is not a directory.
+    /// If the inode is not a directory.
     pub fn directory_bytes(&self, inode: u32) -> Vec<u8> {
         self.file_system.directory_bytes(InodeNumber(inode))
     }
 
-    fn extent(&self, address: Fragment, bytes: u32) -> Extent {
+    fn to_extent(&self, address: Fragment, bytes: u32) -> Extent {
         let fragment_bytes = self.file_system.superblock().fragment_bytes();
         Extent {
             offset_bytes: u64::from(address.0) * u64::from(fragment_bytes),
@@ -271,15 +269,15 @@ impl Layout {
         }
     }
 
-    fn block(&self, address: Fragment) -> Extent {
-        self.extent(address, self.file_system.superblock().block_bytes())
+    fn block_extent(&self, address: Fragment) -> Extent {
+        self.to_extent(address, self.file_system.superblock().block_bytes())
     }
 }
 
-/// What only a modelled computer knows.
+/// Calls of a program that only a modelled computer can answer.
 impl System {
-    /// The layout of a mounted file system at this moment, and the name of its
-    /// device. It takes no time. None where that is not known: on the host.
+    /// Returns the layout of a mounted file system at this time, with the name of its device. The
+    /// call takes no virtual time. `None` on the host, where the layout is not known.
     pub fn layout(&self, mount: u32) -> Option<Layout> {
         match self {
             #[cfg(feature = "host")]
@@ -291,9 +289,9 @@ impl System {
         }
     }
 
-    /// Does work of the program's own. A modelled computer takes as long as the
-    /// catalogue and its speed have it; one of today has done it before a clock
-    /// could tell, and takes no time.
+    /// Performs computing work of the program itself. A modelled computer takes as long as the
+    /// catalogue and its speed determine. A real computer of today does such work in less time than
+    /// a clock resolves, so that it takes no time.
     pub async fn work(&mut self, work: Work) -> Result<()> {
         match self {
             #[cfg(feature = "host")]
@@ -302,7 +300,7 @@ impl System {
                 Ok(())
             }
             System::Model(model) => {
-                let span = model.time_of(work);
+                let span = model.service_time_of(work);
                 model.compute(span).await
             }
         }

@@ -1,43 +1,42 @@
-//! What a program may call, on both worlds: [`System`].
+//! System calls of benchmark programs, on real storage and on modelled computers: [`System`].
 //!
-//! A program is straight-line `async` code against `System` and cannot tell
-//! whether it runs on real storage or on a modelled computer. On the host no
-//! future ever pends: a call *is* the system call, made on the worker's own
-//! thread ([`run_ready`] asserts it). On a model the worker is a task of the
+//! A program is straight-line `async` code that calls `System`. It cannot
+//! distinguish real storage from a modelled computer. On the host no future
+//! ever pends: a call *is* the system call, made on the worker's own thread
+//! ([`run_ready`] asserts it). On a model the worker is a task of the
 //! simulation, and a call awaits virtual time.
 //!
 //! # Names
 //!
 //! A worker sees the name space that the shell scripts of 1983 saw:
 //!
-//! | name | what it is |
+//! | name | meaning |
 //! |---|---|
 //! | `/mnt0/...`, `/mnt1/...` | the file system of drive 0, 1, ... |
-//! | `/dev/drive0`, ... | that drive itself, as a block device |
+//! | `/dev/drive0`, ... | drive 0, ... as a block device |
 //! | `/dev/null`, `/dev/zero` | as everywhere; Minix has no `/dev/zero` |
 //! | `/dev/bnull` | a block device of length 0, on the modelled Minix only |
 //!
 //! # What is not here
 //!
-//! A program never spawns: the plan lists the workers and the runner makes
-//! each worker's `System`. Overlapped I/O is a family of calls of its own
-//! ([`System::submit`], [`System::reap`]) beside [`System::read`], because how software
-//! submits is part of what is measured; it is not hidden behind `read`.
+//! A program never starts workers: the plan lists them, and the runner creates
+//! each worker's `System`. Overlapped I/O has calls of its own
+//! ([`System::submit`], [`System::reap`]) and is not hidden behind
+//! [`System::read`], because the way of submission is part of the measurement.
 
-/// Hands a call to whichever world this is; a call that differs between the
-/// worlds differs in there. A call of a program takes time: on a model it is
-/// awaited.
+/// Dispatches a call of a program to the host or the model, whose implementations may differ. The
+/// call takes time, so that on a model it is awaited.
 macro_rules! on_each_world {
     ($self:ident, $world:ident => $call:expr) => {
         match $self {
             #[cfg(feature = "host")]
-            System::Host($world) => SystemCall::made($call),
+            System::Host($world) => SystemCall::finished($call),
             System::Model($world) => SystemCall::modelled($call),
         }
     };
 }
 
-/// Dispatches a call that takes no time in either world.
+/// Dispatches a call that takes no time to the host or the model.
 macro_rules! at_once_on_each_world {
     ($self:ident, $world:ident => $call:expr) => {
         match $self {
@@ -71,7 +70,7 @@ pub use ring::{
     Spans, Submission,
 };
 
-/// The file that drops the whole page cache of a host.
+/// Path of the kernel file that drops the whole page cache of a host.
 pub const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
 pub use worker_progress::{ReadBackProgress, WorkerProgress};
@@ -88,40 +87,40 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// An open file of one worker: an index into its table of descriptors.
+/// Open file of one worker: an index into its table of descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct File(pub(crate) usize);
 
 impl File {
-    /// A file that is not open, told from others by a number: every call on it fails with
-    /// EBADF.
+    /// Returns a file that is not open, identified by a number: every call on it fails with EBADF.
     pub fn closed(number: u32) -> File {
         File(usize::MAX - number as usize)
     }
 
-    /// The number of a file that was [never open](Self::closed).
+    /// Returns the number of a file that was [never open](Self::closed); `None` for other files.
     pub fn closed_number(self) -> Option<u32> {
         u32::try_from(usize::MAX - self.0).ok()
     }
 }
 
-/// One worker's view of the computer that it runs on.
+/// System that a worker runs on, with the calls that a program may make.
 pub enum System {
-    /// Real storage.
+    /// Real storage on the host.
     #[cfg(feature = "host")]
     Host(Box<host::Host>),
-    /// A process on a modelled computer.
+    /// Process on a modelled computer.
     Model(Box<model::Model>),
 }
 
-/// Files.
+/// Calls of a program on open files.
 impl System {
-    /// open(2). A file that is created gets mode 0666, as `creat` did in 1983.
+    /// Opens a file, as open(2) does. A created file gets mode 0666, as with `creat` in 1983.
     pub fn open<'a>(&'a mut self, path: &'a str, how: Open) -> SystemCall<'a, Result<File>> {
         on_each_world!(self, world => world.open(path, how))
     }
 
-    /// read(2): how many bytes were read, 0 at the end of the file.
+    /// Reads from a file, as read(2) does, and returns the number of bytes read; 0 at the end of
+    /// the file.
     #[inline]
     pub fn read<'a>(
         &'a mut self,
@@ -131,7 +130,8 @@ impl System {
         on_each_world!(self, world => world.read(file, buffer))
     }
 
-    /// write(2): how many bytes were taken, which may be fewer than given.
+    /// Writes to a file, as write(2) does, and returns the number of bytes accepted, which may be
+    /// fewer than given.
     #[inline]
     pub fn write<'a>(
         &'a mut self,
@@ -141,7 +141,7 @@ impl System {
         self.write_data(file, data.into())
     }
 
-    /// The same for every kind of data: a model's call is compiled in this crate once.
+    /// Writes data of any kind to a file. A model's call is compiled only once, in this crate.
     #[inline]
     fn write_data<'a>(
         &'a mut self,
@@ -151,9 +151,8 @@ impl System {
         on_each_world!(self, world => world.write(file, data))
     }
 
-    /// A copy of what a program writes again and again, which a modelled kernel knows
-    /// when it sees it again ([`Written::kept`]). A real one takes it from where it is,
-    /// and needs none.
+    /// Returns a copy of data that a program writes repeatedly, which a modelled kernel recognises
+    /// ([`Written::kept`]). `None` on real storage, which needs no copy.
     pub fn keeping(&self, data: &[u8]) -> Option<Rc<[u8]>> {
         match self {
             #[cfg(feature = "host")]
@@ -162,7 +161,8 @@ impl System {
         }
     }
 
-    /// lseek(2): the new offset from the start of the file.
+    /// Moves the offset of a file, as lseek(2) does, and returns the new offset from the start of
+    /// the file.
     #[inline]
     pub fn lseek(
         &mut self,
@@ -173,13 +173,13 @@ impl System {
         on_each_world!(self, world => world.lseek(file, offset, whence))
     }
 
-    /// ftruncate(2).
+    /// Sets the length of an open file, as ftruncate(2) does.
     pub fn ftruncate(&mut self, file: File, length: u64) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.ftruncate(file, length))
     }
 
-    /// fallocate(2): the file has blocks for a range of its bytes; `grows` says whether it
-    /// then reaches to the end of the range.
+    /// Allocates blocks for a range of a file, as fallocate(2) does. `grows` extends the file to
+    /// the end of the range.
     pub fn allocate(
         &mut self,
         file: File,
@@ -189,98 +189,98 @@ impl System {
         on_each_world!(self, world => world.allocate(file, range, grows))
     }
 
-    /// fallocate(2) with FALLOC_FL_PUNCH_HOLE: the file has no blocks for a range, which
-    /// reads as zeroes. It stays as long as it is.
+    /// Deallocates a range of a file, which then reads as zeroes, as fallocate(2) with
+    /// FALLOC_FL_PUNCH_HOLE. The length stays the same.
     pub fn punch_hole(&mut self, file: File, range: Range<u64>) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.punch_hole(file, range))
     }
 
-    /// fsync(2).
+    /// Makes a file's data and metadata durable, as fsync(2) does.
     pub fn fsync(&mut self, file: File) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.fsync(file))
     }
 
-    /// fdatasync(2).
+    /// Makes a file's data durable, as fdatasync(2) does.
     pub fn fdatasync(&mut self, file: File) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.fdatasync(file))
     }
 
-    /// close(2).
+    /// Closes an open file, as close(2) does.
     pub fn close(&mut self, file: File) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.close(file))
     }
 
-    /// The length of an open file in bytes; of a device, its size.
+    /// Returns the length of an open file, or the size of a device, in bytes.
     pub fn length(&mut self, file: File) -> SystemCall<'_, Result<u64>> {
         on_each_world!(self, world => world.length(file))
     }
 }
 
-/// Names.
+/// Calls of a program on names of files and directories.
 impl System {
-    /// stat(2): the length in bytes of what a name leads to.
+    /// Returns the length in bytes of the file with a name, from stat(2).
     pub fn stat<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<u64>> {
         on_each_world!(self, world => world.stat(path))
     }
 
-    /// unlink(2).
+    /// Removes a file by its name, as unlink(2) does.
     pub fn unlink<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.unlink(path))
     }
 
-    /// mkdir(2), with mode 0777.
+    /// Creates a directory with mode 0777, as mkdir(2) does.
     pub fn mkdir<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.mkdir(path))
     }
 
-    /// rmdir(2).
+    /// Removes an empty directory, as rmdir(2) does.
     pub fn rmdir<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.rmdir(path))
     }
 
-    /// rename(2).
+    /// Renames a file or directory, as rename(2) does.
     pub fn rename<'a>(&'a mut self, from: &'a str, to: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.rename(from, to))
     }
 }
 
-/// Owner, mode and times, of what is in one of the file systems.
+/// Calls of a program on the owner, mode and times of files.
 impl System {
-    /// fchown(2), to the owner and group that the file has.
+    /// Sets the owner and group of an open file to their present values, as fchown(2) does.
     pub fn fchown(&mut self, file: File) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.fchown(file))
     }
 
-    /// fchmod(2): `mode` are the permissions, 0644 and the like.
+    /// Sets the permissions of an open file to `mode`, such as 0644, as fchmod(2) does.
     pub fn fchmod(&mut self, file: File, mode: u32) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.fchmod(file, mode))
     }
 
-    /// chown(2), to the owner and group that the file has.
+    /// Sets the owner and group of a file to their present values, as chown(2) does.
     pub fn chown<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.chown(path))
     }
 
-    /// chmod(2): `mode` are the permissions, 0644 and the like.
+    /// Sets the permissions of a file to `mode`, such as 0644, as chmod(2) does.
     pub fn chmod<'a>(&'a mut self, path: &'a str, mode: u32) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.chmod(path, mode))
     }
 
-    /// utimes(2): the file was read and changed now.
+    /// Sets the access and modification times of a file to the current time, as utimes(2) does.
     pub fn utimes<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.utimes(path))
     }
 }
 
-/// Time, and the other workers.
+/// Calls of a program for time, and for synchronization with other workers.
 impl System {
-    /// Time since an arbitrary moment that all workers of a run share.
+    /// Returns the time since an arbitrary start that all workers of a run share.
     pub fn now(&self) -> Nanoseconds {
         at_once_on_each_world!(self, world => world.now())
     }
 
-    /// Whether a worker that waits for a moment may be woken after it: on real storage, as
-    /// any thread; in virtual time never.
+    /// Reports whether a worker that waits for a given time may be woken after it. On real storage
+    /// it may, like any thread; in virtual time it never is.
     pub fn wakes_late(&self) -> bool {
         match self {
             #[cfg(feature = "host")]
@@ -294,30 +294,29 @@ impl System {
         on_each_world!(self, world => world.sleep_until(time))
     }
 
-    /// Uses the CPU in user mode for this long.
+    /// Uses the CPU in user mode for the given time.
     pub fn compute(&mut self, span: Nanoseconds) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.compute(span))
     }
 
-    /// Waits until every worker of the run has come here; returns the one
-    /// moment at which all were released.
+    /// Waits until every worker of the run has called this, and returns the common release time.
     pub fn barrier(&mut self) -> SystemCall<'_, Result<Nanoseconds>> {
         on_each_world!(self, world => world.barrier())
     }
 
-    /// Notices that workers of the run gave each other so far.
+    /// Returns the number of notices that workers of the run have given each other so far.
     pub fn notices(&self) -> u64 {
         at_once_on_each_world!(self, world => world.notices())
     }
 
-    /// Wakes the workers that wait in [`System::await_notice`].
+    /// Gives a notice, which wakes the workers that wait in [`System::await_notice`].
     pub fn give_notice(&self) {
         at_once_on_each_world!(self, world => world.give_notice())
     }
 
-    /// Waits until workers gave more notices than `seen`, at most until a moment. A worker
-    /// takes the [number of notices](System::notices) before it looks whether it has to wait:
-    /// it then misses none.
+    /// Waits until workers have given more notices than `seen`, or until a deadline if there is
+    /// one. A worker reads the [number of notices](System::notices) before it checks whether it has
+    /// to wait, so that it misses none.
     pub fn await_notice(
         &mut self,
         seen: u64,
@@ -326,55 +325,53 @@ impl System {
         on_each_world!(self, world => world.await_notice(seen, until))
     }
 
-    /// The worker's end of a pipe that the plan laid, by its number in the
-    /// worker's list of pipe ends. Each end can be taken once.
+    /// Returns the worker's end of a pipe of the plan, by its number in the worker's list of pipe
+    /// ends. Each end can be taken once.
     pub fn pipe_end(&mut self, number: usize) -> SystemCall<'_, Result<File>> {
         on_each_world!(self, world => world.pipe_end(number))
     }
 }
 
-/// What the runner does around the timed part.
+/// Calls of the runner before and after the timed part of a program.
 impl System {
-    /// Starts the timed part: counts, CPU time and histograms begin at zero.
-    /// `origin` is the moment that the worker's start is given from.
+    /// Starts the timed part: counts, CPU time and histograms begin at zero. The worker's start is
+    /// measured from `origin`.
     pub fn start_measuring(&mut self, origin: Nanoseconds) -> Result<()> {
         at_once_on_each_world!(self, world => world.start_measuring(origin))
     }
 
-    /// Ends the timed part while the program goes on: what it does from now on is not measured.
-    /// [`System::finish_measuring`] returns the measure as it is then.
+    /// Ends the timed part while the program continues. Later calls are not measured.
+    /// [`System::finish_measuring`] returns the measure of the part that ended.
     pub fn end_timed_part(&mut self) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.end_timed_part())
     }
 
-    /// Ends the timed part, then syncs every file that was written since it
-    /// started. The measure's drive and payload are left for the runner.
+    /// Ends the timed part, syncs every file that was written in it, and returns the measure. The
+    /// runner fills in the measure's drive and payload.
     pub fn finish_measuring(&mut self) -> SystemCall<'_, Result<WorkerMeasure>> {
         on_each_world!(self, world => world.finish_measuring())
     }
 
-    /// Closes every file that the program left open, as the end of a process
-    /// does.
+    /// Closes every file that the program left open, as the end of a process does.
     pub fn close_all(&mut self) -> SystemCall<'_, ()> {
         on_each_world!(self, world => world.close_all())
     }
 
-    /// Ends the worker as a process ends, with all its files closed. On a model
-    /// every worker must come to this: another process gets the processor only
-    /// when this one has given it back.
+    /// Ends the worker as a process ends, and closes all its files. On a model every worker must
+    /// call it, because another process gets the processor only after this one has released it.
     pub fn end(self) -> SystemCall<'static, ()> {
         match self {
             #[cfg(feature = "host")]
             System::Host(host) => {
                 drop(host);
-                SystemCall::made(())
+                SystemCall::finished(())
             }
             System::Model(model) => SystemCall::modelled(model.end()),
         }
     }
 
-    /// Says that this worker failed: what the others wait for will not come,
-    /// and their calls fail with [`Error::PeerFailed`].
+    /// Announces that this worker failed. Calls of other workers that wait for it fail with
+    /// [`Error::PeerFailed`].
     pub fn give_up(&self) {
         at_once_on_each_world!(self, world => world.give_up())
     }
@@ -384,14 +381,14 @@ impl System {
         on_each_world!(self, world => world.drop_cached(path))
     }
 
-    /// Drops from the page cache what is not changed of a file (POSIX_FADV_DONTNEED), and
-    /// waits for nothing to be written; a modelled kernel writes what is changed.
+    /// Drops the clean pages of a file from the page cache (POSIX_FADV_DONTNEED), without waiting
+    /// for writes. A modelled kernel writes dirty pages first.
     pub fn drop_clean<'a>(&'a mut self, path: &'a str) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.drop_clean(path))
     }
 
-    /// How much of the first `length` bytes of a file is in the page cache;
-    /// `None` where the system cannot tell.
+    /// Returns how many of the first `length` bytes of a file are in the page cache; `None` if the
+    /// system does not report it.
     pub fn resident_bytes<'a>(
         &'a mut self,
         path: &'a str,
@@ -400,46 +397,48 @@ impl System {
         on_each_world!(self, world => world.resident_bytes(path, length))
     }
 
-    /// Drops every cache of the whole machine.
+    /// Drops all caches of the whole machine.
     pub fn drop_all_caches(&mut self) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.drop_all_caches())
     }
 }
 
-/// Writes a file beside what a program measures, whole, under a name that nothing has: no file
-/// is replaced, and no link is followed.
+/// Writes a complete file for a program's own records under an unused name. No file is replaced,
+/// and no link is followed.
 ///
 /// # Errors
 ///
-/// Why it cannot be written, in words.
+/// Description of why the file cannot be written.
 pub fn write_new_file(path: &str, bytes: &[u8]) -> std::result::Result<(), String> {
     #[cfg(feature = "host")]
-    return host::log_file::write_new(Path::new(path), bytes);
+    return host::log_file::write_new_file(Path::new(path), bytes);
     #[cfg(not(feature = "host"))]
     Err(format!(
-        "{path}: {} bytes are written on Linux alone",
+        "{path}: cannot write {} bytes, since only Linux supports it",
         bytes.len()
     ))
 }
 
-/// Reads a small regular file that a program left beside what it measured, not through a link.
+/// Reads a small regular file of a program's own records, without following a link.
 ///
 /// # Errors
 ///
-/// Why it cannot be read, in words.
+/// Description of why the file cannot be read.
 pub fn read_small_file(path: &str, bytes_max: u64) -> std::result::Result<Vec<u8>, String> {
     #[cfg(feature = "host")]
-    return host::log_file::read_small(Path::new(path), bytes_max);
+    return host::log_file::read_small_file(Path::new(path), bytes_max);
     #[cfg(not(feature = "host"))]
-    Err(format!("{path}: {bytes_max} bytes are read on Linux alone"))
+    Err(format!(
+        "{path}: cannot read up to {bytes_max} bytes, since only Linux supports it"
+    ))
 }
 
-/// Begins a log that a program writes beside what it measures, empty, under a name of the
-/// user's: a file that is there is replaced if it begins with these bytes.
+/// Starts an empty log of a program under a user's name. An existing file is replaced if it begins
+/// with `beginning`.
 ///
 /// # Errors
 ///
-/// Why it cannot be written, in words.
+/// Description of why the log cannot be written.
 pub fn begin_log(
     path: &str,
     beginning: &[u8],
@@ -449,17 +448,16 @@ pub fn begin_log(
         .map(|file| Box::new(file) as Box<dyn Write + Send>);
     #[cfg(not(feature = "host"))]
     Err(format!(
-        "{path}: logs are written on Linux alone, {beginning:?}"
+        "{path}: cannot write a log ({beginning:?}), since only Linux supports it"
     ))
 }
 
-/// Completes a future that must not wait: on the host a call is the system
-/// call, so a program's future is ready when it is first polled.
+/// Completes a future that must not wait. On the host a call is a system call, so a program's
+/// future is ready when it is first polled.
 ///
 /// # Panics
 ///
-/// When the future pends, which would mean that something other than a
-/// `System` was awaited.
+/// If the future is pending, which means that it awaited something other than a `System`.
 pub fn run_ready<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
@@ -467,7 +465,7 @@ pub fn run_ready<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Residency of several files, added up.
+/// Returns the summed residency of several files; `None` if there are none.
 pub fn sum_residency(parts: impl IntoIterator<Item = Residency>) -> Option<Residency> {
     parts.into_iter().reduce(|sum, part| Residency {
         file_bytes: sum.file_bytes + part.file_bytes,

@@ -1,5 +1,4 @@
-//! The model arm: a worker is a process on a modelled computer, and a call
-//! takes virtual time.
+//! Worker on a modelled computer: it is a process there, and a call takes virtual time.
 
 mod attributes;
 mod layout;
@@ -10,50 +9,48 @@ use crate::{Call, Errno, Error, File, Open, Result, Whence, WorkerProgress};
 use diskperf_machine::Kernel;
 use diskperf_machine::{From as Origin, How, PipeEnd, Rendezvous, Session, Time, Written};
 use diskperf_timeline::Nanoseconds;
-use measuring::Measuring;
+use measuring::TimedPartRecorder;
 use ring::Ring;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a worker on a model is given.
+/// Resources that a worker on a model receives.
 pub struct ModelPorts {
-    /// The process's number: no two of a machine share one.
+    /// Process number, unique on the modelled computer.
     pub number: usize,
-    /// The worker's ends of pipes; taken by [`crate::System::pipe_end`].
+    /// Pipe ends of the worker; taken by [`crate::System::pipe_end`].
     pub pipe_ends: Vec<PipeEnd>,
-    /// Where all workers of the run meet.
+    /// Meeting point of all workers of the run.
     pub meeting: Rc<Rendezvous>,
     /// Whether the virtual time of each read and write is recorded.
     pub time_calls: bool,
-    /// Set when the user ends the run: every call fails with
-    /// [`Error::Interrupted`] from then on.
+    /// End of the run by the user. Once it is set, every call fails with [`Error::Interrupted`].
     pub stop: Arc<AtomicBool>,
-    /// Progress of the worker, which others show.
+    /// Progress of the worker, for display.
     pub progress: Arc<WorkerProgress>,
 }
 
-/// One worker on a modelled computer.
+/// Worker on a modelled computer, with its open files and its measure.
 pub struct Model {
     session: Session,
     meeting: Rc<Rendezvous>,
     stop: Arc<AtomicBool>,
-    /// By the number of the descriptor.
     files: Vec<Option<OpenFile>>,
-    measuring: Measuring,
+    measuring: TimedPartRecorder,
     ring: Option<Ring>,
 }
 
 struct OpenFile {
     path: String,
-    /// The drive that it is on: none of a pipe, nor of `/dev/null`.
+    /// Drive that holds the file; `None` for a pipe or `/dev/null`.
     drive: Option<u32>,
 }
 
 impl Model {
-    /// Makes the worker of the task that asks, a process of the machine's;
-    /// returns when it has the processor.
+    /// Creates the worker of the calling task as a process of the modelled computer. Returns when
+    /// the process gets the processor.
     pub async fn begin(kernel: &Kernel, ports: ModelPorts) -> Self {
         let ModelPorts {
             number,
@@ -64,7 +61,7 @@ impl Model {
             progress,
         } = ports;
         let session = Session::begin(kernel, number, pipe_ends, &meeting).await;
-        let measuring = Measuring::new(session.volumes(), time_calls, progress);
+        let measuring = TimedPartRecorder::new(session.volumes(), time_calls, progress);
         Self {
             session,
             meeting,
@@ -83,7 +80,7 @@ impl Model {
         self.session.give_up_meeting();
     }
 
-    /// Whether the repetition is to go on.
+    /// Checks that neither the user nor a failed worker has ended the repetition.
     #[inline]
     fn check(&self) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) {
@@ -95,7 +92,7 @@ impl Model {
         }
     }
 
-    fn keep(&mut self, number: usize, file: OpenFile) -> File {
+    fn insert_file(&mut self, number: usize, file: OpenFile) -> File {
         if self.files.len() <= number {
             self.files.resize_with(number + 1, || None);
         }
@@ -103,7 +100,6 @@ impl Model {
         File(number)
     }
 
-    /// The error of a call on a descriptor.
     #[cold]
     fn failed(&self, call: Call, file: File, errno: impl Into<Errno>) -> Error {
         match self.files.get(file.0) {
@@ -113,44 +109,43 @@ impl Model {
     }
 }
 
-/// Files.
 impl Model {
-    pub(crate) async fn open(&mut self, path: &str, how: Open) -> Result<File> {
+    pub(crate) async fn open(&mut self, path: &str, options: Open) -> Result<File> {
         self.check()?;
         let failed = |errno: Errno| Error::failed(Call::Open, path, errno);
-        if !how.read && !how.write {
+        if !options.read && !options.write {
             return Err(failed(Errno::Invalid));
         }
         let name = self.resolve(path).map_err(failed)?;
         // These kernels have no way past the buffer cache but a drive by
         // itself, and most have no other way to that.
-        let drive = matches!(name, Name::Drive(_));
+        let drive = matches!(name, PathTarget::Drive(_));
         let both_ways = drive && self.session.has_block_devices();
-        if how.direct != drive && !both_ways {
+        if options.direct != drive && !both_ways {
             return Err(failed(Errno::NotDirect));
         }
         // A drive by itself can be told to have each write on its medium.
-        let dsync = how.dsync || how.sync;
+        let dsync = options.dsync || options.sync;
         if dsync && (!drive || both_ways) {
             return Err(failed(Errno::NotSynchronous));
         }
-        let how = How {
-            read: how.read,
-            write: how.write,
-            create: how.create,
-            exclusive: how.exclusive,
-            truncate: how.truncate,
-            direct: how.direct,
+        let options = How {
+            read: options.read,
+            write: options.write,
+            create: options.create,
+            exclusive: options.exclusive,
+            truncate: options.truncate,
+            direct: options.direct,
             dsync,
         };
-        let opened = self.session.open(path, how).await;
+        let opened = self.session.open(path, options).await;
         let number = opened.map_err(|errno| failed(errno.into()))?;
         let drive = match name {
-            Name::OnDrive(drive) => Some(drive),
-            Name::Device | Name::BlockNull | Name::Drive(_) => None,
+            PathTarget::OnDrive(drive) => Some(drive),
+            PathTarget::Device | PathTarget::BlockNull | PathTarget::Drive(_) => None,
         };
         let path = path.to_owned();
-        Ok(self.keep(number, OpenFile { path, drive }))
+        Ok(self.insert_file(number, OpenFile { path, drive }))
     }
 
     #[inline]
@@ -173,8 +168,8 @@ impl Model {
             Some(Some(open)) => open.drive,
             _ => None,
         };
-        let took = self.session.now() - begin;
-        self.measuring.count_write(drive, count, took);
+        let duration = self.session.now() - begin;
+        self.measuring.count_write(drive, count, duration);
         Ok(count)
     }
 
@@ -195,13 +190,13 @@ impl Model {
         result.map_err(|errno| self.failed(Call::Ftruncate, file, errno))
     }
 
-    /// These kernels have no such call.
+    /// Fails, because the modelled kernels have no fallocate(2).
     pub(crate) async fn allocate(&mut self, file: File, _: Range<u64>, _: bool) -> Result<()> {
         self.check()?;
         Err(self.failed(Call::Fallocate, file, Errno::Invalid))
     }
 
-    /// These kernels have no such call.
+    /// Fails, because the modelled kernels cannot punch holes into files.
     pub(crate) async fn punch_hole(&mut self, file: File, _: Range<u64>) -> Result<()> {
         self.check()?;
         Err(self.failed(Call::Fallocate, file, Errno::Invalid))
@@ -213,12 +208,12 @@ impl Model {
         result.map_err(|errno| self.failed(Call::Fsync, file, errno))
     }
 
-    /// fsync(2): these kernels have no other.
+    /// Syncs a file with fsync(2), since the modelled kernels have no fdatasync(2).
     pub(crate) async fn fdatasync(&mut self, file: File) -> Result<()> {
         self.fsync(file).await
     }
 
-    /// As on the host, a file can be closed when the run has ended too.
+    /// Closes a file. As on the host, this works even when the run has ended.
     pub(crate) async fn close(&mut self, file: File) -> Result<()> {
         let closed = self.session.close(file.0).await;
         closed.map_err(|errno| self.failed(Call::Close, file, errno))?;
@@ -240,7 +235,6 @@ impl Model {
     }
 }
 
-/// Names.
 impl Model {
     pub(crate) async fn stat(&mut self, path: &str) -> Result<u64> {
         self.check_name(Call::Stat, path)?;
@@ -273,21 +267,21 @@ impl Model {
         result.map_err(|errno| Error::failed(Call::Rename, from, errno))
     }
 
-    /// What a name leads to; a drive by itself must be there.
-    fn resolve(&self, path: &str) -> std::result::Result<Name, Errno> {
-        match resolve(path)? {
-            Name::Drive(drive) if !self.session.has_volume(drive) => Err(Errno::NoEntry),
-            Name::BlockNull if !self.session.has_block_devices() => Err(Errno::NoEntry),
+    /// Returns the target of a name. A drive or block device must exist.
+    fn resolve(&self, path: &str) -> std::result::Result<PathTarget, Errno> {
+        match parse_path(path)? {
+            PathTarget::Drive(drive) if !self.session.has_volume(drive) => Err(Errno::NoEntry),
+            PathTarget::BlockNull if !self.session.has_block_devices() => Err(Errno::NoEntry),
             name => Ok(name),
         }
     }
 
-    /// Whether a name may be changed: it lies in one of the file systems.
+    /// Checks that a name may be changed because it lies in one of the file systems.
     fn check_name(&self, call: Call, path: &str) -> Result<()> {
         self.check()?;
         match self.resolve(path) {
-            Ok(Name::OnDrive(_)) => Ok(()),
-            Ok(Name::Device | Name::BlockNull | Name::Drive(_)) => {
+            Ok(PathTarget::OnDrive(_)) => Ok(()),
+            Ok(PathTarget::Device | PathTarget::BlockNull | PathTarget::Drive(_)) => {
                 Err(Error::failed(call, path, Errno::Access))
             }
             Err(errno) => Err(Error::failed(call, path, errno)),
@@ -295,7 +289,6 @@ impl Model {
     }
 }
 
-/// Time, and the other workers.
 impl Model {
     pub(crate) fn now(&self) -> Nanoseconds {
         nanoseconds(self.session.now())
@@ -344,13 +337,12 @@ impl Model {
     pub(crate) async fn pipe_end(&mut self, number: usize) -> Result<File> {
         let path = format!("pipe end {number}");
         match self.session.pipe_end(number).await {
-            Ok(file) => Ok(self.keep(file, OpenFile { path, drive: None })),
+            Ok(file) => Ok(self.insert_file(file, OpenFile { path, drive: None })),
             Err(errno) => Err(Error::failed(Call::Pipe, path, errno)),
         }
     }
 }
 
-/// The buffer cache, from outside.
 impl Model {
     pub(crate) async fn drop_cached(&mut self, path: &str) -> Result<()> {
         self.check()?;
@@ -376,37 +368,42 @@ impl Model {
     }
 }
 
-/// What a name leads to, as far as it tells by itself.
+/// Target of a name, as far as the name alone determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Name {
-    /// A name on the file system of this drive, if there is one.
+enum PathTarget {
+    /// Name on the file system of this drive, if there is one.
     OnDrive(u32),
-    /// `/dev/null` or `/dev/zero`.
+    /// Device file `/dev/null` or `/dev/zero`.
     Device,
-    /// `/dev/bnull`, a block device without data, where there is one.
+    /// Block device `/dev/bnull` without data, which only some systems have.
     BlockNull,
-    /// A drive by itself.
     Drive(u32),
 }
 
-/// Refuses what no worker may name on either world: see the crate's
-/// documentation for the name space.
-fn resolve(path: &str) -> std::result::Result<Name, Errno> {
+/// Parses a name, and refuses names that no worker may use on any system. The crate's documentation
+/// describes the name space.
+fn parse_path(path: &str) -> std::result::Result<PathTarget, Errno> {
     if let "/dev/null" | "/dev/zero" = path {
-        return Ok(Name::Device);
+        return Ok(PathTarget::Device);
     }
     if path == "/dev/bnull" {
-        return Ok(Name::BlockNull);
+        return Ok(PathTarget::BlockNull);
     }
     if let Some(number) = path.strip_prefix("/dev/drive") {
-        return number.parse().map(Name::Drive).map_err(|_| Errno::NoEntry);
+        return number
+            .parse()
+            .map(PathTarget::Drive)
+            .map_err(|_| Errno::NoEntry);
     }
     let rest = path.strip_prefix("/mnt").ok_or(Errno::NoEntry)?;
     let (drive, name) = rest.split_once('/').unwrap_or((rest, ""));
     if name.split('/').any(|part| part == "..") {
         return Err(Errno::Access);
     }
-    drive.parse().map(Name::OnDrive).map_err(|_| Errno::NoEntry)
+    drive
+        .parse()
+        .map(PathTarget::OnDrive)
+        .map_err(|_| Errno::NoEntry)
 }
 
 fn nanoseconds(time: Time) -> Nanoseconds {

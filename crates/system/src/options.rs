@@ -1,30 +1,30 @@
-//! How a file is opened, and from where an offset counts.
+//! Options of open(2), and the origins of offsets for lseek(2).
 
-/// How open(2) opens a file: start from [`Open::READ`], [`Open::WRITE`] or
+/// Mode and flags for opening a file with open(2). Start from [`Open::READ`], [`Open::WRITE`] or
 /// [`Open::READ_WRITE`] and add to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Open {
-    /// O_RDONLY or O_RDWR.
+    /// Whether the file is readable: O_RDONLY or O_RDWR.
     pub read: bool,
-    /// O_WRONLY or O_RDWR.
+    /// Whether the file is writable: O_WRONLY or O_RDWR.
     pub write: bool,
-    /// O_CREAT.
+    /// Flag O_CREAT: the file is created if it does not exist.
     pub create: bool,
-    /// O_EXCL.
+    /// Flag O_EXCL: the call fails if the file exists.
     pub exclusive: bool,
-    /// O_TRUNC.
+    /// Flag O_TRUNC: the file is truncated to length zero.
     pub truncate: bool,
-    /// O_DIRECT: past the page cache. Refused with EINVAL where the file
-    /// system would take the flag and use its cache all the same.
+    /// Flag O_DIRECT: I/O bypasses the page cache. Opening fails with EINVAL if the file system
+    /// would accept the flag and still use its cache.
     pub direct: bool,
-    /// O_DSYNC: a write returns when its data is durable.
+    /// Flag O_DSYNC: a write returns when its data is durable.
     pub dsync: bool,
-    /// O_SYNC: a write returns when its data and all that is kept of the file are durable.
+    /// Flag O_SYNC: a write returns when its data and all metadata of the file are durable.
     pub sync: bool,
 }
 
 impl Open {
-    /// For reading.
+    /// Open mode for reading only.
     pub const READ: Self = Self {
         read: true,
         write: false,
@@ -35,25 +35,25 @@ impl Open {
         dsync: false,
         sync: false,
     };
-    /// For writing.
+    /// Open mode for writing only.
     pub const WRITE: Self = Self {
         read: false,
         write: true,
         ..Self::READ
     };
-    /// For both.
+    /// Open mode for reading and writing.
     pub const READ_WRITE: Self = Self {
         write: true,
         ..Self::READ
     };
-    /// creat(2): write, create, truncate.
+    /// Open mode of creat(2): write, create, truncate.
     pub const CREATE: Self = Self {
         create: true,
         truncate: true,
         ..Self::WRITE
     };
 
-    /// Adds O_CREAT.
+    /// Adds O_CREAT to the open flags.
     pub const fn create(self) -> Self {
         Self {
             create: true,
@@ -61,7 +61,7 @@ impl Open {
         }
     }
 
-    /// Adds O_CREAT and O_EXCL.
+    /// Adds O_CREAT and O_EXCL to the open flags.
     pub const fn create_new(self) -> Self {
         Self {
             create: true,
@@ -70,29 +70,29 @@ impl Open {
         }
     }
 
-    /// Sets or clears O_DIRECT.
+    /// Sets or clears the open flag O_DIRECT.
     pub const fn direct(self, direct: bool) -> Self {
         Self { direct, ..self }
     }
 
-    /// Sets or clears O_DSYNC.
+    /// Sets or clears the open flag O_DSYNC.
     pub const fn dsync(self, dsync: bool) -> Self {
         Self { dsync, ..self }
     }
 
-    /// Sets or clears O_SYNC.
+    /// Sets or clears the open flag O_SYNC.
     pub const fn sync(self, sync: bool) -> Self {
         Self { sync, ..self }
     }
 }
 
-/// From where lseek(2) counts.
+/// Position from which an offset of lseek(2) counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whence {
-    /// The start of the file.
+    /// Start of the file as the origin of an offset.
     Start,
-    /// The current offset.
+    /// Current offset of the open file as the origin of an offset.
     Current,
-    /// The end of the file.
+    /// End of the file as the origin of an offset.
     End,
 }

@@ -1,8 +1,8 @@
-//! Several requests under way at once: submitted to a ring, and reaped from it.
+//! Ring for several requests in flight, which are submitted to it and reaped from it.
 //!
-//! The ring owns one buffer for each request that can be under way, its *slot*. A slot's
-//! number is also what tells requests apart: a completion names the slot, whose buffer is
-//! the program's again. The ring times each request, and counts it in the worker's measure.
+//! The ring owns one buffer, its *slot*, for each request that can be in flight. The slot's number
+//! also identifies the request: a completion names the slot, whose buffer then belongs to the
+//! program again. The ring times each request, and counts it in the worker's measure.
 
 pub(crate) mod record;
 
@@ -10,165 +10,166 @@ use crate::error::Errno;
 use crate::{File, ReadBackProgress, Result, System, SystemCall};
 use diskperf_timeline::{Nanoseconds, Verified};
 
-/// What a ring is to be.
+/// Options for opening a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingOptions {
-    /// Requests under way at once, at most: the number of slots.
+    /// Maximum number of requests in flight, which is the number of slots.
     pub depth: u32,
-    /// Bytes of each slot's buffer; a multiple of 512. Buffers are page-aligned.
+    /// Size of each slot's buffer in bytes; a multiple of 512. Buffers are page-aligned.
     pub buffer_bytes: u32,
-    /// The seed of the data in the buffers, which does not compress but for
-    /// `compressible_percent`.
+    /// Seed of the buffers' random data, which is incompressible except for `compressible_percent`.
     pub seed: u64,
-    /// Percent of the data, in every 4 KiB, that is zeroes.
+    /// Percentage of zeroes in every 4 KiB of the data.
     pub compressible_percent: u8,
-    /// How requests are handed to the kernel.
+    /// Choice of the mechanism that submits requests to the kernel.
     pub engine: EngineChoice,
-    /// Whether completions are polled for (IOPOLL): direct I/O on a device that can alone.
+    /// Whether completions are polled for (IOPOLL), which only direct I/O on a device supports.
     pub poll: bool,
-    /// Whether the program fills and looks at the buffers. Those of real storage always hold
-    /// what is read and written; those of a model only then.
+    /// Whether the program fills and reads the buffers. On real storage they always hold the data;
+    /// on a model only with this option.
     pub has_contents: bool,
-    /// The length of an interval of the time series.
+    /// Length of an interval of the time series.
     pub interval: Nanoseconds,
 }
 
-/// How requests are to be handed to the kernel of real storage. A modelled kernel has one
-/// way.
+/// Choice of the mechanism that submits requests to the kernel of real storage. A modelled kernel
+/// has only one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// io_uring, and where that is absent or forbidden threads.
+    /// Submission through io_uring or, if that is absent or forbidden, through threads.
     #[default]
     Best,
-    /// io_uring, or an error.
+    /// Submission through io_uring; an error if it is unavailable.
     IoUring,
-    /// io_uring with a thread of the kernel that polls the submission queue.
+    /// Submission through io_uring with a kernel thread that polls the submission queue.
     SqPoll,
-    /// A pool of threads with preadv2 and pwritev2.
+    /// Thread pool with preadv2 and pwritev2.
     Threads,
-    /// The worker itself, with preadv2 and pwritev2: one request at a time, whose submission
-    /// returns when it is complete.
+    /// Calls of preadv2 and pwritev2 by the worker itself, one request at a time. Submission
+    /// returns when the request is complete.
     Worker,
-    /// The worker copies to and from the files, which are mapped into its memory. A sync is
-    /// msync(2) of the whole file.
+    /// Copies by the worker to and from memory-mapped files. A sync is msync(2) of the whole file.
     Mapped(MapOptions),
-    /// The worker moves data by splice(2), through a pipe.
+    /// Transfers by the worker with splice(2), through a pipe.
     Spliced,
 }
 
-/// Memory-mapped files.
+/// Options for memory-mapped files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MapOptions {
-    /// Whether the kernel is told that access is random, and not sequential: it then reads
-    /// nothing ahead.
+    /// Whether the kernel gets advice of random access and does not read ahead. Otherwise the
+    /// advice is sequential access.
     pub is_random: bool,
-    /// Whether each request is written to the file and leaves the mapping.
+    /// Whether each request writes its pages to the file and drops them from the mapping.
     pub drops_pages: bool,
 }
 
-/// What a request does.
+/// Operation of a request to a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Reads into the slot's buffer.
+    /// Read from the file into the slot's buffer.
     Read,
-    /// Writes from the slot's buffer.
+    /// Write of the slot's buffer to the file.
     Write,
-    /// fsync(2): offset and length do not count.
+    /// Sync with fsync(2); offset and length are ignored.
     Fsync,
-    /// fdatasync(2): offset and length do not count.
+    /// Sync with fdatasync(2); offset and length are ignored.
     Fdatasync,
-    /// sync_file_range(2): writes data of the range, and nothing else that is needed to find
-    /// it again after a crash. No length is a range to the end of the file.
+    /// Sync with sync_file_range(2). It writes the data of the range, but not the metadata needed
+    /// to find the data after a crash. A length of zero extends to the end of the file.
     SyncRange(RangeSteps),
-    /// Gives the range up: punches a hole into a file, discards of a device.
+    /// Discard of a range: a punched hole in a file, a discard command to a device.
     Discard,
 }
 
 /// Steps of sync_file_range(2), in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RangeSteps {
-    /// Waits for data of the range that is being written.
+    /// Whether to wait for writes of the range that are in flight.
     pub wait_before: bool,
-    /// Starts to write changed data of the range.
+    /// Whether to start writing dirty data of the range.
     pub write: bool,
-    /// Waits for it.
+    /// Whether to wait for the writes of the range at the end.
     pub wait_after: bool,
 }
 
-/// A kind of call whose latency a program has counted by itself, with one under way.
+/// Kind of call that a program times and counts itself, with one call in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameCall {
-    /// A file is made, written and closed.
+    /// File creation: the file is created, written and closed.
     Create,
-    /// stat(2).
+    /// Call of stat(2) on a file name.
     Stat,
-    /// rename(2).
+    /// Call of rename(2) on a file name.
     Rename,
-    /// unlink(2).
+    /// Call of unlink(2) on a file name.
     Unlink,
-    /// fsync(2) of a file or of a directory.
+    /// Call of fsync(2) on a file or directory.
     Sync,
 }
 
-/// A transaction of a program's own that is durable.
+/// Transaction of a program that has become durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// Bytes that it made durable.
+    /// Bytes that the transaction made durable.
     pub bytes: u64,
-    /// From its start (in open loop the intended one) until it was durable.
+    /// Time from the start of the transaction (in open loop its intended start) until it was
+    /// durable.
     pub response: Nanoseconds,
-    /// In open loop: how late after its intended start it began.
+    /// Delay of the transaction's start after its intended start, in open loop only.
     pub lag: Option<Nanoseconds>,
 }
 
-/// Time that each kind of request took in which a program makes one kind after the other.
+/// Durations of the read and write phases of a program that makes one kind of request after the
+/// other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spans {
-    /// Of reads.
+    /// Duration of the program's read phase.
     pub read: Nanoseconds,
-    /// Of writes.
+    /// Duration of the program's write phase.
     pub write: Nanoseconds,
 }
 
-/// A request.
+/// Request for submission to a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Submission {
-    /// What it does.
+    /// Operation that the request performs.
     pub operation: Operation,
-    /// The file, which must have been named when the ring was opened.
+    /// File of the request, which must have been named when the ring was opened.
     pub file: File,
-    /// Where in the file.
+    /// Offset of the request in the file, in bytes.
     pub offset_bytes: u64,
-    /// How much; at most the slot's buffer, but for a discard.
+    /// Length of the request in bytes; at most the size of the slot's buffer, except for a discard.
     pub bytes: u32,
-    /// The slot; none of its requests may be under way.
+    /// Slot of the request; it must be idle.
     pub slot: u32,
-    /// When it was to be issued, where arrivals do not wait (open loop): its response
-    /// counts from then.
+    /// Intended start of the request in open loop, from which its response time counts. `None` in
+    /// closed loop.
     pub intended: Option<Nanoseconds>,
 }
 
-/// The end of a request.
+/// Completion of a request: its slot, result and response time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Which request: it had this slot.
+    /// Slot of the completed request.
     pub slot: u32,
-    /// Bytes moved, which at the end of a file are fewer than asked for, or 0; what the
-    /// request failed with. A failed request fails by itself.
+    /// Number of bytes moved, or the request's error. At the end of a file the number is lower than
+    /// requested, or 0. A failed request does not affect others.
     pub result: std::result::Result<u32, Errno>,
-    /// From its start (in open loop the intended one) until its completion was taken.
+    /// Response time, from the start of the request (in open loop its intended start) until the
+    /// completion was reaped.
     pub response: Nanoseconds,
 }
 
-/// Several requests under way at once. A worker has one ring at a time.
+/// Calls of a program with several requests in flight. A worker has one ring at a time.
 impl System {
-    /// Opens a ring for these open files, and fills its buffers. On real storage that takes
-    /// longer than many requests: a timed part in which nothing was read or written begins when
-    /// its first ring is open.
+    /// Opens a ring for these open files, and fills its buffers. On real storage that takes longer
+    /// than many requests. If nothing was read or written yet, the timed part restarts when the
+    /// first ring is open.
     ///
     /// # Errors
     ///
-    /// Where the system has no such ring, or refuses its memory or its buffers.
+    /// The system has no such ring, or refuses its memory or its buffers.
     pub fn open_ring<'a>(
         &'a mut self,
         options: RingOptions,
@@ -177,32 +178,31 @@ impl System {
         on_each_world!(self, world => world.open_ring(options, files))
     }
 
-    /// The buffer of a slot that is not under way: what a read left there, or what a write
-    /// is to take. A model's ring has data only where it was opened with
-    /// [`RingOptions::has_contents`]: else it is `None` there.
+    /// Returns the buffer of an idle slot, with the data of a read or for the data of a write.
+    /// `None` on a model unless the ring was opened with [`RingOptions::has_contents`].
     ///
-    /// A slot whose buffer was never asked for is written with the ring's own data, of
-    /// which no two writes have 4 KiB in common: storage that finds copies finds none.
+    /// A slot whose buffer was never requested is written with the ring's own data. No two writes
+    /// of it have 4 KiB in common, so that storage cannot deduplicate them.
     ///
     /// # Panics
     ///
-    /// If the slot is under way, or out of range.
+    /// If the slot is in flight, or out of range.
     #[inline]
     pub fn ring_buffer(&mut self, slot: u32) -> Option<&mut [u8]> {
         at_once_on_each_world!(self, world => world.ring_buffer(slot))
     }
 
-    /// Hands requests to the kernel, in order; returns when it has taken them all.
+    /// Submits requests to the kernel, in order, and returns when it has accepted them all.
     ///
     /// # Panics
     ///
-    /// If a slot is under way, or out of range.
+    /// If a slot is in flight, or out of range.
     pub fn submit<'a>(&'a mut self, submissions: &'a [Submission]) -> SystemCall<'a, Result<()>> {
         on_each_world!(self, world => world.submit(submissions))
     }
 
-    /// The same at a moment, which is near: on real storage nothing but the clock is looked
-    /// at until then.
+    /// Submits requests at a given time in the near future. On real storage the worker polls the
+    /// clock until then.
     ///
     /// # Panics
     ///
@@ -214,7 +214,7 @@ impl System {
     ) -> SystemCall<'a, Result<()>> {
         match self {
             #[cfg(feature = "host")]
-            Self::Host(host) => SystemCall::made(host.submit_at(Some(moment), submissions)),
+            Self::Host(host) => SystemCall::finished(host.submit_at(Some(moment), submissions)),
             Self::Model(model) => SystemCall::modelled(async move {
                 model.sleep_until(moment).await?;
                 model.submit(submissions).await
@@ -222,15 +222,13 @@ impl System {
         }
     }
 
-    /// Waits until this many requests are complete, at most until a moment, and takes all
-    /// that are: they are added to `completions`. Returns the present moment. No more can
-    /// complete than are under way: without a moment it waits for these, with one until
-    /// then.
+    /// Waits for `at_least` completions, or until a deadline if there is one, and appends all
+    /// completions to `completions`. Returns the current time. No more requests can complete than
+    /// are in flight: without a deadline the call waits for these, with a deadline until then.
     ///
     /// # Errors
     ///
-    /// Only where the run has ended, or the ring itself fails: what a request failed with
-    /// is in its completion.
+    /// The run has ended, or the ring itself fails. The error of a request is in its completion.
     pub fn reap<'a>(
         &'a mut self,
         at_least: usize,
@@ -240,89 +238,86 @@ impl System {
         on_each_world!(self, world => world.reap(at_least, until, completions))
     }
 
-    /// What whoever reads the result must know of how the program came to its end.
+    /// Records how the program ended, for readers of the result.
     pub fn say_of_end(&mut self, text: String) {
         at_once_on_each_world!(self, world => world.say_of_end(text))
     }
 
-    /// Counts a request that failed with an error which the program passes over.
+    /// Counts a request that failed with an error that the program ignores.
     pub fn count_error(&mut self, errno: Errno) {
         at_once_on_each_world!(self, world => world.count_error(errno))
     }
 
-    /// Says that the program made its writes and its reads one kind after the other, and how
-    /// long each took.
+    /// Records the durations of the writes and reads of a program that makes one kind after the
+    /// other.
     pub fn count_spans(&mut self, spans: Spans) {
         at_once_on_each_world!(self, world => world.count_spans(spans))
     }
 
-    /// Shows how many of the blocks that are read back to be verified have been.
+    /// Publishes the progress of reading blocks back for verification.
     pub fn show_read_back(&self, progress: ReadBackProgress) {
         at_once_on_each_world!(self, world => world.show_read_back(progress))
     }
 
-    /// Adds blocks that were read back and compared to the measure.
+    /// Adds counts of blocks that were read back and compared to the measure.
     pub fn count_verified(&mut self, verified: Verified) {
         at_once_on_each_world!(self, world => world.count_verified(verified))
     }
 
-    /// Tells how a program that issues requests at given moments used the slots of its ring:
-    /// how many were late because none was free, and how many were under way at the most.
-    pub fn used_slots(&mut self, held_up: u64, deepest: u64) {
-        at_once_on_each_world!(self, world => world.used_slots(held_up, deepest))
+    /// Records how a program with given issue times used the ring's slots: the number of requests
+    /// that were late because no slot was free, and the maximum number in flight.
+    pub fn used_slots(&mut self, slot_waits: u64, in_flight_max: u64) {
+        at_once_on_each_world!(self, world => world.used_slots(slot_waits, in_flight_max))
     }
 
-    /// Has the course over time show commits and their responses from now on, and not those
-    /// of single requests.
+    /// Switches the time series to commits and their response times, in place of single requests.
     pub fn judge_by_commits(&mut self) {
         at_once_on_each_world!(self, world => world.judge_by_commits())
     }
 
-    /// Counts a transaction of the program's own, which is durable now.
+    /// Counts a transaction of the program that is durable now.
     pub fn count_commit(&mut self, commit: Commit) {
         at_once_on_each_world!(self, world => world.count_commit(commit))
     }
 
-    /// Counts a transaction that had arrived at `intended` and was not begun when the program
+    /// Counts a transaction that had arrived at `intended`, but had not started when the program
     /// ended.
     pub fn count_uncommitted(&mut self, intended: Nanoseconds) {
         at_once_on_each_world!(self, world => world.count_uncommitted(intended))
     }
 
-    /// Has calls counted by [`System::count_call`] from now on, of a worker without a ring,
-    /// with a course over time in intervals of this length.
+    /// Prepares a worker without a ring for [`System::count_call`], with a time series in intervals
+    /// of this length.
     pub fn count_calls(&mut self, interval: Nanoseconds) {
         at_once_on_each_world!(self, world => world.count_calls(interval))
     }
 
-    /// Counts a call of the program's own, from its start to its end, which is now: so
-    /// many bytes were written in it, in `took` of that time.
-    pub fn count_call(&mut self, call: NameCall, bytes: u64, took: Nanoseconds) {
-        at_once_on_each_world!(self, world => world.count_call(call, bytes, took))
+    /// Counts a call of the program that ends now. It took `duration` and wrote `bytes`.
+    pub fn count_call(&mut self, call: NameCall, bytes: u64, duration: Nanoseconds) {
+        at_once_on_each_world!(self, world => world.count_call(call, bytes, duration))
     }
 
-    /// Counts a read or a write that was made by calls of the program's own, of a worker
-    /// [without a ring](Self::count_calls): its bytes, and from its start to its end, which
-    /// is now.
-    pub fn count_request(&mut self, operation: Operation, bytes: u64, took: Nanoseconds) {
-        at_once_on_each_world!(self, world => world.count_request(operation, bytes, took))
+    /// Counts a read or write that ends now and consisted of several calls, for a worker [without a
+    /// ring](Self::count_calls). It took `duration` and moved `bytes`.
+    pub fn count_request(&mut self, operation: Operation, bytes: u64, duration: Nanoseconds) {
+        at_once_on_each_world!(self, world => world.count_request(operation, bytes, duration))
     }
 
-    /// Counts a request that had arrived and was not even issued when the program ended,
-    /// because its slots were all under way: it counts as those do that were issued and
-    /// are not complete ([`diskperf_timeline::LoadMeasure::unfinished`]).
+    /// Counts a request that had arrived, but was not even issued when the program ended, because
+    /// all slots were in flight. It counts like an issued request that is incomplete
+    /// ([`diskperf_timeline::LoadMeasure::unfinished`]).
     pub fn count_unissued(&mut self, operation: Operation, intended: Nanoseconds) {
         at_once_on_each_world!(self, world => world.count_unissued(operation, intended))
     }
 
-    /// Forgets what was measured so far, as at the end of a ramp: the timed part starts
-    /// now. Requests under way count when they complete.
+    /// Restarts the measurement, as at the end of a ramp. Requests in flight count when they
+    /// complete.
     pub fn restart_measuring(&mut self) -> Result<()> {
         at_once_on_each_world!(self, world => world.restart_measuring())
     }
 
-    /// Waits for what is under way, and closes the ring. The end of a worker does the same:
-    /// nothing is under way when it has ended.
+    /// Waits for the requests in flight, and closes the ring. The end of a worker does the same, so
+    /// that no request outlives it.
     pub fn close_ring(&mut self) -> SystemCall<'_, Result<()>> {
         on_each_world!(self, world => world.close_ring())
     }

@@ -1,8 +1,8 @@
-//! Progress of a worker, for whoever shows it.
+//! Progress of a worker, for display by another thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Progress of a worker, which another thread reads while it works.
+/// Progress of a worker, which another thread reads while the worker runs.
 #[derive(Debug, Default)]
 pub struct WorkerProgress {
     is_timed: AtomicBool,
@@ -11,37 +11,37 @@ pub struct WorkerProgress {
     read_back_blocks_total: AtomicU64,
 }
 
-/// Blocks that are read back to be verified.
+/// Progress of reading blocks back for verification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadBackProgress {
-    /// Blocks that are read and compared.
+    /// Number of blocks that were read and compared.
     pub blocks: u64,
-    /// Blocks that are to be; 0 before the worker begins to read back.
+    /// Total number of blocks to read back; 0 before the worker begins to read back.
     pub blocks_total: u64,
 }
 
 impl WorkerProgress {
-    /// Whether the timed part has started: files are made before.
+    /// Reports whether the timed part has started. Files are created before it.
     pub fn is_timed(&self) -> bool {
         self.is_timed.load(Ordering::Relaxed)
     }
 
-    /// Notes that the timed part starts.
+    /// Records the start of the worker's timed part.
     pub fn start_timed_part(&self) {
         self.is_timed.store(true, Ordering::Relaxed);
     }
 
-    /// Bytes moved since the timed part started.
+    /// Returns the bytes moved since the timed part started.
     pub fn moved_bytes(&self) -> u64 {
         self.moved_bytes.load(Ordering::Relaxed)
     }
 
-    /// Sets the bytes that were moved.
+    /// Sets the number of bytes moved since the timed part started.
     pub fn set_moved_bytes(&self, bytes: u64) {
         self.moved_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Blocks that were read back.
+    /// Returns the progress of reading blocks back.
     pub fn read_back(&self) -> ReadBackProgress {
         ReadBackProgress {
             blocks: self.read_back_blocks.load(Ordering::Relaxed),
@@ -49,7 +49,7 @@ impl WorkerProgress {
         }
     }
 
-    /// Sets the blocks that were read back.
+    /// Sets the progress of reading blocks back.
     pub fn set_read_back(&self, progress: ReadBackProgress) {
         let ReadBackProgress {
             blocks,

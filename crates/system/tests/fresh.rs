@@ -22,7 +22,7 @@ fn needs(kind: &'static str) -> Vec<Needs> {
         "xfs" => ["mkfs.xfs", "xfs_repair"],
         _ => ["mkfs.btrfs", "btrfs"],
     };
-    let mut needs = vec![Needs::LoopDevices, Needs::Filesystem(kind)];
+    let mut needs = vec![Needs::LoopTraversal, Needs::Filesystem(kind)];
     needs.extend(tools.map(Needs::Tool));
     needs
 }
@@ -166,7 +166,7 @@ fn a_target_that_is_swapped_for_a_link_gets_nothing() {
     std::fs::rename(&target, &moved).unwrap();
     std::os::unix::fs::symlink(&precious, &target).unwrap();
     let message = make(&workspace, "ext2:size=16M").unwrap_err().to_string();
-    assert!(message.contains("shows another file"), "{message}");
+    assert!(message.contains("is backed by another file"), "{message}");
     workspace.remove().unwrap();
 
     assert_eq!(checksum(&trap.join("image")), before);
@@ -244,7 +244,7 @@ fn a_busy_one_says_so_and_is_still_cleaned_up() {
     let fresh = make(&workspace, "ext2:size=16M").unwrap();
     let open = File::create(fresh.directory().join("file")).unwrap();
     let message = fresh.finish().unwrap_err().to_string();
-    assert!(message.contains("could not be unmounted"), "{message}");
+    assert!(message.contains("cannot unmount"), "{message}");
     drop(open);
     workspace.remove().unwrap();
     expect_nothing_left(&scratch);

@@ -199,8 +199,7 @@ fn links_of_others_are_not_followed() {
         for outcome in [outcome, by_way] {
             assert_eq!(outcome.is_ok(), followed, "{case}: {outcome:?}");
             if let Err(problem) = outcome {
-                let refused =
-                    matches!(problem, OutputProblem::LinkOfAnother { owner: o, .. } if o == owner);
+                let refused = matches!(problem, OutputProblem::LinkOfOtherUser { owner: o, .. } if o == owner);
                 assert!(refused, "{case}: {problem:?}");
             }
         }
@@ -224,7 +223,7 @@ fn files_of_others_stay_as_they_are() {
     for outcome in outcomes {
         let refused = matches!(
             outcome,
-            Err(OutputProblem::FileOfAnother { owner: SOMEBODY })
+            Err(OutputProblem::FileOfOtherUser { owner: SOMEBODY })
         );
         assert!(refused, "{outcome:?}");
     }
@@ -269,8 +268,8 @@ fn only_regular_files_are_written() {
         ("", "No such file"),
         ("/", "it is a directory"),
         ("/dev/zero", "it is a character device"),
-        ("/proc/self/fd/1", "what a process has open"),
-        ("/proc/self/cwd/page", "what a process has open"),
+        ("/proc/self/fd/1", "an open file of a process"),
+        ("/proc/self/cwd/page", "an open file of a process"),
         ("/proc/version", "cannot be written"),
         ("/sys/kernel/page", "cannot be written"),
     ];

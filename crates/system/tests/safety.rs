@@ -11,7 +11,7 @@ use std::io::Read;
 use std::path::Path;
 use support::{LoopDevice, Needs, Scratch, Undo, can_run, checksum, fill, run};
 
-const LOOPS: &[Needs] = &[Needs::LoopDevices, Needs::Tool("wipefs")];
+const LOOPS: &[Needs] = &[Needs::LoopTraversal, Needs::Tool("wipefs")];
 
 fn device(path: &Path) -> BlockDevice {
     BlockDevice::from_path(path).unwrap()
@@ -116,7 +116,7 @@ fn device_numbers_are_compared_and_not_names() {
         ];
         let refusal = expect_refusal(&ours.path, named, true, &parts);
         assert!(
-            matches!(refusal, Refusal::NamedAnother { .. }),
+            matches!(refusal, Refusal::PermittedOtherDevice { .. }),
             "{refusal:?}"
         );
     }
@@ -126,7 +126,7 @@ fn device_numbers_are_compared_and_not_names() {
     ] {
         let refusal = expect_refusal(&ours.path, named, true, &[part]);
         assert!(
-            matches!(refusal, Refusal::NamedNoDevice { .. }),
+            matches!(refusal, Refusal::PermittedNoDevice { .. }),
             "{refusal:?}"
         );
     }
@@ -228,9 +228,12 @@ fn a_device_that_another_loop_device_shows_is_refused() {
     let scratch = Scratch::new();
     let below = LoopDevice::blank(&scratch, 2);
     let above = LoopDevice::over(&below.path, &[]);
-    let parts = ["is shown as", &above.text(), "losetup --detach"];
+    let parts = [" backs ", &above.text(), "losetup --detach"];
     let refusal = expect_refusal(&below.path, &below.path, true, &parts);
-    assert!(matches!(refusal, Refusal::BacksLoop { .. }), "{refusal:?}");
+    assert!(
+        matches!(refusal, Refusal::AttachedToLoop { .. }),
+        "{refusal:?}"
+    );
     expect_claim(&above.path, &above.path, false);
 }
 
@@ -262,19 +265,25 @@ fn a_device_whose_file_another_loop_device_shows_is_refused() {
     run("mknod", &[node.to_str().unwrap(), "b", "7", &minor]);
     for path in [&ours.path, &node] {
         let parts = [
-            "shows the same file as",
+            "has the same backing file as",
             &other.text(),
             image.to_str().unwrap(),
             "losetup --detach",
         ];
         let refusal = expect_refusal(path, path, true, &parts);
-        assert!(matches!(refusal, Refusal::ShownTwice { .. }), "{refusal:?}");
+        assert!(
+            matches!(refusal, Refusal::SharedBackingFile { .. }),
+            "{refusal:?}"
+        );
     }
     // A loop device over the refused one has the same file's bytes.
     let above = LoopDevice::over(&ours.path, &[]);
-    let parts = ["shows the same file as", &other.text()];
+    let parts = ["has the same backing file as", &other.text()];
     let refusal = expect_refusal(&above.path, &above.path, true, &parts);
-    assert!(matches!(refusal, Refusal::ShownTwice { .. }), "{refusal:?}");
+    assert!(
+        matches!(refusal, Refusal::SharedBackingFile { .. }),
+        "{refusal:?}"
+    );
     drop(above);
 
     assert_eq!(checksum(&image), before);
@@ -338,7 +347,7 @@ fn signatures_are_refused_unless_ignored() {
         let scratch = Scratch::new();
         let signed = LoopDevice::blank(&scratch, mib);
         run(tool, &[options, &[&signed.text()]].concat());
-        let parts = ["carries", found, "--ignore-signature"];
+        let parts = ["contains", found, "--ignore-signature"];
         let refusal = expect_refusal(&signed.path, &signed.path, false, &parts);
         assert!(matches!(refusal, Refusal::Signature { .. }), "{refusal:?}");
         expect_claim(&signed.path, &signed.path, true);
@@ -369,7 +378,7 @@ fn a_partition_table_is_a_signature() {
     for (label, found) in [("dos", "dos at 0x1fe"), ("gpt", "gpt at 0x200")] {
         let scratch = Scratch::new();
         let disk = partitioned(&scratch, label);
-        let parts = ["carries", found, "--ignore-signature"];
+        let parts = ["contains", found, "--ignore-signature"];
         let refusal = expect_refusal(&disk.path, &disk.path, false, &parts);
         assert!(matches!(refusal, Refusal::Signature { .. }), "{refusal:?}");
         expect_claim(&disk.path, &disk.path, true);
@@ -427,9 +436,12 @@ fn a_disk_with_a_partition_in_use_is_refused() {
     drop(swap_off);
 
     let above = LoopDevice::over(first.path(), &[]);
-    let parts = [one.as_str(), "is shown as", &above.text()];
+    let parts = [one.as_str(), " backs ", &above.text()];
     let refusal = expect_refusal(&disk.path, &disk.path, true, &parts);
-    assert!(matches!(refusal, Refusal::BacksLoop { .. }), "{refusal:?}");
+    assert!(
+        matches!(refusal, Refusal::AttachedToLoop { .. }),
+        "{refusal:?}"
+    );
     drop(above);
 
     // The whole disk, claimed, keeps its partitions, and one of them the disk.

@@ -1,48 +1,46 @@
-//! What the block layer and the scheduler of a real system told of one
-//! repetition: the requests of its devices, and when its workers had a
-//! processor.
+//! Block-layer requests and scheduler events of a real system, recorded during one repetition.
 
 use crate::Nanoseconds;
 use serde::{Deserialize, Serialize};
 
-/// What was recorded of one repetition on real storage. All times are of one
-/// clock, that of the workers' measures.
+/// Recorded block trace of one repetition on real storage: requests, timed parts of the workers,
+/// and thread switches. All times use the clock of the workers' measures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BlockTrace {
-    /// The devices' names, as `vda`.
+    /// Kernel names of the traced devices, such as `vda`.
     pub devices: Vec<String>,
-    /// Every request that reached a device, whoever made it, in the order of
+    /// Every request that reached a traced device, whichever process made it, in order of
     /// completion.
     pub requests: Vec<BlockRequest>,
-    /// The workers' timed parts.
+    /// Timed part of each worker, with its thread number.
     pub workers: Vec<TimedPart>,
-    /// What happened to the workers' threads, in the order of time.
+    /// Scheduler events of the workers' threads, in order of time.
     pub switches: Vec<Switch>,
-    /// Events that the kernel could not keep. Of a trace that has lost any,
-    /// nothing can be told.
+    /// Trace events that the kernel dropped because its buffer was full. A trace with lost events
+    /// supports no conclusions.
     pub lost_events: u64,
 }
 
-/// What a request asks of a device.
+/// Operation that a block request performs on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
-    /// Data that somebody waits for.
+    /// Read that some process waits for.
     Read,
-    /// Data that may be wanted soon.
+    /// Read-ahead: data that may be needed soon, with no process waiting.
     ReadAhead,
-    /// Data to be kept.
+    /// Write of data to the device.
     Write,
-    /// Its cache to be emptied.
+    /// Flush of the device's volatile write cache.
     Flush,
-    /// Sectors to be forgotten.
+    /// Discard of sectors that are no longer needed.
     Discard,
-    /// Something else: sectors to be zeroed, commands of the driver's own.
+    /// Any other operation, such as writing zeroes or a command that only the driver knows.
     Other,
 }
 
 impl Operation {
-    /// All of them.
+    /// Every block operation, for iteration.
     pub const ALL: [Self; 6] = [
         Self::Read,
         Self::ReadAhead,
@@ -52,7 +50,7 @@ impl Operation {
         Self::Other,
     ];
 
-    /// Its name.
+    /// Returns the name of the block operation, as reports print it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -65,57 +63,58 @@ impl Operation {
     }
 }
 
-/// One request of one device.
+/// One block request to one device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockRequest {
-    /// The device, by its place in [`BlockTrace::devices`].
+    /// Index of the request's device in [`BlockTrace::devices`].
     pub device: u32,
-    /// What it asks.
+    /// Operation that the block request performs.
     pub operation: Operation,
-    /// Its first sector of 512 bytes.
+    /// First sector of the request, in sectors of 512 bytes.
     pub sector: u64,
-    /// Its length.
+    /// Length of the request in bytes.
     pub bytes: u64,
-    /// When the first of what it carries came to the block layer.
+    /// Time at which the first bio of the request entered the block layer.
     pub queued: Nanoseconds,
-    /// When the driver gave it to the device.
+    /// Time at which the driver issued the request to the device.
     pub issued: Nanoseconds,
-    /// When the device was done with it.
+    /// Time at which the device completed the request.
     pub completed: Nanoseconds,
 }
 
-/// The timed part of one worker.
+/// Timed part of one worker in a block trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimedPart {
-    /// The kernel's number of its thread.
+    /// Kernel thread id of the worker.
     pub thread: u32,
-    /// When it began.
+    /// Start of the worker's timed part.
     pub opened: Nanoseconds,
-    /// When its last call had returned.
+    /// End of the worker's timed part: the return of its last call.
     pub ended: Nanoseconds,
 }
 
-/// Something that the scheduler did with a thread.
+/// Scheduler event: a thread got, lost or gave up a processor, or became ready to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Switch {
-    /// When.
+    /// Time of the scheduler event.
     pub at: Nanoseconds,
-    /// With which.
+    /// Kernel thread id of the thread that was switched.
     pub thread: u32,
-    /// What.
+    /// State that the scheduler moved the thread to.
     pub to: Scheduled,
 }
 
-/// What the scheduler did with a thread.
+/// State of a thread after a scheduler event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheduled {
-    /// It was given a processor.
+    /// Running: the thread was given a processor.
     Running,
-    /// It lost the processor to something else, and could go on.
+    /// Preempted: the thread lost the processor to another task and is still ready to run.
     Preempted,
-    /// It gave the processor up to wait for something.
+    /// Waiting: the thread gave up the processor to wait for an event.
     Waiting,
-    /// That has come; where it has the processor still, it goes on.
+    /// Woken: the event that the thread waited for has happened. A thread that still holds the
+    /// processor continues to run.
     Woken,
 }

@@ -1,9 +1,8 @@
-//! Whether the figures of a run can be those of a measurement.
+//! Plausibility checks on the figures of a stored run.
 //!
-//! Runs come from files and stores that anybody may have written. What passes
-//! here can be added up, compared and drawn without an overflow: no figure exceeds
-//! 2^60 when it is summed over its run, so that a few such sums may be added in
-//! turn. Nothing that a worker measures is refused.
+//! Runs come from files and stores that anybody may have written. Figures that pass can be added,
+//! compared and drawn without an overflow: no figure exceeds 2^60 when summed over its run, so a
+//! few such sums may be added in turn. The checks accept every value that a worker can measure.
 
 mod load;
 mod replay;
@@ -15,13 +14,14 @@ use crate::run::{ProgramResult, Run};
 use crate::units::PAST_CALENDAR_MS;
 use std::collections::BTreeMap;
 
-/// A figure that no measurement has.
+/// Error for a figure that no measurement can produce.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path} {wrong}")]
 pub struct Impossible {
-    /// Which, from the run: `results[2].repetitions[1].workers[0].elapsed`.
+    /// Path of the impossible figure within the run:
+    /// `results[2].repetitions[1].workers[0].elapsed`.
     pub path: String,
-    /// What is wrong with it.
+    /// Description of why the figure is impossible.
     pub wrong: String,
 }
 
@@ -40,22 +40,23 @@ impl Impossible {
     }
 }
 
-/// The longest id that is taken for one; those of this diskperf have ten digits.
+/// Maximum length of a run id in characters. Ids that diskperf assigns have ten digits.
 pub const LONGEST_ID: usize = 64;
 
-/// More drives than any machine runs a program on at once.
+/// Maximum drive count that a run may claim; no machine runs a program on more drives at the same
+/// time.
 const MOST_DRIVES: u32 = 1 << 16;
 
-/// A latency's bucket ends at most here: the recorder counts what takes longer
-/// than 2^50 ns as that.
-const LONGEST_LATENCY_NS: u64 = 1 << 51;
+/// Upper bound of a latency bucket. The recorder counts calls longer than 2^50 ns in the bucket of
+/// 2^50 ns.
+const LATENCY_NS_MAX: u64 = 1 << 51;
 
 impl Run {
-    /// Makes sure that the figures are possible, alone and together.
+    /// Checks that every figure of the run is possible, alone and together with the others.
     ///
     /// # Errors
     ///
-    /// The first that is not, with its place in the document.
+    /// The first impossible figure, with its path in the document.
     pub fn check(&self) -> Result<(), Impossible> {
         let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         if self.id.is_empty() || self.id.len() > LONGEST_ID || !self.id.bytes().all(is_digit) {
@@ -76,16 +77,16 @@ impl Run {
                 ),
             ));
         }
-        not_negative(
+        require_not_negative(
             "environment.load_average",
             Some(self.environment.load_average),
         )?;
         let overhead = self.overhead.as_ref();
-        not_negative(
+        require_not_negative(
             "overhead.null_call_ns",
             overhead.map(|overhead| overhead.null_call_ns),
         )?;
-        not_negative(
+        require_not_negative(
             "overhead.timing_ns",
             overhead.map(|overhead| overhead.timing_ns),
         )?;
@@ -95,12 +96,12 @@ impl Run {
                 let health = &device.health;
                 // Below the freezing point of water there are some.
                 let above_zero_k = health.temperature_c.map(|celsius| celsius + 273.15);
-                not_negative(&named("temperature_c"), above_zero_k)?;
-                not_negative(&named("wear_percent"), health.wear_percent)?;
+                require_not_negative(&named("temperature_c"), above_zero_k)?;
+                require_not_negative(&named("wear_percent"), health.wear_percent)?;
             }
         }
         let interleaved = self.interleaved.as_ref();
-        not_negative(
+        require_not_negative(
             "interleaved.min_effect",
             interleaved.and_then(|arm| arm.min_effect),
         )?;
@@ -116,36 +117,35 @@ impl Run {
     }
 }
 
-/// Numbers that are rates, shares or times cannot be below 0.
-fn not_negative(path: &str, value: Option<f64>) -> Result<(), Impossible> {
+/// Rejects rates, shares and times outside 0 to 1e15.
+fn require_not_negative(path: &str, value: Option<f64>) -> Result<(), Impossible> {
     match value {
         Some(value) if !(0.0..=1e15).contains(&value) => Err(Impossible::new(
             path,
-            format!("is {value:e}: it is from 0 to 1e15"),
+            format!("is {value:e}, not from 0 to 1e15"),
         )),
         _ => Ok(()),
     }
 }
 
-/// The most that a figure may come to over a run: 36 years in nanoseconds, an
-/// exbibyte.
-const LARGEST_SUM: u64 = 1 << 60;
+/// Maximum sum of one figure over a run: 2^60, that is 36 years in nanoseconds or one exbibyte.
+const SUM_MAX: u64 = 1 << 60;
 
-/// What each figure has come to over a run.
+/// Sum of each figure over a run so far, by figure name.
 #[derive(Default)]
 struct Sums(BTreeMap<&'static str, u64>);
 
 impl Sums {
     fn add(&mut self, name: &'static str, value: u64) -> Result<(), Impossible> {
         let sum = self.0.entry(name).or_default();
-        match sum.checked_add(value).filter(|sum| *sum <= LARGEST_SUM) {
+        match sum.checked_add(value).filter(|sum| *sum <= SUM_MAX) {
             Some(more) => {
                 *sum = more;
                 Ok(())
             }
             None => Err(Impossible::new(
                 name,
-                format!("is {value}: with those before it, the run has more than 2^60"),
+                format!("is {value}: its sum over the run exceeds 2^60"),
             )),
         }
     }
@@ -155,7 +155,7 @@ fn check_result(result: &ProgramResult, sums: &mut Sums) -> Result<(), Impossibl
     if !(1..=MOST_DRIVES).contains(&result.drives) {
         return Err(Impossible::new(
             "drives",
-            format!("is {}: it is from 1 to {MOST_DRIVES}", result.drives),
+            format!("is {}, not from 1 to {MOST_DRIVES}", result.drives),
         ));
     }
     let protocol = &result.protocol;
@@ -163,16 +163,17 @@ fn check_result(result: &ProgramResult, sums: &mut Sums) -> Result<(), Impossibl
         return Err(Impossible::new(
             "protocol.discarded",
             format!(
-                "is {} of {} repetitions: one at least counts",
+                "is {} of {} repetitions: at least one must count",
                 protocol.discarded, protocol.repetitions
             ),
         ));
     }
-    not_negative("protocol.stop_below_share", protocol.stop_below_share)?;
+    require_not_negative("protocol.stop_below_share", protocol.stop_below_share)?;
     if protocol.steady.is_some_and(|rule| !rule.is_possible()) {
         return Err(Impossible::new(
             "protocol.steady",
-            "is no rule: a window has 2 to 1000 rounds, and shares are above 0 up to 1".to_owned(),
+            "is not a valid rule: a window has 2 to 1000 rounds, and shares are above 0 up to 1"
+                .to_owned(),
         ));
     }
     for (number, repetition) in result.repetitions.iter().enumerate() {
@@ -188,7 +189,10 @@ fn check_repetition(
     sums: &mut Sums,
 ) -> Result<(), Impossible> {
     if repetition.workers.is_empty() {
-        return Err(Impossible::new("workers", "is empty: one at least ran"));
+        return Err(Impossible::new(
+            "workers",
+            "is empty: at least one worker ran",
+        ));
     }
     for (number, worker) in repetition.workers.iter().enumerate() {
         check_worker(worker, drives, sums)
@@ -200,7 +204,7 @@ fn check_repetition(
             ("residency.before_bytes", found.before_bytes),
             ("residency.after_bytes", found.after_bytes),
         ] {
-            at_most(path, bytes, ("residency.file_bytes", found.file_bytes))?;
+            require_at_most(path, bytes, ("residency.file_bytes", found.file_bytes))?;
         }
     }
     for (number, device) in repetition.devices.iter().enumerate() {
@@ -218,18 +222,18 @@ fn check_repetition(
         check_flash(flash, sums).map_err(|wrong| wrong.within(&format!("flash[{number}]")))?;
     }
     for (number, one) in repetition.interference.iter().enumerate() {
-        not_negative("share", one.share())
+        require_not_negative("share", one.share())
             .map_err(|wrong| wrong.within(&format!("interference[{number}]")))?;
     }
     Ok(())
 }
 
-fn at_most(path: &str, value: u64, (whole, most): (&str, u64)) -> Result<(), Impossible> {
+fn require_at_most(path: &str, value: u64, (whole, most): (&str, u64)) -> Result<(), Impossible> {
     match value <= most {
         true => Ok(()),
         false => Err(Impossible::new(
             path,
-            format!("is {value}, and {whole} only {most}"),
+            format!("is {value}, but {whole} is only {most}"),
         )),
     }
 }
@@ -239,7 +243,7 @@ fn check_worker(worker: &WorkerMeasure, drives: u32, sums: &mut Sums) -> Result<
         return Err(Impossible::new(
             "drive",
             format!(
-                "is {}: the result has {drives}, counted from 0",
+                "is {}, but the result has {drives} drives, numbered from 0",
                 worker.drive
             ),
         ));
@@ -273,7 +277,7 @@ fn check_worker(worker: &WorkerMeasure, drives: u32, sums: &mut Sums) -> Result<
         return Err(Impossible::new(
             "elapsed",
             format!(
-                "is 0: {} bytes in {} calls take time",
+                "is 0, but {} bytes moved in {} calls",
                 worker.payload_bytes, worker.calls
             ),
         ));
@@ -282,7 +286,7 @@ fn check_worker(worker: &WorkerMeasure, drives: u32, sums: &mut Sums) -> Result<
         return Err(Impossible::new(
             "durable",
             format!(
-                "is {} ns, and elapsed, which is a part of it, {} ns",
+                "is {} ns, less than elapsed, {} ns",
                 durable.0, worker.elapsed.0
             ),
         ));
@@ -304,11 +308,7 @@ fn check_latencies(worker: &WorkerMeasure, sums: &mut Sums) -> Result<(), Imposs
         ("write_latency", &worker.write_latency),
     ] {
         for (latency_ns, count) in latencies.buckets() {
-            at_most(
-                name,
-                *latency_ns,
-                ("the longest there can be", LONGEST_LATENCY_NS),
-            )?;
+            require_at_most(name, *latency_ns, ("the maximum", LATENCY_NS_MAX))?;
             sums.add(name, *count)?;
         }
         timed += latencies.count();
@@ -317,7 +317,7 @@ fn check_latencies(worker: &WorkerMeasure, sums: &mut Sums) -> Result<(), Imposs
         true => Ok(()),
         false => Err(Impossible::new(
             "calls",
-            format!("is {}, and {timed} were timed", worker.calls),
+            format!("is {}, but {timed} calls were timed", worker.calls),
         )),
     }
 }
@@ -334,7 +334,7 @@ fn check_ledger(worker: &WorkerMeasure) -> Result<(), Impossible> {
         if before.iter().any(|other| other.stage == entry.stage) {
             return Err(Impossible::new(
                 path(),
-                format!("is of {}, which has a line before", entry.stage.name()),
+                format!("repeats the stage {}", entry.stage.name()),
             ));
         }
         total = total.checked_add(entry.ns.0).ok_or_else(|| {
@@ -345,7 +345,7 @@ fn check_ledger(worker: &WorkerMeasure) -> Result<(), Impossible> {
         true => Ok(()),
         false => Err(Impossible::new(
             "ledger",
-            format!("sums to {total} ns, and elapsed is {} ns", worker.elapsed.0),
+            format!("sums to {total} ns, but elapsed is {} ns", worker.elapsed.0),
         )),
     }
 }
@@ -359,8 +359,8 @@ fn check_device(device: &DeviceTraffic, sums: &mut Sums) -> Result<(), Impossibl
 fn check_cache(cache: &ControllerCache, sums: &mut Sums) -> Result<(), Impossible> {
     sums.add("reads", cache.reads)?;
     sums.add("sectors", cache.sectors)?;
-    at_most("hits", cache.hits, ("reads", cache.reads))?;
-    at_most(
+    require_at_most("hits", cache.hits, ("reads", cache.reads))?;
+    require_at_most(
         "sectors_held",
         cache.sectors_held,
         ("sectors", cache.sectors),
@@ -375,8 +375,8 @@ fn check_media_cache(cache: &MediaCache, sums: &mut Sums) -> Result<(), Impossib
     sums.add("bands_cleaned", cache.bands_cleaned)?;
     sums.add("cleaning", cache.cleaning.0)?;
     let room = ("room_bytes", cache.room_bytes);
-    at_most("used_bytes", cache.used_bytes, room)?;
-    at_most(
+    require_at_most("used_bytes", cache.used_bytes, room)?;
+    require_at_most(
         "extents",
         cache.extents,
         ("most_extents", cache.most_extents),

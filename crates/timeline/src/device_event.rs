@@ -1,63 +1,63 @@
-//! What storage is asked for, event by event: what a block trace is recorded from.
+//! Events of device requests: the input from which a block trace is recorded.
 
 use crate::Nanoseconds;
 
-/// Something that happened to a request of a device.
+/// Event of a device request: issue, completion or loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceEvent {
-    /// When, on one clock for all.
+    /// Time of the event, on one clock shared by all events.
     pub at: Nanoseconds,
-    /// What.
+    /// Change of a request that the event reports.
     pub step: DeviceStep,
 }
 
-/// What happened.
+/// Kind of a device event: issue, completion or loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceStep {
-    /// A request was issued.
+    /// Issue of a request to the device.
     Issued(DeviceRequest),
-    /// A request that was issued before is complete.
+    /// Completion of a request that was issued earlier.
     Completed {
-        /// Its number.
+        /// Number of the completed request, as [`DeviceStep::Issued`] gave it.
         number: u64,
-        /// 0, or the errno that it failed with.
+        /// Linux errno that the request failed with; 0 for success.
         errno: u16,
     },
-    /// So many events were not seen.
+    /// Number of events that the observer missed.
     Lost(u64),
 }
 
-/// A request of a device.
+/// Request that a device received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceRequest {
-    /// Which no other request of the same source has.
+    /// Number of the request, unique within its source.
     pub number: u64,
-    /// The device, as the source counts them.
+    /// Device index, in the numbering of the source.
     pub device: u32,
-    /// What it asks.
+    /// Operation that the request performs on the device.
     pub operation: DeviceOperation,
-    /// Somebody waits for it.
+    /// Whether a process waits for the request.
     pub is_awaited: bool,
-    /// The first byte, from the device's beginning; 0 of a flush.
+    /// Offset of the request's first byte from the start of the device; 0 for a flush.
     pub offset_bytes: u64,
-    /// How many bytes; 0 of a flush.
+    /// Length of the request in bytes; 0 for a flush.
     pub length_bytes: u64,
 }
 
-/// What a request asks of a device.
+/// Operation of a device request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceOperation {
-    /// Bytes are read.
+    /// Read of bytes from the device.
     Read,
-    /// Bytes are written.
+    /// Write of bytes to the device.
     Write {
-        /// It is durable when it completes.
+        /// Whether the write is durable on completion (force unit access).
         fua: bool,
     },
-    /// What was acknowledged is made durable.
+    /// Flush: makes all acknowledged writes durable.
     Flush,
-    /// The range is no longer needed.
+    /// Discard of a range that is no longer needed.
     Discard,
-    /// Zeroes are written without data from the host.
+    /// Write of zeroes without data from the host.
     WriteZeroes,
 }

@@ -1,109 +1,110 @@
-//! The machine and the places that a run was measured on, as far as they bear
-//! on its figures.
+//! Description of the machine, file systems and devices that a run was measured on, as far as they
+//! affect its figures.
 
 use serde::{Deserialize, Serialize};
 
-/// A file system as the kernel has it mounted.
+/// Mounted file system, with the kernel's view of its type, source, options and size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Filesystem {
-    /// Its kind, as `ext4`.
+    /// Type of the file system, such as `ext4`.
     pub kind: String,
-    /// What it is mounted from, as `/dev/vda`.
+    /// Source that the file system is mounted from, such as `/dev/vda`.
     pub source: String,
-    /// Where it is mounted.
+    /// Directory that the file system is mounted on.
     pub mount_point: String,
-    /// Mount options of the mount and of the file system.
+    /// Mount options, both of the mount and of the file system.
     pub mount_options: String,
-    /// Bytes in one of its blocks.
+    /// Block size of the file system in bytes.
     pub block_bytes: u64,
-    /// Its size.
+    /// Size of the file system in bytes.
     pub total_bytes: u64,
-    /// What an ordinary user may still write.
+    /// Free bytes that an unprivileged user may still write.
     pub available_bytes: u64,
 }
 
-/// A block device as sysfs describes it.
+/// Block device as sysfs describes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Device {
-    /// The kernel's name, as `nvme0n1`; of a partition, the whole disk's.
+    /// Kernel name of the block device, such as `nvme0n1`. A partition has the name of its whole
+    /// disk.
     pub name: String,
-    /// The vendor's model, where the device says it.
+    /// Model name that the vendor gives the device, if the device reports it.
     pub model: Option<String>,
-    /// Its size.
+    /// Size of the block device in bytes.
     pub size_bytes: u64,
-    /// Whether the kernel takes it for a rotating disk.
+    /// Whether the kernel treats the device as a rotating disk.
     pub rotational: Option<bool>,
-    /// The I/O scheduler in use.
+    /// I/O scheduler that the device's queue uses.
     pub scheduler: Option<String>,
-    /// Read-ahead of the device in KiB.
+    /// Read-ahead size of the device in KiB.
     pub read_ahead_kib: Option<u64>,
-    /// Requests that the queue holds.
+    /// Maximum number of requests in the device's queue.
     pub queue_requests: Option<u64>,
-    /// The largest request in KiB.
+    /// Maximum size of one request to the device, in KiB.
     pub max_request_kib: Option<u64>,
-    /// `write back` or `write through`.
+    /// Write cache mode of the device: `write back` or `write through`.
     pub write_cache: Option<String>,
-    /// The smallest addressable unit.
+    /// Logical block size of the device in bytes: its smallest addressable unit.
     pub logical_block_bytes: Option<u64>,
-    /// The unit that is written without a read.
+    /// Physical block size of the device in bytes: the unit that it writes without a read first.
     pub physical_block_bytes: Option<u64>,
-    /// How it fares, as far as it or its kernel tells.
+    /// Health of the device, as far as the device or its kernel reports it.
     #[serde(default, skip_serializing_if = "Health::is_unknown")]
     pub health: Health,
 }
 
-/// How a device fares: a worn or a throttled one explains more of a figure than any
-/// statistic does. What nobody tells is absent.
+/// Health of a device. A worn or throttled device explains more of a figure than any statistic.
+/// Facts that nothing reports are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Health {
-    /// The version of its firmware.
+    /// Firmware version of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub firmware: Option<String>,
-    /// Degrees Celsius when the run started.
+    /// Device temperature in degrees Celsius at the start of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature_c: Option<f64>,
-    /// How much of its endurance it has used, in percent by the vendor's reckoning; it
-    /// may be above 100.
+    /// Used share of the device's rated endurance in percent, by the vendor's estimate; it may
+    /// exceed 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wear_percent: Option<f64>,
-    /// Errors of the medium that it could not correct, in its life.
+    /// Media errors that the device could not correct, over its lifetime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_errors: Option<u64>,
 }
 
 impl Health {
-    /// Whether nothing is known of it.
+    /// Reports whether nothing is known of the device's health.
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// One place that a run used: a directory or a block device.
+/// Directory or block device that a run used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Place {
-    /// As the user named it, made absolute.
+    /// Absolute path of the directory or block device, as the user named it.
     pub path: String,
-    /// The file system of a directory.
+    /// File system that holds the directory; `None` for a block device.
     pub filesystem: Option<Filesystem>,
-    /// The devices underneath, whole disks.
+    /// Block devices underneath the directory, as whole disks.
     pub devices: Vec<Device>,
 }
 
-/// The machine.
+/// Machine that a run was measured on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
-    /// The kernel's name and release.
+    /// Name and release of the kernel.
     pub kernel: String,
-    /// The CPU's model.
+    /// Model name of the CPU.
     pub cpu_model: String,
-    /// CPUs that diskperf may use.
+    /// Number of CPUs that diskperf may use.
     pub cpus: u32,
-    /// Memory in bytes.
+    /// Main memory of the machine in bytes.
     pub memory_bytes: u64,
-    /// Load average over one minute when the run started.
+    /// Load average over one minute at the start of the run.
     pub load_average: f64,
-    /// The clock that times single calls: `tsc` or `clock_gettime`.
+    /// Clock that times single calls: `tsc` or `clock_gettime`.
     pub call_clock: String,
-    /// The places, in the order of the drives.
+    /// Directories and devices that the run used, in the order of the drives.
     pub places: Vec<Place>,
 }

@@ -1,5 +1,5 @@
-//! What a run is asked to do: the one description from which it is planned, by which
-//! it is kept, and from which it is made again.
+//! Description of a run: the input for planning it, the form in which a stored run keeps it, and
+//! the source for repeating it.
 
 use crate::protocol::{CacheMode, Protocol, SteadyRule};
 use crate::replay::TraceReplay;
@@ -7,66 +7,66 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Programs, targets, and how the programs are run there.
+/// Experiment: the programs of a run, the targets, and the way the programs run there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Experiment {
-    /// The programs.
+    /// Programs that the experiment runs.
     pub workload: Workload,
-    /// Words of fio's command line for a job file that is still to be read: `--size=1g`.
+    /// Options of fio's command line, such as `--size=1g`, for a job file that has still to be
+    /// read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fio_arguments: Vec<String>,
-    /// Directories, files, block devices, and modelled systems: names of the
-    /// catalogue and files that end in `.toml`.
+    /// Targets of the run: directories, files, block devices and modelled systems. A modelled
+    /// system is the name of a catalogue entry or a file that ends in `.toml`.
     pub targets: Vec<PathBuf>,
-    /// All targets at the same time, as one run.
+    /// Whether all targets run at the same time, as one run.
     pub together: bool,
-    /// A directory on another file system, for copies.
+    /// Directory on another file system, the destination of copy programs.
     pub other: Option<PathBuf>,
-    /// How many drives of a modelled system run each program at once.
+    /// Number of drives of a modelled system that run each program at the same time.
     pub drives: Option<u32>,
-    /// A folder laid over the catalogue.
+    /// Folder whose files replace or extend those of the built-in catalogue.
     pub catalogue: Option<PathBuf>,
-    /// Parameters of programs and of modelled systems.
+    /// Parameter changes for programs and modelled systems.
     pub settings: Vec<Setting>,
-    /// Repetitions in place of the protocol's.
+    /// Number of repetitions, in place of the protocol's.
     pub repetitions: Option<u32>,
-    /// Repeat each program until it is steady by this rule, at most as often as
-    /// `repetitions` has it.
+    /// Rule for steady state. Each program repeats until it is steady, at most `repetitions` times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until_steady: Option<SteadyRule>,
     /// Bytes that each program moves.
     pub size: SizeChoice,
-    /// Bytes that single programs move, by their titles, where no size was chosen: those
-    /// of an earlier run, so that the two can be compared.
+    /// Bytes that single programs move, by their titles, where the user chose no size. An earlier
+    /// run supplies the values, so that the two runs can be compared.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub sizes: BTreeMap<String, u64>,
-    /// What is asked of the page cache.
+    /// State of the page cache before each repetition.
     pub cache: CacheMode,
-    /// Whether programs go through the page cache that would go past it where they can.
+    /// Whether programs use the page cache even if they could bypass it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub through_cache: bool,
-    /// Drop the caches of the whole machine before each repetition.
+    /// Whether the caches of the whole machine are dropped before each repetition.
     pub drop_all_caches: bool,
-    /// Fresh file systems, as `ext4:block_bytes=1024`.
+    /// Specification of a fresh file system for each program, such as `ext4:block_bytes=1024`.
     pub fresh: Option<String>,
-    /// Devices that may be overwritten.
+    /// Devices that the run may overwrite.
     pub destroy_data_on: Vec<PathBuf>,
-    /// Also where they carry a signature.
+    /// Whether the run may overwrite devices that carry a file-system or partition signature.
     pub ignore_signature: bool,
-    /// Whether a modelled machine may take all the events, virtual time and memory
-    /// that it needs.
+    /// Whether a modelled machine may use any number of events and any amount of virtual time and
+    /// memory.
     pub no_budget: bool,
-    /// Whether each call is timed.
+    /// Whether each call of a program is timed.
     pub time_calls: bool,
-    /// The seed of every random choice.
+    /// Seed of every random choice in the run.
     pub seed: u64,
-    /// The user's own name for the run.
+    /// Label that the user gives the run.
     pub label: Option<String>,
 }
 
 impl Default for Experiment {
-    /// The usual workload with cold caches, each call timed.
+    /// Returns an experiment that runs the usual suite with cold caches and times each call.
     fn default() -> Self {
         Self {
             workload: Workload::Usual,
@@ -96,7 +96,8 @@ impl Default for Experiment {
 }
 
 impl Experiment {
-    /// As a run keeps it, if JSON can hold it: a path need not be UTF-8.
+    /// Returns the experiment as a run stores it; `None` if a path is not UTF-8, since JSON cannot
+    /// hold it.
     pub fn kept(&self) -> Option<Self> {
         let paths = self.targets.iter().chain(&self.destroy_data_on);
         let traces = match &self.workload {
@@ -111,36 +112,37 @@ impl Experiment {
     }
 }
 
-/// Which programs run.
+/// Choice of the programs that a run executes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Workload {
-    /// The usual suite of the target.
+    /// Usual suite of the target.
     Usual,
-    /// The suite or program of this name.
+    /// Suite or program with the given name.
     Named(String),
-    /// These steps, whatever suites hold today.
+    /// List of steps, independent of what the suites contain today.
     Steps {
-        /// The suite's name, or the program's.
+        /// Name of the suite or program that the steps came from.
         name: String,
-        /// How each step is repeated.
+        /// Repetition protocol for every step without its own.
         protocol: Protocol,
-        /// In the order of running.
+        /// Steps in the order in which they run.
         steps: Vec<StepValues>,
     },
-    /// The jobs of a fio job file.
+    /// Jobs of a fio job file.
     JobFile(JobText),
-    /// The requests of a block trace.
+    /// Replay of the requests of a block trace.
     Replay(Box<TraceReplay>),
 }
 
 impl Workload {
-    /// The suite or program of a name; the usual suite without one.
+    /// Returns the workload for the named suite or program; the usual suite if there is no name.
     pub fn of(name: Option<String>) -> Self {
         name.map_or(Self::Usual, Self::Named)
     }
 
-    /// The name of its suite or program; the usual suite depends on the target.
+    /// Returns the name of the suite, program, job file or trace; `None` for the usual suite, which
+    /// depends on the target.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Usual => None,
@@ -151,92 +153,95 @@ impl Workload {
     }
 }
 
-/// A fio job file, and all that its meaning hangs on.
+/// Text of a fio job file together with everything that its meaning depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobText {
-    /// What it is called, and where files that it includes are looked for.
+    /// Path of the job file. Included files are looked up relative to it.
     pub name: String,
-    /// What it says.
+    /// Contents of the job file.
     pub text: String,
-    /// Words of fio's command line beside it, as `--size=1g`: defaults for what it does not
-    /// say.
+    /// Options of fio's command line given with the job file, such as `--size=1g`. They are
+    /// defaults for options that the file leaves out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
-    /// The files that it includes, by their names.
+    /// Contents of included files, by the names that the job file uses.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub includes: BTreeMap<String, String>,
-    /// The variables of the environment that it names, as far as they are set.
+    /// Values of the environment variables that the job file names, as far as they are set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, String>,
-    /// `$pagesize`, in bytes; 0 where nothing asks for it.
+    /// Value of `$pagesize` in bytes; 0 if the job file does not use it.
     pub page_bytes: u64,
-    /// `$mb_memory`: the machine's memory, in MiB; 0 where nothing asks for it.
+    /// Value of `$mb_memory`, the machine's memory in MiB; 0 if the job file does not use it.
     pub memory_mib: u64,
-    /// `$ncpus`; 0 where nothing asks for it.
+    /// Value of `$ncpus`, the number of CPUs; 0 if the job file does not use it.
     pub processors: u64,
-    /// How its jobs are repeated, where that is settled: in a run that was planned.
+    /// Repetition protocol of the jobs, once a planned run has settled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
 }
 
-/// One step of a suite, as values.
+/// One step of a suite: a program with the values of all its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepValues {
-    /// The program's name.
+    /// Name of the program that the step runs.
     pub program: String,
-    /// Its parameters, all of them, in their canonical text.
+    /// All parameters of the program, as canonical text by name.
     pub parameters: BTreeMap<String, String>,
-    /// The parameters that tell it from its siblings.
+    /// Names of the parameters that distinguish this step from the other steps of its program.
     pub distinguishing: Vec<String>,
-    /// Its place in the table.
+    /// Row of the step in the suite's result table.
     pub row: u32,
-    /// Programs of one group move the same number of bytes.
+    /// Group of steps that move the same number of bytes.
     pub size_group: u32,
-    /// How it is repeated, where that is not as the others are.
+    /// Repetition protocol of this step, if it differs from that of the other steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
-    /// How often it moves its whole area, where that and not a size decides.
+    /// Number of passes over the whole area, if that determines the amount of data in place of a
+    /// size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub area_times: Option<u32>,
-    /// Bytes that it moves, where these are its own.
+    /// Bytes that the program moves, if the step has a size of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
-    /// What runs at the same time as it.
+    /// Steps that run at the same time as this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<StepValues>,
 }
 
-/// How many bytes a program moves.
+/// Choice of the number of bytes that a program moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SizeChoice {
-    /// As many as take about half a second, found by a pilot; on a modelled system
-    /// 1983's.
+    /// Size found automatically. On real storage a pilot run finds the size that takes about half a
+    /// second; a modelled system uses the sizes of 1983.
     Auto,
-    /// This many.
+    /// Fixed number of bytes that each program moves.
     Bytes(u64),
 }
 
-/// One change to a program or to a modelled system: `program.call_bytes=512` and
-/// `filesystem.block_bytes=4096` change a parameter, `drive=capricorn` puts another
-/// entry of the catalogue in a component's place, `drive.2=capricorn` in one drive's,
-/// and `drives=1` changes how many are configured.
+/// Change to a parameter or component of a program or modelled system. `program.call_bytes=512` and
+/// `filesystem.block_bytes=4096` change a parameter. `drive=capricorn` replaces a component by
+/// another catalogue entry, `drive.2=capricorn` that of a single drive. `drives=1` changes the
+/// number of configured drives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Setting {
-    /// The path: `filesystem.block_bytes`.
+    /// Path of the parameter or component: `filesystem.block_bytes`.
     pub path: String,
-    /// The value as it was written: `4096`.
+    /// New value as the user wrote it: `4096`.
     pub text: String,
 }
 
-/// A text that is no setting.
+/// Error for a text that is not a setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` sets nothing: write PATH=VALUE, as in program.call_bytes=512 or drive=capricorn")]
+#[error(
+    "`{0}` is not a setting: write PATH=VALUE, as in program.call_bytes=512 or drive=capricorn"
+)]
 pub struct SettingError(pub String);
 
 impl Setting {
-    /// A setting of a path to a value, as TOML or as a bare word.
+    /// Returns a setting that assigns a value, TOML or a bare word, to a path.
     pub fn new(path: &str, text: &str) -> Self {
         Self {
             path: path.to_owned(),
@@ -244,11 +249,11 @@ impl Setting {
         }
     }
 
-    /// A setting from `PATH=VALUE`.
+    /// Parses a setting from `PATH=VALUE`.
     ///
     /// # Errors
     ///
-    /// No `=`, or an empty path or value.
+    /// The text has no `=`, or an empty path or value.
     pub fn parse(argument: &str) -> Result<Self, SettingError> {
         let (path, text) = argument.split_once('=').unwrap_or((argument, ""));
         let (path, text) = (path.trim(), text.trim());
@@ -258,7 +263,8 @@ impl Setting {
         Ok(Self::new(path, text))
     }
 
-    /// The parameter of programs that it sets, if it sets one.
+    /// Returns the name of the program parameter that the setting changes; `None` if it changes
+    /// something else.
     pub fn of_program(&self) -> Option<&str> {
         self.path.strip_prefix("program.")
     }

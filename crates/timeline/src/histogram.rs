@@ -1,150 +1,150 @@
-//! Latencies: a recorder with all its memory from the start, for the calls
-//! that are being timed, and the histogram that it leaves, which is as small
-//! as what was recorded.
+//! Latency recorders and histograms. A recorder allocates all its memory at the start, so that
+//! timed calls do not wait for it. The histogram that it produces is only as large as the data.
 
 use crate::Nanoseconds;
 use hdrhistogram::Histogram as Hdr;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The longest latency that is told apart: 2^50 ns, thirteen days.
-const HIGHEST_NS: u64 = 1 << 50;
+/// Longest latency that recorders distinguish: 2^50 ns, thirteen days.
+const LATENCY_NS_MAX: u64 = 1 << 50;
 
-/// How finely latencies are told apart.
+/// Relative resolution of a latency recorder, in significant digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Precision {
-    /// To three significant digits.
-    Fine,
-    /// To two.
-    Coarse,
+    ThreeDigits,
+    TwoDigits,
 }
 
 impl Precision {
     fn significant_digits(self) -> u8 {
         match self {
-            Self::Fine => 3,
-            Self::Coarse => 2,
+            Self::ThreeDigits => 3,
+            Self::TwoDigits => 2,
         }
     }
 
-    /// As many bits as 2 * 10^digits takes, at least.
+    /// Returns the number of leading bits that distinguish buckets: the bits of 2 * 10^digits.
     fn bucket_bits(self) -> u32 {
         match self {
-            Self::Fine => 11,
-            Self::Coarse => 8,
+            Self::ThreeDigits => 11,
+            Self::TwoDigits => 8,
         }
     }
 }
 
-/// Counts latencies while calls are timed: log-linear (HDR), three significant
-/// digits, from one nanosecond to thirteen days, so that no call saturates it; a
-/// coarse one tells two digits. Recording never allocates, but in a
-/// [`LatencyRecorder::growing`] one.
+/// Recorder that counts call latencies in log-linear (HDR) buckets, to three significant digits, or
+/// two in a coarse one. It covers one nanosecond to thirteen days, so that no call saturates it.
+/// Only a recorder made by [`LatencyRecorder::growing`] allocates while it records.
 #[derive(Clone, Debug)]
 pub struct LatencyRecorder {
-    counts: Counts,
+    counts: BucketCounts,
 }
 
 #[derive(Clone, Debug)]
-enum Counts {
+enum BucketCounts {
     Fixed(Hdr<u64>),
-    /// Buckets by the highest latency of each.
+    /// Numbers of calls in the buckets that were used, by the highest latency of each bucket.
     Growing(BTreeMap<u64, u64>, Precision),
 }
 
 impl Default for LatencyRecorder {
     fn default() -> Self {
-        Self::fixed(Precision::Fine)
+        Self::with_fixed_buckets(Precision::ThreeDigits)
     }
 }
 
 impl LatencyRecorder {
-    fn fixed(precision: Precision) -> Self {
-        let counts = Hdr::new_with_bounds(1, HIGHEST_NS, precision.significant_digits())
+    fn with_fixed_buckets(precision: Precision) -> Self {
+        let counts = Hdr::new_with_bounds(1, LATENCY_NS_MAX, precision.significant_digits())
             .expect("the bounds are constants that hdrhistogram accepts");
         Self {
-            counts: Counts::Fixed(counts),
+            counts: BucketCounts::Fixed(counts),
         }
     }
 
-    /// One of two significant digits, an eighth as large: for the intervals of a
-    /// course over time.
+    /// Returns a recorder with two significant digits, an eighth as large, for the intervals of a
+    /// time series.
     pub fn coarse() -> Self {
-        Self::fixed(Precision::Coarse)
+        Self::with_fixed_buckets(Precision::TwoDigits)
     }
 
-    /// One with memory for what it has met alone. For calls in virtual time, which
-    /// do not wait for it: there are many recorders, each short-lived, and all but
-    /// some dozens of [`Self::default`]'s buckets would stay empty.
+    /// Returns a recorder that allocates memory only for the latencies that it meets. It suits
+    /// calls in virtual time, which do not wait for an allocation: there are many short-lived
+    /// recorders, and all but some dozens of the buckets of [`Self::default`] would stay empty.
     pub fn growing() -> Self {
         Self {
-            counts: Counts::Growing(BTreeMap::new(), Precision::Fine),
+            counts: BucketCounts::Growing(BTreeMap::new(), Precision::ThreeDigits),
         }
     }
 
-    /// [`Self::coarse`], with memory for what it has met alone.
+    /// Returns a recorder with two significant digits that allocates memory only for the latencies
+    /// that it meets.
     pub fn coarse_growing() -> Self {
         Self {
-            counts: Counts::Growing(BTreeMap::new(), Precision::Coarse),
+            counts: BucketCounts::Growing(BTreeMap::new(), Precision::TwoDigits),
         }
     }
 
-    /// Counts one call.
+    /// Counts one call in the bucket of its latency.
     #[inline]
     pub fn record(&mut self, latency: Nanoseconds) {
-        let latency_ns = latency.0.min(HIGHEST_NS);
+        let latency_ns = latency.0.min(LATENCY_NS_MAX);
         match &mut self.counts {
-            Counts::Fixed(counts) => counts
+            BucketCounts::Fixed(counts) => counts
                 .record(latency_ns)
                 .expect("the highest latency has a place"),
-            Counts::Growing(counts, precision) => {
-                *counts.entry(bucket_of(latency_ns, *precision)).or_default() += 1;
+            BucketCounts::Growing(counts, precision) => {
+                *counts
+                    .entry(bucket_latency_max(latency_ns, *precision))
+                    .or_default() += 1;
             }
         }
     }
 
-    /// Forgets everything, and keeps the memory that it had from the start.
+    /// Removes all counts and keeps the memory that was allocated at the start.
     pub fn clear(&mut self) {
         match &mut self.counts {
             // Its memory is some pages, all of which this writes.
-            Counts::Fixed(counts) if counts.is_empty() => {}
-            Counts::Fixed(counts) => counts.reset(),
-            Counts::Growing(counts, _) => counts.clear(),
+            BucketCounts::Fixed(counts) if counts.is_empty() => {}
+            BucketCounts::Fixed(counts) => counts.reset(),
+            BucketCounts::Growing(counts, _) => counts.clear(),
         }
     }
 
-    /// What was recorded.
+    /// Returns the recorded latencies as a histogram.
     pub fn histogram(&self) -> Histogram {
         let mut buckets = Vec::new();
         self.append_to(&mut buckets);
         Histogram { buckets }
     }
 
-    /// Appends what was recorded, as (latency in ns, count) in ascending order.
+    /// Appends the recorded buckets to `buckets` as (latency in ns, count), in ascending order of
+    /// latency.
     pub fn append_to(&self, buckets: &mut Vec<(u64, u64)>) {
         let bucket = |bucket: hdrhistogram::iterators::IterationValue<u64>| {
             (bucket.value_iterated_to(), bucket.count_at_value())
         };
         match &self.counts {
-            Counts::Fixed(counts) if counts.is_empty() => {}
-            Counts::Fixed(counts) => buckets.extend(counts.iter_recorded().map(bucket)),
-            Counts::Growing(counts, _) => {
+            BucketCounts::Fixed(counts) if counts.is_empty() => {}
+            BucketCounts::Fixed(counts) => buckets.extend(counts.iter_recorded().map(bucket)),
+            BucketCounts::Growing(counts, _) => {
                 buckets.extend(counts.iter().map(|(highest, count)| (*highest, *count)));
             }
         }
     }
 }
 
-/// The highest latency of the bucket that a latency is in, as HDR histograms of so
-/// many significant digits have them: its highest bits tell buckets apart.
-fn bucket_of(latency_ns: u64, precision: Precision) -> u64 {
+/// Returns the highest latency of the bucket that contains `latency_ns`, as HDR histograms with
+/// that many significant digits define it: the leading bits of a latency select its bucket.
+fn bucket_latency_max(latency_ns: u64, precision: Precision) -> u64 {
     let unit_bits =
         (u64::BITS - latency_ns.leading_zeros()).saturating_sub(precision.bucket_bits());
     latency_ns | ((1 << unit_bits) - 1)
 }
 
-/// Latencies with their counts, in ascending order. It travels as
-/// `[[latency_ns, count], ...]`, which any other program can read.
+/// Histogram of latencies with their counts, in ascending order of latency. Its serialized form,
+/// `[[latency_ns, count], ...]`, is readable by any other program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
 pub struct Histogram {
@@ -152,7 +152,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Of no calls.
+    /// Returns a histogram without calls.
     pub fn new() -> Self {
         Self::default()
     }
@@ -164,20 +164,20 @@ impl Histogram {
         *self = merged.into();
     }
 
-    /// How many calls were counted.
+    /// Returns the number of calls in the histogram.
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(|(_, count)| count).sum()
     }
 
-    /// Whether there are calls enough to tell a percentile (0 to 100): fewer than
-    /// 1 / (1 - p), as 1,000 for 99.9, give no more than the longest again.
+    /// Reports whether the histogram has enough calls for a percentile (0 to 100). With fewer than
+    /// 1 / (1 - p) calls, such as 1,000 for 99.9, the percentile equals the longest latency.
     pub fn tells(&self, percentile: f64) -> bool {
         // 100 - 99.99 is not exact.
         self.count() as f64 * (100.0 - percentile) >= 99.999
     }
 
-    /// The smallest latency that at least `percentile` (0 to 100) of the calls
-    /// do not exceed; zero of no calls.
+    /// Returns the smallest latency that at least `percentile` (0 to 100) of the calls do not
+    /// exceed; zero if there are no calls.
     pub fn percentile(&self, percentile: f64) -> Nanoseconds {
         let wanted = (self.count() as f64 * percentile / 100.0).ceil().max(1.0);
         let mut seen = 0;
@@ -190,12 +190,12 @@ impl Histogram {
         self.max()
     }
 
-    /// Whether it holds no latency.
+    /// Reports whether the histogram has no calls.
     pub fn is_empty(&self) -> bool {
         self.buckets.is_empty()
     }
 
-    /// Mean latency in nanoseconds; 0 of no calls.
+    /// Returns the mean latency in nanoseconds; 0 if there are no calls.
     pub fn mean_ns(&self) -> f64 {
         let sum: f64 = self
             .buckets
@@ -205,7 +205,7 @@ impl Histogram {
         sum / self.count().max(1) as f64
     }
 
-    /// The shortest latency; zero of no calls.
+    /// Returns the shortest latency; zero if there are no calls.
     pub fn min(&self) -> Nanoseconds {
         Nanoseconds(
             self.buckets
@@ -214,18 +214,18 @@ impl Histogram {
         )
     }
 
-    /// The longest latency; zero of no calls.
+    /// Returns the longest latency; zero if there are no calls.
     pub fn max(&self) -> Nanoseconds {
         Nanoseconds(self.buckets.last().map_or(0, |(latency_ns, _)| *latency_ns))
     }
 
-    /// (latency in ns, count), in ascending order.
+    /// Returns the buckets as (latency in ns, count), in ascending order of latency.
     pub fn buckets(&self) -> &[(u64, u64)] {
         &self.buckets
     }
 }
 
-/// From (latency in ns, count) in any order.
+/// Builds a histogram from (latency in ns, count) pairs in any order.
 impl From<Vec<(u64, u64)>> for Histogram {
     fn from(mut buckets: Vec<(u64, u64)>) -> Self {
         buckets.sort_unstable_by_key(|(latency_ns, _)| *latency_ns);
@@ -247,7 +247,7 @@ impl From<Histogram> for Vec<(u64, u64)> {
     }
 }
 
-/// Of single latencies.
+/// Builds a histogram from single latencies.
 impl FromIterator<Nanoseconds> for Histogram {
     fn from_iter<I: IntoIterator<Item = Nanoseconds>>(latencies: I) -> Self {
         latencies

@@ -1,95 +1,97 @@
-//! What else the machine did while a repetition was timed.
+//! Interference: activity of the rest of the machine during the timed part of a repetition.
 
 use crate::units::format_size;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// One thing that bore on a repetition from outside. It is found by the kernel's
-/// counters alone, never by how long the repetition took.
+/// External event that affected a repetition. Only kernel counters detect it, never the duration of
+/// the repetition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Interference {
-    /// A worker was ready to run while something else had the processor.
+    /// Processor contention: a worker was ready to run while another task had the processor.
     ProcessorWait {
-        /// Microseconds, of the worker that waited longest.
+        /// Microseconds that the longest-waiting worker waited for a processor.
         waited_us: u64,
-        /// Of that worker's elapsed time.
+        /// Waiting time as a share of that worker's elapsed time.
         share: f64,
-        /// How often it was switched out for something else.
+        /// Number of times that the worker was preempted by another task.
         preempted: u64,
     },
-    /// Other threads were ready to run when the timed part began and when it ended.
+    /// Busy processors: other threads were ready to run at the start and at the end of the timed
+    /// part.
     ProcessorBusy {
-        /// How many, the fewer of both.
+        /// Number of other threads ready to run, the smaller of the counts at start and end.
         threads: u64,
     },
-    /// The hypervisor gave the processors to another machine.
+    /// Stolen time: the hypervisor gave the processors to another virtual machine.
     ProcessorStolen {
-        /// Microseconds, of all processors together.
+        /// Microseconds stolen, summed over all processors.
         stolen_us: u64,
-        /// Of all processors' time.
+        /// Stolen time as a share of the time of all processors.
         share: f64,
     },
-    /// The processor was slowed because it was hot.
+    /// Thermal throttling: a processor was slowed because it was hot.
     ProcessorThrottled {
-        /// How often.
+        /// Number of thermal throttling events of the processors.
         times: u64,
     },
-    /// The highest frequency that a processor may have changed.
+    /// Change of the maximum frequency that a processor may use.
     FrequencyLimit {
-        /// In kHz, before.
+        /// Maximum frequency before the timed part, in kHz.
         was_khz: u64,
-        /// In kHz, after.
+        /// Maximum frequency after the timed part, in kHz.
         is_khz: u64,
     },
-    /// Others read or wrote on the device: bytes beyond those of the program.
+    /// I/O of other processes on the device, measured as bytes beyond those of the program.
     OtherIo {
-        /// The device's name in sysfs, as `vda`.
+        /// Name of the device in sysfs, such as `vda`.
         device: String,
-        /// Bytes read beyond the program's own.
+        /// Bytes that others read from the device, beyond the program's own reads.
         read_bytes: u64,
-        /// Bytes written beyond the program's own, its file system's included.
+        /// Bytes that others wrote to the device, beyond the writes of the program and its file
+        /// system.
         written_bytes: u64,
     },
-    /// Memory was short, for whatever process.
+    /// Memory pressure: some process of the machine waited for memory.
     MemoryShort {
-        /// Microseconds that at least one thread waited for memory.
+        /// Microseconds during which at least one thread waited for memory.
         stalled_us: u64,
-        /// Of the elapsed time.
+        /// Time of memory pressure as a share of the elapsed time.
         share: f64,
-        /// Bytes of pages that were looked at to be taken from others.
+        /// Bytes of pages that the kernel scanned for reclaim.
         scanned_bytes: u64,
-        /// Bytes swapped in or out.
+        /// Bytes that the kernel swapped in or out.
         swapped_bytes: u64,
     },
-    /// Others took new memory.
+    /// Memory that other processes allocated during the timed part.
     MemoryTaken {
-        /// Bytes beyond what the program's own calls need.
+        /// Bytes allocated beyond the needs of the program's own calls.
         bytes: u64,
     },
-    /// A setting of the device's queue is another than at the start of the run.
+    /// Queue setting of the device that changed since the start of the run.
     SettingChanged {
-        /// The device's name in sysfs.
+        /// Name of the device in sysfs.
         device: String,
-        /// The setting's name in sysfs.
+        /// Name of the changed setting in sysfs.
         setting: String,
-        /// What it was when the run began; empty where it was not there.
+        /// Value of the setting at the start of the run; empty if the setting did not exist.
         was: String,
-        /// What it was after the timed part.
+        /// Value of the setting after the timed part.
         is: String,
     },
-    /// The process did not run, nor was it ready to: it was stopped, or the whole
-    /// machine was.
+    /// Stop: the process neither ran nor was ready to run, because it or the whole machine was
+    /// stopped.
     Stopped {
-        /// Microseconds.
+        /// Microseconds for which the process was stopped.
         stopped_us: u64,
-        /// Of the elapsed time.
+        /// Stopped time as a share of the elapsed time.
         share: f64,
     },
 }
 
 impl Interference {
-    /// Its name in JSON.
+    /// Returns the name of the interference kind in JSON.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::ProcessorWait { .. } => "processor_wait",
@@ -105,7 +107,8 @@ impl Interference {
         }
     }
 
-    /// Of the kinds that are a share of some time, that share.
+    /// Returns the share of time that the interference took; `None` for kinds that are not measured
+    /// as a share.
     pub fn share(&self) -> Option<f64> {
         match self {
             Self::ProcessorWait { share, .. }
@@ -121,7 +124,8 @@ impl Interference {
         }
     }
 
-    /// What tells which of two of one kind is worse: a share, a count or bytes.
+    /// Returns a measure of severity that ranks two interferences of the same kind: a share, a
+    /// count or bytes.
     pub fn weight(&self) -> f64 {
         match self {
             Self::ProcessorWait { share, .. }
@@ -149,7 +153,7 @@ impl fmt::Display for Interference {
             Self::ProcessorWait { share, .. } => write!(
                 formatter,
                 "waited {} of the time for a processor",
-                percent(*share)
+                format_percent(*share)
             ),
             Self::ProcessorBusy { threads: 1 } => {
                 write!(formatter, "another thread kept a processor busy")
@@ -160,12 +164,12 @@ impl fmt::Display for Interference {
             Self::ProcessorStolen { share, .. } => write!(
                 formatter,
                 "the hypervisor took {} of the processors' time",
-                percent(*share)
+                format_percent(*share)
             ),
             Self::ProcessorThrottled { times } => {
                 write!(
                     formatter,
-                    "the processor was throttled for its heat, {times} times"
+                    "the processor was thermally throttled {times} times"
                 )
             }
             Self::FrequencyLimit { was_khz, is_khz } => write!(
@@ -179,17 +183,21 @@ impl fmt::Display for Interference {
                 read_bytes,
                 written_bytes,
             } => match (read_bytes, written_bytes) {
-                (read, 0) => write!(formatter, "other I/O on {device}, {} read", size(*read)),
+                (read, 0) => write!(
+                    formatter,
+                    "other I/O on {device}, {} read",
+                    format_rounded_size(*read)
+                ),
                 (0, written) => write!(
                     formatter,
                     "other I/O on {device}, {} written",
-                    size(*written)
+                    format_rounded_size(*written)
                 ),
                 (read, written) => write!(
                     formatter,
                     "other I/O on {device}, {} read and {} written",
-                    size(*read),
-                    size(*written)
+                    format_rounded_size(*read),
+                    format_rounded_size(*written)
                 ),
             },
             Self::MemoryShort {
@@ -200,12 +208,16 @@ impl fmt::Display for Interference {
             } => write!(
                 formatter,
                 "memory was short: {} of the time stalled, {} scanned, {} swapped",
-                percent(*share),
-                size(*scanned_bytes),
-                size(*swapped_bytes)
+                format_percent(*share),
+                format_rounded_size(*scanned_bytes),
+                format_rounded_size(*swapped_bytes)
             ),
             Self::MemoryTaken { bytes } => {
-                write!(formatter, "others took {} of memory", size(*bytes))
+                write!(
+                    formatter,
+                    "other processes took {} of memory",
+                    format_rounded_size(*bytes)
+                )
             }
             Self::SettingChanged {
                 device,
@@ -220,18 +232,18 @@ impl fmt::Display for Interference {
                 formatter,
                 "stopped for {} ms, {} of the time",
                 stopped_us / 1000,
-                percent(*share)
+                format_percent(*share)
             ),
         }
     }
 }
 
-fn percent(share: f64) -> String {
+fn format_percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// Whole MiB where there are some: the rest says nothing.
-fn size(bytes: u64) -> String {
+/// Formats a byte count, in whole MiB from 1 MiB on.
+fn format_rounded_size(bytes: u64) -> String {
     const MIB: u64 = 1 << 20;
     match bytes {
         0..MIB => format_size(bytes >> 10 << 10),
@@ -283,7 +295,7 @@ mod tests {
             ),
             (
                 Interference::MemoryTaken { bytes: 300 << 20 },
-                "others took 300 MiB of memory",
+                "other processes took 300 MiB of memory",
             ),
             (
                 Interference::SettingChanged {

@@ -1,28 +1,28 @@
-//! The account of a program's elapsed time.
+//! Ledger of a program's elapsed time by stage.
 
 use crate::{Nanoseconds, Stage};
 use serde::{Deserialize, Serialize};
 
-/// Elapsed time by stage. The parts sum to the whole, to the nanosecond: each
-/// is booked by the component that spent it.
+/// Elapsed time of a program by stage. The entries sum to the elapsed time, to the nanosecond,
+/// because each component books the time that it spends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Ledger {
     entries: Vec<Entry>,
 }
 
-/// One line of a ledger.
+/// Entry of a ledger: one stage and the time spent in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// What the time went to.
+    /// Stage that spent the time.
     pub stage: Stage,
-    /// How much.
+    /// Time spent in the stage.
     pub ns: Nanoseconds,
 }
 
 impl Ledger {
-    /// The ledger of a table in the order of [`Stage::index`]; stages without
-    /// time have no line.
+    /// Builds a ledger from a table of nanoseconds in the order of [`Stage::index`]. Stages without
+    /// time get no entry.
     pub fn from_table(table: &[u64; Stage::COUNT]) -> Self {
         let entries = Stage::ALL
             .into_iter()
@@ -36,23 +36,23 @@ impl Ledger {
         Self { entries }
     }
 
-    /// The lines, in the order of the stages.
+    /// Returns the ledger's entries in the order of the stages.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Whether nothing was booked, as for a run on real storage.
+    /// Reports whether the ledger has no entries, as for a run on real storage.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// What was booked to this stage.
+    /// Returns the time booked to a stage.
     pub fn stage(&self, stage: Stage) -> Nanoseconds {
         let booked = self.entries.iter().filter(|entry| entry.stage == stage);
         booked.map(|entry| entry.ns).sum()
     }
 
-    /// All that was booked.
+    /// Returns the sum of all booked time.
     pub fn total(&self) -> Nanoseconds {
         self.entries.iter().map(|entry| entry.ns).sum()
     }

@@ -1,9 +1,8 @@
-//! What a measurement is: a [`Run`] of programs, each with its repetitions,
-//! their times, counts and latency histograms.
+//! Data types of a measurement: a [`Run`] of programs, each with its repetitions, and their times,
+//! counts and latency histograms.
 //!
-//! This crate knows nothing of simulation, of storage or of the store. It
-//! holds data and the arithmetic that every other crate must agree on (how a
-//! repetition becomes KB/s), and nothing else.
+//! This crate knows nothing of simulation, of storage or of the store. It holds only data and the
+//! arithmetic that every other crate must agree on, such as the conversion of a repetition to KB/s.
 
 pub mod block;
 pub mod check;

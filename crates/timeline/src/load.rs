@@ -1,5 +1,5 @@
-//! What a worker with several requests under way measured of itself in one repetition:
-//! each operation's latencies, how late the generator was, and the course over time.
+//! Measures of a worker with several requests in flight: latencies by operation, lateness of the
+//! load generator, and the time series of one repetition.
 
 pub(crate) mod compact;
 
@@ -9,160 +9,161 @@ use crate::verified::Verified;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// How requests were handed to the system.
+/// Mechanism that submits requests to the system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
-    /// io_uring.
+    /// Submission through io_uring.
     #[default]
     IoUring,
-    /// io_uring whose submission queue a thread of the kernel polls (SQPOLL).
+    /// Submission through io_uring with a kernel thread that polls the submission queue (SQPOLL).
     IoUringSqPoll,
-    /// A pool of threads with preadv2 and pwritev2.
+    /// Submission through a thread pool that calls preadv2 and pwritev2.
     Threads,
-    /// Copies to and from memory-mapped files.
+    /// Copies by the worker to and from memory-mapped files.
     Mapped,
-    /// Nothing: a request completes as it is submitted. What is left is the cost of
-    /// generating load.
+    /// Null engine: a request completes on submission. The measured time is the cost of generating
+    /// the load.
     Null,
-    /// A model.
+    /// Simulated submission on a modelled system.
     Model,
-    /// One system call after the other.
+    /// One system call after the other, with one request in flight.
     Calls,
 }
 
-/// What one worker's requests took.
+/// Measure of one worker's requests in a repetition, by operation and over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadMeasure {
-    /// How requests were handed to the system.
+    /// Mechanism that submitted the worker's requests.
     pub engine: Engine,
-    /// Requests under way at once, at most.
+    /// Maximum number of the worker's requests in flight.
     pub depth: u32,
-    /// Requests that read.
+    /// Measure of read requests.
     #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
     pub read: OperationMeasure,
-    /// Requests that write.
+    /// Measure of write requests.
     #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
     pub write: OperationMeasure,
-    /// fsync and fdatasync.
+    /// Measure of syncs: fsync and fdatasync.
     #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
     pub sync: OperationMeasure,
-    /// Discards.
+    /// Measure of discard requests.
     #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
     pub discard: OperationMeasure,
-    /// Transactions, of programs that have them: from the first write to the end of the
-    /// sync that makes it durable.
+    /// Measure of transactions, from the first write to the end of the sync that makes the
+    /// transaction durable. Empty for programs without transactions.
     #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
     pub commit: OperationMeasure,
-    /// Files that were made: opened, written and closed, without what makes them durable.
+    /// Measure of file creations: open, write and close, without the sync that makes the file
+    /// durable.
     #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
     pub create: OperationMeasure,
-    /// stat(2).
+    /// Measure of stat(2) calls.
     #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
     pub stat: OperationMeasure,
-    /// rename(2).
+    /// Measure of rename(2) calls.
     #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
     pub rename: OperationMeasure,
-    /// unlink(2).
+    /// Measure of unlink(2) calls.
     #[serde(default, skip_serializing_if = "OperationMeasure::is_empty")]
     pub unlink: OperationMeasure,
-    /// In open loop: how late after its intended moment each request was issued.
+    /// Delay of each request's issue after its intended time, in open loop only.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "optional")]
     pub lag: Option<Histogram>,
-    /// In open loop: requests that were issued late because all slots were under way then.
+    /// Requests that were issued late because all slots were in use, in open loop only.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub held_up: u64,
-    /// The most requests that were under way at once, of programs that say it.
+    /// Largest number of requests that were in flight, for programs that record it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub deepest: u64,
-    /// In open loop: requests that had arrived and were not complete at the end. They are
-    /// among the responses with the time that they had waited until then.
+    /// Requests that had arrived and were not complete at the end, in open loop only. The responses
+    /// include them with the time that they had waited until then.
     #[serde(default)]
     pub unfinished: u64,
-    /// Requests that failed with errors which the program passes over. They are in no other
-    /// count.
+    /// Requests that failed with errors that the program ignores. No other count includes them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub errors: u64,
-    /// Number of the first of these errors; 0 where there is none.
+    /// Errno of the first ignored error; 0 if there was none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub first_error: u64,
-    /// The course over time, in intervals of [`LoadMeasure::interval`] from the start of
-    /// the timed part; the last one may be shorter.
+    /// Time series in intervals of [`LoadMeasure::interval`] from the start of the timed part. The
+    /// last interval may be shorter.
     #[serde(default)]
     pub series: Vec<SeriesPoint>,
-    /// The length of an interval of the series: of a long one a multiple of what was
-    /// asked for.
+    /// Length of an interval of the time series. In a long series it is a multiple of the length
+    /// that was requested.
     #[serde(default)]
     pub interval: Nanoseconds,
-    /// Why requests were not handed to the system as they would best be, if so: in words,
-    /// as that threads took io_uring's place.
+    /// Note on the engine, if requests were not submitted in the best way; for example, that a
+    /// thread pool replaced io_uring.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_note: Option<String>,
-    /// How the program came to its end, where a reader must know it: in words, as whether
-    /// a job that was to end when it was steady came to that.
+    /// Note on how the program ended, if a reader must know it; for example, whether a job that
+    /// should end in steady state reached it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_note: Option<String>,
-    /// Blocks that were read back and compared with what was written, of a program that
-    /// verifies.
+    /// Counts of blocks that the worker read back and compared with the written data, for a program
+    /// that verifies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
 }
 
-/// What requests of one operation took.
+/// Measure of one worker's requests of one operation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OperationMeasure {
-    /// Bytes that they moved.
+    /// Bytes that the operation's requests moved.
     pub bytes: u64,
-    /// From the start (in open loop the intended one) until the completion was taken.
-    /// Its count is that of the requests.
+    /// Response times, from the start of a request (in open loop its intended start) until its
+    /// completion was reaped. The histogram's count is the number of requests.
     #[serde(with = "compact")]
     pub response: Histogram,
-    /// From the start of the call that submitted it until that call returned: what the
-    /// caller could do nothing else in. It is a part of `response`.
+    /// Submission times, from the start to the return of the call that submitted the request. The
+    /// caller is blocked for this part of `response`.
     #[serde(with = "compact")]
     pub submit: Histogram,
-    /// From the return of the call that submitted it until the completion was taken, of each
-    /// request. It is a part of `response`. Runs of early versions have none.
+    /// Completion times, from the return of the submitting call until the completion of each
+    /// request was reaped; a part of `response`. Runs of early versions have none.
     #[serde(default, with = "compact", skip_serializing_if = "Histogram::is_empty")]
     pub completion: Histogram,
-    /// From the start of the first to the end of the last, where a program makes its
-    /// operations one kind after the other; 0 where all are made all the time.
+    /// Time from the start of the first operation to the end of the last, for a program that makes
+    /// its operations one kind after the other. It is 0 if the program mixes all kinds.
     #[serde(default, skip_serializing_if = "Nanoseconds::is_zero")]
     pub span: Nanoseconds,
 }
 
-/// One interval of the course over time. What completed in it counts.
+/// One interval of the time series. It counts the requests that completed in the interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesPoint {
-    /// Requests that read.
+    /// Read requests that completed in the interval.
     pub reads: u64,
-    /// Bytes that they read.
+    /// Bytes returned by the read requests that completed in the interval.
     pub read_bytes: u64,
-    /// Requests that write.
+    /// Write requests that completed in the interval.
     pub writes: u64,
-    /// What was done to names: files made, stat(2), rename(2), unlink(2).
+    /// Name operations that completed in the interval: file creations, stat(2), rename(2) and
+    /// unlink(2).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub name_calls: u64,
-    /// Transactions, of programs that have them.
+    /// Transactions that completed in the interval, for programs that have them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub commits: u64,
-    /// Bytes that were written.
+    /// Bytes written in the interval.
     pub written_bytes: u64,
-    /// Responses of the transactions, or where a program has none of all else, to two
-    /// significant digits.
+    /// Response times of the interval's transactions, or of all other requests if the program has
+    /// no transactions. They have two significant digits.
     #[serde(with = "compact")]
     pub response: Histogram,
 }
 
 impl LoadMeasure {
-    /// Reads and writes.
+    /// Returns the number of reads and writes.
     pub fn requests(&self) -> u64 {
         self.read.count() + self.write.count()
     }
 
-    /// The operations whose rate is the rate of the program, and whose responses are its
-    /// responses: those that its client waits for. They are its transactions; of a program
-    /// that has none, reads and writes; else what it does to names; else syncs and discards.
+    /// Returns the operations that the client waits for, which determine the program's rate and
+    /// response times. They are its transactions if it has any; else reads and writes; else name
+    /// operations; else syncs and discards.
     pub fn counted(&self) -> Vec<&OperationMeasure> {
         let ranks = [
             vec![&self.commit],
@@ -175,18 +176,19 @@ impl LoadMeasure {
         some.unwrap_or_default()
     }
 
-    /// What was done to names: files made, stat(2), rename(2), unlink(2).
+    /// Returns the number of name operations: file creations, stat(2), rename(2) and unlink(2).
     pub fn name_calls(&self) -> u64 {
         let kinds = [&self.create, &self.stat, &self.rename, &self.unlink];
         kinds.iter().map(|kind| kind.count()).sum()
     }
 
-    /// How many requests count.
+    /// Returns the number of requests that determine the program's rate.
     pub fn count(&self) -> u64 {
         self.counted().iter().map(|one| one.count()).sum()
     }
 
-    /// The series in intervals of so many of its own; the last one may be of fewer.
+    /// Returns the time series with `intervals` neighbouring intervals merged into each point. The
+    /// last point may cover fewer.
     pub fn drawn_together(&self, intervals: usize) -> Cow<'_, [SeriesPoint]> {
         if intervals <= 1 {
             return Cow::Borrowed(&self.series);
@@ -199,7 +201,7 @@ impl LoadMeasure {
         self.series.chunks(intervals).map(together).collect()
     }
 
-    /// All its operations with their names.
+    /// Returns the measure of every operation with the operation's name.
     pub fn operations(&self) -> [(&'static str, &OperationMeasure); 9] {
         [
             ("create", &self.create),
@@ -216,12 +218,12 @@ impl LoadMeasure {
 }
 
 impl SeriesPoint {
-    /// Requests that completed in it.
+    /// Returns the number of requests that completed in the interval.
     pub fn requests(&self) -> u64 {
         self.reads + self.writes + self.name_calls
     }
 
-    /// Adds what completed in another interval.
+    /// Adds the counts and response times of another interval.
     pub fn merge(&mut self, other: &Self) {
         self.reads += other.reads;
         self.read_bytes += other.read_bytes;
@@ -234,17 +236,17 @@ impl SeriesPoint {
 }
 
 impl OperationMeasure {
-    /// Whether there was none.
+    /// Reports whether the measure of an operation has no requests.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// How many requests.
+    /// Returns the number of requests of this operation.
     pub fn count(&self) -> u64 {
         self.response.count()
     }
 
-    /// Adds what another worker's requests took.
+    /// Adds the measure of another worker's requests of the same operation.
     pub fn merge(&mut self, other: &Self) {
         self.bytes += other.bytes;
         self.response.merge(&other.response);
@@ -258,7 +260,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A compact histogram that may be absent.
+/// Serialization of an optional histogram in compact form.
 mod optional {
     use super::{Histogram, compact};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,29 +1,29 @@
-//! Text from elsewhere (labels, targets, notes, names of files) as a terminal may
-//! have it.
+//! Conversion of untrusted text (labels, targets, notes, file names) to text that is safe on a
+//! terminal.
 //!
-//! A terminal obeys control characters, and shows text in another order where it
-//! is told to: a label could clear the screen, or make a slow run look fast.
+//! A terminal obeys control characters, and bidirectional characters change the order of the text
+//! that it shows. An unsafe label could clear the screen, or make a slow run look fast.
 
 use std::borrow::Cow;
 
-/// Text in which no character is an instruction: each is shown by its number, as
-/// `\u001b`. Ends of lines stay, as LF or CR LF.
+/// Returns text with each control or bidirectional character replaced by its code point, such as
+/// `\u001b`. Line ends (LF and CR LF) stay.
 ///
-/// JSON stays the same value: such a character stands only in its strings, where
-/// the number means the character.
+/// A JSON document keeps its value: such characters occur only in its strings, where the escape
+/// means the character.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    shown(text, |character, next| {
+    escape_unless(text, |character, next| {
         character == '\n' || (character == '\r' && next == Some('\n'))
     })
 }
 
-/// Text made printable on one line, for a table cell or a name within a sentence.
+/// Returns text made printable on one line, for a table cell or a name within a sentence.
 pub fn printable_line(text: &str) -> Cow<'_, str> {
-    shown(text, |_, _| false)
+    escape_unless(text, |_, _| false)
 }
 
-/// Whether a character is an instruction to whoever shows it, and no text: a
-/// control character, an end of a line, or one that changes the order of others.
+/// Reports whether a character is an instruction to a terminal instead of text: a control
+/// character, a line end, or a character that changes the order of others.
 pub fn is_instruction(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -38,8 +38,8 @@ pub fn is_instruction(character: char) -> bool {
         )
 }
 
-/// Whether a character leaves nothing to be seen, or only joins those beside it: a
-/// name with one looks like the name without it. Spaces are not among them.
+/// Reports whether a character is invisible, or only joins its neighbours. A name with such a
+/// character looks like the name without it. Spaces do not count.
 pub fn is_invisible(character: char) -> bool {
     matches!(
         character,
@@ -62,15 +62,16 @@ pub fn is_invisible(character: char) -> bool {
     )
 }
 
-/// `stays` is asked about each instruction and the character behind it.
-fn shown(text: &str, stays: impl Fn(char, Option<char>) -> bool) -> Cow<'_, str> {
+/// Escapes the instruction characters for which `is_kept` is false. `is_kept` receives the character
+/// and its successor.
+fn escape_unless(text: &str, is_kept: impl Fn(char, Option<char>) -> bool) -> Cow<'_, str> {
     if !text.chars().any(is_instruction) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
-        if is_instruction(character) && !stays(character, characters.peek().copied()) {
+        if is_instruction(character) && !is_kept(character, characters.peek().copied()) {
             out += &format!("\\u{:04x}", u32::from(character));
         } else {
             out.push(character);

@@ -1,72 +1,74 @@
-//! How a program is repeated and how its repetitions become one figure.
+//! Repetition protocol of a program: the number of repetitions and the statistic that combines
+//! them.
 
 use serde::{Deserialize, Serialize};
 
-/// The statistic that stands for all kept repetitions.
+/// Statistic that represents all repetitions that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Statistic {
-    /// The median elapsed time.
+    /// Median of the elapsed times of the repetitions.
     Median,
-    /// The shortest elapsed time, as in Zachariassen 1987.
+    /// Shortest elapsed time of the repetitions, as in Zachariassen 1987.
     Minimum,
 }
 
-/// How often a program runs and what is kept.
+/// Number of repetitions of a program, and the rules that select those that count.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Protocol {
-    /// Repetitions in all, the discarded ones included; at least `discarded + 1`.
+    /// Total number of repetitions, including the discarded ones; at least `discarded + 1`.
     pub repetitions: u32,
-    /// How many of the first are run but not counted.
+    /// Number of leading repetitions that run but do not count.
     pub discarded: u32,
-    /// What stands for the kept ones.
+    /// Statistic that represents the repetitions that count.
     pub statistic: Statistic,
-    /// Stop before `repetitions` once the 95 % interval of the elapsed time
-    /// is narrower than this share of it (0.02 is one percent to each side).
+    /// Relative width of the 95 % interval of the elapsed time below which a program stops before
+    /// `repetitions`. For example, 0.02 is one percent to each side.
     pub stop_below_share: Option<f64>,
-    /// Stop before `repetitions` once they are steady, by this rule; those of its window
-    /// count then, and no others.
+    /// Rule for steady state that stops a program before `repetitions`. Only the repetitions in the
+    /// rule's window count then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadyRule>,
 }
 
-/// When storage is steady: the rates of its last rounds neither differ much nor have a
+/// Rule for steady state of storage: the rates of the last rounds differ little and have little
 /// slope (SNIA's Solid State Storage Performance Test Specification).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SteadyRule {
-    /// Rounds that are looked at, the last ones; two at least.
+    /// Number of last rounds that the rule examines; at least two.
     pub window: u32,
-    /// The most that the largest of them is above the smallest, as a share of their mean.
+    /// Maximum difference between the largest and the smallest rate, as a share of their mean.
     pub excursion_share: f64,
-    /// The most that the line through them rises or falls over the window, as a share of
-    /// their mean.
+    /// Maximum rise or fall of the line through the rates over the window, as a share of their
+    /// mean.
     pub slope_share: f64,
 }
 
-/// A text that is no rule.
+/// Error for a text that is not a rule for steady state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no rule for steadiness: write ROUNDS,EXCURSION,SLOPE, as in 5,20%,10% (2 to 1000 rounds, shares above 0 % up to 100 %)"
+    "`{0}` is not a steady-state rule: write ROUNDS,EXCURSION,SLOPE, as in 5,20%,10% (2 to 1000 rounds, shares above 0 % up to 100 %)"
 )]
 pub struct SteadyRuleError(pub String);
 
 impl SteadyRule {
-    /// Five rounds that lie within 20 % of their mean, and whose line does not change by
-    /// more than 10 % of it.
+    /// SNIA's rule for steady state: five rounds that lie within 20 % of their mean, and whose line
+    /// changes by at most 10 % of it.
     pub const SNIA: Self = Self {
         window: 5,
         excursion_share: 0.2,
         slope_share: 0.1,
     };
 
-    /// The rounds after which SNIA lets one give up.
+    /// Number of rounds after which SNIA permits a test without steady state to end.
     pub const MOST_ROUNDS: u32 = 25;
 
-    /// A rule from `ROUNDS,EXCURSION,SLOPE`, as in `5,20%,10%`; what is left out is SNIA's.
+    /// Parses a rule from `ROUNDS,EXCURSION,SLOPE`, such as `5,20%,10%`. Missing parts have SNIA's
+    /// values.
     ///
     /// # Errors
     ///
-    /// What cannot be read, fewer than two rounds, and shares that are none.
+    /// The text is unreadable, has fewer than two rounds, or has an invalid share.
     pub fn parse(text: &str) -> Result<Self, SteadyRuleError> {
         let wrong = || SteadyRuleError(text.to_owned());
         let mut parts = text.split(',').map(str::trim);
@@ -84,7 +86,7 @@ impl SteadyRule {
         sane.then_some(rule).ok_or_else(wrong)
     }
 
-    /// Whether rounds can be steady by it, and unsteady.
+    /// Reports whether the limits are valid, so that rounds can both meet and miss them.
     pub fn is_possible(&self) -> bool {
         let shares = [self.excursion_share, self.slope_share];
         let share = |share: f64| share > 0.0 && share <= 1.0;
@@ -92,20 +94,21 @@ impl SteadyRule {
     }
 }
 
-/// Whether a program's reads find their bytes in memory.
+/// State of the page cache for a program's reads: cold, warm or bypassed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheMode {
-    /// Synced and dropped from the page cache before each repetition.
+    /// Cold cache: files are synced and dropped from the page cache before each repetition.
     Cold,
-    /// Read into the page cache, and proven to be there, before each repetition.
+    /// Warm cache: files are read into the page cache, and proven to be there, before each
+    /// repetition.
     Warm,
-    /// O_DIRECT: the page cache is not used.
+    /// Direct I/O (`O_DIRECT`): the page cache is not used.
     Direct,
 }
 
 impl CacheMode {
-    /// The word of the command line and of the tables.
+    /// Returns the name of the cache mode on the command line and in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cold => "cold",

@@ -1,5 +1,5 @@
-//! One repetition of one program: what each worker took, and where its bytes
-//! came from.
+//! Measures of one repetition of a program: the times and counts of each worker, and the state of
+//! caches and devices.
 
 use crate::histogram::Histogram;
 use crate::interference::Interference;
@@ -9,85 +9,84 @@ use crate::verified::Verified;
 use crate::{FlashTraffic, Nanoseconds, units::KIB};
 use serde::{Deserialize, Serialize};
 
-/// What one worker measured of itself in one repetition.
+/// Measure that one worker recorded of itself in one repetition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerMeasure {
-    /// The drive that the worker ran on, counted from 0.
+    /// Drive that the worker ran on, counted from 0.
     pub drive: u32,
-    /// When the first timed call was issued, since the repetition's start.
+    /// Time from the start of the repetition to the worker's first timed call.
     pub started: Nanoseconds,
-    /// From the first timed call until the last one returned.
+    /// Time from the first timed call of the worker to the return of the last one.
     pub elapsed: Nanoseconds,
-    /// Until fsync of all written data returned as well. Absent if nothing was
-    /// written.
+    /// Time from the first timed call to the return of fsync for all written data. Absent if the
+    /// worker wrote nothing.
     pub durable: Option<Nanoseconds>,
-    /// CPU time of the worker, in user mode and in the kernel, to the
-    /// resolution of the kernel's scheduler.
+    /// CPU time of the worker in user mode and in the kernel, at the resolution of the kernel's
+    /// scheduler.
     pub cpu: Nanoseconds,
-    /// Of that, in user mode, as the kernel splits it: by ticks of a few
-    /// milliseconds, so that a short repetition may show none.
+    /// CPU time in user mode as the kernel estimates it, by ticks of a few milliseconds. A short
+    /// repetition may show none.
     pub user: Nanoseconds,
-    /// Of that, in the kernel; with `user` it need not make up `cpu`, since the
-    /// two are read off different clocks.
+    /// CPU time in the kernel. The sum of `user` and `system` may differ from `cpu`, because they
+    /// come from different clocks.
     pub system: Nanoseconds,
-    /// Time that it was ready to run while something else had the CPU; absent
-    /// where the kernel does not say.
+    /// Time that the worker was ready to run while another task had the CPU. Absent if the kernel
+    /// does not report it.
     #[serde(default)]
     pub cpu_wait: Option<Nanoseconds>,
-    /// The bytes that count for KB/s: a copy's once, a mix's both ways.
+    /// Bytes that count for KB/s. A copy counts its bytes once; a mix counts reads and writes.
     pub payload_bytes: u64,
-    /// Bytes that read calls returned.
+    /// Bytes that the worker's read calls returned.
     pub read_bytes: u64,
-    /// Bytes that write calls took.
+    /// Bytes that the worker's write calls accepted.
     pub written_bytes: u64,
-    /// Read and write calls.
+    /// Number of read and write calls.
     pub calls: u64,
-    /// Files opened to be made, and syncs: with each, a file system may write blocks
-    /// of its own.
+    /// Number of files created and of syncs. A file system may write blocks of its own for each of
+    /// them.
     #[serde(default)]
     pub metadata_calls: u64,
     /// Context switches because the worker waited.
     pub voluntary_switches: u64,
-    /// Context switches because something else ran.
+    /// Context switches because another task ran (preemptions).
     pub involuntary_switches: u64,
-    /// Page faults served from memory.
+    /// Page faults of the worker that memory served.
     pub minor_faults: u64,
-    /// Page faults that needed storage.
+    /// Page faults of the worker that needed storage.
     pub major_faults: u64,
-    /// Bytes that storage delivered on behalf of this worker, as its kernel
-    /// accounts them; absent where it does not.
+    /// Bytes that storage delivered for this worker, as the kernel accounts them. Absent if the
+    /// kernel does not.
     pub storage_read_bytes: Option<u64>,
-    /// Latency of each read call; empty where calls were not timed.
+    /// Latency of each read call; empty if calls were not timed.
     pub read_latency: Histogram,
-    /// Latency of each write call.
+    /// Latency of each write call; empty if calls were not timed.
     pub write_latency: Histogram,
-    /// What the elapsed time went to; empty on real storage, which does not
-    /// say.
+    /// Elapsed time of the worker by stage. Empty on real storage, which does not report stages.
     #[serde(default)]
     pub ledger: Ledger,
-    /// Of a worker with several requests under way: what these took.
+    /// Measure of the worker's requests by operation, for a worker with several requests in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadMeasure>,
-    /// Error that ended the worker while the others went on. Its measure is of the time
-    /// before.
+    /// Error that ended the worker while the others continued. The measure covers the time before
+    /// the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<WorkerFailure>,
-    /// Blocks of a worker with one call at a time that were read back and compared.
+    /// Counts of blocks read back and compared, for a worker with one call at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
 }
 
-/// Error that ended one worker of several.
+/// Error that ended one worker while others continued.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerFailure {
-    /// Number that Linux gives the error; 0 of an error that is none of the system.
+    /// Linux errno of the error; 0 if the error is not one of the system.
     pub errno: u32,
-    /// The error in words, with its remedy where one is known.
+    /// Error message, with a remedy if one is known.
     pub message: String,
 }
 
 impl WorkerMeasure {
-    /// Adds blocks that were read back and compared.
+    /// Adds counts of blocks that were read back and compared.
     pub fn count_verified(&mut self, verified: Verified) {
         let all = match &mut self.load {
             Some(load) => &mut load.verified,
@@ -99,102 +98,102 @@ impl WorkerMeasure {
         }
     }
 
-    /// Blocks that were read back and compared; `None` where nothing is verified.
+    /// Returns the counts of blocks read back and compared; `None` if the worker verifies nothing.
     pub fn all_verified(&self) -> Option<&Verified> {
         let of_load = self.load.as_ref().and_then(|load| load.verified.as_ref());
         of_load.or(self.verified.as_ref())
     }
 
-    /// When the last timed call returned, since the repetition's start.
-    fn ended(&self) -> Nanoseconds {
+    /// Returns the time from the start of the repetition to the return of the worker's last timed
+    /// call.
+    fn end_time(&self) -> Nanoseconds {
         self.started + self.elapsed
     }
 
-    /// When the last fsync returned, since the repetition's start.
+    /// Returns the time from the start of the repetition to the return of the worker's last fsync.
     fn durable_end(&self) -> Nanoseconds {
         self.started + self.durable.unwrap_or(self.elapsed)
     }
 }
 
-/// How much of the files that a program reads was in memory.
+/// Page-cache residency of the files that a program reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Residency {
-    /// Bytes of the files that the program was going to read.
+    /// Total bytes of the files that the program reads.
     pub file_bytes: u64,
-    /// Of these, in the page cache right before the timed part.
+    /// Bytes of these files in the page cache right before the timed part.
     pub before_bytes: u64,
-    /// In the page cache right after it.
+    /// Bytes of these files in the page cache right after the timed part.
     pub after_bytes: u64,
 }
 
-/// What a block device's own counters moved by during the timed part: all of
-/// the machine's traffic on it, not the program's alone.
+/// Traffic on a block device during the timed part, from the device's own counters. It covers the
+/// whole machine, not only the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceTraffic {
-    /// The device's name in sysfs, as `vda`.
+    /// Name of the device in sysfs, such as `vda`.
     pub device: String,
-    /// Bytes read from it.
+    /// Bytes read from the device during the timed part.
     pub read_bytes: u64,
-    /// Bytes written to it.
+    /// Bytes written to the device during the timed part.
     pub written_bytes: u64,
-    /// Milliseconds that it had at least one request in flight.
+    /// Milliseconds during which the device had at least one request in flight.
     pub busy_ms: u64,
-    /// Its requests. Absent from what was stored before they were kept.
+    /// Counts and times of the device's requests. Runs of early versions have none.
     #[serde(default)]
     pub requests: DeviceRequests,
 }
 
-/// What a block device's counters say of its requests.
+/// Counts and times of a block device's requests, from its kernel counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceRequests {
-    /// Reads that completed.
+    /// Number of reads that the device completed.
     pub reads: u64,
-    /// Reads that became part of others.
+    /// Number of reads that were merged into other requests.
     pub read_merges: u64,
-    /// Milliseconds that reads took, all of them together.
+    /// Response time of all reads, summed, in milliseconds.
     pub read_ms: u64,
-    /// Writes that completed.
+    /// Number of writes that the device completed.
     pub writes: u64,
-    /// Writes that became part of others.
+    /// Number of writes that were merged into other requests.
     pub write_merges: u64,
-    /// Milliseconds that writes took, all of them together.
+    /// Response time of all writes, summed, in milliseconds.
     pub write_ms: u64,
-    /// Milliseconds that all requests took, all of them together.
+    /// Response time of all requests, summed, in milliseconds.
     pub queue_ms: u64,
 }
 
-/// What the cache of a modelled controller did for one class of accesses during
-/// a repetition, what comes before its timed part included: for all of the
-/// machine's accesses, not the program's alone.
+/// Cache statistics of a modelled controller for one class of accesses, over a repetition including
+/// the time before its timed part. They cover all accesses of the machine, not only the program's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerCache {
-    /// The controller, counted from 1.
+    /// Number of the controller, counted from 1.
     pub controller: u32,
-    /// The class: `raw`, `file` or `file_part`.
+    /// Class of accesses: `raw`, `file` or `file_part`.
     pub class: String,
-    /// Commands that read.
+    /// Number of read commands to the controller in the class.
     pub reads: u64,
-    /// Of these, how many the arm did not have to begin anything for: all was
-    /// in the cache, or was passing under the heads.
+    /// Read commands for which the actuator began no work: all sectors were in the cache or were
+    /// passing under the heads.
     pub hits: u64,
-    /// Sectors read.
+    /// Sectors that the read commands requested.
     pub sectors: u64,
-    /// Of these, how many were in the cache when the command was decoded.
+    /// Requested sectors that were in the cache when their command was decoded.
     pub sectors_held: u64,
 }
 
 impl ControllerCache {
-    /// Hits in percent of the reads.
+    /// Returns the cache hits as a percentage of the read commands.
     pub fn hit_percent(&self) -> f64 {
-        percent(self.hits, self.reads)
+        percent_of(self.hits, self.reads)
     }
 
-    /// Sectors held in percent of the sectors read.
+    /// Returns the sectors found in the cache as a percentage of the sectors read.
     pub fn held_percent(&self) -> f64 {
-        percent(self.sectors_held, self.sectors)
+        percent_of(self.sectors_held, self.sectors)
     }
 
-    /// Adds up what is of one controller and class.
+    /// Sums cache statistics with the same controller and class.
     pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Vec<Self> {
         let mut sums: Vec<Self> = Vec::new();
         for one in all {
@@ -214,51 +213,53 @@ impl ControllerCache {
     }
 }
 
-fn percent(part: u64, whole: u64) -> f64 {
+fn percent_of(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 0.0,
         _ => 100.0 * part as f64 / whole as f64,
     }
 }
 
-/// What a modelled disk with shingled tracks did during a repetition, what comes before its
-/// timed part included, and how full its media cache was at the end.
+/// Media-cache statistics of a modelled disk with shingled tracks, over a repetition including the
+/// time before its timed part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediaCache {
-    /// The drive, counted from 1.
+    /// Number of the drive, counted from 1.
     pub drive: u32,
-    /// Of the media cache, from its oldest extent on.
+    /// Bytes of the media cache in use at the end, counted from its oldest extent.
     pub used_bytes: u64,
-    /// All of it.
+    /// Capacity of the media cache in bytes.
     pub room_bytes: u64,
-    /// Extents in its map.
+    /// Number of extents in the map of the media cache.
     pub extents: u64,
-    /// The most that the map holds.
+    /// Maximum number of extents that the map holds.
     pub most_extents: u64,
-    /// Bytes that went to the media cache.
+    /// Bytes written to the media cache.
     pub cached_bytes: u64,
-    /// Bytes that went to their bands at once.
+    /// Bytes written directly to their bands, past the media cache.
     pub streamed_bytes: u64,
-    /// Bytes that cleaning wrote.
+    /// Bytes that cleaning wrote to bands.
     pub cleaned_bytes: u64,
-    /// Bytes of the host's that came while cache or map was full, so that writes waited until
-    /// bands were cleaned. 0 in runs of versions that did not count them.
+    /// Host bytes that arrived while the media cache or its map was full, so that writes waited for
+    /// bands to be cleaned. 0 in runs of versions that did not count them.
     #[serde(default)]
     pub past_cache_bytes: u64,
-    /// Bands that were written anew.
+    /// Number of bands that cleaning rewrote.
     pub bands_cleaned: u64,
-    /// How long the arm was at it.
+    /// Time that the actuator spent on cleaning.
     pub cleaning: Nanoseconds,
 }
 
 impl MediaCache {
-    /// Bytes that were written for each byte of the host's; nothing where none came.
+    /// Returns the bytes written per byte from the host (write amplification); `None` if the host
+    /// wrote nothing.
     pub fn write_amplification(&self) -> Option<f64> {
         let host = self.cached_bytes + self.streamed_bytes;
         (host > 0).then(|| (host + self.cleaned_bytes) as f64 / host as f64)
     }
 
-    /// Adds up what is of one drive; how full it was is that of the last.
+    /// Sums media-cache statistics by drive. The fill level is that of the last statistics of the
+    /// drive.
     pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Vec<Self> {
         let mut sums: Vec<Self> = Vec::new();
         for one in all {
@@ -282,129 +283,131 @@ impl MediaCache {
     }
 }
 
-/// Where a repetition of an A/B measurement stands in it.
+/// Position of a repetition within an A/B measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
-    /// Its block, counted from 0; the other arm has a repetition in the same one.
+    /// Index of the block, counted from 0. Each block has one repetition of either arm.
     pub number: u32,
-    /// Whether it ran after the other arm's.
+    /// Whether this repetition ran after that of the other arm.
     pub second: bool,
-    /// Whether it ran after every verdict of its program, and so measures the size of a
-    /// difference without the bias of having stopped there. Blocks of early versions
-    /// never did.
+    /// Whether the repetition ran after every verdict of its program. Such repetitions measure the
+    /// size of a difference without the bias of the stopping rule. Early versions ran none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub after_verdict: bool,
 }
 
-/// One repetition.
+/// One repetition of a program: the measures of its workers, devices and caches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Repetition {
-    /// Run, but kept out of the figures: the first ones, as the protocol has it, and
-    /// those that were disturbed and run again.
+    /// Whether the repetition is excluded from the figures. The protocol discards the first ones;
+    /// disturbed repetitions are discarded and run again.
     pub discarded: bool,
-    /// Every worker's measure; at least one.
+    /// Measure of each worker; at least one.
     pub workers: Vec<WorkerMeasure>,
-    /// Residency of the files that were read; absent where none was, or where
-    /// the system cannot tell.
+    /// Page-cache residency of the files that were read. Absent if no file was read, or if the
+    /// system cannot report it.
     pub residency: Option<Residency>,
-    /// The counters of the devices underneath.
+    /// Traffic of the block devices underneath the target.
     pub devices: Vec<DeviceTraffic>,
-    /// The caches of the controllers underneath, by controller and class; only
-    /// a modelled one tells.
+    /// Cache statistics of the controllers by controller and class; empty except on modelled
+    /// systems.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub controller_caches: Vec<ControllerCache>,
-    /// The media caches of the drives underneath that have shingled tracks; only a modelled
-    /// one tells.
+    /// Media-cache statistics of the drives with shingled tracks; empty except on modelled systems.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub media_caches: Vec<MediaCache>,
-    /// What the flash drives underneath programmed; only a modelled one tells.
+    /// Data that the flash drives programmed, by cause; empty except on modelled systems.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flash: Vec<FlashTraffic>,
-    /// Its place in an A/B measurement; the discarded ones of one have none.
+    /// Position of the repetition in an A/B measurement. Absent for other runs and for discarded
+    /// repetitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<Block>,
-    /// What else the machine did meanwhile; nothing on a model.
+    /// Interference from the rest of the machine during the timed part; empty on modelled systems.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interference: Vec<Interference>,
 }
 
 impl Repetition {
-    /// Whether anything bore on it from outside.
+    /// Reports whether interference affected the repetition.
     pub fn is_disturbed(&self) -> bool {
         !self.interference.is_empty()
     }
 
-    /// From the start of the first worker to the end of the last.
+    /// Returns the time from the start of the first worker to the end of the last.
     pub fn elapsed(&self) -> Nanoseconds {
-        span(self.workers.iter(), WorkerMeasure::ended)
+        elapsed_span(self.workers.iter(), WorkerMeasure::end_time)
     }
 
-    /// The elapsed time until all written data was synced; absent if nothing was
-    /// written.
+    /// Returns the elapsed time until all written data was synced; `None` if nothing was written.
     pub fn durable(&self) -> Option<Nanoseconds> {
         let any = self.workers.iter().any(|worker| worker.durable.is_some());
-        any.then(|| span(self.workers.iter(), WorkerMeasure::durable_end))
+        any.then(|| elapsed_span(self.workers.iter(), WorkerMeasure::durable_end))
     }
 
-    /// KB/s as in 1983, until the last call returned; over several drives the
-    /// sum of what each of them did.
+    /// Returns the rate in KB/s as in 1983, until the last call returned. With several drives it is
+    /// the sum of their rates.
     pub fn kb_per_s(&self) -> f64 {
-        self.per_drive(|workers| {
+        self.sum_over_drives(|workers| {
             let payload: u64 = workers.iter().map(|worker| worker.payload_bytes).sum();
-            rate(payload, span(workers.iter().copied(), WorkerMeasure::ended))
+            kb_per_second(
+                payload,
+                elapsed_span(workers.iter().copied(), WorkerMeasure::end_time),
+            )
         })
     }
 
-    /// KB/s until everything was synced; absent where nothing was written.
+    /// Returns the rate in KB/s until all written data was synced; `None` if nothing was written.
     pub fn durable_kb_per_s(&self) -> Option<f64> {
         self.durable()?;
-        Some(self.per_drive(|workers| {
+        Some(self.sum_over_drives(|workers| {
             let payload: u64 = workers.iter().map(|worker| worker.payload_bytes).sum();
-            rate(
+            kb_per_second(
                 payload,
-                span(workers.iter().copied(), WorkerMeasure::durable_end),
+                elapsed_span(workers.iter().copied(), WorkerMeasure::durable_end),
             )
         }))
     }
 
-    /// What its workers with several requests under way measured.
+    /// Returns the request measures of the workers with several requests in flight.
     pub fn loads(&self) -> impl Iterator<Item = &LoadMeasure> + Clone {
         self.workers
             .iter()
             .filter_map(|worker| worker.load.as_ref())
     }
 
-    /// Errors that ended workers while others went on.
+    /// Returns the errors that ended workers while others continued.
     pub fn failures(&self) -> impl Iterator<Item = &WorkerFailure> {
         self.workers
             .iter()
             .filter_map(|worker| worker.failure.as_ref())
     }
 
-    /// Blocks of all workers that were read back and compared; `None` where nothing is verified.
+    /// Returns the counts of blocks read back and compared, over all workers; `None` if nothing is
+    /// verified.
     pub fn verified(&self) -> Option<Verified> {
         Verified::sum(self.workers.iter().filter_map(WorkerMeasure::all_verified))
     }
 
-    /// Whether requests arrived by the clock, and did not wait for one another.
+    /// Reports whether requests arrived by the clock (open loop) and did not wait for one another.
     pub fn is_open_loop(&self) -> bool {
         self.loads().any(|load| load.lag.is_some())
     }
 
-    /// Requests that count per second ([`LoadMeasure::counted`]), until the last one was
-    /// complete; over several drives the sum. Absent of workers that have one call under
-    /// way.
+    /// Returns the requests per second until the last one completed, counting the operations of
+    /// [`LoadMeasure::counted`]. With several drives it is the sum of their rates. `None` for
+    /// workers with one call in flight.
     pub fn iops(&self) -> Option<f64> {
         self.loads().next()?;
-        Some(self.per_drive(|workers| {
+        Some(self.sum_over_drives(|workers| {
             let counted = |worker: &&WorkerMeasure| worker.load.as_ref().map(LoadMeasure::count);
             let count: u64 = workers.iter().filter_map(counted).sum();
-            let elapsed = span(workers.iter().copied(), WorkerMeasure::ended);
+            let elapsed = elapsed_span(workers.iter().copied(), WorkerMeasure::end_time);
             per_second(count as f64, elapsed)
         }))
     }
 
-    /// The responses of the requests that count, of all workers.
+    /// Returns the response times of the requests that count, over all workers.
     pub fn responses(&self) -> Histogram {
         let mut all = Histogram::new();
         for operation in self.loads().flat_map(LoadMeasure::counted) {
@@ -413,12 +416,12 @@ impl Repetition {
         all
     }
 
-    /// CPU share of the programs in percent of elapsed time, as `time` in csh
-    /// prints it; over several drives the sum.
+    /// Returns the CPU time of the program in percent of elapsed time, as `time` in csh prints it.
+    /// With several drives it is the sum.
     pub fn cpu_percent(&self) -> f64 {
-        self.per_drive(|workers| {
+        self.sum_over_drives(|workers| {
             let cpu: Nanoseconds = workers.iter().map(|worker| worker.cpu).sum();
-            let elapsed = span(workers.iter().copied(), WorkerMeasure::ended);
+            let elapsed = elapsed_span(workers.iter().copied(), WorkerMeasure::end_time);
             if elapsed.0 == 0 {
                 0.0
             } else {
@@ -427,17 +430,17 @@ impl Repetition {
         })
     }
 
-    /// Bytes that count for KB/s.
+    /// Returns the bytes that count for KB/s, over all workers.
     pub fn payload_bytes(&self) -> u64 {
         self.total(|worker| worker.payload_bytes)
     }
 
-    /// The sum of one count over all workers.
+    /// Returns the sum of one count over all workers.
     pub fn total(&self, count: impl Fn(&WorkerMeasure) -> u64) -> u64 {
         self.workers.iter().map(count).sum()
     }
 
-    /// How many drives ran the program.
+    /// Returns the number of drives that ran the program.
     pub fn drives(&self) -> u32 {
         self.workers
             .iter()
@@ -446,8 +449,8 @@ impl Repetition {
             .unwrap_or(0)
     }
 
-    /// Sums a figure over the drives.
-    fn per_drive(&self, figure: impl Fn(&[&WorkerMeasure]) -> f64) -> f64 {
+    /// Applies `figure` to the workers of each drive and sums the results.
+    fn sum_over_drives(&self, figure: impl Fn(&[&WorkerMeasure]) -> f64) -> f64 {
         let mut workers: Vec<&WorkerMeasure> = self.workers.iter().collect();
         workers.sort_by_key(|worker| worker.drive);
         workers
@@ -457,8 +460,8 @@ impl Repetition {
     }
 }
 
-/// From the earliest start to the latest `end`.
-fn span<'a>(
+/// Returns the time from the earliest start of a worker to the latest `end`.
+fn elapsed_span<'a>(
     workers: impl Iterator<Item = &'a WorkerMeasure> + Clone,
     end: impl Fn(&WorkerMeasure) -> Nanoseconds,
 ) -> Nanoseconds {
@@ -470,12 +473,11 @@ fn span<'a>(
     workers.map(end).max().unwrap_or_default().since(started)
 }
 
-/// KB/s; 0 of no time.
-fn rate(bytes: u64, elapsed: Nanoseconds) -> f64 {
+/// Returns a rate in KB/s; 0 if no time elapsed.
+fn kb_per_second(bytes: u64, elapsed: Nanoseconds) -> f64 {
     per_second(bytes as f64 / KIB as f64, elapsed)
 }
 
-/// 0 of no time.
 fn per_second(amount: f64, elapsed: Nanoseconds) -> f64 {
     if elapsed.0 == 0 {
         0.0

@@ -1,5 +1,4 @@
-//! The replay of a block trace: what is asked for, and what the trace held when it was
-//! planned.
+//! Specification of a block-trace replay, and facts about the trace at the time of planning.
 
 use crate::histogram::Histogram;
 use crate::load::compact;
@@ -7,79 +6,82 @@ use crate::protocol::Protocol;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// A block trace, and how its requests are made again.
+/// Replay of a block trace: the trace files, and the pace and addresses of the replayed requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TraceReplay {
-    /// Its files: several of blktrace, one of each processor.
+    /// Files of the trace. A blktrace recording has several, one for each processor.
     pub files: Vec<PathBuf>,
-    /// How it is read.
+    /// Options for reading the trace.
     pub reading: TraceReading,
-    /// When its requests are issued.
+    /// Rule for the issue times of the requests.
     pub pace: ReplayPace,
-    /// The most requests under way, where the pace does not say it.
+    /// Maximum number of requests in flight, if the pace does not set it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<u32>,
-    /// What becomes of its addresses.
+    /// Mapping of trace addresses to target addresses.
     pub addresses: ReplayAddresses,
-    /// What it held when the replay was planned: it is made again of the same trace alone.
+    /// Facts about the trace when the replay was planned. A later replay of the run accepts only
+    /// the same trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<TraceFacts>,
-    /// How it is repeated, where that is settled: in a run that was planned.
+    /// Repetition protocol, once a planned run has settled it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
 }
 
 impl TraceReplay {
-    /// What it is called: as its first file is.
+    /// Returns the name of the replay: that of its first file.
     pub fn name(&self) -> &str {
         let name = self.files.first().and_then(|file| file.file_name());
         name.and_then(|name| name.to_str()).unwrap_or("trace")
     }
 }
 
-/// How a trace is read, in the words of the command line.
+/// Options for reading a trace, in the words of the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TraceReading {
-    /// Its form, where it is not told by its beginning.
+    /// Format of the trace, if its first bytes do not identify it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<String>,
-    /// What its columns are, of comma-separated values.
+    /// Column names of a trace of comma-separated values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<String>,
-    /// The unit of its times, of a form that says none.
+    /// Time unit of the trace, for a format that does not specify one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_unit: Option<String>,
-    /// Whether a trace that is cut off is read as far as it goes.
+    /// Whether a truncated trace is read up to its end.
     pub partial: bool,
-    /// Only what was issued from the first moment on and before the second, in nanoseconds
-    /// from the beginning.
+    /// Time window of requests to keep, by issue time, in nanoseconds from the start of the trace.
+    /// The first bound is inclusive, the second exclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_ns: Option<(u64, u64)>,
-    /// Only what this device was asked.
+    /// Name of the only device whose requests are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// Reads and writes become whole sectors of so many bytes.
+    /// Sector size in bytes to which reads and writes are rounded, so that they cover whole
+    /// sectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round_to_bytes: Option<u64>,
 }
 
-/// When the requests of a replay are issued.
+/// Rule for the issue times of a replay's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayPace {
-    /// Open loop: at the trace's times, whatever is under way.
+    /// Open loop: requests are issued at the trace's times, however many are in flight.
     Open {
-        /// How much faster than the trace, by which its gaps are divided.
+        /// Speed relative to the trace; the gaps between requests are divided by it.
         speed: f64,
     },
-    /// Closed loop: the next when one of so many under way completes.
+    /// Closed loop: each completion issues the next request, with a fixed number in flight.
     Closed {
-        /// How many.
+        /// Number of requests in flight in the closed loop.
         depth: u32,
     },
-    /// Each as long after the completion that it followed in the trace as there.
+    /// Dependent pace: each request follows the completion that it followed in the trace, after the
+    /// same delay.
     Dependent,
 }
 
@@ -90,101 +92,101 @@ impl Default for ReplayPace {
 }
 
 impl ReplayPace {
-    /// Whether requests are issued by the clock alone.
+    /// Reports whether the clock alone determines the issue times.
     pub fn is_open(&self) -> bool {
         matches!(self, Self::Open { .. })
     }
 }
 
-/// What becomes of a trace's addresses.
+/// Mapping of trace addresses to addresses on the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayAddresses {
-    /// They stay; a target that is too short is refused.
+    /// Unchanged addresses. A target that is too short is refused.
     #[default]
     Kept,
-    /// They are scaled linearly to what the target has.
+    /// Addresses scaled linearly to the size of the target.
     ScaledToTarget,
-    /// They are scaled linearly to so many bytes.
+    /// Addresses scaled linearly to this number of bytes.
     Scaled(u64),
 }
 
-/// What a trace, or the part of it that is replayed, holds.
+/// Facts about a trace, or about the replayed part of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TraceFacts {
-    /// Its files, as they were.
+    /// Trace files with their sizes and hashes when they were read.
     pub files: Vec<TraceFile>,
-    /// Its form, by name.
+    /// Name of the trace's format.
     pub form: String,
-    /// Its devices; a replay is of one.
+    /// Number of devices in the trace. A replay uses one.
     pub devices: u64,
-    /// Whether its form has the times at which requests were issued.
+    /// Whether the trace's format has the issue times of requests.
     pub has_times: bool,
-    /// What each kind of request came to.
+    /// Read requests of the trace.
     pub read: TraceOperation,
-    /// Writes.
+    /// Write requests of the trace.
     pub write: TraceOperation,
-    /// What makes durable.
+    /// Flush requests of the trace.
     pub flush: TraceOperation,
-    /// What gives ranges up.
+    /// Discard requests of the trace.
     pub discard: TraceOperation,
-    /// What writes zeroes without data.
+    /// Write-zeroes requests of the trace.
     pub write_zeroes: TraceOperation,
-    /// Writes that were durable when they completed.
+    /// Writes with FUA, which were durable on completion.
     pub fua_writes: u64,
-    /// Nanoseconds from the first issue to the last.
+    /// Nanoseconds from the first issue in the trace to the last.
     pub lasts_ns: u64,
-    /// Requests whose completion the trace has.
+    /// Number of requests whose completion is in the trace.
     pub completed: u64,
-    /// Requests that completed with an error.
+    /// Number of requests that completed with an error.
     pub failed: u64,
-    /// Requests whose time is before that of the one before them.
+    /// Number of requests with an earlier time than their predecessor in the trace.
     pub out_of_order: u64,
-    /// The end of the highest range, in bytes.
+    /// End of the highest address range, in bytes.
     pub highest_bytes: u64,
-    /// The longest read or write.
+    /// Length of the longest read or write, in bytes.
     pub largest_bytes: u64,
-    /// The longest discard.
+    /// Length of the longest discard, in bytes.
     pub longest_discard_bytes: u64,
-    /// Reads and writes of no bytes at all.
+    /// Number of reads and writes with a length of zero.
     pub of_no_bytes: u64,
-    /// What offsets and lengths of reads and writes are multiples of, a power of two up to
-    /// 4096.
+    /// Largest power of two, up to 4096, that divides the offsets and lengths of all reads and
+    /// writes, in bytes.
     pub unit_bytes: u64,
-    /// Reads and writes that are larger than in the trace, since they were made of whole
-    /// sectors.
+    /// Number of reads and writes that are larger than in the trace, because they were rounded to
+    /// whole sectors.
     pub rounded: u64,
-    /// The trace is cut off, and was read as far as it goes.
+    /// Whether the trace is truncated and was read up to its end.
     pub is_cut: bool,
 }
 
-/// A file of a trace.
+/// File of a trace, with its size and hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceFile {
-    /// Where it was.
+    /// Path of the trace file when it was read.
     pub path: PathBuf,
-    /// Its bytes.
+    /// Size of the trace file in bytes.
     pub size_bytes: u64,
-    /// SHA-256 of them, in hexadecimal digits.
+    /// SHA-256 hash of the trace file, in hexadecimal digits.
     pub sha256: String,
 }
 
-/// What requests of one kind came to in a trace.
+/// Statistics of a trace's requests of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TraceOperation {
-    /// How many.
+    /// Number of requests of the kind in the trace.
     pub requests: u64,
-    /// Bytes of their ranges.
+    /// Sum of the lengths of these requests, in bytes.
     pub bytes: u64,
-    /// From issue to completion, of those whose completion the trace has.
+    /// Response times, from issue to completion, of the requests whose completion is in the trace.
     #[serde(with = "compact")]
     pub response: Histogram,
 }
 
 impl TraceFacts {
-    /// All kinds with their names.
+    /// Returns the statistics of each kind of request with its name.
     pub fn operations(&self) -> [(&'static str, &TraceOperation); 5] {
         [
             ("read", &self.read),
@@ -195,19 +197,19 @@ impl TraceFacts {
         ]
     }
 
-    /// All requests.
+    /// Returns the number of requests of all kinds.
     pub fn requests(&self) -> u64 {
         let kinds = self.operations();
         let requests = kinds.iter().map(|(_, kind)| kind.requests);
         requests.fold(0, u64::saturating_add)
     }
 
-    /// Bytes that are read and written.
+    /// Returns the number of bytes that the trace reads and writes.
     pub fn moved_bytes(&self) -> u64 {
         self.read.bytes.saturating_add(self.write.bytes)
     }
 
-    /// Whether two traces are one: the bytes of their files are.
+    /// Reports whether two traces are the same, by the contents of their files.
     pub fn is_same_trace(&self, other: &Self) -> bool {
         let hashes = |of: &Self| -> Vec<String> {
             of.files.iter().map(|file| file.sha256.clone()).collect()

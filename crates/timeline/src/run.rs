@@ -1,5 +1,4 @@
-//! A run: one suite or program on one target, with all that is needed to
-//! repeat and to judge it.
+//! Run: one suite or program on one target, with everything needed to repeat and judge it.
 
 use crate::FlashTraffic;
 use crate::environment::Environment;
@@ -10,87 +9,84 @@ use crate::title::Titled;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Which of the two worlds a run belongs to.
+/// Kind of system that a run measured: real or modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum World {
-    /// Real storage.
+    /// Real storage on the host.
     Host,
-    /// A modelled computer in virtual time.
+    /// Modelled computer in virtual time.
     Model,
 }
 
-/// How far a run came.
+/// State of a run: its progress and the way that it ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "state", content = "error")]
 pub enum RunState {
-    /// Under way, or killed.
+    /// Running, or killed before the run could record its end.
     Running,
-    /// All its programs ran.
+    /// Finished: all programs of the run were executed.
     Finished,
-    /// Ended by the user before its last program.
+    /// Interrupted by the user before the last program.
     Interrupted,
-    /// Ended by an error, whose text this is.
+    /// Failed with an error; the text is the error message.
     Failed(String),
 }
 
-/// What the measuring itself costs, measured on the same machine right before
-/// the run.
+/// Cost of the measurement itself, measured on the same machine right before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Overhead {
-    /// Nanoseconds of one read of `/dev/null`, timed as every call is: the
-    /// least that a call can take.
+    /// Nanoseconds of one timed read of `/dev/null`, the lower bound of the time of any call.
     pub null_call_ns: f64,
-    /// Of these, what the timing of the call adds.
+    /// Nanoseconds that timing adds to one call; part of `null_call_ns`.
     pub timing_ns: f64,
 }
 
-/// What a modelled run is besides its plan and its seed: with these it can be
-/// made again, to the last byte.
+/// Facts that, with plan and seed, reproduce a modelled run to the last byte.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Modelled {
-    /// The version of the model: of the release and of the sources that it was
-    /// built from. Runs of different versions are different runs.
+    /// Version of the model, from the release and the sources that it was built from. Runs of
+    /// different versions are different runs.
     pub model_version: String,
-    /// A hash of plan, seed, catalogue text and model version: two runs that
-    /// share it are one run.
+    /// Hash of plan, seed, catalogue text and model version. Runs with the same fingerprint are the
+    /// same run.
     pub fingerprint: String,
-    /// The settings that changed the system, each as `PATH=VALUE`.
+    /// Settings that changed the modelled system, each as `PATH=VALUE`.
     pub settings: Vec<String>,
-    /// Drives that are configured, whether or not a program runs on them.
+    /// Number of configured drives, whether or not a program runs on them.
     pub configured_drives: u32,
-    /// How far each drive is turned against the one before it at the start, in
-    /// parts of 2^32 of a revolution.
+    /// Rotation angle of each drive relative to the drive before it at the start, in units of 2^-32
+    /// revolution.
     pub phase: u32,
-    /// The files of the catalogue that the system consists of, by name.
+    /// Catalogue files that describe the system: text by file name.
     pub catalogue: BTreeMap<String, String>,
 }
 
-/// One of the two sides of an A/B measurement.
+/// Arm (side) of an A/B measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arm {
-    /// What B is compared with.
+    /// Arm A of an A/B measurement, the baseline.
     A,
-    /// What is compared with A.
+    /// Arm B of an A/B measurement, the variant that is compared with A.
     B,
 }
 
-/// What makes a run one arm of an A/B measurement: it was measured in blocks of one
-/// repetition of each arm, in an order that a coin chose.
+/// Relation of a run to an A/B measurement. Each block of the measurement had one repetition of
+/// either arm, in random order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interleaved {
-    /// The id of the run that is the other arm.
+    /// Id of the run with the other arm.
     pub partner: String,
-    /// Which of the two this run is.
+    /// Arm of the A/B measurement to which this run belongs.
     pub arm: Arm,
-    /// The seed of the coins.
+    /// Seed of the random order of the arms.
     pub seed: u64,
-    /// Whether the arms' files lie in different places, so that a difference may be
-    /// that of the places.
+    /// Whether the files of the arms lie in different places, so that the place may cause a
+    /// difference.
     pub places_differ: bool,
-    /// The smallest change that mattered, as a share, which decided when the blocks
-    /// ended. Runs of early versions do not say.
+    /// Smallest relevant change, as a share, which decided when the measurement ended. Absent in
+    /// runs of early versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_effect: Option<f64>,
     /// Shell command that ran before each repetition of this arm, if any.
@@ -98,47 +94,47 @@ pub struct Interleaved {
     pub before: Option<String>,
 }
 
-/// Beginning of the note of a result about the file system that was made for it.
+/// Prefix of the note on the fresh file system that was created for a result.
 pub const FRESH_NOTE: &str = "a fresh ";
 
-/// One program's results within a run.
+/// Results of one program within a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProgramResult {
-    /// The program's name, as `write_8192`.
+    /// Name of the program, such as `write_8192`.
     pub program: String,
-    /// Its parameters, all of them, in their canonical text.
+    /// All parameters of the program, as canonical text by name.
     pub parameters: BTreeMap<String, String>,
-    /// The parameters that tell this result from its siblings in the suite,
-    /// and those that the user set: what a table must show.
+    /// Names of the parameters that a table must show: those that distinguish this result from
+    /// others of the suite, and those that the user set.
     pub distinguishing: Vec<String>,
-    /// Its place in the suite's table, which need not be the order of running.
+    /// Row of the result in the suite's table, which may differ from the order of running.
     pub row: u32,
-    /// Drives that ran the program at once.
+    /// Number of drives that ran the program at the same time.
     pub drives: u32,
-    /// The file system's kind and block size, as `ext4/4096`; a device's name.
+    /// Type and block size of the file system, such as `ext4/4096`, or the name of a device.
     pub filesystem: String,
-    /// Bytes that each worker's program moves.
+    /// Bytes that each worker of the program moves.
     pub size_bytes: u64,
-    /// What was asked of the page cache for this program; its layer may ask
-    /// for something else than the run does.
+    /// State of the page cache for this program. Its layer may require another state than that of
+    /// the run.
     pub cache: CacheMode,
-    /// Repetition, statistic and stopping rule.
+    /// Number of repetitions, statistic and stopping rule.
     pub protocol: Protocol,
-    /// Every repetition, in the order of running.
+    /// Every repetition of the program, in the order of running.
     pub repetitions: Vec<Repetition>,
-    /// What a reader must know about these figures.
+    /// Notes that a reader needs to interpret the figures.
     pub notes: Vec<String>,
 }
 
 impl ProgramResult {
-    /// The repetitions that count.
+    /// Returns the repetitions that count.
     pub fn kept(&self) -> impl Iterator<Item = &Repetition> + Clone {
         self.repetitions
             .iter()
             .filter(|repetition| !repetition.discarded)
     }
 
-    /// First error that ended a worker while the others went on.
+    /// Returns the first error that ended a worker while the others continued.
     pub fn failure(&self) -> Option<&WorkerFailure> {
         self.repetitions
             .iter()
@@ -146,29 +142,29 @@ impl ProgramResult {
             .next()
     }
 
-    /// What controllers' caches did in the repetitions that count, added up.
+    /// Returns the sums of the controllers' cache statistics over the repetitions that count.
     pub fn controller_caches(&self) -> Vec<ControllerCache> {
         ControllerCache::sum(self.kept().flat_map(|one| &one.controller_caches))
     }
 
-    /// What media caches of shingled disks did in the repetitions that count, added up, and
-    /// how full they were after the last.
+    /// Returns the sums of the media-cache statistics of shingled disks over the repetitions that
+    /// count, with the fill level after the last.
     pub fn media_caches(&self) -> Vec<MediaCache> {
         MediaCache::sum(self.kept().flat_map(|one| &one.media_caches))
     }
 
-    /// What flash drives programmed in the repetitions that count, added up.
+    /// Returns the data that the flash drives programmed over the repetitions that count, by cause.
     pub fn flash(&self) -> Vec<FlashTraffic> {
         FlashTraffic::sum(self.kept().flat_map(|one| &one.flash))
     }
 
-    /// The name with the parameters that tell it from its siblings:
-    /// `seqread layer=direct call_bytes=512`.
+    /// Returns the program's name with its distinguishing parameters: `seqread layer=direct
+    /// call_bytes=512`.
     pub fn key(&self) -> String {
         self.titled().key()
     }
 
-    /// The name for people: `4 KiB random write, QD32`.
+    /// Returns the title of the result for people, such as `4 KiB random write, QD32`.
     pub fn title(&self) -> String {
         self.titled().title()
     }
@@ -182,68 +178,70 @@ impl ProgramResult {
     }
 }
 
-/// A run.
+/// Stored run of a suite or program on a target, with its environment and results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Ten hexadecimal digits; a unique prefix names the run.
+    /// Id of the run: ten hexadecimal digits. A unique prefix identifies the run, too.
     pub id: String,
-    /// The version of diskperf that made it.
+    /// Version of diskperf that made the run.
     pub version: String,
-    /// The suite, or the program when it was run by itself.
+    /// Name of the suite, or of the program if it ran alone.
     pub suite: String,
-    /// The target as the user named it; several, joined by ` + `.
+    /// Target as the user named it; several targets are joined by ` + `.
     pub target: String,
-    /// Host or model.
+    /// Kind of system: real host or model.
     pub world: World,
-    /// The user's own name for it.
+    /// Label that the user gave the run.
     pub label: Option<String>,
-    /// The seed of every random choice.
+    /// Seed of every random choice in the run.
     pub seed: u64,
-    /// When it started, in milliseconds of Unix time.
+    /// Start of the run, in milliseconds of Unix time.
     pub started_unix_ms: u64,
-    /// The command line, word by word, for a reader; empty where there was none.
+    /// Command line that started the run, word by word, for information only. Empty if there was
+    /// none.
     pub command_line: Vec<String>,
-    /// What it was asked to do, from which it is made again. Runs of 0.1.0 have their
-    /// command line alone.
+    /// Experiment from which the run can be repeated. Runs of version 0.1.0 have only the command
+    /// line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<Experiment>,
-    /// What makes it one arm of an A/B measurement, if it is one.
+    /// Relation to an A/B measurement; absent for other runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interleaved: Option<Interleaved>,
-    /// What was asked of the page cache.
+    /// State of the page cache that the run requested.
     pub cache: CacheMode,
-    /// Whether the whole machine's caches were dropped before each repetition.
+    /// Whether the caches of the whole machine were dropped before each repetition.
     pub dropped_all_caches: bool,
-    /// How far it came.
+    /// State of the run: in progress, or the way that it ended.
     #[serde(flatten)]
     pub state: RunState,
-    /// The machine.
+    /// Machine and targets that the run was measured on.
     pub environment: Environment,
-    /// Of a modelled run, what it takes to make it again.
+    /// Facts that reproduce a modelled run; absent for a run on real storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Modelled>,
-    /// The cost of measuring; absent on a model, where it is nothing.
+    /// Cost of the measurement itself. Absent on a model, where measuring takes no time.
     pub overhead: Option<Overhead>,
-    /// The programs, in the order of running.
+    /// Results of the programs, in the order of running.
     pub results: Vec<ProgramResult>,
-    /// What a reader must know about the whole run.
+    /// Notes that a reader needs to interpret the whole run.
     pub notes: Vec<String>,
 }
 
 impl Run {
-    /// What was measured, independent of the directory that the user was in: the
-    /// absolute paths of real storage, or the name of the modelled system.
+    /// Returns the identity of the measured system, independent of the working directory: absolute
+    /// paths of real storage, or the name of the modelled system.
     pub fn measured(&self) -> String {
-        self.first_places(usize::MAX)
+        self.join_places(usize::MAX)
     }
 
-    /// The same of the targets alone, without the other file system that programs copy to.
+    /// Returns the identity of the targets alone, without the second file system that programs copy
+    /// to.
     pub fn target_paths(&self) -> String {
         let targets = self.experiment.as_ref().map(|asked| asked.targets.len());
-        self.first_places(targets.filter(|count| *count > 0).unwrap_or(usize::MAX))
+        self.join_places(targets.filter(|count| *count > 0).unwrap_or(usize::MAX))
     }
 
-    fn first_places(&self, count: usize) -> String {
+    fn join_places(&self, count: usize) -> String {
         let places = self.environment.places.iter().take(count);
         let paths: Vec<_> = places.map(|place| place.path.as_str()).collect();
         match self.world {

@@ -1,73 +1,75 @@
-//! Titles of programs: one by which they are told apart, and one for people.
+//! Titles of programs: unique keys, and short names for people.
 
 use crate::units::format_size;
 use std::collections::BTreeMap;
 
-/// A program with its parameters, as runs keep them and plans make them.
+/// Program with its parameters, as runs store them and plans create them.
 #[derive(Clone, Copy, Debug)]
 pub struct Titled<'a> {
-    /// The program's name.
+    /// Name of the program.
     pub program: &'a str,
-    /// All its parameters, in their canonical text.
+    /// All parameters of the program, as canonical text by name.
     pub parameters: &'a BTreeMap<String, String>,
-    /// The parameters that tell it from its siblings, and those that the user set.
+    /// Names of the parameters that distinguish the program from others of the suite, and those
+    /// that the user set.
     pub distinguishing: &'a [String],
 }
 
 impl Titled<'_> {
-    /// Returns the name with the parameters that tell it from its siblings:
-    /// `seqread layer=direct call_bytes=512`.
+    /// Returns the program's name with its distinguishing parameters: `seqread layer=direct
+    /// call_bytes=512`.
     pub fn key(&self) -> String {
-        self.with_the_others(self.program.to_owned(), &[])
+        self.append_other_parameters(self.program.to_owned(), &[])
     }
 
-    /// Returns the name for people: of programs that keep requests in flight
-    /// `4 KiB random write, QD32`, of others the [key](Self::key).
+    /// Returns the title for people, such as `4 KiB random write, QD32`, for programs that keep
+    /// requests in flight. Other programs have their [key](Self::key).
     pub fn title(&self) -> String {
-        let told = match self.program {
-            "random" | "sequential" => self.requests(),
-            "log_append" => self.log(),
-            "database" => self.database(),
+        let described = match self.program {
+            "random" | "sequential" => self.request_title(),
+            "log_append" => self.log_title(),
+            "database" => self.database_title(),
             _ => None,
         };
-        told.unwrap_or_else(|| self.key())
+        described.unwrap_or_else(|| self.key())
     }
 
-    /// `None` of a job file's job that has such a name.
-    fn requests(&self) -> Option<String> {
-        let size = sizes(self.value("block_bytes")?);
-        let write_share: f64 = self.value("write_share")?.parse().ok()?;
+    /// Returns the title of a random or sequential program. `None` for a job of a job file with
+    /// that name, since it lacks the parameters.
+    fn request_title(&self) -> Option<String> {
+        let size = format_sizes(self.parameter("block_bytes")?);
+        let write_share: f64 = self.parameter("write_share")?.parse().ok()?;
         let operation = match write_share {
             0.0 => " read".to_owned(),
             1.0 => " write".to_owned(),
-            share => format!(", {} % writes", percent(share)),
+            share => format!(", {} % writes", format_percent(share)),
         };
-        let title = format!("{size} {}{operation}", self.program) + &self.in_flight()?;
-        let told = ["block_bytes", "write_share", "depth", "rate_iops"];
-        Some(self.with_the_others(title, &told))
+        let title = format!("{size} {}{operation}", self.program) + &self.load_part()?;
+        let described = ["block_bytes", "write_share", "depth", "rate_iops"];
+        Some(self.append_other_parameters(title, &described))
     }
 
-    fn log(&self) -> Option<String> {
-        let size = sizes(self.value("record_bytes")?);
-        let group = match self.value("group")? {
+    fn log_title(&self) -> Option<String> {
+        let size = format_sizes(self.parameter("record_bytes")?);
+        let group = match self.parameter("group")? {
             "1" => String::new(),
             records => format!(", {records} a commit"),
         };
-        let title = format!("{size} log append{group}{}", self.rate());
-        Some(self.with_the_others(title, &["record_bytes", "group", "rate_iops"]))
+        let title = format!("{size} log append{group}{}", self.rate_part());
+        Some(self.append_other_parameters(title, &["record_bytes", "group", "rate_iops"]))
     }
 
-    fn database(&self) -> Option<String> {
-        let clients = self.value("clients")?;
+    fn database_title(&self) -> Option<String> {
+        let clients = self.parameter("clients")?;
         let plural = if clients == "1" { "" } else { "s" };
-        let title = format!("database, {clients} client{plural}{}", self.rate());
-        Some(self.with_the_others(title, &["clients", "rate_iops"]))
+        let title = format!("database, {clients} client{plural}{}", self.rate_part());
+        Some(self.append_other_parameters(title, &["clients", "rate_iops"]))
     }
 
-    /// `, QD32`; where requests arrive by the clock, their rate, and the depth if it was
-    /// given.
-    fn in_flight(&self) -> Option<String> {
-        let depth = match (self.value("depth")?, self.rate()) {
+    /// Returns the load part of a title: `, QD32` in closed loop; in open loop the arrival rate,
+    /// with the depth if it was given.
+    fn load_part(&self) -> Option<String> {
+        let depth = match (self.parameter("depth")?, self.rate_part()) {
             ("0", rate) if rate.is_empty() => ", QD1".to_owned(),
             ("0", rate) => return Some(rate),
             (depth, rate) => format!(", QD{depth}{rate}"),
@@ -75,31 +77,31 @@ impl Titled<'_> {
         Some(depth)
     }
 
-    /// `, 2000/s`; nothing in closed loop.
-    fn rate(&self) -> String {
-        match self.value("rate_iops") {
+    /// Returns the rate part of a title, such as `, 2000/s`; empty in closed loop.
+    fn rate_part(&self) -> String {
+        match self.parameter("rate_iops") {
             None | Some("0") => String::new(),
             Some(rate) => format!(", {rate}/s"),
         }
     }
 
-    fn value(&self, name: &str) -> Option<&str> {
+    fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
     }
 
-    /// A title with the distinguishing parameters that it does not tell.
-    fn with_the_others(&self, title: String, told: &[&str]) -> String {
+    /// Appends to a title the distinguishing parameters that it does not yet contain.
+    fn append_other_parameters(&self, title: String, described: &[&str]) -> String {
         let others = self.distinguishing.iter();
-        let others = others.filter(|name| !told.contains(&name.as_str()));
-        others.fold(title, |title, name| match self.value(name) {
+        let others = others.filter(|name| !described.contains(&name.as_str()));
+        others.fold(title, |title, name| match self.parameter(name) {
             Some(value) => format!("{title} {name}={value}"),
             None => title,
         })
     }
 }
 
-/// `4 KiB`; of several sizes the smallest and the largest.
-fn sizes(text: &str) -> String {
+/// Formats one size, such as `4 KiB`, or the smallest and largest of several.
+fn format_sizes(text: &str) -> String {
     let each = text.split(',').filter_map(|pair| {
         let size = pair.split_once(':').map_or(pair, |(size, _)| size);
         size.parse::<u64>().ok()
@@ -111,8 +113,8 @@ fn sizes(text: &str) -> String {
     }
 }
 
-/// A share in percent, without needless digits.
-fn percent(share: f64) -> String {
+/// Formats a share in percent, without trailing zeros.
+fn format_percent(share: f64) -> String {
     let text = format!("{:.2}", 100.0 * share);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

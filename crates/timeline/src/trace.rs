@@ -1,5 +1,5 @@
-//! All that happened on a modelled computer between two moments, as those who
-//! did it recorded it: what pictures and explanations are made of.
+//! Event trace of a modelled computer: requests, processor work and drive activity, as the
+//! components recorded them. Timelines and explanations are made from it.
 
 pub use diskperf_spans::{
     ArmWork, DiskPosition, FlashBusy, FlashLevels, Position, TracedArm, TracedDie, TracedFlash,
@@ -9,43 +9,42 @@ use crate::{Nanoseconds, Span, Stage};
 use diskperf_spans::with_starts;
 use serde::{Deserialize, Serialize};
 
-/// What was recorded of one repetition.
+/// Event trace of one repetition on a modelled computer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
-    /// The drives, by number.
+    /// Drives of the modelled system, by number.
     pub drives: Vec<TracedDrive>,
-    /// Whether the drives stand by themselves: there is no processor, no bus and no
-    /// controller that could be busy.
+    /// Whether the system consists of drives alone, without a processor, bus or controller that
+    /// could be busy.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_of_rig: bool,
-    /// Every request that completed, in the order of completion.
+    /// Every request that completed, in order of completion.
     pub requests: Vec<TracedRequest>,
-    /// Programs, in the order in which their timed parts ended.
+    /// Timed parts of processes, in the order in which they ended.
     pub processes: Vec<TracedProcess>,
-    /// What handlers of interrupts did, by their ends. One that another came
-    /// in between lasts from its start to its end.
+    /// Work of interrupt handlers, in order of their ends. A handler that another one interrupted
+    /// lasts from its start to its end.
     pub handlers: Vec<TracedWork>,
-    /// What of each controller is counted in [`TracedBusy::controllers`], if
-    /// anything is.
+    /// Busy part of each controller that [`TracedBusy::controllers`] measures; `None` for a
+    /// controller without a measure.
     #[serde(default)]
     pub controllers: Vec<Option<Counted>>,
-    /// How busy everything had been, at the start and at the end of each
-    /// program's timed part.
+    /// Accumulated busy times of all components at the start and end of each program's timed part.
     #[serde(default)]
     pub busy: Vec<TracedBusy>,
-    /// When the clock interrupted.
+    /// Times of the clock interrupts.
     #[serde(default)]
     pub ticks: Vec<Nanoseconds>,
-    /// What flash drives did.
+    /// Activity of the flash drives.
     #[serde(default)]
     pub flash: Vec<TracedFlash>,
-    /// What arms of disks did for no request, in order of time for each drive.
+    /// Background work of disk actuators, in order of time for each drive.
     #[serde(default)]
     pub arms: Vec<TracedArm>,
 }
 
 impl Trace {
-    /// Memory that it takes.
+    /// Returns the memory that the trace occupies, in bytes.
     pub fn bytes(&self) -> u64 {
         let of_requests = self
             .requests
@@ -65,98 +64,97 @@ impl Trace {
     }
 }
 
-/// What of a controller is busy.
+/// Part of a controller whose busy time is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counted {
-    /// The way for data, held by one drive at a time.
+    /// Data channel of the controller, whose busy time is measured. One drive at a time holds it.
     Channel,
-    /// Its own processor.
+    /// Controller's own processor, whose busy time is measured.
     Processor,
 }
 
-/// For how long everything had been busy by some moment.
+/// Accumulated busy times of all components up to one time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TracedBusy {
-    /// The moment.
+    /// Time up to which busy times are accumulated.
     pub at: Nanoseconds,
-    /// The processor.
+    /// Accumulated busy time of the processor.
     pub processor: Nanoseconds,
-    /// Of that, in handlers of interrupts.
+    /// Busy time of the processor in interrupt handlers.
     pub handlers: Nanoseconds,
-    /// The bus.
+    /// Accumulated busy time of the bus.
     pub bus: Nanoseconds,
-    /// Each controller, by number; 0 where nothing is counted.
+    /// Busy time of each controller, by number; 0 for a controller without a measure.
     pub controllers: Vec<Nanoseconds>,
-    /// The parts of each flash drive.
+    /// Busy times of the parts of each flash drive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flash: Vec<FlashBusy>,
 }
 
-/// How a drive turned.
+/// Rotation and format of a traced drive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TracedDrive {
-    /// One revolution.
+    /// Duration of one revolution in nanoseconds.
     pub revolution_ns: f64,
-    /// The share of a revolution that it was turned by at time 0.
+    /// Rotation angle of the drive at time 0, as a share of a revolution.
     pub phase: f64,
-    /// Bytes of a sector.
+    /// Sector size of the drive in bytes.
     pub sector_bytes: u32,
-    /// Whether it is a disk with a buffer and a link of its own, whose arm works for no
-    /// request too.
+    /// Whether the drive is a disk with its own buffer and link, whose actuator also does
+    /// background work.
     #[serde(default)]
     pub has_link: bool,
 }
 
 impl TracedDrive {
-    /// The revolutions that it has made since angle 0 passed the heads last
-    /// before time 0; the fraction is the angle under the heads.
+    /// Returns the number of revolutions since angle 0 last passed the heads before time 0. The
+    /// fraction is the angle under the heads.
     pub fn revolutions(&self, at: Nanoseconds) -> f64 {
         at.0 as f64 / self.revolution_ns + self.phase
     }
 }
 
-/// Who wants a request done.
+/// Purpose of a request: read, read-ahead, write or write-behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// Somebody waits for what is read.
+    /// Read that a process waits for.
     Read,
-    /// It may be wanted soon.
+    /// Read-ahead of data that may be needed soon.
     ReadAhead,
-    /// Somebody waits until it is written.
+    /// Write that a process waits for.
     Write,
-    /// Nobody waits for it.
+    /// Write that no process waits for (write-behind).
     WriteBehind,
 }
 
-/// One request of one drive.
+/// Completed request to one drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TracedRequest {
-    /// The drive.
+    /// Number of the drive that served the request.
     pub drive: u32,
-    /// Its first sector, from the start of the drive.
+    /// First sector of the request, counted from the start of the drive.
     pub sector: u64,
-    /// How many.
+    /// Length of the request in sectors.
     pub sectors: u32,
-    /// What it is for.
+    /// Purpose of the request.
     pub purpose: Purpose,
-    /// Whether it is a write that is on the medium when it is done (FUA).
+    /// Whether the request is a write with FUA, on the medium when it completes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
-    /// Where that is; none where the device does not say.
+    /// Position of the request on the medium; `None` if the device does not report it.
     pub position: Option<Position>,
-    /// When it was issued.
+    /// Time at which the request was issued.
     pub issued: Nanoseconds,
-    /// What its time went to, without gap from the issue to the completion.
+    /// Stages of the request, without gaps from issue to completion.
     pub spans: Vec<Span>,
-    /// Who used what it brought, and when; once for each time that somebody
-    /// came for it.
+    /// Uses of the data that the request brought: one for each access by a process.
     pub uses: Vec<TracedUse>,
 }
 
 impl TracedRequest {
-    /// Where on a disk it is.
+    /// Returns the position on the disk; `None` for other devices or if it is unknown.
     pub fn on_disk(&self) -> Option<DiskPosition> {
         match self.position {
             Some(Position::Disk(position)) => Some(position),
@@ -164,101 +162,101 @@ impl TracedRequest {
         }
     }
 
-    /// When it completed.
+    /// Returns the completion time of the request.
     pub fn completed(&self) -> Nanoseconds {
         self.spans.last().map_or(self.issued, |span| span.until)
     }
 
-    /// Its spans with their starts.
+    /// Returns the request's spans as (stage, start, end).
     pub fn parts(&self) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
         with_starts(self.issued, &self.spans)
     }
 }
 
-/// A block that a request brought found its user.
+/// Use by a process of a block that a request brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TracedUse {
-    /// The process, by its number.
+    /// Number of the process that used the block.
     pub process: u32,
-    /// When it had it.
+    /// Time at which the process obtained the block.
     pub at: Nanoseconds,
 }
 
-/// A program's timed part.
+/// Timed part of one process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TracedProcess {
-    /// The process, by its number.
+    /// Number of the process whose timed part this is.
     pub number: u32,
-    /// When the timed part began.
+    /// Start of the process's timed part.
     pub opened: Nanoseconds,
-    /// What its time went to, without gap until the timed part ended.
+    /// Stages of the timed part, without gaps from its start to its end.
     pub spans: Vec<Span>,
-    /// What it had the processor do, routine by routine, in the order in which
-    /// that ended; also before the timed part.
+    /// Processor work of the process by routine, in order of their ends, including work before the
+    /// timed part.
     #[serde(default)]
     pub work: Vec<TracedWork>,
 }
 
 impl TracedProcess {
-    /// When it ended.
+    /// Returns the end of the process's timed part.
     pub fn ended(&self) -> Nanoseconds {
         self.spans.last().map_or(self.opened, |span| span.until)
     }
 
-    /// Its spans with their starts.
+    /// Returns the spans of the timed part as (stage, start, end).
     pub fn parts(&self) -> impl Iterator<Item = (Stage, Nanoseconds, Nanoseconds)> + '_ {
         with_starts(self.opened, &self.spans)
     }
 }
 
-/// Work of one routine, in a program or in a handler of an interrupt. What of
-/// it is neither its own nor slowing went to interrupts that came in between.
+/// Processor work of one routine, in a process or an interrupt handler. The rest of its duration,
+/// beyond `own` and `slowed`, went to interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TracedWork {
-    /// What was done.
+    /// Stage that the processor work belongs to.
     pub stage: Stage,
-    /// When it began.
+    /// Start of the processor work.
     pub from: Nanoseconds,
-    /// When it ended.
+    /// End of the processor work.
     pub until: Nanoseconds,
-    /// What the processor worked on it.
+    /// Processor time that the routine itself needed.
     #[serde(default)]
     pub own: Nanoseconds,
-    /// What that took longer because data moved over the memory.
+    /// Additional processor time because data transfers used the memory.
     #[serde(default)]
     pub slowed: Nanoseconds,
 }
 
-/// Spans that are booked in another order than they passed in: who waits books
-/// the waiting when it is over, and what came after it before.
+/// Collector of spans that are booked out of order. A waiting process books its wait when the wait
+/// ends, after spans that follow it.
 #[derive(Clone, Debug, Default)]
 pub struct Tiling {
-    parts: Vec<(Nanoseconds, Nanoseconds, Stage)>,
+    spans: Vec<(Nanoseconds, Nanoseconds, Stage)>,
 }
 
 impl Tiling {
-    /// A span that ended at `until`.
+    /// Adds a span of length `ns` that ended at `until`.
     pub fn add(&mut self, stage: Stage, until: Nanoseconds, ns: u64) {
         if ns > 0 {
-            self.parts.push((Nanoseconds(until.0 - ns), until, stage));
+            self.spans.push((Nanoseconds(until.0 - ns), until, stage));
         }
     }
 
-    /// Memory that they take.
+    /// Returns the memory that the spans occupy, in bytes.
     pub fn bytes(&self) -> usize {
-        self.parts.capacity() * size_of::<(Nanoseconds, Nanoseconds, Stage)>()
+        self.spans.capacity() * size_of::<(Nanoseconds, Nanoseconds, Stage)>()
     }
 
-    /// The spans in their order, those of the same stage joined.
+    /// Returns the spans in order of time, with neighbours of the same stage merged.
     ///
     /// # Panics
     ///
-    /// When they do not follow each other without gap from `opened` on.
+    /// If the spans from `opened` on have a gap or overlap.
     pub fn tiled(mut self, opened: Nanoseconds) -> Vec<Span> {
-        self.parts.sort_by_key(|(from, _, _)| *from);
-        let mut spans: Vec<Span> = Vec::with_capacity(self.parts.len());
+        self.spans.sort_by_key(|(from, _, _)| *from);
+        let mut spans: Vec<Span> = Vec::with_capacity(self.spans.len());
         let mut at = opened;
-        for (from, until, stage) in self.parts {
+        for (from, until, stage) in self.spans {
             assert!(
                 from == at,
                 "a span of {stage:?} starts at {from:?}, and the one before it ends at {at:?}"

@@ -1,16 +1,16 @@
-//! Units: nanoseconds as a newtype, and the sizes that people type and read.
+//! Units: nanoseconds as a newtype, and sizes and times in the notation of users.
 
 use crate::Nanoseconds;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// 1024 bytes; the KB of the historic tables.
+/// One kibibyte: 1024 bytes, the KB of the historic tables.
 pub const KIB: u64 = 1 << 10;
-/// 1024 KiB.
+/// One mebibyte: 1024 KiB.
 pub const MIB: u64 = 1 << 20;
-/// 1024 MiB.
+/// One gibibyte: 1024 MiB.
 pub const GIB: u64 = 1 << 30;
 
-/// Why a size could not be read.
+/// Error for a text that is not a size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is not a size: write a whole number of bytes, or one with K, M, G or T for powers of 1024 (4096, 8K, 8MiB), KB, MB, GB or TB for powers of 1000"
@@ -19,12 +19,12 @@ pub struct SizeError {
     text: String,
 }
 
-/// Reads a size in bytes: `4096`, `8K`, `8KiB` (powers of 1024, as `K` alone is in
-/// `dd`), `8KB` (powers of 1000); case does not matter.
+/// Parses a size in bytes: `4096`, `8K`, `8KiB` (powers of 1024, as `K` in `dd`), `8KB` (powers of
+/// 1000). Case does not matter.
 ///
 /// # Errors
 ///
-/// No whole number, another suffix, or more than 64 bits hold.
+/// The text has no whole number or an unknown suffix, or the size exceeds 64 bits.
 pub fn parse_size(text: &str) -> Result<u64, SizeError> {
     let error = || SizeError {
         text: text.to_owned(),
@@ -50,8 +50,8 @@ pub fn parse_size(text: &str) -> Result<u64, SizeError> {
     number.checked_mul(u64::pow(base, power)).ok_or_else(error)
 }
 
-/// Writes a size the way [`parse_size`] reads it, with the binary unit that
-/// keeps the number short: `8 MiB`, `512`, `1.5 GiB`.
+/// Formats a size in the notation of [`parse_size`], with the binary unit that keeps the number
+/// short: `8 MiB`, `512`, `1.5 GiB`.
 pub fn format_size(bytes: u64) -> String {
     for (unit, name) in [(1 << 40, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")] {
         if bytes >= unit {
@@ -65,8 +65,8 @@ pub fn format_size(bytes: u64) -> String {
     format!("{bytes} B")
 }
 
-/// Writes a span with the unit that keeps three digits: `850 ns`, `12.3 µs`,
-/// `4.56 ms`, `1.23 s`.
+/// Formats a duration with three digits and a suitable unit: `850 ns`, `12.3 µs`, `4.56 ms`, `1.23
+/// s`.
 pub fn format_nanoseconds(span: Nanoseconds) -> String {
     let ns = span.0 as f64;
     let (value, unit) = match span.0 {
@@ -85,12 +85,10 @@ pub fn format_nanoseconds(span: Nanoseconds) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// The first millisecond of Unix time that is past the year 9999, which no
-/// calendar here can write.
+/// First millisecond of Unix time after the year 9999. Calendar dates stop there.
 pub const PAST_CALENDAR_MS: u64 = 253_402_300_800_000;
 
-/// Writes a moment as `2026-11-21 02:20:00`, in UTC; one past the year 9999 as
-/// what it is.
+/// Formats a time as `2026-11-21 02:20:00`, in UTC. A time past the year 9999 is described as such.
 pub fn format_utc(unix_ms: u64) -> String {
     if unix_ms >= PAST_CALENDAR_MS {
         return format!("{unix_ms} ms of Unix time");
@@ -102,9 +100,9 @@ pub fn format_utc(unix_ms: u64) -> String {
         .replace('Z', "")
 }
 
-/// Reads a moment of the past, in milliseconds of Unix time: a date (`2026-11-20`) or a
-/// date with a time (`2026-11-20 14:00:00`), in UTC, or how long before `now_unix_ms` it
-/// was (`2h`, `3days`). `None` of anything else.
+/// Parses a past time and returns it in milliseconds of Unix time. It accepts a date (`2026-11-20`)
+/// or date and time (`2026-11-20 14:00:00`) in UTC, or an age before `now_unix_ms` (`2h`, `3days`).
+/// `None` for anything else.
 pub fn parse_moment(text: &str, now_unix_ms: u64) -> Option<u64> {
     if let Ok(ago) = humantime::parse_duration(text) {
         return now_unix_ms.checked_sub(ago.as_millis().try_into().ok()?);

@@ -1,29 +1,29 @@
-//! Blocks that were read back and compared with what was written.
+//! Counts of blocks that a worker read back and compared with what it wrote.
 
 use serde::{Deserialize, Serialize};
 
-/// Blocks of a worker that were read back and compared with what was written.
+/// Verification counts of a worker, which reads blocks back and compares them with the written
+/// data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verified {
-    /// Kind of verification, by fio's name of it: `crc32c`, `pattern` and so on.
+    /// Kind of verification, by its fio name: `crc32c`, `pattern` and so on.
     pub kind: String,
-    /// Bytes that were written, with those that were written over; 0 of runs that did not
-    /// count them.
+    /// Bytes written, including blocks that were overwritten. 0 in runs that did not count them.
     #[serde(default)]
     pub written_bytes: u64,
-    /// Blocks that were compared.
+    /// Number of blocks that were compared.
     pub blocks: u64,
-    /// Bytes of these blocks.
+    /// Total bytes of the blocks that were compared.
     pub bytes: u64,
-    /// Blocks that were not what was written.
+    /// Number of blocks whose contents differed from the written data.
     pub mismatches: u64,
-    /// Blocks that were written and not read back, since the job ended before.
+    /// Number of written blocks that were not read back, because the job ended before.
     #[serde(default)]
     pub unread_blocks: u64,
 }
 
 impl Verified {
-    /// All of them together; nothing of none.
+    /// Returns the sum of the verification counts of several workers; `None` if there are none.
     pub fn sum<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
         let mut parts = parts.into_iter();
         let mut all = parts.next()?.clone();
@@ -31,7 +31,7 @@ impl Verified {
         Some(all)
     }
 
-    /// Adds the blocks of another worker.
+    /// Adds the verification counts of another worker.
     pub fn merge(&mut self, other: &Self) {
         self.written_bytes += other.written_bytes;
         self.blocks += other.blocks;

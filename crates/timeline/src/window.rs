@@ -1,29 +1,29 @@
-//! Values in a row, and how steady they are: what SNIA's test of rounds and fio's of seconds
-//! are both made of.
+//! Statistics of a series of values for tests of steady state: SNIA's test over rounds and fio's
+//! over seconds.
 //!
-//! SNIA looks at the range of the values and at how far their best line rises over all of
-//! them; fio's `steadystate` at how far any value is from the mean, or at how far the line
-//! rises from one value to the next.
+//! SNIA limits the range of the values and the total rise of their best-fit line. fio's
+//! `steadystate` limits the deviation of any value from the mean, or the rise of the line from one
+//! value to the next.
 
 use crate::SteadyRule;
 
-/// What values in a row, one of each round, are tested by.
+/// Statistics of consecutive values, one for each round, that decide on steady state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// Their mean.
+    /// Mean of the values in the window.
     pub mean: f64,
-    /// By how much the largest is above the smallest.
+    /// Difference between the largest and the smallest value.
     pub range: f64,
-    /// By how much any differs from the mean, at most.
+    /// Maximum difference between a value and the mean.
     pub deviation: f64,
-    /// By how much the least-squares line rises from one to the next.
+    /// Rise of the least-squares line from one value to the next.
     pub slope: f64,
-    /// How many there are.
+    /// Number of values in the window.
     pub count: usize,
 }
 
 impl Window {
-    /// `None` of fewer than two values.
+    /// Returns the statistics of the values; `None` for fewer than two values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let count = values.len();
         if count < 2 {
@@ -49,12 +49,12 @@ impl Window {
         })
     }
 
-    /// By how much the line changes from the first value to the last.
+    /// Returns the change of the least-squares line from the first value to the last.
     pub fn drift(&self) -> f64 {
         self.slope * (self.count - 1) as f64
     }
 
-    /// Whether the values are steady by a rule's limits.
+    /// Reports whether the values are within the limits of a rule for steady state.
     pub fn is_within(&self, rule: &SteadyRule) -> bool {
         self.mean > 0.0
             && self.range <= rule.excursion_share * self.mean

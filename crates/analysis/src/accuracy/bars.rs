@@ -1,83 +1,78 @@
-//! How many numbers are as near as was asked.
+//! Accuracy goals: the share of the published numbers that a model must match within given errors.
 
 use super::{Cell, Quantity};
 use serde::Serialize;
 
-/// How many cells have an error of at most this much.
+/// Number of published numbers whose error stays within one limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Share {
-    /// The error: a share (0.05), or points of a CPU share (5).
+    /// Error limit: a share (0.05), or points of a CPU share (5).
     pub within: f64,
-    /// Cells that have it.
+    /// Number of published numbers whose error is within the limit.
     pub cells: usize,
-    /// How many of all cells were asked to have it (0.7).
+    /// Share of all published numbers (0 to 1) that must be within the limit, such as 0.7.
     pub asked: f64,
 }
 
-/// One group of cells and how near they are.
+/// Group of published numbers and how well the models meet its accuracy goal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bar {
-    /// Which cells.
+    /// Name of the group of published numbers that shares an accuracy goal.
     pub name: String,
-    /// How many there are, each measurement once.
+    /// Number of published numbers in the group, each measurement once.
     pub cells: usize,
-    /// How many of them are marked unexplained.
+    /// Number of published numbers in the group that are marked unexplained.
     pub unexplained: usize,
-    /// How many are within what.
+    /// Number of published numbers within each error limit of the goal.
     pub shares: Vec<Share>,
-    /// Of those that are not marked unexplained, the ids that miss the outer
-    /// limit, if the group has one.
+    /// Ids of the published numbers whose error exceeds the outer limit, if the group has one.
+    /// Those marked unexplained are left out.
     pub beyond: Vec<String>,
-    /// The outer limit.
+    /// Outer limit of the error, which no published number of the group may exceed.
     pub limit: Option<f64>,
-    /// Whether all that was asked is met.
+    /// Whether the group of published numbers meets its whole accuracy goal.
     pub met: bool,
 }
 
-/// What is asked of a group of cells.
-struct Asked {
+/// Accuracy goal for a group of published numbers.
+struct BarRule {
     name: &'static str,
-    of: fn(&Cell) -> bool,
+    includes: fn(&Cell) -> bool,
     shares: &'static [(f64, f64)],
     limit: Option<f64>,
 }
 
-/// Kridle and McKusick 1983's document.
 const KRIDLE_MCKUSICK: &str = "kridle-mckusick-1983";
-/// Speck and Bass 1984's.
 const SPECK_BASS: &str = "speck-bass-1984";
 
-/// Piziali and Zam 1991's.
 const PIZIALI_ZAM: &str = "piziali-zam-1991";
 
-/// Zachariassen 1987's.
 const ZACHARIASSEN: &str = "zachariassen-1987";
 
-/// Kirkendall 1989's.
 const KIRKENDALL: &str = "kirkendall-1989";
 
-const ASKED: [Asked; 9] = [
-    Asked {
+const BAR_RULES: [BarRule; 9] = [
+    BarRule {
         name: "one drive, MASSBUS controllers, KB/s",
-        of: |cell| is_rate(cell, 1) && !is_uda50(cell),
+        includes: |cell| is_rate(cell, 1) && !is_uda50(cell),
         shares: &[(0.05, 0.7), (0.10, 0.9)],
         limit: Some(0.20),
     },
-    Asked {
+    BarRule {
         name: "one drive, UDA50, KB/s",
-        of: |cell| is_rate(cell, 1) && is_uda50(cell),
+        includes: |cell| is_rate(cell, 1) && is_uda50(cell),
         shares: &[(0.10, 0.8)],
         limit: Some(0.20),
     },
-    Asked {
+    BarRule {
         name: "two drives, KB/s, mean over phases",
-        of: |cell| is_rate(cell, 2),
+        includes: |cell| is_rate(cell, 2),
         shares: &[(0.10, 0.75), (0.20, 0.9)],
         limit: None,
     },
-    Asked {
+    BarRule {
         name: "one drive, CPU share, points",
-        of: |cell| {
+        includes: |cell| {
             cell.published == KRIDLE_MCKUSICK
                 && cell.quantity == Quantity::CpuPercent
                 && cell.drives == 1
@@ -85,36 +80,36 @@ const ASKED: [Asked; 9] = [
         shares: &[(5.0, 0.7), (10.0, 0.9)],
         limit: None,
     },
-    Asked {
+    BarRule {
         name: "dd on VME controllers, KB/s",
-        of: |cell| cell.published == ZACHARIASSEN && cell.quantity == Quantity::KbPerS,
+        includes: |cell| cell.published == ZACHARIASSEN && cell.quantity == Quantity::KbPerS,
         shares: &[(0.10, 0.8), (0.20, 0.9)],
         limit: None,
     },
-    Asked {
+    BarRule {
         name: "fsck, dump and restore, format and verify, elapsed",
-        of: |cell| {
+        includes: |cell| {
             cell.published == ZACHARIASSEN
                 && matches!(cell.quantity, Quantity::Seconds | Quantity::Minutes)
         },
         shares: &[(0.10, 0.7), (0.20, 0.9)],
         limit: None,
     },
-    Asked {
+    BarRule {
         name: "blocks per second and their ratio",
-        of: |cell| cell.published == SPECK_BASS,
+        includes: |cell| cell.published == SPECK_BASS,
         shares: &[(0.0, 1.0)],
         limit: None,
     },
-    Asked {
+    BarRule {
         name: "tracks and sectors by interleave, KB/s",
-        of: |cell| cell.published == PIZIALI_ZAM,
+        includes: |cell| cell.published == PIZIALI_ZAM,
         shares: &[(0.02, 1.0)],
         limit: None,
     },
-    Asked {
+    BarRule {
         name: "sequential read through the layers of Minix, KB/s",
-        of: |cell| cell.published == KIRKENDALL,
+        includes: |cell| cell.published == KIRKENDALL,
         shares: &[(0.10, 0.9)],
         limit: None,
     },
@@ -129,25 +124,26 @@ fn is_uda50(cell: &Cell) -> bool {
     target.is_some_and(|target| target.contains("uda50"))
 }
 
-/// The bars of those groups that have any cell here.
+/// Returns the accuracy result of each group that contains at least one of the given published
+/// numbers.
 pub fn bars(cells: &[Cell]) -> Vec<Bar> {
-    let bar = |asked: &Asked| {
+    let bar = |rule: &BarRule| {
         let group: Vec<&Cell> = cells
             .iter()
-            .filter(|cell| cell.counts() && (asked.of)(cell))
+            .filter(|cell| cell.counts() && (rule.includes)(cell))
             .collect();
-        (!group.is_empty()).then(|| measure(asked, &group))
+        (!group.is_empty()).then(|| measure_bar(rule, &group))
     };
-    ASKED.iter().filter_map(bar).collect()
+    BAR_RULES.iter().filter_map(bar).collect()
 }
 
-/// A printed limit is reached, not passed, by what equals it but for the last
-/// digits of arithmetic.
+/// Rounding tolerance for the comparison of an error with its limit, so that an error equal to the
+/// limit is within it.
 const ROUNDING: f64 = 1e-9;
 
-fn measure(asked: &Asked, group: &[&Cell]) -> Bar {
+fn measure_bar(rule: &BarRule, group: &[&Cell]) -> Bar {
     let error = |cell: &Cell| cell.error.unwrap_or(0.0).abs();
-    let shares: Vec<Share> = asked
+    let shares: Vec<Share> = rule
         .shares
         .iter()
         .map(|(within, share)| Share {
@@ -163,20 +159,19 @@ fn measure(asked: &Asked, group: &[&Cell]) -> Bar {
         .iter()
         .filter(|cell| !cell.unexplained)
         .filter(|cell| {
-            asked
-                .limit
+            rule.limit
                 .is_some_and(|limit| error(cell) > limit + ROUNDING)
         })
         .map(|cell| cell.id.clone())
         .collect();
     let enough = |share: &Share| share.cells as f64 >= share.asked * group.len() as f64 - ROUNDING;
     Bar {
-        name: asked.name.to_owned(),
+        name: rule.name.to_owned(),
         cells: group.len(),
         unexplained: group.iter().filter(|cell| cell.unexplained).count(),
         met: shares.iter().all(enough) && beyond.is_empty(),
         shares,
         beyond,
-        limit: asked.limit,
+        limit: rule.limit,
     }
 }

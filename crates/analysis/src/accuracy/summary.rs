@@ -1,31 +1,30 @@
-//! The accuracy of a card in a few figures.
+//! Summary of an accuracy card in a few figures.
 
 use super::{Cell, Quantity, Role};
 use crate::statistics::median;
 use serde::Serialize;
 
-/// How near the cells of one role are. CPU shares are counted apart, since their
-/// errors are points.
+/// Errors of calibrated, of predicted or of all published numbers, summarized. CPU shares are
+/// counted apart, since their errors are in points.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// `calibrated cells`, `predictions` or `all cells`.
+    /// Name of the group of published numbers: `calibrated cells`, `predictions` or `all cells`.
     pub name: &'static str,
-    /// Rates, times and ratios, each measurement once.
+    /// Number of rates, times and ratios, each measurement once.
     pub cells: usize,
-    /// Median of the size of their errors, as a share of the printed number.
+    /// Median absolute error of rates, times and ratios, as a share of the printed number.
     pub median_error: Option<f64>,
-    /// How many of them are within 10 %.
+    /// Number of rates, times and ratios with an error of at most 10 %.
     pub within_tenth: usize,
-    /// CPU shares, each measurement once.
+    /// Number of CPU shares, each measurement once.
     pub cpu_cells: usize,
-    /// Median of the size of their errors in points.
+    /// Median absolute error of CPU shares, in points.
     pub cpu_median_points: Option<f64>,
-    /// How many of them are within 10 points.
+    /// Number of CPU shares with an error of at most 10 points.
     pub cpu_within_ten_points: usize,
 }
 
-/// Of the cells that parameters were calibrated on, of those that the models
-/// predict, and of all.
+/// Summarizes the errors of the calibrated numbers, of the predicted numbers and of all numbers.
 pub fn summaries(cells: &[Cell]) -> Vec<Summary> {
     let of = |name, role: Option<Role>| {
         let counted = cells

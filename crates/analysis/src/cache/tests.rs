@@ -24,12 +24,12 @@ fn verdicts() {
     use CacheMode::{Cold, Direct, Warm};
     use CacheVerdict::*;
     for (mode, resident, storage, verdict, share) in [
-        (Cold, Some((0, 1000)), Some(1000), AsAsked, Some(1.0)),
+        (Cold, Some((0, 1000)), Some(1000), AsRequested, Some(1.0)),
         // Read-ahead fetched more than was read.
-        (Cold, Some((0, 1000)), Some(4000), AsAsked, Some(1.0)),
+        (Cold, Some((0, 1000)), Some(4000), AsRequested, Some(1.0)),
         // Four readers of one area: the first one fetches for all.
-        (Cold, Some((0, 1000)), Some(250), AsAsked, Some(0.25)),
-        (Cold, Some((50, 1000)), Some(950), AsAsked, Some(0.95)),
+        (Cold, Some((0, 1000)), Some(250), AsRequested, Some(0.25)),
+        (Cold, Some((50, 1000)), Some(950), AsRequested, Some(0.95)),
         (Cold, Some((60, 1000)), Some(940), ColdButCached, Some(0.94)),
         (Cold, Some((1000, 1000)), Some(0), ColdButCached, Some(0.0)),
         // Nothing resident and nothing accounted: FUSE, virtiofs, or a cache
@@ -38,12 +38,12 @@ fn verdicts() {
         (Cold, Some((0, 1000)), Some(0), Unknown, Some(0.0)),
         (Cold, Some((50, 1000)), Some(9), Unknown, Some(0.009)),
         (Cold, None, Some(0), Unknown, Some(0.0)),
-        (Cold, None, Some(10), AsAsked, Some(0.01)),
-        (Cold, Some((0, 1000)), None, AsAsked, Some(1.0)),
+        (Cold, None, Some(10), AsRequested, Some(0.01)),
+        (Cold, Some((0, 1000)), None, AsRequested, Some(1.0)),
         (Cold, Some((400, 1000)), None, ColdButCached, Some(0.6)),
         (Cold, None, None, Unknown, None),
-        (Warm, Some((1000, 1000)), Some(0), AsAsked, Some(0.0)),
-        (Warm, Some((995, 1000)), Some(5), AsAsked, Some(0.005)),
+        (Warm, Some((1000, 1000)), Some(0), AsRequested, Some(0.0)),
+        (Warm, Some((995, 1000)), Some(5), AsRequested, Some(0.005)),
         (
             Warm,
             Some((1000, 1000)),
@@ -59,7 +59,7 @@ fn verdicts() {
             Some(0.25),
         ),
         (Warm, Some((1000, 200)), None, WarmButNotResident, Some(0.0)),
-        (Direct, Some((0, 0)), Some(1000), AsAsked, Some(1.0)),
+        (Direct, Some((0, 0)), Some(1000), AsRequested, Some(1.0)),
         (Direct, Some((0, 0)), Some(500), DirectButCached, Some(0.5)),
         (Direct, Some((0, 0)), Some(0), Unknown, Some(0.0)),
         (Direct, None, Some(0), Unknown, Some(0.0)),
@@ -74,7 +74,7 @@ fn verdicts() {
     ] {
         let one = repetition(resident, storage);
         let case = format!("{mode:?} {resident:?} {storage:?}");
-        assert_eq!(CacheVerdict::of_repetition(&one, mode), verdict, "{case}");
+        assert_eq!(CacheVerdict::from_repetition(&one, mode), verdict, "{case}");
         assert_eq!(device_share(&one), share, "{case}");
     }
 }
@@ -89,10 +89,16 @@ fn one_cached_repetition_spoils_all_that_are_kept() {
     };
     for (repetitions, verdict) in [
         (vec![], CacheVerdict::NotApplicable),
-        (vec![discarded.clone(), cold.clone()], CacheVerdict::AsAsked),
+        (
+            vec![discarded.clone(), cold.clone()],
+            CacheVerdict::AsRequested,
+        ),
         (vec![discarded, cold, cached], CacheVerdict::ColdButCached),
     ] {
-        assert_eq!(CacheVerdict::of(&result("read", 0, repetitions)), verdict);
+        assert_eq!(
+            CacheVerdict::from_result(&result("read", 0, repetitions)),
+            verdict
+        );
     }
 }
 
@@ -113,7 +119,7 @@ fn what_is_not_read_from_storage_has_no_verdict() {
         seqread("zero", 512, 0, &[(100, 100)]),
     ] {
         assert_eq!(
-            CacheVerdict::of(&one),
+            CacheVerdict::from_result(&one),
             CacheVerdict::NotApplicable,
             "{}",
             one.title()

@@ -1,12 +1,12 @@
-//! Facts that tell compared runs apart, of settings, caches and file systems.
+//! Facts about settings, caches and file systems that distinguish compared runs.
 
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{CacheMode, Experiment, FRESH_NOTE, ProgramResult, Run, SizeChoice};
 
-/// Facts of each run that not all of the runs share; empty where nothing is known that
-/// tells it apart.
-pub(super) fn differences(runs: &[Run]) -> Vec<Vec<String>> {
-    let known: Vec<Vec<String>> = runs.iter().map(facts).collect();
+/// Returns for each run the facts that not all of the runs share; empty where no known fact
+/// distinguishes it.
+pub(super) fn list_differences(runs: &[Run]) -> Vec<Vec<String>> {
+    let known: Vec<Vec<String>> = runs.iter().map(list_facts).collect();
     let is_shared = |fact: &String| known.iter().all(|of| of.contains(fact));
     let own = |of: &Vec<String>| -> Vec<String> {
         let own = of.iter().filter(|fact| !is_shared(fact));
@@ -15,9 +15,8 @@ pub(super) fn differences(runs: &[Run]) -> Vec<Vec<String>> {
     known.iter().map(own).collect()
 }
 
-/// Each fact as the user would write it, or as the system tells it.
-fn facts(run: &Run) -> Vec<String> {
-    let mut facts = filesystems(run);
+fn list_facts(run: &Run) -> Vec<String> {
+    let mut facts = list_filesystems(run);
     facts.push(match run.cache {
         CacheMode::Cold | CacheMode::Warm => format!("--cache {}", run.cache.name()),
         CacheMode::Direct => "--direct".to_owned(),
@@ -25,8 +24,8 @@ fn facts(run: &Run) -> Vec<String> {
     if run.dropped_all_caches {
         facts.push("--drop-caches".to_owned());
     }
-    facts.extend(run.experiment.iter().flat_map(options));
-    facts.extend(parameters(run));
+    facts.extend(run.experiment.iter().flat_map(list_options));
+    facts.extend(list_parameters(run));
     let before = run.interleaved.as_ref().and_then(|one| one.before.clone());
     facts.extend(before.map(|command| format!("after `{command}`")));
     let mut unique = Vec::new();
@@ -38,9 +37,9 @@ fn facts(run: &Run) -> Vec<String> {
     unique
 }
 
-/// File systems that were made for the run; else the kinds and mount options of those
-/// that were there.
-fn filesystems(run: &Run) -> Vec<String> {
+/// Lists the file systems that were made for the run; else the kinds and mount options of the file
+/// systems that were present.
+fn list_filesystems(run: &Run) -> Vec<String> {
     let notes = |result: &ProgramResult| result.notes.clone();
     let fresh = run.results.iter().flat_map(notes);
     let fresh: Vec<String> = fresh.filter(|note| note.starts_with(FRESH_NOTE)).collect();
@@ -57,9 +56,9 @@ fn filesystems(run: &Run) -> Vec<String> {
     facts.collect()
 }
 
-/// Parameters that all programs of the run which have them share, of those that tell rows
-/// apart: what was set for the run.
-fn parameters(run: &Run) -> Vec<String> {
+/// Lists the distinguishing parameters that all programs of the run share, if they have them: those
+/// set for the whole run.
+fn list_parameters(run: &Run) -> Vec<String> {
     let mut names: Vec<&String> = run
         .results
         .iter()
@@ -79,7 +78,7 @@ fn parameters(run: &Run) -> Vec<String> {
     shared.collect()
 }
 
-fn options(experiment: &Experiment) -> Vec<String> {
+fn list_options(experiment: &Experiment) -> Vec<String> {
     let mut options: Vec<String> = experiment
         .settings
         .iter()

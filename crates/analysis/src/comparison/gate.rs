@@ -1,29 +1,30 @@
-//! A comparison held against a limit on slow-downs.
+//! Limit on slow-downs that a comparison must keep.
 //!
-//! A limit that is kept must have been seen to be kept: what the repetitions cannot
-//! exclude is not excluded, and what was not measured is missing.
+//! The comparison must show that the limit is kept. A slow-down that the repetitions cannot exclude
+//! is not excluded, and a row without a measurement is missing.
 
-use super::warnings::why_unfinished;
+use super::warnings::reason_unfinished;
 use super::{Basis, Comparison, Pair, Quantity, Verdict};
 use serde::Serialize;
 use std::fmt;
 
-/// What a limit on slow-downs says of a comparison, the gravest of its rows.
+/// Result of a limit on slow-downs for a comparison. It is that of the most severe row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
-    /// Larger slow-downs are excluded in every row.
+    /// The limit is kept: every row excludes a larger slow-down.
     Kept,
-    /// The runs cannot tell.
+    /// The limit is undecided: the repetitions of a row neither exclude a larger slow-down nor
+    /// prove it.
     CannotTell,
-    /// A row is missing in a run, or a run has not finished.
+    /// A result is missing from one of the runs, or a run has not finished.
     Missing,
-    /// A larger slow-down is found.
+    /// At least one row shows a slow-down above the limit.
     Exceeded,
 }
 
 impl Gate {
-    /// What a command exits with.
+    /// Returns the process exit code for the result of a slow-down limit.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Kept => 0,
@@ -34,20 +35,20 @@ impl Gate {
     }
 }
 
-/// A limit that a comparison is held to, and what it says.
+/// Limit on slow-downs that a comparison was held to, with the result.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Gated {
-    /// The share (0 to 1) of the base's speed that any program may lose.
+pub struct GateResult {
+    /// Share (0 to 1) of the base's speed that any program may lose.
     pub limit: f64,
-    /// The gravest of all rows.
+    /// Most severe result of the limit over all rows of the comparison.
     pub outcome: Gate,
-    /// Why the limit is not kept, or not known to be.
+    /// Reasons why the limit is not kept, or not known to be kept.
     pub failures: Vec<Failure>,
 }
 
-impl Gated {
-    /// In a line.
-    pub fn words(&self) -> String {
+impl GateResult {
+    /// Describes the limit and its result in one line.
+    pub fn describe(&self) -> String {
         let of = |limit: f64| format!("{} %", (limit * 1e4).round() / 100.0);
         let limit = of(self.limit);
         match self.outcome {
@@ -63,52 +64,52 @@ impl Gated {
     }
 }
 
-/// One reason why a limit on slow-downs is not kept, or not known to be. Its
-/// text is for the user: it names the pair and the remedy.
+/// Reason why a limit on slow-downs is not kept, or not known to be kept. Its text is for the user:
+/// it names the pair and the remedy.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Failure {
-    /// A run did not finish.
+    /// One of the compared runs did not finish.
     NotFinished {
-        /// The run.
+        /// Name of the run that did not finish.
         run: String,
-        /// Why.
+        /// Reason why the run did not finish.
         why: String,
     },
     /// The runs have no program in common.
     NothingCompared,
-    /// A program of one run has no speed in the other.
+    /// A program of one run has no measured speed in the other.
     NotMeasured {
-        /// The program, with its file system.
+        /// Name of the program, with its file system.
         program: String,
-        /// The run that lacks it.
+        /// Name of the run that lacks the program.
         run: String,
     },
-    /// A program did other work in one run than in the other.
+    /// A program did different work in the two runs, so that their speeds are not comparable.
     UnlikeWork {
-        /// The program and the two runs.
+        /// Names of the program and the two runs.
         pair: String,
-        /// Both values of all that differs.
+        /// Differences in the work, each with both values.
         how: String,
     },
-    /// A pair is slower, by more than the limit.
+    /// The other run of a pair is slower by more than the limit.
     Slower {
-        /// The program and the two runs.
+        /// Names of the program and the two runs.
         pair: String,
-        /// The share (0 to 1) of the base's speed that is lost.
+        /// Share (0 to 1) of the base's speed that the other run lost.
         slowdown: f64,
-        /// What was allowed of it.
+        /// Share (0 to 1) of the base's speed that the limit allows to lose.
         limit: f64,
     },
-    /// A pair may be slower by more than the limit, and may not be.
+    /// The slow-down of a pair is undecided: its interval includes the limit.
     CannotTell {
-        /// The program and the two runs.
+        /// Names of the program and the two runs.
         pair: String,
-        /// The largest share (0 to 1) of the base's speed that may be lost, if
-        /// anything is known of it.
+        /// Largest share (0 to 1) of the base's speed that the other run may have lost; `None`
+        /// where no interval is known.
         at_most: Option<f64>,
-        /// What was allowed of it.
+        /// Share (0 to 1) of the base's speed that the limit allows to lose.
         limit: f64,
-        /// How the two were compared, which says what would tell.
+        /// Kind of the compared figures, from which the remedy for the user follows.
         basis: Basis,
     },
 }
@@ -184,13 +185,14 @@ impl fmt::Display for Failure {
 }
 
 impl Comparison {
-    /// Holds it to a limit on the share (0 to 1) of the base's speed that any program
-    /// may lose. It is kept if every run is finished, every program of each has a
-    /// counterpart in the other that did the same work, and a larger loss is excluded of
-    /// every pair.
-    pub fn hold_to(&mut self, limit: f64) -> Gated {
-        let failures = self.failures(limit);
-        let gated = Gated {
+    /// Holds the comparison to a limit on the share (0 to 1) of the base's speed that any program
+    /// may lose.
+    ///
+    /// The limit is kept if every run is finished, every program of each run has a counterpart that
+    /// did the same work, and every pair excludes a larger loss.
+    pub fn hold_to(&mut self, limit: f64) -> GateResult {
+        let failures = self.find_failures(limit);
+        let gated = GateResult {
             limit,
             outcome: failures
                 .iter()
@@ -203,8 +205,8 @@ impl Comparison {
         gated
     }
 
-    fn failures(&self, limit: f64) -> Vec<Failure> {
-        let mut failures: Vec<Failure> = self.unfinished().collect();
+    fn find_failures(&self, limit: f64) -> Vec<Failure> {
+        let mut failures: Vec<Failure> = self.list_unfinished_runs().collect();
         if self.pairs.is_empty() {
             failures.push(Failure::NothingCompared);
             return failures;
@@ -214,24 +216,24 @@ impl Comparison {
             run: self.run_name(one.missing_in),
         }));
         let judged = self.pairs.iter();
-        failures.extend(judged.filter_map(|pair| self.failure(pair, limit)));
+        failures.extend(judged.filter_map(|pair| self.find_failure(pair, limit)));
         failures
     }
 
-    fn unfinished(&self) -> impl Iterator<Item = Failure> {
+    fn list_unfinished_runs(&self) -> impl Iterator<Item = Failure> {
         self.runs.iter().enumerate().filter_map(|(index, run)| {
             Some(Failure::NotFinished {
                 run: self.run_name(index),
-                why: why_unfinished(&run.state)?.to_owned(),
+                why: reason_unfinished(&run.state)?.to_owned(),
             })
         })
     }
 
-    fn failure(&self, pair: &Pair, limit: f64) -> Option<Failure> {
+    fn find_failure(&self, pair: &Pair, limit: f64) -> Option<Failure> {
         let Some(slowdown) = pair.slowdown() else {
             let lacking = if pair.other.figure > 0.0 { 0 } else { pair.run };
             return Some(Failure::NotMeasured {
-                program: program(pair),
+                program: describe_program(pair),
                 run: self.run_name(lacking),
             });
         };
@@ -263,15 +265,16 @@ impl Comparison {
     fn pair_name(&self, pair: &Pair) -> String {
         format!(
             "{}, {} against {}",
-            program(pair),
+            describe_program(pair),
             self.run_name(pair.run),
             self.run_name(0)
         )
     }
 }
 
-/// The program, with all that tells its pair from another one of it.
-fn program(pair: &Pair) -> String {
+/// Returns the program of a pair with all facts that distinguish it from other pairs of that
+/// program.
+fn describe_program(pair: &Pair) -> String {
     let mut facts = vec![pair.other.filesystem.clone()];
     if pair.other.drives > 1 {
         facts.push(format!("{} drives", pair.other.drives));

@@ -1,23 +1,26 @@
-//! How much runs of one thing differ as wholes, by earlier ones.
+//! Estimate of the noise between whole runs of one thing, from earlier runs.
 
-use super::{Quantity, speeds};
+use super::{Quantity, list_speeds};
 use crate::statistics::{median, separate};
 use diskperf_timeline::{ProgramResult, Run, RunState, World};
 
-/// Stored runs, among which earlier ones of the same thing are looked for.
+/// Stored runs, in which a comparison looks for earlier runs of the same thing.
 #[derive(Clone, Debug, Default)]
 pub struct History(Vec<Run>);
 
 impl History {
-    /// Of these runs, finished or not.
+    /// Creates a history of the given runs, finished or not.
     pub fn of(runs: Vec<Run>) -> Self {
         Self(runs)
     }
 
-    /// How much whole runs differ at least (standard deviation of the logarithm): as
-    /// the runs of the same program, parameters, size, target and cache mode on the
-    /// same machine do, without these two, or what is known of shared machines.
-    pub(super) fn floor(
+    /// Returns the minimum noise between whole runs, as the standard deviation of the logarithm of
+    /// their rates.
+    ///
+    /// It comes from earlier runs of the same program, parameters, size, target and cache mode on
+    /// the same machine, without these two. Too few such runs leave the value known for shared
+    /// machines.
+    pub(super) fn error_floor(
         &self,
         (base, other): (&Run, &Run),
         result: &ProgramResult,
@@ -43,7 +46,7 @@ impl History {
             };
             run.results.iter().find(same)
         });
-        let medians = results.filter_map(|one| median(&speeds(one, quantity)));
+        let medians = results.filter_map(|one| median(&list_speeds(one, quantity)));
         separate::floor(&medians.collect::<Vec<_>>())
     }
 }

@@ -1,37 +1,38 @@
-//! What two samples of rates say of each other.
+//! Judgement of two samples of rates: their ratio, its interval and a verdict.
 
 use super::{Doubt, Quantity, Verdict};
 use crate::statistics::interleaved::{self, Decided, Limits, PRACTICAL_FLOOR, Sequence};
-use crate::statistics::separate::{self, Separate};
+use crate::statistics::separate::{self, SeparateEstimate};
 use crate::statistics::shape::Shape;
 use crate::statistics::{Interval, Method, median};
 use diskperf_timeline::{ProgramResult, Repetition};
 use std::collections::BTreeMap;
 
-/// The ratio of two figures, and what may be said of it.
+/// Ratio of two speeds, with its interval and verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
-    /// Other over base; `None` where either has no repetition with a speed.
+    /// Ratio of the other figure to the base; `None` where either has no repetition with a speed.
     pub ratio: Option<f64>,
-    /// Where it lies, with 99 % for all rows together; `None` where the repetitions
-    /// are too few to say.
+    /// Interval of the ratio, with a confidence of 99 % for all rows of the comparison together;
+    /// `None` where the repetitions are too few.
     pub interval: Option<Interval>,
-    /// What may be said.
+    /// Verdict on the difference of the two samples, such as faster or slower.
     pub verdict: Verdict,
-    /// Why no more may be said.
+    /// Reason why the verdict is not firm, if it is not.
     pub doubt: Option<Doubt>,
 }
 
 impl Judgement {
-    /// Larger differences than this share, in either direction, are excluded.
-    pub fn excluded_above(&self) -> Option<f64> {
+    /// Returns the share beyond which the interval excludes a difference in either direction.
+    pub fn excluded_slowdown(&self) -> Option<f64> {
         let interval = self.interval?;
-        let outermost = factor(interval.low).max(factor(interval.high)) - 1.0;
+        let outermost = slowdown_factor(interval.low).max(slowdown_factor(interval.high)) - 1.0;
         outermost.is_finite().then_some(outermost)
     }
 
-    /// Not firm, where which of the modes of either counts would decide it.
-    pub(super) fn unless_of_one_mode(self, shapes: [Shape; 2]) -> Self {
+    /// Makes the verdict inconclusive where either sample is bimodal, so that the choice of the
+    /// mode would decide it.
+    pub(super) fn doubt_two_modes(self, shapes: [Shape; 2]) -> Self {
         let modes = shapes.map(|shape| shape.modes_s());
         if !self.verdict.is_difference() || modes.iter().all(Option::is_none) {
             return self;
@@ -43,8 +44,8 @@ impl Judgement {
         }
     }
 
-    /// No verdict, whatever the figures say.
-    pub(super) fn none_because(self, doubt: Doubt) -> Self {
+    /// Replaces the verdict by "inconclusive" for the given reason, whatever the figures are.
+    pub(super) fn without_verdict(self, doubt: Doubt) -> Self {
         Self {
             verdict: Verdict::Unsure,
             doubt: Some(doubt),
@@ -52,9 +53,9 @@ impl Judgement {
         }
     }
 
-    /// The same of the times whose inverses the judged speeds are: their ratio is the
-    /// inverse.
-    pub(super) fn of_times(self) -> Self {
+    /// Converts the judgement of speeds to one of times, which are their inverses: ratio and
+    /// interval are inverted.
+    pub(super) fn as_times(self) -> Self {
         let turned = |interval: Interval| Interval {
             low: 1.0 / interval.high,
             high: 1.0 / interval.low,
@@ -67,7 +68,7 @@ impl Judgement {
         }
     }
 
-    fn nothing(ratio: Option<f64>) -> Self {
+    fn undecided(ratio: Option<f64>) -> Self {
         Self {
             ratio,
             interval: None,
@@ -77,8 +78,10 @@ impl Judgement {
     }
 }
 
-/// The rates of two separate runs in the order of running, as one of `rows` rows
-/// that are judged together, of runs that differ by `floor` at least.
+/// Judges the rates of two separate runs in the order of running.
+///
+/// `rows` is the number of rows that share the error probability, and `floor` the minimum noise
+/// between whole runs.
 pub(super) fn judge(
     (base, other): (&[f64], &[f64]),
     (rows, floor): (usize, f64),
@@ -87,28 +90,28 @@ pub(super) fn judge(
     let ratio = median(other)
         .zip(median(base))
         .map(|(other, base)| other / base);
-    let found = Separate::of(base, other, rows, floor).zip(ratio);
+    let found = SeparateEstimate::from_runs(base, other, rows, floor).zip(ratio);
     let Some((found, ratio)) = found.filter(|(_, ratio)| ratio.is_finite() && *ratio > 0.0) else {
-        return Judgement::nothing(ratio.filter(|ratio| ratio.is_finite()));
+        return Judgement::undecided(ratio.filter(|ratio| ratio.is_finite()));
     };
     let interval = Interval {
-        low: ratio * libm::exp(-found.half),
-        high: ratio * libm::exp(found.half),
+        low: ratio * libm::exp(-found.half_width),
+        high: ratio * libm::exp(found.half_width),
         confidence: 1.0 - separate::ERROR,
         method: Method::SeparateRuns,
         widened_by: 1.0,
     };
     if !interval.high.is_finite() || interval.low <= 0.0 {
-        return Judgement::nothing(Some(ratio));
+        return Judgement::undecided(Some(ratio));
     }
-    let doubt = found.doubt.map(doubt);
-    let (verdict, doubt) = match (found.excludes_none(), doubt) {
+    let doubt = found.doubt.map(convert_doubt);
+    let (verdict, doubt) = match (found.excludes_equality(), doubt) {
         (true, None) if ratio > 1.0 => (Verdict::Faster, None),
         (true, None) => (Verdict::Slower, None),
         (true, Some(Doubt::TooFew)) if ratio > 1.0 => (Verdict::SuggestsFaster, doubt),
         (true, Some(Doubt::TooFew)) => (Verdict::SuggestsSlower, doubt),
         (_, Some(Doubt::TooFew)) => (Verdict::TooFewRepetitions, doubt),
-        (_, None) if found.cannot_tell_below() < limits.min_effect => {
+        (_, None) if found.difference_unresolved_max() < limits.min_effect => {
             (Verdict::NoDifferenceSeen, None)
         }
         (_, doubt) => (Verdict::Unsure, doubt.or(Some(Doubt::Noise))),
@@ -121,8 +124,8 @@ pub(super) fn judge(
     }
 }
 
-fn doubt(of: separate::Doubt) -> Doubt {
-    match of {
+fn convert_doubt(doubt: separate::Doubt) -> Doubt {
+    match doubt {
         separate::Doubt::TooFew => Doubt::TooFew,
         separate::Doubt::BaseDisturbed => Doubt::BaseDisturbed,
         separate::Doubt::OtherDisturbed => Doubt::OtherDisturbed,
@@ -130,20 +133,20 @@ fn doubt(of: separate::Doubt) -> Doubt {
     }
 }
 
-/// One repetition of each of two things, one after the other, as speeds.
+/// One block of an A/B measurement: one repetition of each side, one after the other, as speeds.
 pub(crate) struct Block {
     pub(crate) base: f64,
     pub(crate) other: f64,
-    /// Whether the other ran second.
+    /// Whether the other side ran second in the block.
     pub(crate) other_second: bool,
-    /// Whether it ran after the verdict.
+    /// Whether the block ran after the verdict.
     pub(crate) after_verdict: bool,
 }
 
 impl Block {
-    /// Those that both arms of an A/B measurement have, and in which both have a speed,
-    /// in the order of running.
-    pub(super) fn all_of(
+    /// Returns the blocks in which both arms of an A/B measurement have a speed, in the order of
+    /// running.
+    pub(super) fn pair_up(
         base: &ProgramResult,
         other: &ProgramResult,
         quantity: Quantity,
@@ -166,16 +169,18 @@ impl Block {
     }
 }
 
-/// Base and other in the median block, whose quotient is the ratio.
-type Figures = (f64, f64);
+/// Figures of base and other in the median block; their quotient is the ratio.
+type MedianFigures = (f64, f64);
 
-/// The judgement of blocks in the order of running, as one of `rows` rows, with the
-/// figures that its ratio is of.
+/// Judges blocks of an A/B measurement in the order of running.
+///
+/// `rows` is the number of rows that share the error probability. The figures are those that form
+/// the ratio.
 pub(crate) fn judge_blocks(
     blocks: &[Block],
     rows: usize,
     limits: Limits,
-) -> (Judgement, Option<Figures>) {
+) -> (Judgement, Option<MedianFigures>) {
     let mut sequence = Sequence::new(rows, limits);
     for block in blocks {
         if block.after_verdict {
@@ -183,15 +188,15 @@ pub(crate) fn judge_blocks(
         }
         sequence.add_rates(block.base, block.other, block.other_second);
     }
-    let levels: Vec<f64> = blocks.iter().map(level).collect();
+    let levels: Vec<f64> = blocks.iter().map(log_mean_rate).collect();
     let Some((ln_ratio, level)) = sequence.size().zip(median(&levels)) else {
-        return (Judgement::nothing(None), None);
+        return (Judgement::undecided(None), None);
     };
     let half = libm::exp(-ln_ratio / 2.0);
     let figures = (libm::exp(level) / half, libm::exp(level) * half);
     let ratio = figures.1 / figures.0;
     let Some(estimate) = sequence.estimate() else {
-        return (Judgement::nothing(Some(ratio)), Some(figures));
+        return (Judgement::undecided(Some(ratio)), Some(figures));
     };
     let (verdict, doubt) = match sequence.verdict() {
         Some(Decided::Faster) => (Verdict::Faster, None),
@@ -216,12 +221,12 @@ pub(crate) fn judge_blocks(
     (judgement, Some(figures))
 }
 
-/// ln of the geometric mean of the two rates of a block.
-fn level(block: &Block) -> f64 {
+/// Returns the natural logarithm of the geometric mean of a block's two rates.
+fn log_mean_rate(block: &Block) -> f64 {
     0.5 * (libm::log(block.base) + libm::log(block.other))
 }
 
-/// Two modelled figures: each is what it is, and so is their ratio.
+/// Judges two modelled figures. They are exact, and so is their ratio.
 pub(super) fn judge_exact(base: f64, other: f64) -> Judgement {
     let ratio = (base > 0.0 && other > 0.0).then(|| other / base);
     Judgement {
@@ -229,7 +234,9 @@ pub(super) fn judge_exact(base: f64, other: f64) -> Judgement {
         interval: ratio.map(Interval::exact),
         verdict: match ratio {
             None => Verdict::TooFewRepetitions,
-            Some(ratio) if factor(ratio) < 1.0 + PRACTICAL_FLOOR => Verdict::NoDifferenceSeen,
+            Some(ratio) if slowdown_factor(ratio) < 1.0 + PRACTICAL_FLOOR => {
+                Verdict::NoDifferenceSeen
+            }
             Some(ratio) if ratio > 1.0 => Verdict::Faster,
             Some(_) => Verdict::Slower,
         },
@@ -237,7 +244,7 @@ pub(super) fn judge_exact(base: f64, other: f64) -> Judgement {
     }
 }
 
-/// How many times as fast the faster one is.
-fn factor(ratio: f64) -> f64 {
+/// Returns the speed of the faster side divided by that of the slower side; at least 1.
+fn slowdown_factor(ratio: f64) -> f64 {
     ratio.max(1.0 / ratio)
 }

@@ -6,103 +6,102 @@ use crate::statistics::interleaved::SIZE_BLOCKS_MIN;
 use crate::statistics::shape::Shape;
 use serde::Serialize;
 
-/// One side of a pair.
+/// One side of a pair of results: base or other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Side {
-    /// What is compared, by the protocol's statistic and in the unit of its quantity.
+    /// Compared figure of one side, by the protocol's statistic and in the unit of the quantity.
     pub figure: f64,
-    /// The speed: what is compared, where that is one of KB/s.
+    /// Speed of the result in KB/s; the compared figure, where the quantity is in KB/s.
     pub kb_per_s: f64,
-    /// Of several requests under way: the 99th percentile of the response, which is shown
-    /// beside their rate.
+    /// 99th percentile of the response time in microseconds, shown beside the rate where several
+    /// requests are in flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_us: Option<f64>,
-    /// CPU share in percent.
+    /// CPU share of the result in percent.
     pub cpu_percent: f64,
-    /// Repetitions that count.
+    /// Number of repetitions of the result that count, without discarded ones.
     pub kept: usize,
-    /// File system or device.
+    /// File system or device of the result.
     pub filesystem: String,
-    /// Drives at once.
+    /// Drives that ran the program concurrently.
     pub drives: u32,
-    /// Bytes that each worker moves.
+    /// Bytes that each worker of the program moves.
     pub size_bytes: u64,
-    /// Whether its reads came from where they were meant to.
+    /// Verdict on the source of the read bytes, memory or storage.
     pub cache: CacheVerdict,
-    /// Of a modelled flash drive, the share of what was read that was never written.
+    /// Share of the read bytes that were never written; only for a modelled flash drive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unwritten_share: Option<f64>,
-    /// How its repetitions lie in the order of running.
+    /// Pattern of the repetitions in the order of running, such as steady or bimodal.
     #[serde(flatten)]
     pub shape: Shape,
-    /// What is compared, of each kept repetition in the order of running.
+    /// Compared quantity of each kept repetition, in the order of running.
     pub repetitions: Vec<f64>,
-    /// The speed of each of these.
+    /// Speed of each kept repetition in KB/s.
     pub repetitions_kb_per_s: Vec<f64>,
 }
 
-/// Two results of the same program, compared.
+/// Comparison of two results of the same program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
-    /// Which run the base is compared with, as an index of
-    /// [`Comparison::runs`].
+    /// Run that the base is compared with, as an index of [`Comparison::runs`].
     pub run: usize,
-    /// The program with its distinguishing parameters.
+    /// Key of the pair: the program with its distinguishing parameters.
     pub key: String,
-    /// The same for people.
+    /// Title of the pair for people: the program with its distinguishing parameters.
     pub title: String,
-    /// The speed.
+    /// Quantity by which the two results are compared.
     pub quantity: Quantity,
-    /// What the two figures are.
+    /// Kind of the two compared figures, such as medians of separate runs.
     pub basis: Basis,
-    /// The base.
+    /// Result of the base run.
     pub base: Side,
-    /// The other.
+    /// Result of the other run.
     pub other: Side,
-    /// The ratio of the two, and what may be said of it.
+    /// Ratio of the two figures, with its interval and verdict.
     pub judgement: Judgement,
-    /// Blocks of an A/B measurement that the judgement rests on; absent of separate runs.
+    /// Blocks of an A/B measurement on which the judgement rests; absent for separate runs.
     pub blocks: Option<BlockCounts>,
-    /// What makes the two less alike than they should be.
+    /// Warnings about facts that make the two results less comparable.
     pub warnings: Vec<String>,
-    /// Those of the warnings by which the two did not do the same work: neither bears
-    /// out that the other is no slower.
+    /// Warnings by which the two results did different work. Neither result then proves that the
+    /// other is no slower.
     pub unlike_work: Vec<String>,
 }
 
-/// Numbers of blocks of one row of an A/B measurement.
+/// Numbers of blocks in one row of an A/B measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BlockCounts {
-    /// All blocks, which the interval and the verdict rest on.
+    /// Number of all blocks, on which interval and verdict rest.
     pub total: usize,
-    /// Those after the verdict, whose median is the ratio.
+    /// Number of blocks after the verdict, whose median is the ratio.
     pub after_verdict: usize,
 }
 
 impl BlockCounts {
-    pub(super) fn of(blocks: &[Block]) -> Self {
+    pub(super) fn count(blocks: &[Block]) -> Self {
         Self {
             total: blocks.len(),
             after_verdict: blocks.iter().filter(|one| one.after_verdict).count(),
         }
     }
 
-    /// Whether enough blocks ran after the verdict for a ratio without the bias of
-    /// having stopped there.
+    /// Tests whether enough blocks ran after the verdict for a ratio without the bias of stopping
+    /// at the verdict.
     pub fn has_unbiased_size(self) -> bool {
         self.after_verdict >= SIZE_BLOCKS_MIN
     }
 }
 
 impl Pair {
-    /// The share (0 to 1) of the base's speed that the other lacks; negative
-    /// where it is faster. A time's speed is its inverse. `None` where no ratio is known.
+    /// Returns the share (0 to 1) of the base's speed that the other side lacks; negative where the
+    /// other is faster. The speed of a time is its inverse. `None` where no ratio is known.
     pub fn slowdown(&self) -> Option<f64> {
         let ratio = self.judgement.ratio?;
-        Some(1.0 - self.quantity.turned(ratio))
+        Some(1.0 - self.quantity.invert_time(ratio))
     }
 
-    /// The greatest share of the base's speed that the other may lack; `None` where no
+    /// Returns the largest share of the base's speed that the other side may lack; `None` where no
     /// interval is known.
     pub fn slowdown_at_most(&self) -> Option<f64> {
         let interval = self.judgement.interval?;
@@ -112,10 +111,10 @@ impl Pair {
         })
     }
 
-    /// The verdict in words, with what it leaves open.
+    /// Describes the verdict, with the question that it leaves open.
     pub fn verdict(&self) -> String {
         let Judgement { verdict, doubt, .. } = self.judgement;
-        let below = self.judgement.excluded_above().map(percent_above);
+        let below = self.judgement.excluded_slowdown().map(format_percent_above);
         match (verdict, doubt, below) {
             (Verdict::NoDifferenceSeen, _, _) if self.basis == Basis::SameRun => {
                 "the same run".to_owned()
@@ -134,9 +133,9 @@ impl Pair {
     }
 }
 
-/// A bound in percent, rounded up, so that it stays one: `34%`, `3.1%`. Without a space,
-/// so that a narrow table does not part it.
-fn percent_above(share: f64) -> String {
+/// Formats a bound in percent, rounded up so that it remains a bound: `34%`, `3.1%`. It has no
+/// space, so that a narrow table does not split it.
+fn format_percent_above(share: f64) -> String {
     let percent = 100.0 * share;
     match percent {
         small if small < 9.95 => format!("{:.1}%", (10.0 * small).ceil() / 10.0),
@@ -146,8 +145,8 @@ fn percent_above(share: f64) -> String {
 }
 
 impl Side {
-    /// Takes a figure for what is compared.
-    pub(super) fn show(&mut self, quantity: Quantity, figure: f64) {
+    /// Sets the compared figure of one side, and its speed where the quantity is in KB/s.
+    pub(super) fn set_figure(&mut self, quantity: Quantity, figure: f64) {
         self.figure = figure;
         match quantity {
             Quantity::KbPerS | Quantity::DurableKbPerS => self.kb_per_s = figure,

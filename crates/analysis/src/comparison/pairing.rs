@@ -1,8 +1,8 @@
-//! Which result of one run belongs to which of another.
+//! Assignment of the results of one run to those of another.
 
 use diskperf_timeline::{ProgramResult, Run};
 
-/// The results of two runs in pairs, each result in at most one.
+/// Pairs of results from two runs, each result in at most one pair.
 pub(super) struct Pairing<'a> {
     pub(super) pairs: Vec<(&'a ProgramResult, &'a ProgramResult)>,
     pub(super) base_only: Vec<&'a ProgramResult>,
@@ -10,14 +10,13 @@ pub(super) struct Pairing<'a> {
 }
 
 impl<'a> Pairing<'a> {
-    /// Pairs results of the same program and distinguishing parameters, those
-    /// that are most alike first: the same number of drives, then the same
-    /// kind of file system, then the same block size.
+    /// Pairs results of the same program and distinguishing parameters, the most similar first: the
+    /// same number of drives, then the same kind of file system, then the same block size.
     ///
-    /// The arms of one A/B measurement ran the same programs in the same order, whatever
-    /// their parameters are: there the place says it.
-    pub(super) fn of(base: &'a Run, other: &'a Run) -> Self {
-        if super::are_partners(base, other) {
+    /// The arms of one A/B measurement ran the same programs in the same order, whatever their
+    /// parameters are, so their results are paired by position.
+    pub(super) fn match_results(base: &'a Run, other: &'a Run) -> Self {
+        if super::are_ab_partners(base, other) {
             let mut pairs: Vec<_> = base.results.iter().zip(&other.results).collect();
             pairs.sort_by_key(|(result, _)| result.row);
             let beyond = |one: &'a Run| one.results.iter().skip(pairs.len()).collect();
@@ -27,14 +26,15 @@ impl<'a> Pairing<'a> {
                 pairs,
             };
         }
-        let base = in_table_order(base);
-        let other = in_table_order(other);
+        let base = results_in_table_order(base);
+        let other = results_in_table_order(other);
         let mut candidates = Vec::new();
         for (b, base_result) in base.iter().enumerate() {
             for (o, other_result) in other.iter().enumerate() {
-                let alone = is_alone(base_result, &base) && is_alone(other_result, &other);
-                if let Some(unlikeness) = unlikeness(base_result, other_result, alone) {
-                    candidates.push((unlikeness, b, o));
+                let alone =
+                    is_only_result(base_result, &base) && is_only_result(other_result, &other);
+                if let Some(unlikeness_score) = unlikeness_score(base_result, other_result, alone) {
+                    candidates.push((unlikeness_score, b, o));
                 }
             }
         }
@@ -64,27 +64,27 @@ impl<'a> Pairing<'a> {
     }
 }
 
-fn in_table_order(run: &Run) -> Vec<&ProgramResult> {
+fn results_in_table_order(run: &Run) -> Vec<&ProgramResult> {
     let mut results: Vec<&ProgramResult> = run.results.iter().collect();
     results.sort_by_key(|result| result.row);
     results
 }
 
-/// Whether its program occurs once only.
-fn is_alone(result: &ProgramResult, results: &[&ProgramResult]) -> bool {
+/// Tests whether a result's program occurs only once among the results.
+fn is_only_result(result: &ProgramResult, results: &[&ProgramResult]) -> bool {
     let same = |other: &&&ProgramResult| other.program == result.program;
     results.iter().filter(same).count() == 1
 }
 
-/// How little alike two results are; `None` if they may not be compared.
-/// Parameters may differ only where no other result could be meant.
-fn unlikeness(base: &ProgramResult, other: &ProgramResult, alone: bool) -> Option<u32> {
+/// Returns the dissimilarity of two results, 0 for alike results; `None` if they may not be
+/// compared. Parameters may differ only where the program occurs once in each run.
+fn unlikeness_score(base: &ProgramResult, other: &ProgramResult, alone: bool) -> Option<u32> {
     let parameters = !differing_parameters(base, other).is_empty();
     if base.program != other.program || (parameters && !alone) {
         return None;
     }
-    let (base_kind, base_block) = kind_and_block(&base.filesystem);
-    let (other_kind, other_block) = kind_and_block(&other.filesystem);
+    let (base_kind, base_block) = split_filesystem_kind(&base.filesystem);
+    let (other_kind, other_block) = split_filesystem_kind(&other.filesystem);
     let differences = [
         parameters,
         base.drives != other.drives,
@@ -98,12 +98,11 @@ fn unlikeness(base: &ProgramResult, other: &ProgramResult, alone: bool) -> Optio
     )
 }
 
-/// `ext4/4096` as `ext4` and `4096`.
-fn kind_and_block(filesystem: &str) -> (&str, &str) {
+fn split_filesystem_kind(filesystem: &str) -> (&str, &str) {
     filesystem.split_once('/').unwrap_or((filesystem, ""))
 }
 
-/// The distinguishing parameters of either in which the two differ.
+/// Returns the distinguishing parameters of either result in which the two results differ.
 pub(super) fn differing_parameters<'a>(
     base: &'a ProgramResult,
     other: &'a ProgramResult,

@@ -11,7 +11,7 @@ use diskperf_timeline::{
 };
 
 /// Twenty repetitions about this speed.
-fn about(speed: f64) -> Vec<f64> {
+fn noisy_speeds(speed: f64) -> Vec<f64> {
     let five = [1.0, 1.004, 0.996, 1.002, 0.998];
     five.iter()
         .cycle()
@@ -20,7 +20,7 @@ fn about(speed: f64) -> Vec<f64> {
         .collect()
 }
 
-fn judged(base: &[f64], other: &[f64], rows: usize) -> Judgement {
+fn judge_speeds(base: &[f64], other: &[f64], rows: usize) -> Judgement {
     judge((base, other), (rows, separate::FLOOR), Limits::default())
 }
 
@@ -34,7 +34,7 @@ fn like_runs_of_a_disturbed_machine_are_not_called_different() {
         let pairs = (0..300).filter(|_| {
             let base = noise.disturbed(20, 1000.0);
             let other = noise.disturbed(20, 1000.0 * (1.0 - slowdown));
-            judged(&base, &other, ROWS).verdict.is_difference()
+            judge_speeds(&base, &other, ROWS).verdict.is_difference()
         });
         pairs.count()
     };
@@ -44,31 +44,31 @@ fn like_runs_of_a_disturbed_machine_are_not_called_different() {
 
 #[test]
 fn verdicts_of_separate_runs() {
-    let base = about(1000.0);
-    let mut modes = about(1000.0);
+    let base = noisy_speeds(1000.0);
+    let mut modes = noisy_speeds(1000.0);
     for speed in modes.iter_mut().step_by(4) {
         *speed *= 0.8;
     }
-    let mut disturbed = about(500.0);
+    let mut disturbed = noisy_speeds(500.0);
     disturbed[7] = 900.0;
     for (other, verdict, doubt) in [
-        (about(1000.0), Verdict::Unsure, Some(Doubt::Noise)),
-        (about(800.0), Verdict::Unsure, Some(Doubt::Noise)),
-        (about(700.0), Verdict::Slower, None),
-        (about(1400.0), Verdict::Faster, None),
+        (noisy_speeds(1000.0), Verdict::Unsure, Some(Doubt::Noise)),
+        (noisy_speeds(800.0), Verdict::Unsure, Some(Doubt::Noise)),
+        (noisy_speeds(700.0), Verdict::Slower, None),
+        (noisy_speeds(1400.0), Verdict::Faster, None),
         (disturbed, Verdict::Unsure, Some(Doubt::OtherDisturbed)),
         (
-            about(500.0)[..15].to_vec(),
+            noisy_speeds(500.0)[..15].to_vec(),
             Verdict::SuggestsSlower,
             Some(Doubt::TooFew),
         ),
         (
-            about(2000.0)[..4].to_vec(),
+            noisy_speeds(2000.0)[..4].to_vec(),
             Verdict::SuggestsFaster,
             Some(Doubt::TooFew),
         ),
         (
-            about(1000.0)[..15].to_vec(),
+            noisy_speeds(1000.0)[..15].to_vec(),
             Verdict::TooFewRepetitions,
             Some(Doubt::TooFew),
         ),
@@ -79,13 +79,13 @@ fn verdicts_of_separate_runs() {
         ),
         (vec![], Verdict::TooFewRepetitions, Some(Doubt::TooFew)),
     ] {
-        let found = judged(&base, &other, 1);
+        let found = judge_speeds(&base, &other, 1);
         assert_eq!((found.verdict, found.doubt), (verdict, doubt), "{other:?}");
     }
     // Runs that are known to differ little tell more.
     let known = |limit| {
         let limits = Limits { min_effect: limit };
-        judge((&base, &about(1000.0)), (1, 0.02), limits).verdict
+        judge((&base, &noisy_speeds(1000.0)), (1, 0.02), limits).verdict
     };
     assert_eq!(known(0.03), Verdict::Unsure);
     assert_eq!(known(0.15), Verdict::NoDifferenceSeen);
@@ -102,11 +102,14 @@ fn two_modes_decide_nothing() {
             vec![result("read", 0, repetitions.collect())],
         )
     };
-    let mut modes = about(600.0);
+    let mut modes = noisy_speeds(600.0);
     for speed in modes.iter_mut().step_by(3) {
         *speed *= 0.92;
     }
-    for (base, other) in [(about(1000.0), modes.clone()), (modes, about(1000.0))] {
+    for (base, other) in [
+        (noisy_speeds(1000.0), modes.clone()),
+        (modes, noisy_speeds(1000.0)),
+    ] {
         let compared = compare(&[with("a", base), with("b", other)]);
         let pair = &compared.pairs[0];
         assert_eq!(pair.judgement.doubt, Some(Doubt::TwoModes), "{pair:?}");
@@ -296,7 +299,9 @@ fn arms_are_compared_block_by_block() {
 #[test]
 fn earlier_runs_narrow_the_interval() {
     let of = |id: &str, speed: f64| {
-        let repetitions = about(speed).into_iter().map(|speed| read(MIB, speed, 50.0));
+        let repetitions = noisy_speeds(speed)
+            .into_iter()
+            .map(|speed| read(MIB, speed, 50.0));
         run(
             id,
             "suite",
@@ -373,7 +378,7 @@ fn results_are_paired_by_what_they_measured() {
                 one.filesystem, one.drives, one.parameters["block_bytes"]
             )
         };
-        let pairing = Pairing::of(&base, &other);
+        let pairing = Pairing::match_results(&base, &other);
         let found: Vec<String> = pairing
             .pairs
             .iter()
@@ -396,13 +401,19 @@ fn run_of(id: &str, programs: &[(&str, Vec<f64>)]) -> Run {
 
 #[test]
 fn only_a_slow_down_that_is_seen_counts_as_the_worst() {
-    let noisy: Vec<f64> = about(1.0)
+    let noisy: Vec<f64> = noisy_speeds(1.0)
         .iter()
         .zip([900.0, 300.0])
         .map(|(one, at)| one * at)
         .collect();
-    let base = run_of("a", &[("calm", about(1000.0)), ("noisy", about(1000.0))]);
-    let other = run_of("b", &[("calm", about(500.0)), ("noisy", noisy)]);
+    let base = run_of(
+        "a",
+        &[
+            ("calm", noisy_speeds(1000.0)),
+            ("noisy", noisy_speeds(1000.0)),
+        ],
+    );
+    let other = run_of("b", &[("calm", noisy_speeds(500.0)), ("noisy", noisy)]);
     let comparison = compare(&[base.clone(), other]);
     let worst = comparison.worst_slowdown().unwrap();
     assert_eq!(worst.title, "calm");

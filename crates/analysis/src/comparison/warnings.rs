@@ -1,4 +1,4 @@
-//! What makes two runs or two results less comparable than they look. Every
+//! Warnings about facts that make two runs or two results less comparable than they look. Every
 //! warning names both values.
 
 use super::RunWarning;
@@ -9,18 +9,18 @@ use diskperf_timeline::{
     Modelled, Place, ProgramResult, Protocol, Repetition, Run, RunState, Statistic, World,
 };
 
-/// Runs that did not end as they should.
-pub(super) fn of_states(runs: &[Run]) -> Vec<RunWarning> {
+/// Warns of runs that did not finish.
+pub(super) fn warn_of_states(runs: &[Run]) -> Vec<RunWarning> {
     let warning = |(run, of): (usize, &Run)| {
-        let why = why_unfinished(&of.state)?;
+        let why = reason_unfinished(&of.state)?;
         let text = format!("not finished: {why}");
         Some(RunWarning { run, text })
     };
     runs.iter().enumerate().filter_map(warning).collect()
 }
 
-/// Why a run is not finished; `None` if it is.
-pub(super) fn why_unfinished(state: &RunState) -> Option<&str> {
+/// Returns the reason why a run is not finished; `None` if it is.
+pub(super) fn reason_unfinished(state: &RunState) -> Option<&str> {
     match state {
         RunState::Finished => None,
         RunState::Running => Some("still running, or killed"),
@@ -29,10 +29,10 @@ pub(super) fn why_unfinished(state: &RunState) -> Option<&str> {
     }
 }
 
-/// How the run of this index differs from the base.
-pub(super) fn between(base: &Run, other: &Run, run: usize) -> Vec<RunWarning> {
+/// Warns of the differences between the base run and another run. `run` is the index of the other.
+pub(super) fn warn_of_run_pair(base: &Run, other: &Run, run: usize) -> Vec<RunWarning> {
     let mut texts = Vec::new();
-    if super::is_same(base, other) {
+    if super::is_same_run(base, other) {
         texts.push(
             "is the base itself: one run was named twice, and nothing is compared".to_owned(),
         );
@@ -41,8 +41,8 @@ pub(super) fn between(base: &Run, other: &Run, run: usize) -> Vec<RunWarning> {
         texts.push(format!(
             "worlds differ: {}, {}. KB/s is compared with KB/s and durable KB/s with durable KB/s, \
              never one with the other",
-            world(base.world),
-            world(other.world)
+            describe_world(base.world),
+            describe_world(other.world)
         ));
     }
     for (what, of) in [
@@ -52,16 +52,16 @@ pub(super) fn between(base: &Run, other: &Run, run: usize) -> Vec<RunWarning> {
         ),
         ("versions of diskperf", |run| run.version.clone()),
         ("versions of the model", |run| {
-            of_model(run, |model| model.model_version.clone())
+            describe_model(run, |model| model.model_version.clone())
         }),
         ("settings", |run| {
-            of_model(run, |model| model.settings.join(" "))
+            describe_model(run, |model| model.settings.join(" "))
         }),
         ("kernels", |run| run.environment.kernel.clone()),
         ("CPUs", |run| run.environment.cpu_model.clone()),
-        ("devices", devices),
+        ("devices", describe_devices),
         ("mount options", |run| {
-            places(run, |place| {
+            describe_locations(run, |place| {
                 place
                     .filesystem
                     .as_ref()
@@ -69,12 +69,12 @@ pub(super) fn between(base: &Run, other: &Run, run: usize) -> Vec<RunWarning> {
             })
         }),
     ] {
-        texts.extend(differ(what, &of(base), &of(other)));
+        texts.extend(describe_if_different(what, &of(base), &of(other)));
     }
     if base.dropped_all_caches != other.dropped_all_caches {
         texts.push("only one of the two dropped the whole machine's caches".to_owned());
     }
-    texts.extend(catalogues_differ(base, other));
+    texts.extend(describe_catalogues(base, other));
     if other
         .interleaved
         .as_ref()
@@ -91,14 +91,12 @@ pub(super) fn between(base: &Run, other: &Run, run: usize) -> Vec<RunWarning> {
         .collect()
 }
 
-/// What a modelled run keeps; nothing of one on real storage.
-fn of_model(run: &Run, of: impl Fn(&Modelled) -> String) -> String {
-    run.model.as_ref().map(of).unwrap_or_default()
+/// Returns a property of a modelled run; empty for a run on real storage.
+fn describe_model(run: &Run, fact: impl Fn(&Modelled) -> String) -> String {
+    run.model.as_ref().map(fact).unwrap_or_default()
 }
 
-/// Files of the catalogue that both runs were made with, and that have changed
-/// in between.
-fn catalogues_differ(base: &Run, other: &Run) -> Option<String> {
+fn describe_catalogues(base: &Run, other: &Run) -> Option<String> {
     let (base, other) = (base.model.as_ref()?, other.model.as_ref()?);
     let changed: Vec<&str> = base
         .catalogue
@@ -114,20 +112,20 @@ fn catalogues_differ(base: &Run, other: &Run) -> Option<String> {
     })
 }
 
-/// How much work two results of one program did, where it differs, so that the speed of
-/// one says nothing of the other's. The arms of an A/B measurement were asked to differ.
+/// Lists the differences in the amount of work of two results of one program, which make their
+/// speeds incomparable. The arms of an A/B measurement differ on purpose.
 pub(super) fn unlike_work(base: &ProgramResult, other: &ProgramResult) -> Vec<String> {
     if [base, other].into_iter().all(has_blocks) {
         return Vec::new();
     }
     let differences = [
-        differ(
+        describe_if_different(
             "sizes",
             &format_size(base.size_bytes),
             &format_size(other.size_bytes),
         ),
-        differ("cache modes", base.cache.name(), other.cache.name()),
-        differ(
+        describe_if_different("cache modes", base.cache.name(), other.cache.name()),
+        describe_if_different(
             "numbers of drives",
             &base.drives.to_string(),
             &other.drives.to_string(),
@@ -136,8 +134,8 @@ pub(super) fn unlike_work(base: &ProgramResult, other: &ProgramResult) -> Vec<St
     differences.into_iter().flatten().collect()
 }
 
-/// How two results of one program differ in what they measured.
-pub(super) fn of_pair(base: &ProgramResult, other: &ProgramResult) -> Vec<String> {
+/// Warns of differences in the measurement of two results of one program.
+pub(super) fn warn_of_result_pair(base: &ProgramResult, other: &ProgramResult) -> Vec<String> {
     let mut texts = Vec::new();
     for (what, of) in [
         (
@@ -147,13 +145,13 @@ pub(super) fn of_pair(base: &ProgramResult, other: &ProgramResult) -> Vec<String
         ("cache modes", |one| one.cache.name().to_owned()),
         ("file systems", |one| one.filesystem.clone()),
         ("numbers of drives", |one| one.drives.to_string()),
-        ("protocols", |one| protocol(&one.protocol)),
+        ("protocols", |one| describe_protocol(&one.protocol)),
     ] {
-        texts.extend(differ(what, &of(base), &of(other)));
+        texts.extend(describe_if_different(what, &of(base), &of(other)));
     }
     for name in differing_parameters(base, other) {
         let value = |one: &ProgramResult| one.parameters.get(name).cloned().unwrap_or_default();
-        texts.extend(differ(
+        texts.extend(describe_if_different(
             &format!("values of {name}"),
             &value(base),
             &value(other),
@@ -167,19 +165,19 @@ fn has_blocks(result: &ProgramResult) -> bool {
     result.repetitions.iter().any(|one| one.block.is_some())
 }
 
-fn disturbed_of(result: &ProgramResult) -> Vec<&Repetition> {
+fn disturbed_repetitions(result: &ProgramResult) -> Vec<&Repetition> {
     let blocks = result.repetitions.iter();
     let blocks = blocks.filter(|one| one.block.is_some() && !one.discarded);
     blocks.filter(|one| one.is_disturbed()).collect()
 }
 
-/// What disturbed the blocks of an A/B measurement. Those of separate runs are repeated or
-/// are in the verdict.
+/// Describes the disturbances of the blocks of an A/B measurement. Disturbances of separate runs
+/// are repeated or appear in the verdict.
 fn disturbed_blocks(base: &ProgramResult, other: &ProgramResult) -> Option<String> {
     if ![base, other].into_iter().all(has_blocks) {
         return None;
     }
-    let (base, other) = (disturbed_of(base), disturbed_of(other));
+    let (base, other) = (disturbed_repetitions(base), disturbed_repetitions(other));
     let what = interference::told(base.iter().chain(&other).copied())?;
     Some(format!(
         "disturbed in {} blocks of the base and {} of the other, which count all the same: {what}",
@@ -188,7 +186,7 @@ fn disturbed_blocks(base: &ProgramResult, other: &ProgramResult) -> Option<Strin
     ))
 }
 
-fn differ(what: &str, base: &str, other: &str) -> Option<String> {
+fn describe_if_different(what: &str, base: &str, other: &str) -> Option<String> {
     let shown = |value: &str| {
         if value.is_empty() {
             "none".to_owned()
@@ -199,14 +197,14 @@ fn differ(what: &str, base: &str, other: &str) -> Option<String> {
     (base != other).then(|| format!("{what} differ: {}, {}", shown(base), shown(other)))
 }
 
-fn world(world: World) -> &'static str {
+fn describe_world(world: World) -> &'static str {
     match world {
         World::Host => "host",
         World::Model => "model",
     }
 }
 
-fn protocol(protocol: &Protocol) -> String {
+fn describe_protocol(protocol: &Protocol) -> String {
     let statistic = match protocol.statistic {
         Statistic::Median => "median",
         Statistic::Minimum => "minimum",
@@ -218,8 +216,8 @@ fn protocol(protocol: &Protocol) -> String {
     )
 }
 
-fn devices(run: &Run) -> String {
-    places(run, |place| {
+fn describe_devices(run: &Run) -> String {
+    describe_locations(run, |place| {
         let name = |device: &diskperf_timeline::Device| match &device.model {
             Some(model) => format!("{} ({model})", device.name),
             None => device.name.clone(),
@@ -235,7 +233,7 @@ fn devices(run: &Run) -> String {
     })
 }
 
-fn places(run: &Run, of: impl Fn(&Place) -> Option<String>) -> String {
-    let texts: Vec<String> = run.environment.places.iter().filter_map(of).collect();
+fn describe_locations(run: &Run, fact: impl Fn(&Place) -> Option<String>) -> String {
+    let texts: Vec<String> = run.environment.places.iter().filter_map(fact).collect();
     texts.join(" + ")
 }

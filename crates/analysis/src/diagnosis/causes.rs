@@ -1,60 +1,61 @@
-//! What differs between two runs that is no consequence of anything else.
+//! Differences between two runs that are not consequences of other differences.
 
 use super::{DrivePart, Suspect};
 use crate::explanation::words;
 
-/// Something that differs, and whose it is.
+/// Difference between two runs, with the part of the computer that it belongs to.
 pub(super) struct Cause {
     pub(super) suspect: Suspect,
-    /// Of a drive with firmware, what of it.
+    /// Part of the drive that the cause belongs to, for a drive with firmware.
     pub(super) part: Option<DrivePart>,
-    /// How sure it is that this is a cause: see [`Rank`]; within one, by how
-    /// much it differs.
+    /// Certainty that the difference is a cause (see [`Rank`]), then its size among causes of equal
+    /// rank.
     pub(super) weight: (Rank, f64),
-    /// In words.
+    /// Description of the difference for the user.
     pub(super) evidence: String,
 }
 
 impl Cause {
-    /// It is of this part of a drive with firmware.
-    pub(super) fn of_part(mut self, part: DrivePart) -> Self {
+    /// Assigns the cause to a part of a drive with firmware.
+    pub(super) fn with_part(mut self, part: DrivePart) -> Self {
         self.part = Some(part);
         self
     }
 
-    /// Whether it is of how a drive is made.
+    /// Tests whether the cause lies in the construction of a drive.
     pub(super) fn is_shape(&self) -> bool {
         self.weight.0 == Rank::Shape
     }
 
-    /// Whether it is hardly the consequence of another.
-    pub(super) fn is_sure(&self) -> bool {
+    /// Tests whether the cause is unlikely to be a consequence of another one.
+    pub(super) fn is_certain(&self) -> bool {
         self.weight.0 >= Rank::Unit
     }
 }
 
-/// What a difference can be a consequence of: of nothing further down.
+/// Certainty that a difference is a cause. A difference can only be a consequence of one with a
+/// higher rank, listed further down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
-    /// It may well be a consequence.
+    /// Lowest rank of a cause: a difference that may well be a consequence of another.
     Hint,
-    /// How many there may be of something at once: there may be fewer for
-    /// other reasons.
+    /// Rank of a difference in a limit, such as a maximum number of requests in flight. The maximum
+    /// may be lower for other reasons.
     Limit,
-    /// What a routine or a command takes each time.
+    /// Rank of a difference in the duration of one routine or one command.
     Unit,
-    /// What all routines take, or what is asked for at all.
+    /// Rank of a difference in the duration of all routines, or in the choice of requests.
     Policy,
-    /// Where blocks lie, and so what is moved at a time; it depends on the drive
-    /// as well.
+    /// Rank of a difference in the positions of blocks, which also determine the transfer sizes and
+    /// depend on the drive.
     Layout,
-    /// How the drive is made.
+    /// Highest rank of a cause: a difference in the construction of the drive.
     Shape,
 }
 
-/// Ratios nearer to one than this are no difference.
-const SAME: f64 = 0.015;
-/// A cost that appears from nothing counts as this ratio.
+/// Minimum absolute logarithm of the ratio of two values that counts as a difference between runs.
+const EQUAL_LOG_RATIO_MAX: f64 = 0.015;
+/// Ratio assumed for a cost that occurs in only one of two runs.
 const MOST_RATIO: f64 = 20.0;
 
 pub(super) fn cause(suspect: Suspect, weight: (Rank, f64), evidence: String) -> Cause {
@@ -66,8 +67,9 @@ pub(super) fn cause(suspect: Suspect, weight: (Rank, f64), evidence: String) -> 
     }
 }
 
-/// By how much the logarithm of something differs, if it does.
-pub(super) fn differs(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+/// Returns the absolute logarithm of the ratio of two values, if they differ. A missing value
+/// counts as 0.
+pub(super) fn log_ratio_if_different(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     let (a, b) = (a.unwrap_or(0.0), b.unwrap_or(0.0));
     let most = MOST_RATIO.ln();
     let size = match (a > 0.0, b > 0.0) {
@@ -75,18 +77,18 @@ pub(super) fn differs(a: Option<f64>, b: Option<f64>) -> Option<f64> {
         (false, false) => 0.0,
         (true, false) | (false, true) => most,
     };
-    (size > SAME).then_some(size)
+    (size > EQUAL_LOG_RATIO_MAX).then_some(size)
 }
 
-/// As many pieces of work tell something.
+/// Minimum number of samples from which the diagnosis draws a conclusion.
 pub(super) const FEWEST: usize = 20;
-/// Two samples of this many each whose distributions differ by the first share
-/// do so by chance once in a hundred times (Kolmogorov and Smirnov).
-const BY_CHANCE: f64 = 1.63;
+/// Coefficient of the Kolmogorov-Smirnov test at 1 %: two samples of one distribution exceed it by
+/// chance once in a hundred times.
+const KOLMOGOROV_SMIRNOV_COEFFICIENT: f64 = 1.63;
 
-/// By how much the distributions of two samples, in order, differ, if that is
-/// not by chance.
-pub(super) fn drawn_otherwise(a: &[u64], b: &[u64]) -> Option<f64> {
+/// Returns the largest distance between the distributions of two sorted samples, unless chance
+/// explains it.
+pub(super) fn distribution_distance(a: &[u64], b: &[u64]) -> Option<f64> {
     let (of_a, of_b) = (a.len() as f64, b.len() as f64);
     if a.len().min(b.len()) < FEWEST {
         return None;
@@ -94,11 +96,11 @@ pub(super) fn drawn_otherwise(a: &[u64], b: &[u64]) -> Option<f64> {
     let below = |of: &[u64], value: u64| of.partition_point(|one| *one <= value) as f64;
     let apart = |value: &u64| (below(a, *value) / of_a - below(b, *value) / of_b).abs();
     let most = a.iter().chain(b).map(apart).max_by(f64::total_cmp)?;
-    (most > BY_CHANCE * ((of_a + of_b) / (of_a * of_b)).sqrt()).then_some(most)
+    (most > KOLMOGOROV_SMIRNOV_COEFFICIENT * ((of_a + of_b) / (of_a * of_b)).sqrt()).then_some(most)
 }
 
-/// That something takes another time.
-pub(super) fn each(what: &str, a: Option<f64>, b: Option<f64>) -> String {
+/// Describes the durations of the same thing in two runs.
+pub(super) fn describe_both(what: &str, a: Option<f64>, b: Option<f64>) -> String {
     let told = |ns: Option<f64>| ns.map_or_else(|| "nothing".to_owned(), words::milliseconds);
     format!(
         "{what} takes {} in one run and {} in the other",

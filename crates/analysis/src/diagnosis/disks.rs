@@ -1,8 +1,9 @@
-//! Disks with firmware, a buffer and a link of their own: in what order they serve, what
-//! their buffers answer, what their links and their firmware take, and how their arms move,
-//! for requests or of their own accord.
+//! Causes in disks with firmware, a buffer and a link of their own: their order of service, buffer
+//! hits, link and firmware durations, and arm movements, for requests or in the background.
 
-use super::causes::{Cause, FEWEST, Rank, cause, differs, drawn_otherwise, each};
+use super::causes::{
+    Cause, FEWEST, Rank, cause, describe_both, distribution_distance, log_ratio_if_different,
+};
 use super::{DrivePart, Suspect};
 use crate::explanation::words;
 use diskperf_timeline::Stage;
@@ -14,11 +15,12 @@ mod order;
 
 pub(super) use accesses::Accesses;
 pub(super) use buffers::Buffers;
-use buffers::Kind;
+use buffers::CommandKind;
 pub(super) use cleaning::Cleaning;
 pub(super) use order::Order;
 
-/// What disks of a run did.
+/// Measures of the disks with firmware in one run: accesses, buffers, order of service and
+/// cleaning.
 #[derive(Default)]
 pub(super) struct Disks {
     pub(super) accesses: Accesses,
@@ -27,73 +29,85 @@ pub(super) struct Disks {
     pub(super) cleaning: Cleaning,
 }
 
-/// What firmware takes is the same within this: the host may meet an end in mid-work.
+/// Tolerance in nanoseconds within which two firmware durations count as equal. The host may notice
+/// a completion only after other work.
 const ROUNDING_NS: u64 = 1000;
-/// Ratios nearer to one than this are no difference of what chance has a part in.
-const SAME: f64 = 0.05;
-/// By so much the share of others that are passed by differs where the order does.
-const PASSED: f64 = 0.1;
-/// Fewer that wait, in the mean, are no queue to choose from.
-const WAITING: f64 = 0.5;
-/// Queues within this ratio are as long.
-const AS_LONG: f64 = 0.25;
-/// A difference of two shares that is so many times its own deviation is no chance.
-const DEVIATIONS: f64 = 4.0;
-/// A buffer that such a share of the writes finds full is full.
-const FULL: f64 = 0.5;
-/// Shares that differ by more are a policy, and no consequence of when requests came.
-const SHARE: f64 = 0.25;
+/// Maximum absolute logarithm of the ratio at which two random quantities count as equal.
+const RANDOM_LOG_RATIO_MAX: f64 = 0.05;
+/// Minimum difference between two runs in the share of older waiting requests that are passed over,
+/// to count as another order of service.
+const PASSED_SHARE_DIFFERENCE_MIN: f64 = 0.1;
+/// Minimum mean number of waiting requests at which the order of service matters.
+const WAITING_MEAN_MIN: f64 = 0.5;
+/// Maximum absolute logarithm of the ratio at which two queues count as equally long.
+const QUEUE_LOG_RATIO_MAX: f64 = 0.25;
+/// Minimum difference of two shares, in standard deviations, that counts as no chance.
+const SHARE_DEVIATIONS_MIN: f64 = 4.0;
+/// Minimum share of writes that wait for buffer space at which the buffer counts as full.
+const FULL_WAIT_SHARE_MIN: f64 = 0.5;
+/// Minimum difference of two shares that counts as another policy of the drive, rather than a
+/// consequence of arrival times.
+const POLICY_SHARE_DIFFERENCE_MIN: f64 = 0.25;
 
-/// What differs of the disks; `same_shape` where nothing was found of how they are made, or
-/// where sectors lie, `waits` where requests wait for the cleaning of bands.
-pub(super) fn disks(a: &Disks, b: &Disks, (same_shape, waits): (bool, bool)) -> Vec<Cause> {
-    let mut found = firmware(a, b);
-    found.extend(link(&a.buffers, &b.buffers));
-    let answered = buffers(a, b);
+/// Finds the causes of a difference in the disks. `same_shape` says that construction and sector
+/// positions are the same. `waits` says that requests wait for the cleaning of bands.
+pub(super) fn find_disk_causes(
+    a: &Disks,
+    b: &Disks,
+    (same_shape, waits): (bool, bool),
+) -> Vec<Cause> {
+    let mut found = find_firmware_causes(a, b);
+    found.extend(find_link_cause(&a.buffers, &b.buffers));
+    let answered = find_buffer_causes(a, b);
     // Who has something else to serve serves it in another order.
     if same_shape && answered.is_empty() {
-        found.extend(order(a, b));
+        found.extend(find_order_cause(a, b));
     }
     found.extend(answered);
     if waits {
-        found.extend(cleaning(a, b));
+        found.extend(find_cleaning_cause(a, b));
     }
     found
 }
 
-fn of_disk(part: DrivePart, weight: (Rank, f64), evidence: String) -> Cause {
-    cause(Suspect::Drive, weight, evidence).of_part(part)
+fn disk_cause(part: DrivePart, weight: (Rank, f64), evidence: String) -> Cause {
+    cause(Suspect::Drive, weight, evidence).with_part(part)
 }
 
-/// What commands take, by what they ask and whether the arm has to move for them, and what
-/// it takes to tell the host that they are done.
-fn firmware(a: &Disks, b: &Disks) -> Vec<Cause> {
+/// Compares the durations of commands, by direction and by whether the arm moves, and the durations
+/// of reporting completion to the host.
+fn find_firmware_causes(a: &Disks, b: &Disks) -> Vec<Cause> {
     let kinds = [
         ("a read that the arm moves for", false, true),
         ("a read that the buffer answers", false, false),
         ("a write that the arm moves for", true, true),
         ("a write that the buffer takes", true, false),
     ];
-    let kind = |(what, writes, moves): (&str, bool, bool)| {
-        let kind = Kind { writes, moves };
+    let kind = |(what, writes, needs_arm): (&str, bool, bool)| {
+        let kind = CommandKind { writes, needs_arm };
         let of = |of: &Disks| of.buffers.commands(kind).to_vec();
         let (one, other) = (of(a), of(b));
         let mean = |all: &[u64]| {
             (!all.is_empty()).then(|| all.iter().sum::<u64>() as f64 / all.len() as f64)
         };
-        let size = drawn_otherwise(&one, &other)?;
-        differs(mean(&one), mean(&other))?;
-        let evidence = each(&format!("the command of {what}"), mean(&one), mean(&other));
-        Some(of_disk(DrivePart::Firmware, (Rank::Unit, size), evidence))
+        let size = distribution_distance(&one, &other)?;
+        log_ratio_if_different(mean(&one), mean(&other))?;
+        let evidence = describe_both(&format!("the command of {what}"), mean(&one), mean(&other));
+        Some(disk_cause(
+            DrivePart::Firmware,
+            (Rank::Unit, size),
+            evidence,
+        ))
     };
     let told = |(what, writes): (&str, bool)| {
-        let one = a.buffers.told_ns(writes)?;
-        let other = b.buffers.told_ns(writes)?;
+        let one = a.buffers.interrupt_delay_ns(writes)?;
+        let other = b.buffers.interrupt_delay_ns(writes)?;
         let (ns, there) = (Some(one as f64), Some(other as f64));
-        let size = differs(ns, there).filter(|_| one.abs_diff(other) > ROUNDING_NS)?;
-        let evidence = each(&format!("telling the host of a {what}"), ns, there);
+        let size =
+            log_ratio_if_different(ns, there).filter(|_| one.abs_diff(other) > ROUNDING_NS)?;
+        let evidence = describe_both(&format!("telling the host of a {what}"), ns, there);
         let weight = (Rank::Unit, size.min(1.0));
-        Some(of_disk(DrivePart::Firmware, weight, evidence))
+        Some(disk_cause(DrivePart::Firmware, weight, evidence))
     };
     let commands = kinds.into_iter().filter_map(kind);
     let ends = [("read", false), ("write", true)]
@@ -102,19 +116,18 @@ fn firmware(a: &Disks, b: &Disks) -> Vec<Cause> {
     commands.chain(ends).collect()
 }
 
-/// What the link takes for as much out of the buffer, or into it.
-fn link(one: &Buffers, other: &Buffers) -> Option<Cause> {
-    let both = one.crossings.iter().filter_map(|(of, ns)| {
-        let (ns, there) = (*ns as f64, *other.crossings.get(of)? as f64);
-        Some((differs(Some(ns), Some(there))?, ns, there))
+fn find_link_cause(one: &Buffers, other: &Buffers) -> Option<Cause> {
+    let both = one.link_transfer_ns.iter().filter_map(|(of, ns)| {
+        let (ns, there) = (*ns as f64, *other.link_transfer_ns.get(of)? as f64);
+        Some((log_ratio_if_different(Some(ns), Some(there))?, ns, there))
     });
     let (size, ns, there) = both.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    let evidence = each("the same data over the link", Some(ns), Some(there));
-    Some(of_disk(DrivePart::Link, (Rank::Unit, size), evidence))
+    let evidence = describe_both("the same data over the link", Some(ns), Some(there));
+    Some(disk_cause(DrivePart::Link, (Rank::Unit, size), evidence))
 }
 
-/// What buffers answer, and what they hold.
-fn buffers(a: &Disks, b: &Disks) -> Vec<Cause> {
+/// Compares the shares of requests that the buffers serve, and their capacity.
+fn find_buffer_causes(a: &Disks, b: &Disks) -> Vec<Cause> {
     let (one, other) = (&a.buffers, &b.buffers);
     let mut found = Vec::new();
     let shares = [
@@ -128,12 +141,12 @@ fn buffers(a: &Disks, b: &Disks) -> Vec<Cause> {
         (
             "the buffer has the data at once of",
             "of the reads",
-            one.at_once,
-            other.at_once,
+            one.full_hits,
+            other.full_hits,
         ),
     ];
     for (number, (does, what, one, other)) in shares.into_iter().enumerate() {
-        let Some(more) = one.differs_from(other, DEVIATIONS) else {
+        let Some(more) = one.differs_from(other, SHARE_DEVIATIONS_MIN) else {
             continue;
         };
         let evidence = format!(
@@ -142,36 +155,42 @@ fn buffers(a: &Disks, b: &Disks) -> Vec<Cause> {
             words::percent(other.share())
         );
         // What the arm is about to pass is there a little later, for many reasons.
-        let weight = match (number, more > SHARE) {
+        let weight = match (number, more > POLICY_SHARE_DIFFERENCE_MIN) {
             (2, _) => (Rank::Limit, more),
             (_, true) => (Rank::Policy, 1.0 + more),
             (_, false) => (Rank::Unit, 1.0 + more),
         };
-        found.push(of_disk(DrivePart::Buffer, weight, evidence));
+        found.push(disk_cause(DrivePart::Buffer, weight, evidence));
     }
-    found.extend(capacity(one, other));
+    found.extend(find_capacity_causes(one, other));
     found
 }
 
-/// Whether most writes of both runs find no room.
-fn are_full(one: &Buffers, other: &Buffers) -> bool {
-    one.crowded.share().min(other.crowded.share()) >= FULL
+fn have_full_buffers(one: &Buffers, other: &Buffers) -> bool {
+    one.writes_awaiting_buffer
+        .share()
+        .min(other.writes_awaiting_buffer.share())
+        >= FULL_WAIT_SHARE_MIN
 }
 
-/// How much buffers hold, and write at once, where both are full: only what is full is as
-/// full as it can be.
-fn capacity(one: &Buffers, other: &Buffers) -> Vec<Cause> {
-    if !are_full(one, other) {
+/// Compares the bytes that buffers hold and destage in one access, where both buffers are full.
+/// Only a full buffer shows its capacity.
+fn find_capacity_causes(one: &Buffers, other: &Buffers) -> Vec<Cause> {
+    if !have_full_buffers(one, other) {
         return Vec::new();
     }
-    let (held, there) = (one.most_held as f64, other.most_held as f64);
-    let (most, most_there) = (one.most_destaged as f64, other.most_destaged as f64);
+    let (held, there) = (one.held_bytes_max as f64, other.held_bytes_max as f64);
+    let (most, most_there) = (
+        one.destaged_bytes_max as f64,
+        other.destaged_bytes_max as f64,
+    );
     let sizes = [
         ("wait in the buffer, which is full,", held, there),
         ("are written of it at once, at most,", most, most_there),
     ];
     let size = |(what, one, other): (&str, f64, f64)| {
-        let size = differs(Some(one), Some(other)).filter(|size| *size > AS_LONG);
+        let size = log_ratio_if_different(Some(one), Some(other))
+            .filter(|size| *size > QUEUE_LOG_RATIO_MAX);
         let size = size.filter(|_| one.min(other) > 0.0)?;
         let told = |bytes: f64| format!("{:.0} KB", bytes / 1024.0);
         let evidence = format!(
@@ -179,14 +198,14 @@ fn capacity(one: &Buffers, other: &Buffers) -> Vec<Cause> {
             told(one),
             told(other)
         );
-        Some(of_disk(DrivePart::Buffer, (Rank::Unit, size), evidence))
+        Some(disk_cause(DrivePart::Buffer, (Rank::Unit, size), evidence))
     };
     sizes.into_iter().filter_map(size).collect()
 }
 
-/// How much more of the bands of a shingled disk is cleaned for as much that is written, where
-/// requests wait for it: of a media cache that is larger less is.
-fn cleaning(a: &Disks, b: &Disks) -> Option<Cause> {
+/// Compares the bytes that shingled disks clean for each written byte, where requests wait for
+/// cleaning. A larger media cache cleans less.
+fn find_cleaning_cause(a: &Disks, b: &Disks) -> Option<Cause> {
     let (one, other) = (a.cleaning, b.cleaning);
     // Where one of them writes nothing, it cleans what was written before: bytes are compared.
     let both_write = one.per_byte().zip(other.per_byte());
@@ -201,36 +220,37 @@ fn cleaning(a: &Disks, b: &Disks) -> Option<Cause> {
             None => format!("{mb:.0} MB"),
         }
     };
-    (size > SHARE).then(|| {
+    (size > POLICY_SHARE_DIFFERENCE_MIN).then(|| {
         let evidence = format!(
             "to clean bands the arm moves {} in one run and {} in the other",
             told(one),
             told(other)
         );
-        of_disk(DrivePart::MediaCache, (Rank::Limit, size), evidence)
+        disk_cause(DrivePart::MediaCache, (Rank::Limit, size), evidence)
     })
 }
 
-/// In which order requests and what the buffer holds are served: what an access takes the
-/// arm and the platters, where these are the same and as many wait.
-fn order(a: &Disks, b: &Disks) -> Option<Cause> {
+/// Compares the order of service of requests and destages by the positioning times of accesses, for
+/// disks of the same construction with equally long queues.
+fn find_order_cause(a: &Disks, b: &Disks) -> Option<Cause> {
     let (one, other) = (&a.order, &b.order);
     let (of_a, of_b) = (&a.accesses, &b.accesses);
     if of_a.count().min(of_b.count()) < FEWEST {
         return None;
     }
     let positioning = |of: &Accesses| Some(of.mean_ns(|_| true));
-    let by_time = drawn_otherwise(&of_a.positioning, &of_b.positioning)
-        .and(differs(positioning(of_a), positioning(of_b)))
-        .filter(|size| *size > SAME);
+    let by_time = distribution_distance(&of_a.positioning, &of_b.positioning)
+        .and(log_ratio_if_different(positioning(of_a), positioning(of_b)))
+        .filter(|size| *size > RANDOM_LOG_RATIO_MAX);
     let by_turn = (one.passed_share() - other.passed_share()).abs();
     let waits = |of: &Order| Some(1.0 + of.waiting_mean());
-    let as_long = differs(waits(one), waits(other)).is_none_or(|size| size < AS_LONG);
-    let waits_long = one.waiting_mean().min(other.waiting_mean()) > WAITING;
+    let as_long = log_ratio_if_different(waits(one), waits(other))
+        .is_none_or(|size| size < QUEUE_LOG_RATIO_MAX);
+    let waits_long = one.waiting_mean().min(other.waiting_mean()) > WAITING_MEAN_MIN;
     // The buffer's own queue is not seen, but it is as long where it is full.
     let destages = of_a.destages.min(of_b.destages) > FEWEST;
-    let queues = waits_long || destages && are_full(&a.buffers, &b.buffers);
-    if !queues || !as_long || (by_time.is_none() && by_turn < PASSED) {
+    let queues = waits_long || destages && have_full_buffers(&a.buffers, &b.buffers);
+    if !queues || !as_long || (by_time.is_none() && by_turn < PASSED_SHARE_DIFFERENCE_MIN) {
         return None;
     }
     let parts = |of: &Accesses| {
@@ -255,9 +275,9 @@ fn order(a: &Disks, b: &Disks) -> Option<Cause> {
     let size = by_time.unwrap_or(0.0).max(by_turn);
     // Where those that wait are passed by as before, a way that takes longer is as likely of
     // the arm. Who waits in the buffer is not seen.
-    let rank = match waits_long && by_turn < PASSED {
+    let rank = match waits_long && by_turn < PASSED_SHARE_DIFFERENCE_MIN {
         true => Rank::Hint,
         false => Rank::Policy,
     };
-    Some(of_disk(DrivePart::Queue, (rank, size), evidence))
+    Some(disk_cause(DrivePart::Queue, (rank, size), evidence))
 }

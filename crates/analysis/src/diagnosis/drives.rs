@@ -1,33 +1,33 @@
-//! How drives turn, where sectors lie on them, and how their arms move.
+//! Causes in the construction of drives: rotation, positions of sectors and arm movements.
 
-use super::causes::{Cause, Rank, cause, differs, each};
+use super::causes::{Cause, Rank, cause, describe_both, log_ratio_if_different};
 use super::measures::Measures;
-use super::samples::middle;
+use super::samples::median;
 use super::{DrivePart, Suspect};
 use crate::explanation::words;
 use diskperf_timeline::trace::{DiskPosition, Position};
 use diskperf_timeline::{Stage, Trace};
 use std::collections::BTreeMap;
 
-/// Of the sectors that both runs ask for, that this share lies elsewhere is no
-/// defect that was replaced.
-const MOVED: f64 = 0.1;
-/// Heads that a numbering is tried with.
-const HEADS: u64 = 64;
-/// Spare sectors of a track that a numbering is tried with.
-const SPARES: usize = 8;
+/// Minimum share of the common sectors with another position that counts as another layout. A
+/// smaller share may be replaced defects.
+const MOVED_SHARE_MIN: f64 = 0.1;
+/// Maximum number of heads for which a sector numbering is tried.
+const HEADS_MAX: u64 = 64;
+/// Maximum number of spare sectors per track for which a sector numbering is tried.
+const SPARE_SECTORS_MAX: usize = 8;
 
-/// What differs of the drives.
-pub(super) fn shape(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause> {
-    let mut found = platters(a, b);
+/// Finds the differences in the construction of the drives.
+pub(super) fn find_shape_causes(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause> {
+    let mut found = find_platter_causes(a, b);
     let drive = |size: f64, evidence| cause(Suspect::Drive, (Rank::Shape, size), evidence);
     let (one, other) = (a.1, b.1);
     let drives = a.0.drives.len().min(b.0.drives.len()) as u32;
-    found.extend((0..drives).filter_map(|number| numbering(a, b, number)));
+    found.extend((0..drives).filter_map(|number| find_numbering_cause(a, b, number)));
     let has_firmware = one.has_firmware && other.has_firmware;
     found.extend(match has_firmware {
-        true => curves(one, other),
-        false => seeks(one, other),
+        true => find_seek_curve_cause(one, other),
+        false => find_seek_cause(one, other),
     });
     for stage in [Stage::Settle, Stage::WriteSettle, Stage::HeadSwitch] {
         let usual = |of: &Measures| match (has_firmware, stage) {
@@ -35,31 +35,30 @@ pub(super) fn shape(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause
             // seek is as long as the seeks are short.
             (true, Stage::HeadSwitch) => of.disks.accesses.head_switch_ns,
             (true, Stage::WriteSettle) => of.disks.accesses.write_settle_ns,
-            _ => of.usual(stage),
+            _ => of.median_stage_ns(stage),
         };
         // One that never comes by tells nothing of what it would take.
         let comes = !has_firmware || usual(one).is_some() && usual(other).is_some();
-        if let Some(size) = differs(usual(one), usual(other)).filter(|_| comes) {
-            let evidence = each(&words::stage(stage), usual(one), usual(other));
+        if let Some(size) = log_ratio_if_different(usual(one), usual(other)).filter(|_| comes) {
+            let evidence = describe_both(&words::stage(stage), usual(one), usual(other));
             found.push(drive(size, evidence));
         }
     }
     if has_firmware {
         found = found
             .into_iter()
-            .map(|cause| cause.of_part(DrivePart::Mechanism))
+            .map(|cause| cause.with_part(DrivePart::Mechanism))
             .collect();
     }
     found
 }
 
-/// Seeks over distances that both runs have.
-fn seeks(one: &Measures, other: &Measures) -> Option<Cause> {
+fn find_seek_cause(one: &Measures, other: &Measures) -> Option<Cause> {
     let seeks = one.seeks.iter();
     let mut ratios: Vec<f64> = seeks
         .filter_map(|(way, ns)| Some((*other.seeks.get(way)? as f64 / *ns as f64).ln()))
         .collect();
-    let size = middle(&mut ratios).filter(|size| size.abs() > 5e-3)?;
+    let size = median(&mut ratios).filter(|size| size.abs() > 5e-3)?;
     let evidence = format!(
         "seeks over the same distance take {:.2} times as long",
         size.exp()
@@ -67,52 +66,56 @@ fn seeks(one: &Measures, other: &Measures) -> Option<Cause> {
     Some(cause(Suspect::Drive, (Rank::Shape, size.abs()), evidence))
 }
 
-/// As many distances tell a curve from another.
-const DISTANCES: usize = 5;
-/// Distances that differ by a factor of this are of one stretch of a curve.
-const STRETCH: u32 = 8;
-/// Between two distances further apart than this factor nothing is read off a curve.
-const APART: f64 = 1.25;
-/// Ratios nearer to one are no difference of two curves that are read off in between.
-const SAME_CURVE: f64 = 0.02;
+/// Minimum number of distances by which two seek curves are distinguished.
+const DISTANCES_MIN: usize = 5;
+/// Factor between the shortest and the longest seek distance of one section of a seek curve.
+const SECTION_DISTANCE_RATIO: u32 = 8;
+/// Maximum ratio of two measured distances between which a seek curve is interpolated.
+const INTERPOLATION_RATIO_MAX: f64 = 1.25;
+/// Maximum absolute logarithm of the ratio at which two interpolated seek curves count as equal.
+const EQUAL_CURVE_LOG_RATIO_MAX: f64 = 0.02;
 
-/// Seeks by their distance, of disks with so many cylinders that two runs hardly have one in
-/// common: the curve of one where the other has a point, stretch by stretch, since a short
-/// seek and a long one are made of different things.
-fn curves(one: &Measures, other: &Measures) -> Option<Cause> {
+/// Compares seek curves of disks with so many cylinders that two runs share few distances. Each
+/// curve is interpolated at the other's points. The comparison goes by sections, since short and
+/// long seeks consist of different phases.
+fn find_seek_curve_cause(one: &Measures, other: &Measures) -> Option<Cause> {
     let mut stretches: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for ((drive, distance), ns) in &one.seeks {
-        if let Some(there) = read_off(other, (*drive, *distance)) {
-            let stretch = distance.ilog(STRETCH);
+        if let Some(there) = interpolate_seek_ns(other, (*drive, *distance)) {
+            let stretch = distance.ilog(SECTION_DISTANCE_RATIO);
             let ratio = (there / *ns as f64).ln();
             stretches.entry(stretch).or_default().push(ratio);
         }
     }
     let of_stretch = |(stretch, mut ratios): (u32, Vec<f64>)| {
-        let few = ratios.len() < DISTANCES && stretch > 0;
-        let size = middle(&mut ratios).filter(|size| !few && size.abs() > SAME_CURVE)?;
+        let few = ratios.len() < DISTANCES_MIN && stretch > 0;
+        let size =
+            median(&mut ratios).filter(|size| !few && size.abs() > EQUAL_CURVE_LOG_RATIO_MAX)?;
         Some((stretch, size))
     };
     let found = stretches.into_iter().filter_map(of_stretch);
     let (stretch, size) = found.max_by(|one, other| one.1.abs().total_cmp(&other.1.abs()))?;
-    let from = STRETCH.pow(stretch);
+    let from = SECTION_DISTANCE_RATIO.pow(stretch);
     let evidence = format!(
         "seeks over {from} to {} cylinders take {:.2} times as long",
-        from.saturating_mul(STRETCH) - 1,
+        from.saturating_mul(SECTION_DISTANCE_RATIO) - 1,
         size.exp()
     );
     Some(cause(Suspect::Drive, (Rank::Shape, size.abs()), evidence))
 }
 
-/// What a seek over a distance takes, by a run that may have the distances around it.
-fn read_off(of: &Measures, (drive, distance): (u32, u32)) -> Option<f64> {
-    let below = of.seeks.range((drive, 1)..=(drive, distance)).next_back()?;
-    let above = of
+/// Interpolates the seek time over a distance from the nearest measured distances of a run.
+fn interpolate_seek_ns(measures: &Measures, (drive, distance): (u32, u32)) -> Option<f64> {
+    let below = measures
+        .seeks
+        .range((drive, 1)..=(drive, distance))
+        .next_back()?;
+    let above = measures
         .seeks
         .range((drive, distance)..=(drive, u32::MAX))
         .next()?;
     let (low, high) = (f64::from(below.0.1), f64::from(above.0.1));
-    if high > low * APART {
+    if high > low * INTERPOLATION_RATIO_MAX {
         return None;
     }
     let share = match high > low {
@@ -122,21 +125,25 @@ fn read_off(of: &Measures, (drive, distance): (u32, u32)) -> Option<f64> {
     Some(*below.1 as f64 + share * (*above.1 as f64 - *below.1 as f64))
 }
 
-/// Where the sectors of a drive lie.
-fn numbering(a: (&Trace, &Measures), b: (&Trace, &Measures), number: u32) -> Option<Cause> {
-    let own = a.1.places.range((number, 0)..=(number, u64::MAX));
-    let both = own.filter_map(|(at, place)| Some((place, b.1.places.get(at)?)));
+/// Compares the positions of a drive's sectors in two runs.
+fn find_numbering_cause(
+    a: (&Trace, &Measures),
+    b: (&Trace, &Measures),
+    number: u32,
+) -> Option<Cause> {
+    let own = a.1.sector_positions.range((number, 0)..=(number, u64::MAX));
+    let both = own.filter_map(|(at, place)| Some((place, b.1.sector_positions.get(at)?)));
     let (mut common, mut moved) = (0.0_f64, 0.0_f64);
     for (place, at) in both {
         common += 1.0;
         moved += f64::from(u8::from(place != at));
     }
-    let (size, evidence) = if moved > common * MOVED {
+    let (size, evidence) = if moved > common * MOVED_SHARE_MIN {
         (
             moved / common,
             "the same sectors are at other positions on the drive",
         )
-    } else if common == 0.0 && !one_numbering(a.0, b.0, number) {
+    } else if common == 0.0 && !has_one_numbering(a.0, b.0, number) {
         (
             1.0,
             "sectors are numbered differently over tracks and cylinders",
@@ -151,13 +158,12 @@ fn numbering(a: (&Trace, &Measures), b: (&Trace, &Measures), number: u32) -> Opt
     ))
 }
 
-/// How they turn, and how their tracks are divided.
-fn platters(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause> {
+fn find_platter_causes(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause> {
     let mut found = Vec::new();
     for (one, other) in a.0.drives.iter().zip(&b.0.drives) {
         let size = (other.revolution_ns / one.revolution_ns).ln().abs();
         if size > 1e-4 {
-            let evidence = each(
+            let evidence = describe_both(
                 "a revolution",
                 Some(one.revolution_ns),
                 Some(other.revolution_ns),
@@ -166,15 +172,15 @@ fn platters(a: (&Trace, &Measures), b: (&Trace, &Measures)) -> Vec<Cause> {
         }
     }
     let drives = a.0.drives.len().min(b.0.drives.len()) as u32;
-    found.extend((0..drives).filter_map(|drive| tracks(a, b, drive)));
+    found.extend((0..drives).filter_map(|drive| find_track_cause(a, b, drive)));
     found
 }
 
-/// How tracks are divided that both runs ask something of: in another zone tracks have
-/// other slots, and which zone comes first is by the order of service.
-fn tracks(a: (&Trace, &Measures), b: (&Trace, &Measures), drive: u32) -> Option<Cause> {
+/// Compares the division of tracks that both runs access. Other tracks do not count: the slots
+/// differ by zone, and the order of service determines which zone comes first.
+fn find_track_cause(a: (&Trace, &Measures), b: (&Trace, &Measures), drive: u32) -> Option<Cause> {
     let slots = |of: &Measures| -> BTreeMap<(u32, u32), u32> {
-        let own = of.places.range((drive, 0)..=(drive, u64::MAX));
+        let own = of.sector_positions.range((drive, 0)..=(drive, u64::MAX));
         own.filter_map(|(_, place)| match place {
             Position::Disk(at) => Some(((at.cylinder, at.head), at.slots)),
             Position::Flash { .. } => None,
@@ -195,19 +201,18 @@ fn tracks(a: (&Trace, &Measures), b: (&Trace, &Measures), drive: u32) -> Option<
     Some(cause(Suspect::Drive, (Rank::Shape, 1.0), evidence))
 }
 
-/// Whether one way of numbering a drive's sectors, over tracks of as many and
-/// cylinders of as many heads, gives the places of all requests of both runs.
-/// Where no such way gives those of either, as on a drive with zones, that tells
-/// nothing.
-fn one_numbering(a: &Trace, b: &Trace, drive: u32) -> bool {
+/// Tests whether one numbering of a drive's sectors, with a fixed number of sectors per track and
+/// heads per cylinder, matches the positions of all requests in both runs. Where no such numbering
+/// fits a run, as on a drive with zones, the result is `true`.
+fn has_one_numbering(a: &Trace, b: &Trace, drive: u32) -> bool {
     let numberings = |trace: &Trace| -> Vec<(u64, u64)> {
         let own = trace.requests.iter().filter(|one| one.drive == drive);
         let places: Vec<(u64, DiskPosition)> = own
             .filter_map(|one| Some((one.sector, one.on_disk()?)))
             .collect();
         let slots = places.first().map_or(0, |(_, on)| u64::from(on.slots));
-        let sectors = (1..=slots).rev().take(SPARES + 1);
-        let all = sectors.flat_map(|sectors| (1..=HEADS).map(move |heads| (heads, sectors)));
+        let sectors = (1..=slots).rev().take(SPARE_SECTORS_MAX + 1);
+        let all = sectors.flat_map(|sectors| (1..=HEADS_MAX).map(move |heads| (heads, sectors)));
         let fits = |(heads, sectors): &(u64, u64)| {
             places.iter().all(|(sector, on)| {
                 let track = sector / sectors;

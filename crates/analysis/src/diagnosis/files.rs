@@ -1,21 +1,23 @@
-//! Where the blocks of files lie, and how long they are.
+//! Causes in the layout of files: the positions and lengths of their blocks.
 
 use super::causes::{Cause, Rank, cause};
 use super::{Ending, Suspect, measures::Measures};
 use diskperf_timeline::units::format_size;
 
-/// Addresses that only one of two runs asks for, as a share of all: above this
-/// the files are laid out in another way. A few requests are of what the kernel
-/// writes when it likes.
-const ELSEWHERE: f64 = 0.04;
-/// Steps from a request to the next that both runs have, as a share of all:
-/// above this the whole is moved, and not laid out in another way.
-const SAME_STEPS: f64 = 0.97;
+/// Minimum share of addresses requested by only one of two runs that counts as another file layout.
+/// A few requests are writes that the kernel issues at arbitrary times.
+const NEW_ADDRESS_SHARE_MIN: f64 = 0.04;
+/// Minimum share of common distances between consecutive requests at which files count as moved as
+/// a whole, without a new layout.
+const EQUAL_STEP_SHARE_MIN: f64 = 0.97;
 
-/// What differs of the layout.
-pub(super) fn layout(a: &Measures, b: &Measures, ending: Ending) -> Option<Cause> {
-    let common = a.addresses.intersection(&b.addresses).count() as f64;
-    let (of_a, of_b) = (a.addresses.len(), b.addresses.len());
+/// Compares the layout of files in the two runs.
+pub(super) fn find_layout_cause(a: &Measures, b: &Measures, ending: Ending) -> Option<Cause> {
+    let common = a
+        .request_addresses
+        .intersection(&b.request_addresses)
+        .count() as f64;
+    let (of_a, of_b) = (a.request_addresses.len(), b.request_addresses.len());
     let all = match ending {
         Ending::ByWork => of_a.max(of_b),
         // The slower one does not come to all that the faster one asks for.
@@ -23,22 +25,22 @@ pub(super) fn layout(a: &Measures, b: &Measures, ending: Ending) -> Option<Cause
     };
     let all = all.max(1) as f64;
     let elsewhere = 1.0 - common / all;
-    if elsewhere < ELSEWHERE {
+    if elsewhere < NEW_ADDRESS_SHARE_MIN {
         return None;
     }
-    let counted = |of: &Measures| of.steps.values().sum::<u64>().max(1) as f64;
+    let counted = |of: &Measures| of.request_steps.values().sum::<u64>().max(1) as f64;
     let (of_a, of_b) = (counted(a), counted(b));
-    let shares = a.steps.iter().map(|(step, count)| {
-        let other = b.steps.get(step).copied().unwrap_or(0);
+    let shares = a.request_steps.iter().map(|(step, count)| {
+        let other = b.request_steps.get(step).copied().unwrap_or(0);
         (*count as f64 / of_a).min(other as f64 / of_b)
     });
     let same: f64 = shares.sum();
-    if common == 0.0 && same > SAME_STEPS {
+    if common == 0.0 && same > EQUAL_STEP_SHARE_MIN {
         let evidence = "the same blocks, equally spaced, are elsewhere on the drive".to_owned();
         return Some(cause(Suspect::Drive, (Rank::Layout, 1.0), evidence));
     }
     let usual = |of: &Measures| {
-        let most = of.steps.iter().max_by_key(|(_, count)| **count);
+        let most = of.request_steps.iter().max_by_key(|(_, count)| **count);
         most.map_or_else(String::new, |((step, bytes), _)| {
             let sign = if *step < 0 { "-" } else { "" };
             format!(

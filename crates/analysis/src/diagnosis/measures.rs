@@ -1,63 +1,63 @@
-//! What can be measured of a run that is a cause and not a consequence.
+//! Measures of a run that can be causes rather than consequences.
 
 use super::disks::{Accesses, Buffers, Cleaning, Disks, Order};
 use super::routines::Routines;
-use super::samples::{OF_DRIVER, left, middle};
+use super::samples::{DRIVER_STAGES, end_of_stages, median};
 use super::searches::Searches;
 use crate::explanation::window;
 use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
 use diskperf_timeline::{Stage, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The measures of one run.
+/// Measures of one run that a diagnosis compares with those of another.
 pub(super) struct Measures {
-    /// From the first start of a program to the last end.
+    /// Time from the first start of a program to the last end, in nanoseconds.
     pub(super) elapsed_ns: f64,
-    /// Programs that ran at once.
+    /// Number of programs that ran concurrently.
     pub(super) programs: f64,
-    /// Drives that were asked.
+    /// Number of drives that received requests.
     pub(super) drives: f64,
-    /// What all programs booked, by [`Stage::index`].
-    booked: [f64; Stage::COUNT],
-    /// What the processor did.
+    /// Time that all programs booked to each stage in nanoseconds, by [`Stage::index`].
+    program_stage_ns: [f64; Stage::COUNT],
+    /// Durations of the processor's routines, with the delays by interrupts.
     pub(super) routines: Routines,
-    /// For how long the processor had nothing to do.
+    /// Idle time of the processor in nanoseconds.
     pub(super) idle_ns: f64,
-    /// How long requests were in each stage, each time, in order.
-    pub(super) pieces: BTreeMap<Stage, Vec<u64>>,
-    /// What was asked for: drive, first byte, and bytes.
-    pub(super) addresses: BTreeSet<(u32, u64, u64)>,
-    /// Where requests begin after each other, in the order of their issue: from the first
-    /// byte of one to that of the next, with the bytes of that; how often.
-    pub(super) steps: BTreeMap<(i64, u64), u64>,
-    /// The most requests that were under way at once.
-    pub(super) most_at_once: u64,
-    /// The most that had left the driver.
-    pub(super) most_inside: u64,
-    /// The most that had left the controller's queue.
-    pub(super) most_served: u64,
-    /// What requests took, by stage.
-    requested: [f64; Stage::COUNT],
-    /// Bytes that requests moved.
+    /// Durations in nanoseconds that requests spent in each stage, in ascending order.
+    pub(super) durations_by_stage: BTreeMap<Stage, Vec<u64>>,
+    /// Addresses of all requests, each as drive, first byte and length in bytes.
+    pub(super) request_addresses: BTreeSet<(u32, u64, u64)>,
+    /// Number of consecutive requests by the distance between their first bytes and the length of
+    /// the later one.
+    pub(super) request_steps: BTreeMap<(i64, u64), u64>,
+    /// Maximum number of requests in flight during the run.
+    pub(super) in_flight_max: u64,
+    /// Maximum number of requests in flight that had left the driver.
+    pub(super) past_driver_max: u64,
+    /// Maximum number of requests in flight that had left the controller's queue.
+    pub(super) at_drive_max: u64,
+    /// Total time of all requests in each stage, in nanoseconds.
+    request_stage_ns: [f64; Stage::COUNT],
+    /// Bytes that all requests of the run moved.
     pub(super) bytes: f64,
-    /// Requests, by purpose.
+    /// Number of requests by purpose, such as read or read-ahead.
     pub(super) requests: BTreeMap<Purpose, f64>,
-    /// What each stage took in the requests that have it: the middle one.
-    usual: BTreeMap<Stage, f64>,
-    /// Seek times by distance, for each drive: the shortest seen.
+    /// Median duration of each stage in the requests that have it, in nanoseconds.
+    median_stage_ns: BTreeMap<Stage, f64>,
+    /// Shortest seek time in nanoseconds over each distance, for each drive.
     pub(super) seeks: BTreeMap<(u32, u32), u64>,
-    /// Where each sector that a request begins with lies.
-    pub(super) places: BTreeMap<(u32, u64), Position>,
-    /// What was searched, and when not.
+    /// Position on the drive of the first sector of each request.
+    pub(super) sector_positions: BTreeMap<(u32, u64), Position>,
+    /// Searches for sectors, and the decisions for and against them.
     pub(super) searches: Searches,
-    /// Whether the drives have firmware, a buffer and a link of their own.
+    /// Whether any of the drives has firmware, a buffer and a link of its own.
     pub(super) has_firmware: bool,
-    /// What such drives did.
+    /// Measures of the disks that have firmware.
     pub(super) disks: Disks,
 }
 
 impl Measures {
-    pub(super) fn of(trace: &Trace) -> Self {
+    pub(super) fn from_trace(trace: &Trace) -> Self {
         let (from, until) = window(trace).unwrap_or_default();
         let requests: Vec<&TracedRequest> = trace
             .requests
@@ -72,105 +72,110 @@ impl Measures {
             elapsed_ns: until.since(from).0 as f64,
             programs: trace.processes.len().max(1) as f64,
             drives: asked.max(1) as f64,
-            booked: [0.0; Stage::COUNT],
-            routines: Routines::of(trace),
-            idle_ns: idle(trace),
-            pieces: BTreeMap::new(),
-            addresses: requests
+            program_stage_ns: [0.0; Stage::COUNT],
+            routines: Routines::from_trace(trace),
+            idle_ns: idle_ns_of_processor(trace),
+            durations_by_stage: BTreeMap::new(),
+            request_addresses: requests
                 .iter()
                 .map(|one| {
-                    let (first_byte, bytes) = extent(trace, one);
+                    let (first_byte, bytes) = byte_extent(trace, one);
                     (one.drive, first_byte, bytes)
                 })
                 .collect(),
-            steps: BTreeMap::new(),
-            most_at_once: most_at_once(requests.iter().map(|one| one.issued.0), &requests),
-            most_inside: most_at_once(requests.iter().map(|one| left(one, OF_DRIVER)), &requests),
-            most_served: most_at_once(requests.iter().map(|one| left(one, QUEUES)), &requests),
-            requested: [0.0; Stage::COUNT],
+            request_steps: BTreeMap::new(),
+            in_flight_max: in_flight_max(requests.iter().map(|one| one.issued.0), &requests),
+            past_driver_max: in_flight_max(
+                requests.iter().map(|one| end_of_stages(one, DRIVER_STAGES)),
+                &requests,
+            ),
+            at_drive_max: in_flight_max(
+                requests.iter().map(|one| end_of_stages(one, QUEUE_STAGES)),
+                &requests,
+            ),
+            request_stage_ns: [0.0; Stage::COUNT],
             bytes: 0.0,
             requests: BTreeMap::new(),
-            usual: BTreeMap::new(),
+            median_stage_ns: BTreeMap::new(),
             seeks: BTreeMap::new(),
-            places: BTreeMap::new(),
-            searches: Searches::of(trace, &requests),
+            sector_positions: BTreeMap::new(),
+            searches: Searches::from_trace(trace, &requests),
             has_firmware: trace.drives.iter().any(|drive| drive.has_link),
             disks: Disks::default(),
         };
         if measures.has_firmware {
             measures.disks = Disks {
-                accesses: Accesses::of(trace, &requests, (from, until)),
-                buffers: Buffers::of(trace, &requests),
-                order: Order::of(trace, &requests),
-                cleaning: Cleaning::of(trace, &requests, (from, until)),
+                accesses: Accesses::from_trace(trace, &requests, (from, until)),
+                buffers: Buffers::from_trace(trace, &requests),
+                order: Order::from_trace(trace, &requests),
+                cleaning: Cleaning::from_trace(trace, &requests, (from, until)),
             };
             measures.seeks = std::mem::take(&mut measures.disks.accesses.seeks);
         }
         for process in &trace.processes {
             for (stage, start, stop) in process.parts() {
-                measures.booked[stage.index()] += (stop.0 - start.0) as f64;
+                measures.program_stage_ns[stage.index()] += (stop.0 - start.0) as f64;
             }
         }
         for request in &requests {
             for (stage, start, stop) in request.parts() {
-                let pieces = measures.pieces.entry(stage).or_default();
+                let pieces = measures.durations_by_stage.entry(stage).or_default();
                 pieces.push(stop.0 - start.0);
             }
         }
-        for pieces in measures.pieces.values_mut() {
+        for pieces in measures.durations_by_stage.values_mut() {
             pieces.sort_unstable();
         }
-        measures.look_at(trace, &requests);
+        measures.measure_requests(trace, &requests);
         if !measures.has_firmware {
-            measures.follow_arms(trace, &requests);
+            measures.measure_arm_seeks(trace, &requests);
         }
-        measures.follow_files(trace, &requests);
+        measures.measure_file_access(trace, &requests);
         measures
     }
 
-    /// How far apart requests begin that were issued after each other.
-    fn follow_files(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
+    /// Counts the distances between the first bytes of consecutive requests.
+    fn measure_file_access(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
         for drive in 0..trace.drives.len() as u32 {
             let own = requests.iter().filter(|one| one.drive == drive);
             let mut order: Vec<&&TracedRequest> = own.collect();
             order.sort_by_key(|one| one.issued);
             for pair in order.windows(2) {
                 let (before, (first_byte, bytes)) =
-                    (extent(trace, pair[0]), extent(trace, pair[1]));
+                    (byte_extent(trace, pair[0]), byte_extent(trace, pair[1]));
                 let step = first_byte as i64 - before.0 as i64;
-                *self.steps.entry((step, bytes)).or_default() += 1;
+                *self.request_steps.entry((step, bytes)).or_default() += 1;
             }
         }
     }
 
-    fn look_at(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
+    fn measure_requests(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
         let mut spans: BTreeMap<Stage, Vec<f64>> = BTreeMap::new();
         for request in requests {
             let drive = &trace.drives[request.drive as usize];
             self.bytes += f64::from(request.sectors) * f64::from(drive.sector_bytes);
             *self.requests.entry(request.purpose).or_default() += 1.0;
             let at = (request.drive, request.sector);
-            self.places
+            self.sector_positions
                 .extend(request.position.map(|place| (at, place)));
             let mut own = [0_u64; Stage::COUNT];
             for (stage, start, stop) in request.parts() {
                 own[stage.index()] += stop.0 - start.0;
             }
             for (stage, ns) in Stage::ALL.into_iter().zip(own).filter(|(_, ns)| *ns > 0) {
-                self.requested[stage.index()] += ns as f64;
+                self.request_stage_ns[stage.index()] += ns as f64;
                 spans.entry(stage).or_default().push(ns as f64);
             }
         }
         for (stage, mut all) in spans {
-            if let Some(middle) = middle(&mut all) {
-                self.usual.insert(stage, middle);
+            if let Some(middle) = median(&mut all) {
+                self.median_stage_ns.insert(stage, middle);
             }
         }
     }
 
-    /// What the arm took over each distance, between requests that followed
-    /// each other at one drive.
-    fn follow_arms(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
+    /// Measures the seek time over each distance between consecutive requests at one drive.
+    fn measure_arm_seeks(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
         for drive in 0..trace.drives.len() as u32 {
             let mut order: Vec<(u64, &TracedRequest)> = requests
                 .iter()
@@ -197,31 +202,30 @@ impl Measures {
         }
     }
 
-    /// What all programs booked to a stage, for as many bytes as they had moved.
-    pub(super) fn booked(&self, stage: Stage) -> f64 {
-        self.booked[stage.index()]
+    /// Returns the time that all programs booked to a stage, in nanoseconds.
+    pub(super) fn program_stage_ns(&self, stage: Stage) -> f64 {
+        self.program_stage_ns[stage.index()]
     }
 
-    /// What all requests spent in a stage.
-    pub(super) fn requested(&self, stage: Stage) -> f64 {
-        self.requested[stage.index()]
+    /// Returns the time that all requests spent in a stage, in nanoseconds.
+    pub(super) fn request_stage_ns(&self, stage: Stage) -> f64 {
+        self.request_stage_ns[stage.index()]
     }
 
-    /// What a stage takes in the requests that have it.
-    pub(super) fn usual(&self, stage: Stage) -> Option<f64> {
-        self.usual.get(&stage).copied()
+    /// Returns the median duration of a stage in the requests that have it, in nanoseconds.
+    pub(super) fn median_stage_ns(&self, stage: Stage) -> Option<f64> {
+        self.median_stage_ns.get(&stage).copied()
     }
 
-    /// All requests.
+    /// Counts all requests of the run.
     pub(super) fn count(&self) -> f64 {
         self.requests.values().sum()
     }
 }
 
-/// For how long the processor had nothing to do between the reading of what was busy
-/// when the first timed part began and the last one. Where it began anew, as after a
-/// ramp, there are readings before.
-fn idle(trace: &Trace) -> f64 {
+/// Returns the idle time of the processor during the timed part of a trace, in nanoseconds.
+/// Readings from before, as during a ramp, are left out.
+fn idle_ns_of_processor(trace: &Trace) -> f64 {
     let opened = trace.processes.iter().map(|process| process.opened).min();
     let first = trace.busy.iter().find(|busy| Some(busy.at) >= opened);
     let (Some(first), Some(last)) = (first, trace.busy.last()) else {
@@ -231,11 +235,11 @@ fn idle(trace: &Trace) -> f64 {
     last.at.since(first.at).0 as f64 - busy
 }
 
-/// Stages of a request before the controller works for it.
-const QUEUES: &[Stage] = &[Stage::Driver, Stage::DriverQueue, Stage::ControllerQueue];
+/// Stages of a request before the controller starts to serve it.
+const QUEUE_STAGES: &[Stage] = &[Stage::Driver, Stage::DriverQueue, Stage::ControllerQueue];
 
-/// The first byte on its drive that a request asks for, and how many.
-fn extent(trace: &Trace, request: &TracedRequest) -> (u64, u64) {
+/// Returns a request's first byte on its drive and its length in bytes.
+fn byte_extent(trace: &Trace, request: &TracedRequest) -> (u64, u64) {
     let sector_bytes = u64::from(trace.drives[request.drive as usize].sector_bytes);
     (
         request.sector * sector_bytes,
@@ -243,8 +247,9 @@ fn extent(trace: &Trace, request: &TracedRequest) -> (u64, u64) {
     )
 }
 
-/// The most requests that were under way at once, from these moments on.
-fn most_at_once(from: impl Iterator<Item = u64>, requests: &[&TracedRequest]) -> u64 {
+/// Returns the maximum number of requests in flight, each counted from its given start time to its
+/// completion.
+fn in_flight_max(from: impl Iterator<Item = u64>, requests: &[&TracedRequest]) -> u64 {
     let ends = requests.iter().map(|one| (one.completed().0, -1));
     let mut moments: Vec<(u64, i64)> = from.map(|at| (at, 1)).chain(ends).collect();
     moments.sort_unstable();

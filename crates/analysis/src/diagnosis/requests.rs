@@ -1,18 +1,19 @@
-//! What requests take outside the drive, how many there are, and where they
-//! have to wait.
+//! Causes in requests outside the drive: durations, numbers and waits.
 
-use super::causes::{Cause, Rank, cause, differs, drawn_otherwise, each};
+use super::causes::{
+    Cause, Rank, cause, describe_both, distribution_distance, log_ratio_if_different,
+};
 use super::{DrivePart, Suspect, measures::Measures};
 use crate::explanation::words;
 use diskperf_timeline::trace::Purpose;
 use diskperf_timeline::{Deadline, Stage};
 
-/// Shares of requests, or of the difference, that differ by more differ.
-const SHARE: f64 = 0.25;
+/// Minimum share, of the requests or of the difference between two runs, that counts as a cause.
+const CAUSE_SHARE_MIN: f64 = 0.25;
 
-/// What differs of the requests, outside the drive.
-pub(super) fn requests(a: &Measures, b: &Measures) -> Vec<Cause> {
-    let mut found = Vec::from_iter(read_ahead(a, b));
+/// Finds the differences of the requests outside the drive.
+pub(super) fn find_request_causes(a: &Measures, b: &Measures) -> Vec<Cause> {
+    let mut found = Vec::from_iter(find_read_ahead_cause(a, b));
     for (suspect, stage) in [
         (Suspect::Controller, Stage::Command),
         (Suspect::Controller, Stage::CacheHit),
@@ -23,12 +24,18 @@ pub(super) fn requests(a: &Measures, b: &Measures) -> Vec<Cause> {
         if of_disk && (a.has_firmware || b.has_firmware) {
             continue;
         }
-        let pieces = |of: &Measures| of.pieces.get(&stage).cloned().unwrap_or_default();
+        let pieces = |of: &Measures| {
+            of.durations_by_stage
+                .get(&stage)
+                .cloned()
+                .unwrap_or_default()
+        };
         let (one, other) = (pieces(a), pieces(b));
-        if let Some(size) = drawn_otherwise(&one, &other) {
+        if let Some(size) = distribution_distance(&one, &other) {
             let mean = |of: &[u64]| of.iter().sum::<u64>() as f64 / of.len() as f64;
-            let evidence = if differs(Some(mean(&one)), Some(mean(&other))).is_some() {
-                each(&words::stage(stage), Some(mean(&one)), Some(mean(&other)))
+            let evidence = if log_ratio_if_different(Some(mean(&one)), Some(mean(&other))).is_some()
+            {
+                describe_both(&words::stage(stage), Some(mean(&one)), Some(mean(&other)))
             } else {
                 format!("{} has a different distribution", words::stage(stage))
             };
@@ -37,7 +44,7 @@ pub(super) fn requests(a: &Measures, b: &Measures) -> Vec<Cause> {
                 Stage::BusTransfer => Rank::Limit,
                 _ => Rank::Unit,
             };
-            found.push(whose(
+            found.push(attribute_cause(
                 (suspect, DrivePart::Link),
                 (a, b),
                 (rank, size),
@@ -45,33 +52,31 @@ pub(super) fn requests(a: &Measures, b: &Measures) -> Vec<Cause> {
             ));
         }
     }
-    found.extend(limits(a, b));
-    found.extend(queues(a, b));
+    found.extend(find_limit_causes(a, b));
+    found.extend(find_queue_causes(a, b));
     found
 }
 
-/// A cause of a part of the computer; of a disk with firmware, which has such a part of its
-/// own.
-fn whose(
+/// Assigns a cause to a part of the computer, or to the same part inside a disk with firmware.
+fn attribute_cause(
     (suspect, part): (Suspect, DrivePart),
     (a, b): (&Measures, &Measures),
     weight: (Rank, f64),
     evidence: String,
 ) -> Cause {
     match a.has_firmware && b.has_firmware {
-        true => cause(Suspect::Drive, weight, evidence).of_part(part),
+        true => cause(Suspect::Drive, weight, evidence).with_part(part),
         false => cause(suspect, weight, evidence),
     }
 }
 
-/// Whether blocks are read ahead.
-fn read_ahead(a: &Measures, b: &Measures) -> Option<Cause> {
+fn find_read_ahead_cause(a: &Measures, b: &Measures) -> Option<Cause> {
     let share = |of: &Measures| {
         let ahead = of.requests.get(&Purpose::ReadAhead).copied().unwrap_or(0.0);
         ahead / of.count().max(1.0)
     };
     let (one, other) = (share(a), share(b));
-    ((one - other).abs() > SHARE && one.min(other) < 0.02).then(|| {
+    ((one - other).abs() > CAUSE_SHARE_MIN && one.min(other) < 0.02).then(|| {
         let evidence = format!(
             "{} of the requests read ahead in one run and {} in the other",
             words::percent(one),
@@ -81,21 +86,27 @@ fn read_ahead(a: &Measures, b: &Measures) -> Option<Cause> {
     })
 }
 
-/// How many requests there may be at once, and where.
-fn limits(a: &Measures, b: &Measures) -> Vec<Cause> {
+/// Compares the maximum numbers of requests in flight: in total, beyond the driver, and beyond the
+/// controller's queue.
+fn find_limit_causes(a: &Measures, b: &Measures) -> Vec<Cause> {
     let mut found = Vec::new();
     let mut limit = |suspect, (one, other): (u64, u64), what: &str| {
         if one != other {
             let size = 1.0 + (one as f64 / other.max(1) as f64).ln().abs();
             let evidence = format!("up to {one} {what} in one run and {other} in the other");
             let suspect = (suspect, DrivePart::Queue);
-            found.push(whose(suspect, (a, b), (Rank::Limit, size), evidence));
+            found.push(attribute_cause(
+                suspect,
+                (a, b),
+                (Rank::Limit, size),
+                evidence,
+            ));
         }
     };
-    let more = |stage| b.requested(stage) > a.requested(stage);
+    let more = |stage| b.request_stage_ns(stage) > a.request_stage_ns(stage);
     // Who takes fewer has the others wait before it.
-    let inside = (a.most_inside, b.most_inside);
-    let served = (a.most_served, b.most_served);
+    let inside = (a.past_driver_max, b.past_driver_max);
+    let served = (a.at_drive_max, b.at_drive_max);
     if inside.0 != inside.1 {
         if inside.0.max(inside.1) > 2 && more(Stage::DriverQueue) == (inside.1 < inside.0) {
             limit(
@@ -113,25 +124,30 @@ fn limits(a: &Measures, b: &Measures) -> Vec<Cause> {
         if has_queue && more(Stage::ControllerQueue) == (served.1 < served.0) {
             limit(Suspect::Controller, served, "requests are served at once");
         }
-    } else if a.most_at_once.max(b.most_at_once) > MANY {
-        let at_once = (a.most_at_once, b.most_at_once);
+    } else if a.in_flight_max.max(b.in_flight_max) > BUFFER_CACHE_DEPTH_MIN {
+        let at_once = (a.in_flight_max, b.in_flight_max);
         limit(Suspect::Kernel, at_once, "requests are under way");
     }
     found
 }
 
-/// More requests at once than this fill a cache of buffers.
-const MANY: u64 = 8;
+/// Number of requests in flight above which the limit is taken for the size of the kernel's buffer
+/// cache.
+const BUFFER_CACHE_DEPTH_MIN: u64 = 8;
 
-/// Waiting that some parts have to themselves.
-fn queues(a: &Measures, b: &Measures) -> Vec<Cause> {
+/// Compares the waits that only one part of the computer causes, such as those in the controller's
+/// queue.
+fn find_queue_causes(a: &Measures, b: &Measures) -> Vec<Cause> {
     let difference = (b.elapsed_ns - a.elapsed_ns).abs().max(1.0);
     let mut found = Vec::new();
     let late = Stage::MissedRevolution(Deadline::DataLate);
-    let each = |of: &Measures| Some(of.requested(late) / of.count().max(1.0));
-    let worth = (b.requested(late) - a.requested(late)).abs() > SHARE * difference;
-    if let Some(size) = differs(each(a), each(b)).filter(|size| worth && *size > SHARE) {
-        let evidence = super::causes::each("for a request, data late", each(a), each(b));
+    let each = |of: &Measures| Some(of.request_stage_ns(late) / of.count().max(1.0));
+    let worth =
+        (b.request_stage_ns(late) - a.request_stage_ns(late)).abs() > CAUSE_SHARE_MIN * difference;
+    if let Some(size) =
+        log_ratio_if_different(each(a), each(b)).filter(|size| worth && *size > CAUSE_SHARE_MIN)
+    {
+        let evidence = super::causes::describe_both("for a request, data late", each(a), each(b));
         found.push(cause(Suspect::Controller, (Rank::Unit, size), evidence));
     }
     let own = [
@@ -140,25 +156,29 @@ fn queues(a: &Measures, b: &Measures) -> Vec<Cause> {
         (Suspect::Kernel, Stage::BufferWait),
     ];
     for (suspect, stage) in own {
-        let more =
-            (b.requested(stage) + b.booked(stage) - a.requested(stage) - a.booked(stage)).abs();
-        if more > SHARE * difference {
+        let more = (b.request_stage_ns(stage) + b.program_stage_ns(stage)
+            - a.request_stage_ns(stage)
+            - a.program_stage_ns(stage))
+        .abs();
+        if more > CAUSE_SHARE_MIN * difference {
             let evidence = format!(
                 "{}: {} in one run and {} in the other",
                 words::stage(stage),
-                words::milliseconds(a.requested(stage)),
-                words::milliseconds(b.requested(stage))
+                words::milliseconds(a.request_stage_ns(stage)),
+                words::milliseconds(b.request_stage_ns(stage))
             );
             let suspect = (suspect, DrivePart::Queue);
             let weight = (Rank::Hint, more / difference);
             found.push(match suspect.0 {
-                Suspect::Controller => whose(suspect, (a, b), weight, evidence),
+                Suspect::Controller => attribute_cause(suspect, (a, b), weight, evidence),
                 suspect => cause(suspect, weight, evidence),
             });
         }
     }
     let (one, other) = (a.count(), b.count());
-    if let Some(size) = differs(Some(one), Some(other)).filter(|size| *size > SHARE) {
+    if let Some(size) =
+        log_ratio_if_different(Some(one), Some(other)).filter(|size| *size > CAUSE_SHARE_MIN)
+    {
         let evidence = format!("{one:.0} requests in one run and {other:.0} in the other");
         found.push(cause(Suspect::Kernel, (Rank::Hint, size), evidence));
     }

@@ -1,20 +1,21 @@
-//! Samples of requests and values, for measures and rules.
+//! Helper functions for samples of requests and values in a diagnosis.
 
 use diskperf_timeline::Stage;
 use diskperf_timeline::trace::TracedRequest;
 
 /// Stages of a request in the driver.
-pub(super) const OF_DRIVER: &[Stage] = &[Stage::Driver, Stage::DriverQueue];
+pub(super) const DRIVER_STAGES: &[Stage] = &[Stage::Driver, Stage::DriverQueue];
 
-/// Moment at which a request leaves its leading stages that are among these.
-pub(super) fn left(request: &TracedRequest, stages: &[Stage]) -> u64 {
+/// Returns the time at which a request leaves its leading stages, as far as they are among the
+/// given ones.
+pub(super) fn end_of_stages(request: &TracedRequest, stages: &[Stage]) -> u64 {
     let parts = request.parts();
     let first = parts.take_while(|(stage, ..)| stages.contains(stage));
     first.last().map_or(request.issued.0, |(.., until)| until.0)
 }
 
-/// The middle one of these values; none of an empty slice.
-pub(super) fn middle(values: &mut [f64]) -> Option<f64> {
+/// Returns the median of the values; `None` for an empty slice.
+pub(super) fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }

@@ -1,41 +1,39 @@
-//! When a drive is told to search, and how far ahead.
+//! Causes in sector searches: the driver's decision to start one, and its distance to the sector.
 
 use super::Suspect;
 use super::causes::{Cause, Rank, cause};
-use super::samples::{OF_DRIVER, left, middle};
+use super::samples::{DRIVER_STAGES, end_of_stages, median};
 use crate::explanation::words;
 use diskperf_timeline::trace::{DiskPosition, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use std::collections::BTreeMap;
 
-/// By what a driver may decide whether to search: for each value, how often it
-/// did, and how often it did not.
-type Decisions = BTreeMap<u32, (u32, u32)>;
+/// Numbers of decisions for and against a sector search, by the value that may determine them.
+type SearchDecisions = BTreeMap<u32, (u32, u32)>;
 
-/// What was searched.
+/// Measures of the sector searches of a run.
 #[derive(Default)]
 pub(super) struct Searches {
-    /// How many slots ahead of its sector the search of a request ended: the
-    /// middle one.
+    /// Median distance in slots from the end of a search to the requested sector.
     lead_slots: Option<f64>,
-    /// The share of requests that searched.
-    searching: f64,
-    /// Where the arm was there already: by the slot under the head, and by the
-    /// slots from there to the one wanted.
-    by_slot: Decisions,
-    by_distance: Decisions,
+    /// Share of requests (0 to 1) that started a search.
+    search_share: f64,
+    /// Decisions by the slot under the head, for requests whose arm was already on the cylinder.
+    decisions_by_slot: SearchDecisions,
+    /// Decisions by the slots from the head to the requested sector, for the same requests.
+    decisions_by_distance: SearchDecisions,
 }
 
-/// Shares of requests that differ by more differ.
-const SHARE: f64 = 0.25;
-/// As many decisions tell what is decided.
+/// Minimum difference between two runs in the share of requests that search, to count as a cause.
+const SEARCH_SHARE_DIFFERENCE_MIN: f64 = 0.25;
+/// Minimum number of decisions that must be opposite in two runs to count as a cause.
 const FEWEST: u32 = 2;
-/// Where all but this share of the decisions are the same for each value, it is
-/// the value that decides.
-const OTHERWISE: f64 = 0.02;
+/// Maximum share of exceptions at which a value, such as the slot under the head, counts as
+/// deciding whether to search.
+const EXCEPTION_SHARE_MAX: f64 = 0.02;
 
 impl Searches {
-    pub(super) fn of(trace: &Trace, requests: &[&TracedRequest]) -> Self {
+    pub(super) fn from_trace(trace: &Trace, requests: &[&TracedRequest]) -> Self {
         let mut searches = Self::default();
         let mut leads = Vec::new();
         for request in requests {
@@ -46,34 +44,38 @@ impl Searches {
             if trace.drives[request.drive as usize].has_link {
                 continue;
             }
-            let under_head = |at| under_head(trace, (request, slots), at);
-            let found = found(request);
+            let under_head = |at| slot_under_head(trace, (request, slots), at);
+            let found = search_end(request);
             if let Some(found) = found {
                 let ahead = f64::from(slot) - under_head(found);
                 leads.push(ahead.rem_euclid(f64::from(slots)).round() % f64::from(slots));
             }
             let away = request.parts().any(|(stage, ..)| stage == Stage::Seek);
             if !away {
-                let head = under_head(decided(trace, request)) as u32;
+                let head = under_head(decision_time(trace, request)) as u32;
                 let distance = (slot + slots - head) % slots;
-                count(&mut searches.by_slot, head, found.is_some());
-                count(&mut searches.by_distance, distance, found.is_some());
+                count_decision(&mut searches.decisions_by_slot, head, found.is_some());
+                count_decision(
+                    &mut searches.decisions_by_distance,
+                    distance,
+                    found.is_some(),
+                );
             }
         }
-        searches.searching = leads.len() as f64 / requests.len().max(1) as f64;
-        searches.lead_slots = middle(&mut leads);
+        searches.search_share = leads.len() as f64 / requests.len().max(1) as f64;
+        searches.lead_slots = median(&mut leads);
         searches
     }
 }
 
-fn count(decisions: &mut Decisions, value: u32, did: bool) {
+fn count_decision(decisions: &mut SearchDecisions, value: u32, did: bool) {
     let (yes, no) = decisions.entry(value).or_default();
     *(if did { yes } else { no }) += 1;
 }
 
-/// When the search of a request ended, if there was one: a wait for a sector
-/// that something else than its transfer follows.
-fn found(request: &TracedRequest) -> Option<Nanoseconds> {
+/// Returns the time at which the search of a request ended, if there was one. A search is a
+/// rotational wait that something other than the transfer follows.
+fn search_end(request: &TracedRequest) -> Option<Nanoseconds> {
     let is_wait = |stage| matches!(stage, Stage::RotationalLatency | Stage::MissedRevolution(_));
     let parts: Vec<_> = request.parts().collect();
     parts.windows(2).find_map(|pair| {
@@ -83,20 +85,18 @@ fn found(request: &TracedRequest) -> Option<Nanoseconds> {
     })
 }
 
-/// Where the head is over a request's track, in so many slots.
-fn under_head(trace: &Trace, (request, slots): (&TracedRequest, u32), at: Nanoseconds) -> f64 {
+fn slot_under_head(trace: &Trace, (request, slots): (&TracedRequest, u32), at: Nanoseconds) -> f64 {
     let turned = trace.drives[request.drive as usize].revolutions(at);
     turned.rem_euclid(1.0) * f64::from(slots)
 }
 
-/// When it was decided whether to search for a request: when the driver had
-/// done its first work on it. Where the transfer followed at once, that was
-/// before its last.
-fn decided(trace: &Trace, request: &TracedRequest) -> Nanoseconds {
-    let until = Nanoseconds(left(request, OF_DRIVER));
+/// Returns the time of the decision whether to search: the end of the driver's first work on the
+/// request. Where the transfer followed immediately, it is the start of the driver's last work.
+fn decision_time(trace: &Trace, request: &TracedRequest) -> Nanoseconds {
+    let until = Nanoseconds(end_of_stages(request, DRIVER_STAGES));
     let next = request.parts().find(|(_, from, _)| *from >= until);
     let waited = next.is_some_and(|(stage, ..)| stage == Stage::ChannelWait);
-    if waited || found(request).is_some() {
+    if waited || search_end(request).is_some() {
         return until;
     }
     let of_handler = trace.handlers.partition_point(|work| work.until < until);
@@ -111,8 +111,8 @@ fn decided(trace: &Trace, request: &TracedRequest) -> Nanoseconds {
     last.map_or(until, |work| work.from)
 }
 
-/// What differs of the searches.
-pub(super) fn searches(a: &Searches, b: &Searches) -> Vec<Cause> {
+/// Finds the differences between two runs in their sector searches.
+pub(super) fn find_search_causes(a: &Searches, b: &Searches) -> Vec<Cause> {
     let mut found = Vec::new();
     if let (Some(one), Some(other)) = (a.lead_slots, b.lead_slots)
         && (one - other).abs() >= 1.0
@@ -123,8 +123,8 @@ pub(super) fn searches(a: &Searches, b: &Searches) -> Vec<Cause> {
         found.push(cause(Suspect::Driver, (Rank::Policy, 2.0), evidence));
     }
     let (same_slot, same_distance) = (
-        contradictions(&a.by_slot, &b.by_slot),
-        contradictions(&a.by_distance, &b.by_distance),
+        count_contradictions(&a.decisions_by_slot, &b.decisions_by_slot),
+        count_contradictions(&a.decisions_by_distance, &b.decisions_by_distance),
     );
     // Where it is the slot that decides, the distance tells nothing.
     let (places, what) = match same_slot {
@@ -140,26 +140,26 @@ pub(super) fn searches(a: &Searches, b: &Searches) -> Vec<Cause> {
         );
         found.push(cause(Suspect::Driver, (Rank::Limit, 3.0), evidence));
     }
-    let more = (a.searching - b.searching).abs();
-    if more > SHARE {
+    let more = (a.search_share - b.search_share).abs();
+    if more > SEARCH_SHARE_DIFFERENCE_MIN {
         let evidence = format!(
             "{} of the requests search in one run and {} in the other",
-            words::percent(a.searching),
-            words::percent(b.searching)
+            words::percent(a.search_share),
+            words::percent(b.search_share)
         );
         found.push(cause(Suspect::Driver, (Rank::Hint, more), evidence));
     }
     found
 }
 
-/// For how many values the decisions of two runs are opposite, if it is the
-/// value that decides in both.
-fn contradictions(a: &Decisions, b: &Decisions) -> Option<usize> {
-    let decides = |of: &Decisions| {
+/// Counts the values for which two runs decide oppositely whether to search; `None` unless the
+/// value decides in both runs.
+fn count_contradictions(a: &SearchDecisions, b: &SearchDecisions) -> Option<usize> {
+    let decides = |of: &SearchDecisions| {
         let all: u32 = of.values().map(|(did, did_not)| did + did_not).sum();
         let otherwise: u32 = of.values().map(|(did, did_not)| *did.min(did_not)).sum();
         let both = of.values().any(|(did, _)| *did > 0) && of.values().any(|(_, not)| *not > 0);
-        both && f64::from(otherwise) <= OTHERWISE * f64::from(all)
+        both && f64::from(otherwise) <= EXCEPTION_SHARE_MAX * f64::from(all)
     };
     if !decides(a) || !decides(b) {
         return None;

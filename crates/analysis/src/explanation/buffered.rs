@@ -1,6 +1,6 @@
-//! Reads that the buffers of disks answered: how many, and of what.
+//! Reads that disks served from their buffers, divided by the origin of the buffered data.
 
-use super::response::waited_for;
+use super::response::requests_waited_for;
 use super::words::percent;
 use diskperf_timeline::trace::{ArmWork, Purpose, TracedArm};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
@@ -10,23 +10,23 @@ use std::collections::BTreeMap;
 /// Reads of disks that have a buffer and a link of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Buffered {
-    /// All of them.
+    /// Number of reads of disks with a buffer.
     pub reads: u64,
-    /// Those whose sectors the buffer had.
+    /// Number of reads whose sectors were in the buffer.
     pub answered: u64,
-    /// Of these, those whose sectors the arm read on to within the elapsed time; it had the
-    /// others of requests before.
+    /// Number of buffer hits on sectors that read-ahead fetched within the elapsed time. The other
+    /// hits are on data of earlier requests.
     pub read_ahead: u64,
 }
 
-/// A smaller share of the reads is not worth a sentence.
-const WORTH: f64 = 0.1;
+/// Minimum share of buffer hits among the reads that the explanation mentions.
+const MENTION_SHARE_MIN: f64 = 0.1;
 
-/// Sectors that arms read on to: ends by drive and first sector, none within another.
+/// Disjoint extents of sectors that read-ahead fetched: the end of each by drive and first sector.
 #[derive(Default)]
-struct Passed(BTreeMap<(u32, u64), u64>);
+struct ReadAheadExtents(BTreeMap<(u32, u64), u64>);
 
-impl Passed {
+impl ReadAheadExtents {
     fn add(&mut self, arm: &TracedArm) {
         let (mut first, mut end) = (arm.sector, arm.sector + u64::from(arm.sectors));
         // What it meets becomes one with it.
@@ -42,15 +42,16 @@ impl Passed {
         self.0.insert((drive, first), end);
     }
 
-    fn has(&self, drive: u32, sector: u64) -> bool {
+    fn contains(&self, drive: u32, sector: u64) -> bool {
         let below = self.0.range((drive, 0)..=(drive, sector)).next_back();
         below.is_some_and(|(_, end)| sector < *end)
     }
 }
 
 impl Buffered {
-    /// Within the elapsed time; nothing where no such disk was read.
-    pub(super) fn of(trace: &Trace, window: (Nanoseconds, Nanoseconds)) -> Option<Self> {
+    /// Counts the buffered reads within the elapsed time; `None` where no disk with a buffer was
+    /// read.
+    pub(super) fn from_trace(trace: &Trace, window: (Nanoseconds, Nanoseconds)) -> Option<Self> {
         let reads_ahead = |arm: &&TracedArm| arm.work == ArmWork::ReadAhead;
         let mut ahead: Vec<&TracedArm> = (trace.arms.iter())
             .filter(reads_ahead)
@@ -58,8 +59,8 @@ impl Buffered {
             .collect();
         ahead.sort_unstable_by_key(|arm| arm.from);
         let mut ahead = ahead.into_iter().peekable();
-        let mut passed = Passed::default();
-        let mut requests = waited_for(trace, window);
+        let mut passed = ReadAheadExtents::default();
+        let mut requests = requests_waited_for(trace, window);
         requests.sort_by_key(|one| one.completed());
         let mut found = Self::default();
         for one in requests {
@@ -76,16 +77,16 @@ impl Buffered {
                 found.answered += 1;
                 // Of the last sector: what was asked for before may end in the midst of it.
                 let last = one.sector + u64::from(one.sectors) - 1;
-                found.read_ahead += u64::from(passed.has(one.drive, last));
+                found.read_ahead += u64::from(passed.contains(one.drive, last));
             }
         }
         (found.reads > 0).then_some(found)
     }
 
-    /// That the medium had nothing to do with these, where it is worth a word.
+    /// Describes the reads served from the buffer, where their share is worth a sentence.
     pub(super) fn sentence(&self) -> Option<String> {
         let share = self.answered as f64 / self.reads.max(1) as f64;
-        if share < WORTH {
+        if share < MENTION_SHARE_MIN {
             return None;
         }
         let of_what = match self.answered - self.read_ahead {

@@ -1,69 +1,68 @@
-//! Why two runs of one program differ: stage by stage, what their spans alone
-//! say is behind it, and, where both can be made again, parameter by parameter.
+//! Difference between two runs of one program: stage by stage, by the diagnosis of their spans,
+//! and, where both can be run again, parameter by parameter.
 
 use super::Account;
 use crate::diagnosis::Diagnosis;
 use diskperf_timeline::{Nanoseconds, Stage};
 use serde::Serialize;
 
-/// Two runs, and why they differ.
+/// Differences between two runs, program by program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Differences {
-    /// The first, in words.
+    /// Description of the first of the two compared runs.
     pub a: String,
-    /// The second.
+    /// Description of the second of the two compared runs.
     pub b: String,
-    /// Program by program.
+    /// Differences between the two runs, program by program.
     pub programs: Vec<Difference>,
-    /// How the two were not made alike, where that cannot be tried out.
+    /// Facts that differ between the two runs, but that no rerun can try out.
     pub unlike: Vec<String>,
-    /// What a reader must know.
+    /// Notes to the reader about the difference between the two runs.
     pub notes: Vec<String>,
 }
 
-/// Why one program differs.
+/// Difference of one program between two runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// The program.
+    /// Name of the program that both runs contain.
     pub program: String,
-    /// The first run's file system and drives, and the second's, where they
-    /// are not the same.
+    /// File systems and drives of the first and of the second run, where they differ.
     pub filesystems: (String, String),
-    /// Drives that ran it at once.
+    /// Drives that ran the program concurrently, in the first and the second run.
     pub drives: (u32, u32),
-    /// How long it took.
+    /// Elapsed times of the first and the second run.
     pub elapsed: (Nanoseconds, Nanoseconds),
-    /// Requests that each completed, of a program that lasts a time: all times of the
-    /// second are then for as many as the first completed. Absent of a program that ends
-    /// when its work is done.
+    /// Requests that each run completed, for a program that runs for a set time. All times of the
+    /// second run are then scaled to the requests of the first. Absent for a program that ends when
+    /// its work is done.
     pub requests: Option<Requests>,
-    /// What each stage took in both; stages that neither has are left out.
+    /// Time of each stage in both runs. Stages that neither run has are left out.
     pub stages: Vec<StageDifference>,
-    /// What the spans alone say.
+    /// Diagnosis from the spans of the two traces alone.
     pub diagnosis: Option<Diagnosis>,
-    /// What each change from the first to the second accounts for: they sum to
-    /// the difference. Empty where nothing is known to be changed.
+    /// Contribution of each change from the first run to the second; they sum to the difference.
+    /// Empty where no change is known.
     pub parts: Vec<Contribution>,
-    /// How these were found.
+    /// Method by which the contributions of the changes were found.
     pub method: Option<Method>,
 }
 
-/// Requests that a program which lasts a time completed in either run.
+/// Requests that a program of a set duration completed in each of two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requests {
-    /// In the first run.
+    /// Number of requests that the first run completed.
     pub a: u64,
-    /// In the second.
+    /// Number of requests that the second run completed.
     pub b: u64,
 }
 
 impl Requests {
-    /// Both, where they differ and neither is nothing.
+    /// Returns both counts, where they differ and neither is 0.
     pub fn if_unlike(a: u64, b: u64) -> Option<Self> {
         (a != b && a > 0 && b > 0).then_some(Self { a, b })
     }
 
-    /// Sentence that says of a program what its times are of.
+    /// Describes the number of requests to which a program's times refer.
     pub fn note(self, program: &str) -> String {
         format!(
             "{program} lasts a time, in which A completed {} requests and B {}: the time of each request is compared, and B's times are for as many requests as A's",
@@ -72,54 +71,54 @@ impl Requests {
     }
 }
 
-/// A stage in both runs.
+/// Time that one stage took in each of two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StageDifference {
-    /// Which.
+    /// Stage that is compared between the two runs.
     pub stage: Stage,
-    /// In the first run.
+    /// Time of the stage in the first run.
     pub a: Nanoseconds,
-    /// In the second.
+    /// Time of the stage in the second run.
     pub b: Nanoseconds,
 }
 
 impl StageDifference {
-    /// How much more the second took.
+    /// Returns the additional time of the second run in nanoseconds; negative where it took less.
     pub fn more_ns(&self) -> i64 {
         self.b.0 as i64 - self.a.0 as i64
     }
 }
 
-/// What one change, or several that go together, accounts for.
+/// Contribution of one change, or of several inseparable ones, to a difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Contribution {
-    /// `controller.data_late_per_sector: 0 to 0.0007`.
+    /// Changed parameters with both values: `controller.data_late_per_sector: 0 to 0.0007`.
     pub changes: Vec<String>,
-    /// How much longer the second run takes for it; less than nothing where it
-    /// makes it faster.
+    /// Additional time of the second run due to the change, in nanoseconds; negative where the
+    /// change makes it faster.
     pub ns: i64,
 }
 
-/// How the parts of a difference were found.
+/// Method by which the contributions to a difference were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Over all orders of the changes, by running every subset of them.
+    /// Mean over all orders of the changes. Every subset of them was run.
     AllOrders {
-        /// Runs that were made.
+        /// Number of runs that the method made.
         runs: u32,
     },
-    /// Over some orders, drawn by chance from a fixed seed.
+    /// Mean over some random orders of the changes, from a fixed seed.
     SampledOrders {
-        /// How many orders.
+        /// Number of orders that the method drew.
         orders: u32,
-        /// Runs that were made.
+        /// Number of runs that the method made.
         runs: u32,
     },
 }
 
-/// The stages of two accounts side by side, the second's as if it had done as much work
-/// as the first; they still sum to its time.
+/// Compares the stages of two accounts, with the second scaled to the work of the first. The scaled
+/// stages still sum to the second's scaled time.
 pub fn stages(a: &Account, b: &Account, work: Work) -> Vec<StageDifference> {
     let share = |stage| i128::from(b.ledger.stage(stage).0) * i128::from(work.a.max(1));
     let scaled = rounded(&Stage::ALL.map(share), i128::from(work.b.max(1)));
@@ -132,17 +131,17 @@ pub fn stages(a: &Account, b: &Account, work: Work) -> Vec<StageDifference> {
     all.filter(|one| one.a.0 + one.b.0 > 0).collect()
 }
 
-/// How much work each of two runs did, in requests or in bytes.
+/// Amount of work of two runs, in requests or in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// The first run.
+    /// Amount of work of the first run.
     pub a: u64,
-    /// The second.
+    /// Amount of work of the second run.
     pub b: u64,
 }
 
 impl Work {
-    /// As much in both.
+    /// Equal amounts of work in both runs, so that nothing is scaled.
     pub const ALIKE: Self = Self { a: 1, b: 1 };
 }
 
@@ -155,10 +154,11 @@ impl From<Requests> for Work {
     }
 }
 
-/// What each of `count` changes accounts for, when the elapsed time with the
-/// changes of a subset (a bit for each) is `of`: the mean, over all orders in
-/// which they may be made, of what each adds (Shapley 1953). Exact: the parts
-/// sum to what all of them together add.
+/// Returns the contribution of each of `count` changes by the Shapley value (Shapley 1953). `of`
+/// holds the elapsed time for each subset of the changes, one bit per change.
+///
+/// A contribution is the mean, over all orders of the changes, of what the change adds. The result
+/// is exact: the parts sum to what all changes together add.
 pub fn over_all_orders(count: usize, of: &[i64]) -> Vec<i64> {
     assert_eq!(of.len(), 1 << count, "an elapsed time for each subset");
     // A subset of s changes stands before another in s! (n - s - 1)! of the n!
@@ -184,8 +184,8 @@ pub fn over_all_orders(count: usize, of: &[i64]) -> Vec<i64> {
     rounded(&shares, all)
 }
 
-/// Shares in parts of `of` as whole numbers that have the same sum, which is a
-/// whole number: the largest remainders are rounded up.
+/// Rounds shares in parts of `of` to whole numbers with the same sum, which is a whole number. The
+/// largest remainders are rounded up.
 pub fn rounded(shares: &[i128], of: i128) -> Vec<i64> {
     let mut whole: Vec<i64> = shares.iter().map(|one| one.div_euclid(of) as i64).collect();
     let sum: i128 = shares.iter().sum();

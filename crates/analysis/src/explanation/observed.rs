@@ -1,42 +1,41 @@
-//! The account of a program on real storage whose events were recorded.
+//! Account of a program on real storage from its recorded events.
 //!
-//! A worker's time is cut into instants, and each instant is booked once, by
-//! the first of these rules that holds:
+//! The worker's time is cut into instants. Each instant is booked once, by the first of these rules
+//! that holds:
 //!
 //! 1. the worker is charged for a processor: `system_call` (later divided into `user` and
 //!    `system_call` by the kernel's ticks);
 //! 2. it could run, and something else has the processor: `cpu_wait`;
-//! 3. it waits while a device has at least one request: `device`;
+//! 3. it waits while a device has at least one request: `account_device`;
 //! 4. it waits while requests are queued and no device has any: `driver_queue`;
-//! 5. it waits for something that is no request: `unattributed`.
+//! 5. it waits for something other than a request: `unattributed`.
 //!
-//! This is the account that a model gives too: what the *program* did or waited
-//! for. For one worker that waits for each of its requests it is exact: it has
-//! the processor, or waits for the device. Where requests overlap (read-ahead,
-//! write-behind, several workers) the device works while the worker does, which
-//! the ledger does not show, being the worker's, and the utilisation does; and
-//! with a deep queue the worker waits for the device as long as it has anything
-//! to do, while single requests wait in the queue far longer: that is what their
-//! own queue times are for. The requests are those of the whole machine on these
-//! devices: who shares a disk waits for the others' requests as well.
+//! A model gives the same account: the activity and the waits of the *program*. For one worker that
+//! waits for each of its requests it is exact: it has the processor, or waits for the device.
+//!
+//! Where requests overlap (read-ahead, write-behind, several workers), the device works while the
+//! worker does. The utilisation shows that; the ledger belongs to the worker and does not. With a
+//! deep queue the worker waits for the device as long as the device is busy, while single requests
+//! wait in the queue far longer; their own queue times show that. The requests are those of the
+//! whole machine on these devices, since a program that shares a disk also waits for the requests
+//! of others.
 
 use super::{Account, DeviceAccount, OperationAccount, Spread, window};
 use diskperf_timeline::block::{BlockRequest, Operation, Scheduled, Switch, TimedPart};
 use diskperf_timeline::trace::{Purpose, TracedBusy, TracedDrive, TracedProcess, TracedRequest};
 use diskperf_timeline::{BlockTrace, Nanoseconds, Repetition, Span, Stage, Trace};
 
-/// The unit of a request's place.
 const SECTOR_BYTES: u64 = 512;
 
-/// What happened, as a model would have recorded it.
+/// Converts recorded events into a trace, as a model would have recorded it.
 pub fn trace(block: &BlockTrace) -> Trace {
-    let edges = Edges::of(&block.requests);
+    let edges = QueueEdges::from_requests(&block.requests);
     let mut workers: Vec<(u32, &TimedPart)> = (1..).zip(&block.workers).collect();
     workers.sort_by_key(|(_, worker)| worker.ended);
     let process = |(number, worker): &(u32, &TimedPart)| TracedProcess {
         number: *number,
         opened: worker.opened,
-        spans: edges.worker(worker, &block.switches),
+        spans: edges.worker_spans(worker, &block.switches),
         // No kernel's routines are told apart here.
         work: Vec::new(),
     };
@@ -50,7 +49,7 @@ pub fn trace(block: &BlockTrace) -> Trace {
             };
             block.devices.len()
         ],
-        requests: block.requests.iter().map(request).collect(),
+        requests: block.requests.iter().map(trace_request).collect(),
         processes: workers.iter().map(process).collect(),
         ..Trace::default()
     };
@@ -71,14 +70,14 @@ pub fn trace(block: &BlockTrace) -> Trace {
     trace
 }
 
-fn request(of: &BlockRequest) -> TracedRequest {
+fn trace_request(block_request: &BlockRequest) -> TracedRequest {
     let span = |stage, until| Span { stage, until };
     TracedRequest {
-        drive: of.device,
-        sector: of.sector,
-        sectors: (of.bytes / SECTOR_BYTES) as u32,
+        drive: block_request.device,
+        sector: block_request.sector,
+        sectors: (block_request.bytes / SECTOR_BYTES) as u32,
         forced: false,
-        purpose: match of.operation {
+        purpose: match block_request.operation {
             Operation::Read => Purpose::Read,
             Operation::ReadAhead => Purpose::ReadAhead,
             Operation::Write | Operation::Flush | Operation::Discard | Operation::Other => {
@@ -86,27 +85,27 @@ fn request(of: &BlockRequest) -> TracedRequest {
             }
         },
         position: None,
-        issued: of.queued,
+        issued: block_request.queued,
         spans: vec![
-            span(Stage::DriverQueue, of.issued),
-            span(Stage::Device, of.completed),
+            span(Stage::DriverQueue, block_request.issued),
+            span(Stage::Device, block_request.completed),
         ],
         uses: Vec::new(),
     }
 }
 
-/// The moments at which requests come to the queue, to a device, and leave it.
-struct Edges(Vec<Edge>);
+/// Times at which block requests enter the queue, enter a device and leave it.
+struct QueueEdges(Vec<QueueEdge>);
 
-struct Edge {
+struct QueueEdge {
     at: Nanoseconds,
     queued: i64,
     at_device: i64,
 }
 
-impl Edges {
-    fn of(requests: &[BlockRequest]) -> Self {
-        let edge = |at, queued, at_device| Edge {
+impl QueueEdges {
+    fn from_requests(requests: &[BlockRequest]) -> Self {
+        let edge = |at, queued, at_device| QueueEdge {
             at,
             queued,
             at_device,
@@ -121,9 +120,9 @@ impl Edges {
         Self(edges)
     }
 
-    /// A worker's time, without gap. It begins with a processor: it has just
-    /// read the clock.
-    fn worker(&self, worker: &TimedPart, switches: &[Switch]) -> Vec<Span> {
+    /// Returns the spans of a worker's time without gaps. They begin on a processor, since the
+    /// worker has just read the clock.
+    fn worker_spans(&self, worker: &TimedPart, switches: &[Switch]) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
         let mut book = |stage, until: Nanoseconds, at: &mut Nanoseconds| {
             let until = until.min(worker.ended);
@@ -140,7 +139,7 @@ impl Edges {
         let mut scheduled = Scheduled::Running;
         let mut at = worker.opened;
         let mut edges = self.0.iter().peekable();
-        let switches = with_missing(worker, switches);
+        let switches = add_missing_switches(worker, switches);
         let mut switches = switches.iter().peekable();
         loop {
             let edge = edges.peek().map(|edge| edge.at);
@@ -148,7 +147,7 @@ impl Edges {
             let Some(next) = edge.into_iter().chain(switch).min() else {
                 break;
             };
-            book(stage(scheduled, queued, at_device), next, &mut at);
+            book(stage_of_state(scheduled, queued, at_device), next, &mut at);
             while let Some(edge) = edges.next_if(|edge| edge.at == next) {
                 queued += edge.queued;
                 at_device += edge.at_device;
@@ -157,16 +156,21 @@ impl Edges {
                 scheduled = switch.to;
             }
         }
-        book(stage(scheduled, queued, at_device), worker.ended, &mut at);
+        book(
+            stage_of_state(scheduled, queued, at_device),
+            worker.ended,
+            &mut at,
+        );
         spans
     }
 }
 
-/// The switches of a worker's thread, with those that the kernel left out. As a processor
-/// leaves its idle loop, the event of the thread that gets it is sometimes missing, for all
-/// tracers alike and without being counted as lost. A thread that leaves a processor had
-/// one: since it was woken, but for the microseconds that an idle processor takes.
-fn with_missing(worker: &TimedPart, switches: &[Switch]) -> Vec<Switch> {
+/// Returns the context switches of a worker's thread, with those added that the kernel left out.
+///
+/// As a processor leaves its idle loop, the switch event of its new thread is sometimes missing,
+/// for all tracers alike and without being counted as lost. A thread that leaves a processor must
+/// have been on it: since its wake-up, except for the microseconds that an idle processor takes.
+fn add_missing_switches(worker: &TimedPart, switches: &[Switch]) -> Vec<Switch> {
     let own = switches
         .iter()
         .filter(|switch| switch.thread == worker.thread && switch.at > worker.opened);
@@ -188,8 +192,8 @@ fn with_missing(worker: &TimedPart, switches: &[Switch]) -> Vec<Switch> {
     all
 }
 
-/// What a worker's time is booked to: the rules above.
-fn stage(scheduled: Scheduled, queued: i64, at_device: i64) -> Stage {
+/// Returns the stage to which a worker's instant is booked, by the rules of the module.
+fn stage_of_state(scheduled: Scheduled, queued: i64, at_device: i64) -> Stage {
     match scheduled {
         Scheduled::Running => Stage::SystemCall,
         Scheduled::Preempted | Scheduled::Woken => Stage::CpuWait,
@@ -199,22 +203,22 @@ fn stage(scheduled: Scheduled, queued: i64, at_device: i64) -> Stage {
     }
 }
 
-/// A worker of whom the events say one thing and the kernel's accounting another.
+/// Disagreement between events and kernel accounting about a worker's processor time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Disagreement {
-    /// The share (0 to 1) of its elapsed time that the events have it on a processor.
+    /// Share (0 to 1) of the worker's elapsed time on a processor, by events.
     pub by_events: f64,
-    /// The share that its processor time is of it.
+    /// Processor time divided by elapsed time (0 to 1), by kernel accounting.
     pub by_accounting: f64,
 }
 
-/// Shares that differ by less agree: events are in whole microseconds, and what
-/// interrupts take is in the events alone.
-const AGREES_WITHIN: f64 = 0.05;
+/// Maximum difference of the two processor shares that counts as agreement: events are in whole
+/// microseconds, and only the events include interrupts.
+const AGREEMENT_SHARE_MAX: f64 = 0.05;
 
-/// The worker whose events and accounting differ most, if they do not agree. Events
-/// that are missing without being counted as lost, time that the hypervisor took,
-/// and accounting by ticks have this effect.
+/// Returns the worker whose events and accounting differ most; `None` if all agree. Possible
+/// reasons are missing events that are not counted as lost, time that the hypervisor took, and
+/// accounting by ticks.
 pub fn disagreement(block: &BlockTrace, repetition: &Repetition) -> Option<Disagreement> {
     let trace = trace(block);
     let of_worker = |process: &TracedProcess| {
@@ -230,12 +234,11 @@ pub fn disagreement(block: &BlockTrace, repetition: &Repetition) -> Option<Disag
     };
     let apart = |one: &Disagreement| (one.by_events - one.by_accounting).abs();
     let all = trace.processes.iter().filter_map(of_worker);
-    all.filter(|one| apart(one) > AGREES_WITHIN)
+    all.filter(|one| apart(one) > AGREEMENT_SHARE_MAX)
         .max_by(|one, other| apart(one).total_cmp(&apart(other)))
 }
 
-/// The account of what was recorded; none where events were lost, or no worker
-/// came to its end.
+/// Creates the account of recorded events; `None` where events were lost or no worker ended.
 pub fn account(block: &BlockTrace) -> Option<Account> {
     if block.lost_events > 0 {
         return None;
@@ -247,12 +250,12 @@ pub fn account(block: &BlockTrace) -> Option<Account> {
     let (from, until) = window(&trace)?;
     let devices = (0..).zip(&block.devices);
     account.devices = devices
-        .map(|(number, name)| device(block, (number, name), (from, until)))
+        .map(|(number, name)| account_device(block, (number, name), (from, until)))
         .collect();
     Some(account)
 }
 
-fn device(
+fn account_device(
     block: &BlockTrace,
     (number, name): (u32, &String),
     (from, until): (Nanoseconds, Nanoseconds),
@@ -271,7 +274,7 @@ fn device(
     let completed = |operation| {
         let all = own.iter().copied();
         let done = all.filter(move |one| one.operation == operation && one.completed <= until);
-        OperationAccount::of(operation, &done.collect::<Vec<_>>())
+        OperationAccount::from_requests(operation, &done.collect::<Vec<_>>())
     };
     DeviceAccount {
         device: name.clone(),
@@ -284,7 +287,8 @@ fn device(
     }
 }
 
-/// The most requests that were under way at a time, of when each was issued and completed.
+/// Returns the maximum number of requests in flight at a time, from their times of issue and
+/// completion.
 pub fn most_at_once(requests: impl Iterator<Item = (Nanoseconds, Nanoseconds)>) -> u32 {
     // Where one goes as another comes, it goes first.
     let mut edges: Vec<(Nanoseconds, i32)> = requests
@@ -300,11 +304,11 @@ pub fn most_at_once(requests: impl Iterator<Item = (Nanoseconds, Nanoseconds)>) 
 }
 
 impl OperationAccount {
-    fn of(operation: Operation, all: &[&BlockRequest]) -> Option<Self> {
+    fn from_requests(operation: Operation, all: &[&BlockRequest]) -> Option<Self> {
         let spread = |of: &dyn Fn(&BlockRequest) -> u64| {
             let mut values: Vec<u64> = all.iter().map(|one| of(one)).collect();
             values.sort_unstable();
-            Spread::of(&values)
+            Spread::from_values(&values)
         };
         Some(Self {
             operation,
@@ -318,8 +322,8 @@ impl OperationAccount {
 }
 
 impl Spread {
-    /// Of values in ascending order; none of none.
-    fn of(values: &[u64]) -> Option<Self> {
+    /// Returns the percentiles of values in ascending order; `None` for an empty slice.
+    fn from_values(values: &[u64]) -> Option<Self> {
         // The smallest that at least so many in a hundred do not exceed.
         let at = |percent: usize| values[(values.len() * percent).div_ceil(100).max(1) - 1];
         (!values.is_empty()).then(|| Self {

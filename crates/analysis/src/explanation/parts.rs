@@ -1,36 +1,37 @@
-//! What arm and platters of a drive did.
+//! Times of a drive's actuator and platters by activity.
 
 use super::intervals::Intervals;
-use super::parts_within;
+use super::request_parts_within;
 use diskperf_timeline::trace::{ArmWork, Trace};
 use diskperf_timeline::{Nanoseconds, Stage};
 
-/// What a drive's arm and platters did during the elapsed time, for requests or of their own
-/// accord: no moment is in two of them.
+/// Times of a drive's actuator and platters during the elapsed time, by activity, for requests or
+/// in the background. The activities do not overlap, except that `passing` covers parts of the
+/// others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriveParts {
-    /// Sectors of requests passed.
+    /// Time in which sectors of requests passed the head.
     pub media_transfer: Nanoseconds,
-    /// The arm moved, or came to rest.
+    /// Time in which the arm moved or settled.
     pub seeking: Nanoseconds,
-    /// Another head took over.
+    /// Time in which the drive switched heads.
     pub head_switches: Nanoseconds,
-    /// Sectors of requests were waited for.
+    /// Time in which requests waited for their sectors (rotational latency).
     pub latency: Nanoseconds,
-    /// They were missed, and waited for once more.
+    /// Time lost because requests missed a sector and waited another revolution.
     pub missed: Nanoseconds,
-    /// It wrote what its buffer took, but for revolutions that were missed.
+    /// Time in which the drive destaged its write buffer, without missed revolutions.
     pub destaging: Nanoseconds,
-    /// It wrote bands anew.
+    /// Time in which the drive cleaned bands by rewriting them.
     pub cleaning: Nanoseconds,
-    /// It read on behind reads, what nobody waited for.
+    /// Time of read-ahead for which no request waited.
     pub reading_ahead: Nanoseconds,
-    /// Of all that, sectors passed, of whatever.
+    /// Time in which any sectors passed the head, for whatever purpose.
     pub passing: Nanoseconds,
 }
 
-/// What arms of a drive did of their own accord, within the elapsed time.
-pub(super) fn arms(
+/// Returns the background work of a drive's arm within the elapsed time.
+pub(super) fn arm_work(
     trace: &Trace,
     drive: u32,
     from: Nanoseconds,
@@ -47,22 +48,28 @@ pub(super) fn arms(
     })
 }
 
-/// For how long a drive's link carried data, and no sector of their request passed: while one
-/// does, the request is in its media transfer.
-pub(super) fn on_link(trace: &Trace, drive: u32, from: Nanoseconds, until: Nanoseconds) -> u64 {
+/// Returns the time in nanoseconds in which a drive's link carried data without a media transfer of
+/// the same request.
+pub(super) fn link_busy_ns(
+    trace: &Trace,
+    drive: u32,
+    from: Nanoseconds,
+    until: Nanoseconds,
+) -> u64 {
     let carries = |stage: Stage| matches!(stage, Stage::BusTransfer | Stage::CacheHit);
-    Intervals::of(of_requests(trace, drive, (from, until), carries)).total()
+    Intervals::from_spans(request_spans(trace, drive, (from, until), carries)).total()
 }
 
-/// When requests of a drive were in some stages, within the elapsed time.
-pub(super) fn of_requests(
+/// Returns the intervals in which requests of a drive were in the selected stages, within the
+/// elapsed time.
+pub(super) fn request_spans(
     trace: &Trace,
     drive: u32,
     (from, until): (Nanoseconds, Nanoseconds),
     which: impl Fn(Stage) -> bool,
 ) -> impl Iterator<Item = (u64, u64)> {
     let requests = trace.requests.iter().filter(move |one| one.drive == drive);
-    let parts = requests.flat_map(move |request| parts_within(request, from, until));
+    let parts = requests.flat_map(move |request| request_parts_within(request, from, until));
     parts.filter_map(move |(stage, start, stop)| which(stage).then_some((start.0, stop.0)))
 }
 
@@ -71,8 +78,9 @@ fn is_missed(stage: Stage) -> bool {
 }
 
 impl DriveParts {
-    /// Of a drive whose requests spent so much in each stage.
-    pub(super) fn of(
+    /// Returns the times of a drive's actuator and platters, given the time that its requests spent
+    /// in each stage.
+    pub(super) fn from_trace(
         trace: &Trace,
         drive: u32,
         window: (Nanoseconds, Nanoseconds),
@@ -94,21 +102,23 @@ impl DriveParts {
             passing: spent(|one| one == Stage::MediaTransfer),
         };
         match trace.drives[drive as usize].has_link {
-            true => of_requests.with_arm(trace, drive, window),
+            true => of_requests.add_arm_work(trace, drive, window),
             false => of_requests,
         }
     }
 
-    /// Several requests may wait at once for what the arm does once.
-    fn with_arm(self, trace: &Trace, drive: u32, window: (Nanoseconds, Nanoseconds)) -> Self {
+    /// Replaces stage times of requests by those of the arm, since several requests may wait for
+    /// one action of the arm.
+    fn add_arm_work(self, trace: &Trace, drive: u32, window: (Nanoseconds, Nanoseconds)) -> Self {
         let (from, until) = window;
         let of_arm = |which: &dyn Fn(ArmWork, Stage) -> bool| {
-            let all = arms(trace, drive, from, until);
+            let all = arm_work(trace, drive, from, until);
             let found = all.filter(|(work, stage, _)| which(*work, *stage));
-            Intervals::of(found.map(|(.., span)| span))
+            Intervals::from_spans(found.map(|(.., span)| span))
         };
-        let requests =
-            |which: fn(Stage) -> bool| Intervals::of(of_requests(trace, drive, window, which));
+        let requests = |which: fn(Stage) -> bool| {
+            Intervals::from_spans(request_spans(trace, drive, window, which))
+        };
         let both = |one: &Intervals, other: &Intervals| Intervals::union([one, other].into_iter());
         let total = |of: &Intervals| Nanoseconds(of.total());
         let missed = both(&requests(is_missed), &of_arm(&|_, stage| is_missed(stage)));

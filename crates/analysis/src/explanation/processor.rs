@@ -1,39 +1,39 @@
-//! The processor's time of programs on real storage, divided into that in user
-//! mode and that in the kernel.
+//! Processor time of programs on real storage, divided into user mode and kernel.
 //!
-//! How much it was, the kernel knows exactly; how it divides, by its ticks: 250
-//! times a second or so it looks what the processor is at. Over all repetitions
-//! that count these are enough, or the time stays undivided and unattributed.
+//! The kernel knows the total exactly but divides it by ticks: about 250 times a second it samples
+//! the processor's mode. The samples of all kept repetitions must suffice; otherwise the time stays
+//! undivided and unattributed.
 
 use super::Account;
 use super::stored::stage;
 use crate::layers::Decomposition;
 use diskperf_timeline::{Ledger, Nanoseconds, ProgramResult, Stage};
 
-/// Ten ticks at 250 Hz, the usual rate: with fewer, the division says more
-/// about when they fell than about the program (with ten, a standard error of
-/// up to a sixth).
-const TELLING: Nanoseconds = Nanoseconds::from_millis(40);
+/// Minimum processor time for a division: ten ticks at 250 Hz, the usual rate. With fewer ticks the
+/// division depends on their timing rather than on the program (ten leave a standard error of up to
+/// a sixth).
+const DIVISION_TIME_MIN: Nanoseconds = Nanoseconds::from_millis(40);
 
-/// How the processor's time of a program divides.
+/// Division of a program's processor time into user mode and kernel.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Division {
+pub(super) struct ProcessorDivision {
     user: Nanoseconds,
     system: Nanoseconds,
 }
 
-impl Division {
-    /// By the ticks of all repetitions that count; none where they are too few.
-    pub(super) fn of(result: &ProgramResult) -> Option<Self> {
+impl ProcessorDivision {
+    /// Divides a program's processor time by the ticks of all kept repetitions; `None` where they
+    /// are too few.
+    pub(super) fn from_result(result: &ProgramResult) -> Option<Self> {
         let workers = || result.kept().flat_map(|one| &one.workers);
         let division = Self {
             user: workers().map(|worker| worker.user).sum(),
             system: workers().map(|worker| worker.system).sum(),
         };
-        (division.user + division.system >= TELLING).then_some(division)
+        (division.user + division.system >= DIVISION_TIME_MIN).then_some(division)
     }
 
-    /// Of so much, what is in user mode.
+    /// Returns the user-mode part of a processor time.
     pub(super) fn user(self, processor: Nanoseconds) -> Nanoseconds {
         let all = u128::from((self.user + self.system).0.max(1));
         let user = u128::from(processor.0) * u128::from(self.user.0) / all;
@@ -41,9 +41,9 @@ impl Division {
     }
 }
 
-/// Lines of a ledger for so much of the processor's time.
-pub(super) fn lines(
-    division: Option<Division>,
+/// Returns the ledger lines for a processor time: user and system time, or one unattributed line.
+pub(super) fn ledger_lines(
+    division: Option<ProcessorDivision>,
     processor: Nanoseconds,
 ) -> [(Stage, Nanoseconds); 2] {
     match division {
@@ -61,21 +61,21 @@ pub(super) fn lines(
     }
 }
 
-/// Divides what ledgers have as system calls, which is all of the processor's
-/// time.
+/// Divides the `system_call` entries of the ledgers, which hold all processor time, into user and
+/// system time.
 pub fn divide(account: &mut Account, result: &ProgramResult) {
-    let division = Division::of(result);
+    let division = ProcessorDivision::from_result(result);
     let own = account.programs.iter_mut().map(|one| &mut one.ledger);
     for ledger in own.chain([&mut account.ledger]) {
-        *ledger = divided(ledger, division);
+        *ledger = divide_ledger(ledger, division);
     }
 }
 
-fn divided(ledger: &Ledger, division: Option<Division>) -> Ledger {
+fn divide_ledger(ledger: &Ledger, division: Option<ProcessorDivision>) -> Ledger {
     let mut table = [0; Stage::COUNT];
     for entry in ledger.entries() {
         if entry.stage == Stage::SystemCall {
-            for (stage, ns) in lines(division, entry.ns) {
+            for (stage, ns) in ledger_lines(division, entry.ns) {
                 table[stage.index()] += ns.0;
             }
         } else {
@@ -85,8 +85,8 @@ fn divided(ledger: &Ledger, division: Option<Division>) -> Ledger {
     Ledger::from_table(&table)
 }
 
-/// Divides the processor time by the layers of `seqread`, which give the parts of one
-/// call; the rest is unattributed.
+/// Divides the processor time by the layers of `seqread`, which give the parts of one call. The
+/// rest is unattributed.
 pub fn divide_by_layers(account: &mut Account, layers: &Decomposition, calls: u64) {
     let own = account.programs.iter_mut().map(|one| &mut one.ledger);
     for ledger in own.chain([&mut account.ledger]) {
@@ -110,9 +110,9 @@ pub fn divide_by_layers(account: &mut Account, layers: &Decomposition, calls: u6
     }
 }
 
-/// What a reader must know where the time is not divided.
+/// Describes why the processor time of a program is not divided; `None` where it is.
 pub fn note(result: &ProgramResult) -> Option<String> {
-    Division::of(result).is_none().then(|| {
+    ProcessorDivision::from_result(result).is_none().then(|| {
         format!(
             "{}: the CPU time is too short for the kernel's ticks to divide it into user and system time, and is unattributed; use a larger --size or more --runs",
             result.title()

@@ -1,46 +1,47 @@
-//! What requests spent their response time in, where several were under way at once.
+//! Response time of requests by stage, where several were in flight.
 //!
-//! A ledger is of a program: with many requests under way its time is that of the requests
-//! that end its waits, and what the others wait for meanwhile is nowhere in it. This is the
-//! account of the requests: of their time from issue to completion, so that it sums to what
-//! they took, to the nanosecond.
+//! A ledger follows a program. With many requests in flight it holds the time of the requests that
+//! end the program's waits, and not the waits of the others. This account covers the requests
+//! instead: it sums their time from issue to completion, to the nanosecond.
 
 use super::observed::most_at_once;
 use super::words::{milliseconds, percent, stage};
 use diskperf_timeline::trace::{Purpose, TracedRequest};
 use diskperf_timeline::{DieBusy, Ledger, Nanoseconds, Stage, Trace};
 
-/// The time of the requests that somebody waited for.
+/// Response time of the requests that a program waited for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
-    /// How many there were.
+    /// Number of requests that the account covers.
     pub requests: u64,
-    /// How many were under way, in the mean over the elapsed time.
+    /// Mean number of requests in flight over the elapsed time.
     pub under_way_mean: f64,
-    /// What they took together from issue to completion, by stage.
+    /// Total time of all requests from issue to completion, by stage.
     pub ledger: Ledger,
-    /// In open loop: from the moment at which one was to arrive until it was issued, in the
-    /// mean, in nanoseconds. A response counts from there.
+    /// Mean time in nanoseconds from a request's scheduled arrival until its issue, in open loop. A
+    /// response time counts from the arrival.
     pub before_issue_ns: Option<f64>,
 }
 
-/// A request is in a queue for so much of its time, and that is why it takes as long.
-const DOMINATES: f64 = 0.5;
-/// Stages of less than this share are not told in words.
-const WORTH: f64 = 0.01;
-/// As many stages are.
-const TOLD: usize = 3;
+/// Minimum share of queueing in the response time at which the explanation names queueing as the
+/// main cost.
+const DOMINANT_SHARE_MIN: f64 = 0.5;
+/// Minimum share of the response time at which the sentence mentions a stage.
+const MENTION_SHARE_MIN: f64 = 0.01;
+/// Maximum number of stages that the sentence on response times mentions.
+const STAGES_MENTIONED_MAX: usize = 3;
 
 impl Response {
-    /// Of the requests that were issued and completed within a window; nothing where no drive
-    /// had more than one of them at a time, since the program's own account says it all, unless
-    /// they arrived of themselves and waited before they were issued.
-    pub(super) fn of(
+    /// Sums the response times of the requests that were issued and completed within a window.
+    ///
+    /// `None` where no drive had more than one request in flight, since the program's own account
+    /// then says everything, unless the requests came in open loop and waited before their issue.
+    pub(super) fn from_trace(
         trace: &Trace,
         window: (Nanoseconds, Nanoseconds),
         before_issue_ns: Option<f64>,
     ) -> Option<Self> {
-        let requests = waited_for(trace, window);
+        let requests = requests_waited_for(trace, window);
         let several = (0..trace.drives.len() as u32).any(|drive| {
             let own = requests.iter().filter(|one| one.drive == drive);
             most_at_once(own.map(|one| (one.issued, one.completed()))) > 1
@@ -71,32 +72,34 @@ impl Response {
         })
     }
 
-    /// What a request took from issue to completion, in the mean, in nanoseconds.
+    /// Returns the mean time of a request from issue to completion, in nanoseconds.
     pub fn mean_ns(&self) -> f64 {
         self.each(self.ledger.total())
     }
 
-    /// What a request has of a time that all took together, in the mean.
+    /// Returns the mean per request, in nanoseconds, of a time summed over all requests.
     pub fn each(&self, together: Nanoseconds) -> f64 {
         together.0 as f64 / self.requests.max(1) as f64
     }
 
-    /// What share of their time a stage was.
+    /// Returns a summed time as a share (0 to 1) of the total response time.
     pub fn share(&self, together: Nanoseconds) -> f64 {
         together.0 as f64 / self.ledger.total().0.max(1) as f64
     }
 
-    /// Where a request's time went, in words: the queue by name where it is most of it.
+    /// Describes the response time by stage, with the share of the queues first.
     pub(super) fn sentence(&self) -> String {
         let queued: Nanoseconds = (self.ledger.entries().iter())
-            .filter(|entry| is_queue(entry.stage))
+            .filter(|entry| is_queue_stage(entry.stage))
             .map(|entry| entry.ns)
             .sum();
         let mut others: Vec<_> = (self.ledger.entries().iter())
-            .filter(|entry| !is_queue(entry.stage) && self.share(entry.ns) >= WORTH)
+            .filter(|entry| {
+                !is_queue_stage(entry.stage) && self.share(entry.ns) >= MENTION_SHARE_MIN
+            })
             .collect();
         others.sort_by_key(|entry| std::cmp::Reverse(entry.ns));
-        let others: Vec<String> = (others.iter().take(TOLD))
+        let others: Vec<String> = (others.iter().take(STAGES_MENTIONED_MAX))
             .map(|entry| {
                 let each = milliseconds(self.each(entry.ns));
                 format!("{each} {}", stage(entry.stage))
@@ -111,7 +114,7 @@ impl Response {
             milliseconds(self.each(queued)),
         );
         let (share, under_way) = (self.share(queued), self.under_way_mean);
-        let told = match share >= DOMINATES {
+        let told = match share >= DOMINANT_SHARE_MIN {
             true => format!(
                 "Queueing is what requests spend their time on: with {under_way:.1} under way in the mean, one takes {mean}, {each} of it ({}) in queues behind others{others}.",
                 percent(share)
@@ -136,8 +139,8 @@ impl Response {
     }
 }
 
-/// Whether requests wait for other requests in this stage.
-fn is_queue(stage: Stage) -> bool {
+/// Tests whether requests wait for other requests in a given stage.
+fn is_queue_stage(stage: Stage) -> bool {
     // On flash: a die that works for the host, or a way that carries what others have. What
     // the drive does of its own accord is no other request.
     matches!(
@@ -150,8 +153,8 @@ fn is_queue(stage: Stage) -> bool {
     )
 }
 
-/// The requests within a window that somebody waited for.
-pub(super) fn waited_for(
+/// Returns the requests within a window that a program waited for.
+pub(super) fn requests_waited_for(
     trace: &Trace,
     (from, until): (Nanoseconds, Nanoseconds),
 ) -> Vec<&TracedRequest> {

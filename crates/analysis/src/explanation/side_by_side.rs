@@ -1,38 +1,38 @@
-//! Two explanations stage by stage, where what makes them differ cannot be tried
-//! out: of runs on real storage, or of one and a model.
+//! Comparison of two explanations stage by stage, where the cause of their difference cannot be
+//! tried out: two runs on real storage, or one of them and a model.
 
 use super::difference::{Difference, Differences, Requests, Work, stages};
 use super::{Explanation, ProgramExplanation};
 use diskperf_timeline::Nanoseconds;
 
-/// One of the two.
+/// One of the two explanations that are compared side by side.
 pub struct Side<'a> {
-    /// In words.
+    /// Name of the side for the reader.
     pub name: &'a str,
-    /// Where its time went.
+    /// Explanation of the time of this side's programs.
     pub explanation: &'a Explanation,
-    /// What each of its programs had to move and did.
+    /// Amounts of work of the side's programs.
     pub amounts: &'a [Amount],
 }
 
-/// Amount of work of one program.
+/// Amount of work of one program, in bytes and requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount {
-    /// Bytes that it had to move.
+    /// Bytes that the program had to move.
     pub size_bytes: u64,
-    /// Requests that it completed in the repetition that is explained; 0 where nobody
-    /// counted them.
+    /// Requests that the program completed in the explained repetition; 0 where they were not
+    /// counted.
     pub requests: u64,
 }
 
-/// The difference by stages of the programs that both have; none where they
-/// have none in common. `unlike` is what is known to differ.
+/// Compares the stages of the programs that both sides have; `None` where they have none in common.
+/// `unlike` lists the known differences.
 pub fn side_by_side(a: &Side<'_>, b: &Side<'_>, unlike: Vec<String>) -> Option<Differences> {
     let mut taken = vec![false; b.explanation.programs.len()];
     let mut programs = Vec::new();
     let mut notes: Vec<String> = Vec::new();
     for (one, of_a) in a.explanation.programs.iter().zip(a.amounts) {
-        let Some(place) = partner(one, &b.explanation.programs, &taken) else {
+        let Some(place) = find_partner(one, &b.explanation.programs, &taken) else {
             continue;
         };
         taken[place] = true;
@@ -55,7 +55,7 @@ pub fn side_by_side(a: &Side<'_>, b: &Side<'_>, unlike: Vec<String>) -> Option<D
         let work = requests.map_or(bytes, Work::from);
         programs.push(Difference {
             requests,
-            ..difference(one, other, work)
+            ..build_difference(one, other, work)
         });
     }
     if programs.is_empty() {
@@ -80,16 +80,21 @@ pub fn side_by_side(a: &Side<'_>, b: &Side<'_>, unlike: Vec<String>) -> Option<D
     })
 }
 
-/// Finds the same program, if possible on the same file system.
-fn partner(of: &ProgramExplanation, among: &[ProgramExplanation], taken: &[bool]) -> Option<usize> {
-    let free = |place: &usize| !taken[*place] && among[*place].program == of.program;
+/// Finds the same program among others, if possible on the same file system.
+fn find_partner(
+    program_explanation: &ProgramExplanation,
+    among: &[ProgramExplanation],
+    taken: &[bool],
+) -> Option<usize> {
+    let free =
+        |place: &usize| !taken[*place] && among[*place].program == program_explanation.program;
     let places = || (0..among.len()).filter(free);
     places()
-        .find(|place| among[*place].filesystem == of.filesystem)
+        .find(|place| among[*place].filesystem == program_explanation.filesystem)
         .or_else(|| places().next())
 }
 
-fn difference(a: &ProgramExplanation, b: &ProgramExplanation, work: Work) -> Difference {
+fn build_difference(a: &ProgramExplanation, b: &ProgramExplanation, work: Work) -> Difference {
     let stages = stages(&a.account, &b.account, work);
     Difference {
         program: a.program.clone(),

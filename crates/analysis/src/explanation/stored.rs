@@ -1,27 +1,27 @@
-//! The account of a program on real storage whose events nobody recorded: what
-//! each worker's own counters tell, and of `seqread` what its layers do.
+//! Account of a program on real storage without recorded events: from each worker's counters, and
+//! for `seqread` from its layers.
 //!
-//! A worker's processor time and its waiting for a processor are known to the
-//! nanosecond. What it waited for otherwise is not, and stays unattributed,
-//! unless layers tell: a layer does what the one below it does and something
-//! more, so that differences are parts (see [`crate::layers`]). These are means,
-//! and of a program that has them the ledger is that of its mean repetition; of
-//! others it is that of the one in the middle.
+//! A worker's processor time and its waits for a processor are known to the nanosecond. Its other
+//! waits are not, and remain unattributed unless layers divide them. A layer does the work of the
+//! one below and something more, so that differences are parts (see [`crate::layers`]).
+//!
+//! These are means: with layers the ledger is that of the mean repetition, otherwise that of the
+//! median one.
 
-use super::processor::{Division, lines};
+use super::processor::{ProcessorDivision, ledger_lines};
 use super::{Account, DeviceAccount, Utilisation};
 use crate::layers::{CallPart, Decomposition, Estimate, Layer};
 use crate::summary::load::in_the_middle;
 use diskperf_timeline::{Ledger, Nanoseconds, ProgramResult, Repetition, Stage, WorkerMeasure};
 
-/// The account of a result; none where no repetition counts. `layers` are those
-/// of its run.
+/// Creates the account of a result; `None` where no repetition counts. `layers` are those of its
+/// run.
 pub fn account(result: &ProgramResult, layers: &[Decomposition]) -> Option<Account> {
     let repetition = middle(result)?;
-    let mut account = of_counters(repetition, Division::of(result));
+    let mut account = account_from_counters(repetition, ProcessorDivision::from_result(result));
     if let Some(parts) = layers_of(result, layers) {
         let calls = repetition.total(|worker| worker.calls);
-        (account.elapsed, account.ledger) = of_layers(parts, calls);
+        (account.elapsed, account.ledger) = ledger_from_layers(parts, calls);
     } else if Layer::of(result) == Some(Layer::Null) {
         // The lowest layer is one part, the call.
         let mut table = [0; Stage::COUNT];
@@ -31,7 +31,7 @@ pub fn account(result: &ProgramResult, layers: &[Decomposition]) -> Option<Accou
     Some(account)
 }
 
-/// Its own among the layers of its run.
+/// Finds the layers that belong to a result among those of its run.
 pub fn layers_of<'l>(
     result: &ProgramResult,
     layers: &'l [Decomposition],
@@ -44,28 +44,28 @@ pub fn layers_of<'l>(
     })
 }
 
-/// Of the repetitions that count, the one in the middle by what they are judged by.
+/// Returns the median repetition among those that count.
 pub fn middle(result: &ProgramResult) -> Option<&Repetition> {
     let kept: Vec<&Repetition> = result.kept().collect();
     in_the_middle(&kept)
 }
 
-/// The worker that ended last, whose time a ledger is of.
-pub(super) fn last_to_end(repetition: &Repetition) -> Option<&WorkerMeasure> {
+/// Returns the worker that ended last, whose time the ledger covers.
+pub(super) fn last_worker_to_end(repetition: &Repetition) -> Option<&WorkerMeasure> {
     let ended = |worker: &&WorkerMeasure| worker.started + worker.elapsed;
     repetition.workers.iter().max_by_key(ended)
 }
 
-fn of_counters(repetition: &Repetition, division: Option<Division>) -> Account {
+fn account_from_counters(repetition: &Repetition, division: Option<ProcessorDivision>) -> Account {
     let elapsed = repetition.elapsed();
     let mut table = [0; Stage::COUNT];
     let mut left = elapsed.0;
-    if let Some(worker) = last_to_end(repetition) {
+    if let Some(worker) = last_worker_to_end(repetition) {
         let own = worker.elapsed.0.min(left);
         let processor = worker.cpu.0.min(own);
         let waiting = worker.cpu_wait.unwrap_or_default().0.min(own - processor);
         let ready = [(Stage::CpuWait, Nanoseconds(waiting))];
-        for (stage, ns) in lines(division, Nanoseconds(processor))
+        for (stage, ns) in ledger_lines(division, Nanoseconds(processor))
             .into_iter()
             .chain(ready)
         {
@@ -79,28 +79,29 @@ fn of_counters(repetition: &Repetition, division: Option<Division>) -> Account {
         ledger: Ledger::from_table(&table),
         programs: Vec::new(),
         missed: Vec::new(),
-        utilisation: utilisation(repetition),
+        utilisation: measure_utilisation(repetition),
         drives: Vec::new(),
-        devices: devices(repetition),
+        devices: account_devices(repetition),
         response: None,
         buffered: None,
     }
 }
 
-/// The kernel counts a device's busy time in steps of a few milliseconds: of
-/// less than this, nothing is told.
-const COUNTED: Nanoseconds = Nanoseconds::from_millis(40);
+/// Minimum duration for which a device's busy time is reported. The kernel counts it in steps of a
+/// few milliseconds.
+const BUSY_TIME_MIN: Nanoseconds = Nanoseconds::from_millis(40);
 
-/// How long the devices' counters ran: until all was durable.
-fn counted(repetition: &Repetition) -> Option<Nanoseconds> {
+/// Returns the time for which the devices' counters ran, until all data were durable; `None` where
+/// it is too short.
+fn busy_time_counted(repetition: &Repetition) -> Option<Nanoseconds> {
     let span = repetition.durable().unwrap_or_default();
     let span = span.max(repetition.elapsed());
-    (span >= COUNTED).then_some(span)
+    (span >= BUSY_TIME_MIN).then_some(span)
 }
 
-fn utilisation(repetition: &Repetition) -> Utilisation {
+fn measure_utilisation(repetition: &Repetition) -> Utilisation {
     let elapsed = repetition.elapsed().0.max(1) as f64;
-    let span = counted(repetition);
+    let span = busy_time_counted(repetition);
     let busy = repetition.devices.iter().filter_map(|device| {
         let span_ms = span?.0 as f64 / 1e6;
         Some((device.busy_ms as f64 / span_ms).min(1.0))
@@ -112,8 +113,8 @@ fn utilisation(repetition: &Repetition) -> Utilisation {
     }
 }
 
-fn devices(repetition: &Repetition) -> Vec<DeviceAccount> {
-    let known = counted(repetition).map(|_| &repetition.devices);
+fn account_devices(repetition: &Repetition) -> Vec<DeviceAccount> {
+    let known = busy_time_counted(repetition).map(|_| &repetition.devices);
     let name = |device: &diskperf_timeline::DeviceTraffic| DeviceAccount {
         device: device.device.clone(),
         in_queue_mean: None,
@@ -124,7 +125,7 @@ fn devices(repetition: &Repetition) -> Vec<DeviceAccount> {
     known.into_iter().flatten().map(name).collect()
 }
 
-/// The stage that a part of a call is.
+/// Returns the stage to which a part of a call belongs.
 pub(super) fn stage(part: &Estimate) -> Stage {
     if !part.told_apart {
         return Stage::Unattributed;
@@ -140,8 +141,8 @@ pub(super) fn stage(part: &Estimate) -> Stage {
     }
 }
 
-/// The ledger of so many calls of mean length.
-fn of_layers(layers: &Decomposition, calls: u64) -> (Nanoseconds, Ledger) {
+/// Returns the elapsed time and the ledger of a number of calls with the mean parts of a layer.
+fn ledger_from_layers(layers: &Decomposition, calls: u64) -> (Nanoseconds, Ledger) {
     let ns = |per_call: f64| (per_call * calls as f64).round() as i64;
     let elapsed = ns(layers.total_ns);
     let mut table = [0_i64; Stage::COUNT];
@@ -160,7 +161,7 @@ fn of_layers(layers: &Decomposition, calls: u64) -> (Nanoseconds, Ledger) {
     (ledger.total(), ledger)
 }
 
-/// What a reader must know of parts that layers tell.
+/// Describes to the reader the parts that the layers give, or why they give none.
 pub fn note(result: &ProgramResult, layers: &[Decomposition]) -> Option<String> {
     let own = Layer::of(result)?;
     let told = layers.iter().any(|one| one.layer == own);

@@ -1,9 +1,9 @@
-//! What the slowest requests of a flash drive waited for.
+//! Causes of the slowest requests of a flash drive.
 //!
-//! The slowest are the one in a hundred beyond p99. Their causes are the stages in which
-//! they spent more than requests do in the mean. What a cause is worth is what a rerun without
-//! it takes less: a request that no longer waits for one thing may wait for the next, so that
-//! the sum of what was spent in a stage is only the first guess.
+//! The slowest requests are the one in a hundred beyond p99. Their causes are the stages in which
+//! they spent more time than requests do on average. The weight of a cause is the time that a rerun
+//! without it saves: a request that no longer waits for one thing may wait for the next, so the
+//! time spent in a stage is only a first estimate.
 
 #[cfg(test)]
 mod tests;
@@ -13,52 +13,51 @@ use diskperf_timeline::trace::{Position, Purpose, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use serde::Serialize;
 
-/// Causes that are kept of a tail.
 const MOST_CAUSES: usize = 6;
-/// So many are slower than 99 in 100 at least, or there is nothing to say of them: of requests
-/// that all take as long, none is.
+/// Minimum number of requests slower than p99 for which a tail is reported. Requests of equal
+/// duration have none.
 const LEAST_SLOWEST: usize = 10;
-/// With fewer requests there is no slowest one in a hundred to speak of.
+/// Minimum number of requests for which the slowest hundredth is examined.
 const LEAST: usize = 1000;
 
-/// Whether requests brought or took data.
+/// Direction of the requests in a tail: read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
-    /// Reads.
+    /// Read requests to the drive.
     Read,
-    /// Writes, and what else changes what is stored.
+    /// Writes, and other requests that change the stored data.
     Write,
 }
 
-/// The slowest requests of a program, of one kind.
+/// Slowest requests of a program in one direction, with their causes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tail {
-    /// Which requests.
+    /// Direction of the requests in the tail: read or write.
     pub way: Way,
-    /// How many there were.
+    /// Number of all requests in that direction.
     pub requests: usize,
-    /// Half of them were no slower, 99 in 100, and 999 in 1000.
+    /// Median response time of the requests.
     pub p50: Nanoseconds,
-    /// 99 in 100.
+    /// 99th percentile of the requests' response time.
     pub p99: Nanoseconds,
-    /// 999 in 1000.
+    /// 99.9th percentile of the requests' response time.
     pub p999: Nanoseconds,
-    /// How many were slower than 99 in 100.
+    /// Number of requests slower than the 99th percentile.
     pub slowest: usize,
-    /// What these took beyond p99, all together.
+    /// Time beyond the 99th percentile, summed over the slowest requests.
     pub above: Nanoseconds,
-    /// Where they spent more than others: the one first whose rerun takes most away, or would,
-    /// by the first guess, where there is none.
+    /// Stages in which the slowest requests spent more than others, the largest saving first. The
+    /// saving comes from the rerun, or from the first estimate where there is no rerun.
     pub causes: Vec<TailCause>,
-    /// The one that 999 in 1000 are no slower than.
+    /// Example of a slow request: the one at the 99.9th percentile.
     pub example: Example,
-    /// What the first cause is behind in a load that it was not found in.
+    /// Check of the first cause in a run with other random numbers.
     pub check: Option<TailCheck>,
 }
 
 impl Tail {
-    /// Keeps what became of it in a run without some of its causes, and orders them by that.
+    /// Stores the reruns without single causes, and sorts the causes by their savings.
     pub fn keep(&mut self, reruns: &[TailRerun]) {
         let mut causes = std::mem::take(&mut self.causes);
         for cause in &mut causes {
@@ -74,127 +73,133 @@ impl Tail {
         self.causes = causes;
     }
 
-    /// What a rerun has less above p99 than the run as it is, in nanoseconds: negative where it
-    /// has more. Of as many requests, where a program that ran again asked for others.
+    /// Returns the time above p99 that a rerun saves, in nanoseconds; negative where it adds time.
+    /// A rerun with another number of requests is scaled.
     pub fn removed(&self, rerun: &TailRerun) -> i64 {
         let for_as_many = self.requests as f64 / rerun.requests.max(1) as f64;
         self.above.0 as i64 - (rerun.above.0 as f64 * for_as_many) as i64
     }
 
-    /// The same as a share of all that was above p99.
+    /// Returns the time above p99 that a rerun saves, as a share of all time above p99.
     pub fn removed_share(&self, rerun: &TailRerun) -> f64 {
         self.removed(rerun) as f64 / self.above.0.max(1) as f64
     }
 }
 
-/// A stage in which the slowest spent more than others.
+/// Cause of slow requests: a stage in which the slowest spent more time than others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TailCause {
-    /// The stage.
+    /// Stage in which the slowest requests spent more time than others.
     pub stage: Stage,
-    /// What a request spent in it, in the mean.
+    /// Mean time of all requests in the stage, in nanoseconds.
     pub usual_ns: f64,
-    /// What one of the slowest did.
+    /// Mean time of the slowest requests in the stage, in nanoseconds.
     pub slowest_ns: f64,
-    /// What would be gone of the time above p99 if each of them had not spent it, and
-    /// nothing else were another.
+    /// Time above p99 that would vanish if the slowest requests skipped the stage and nothing else
+    /// changed.
     pub spent_above: Nanoseconds,
-    /// What became of the requests in a run without it, if there was one.
+    /// Result of a rerun without the cause, if there was one.
     pub rerun: Option<TailRerun>,
 }
 
 impl TailCause {
-    /// By how much the slowest are slower for it.
+    /// Returns the additional mean time of the slowest requests in the stage, in nanoseconds.
     pub fn excess_ns(&self) -> f64 {
         self.slowest_ns - self.usual_ns
     }
 }
 
-/// One request, taken apart.
+/// Example request with the durations of its stages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Example {
-    /// What it took.
+    /// Response time of the example request.
     pub took: Nanoseconds,
-    /// Where its data are.
+    /// Position of the request's data on the drive; `None` where it is unknown.
     pub position: Option<Position>,
-    /// Where its time went, in order.
+    /// Durations of the request's stages, in order.
     pub parts: Vec<(Stage, Nanoseconds)>,
 }
 
-/// The same requests in a run without a cause.
+/// Response times of the same requests in a rerun without one cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TailRerun {
-    /// What was taken away.
+    /// Stage that the rerun removed.
     pub stage: Stage,
-    /// Whether the same requests were issued at the same moments; else the program ran again.
+    /// Whether the rerun issued the same requests at the same times; else the program ran again.
     pub same_moments: bool,
-    /// How many there were.
+    /// Number of requests that the rerun completed.
     pub requests: usize,
-    /// Their p99 there.
+    /// 99th percentile of the response time in the rerun.
     pub p99: Nanoseconds,
-    /// Their p99.9.
+    /// 99.9th percentile of the response time in the rerun.
     pub p999: Nanoseconds,
-    /// What they took beyond the p99 of the run as it is, all together.
+    /// Time beyond the original run's p99, summed over all requests of the rerun.
     pub above: Nanoseconds,
-    /// In what they spent more than others there, if any is beyond that p99.
+    /// Main cause that remains beyond the original run's p99, if any request is beyond it.
     pub left: Option<Stage>,
 }
 
-/// The same load with other random numbers, as it is and without the first cause.
+/// Check of the first cause: the same load with other random numbers, unchanged and without the
+/// cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TailCheck {
-    /// The seed of the random numbers.
+    /// Seed of the check's random numbers.
     pub seed: u64,
-    /// What its slowest took beyond its own p99, all together.
+    /// Time beyond p99 of the check's unchanged run, summed over its slowest requests.
     pub above: Nanoseconds,
-    /// What a rerun of it has less, in nanoseconds.
+    /// Time above p99 that the rerun without the cause saves, in nanoseconds.
     pub removed: i64,
 }
 
 impl TailCheck {
-    /// What was removed, as a share of all above p99.
+    /// Returns the time that the check's rerun saved, as a share of all its time above p99.
     pub fn removed_share(&self) -> f64 {
         self.removed as f64 / self.above.0.max(1) as f64
     }
 }
 
-/// Those of each kind of which there are enough, where a flash drive was asked.
+/// Finds the slowest reads and the slowest writes of a trace with their causes; empty where no
+/// flash drive received requests.
 pub fn tails(trace: &Trace) -> Vec<Tail> {
     let in_flash = |one: &TracedRequest| matches!(one.position, Some(Position::Flash { .. }));
     if !trace.requests.iter().any(in_flash) {
         return Vec::new();
     }
     let both = [Way::Read, Way::Write].into_iter();
-    both.filter_map(|way| tail(trace, way)).collect()
+    both.filter_map(|way| build_tail(trace, way)).collect()
 }
 
-/// What the requests of this tail came to in another run: without this stage.
-pub fn rerun(of: &Tail, (stage, same_moments): (Stage, bool), trace: &Trace) -> Option<TailRerun> {
-    let sorted = by_time(trace, of.way);
+/// Summarizes the requests of a tail in a rerun without this stage.
+pub fn rerun(
+    tail: &Tail,
+    (stage, same_moments): (Stage, bool),
+    trace: &Trace,
+) -> Option<TailRerun> {
+    let sorted = requests_by_time(trace, tail.way);
     let slowest: Vec<&TracedRequest> = (sorted.iter().copied())
-        .filter(|one| took(one) > of.p99)
+        .filter(|one| response_time(one) > tail.p99)
         .collect();
-    let left = causes((&sorted, &slowest), of.p99);
+    let left = find_causes((&sorted, &slowest), tail.p99);
     Some(TailRerun {
         stage,
         same_moments,
         requests: sorted.len(),
         left: left.first().map(|cause| cause.stage),
-        p99: took(sorted.get(rank(sorted.len(), 99, 100)?)?),
-        p999: took(sorted.get(rank(sorted.len(), 999, 1000)?)?),
-        above: above(&sorted, of.p99),
+        p99: response_time(sorted.get(quantile_index(sorted.len(), 99, 100)?)?),
+        p999: response_time(sorted.get(quantile_index(sorted.len(), 999, 1000)?)?),
+        above: total_above(&sorted, tail.p99),
     })
 }
 
-fn tail(trace: &Trace, way: Way) -> Option<Tail> {
-    let sorted = by_time(trace, way);
+fn build_tail(trace: &Trace, way: Way) -> Option<Tail> {
+    let sorted = requests_by_time(trace, way);
     if sorted.len() < LEAST {
         return None;
     }
-    let at = |of: usize, all: usize| Some(sorted[rank(sorted.len(), of, all)?]);
-    let p99 = took(at(99, 100)?);
+    let at = |of: usize, all: usize| Some(sorted[quantile_index(sorted.len(), of, all)?]);
+    let p99 = response_time(at(99, 100)?);
     let slowest: Vec<&TracedRequest> = (sorted.iter().copied())
-        .filter(|one| took(one) > p99)
+        .filter(|one| response_time(one) > p99)
         .collect();
     if slowest.len() < LEAST_SLOWEST {
         return None;
@@ -203,14 +208,14 @@ fn tail(trace: &Trace, way: Way) -> Option<Tail> {
     Some(Tail {
         way,
         requests: sorted.len(),
-        p50: took(at(50, 100)?),
+        p50: response_time(at(50, 100)?),
         p99,
-        p999: took(example),
+        p999: response_time(example),
         slowest: slowest.len(),
-        above: above(&sorted, p99),
-        causes: causes((&sorted, &slowest), p99),
+        above: total_above(&sorted, p99),
+        causes: find_causes((&sorted, &slowest), p99),
         example: Example {
-            took: took(example),
+            took: response_time(example),
             position: example.position,
             parts: (example.parts())
                 .map(|(stage, from, until)| (stage, until.since(from)))
@@ -220,8 +225,8 @@ fn tail(trace: &Trace, way: Way) -> Option<Tail> {
     })
 }
 
-/// The requests of a kind that were issued in the timed part, the fastest first.
-fn by_time(trace: &Trace, way: Way) -> Vec<&TracedRequest> {
+/// Returns the requests of one direction in the timed part, the fastest first.
+fn requests_by_time(trace: &Trace, way: Way) -> Vec<&TracedRequest> {
     let Some((from, until)) = window(trace) else {
         return Vec::new();
     };
@@ -232,25 +237,26 @@ fn by_time(trace: &Trace, way: Way) -> Vec<&TracedRequest> {
             Purpose::Write | Purpose::WriteBehind => way == Way::Write,
         })
         .collect();
-    all.sort_by_key(|one| (took(one), one.issued));
+    all.sort_by_key(|one| (response_time(one), one.issued));
     all
 }
 
-/// The place of the one that `of` in `all` are no slower than.
-fn rank(count: usize, of: usize, all: usize) -> Option<usize> {
+/// Returns the index of the `of`/`all` quantile among `count` sorted values; `None` if there are no
+/// values.
+fn quantile_index(count: usize, of: usize, all: usize) -> Option<usize> {
     (count * of).div_ceil(all).checked_sub(1)
 }
 
-fn took(request: &TracedRequest) -> Nanoseconds {
+fn response_time(request: &TracedRequest) -> Nanoseconds {
     request.completed().since(request.issued)
 }
 
-fn above(requests: &[&TracedRequest], p99: Nanoseconds) -> Nanoseconds {
-    let beyond = |one: &&TracedRequest| Nanoseconds(took(one).0.saturating_sub(p99.0));
+fn total_above(requests: &[&TracedRequest], p99: Nanoseconds) -> Nanoseconds {
+    let beyond = |one: &&TracedRequest| Nanoseconds(response_time(one).0.saturating_sub(p99.0));
     requests.iter().map(beyond).sum()
 }
 
-fn by_stage(request: &TracedRequest) -> [u64; Stage::COUNT] {
+fn time_by_stage(request: &TracedRequest) -> [u64; Stage::COUNT] {
     let mut table = [0; Stage::COUNT];
     for (stage, from, until) in request.parts() {
         table[stage.index()] += until.0 - from.0;
@@ -258,14 +264,14 @@ fn by_stage(request: &TracedRequest) -> [u64; Stage::COUNT] {
     table
 }
 
-fn causes(
+fn find_causes(
     (all, slowest): (&[&TracedRequest], &[&TracedRequest]),
     p99: Nanoseconds,
 ) -> Vec<TailCause> {
     let mean = |requests: &[&TracedRequest]| {
         let mut sums = [0.0; Stage::COUNT];
         for request in requests {
-            for (sum, ns) in sums.iter_mut().zip(by_stage(request)) {
+            for (sum, ns) in sums.iter_mut().zip(time_by_stage(request)) {
                 *sum += ns as f64;
             }
         }
@@ -274,8 +280,8 @@ fn causes(
     let (usual, of_slowest) = (mean(all), mean(slowest));
     let mut above = [0; Stage::COUNT];
     for request in slowest {
-        let beyond = took(request).0 - p99.0;
-        for (sum, ns) in above.iter_mut().zip(by_stage(request)) {
+        let beyond = response_time(request).0 - p99.0;
+        for (sum, ns) in above.iter_mut().zip(time_by_stage(request)) {
             *sum += ns.min(beyond);
         }
     }

@@ -1,11 +1,10 @@
-//! What is not the same in two runs: how they were asked for, and the machines
-//! that they were measured on.
+//! Differences between two runs in their settings and in their machines.
 
 use crate::comparison;
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{Device, Run};
 
-/// What differs between two runs, one difference a line: `kernels differ: A, B`.
+/// Lists the differences between two runs, one per line: `kernels differ: A, B`.
 pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
     let mut found = comparison::unlike(a, b);
     for (what, of) in [
@@ -54,13 +53,13 @@ pub fn unlike(a: &Run, b: &Run) -> Vec<String> {
     found
 }
 
-fn devices(run: &Run, of: impl Fn(&Device) -> Option<String>) -> String {
+fn devices(run: &Run, figure_of: impl Fn(&Device) -> Option<String>) -> String {
     let devices = run
         .environment
         .places
         .iter()
         .flat_map(|place| &place.devices);
-    let told: Vec<String> = devices.filter_map(of).collect();
+    let told: Vec<String> = devices.filter_map(figure_of).collect();
     told.join(" + ")
 }
 

@@ -1,77 +1,78 @@
-//! How busy processor, bus, controllers, links and drives were.
+//! Utilisation of processor, bus, controllers, links and drives.
 
 use super::intervals::Intervals;
-use super::{is_of_drive, is_of_processor, parts};
+use super::{is_of_drive, is_processor_stage, parts};
 use diskperf_timeline::trace::{Counted, TracedBusy, TracedProcess};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use serde::Serialize;
 
-/// Busy time as shares of the elapsed time.
+/// Utilisation of the parts of a computer, as shares (0 to 1) of the elapsed time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Utilisation {
-    /// Share of the processor that was busy, for any program or the kernel. A rig has neither a
-    /// processor nor a bus.
+    /// Busy share of the processor, for any program or the kernel; absent for a rig, which has no
+    /// processor.
     pub processor: Option<f64>,
-    /// Of the elapsed time, the processor in handlers of interrupts; a real
-    /// system does not tell.
+    /// Share of the elapsed time that the processor spent in interrupt handlers; absent for a real
+    /// system, which does not report it.
     pub handlers: Option<f64>,
-    /// The bus; nor this.
+    /// Busy share of the bus; absent for a rig, which has none, and for a real system.
     pub bus: Option<f64>,
-    /// Each controller's channel, or its own processor.
+    /// Busy share of each controller's channel, or of its own processor.
     pub controllers: Vec<ControllerUse>,
-    /// Each drive: its arm, its waiting for sectors, its transfers.
+    /// Busy share of each drive: arm movement, rotational waits and transfers.
     pub drives: Vec<f64>,
-    /// Of each drive that has one, the link to the host: of a disk, as far as it is not hidden
-    /// behind the media transfer of the same request; of a flash drive, the busier way. 0 of
-    /// others, and none where no drive has one.
+    /// Busy share of each drive's link to the host. For a disk, time during the media transfer of
+    /// the same request does not count. For a flash drive, the busier direction counts. 0 for a
+    /// drive without a link; empty where no drive has one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<f64>,
-    /// Further parts of drives that have a controller of their own.
+    /// Busy shares of the controllers, channels and dies of drives that have a controller of their
+    /// own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<DriveComponentUse>,
-    /// Of each drive, the time in which a request waits for its media: without what the drive
-    /// does of its own accord. Empty where it does nothing of its own accord.
+    /// Share of the elapsed time in which requests wait for each drive's media, without background
+    /// work. Empty where the drives do no background work.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub awaited: Vec<f64>,
-    /// Of the elapsed time, the processor and a drive at once.
+    /// Share of the elapsed time in which the processor and a drive are busy together.
     pub processor_and_drive: Option<f64>,
 }
 
-/// Busy time of a part of a drive.
+/// Busy share of one part of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DriveComponentUse {
-    /// The number of the drive, counted from 0.
+    /// Index of the drive, counted from 0.
     pub drive: u32,
-    /// The part.
+    /// Part of the drive that the busy share belongs to.
     pub part: DriveComponent,
-    /// The share of the elapsed time.
+    /// Busy share of the part of the drive (0 to 1), of the elapsed time.
     pub share: f64,
 }
 
-/// A part of a drive.
+/// Part of a drive that has a controller of its own: controller, channels or dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DriveComponent {
-    /// The drive's own controller, which works on one command at a time.
+    /// Controller of the drive, which works on one command at a time.
     Controller,
-    /// The channels between controller and dies, the mean of all.
+    /// Channels between the drive's controller and its dies, the mean of all.
     Channels,
-    /// The dies, the mean of all.
+    /// Dies of the drive, the mean of all.
     Dies,
 }
 
-/// How busy a controller was.
+/// Busy share of a controller's channel or processor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ControllerUse {
-    /// What of it.
+    /// Resource of the controller whose busy time is counted.
     pub what: Counted,
-    /// As a share of the elapsed time.
+    /// Busy share of the controller (0 to 1), of the elapsed time.
     pub share: f64,
 }
 
 impl Utilisation {
-    /// Of what happened from one moment to another.
-    pub(super) fn of(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Self {
+    /// Measures the busy shares between two times of a trace.
+    pub(super) fn from_trace(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Self {
         let elapsed = until.since(from).0.max(1) as f64;
         let of_computer = |share| Some(share).filter(|_| !trace.is_of_rig);
         let mut found = Self {
@@ -116,7 +117,6 @@ impl Utilisation {
         found
     }
 
-    /// Adds the links and controllers of disks, from the spans of their requests.
     fn add_disk_parts(&mut self, trace: &Trace, (from, until): (Nanoseconds, Nanoseconds)) {
         if !trace.drives.iter().any(|drive| drive.has_link) {
             return;
@@ -127,10 +127,10 @@ impl Utilisation {
         for (number, _) in trace.drives.iter().enumerate().filter(|one| one.1.has_link) {
             let drive = number as u32;
             let share_in = |which: fn(Stage) -> bool| {
-                let spans = parts::of_requests(trace, drive, (from, until), which);
-                Intervals::of(spans).total() as f64 / elapsed
+                let spans = parts::request_spans(trace, drive, (from, until), which);
+                Intervals::from_spans(spans).total() as f64 / elapsed
             };
-            self.links[number] = parts::on_link(trace, drive, from, until) as f64 / elapsed;
+            self.links[number] = parts::link_busy_ns(trace, drive, from, until) as f64 / elapsed;
             self.awaited[number] = share_in(is_of_drive);
             self.parts.push(DriveComponentUse {
                 drive,
@@ -140,7 +140,6 @@ impl Utilisation {
         }
     }
 
-    /// Adds the links, controllers, channels and dies of flash drives, from their counters.
     fn add_flash_parts(&mut self, drive_count: usize, (first, last): (&TracedBusy, &TracedBusy)) {
         let elapsed = last.at.since(first.at).0.max(1) as f64;
         for (before, after) in first.flash.iter().zip(&last.flash) {
@@ -168,7 +167,7 @@ impl Utilisation {
         }
     }
 
-    /// The share of a part of a drive; none where it is not counted.
+    /// Returns the busy share of a part of a drive; `None` where it is not counted.
     pub(super) fn part(&self, drive: u32, part: DriveComponent) -> Option<f64> {
         let mut parts = self.parts.iter();
         let found = parts.find(|one| one.drive == drive && one.part == part)?;
@@ -176,16 +175,17 @@ impl Utilisation {
     }
 }
 
-/// When requests are at the drive itself, or its arm works of its own accord.
+/// Returns the intervals in which requests are at the drive itself, or its arm does background
+/// work.
 pub(super) fn at_drive(
     trace: &Trace,
     drive: u32,
     from: Nanoseconds,
     until: Nanoseconds,
 ) -> Intervals {
-    let of_requests = parts::of_requests(trace, drive, (from, until), is_of_drive);
-    let of_arm = parts::arms(trace, drive, from, until).map(|(.., span)| span);
-    Intervals::of(of_requests.chain(of_arm))
+    let of_requests = parts::request_spans(trace, drive, (from, until), is_of_drive);
+    let of_arm = parts::arm_work(trace, drive, from, until).map(|(.., span)| span);
+    Intervals::from_spans(of_requests.chain(of_arm))
 }
 
 fn processor_at_work(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> Intervals {
@@ -196,7 +196,7 @@ fn processor_at_work(trace: &Trace, from: Nanoseconds, until: Nanoseconds) -> In
         .map(|work| (work.stage, work.from, work.until));
     let cut = |(stage, start, stop): (Stage, Nanoseconds, Nanoseconds)| {
         let (start, stop) = (start.max(from).0, stop.min(until).0);
-        (is_of_processor(stage) && start < stop).then_some((start, stop))
+        (is_processor_stage(stage) && start < stop).then_some((start, stop))
     };
-    Intervals::of(of_programs.chain(of_handlers).filter_map(cut))
+    Intervals::from_spans(of_programs.chain(of_handlers).filter_map(cut))
 }

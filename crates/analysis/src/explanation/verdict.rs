@@ -1,51 +1,51 @@
-//! What an account means, in two or three sentences.
+//! Verdict on an account of a program's time, in two or three sentences.
 
 mod storage;
 
 pub use storage::{own_requests_first, storage_verdict};
 
 use super::response::Response;
-use super::words::{bytes, late_thing, milliseconds, percent};
-use super::{Account, DriveAccount, DriveComponent, Missed, is_of_processor};
+use super::words::{bytes, describe_late_event, milliseconds, percent};
+use super::{Account, DriveAccount, DriveComponent, Missed, is_processor_stage};
 
-/// Busy for so much of the time, something is what limits the rest.
-const LIMITS: f64 = 0.9;
-/// A stage or a cause that takes less than this is not worth a sentence.
-const WORTH: f64 = 0.02;
+/// Minimum busy share at which a part of the computer counts as the bottleneck.
+const BOTTLENECK_SHARE_MIN: f64 = 0.9;
+/// Minimum share of the time at which a stage or a cause is mentioned.
+const MENTION_SHARE_MIN: f64 = 0.02;
 
-/// Share of a revolution below which two decimals do not tell a request's time.
+/// Minimum share of a revolution for which a request's time is also given in revolutions. Below it,
+/// two decimals are not enough.
 const REVOLUTIONS_MIN: f64 = 0.005;
 
-/// The verdict on one program.
+/// Describes the bottleneck and the main costs of one program, sentence by sentence.
 pub fn verdict(account: &Account) -> Vec<String> {
-    let mut sentences = vec![bottleneck(account)];
+    let mut sentences = vec![describe_bottleneck(account)];
     sentences.extend(account.response.as_ref().map(Response::sentence));
-    sentences.extend(quantum(account));
+    sentences.extend(describe_request_cost(account));
     sentences.extend(account.buffered.and_then(|of| of.sentence()));
-    if limited_by_processor(account) {
-        sentences.extend(work(account));
+    if is_limited_by_processor(account) {
+        sentences.extend(describe_processor_work(account));
     } else {
-        sentences.extend(why(account));
+        sentences.extend(describe_main_cost(account));
     }
     sentences
 }
 
-fn limited_by_processor(account: &Account) -> bool {
-    let of_drive = busiest(account).map_or(0.0, |drive| {
+fn is_limited_by_processor(account: &Account) -> bool {
+    let of_drive = busiest_drive(account).map_or(0.0, |drive| {
         account.utilisation.drives[drive.drive as usize]
     });
     let processor = account.utilisation.processor;
-    processor.is_some_and(|share| share >= LIMITS && share >= of_drive)
+    processor.is_some_and(|share| share >= BOTTLENECK_SHARE_MIN && share >= of_drive)
 }
 
-/// The drive that was busiest.
-fn busiest(account: &Account) -> Option<&DriveAccount> {
+fn busiest_drive(account: &Account) -> Option<&DriveAccount> {
     account.drives.iter().min_by_key(|drive| drive.idle)
 }
 
-fn bottleneck(account: &Account) -> String {
+fn describe_bottleneck(account: &Account) -> String {
     let used = &account.utilisation;
-    let drive = busiest(account);
+    let drive = busiest_drive(account);
     let of_drive = drive.map_or(0.0, |drive| used.drives[drive.drive as usize]);
     let processor = used.processor.map(percent);
     let with_processor = |words: &dyn Fn(&str) -> String| {
@@ -74,33 +74,37 @@ fn bottleneck(account: &Account) -> String {
     let elapsed = account.elapsed.0.max(1) as f64;
     let media = drive.parts.passing.0 as f64 / elapsed;
     let busy = percent(of_drive);
-    if !limited_by_processor(account)
-        && let Some(sentence) = part_of_drive(account, drive, &name)
+    if !is_limited_by_processor(account)
+        && let Some(sentence) = describe_drive_part(account, drive, &name)
     {
         return sentence;
     }
-    if limited_by_processor(account) {
+    if is_limited_by_processor(account) {
         return format!(
             "Bottleneck: the processor, busy {} of the time; {name} is busy {busy} of it, {with_any} at once {both}.",
             processor.unwrap_or_default()
         );
     }
-    if of_drive >= LIMITS && drive.revolution_ns == 0.0 {
+    if of_drive >= BOTTLENECK_SHARE_MIN && drive.revolution_ns == 0.0 {
         return format!("Bottleneck: {name}, busy {busy} of the time{meanwhile}.");
     }
-    if of_drive >= LIMITS && media >= LIMITS {
+    if of_drive >= BOTTLENECK_SHARE_MIN && media >= BOTTLENECK_SHARE_MIN {
         return format!(
             "Bottleneck: {name}, busy {busy} of the time: sectors pass under its heads in {}{meanwhile}.",
             percent(media)
         );
     }
-    if of_drive >= LIMITS {
+    if of_drive >= BOTTLENECK_SHARE_MIN {
         return format!(
             "Bottleneck: {name}, busy {busy} of the time, though sectors of the data pass under its heads in {} only{meanwhile}.",
             percent(media)
         );
     }
-    if let Some(full) = used.controllers.iter().find(|one| one.share >= LIMITS) {
+    if let Some(full) = used
+        .controllers
+        .iter()
+        .find(|one| one.share >= BOTTLENECK_SHARE_MIN)
+    {
         return format!(
             "Bottleneck: the controller, busy {} of the time; {name} is busy {busy}{beside}.",
             percent(full.share)
@@ -108,7 +112,7 @@ fn bottleneck(account: &Account) -> String {
     }
     let links = used.links.iter().copied().enumerate();
     let fullest = links.max_by(|one, other| one.1.total_cmp(&other.1));
-    if let Some((number, link)) = fullest.filter(|(_, link)| *link >= LIMITS) {
+    if let Some((number, link)) = fullest.filter(|(_, link)| *link >= BOTTLENECK_SHARE_MIN) {
         return format!(
             "Bottleneck: the link of drive {}, busy {} of the time; {name} is busy {busy}{beside}.",
             number + 1,
@@ -125,16 +129,17 @@ fn bottleneck(account: &Account) -> String {
     }
 }
 
-/// A component that may limit the rate.
-struct Part {
+/// Component of the computer that may limit the rate.
+struct LimitingPart {
     name: String,
-    /// Its busy share of the elapsed time.
+    /// Busy share of the component, of the elapsed time.
     share: f64,
-    /// The share in which it can limit requests: no work behind a buffer does.
+    /// Share of the elapsed time in which the component can limit requests. Background work behind
+    /// a buffer does not count.
     limits: f64,
 }
 
-impl Part {
+impl LimitingPart {
     fn new(name: String, share: f64) -> Self {
         Self {
             name,
@@ -144,17 +149,17 @@ impl Part {
     }
 }
 
-/// The verdict on a drive that has a link and a controller of its own, where one of them or the
-/// dies are what requests wait for; none where the media of a disk are.
-fn part_of_drive(account: &Account, drive: &DriveAccount, name: &str) -> Option<String> {
+/// Describes the bottleneck inside a drive that has a link and a controller of its own; `None`
+/// where requests wait for the media of a disk.
+fn describe_drive_part(account: &Account, drive: &DriveAccount, name: &str) -> Option<String> {
     let used = &account.utilisation;
     let link = used.links.get(drive.drive as usize).copied()?;
     let share = |part| used.part(drive.drive, part);
     let awaited = used.awaited.get(drive.drive as usize).copied();
     let media = used.drives[drive.drive as usize];
     let mut parts = vec![
-        Part::new(format!("the link of drive {}", drive.drive + 1), link),
-        Part::new(
+        LimitingPart::new(format!("the link of drive {}", drive.drive + 1), link),
+        LimitingPart::new(
             format!("the controller of {name}"),
             share(DriveComponent::Controller)?,
         ),
@@ -163,9 +168,9 @@ fn part_of_drive(account: &Account, drive: &DriveAccount, name: &str) -> Option<
     match dies {
         Some(dies) => {
             let channels = share(DriveComponent::Channels).unwrap_or_default();
-            let of_media = |kind: &str, share: f64| Part {
+            let of_media = |kind: &str, share: f64| LimitingPart {
                 limits: share.min(media),
-                ..Part::new(format!("the {kind} of {name} (mean of all)"), share)
+                ..LimitingPart::new(format!("the {kind} of {name} (mean of all)"), share)
             };
             parts.extend([of_media("channels", channels), of_media("dies", dies)]);
         }
@@ -178,15 +183,15 @@ fn part_of_drive(account: &Account, drive: &DriveAccount, name: &str) -> Option<
         }
     }
     let processor = used.processor;
-    parts.extend(processor.map(|share| Part::new("the processor".to_owned(), share)));
+    parts.extend(processor.map(|share| LimitingPart::new("the processor".to_owned(), share)));
     parts.sort_by(|one, other| other.limits.total_cmp(&one.limits));
-    let list = |parts: &[Part]| {
+    let list = |parts: &[LimitingPart]| {
         let shares = parts.iter();
         let shares = shares.map(|part| format!("{} {}", part.name, percent(part.share)));
         shares.collect::<Vec<_>>().join(", ")
     };
     let own_work = match dies {
-        Some(dies) if dies > media + WORTH => format!(
+        Some(dies) if dies > media + MENTION_SHARE_MIN => format!(
             " The dies write what the buffer took; requests wait for them in {}.",
             percent(media)
         ),
@@ -198,7 +203,7 @@ fn part_of_drive(account: &Account, drive: &DriveAccount, name: &str) -> Option<
         ),
     };
     let (first, others) = parts.split_first()?;
-    Some(match first.limits >= LIMITS {
+    Some(match first.limits >= BOTTLENECK_SHARE_MIN {
         true => format!(
             "Bottleneck: {}, busy {} of the time; {}.{own_work}",
             first.name,
@@ -212,9 +217,9 @@ fn part_of_drive(account: &Account, drive: &DriveAccount, name: &str) -> Option<
     })
 }
 
-/// What a block costs, in revolutions.
-fn quantum(account: &Account) -> Option<String> {
-    let drive = busiest(account)?;
+/// Describes the cost of a block in revolutions of the drive.
+fn describe_request_cost(account: &Account) -> Option<String> {
+    let drive = busiest_drive(account)?;
     // What does not turn is not counted in revolutions.
     if drive.usual_requests < 2 || drive.revolution_ns == 0.0 {
         return None;
@@ -242,7 +247,7 @@ fn quantum(account: &Account) -> Option<String> {
     let elapsed = account.elapsed.0.max(1) as f64;
     let named: Vec<String> = parts
         .iter()
-        .filter(|(_, ns)| ns / elapsed >= WORTH)
+        .filter(|(_, ns)| ns / elapsed >= MENTION_SHARE_MIN)
         .map(|(name, ns)| format!("{} {name}", in_revolutions(*ns)))
         .collect();
     let all_alike = drive.usual_requests * 10 >= drive.requests * 9;
@@ -258,23 +263,24 @@ fn quantum(account: &Account) -> Option<String> {
     ))
 }
 
-/// What is behind the largest part of it.
-fn why(account: &Account) -> Option<String> {
+/// Describes the deadline that costs the most missed revolutions, or else the program's work on the
+/// processor.
+fn describe_main_cost(account: &Account) -> Option<String> {
     let requests: u64 = account.drives.iter().map(|drive| drive.requests).sum();
     let worst = account.missed.iter().max_by_key(|missed| missed.ns);
     let elapsed = account.elapsed.0.max(1) as f64 * account.drives.len().max(1) as f64;
-    if let Some(worst) = worst.filter(|worst| worst.ns as f64 / elapsed >= WORTH) {
-        return Some(of_missed(worst, requests));
+    if let Some(worst) = worst.filter(|worst| worst.ns as f64 / elapsed >= MENTION_SHARE_MIN) {
+        return Some(describe_missed(worst, requests));
     }
-    work(account)
+    describe_processor_work(account)
 }
 
-/// What the program does on the processor, if it is there for most of its time.
-fn work(account: &Account) -> Option<String> {
+/// Describes the program's work on the processor, if that is most of its time.
+fn describe_processor_work(account: &Account) -> Option<String> {
     let elapsed = account.elapsed.0.max(1) as f64;
     let ledger = account.ledger.entries().iter();
     let mut work: Vec<_> = ledger
-        .filter(|entry| is_of_processor(entry.stage))
+        .filter(|entry| is_processor_stage(entry.stage))
         .collect();
     work.sort_by_key(|entry| std::cmp::Reverse(entry.ns));
     let told: Vec<String> = work
@@ -293,19 +299,19 @@ fn work(account: &Account) -> Option<String> {
     })
 }
 
-fn of_missed(worst: &Missed, requests: u64) -> String {
+fn describe_missed(worst: &Missed, requests: u64) -> String {
     let often = format!("In {} of {requests} requests", worst.count);
     let cost = milliseconds(worst.ns as f64 / worst.count.max(1) as f64);
     match (worst.late_median_ns, worst.late_max_ns) {
         (Some(median), Some(most)) => format!(
             "{often} {} {} after its deadline (the median; at most {}), which costs {cost} each time.",
-            late_thing(worst.deadline),
+            describe_late_event(worst.deadline),
             milliseconds(median as f64),
             milliseconds(most as f64)
         ),
         _ => format!(
             "{often} {} too late, which costs {cost} each time.",
-            late_thing(worst.deadline)
+            describe_late_event(worst.deadline)
         ),
     }
 }

@@ -1,8 +1,8 @@
-//! Stages, deadlines and times in words.
+//! Wording of stages, deadlines and times for the user.
 
 use diskperf_timeline::{Deadline, DieBusy, Stage};
 
-/// What a table calls a stage.
+/// Returns the name of a stage for a table.
 pub fn stage(stage: Stage) -> String {
     match stage {
         Stage::User => "user".to_owned(),
@@ -52,7 +52,7 @@ pub fn stage(stage: Stage) -> String {
     }
 }
 
-/// What was missed.
+/// Returns the description of a missed deadline.
 pub fn deadline(deadline: Deadline) -> &'static str {
     match deadline {
         Deadline::Search => "search too late",
@@ -65,7 +65,7 @@ pub fn deadline(deadline: Deadline) -> &'static str {
     }
 }
 
-/// What a die did meanwhile.
+/// Returns the description of the die activity that a request waited for.
 pub fn die_busy(busy: DieBusy) -> &'static str {
     match busy {
         DieBusy::Read => "other reads",
@@ -77,7 +77,7 @@ pub fn die_busy(busy: DieBusy) -> &'static str {
     }
 }
 
-/// What part of a request's time went to a stage, after how long that was.
+/// Returns the description of a stage that follows a duration in a sentence.
 pub fn cause(of: Stage) -> String {
     match of {
         Stage::DieWait(DieBusy::Read) => "behind other reads".to_owned(),
@@ -96,8 +96,8 @@ pub fn cause(of: Stage) -> String {
     }
 }
 
-/// A deadline as the subject of a sentence.
-pub fn late_thing(deadline: Deadline) -> &'static str {
+/// Returns the name of a missed deadline as the subject of a sentence.
+pub fn describe_late_event(deadline: Deadline) -> &'static str {
     match deadline {
         Deadline::Search => "the search command is issued",
         Deadline::TransferCommand => "the transfer command is issued",
@@ -109,7 +109,7 @@ pub fn late_thing(deadline: Deadline) -> &'static str {
     }
 }
 
-/// A time in milliseconds, with as many digits as mean something.
+/// Formats a time in milliseconds with its significant digits.
 pub fn milliseconds(ns: f64) -> String {
     let ms = ns / 1e6;
     let digits = match ms.abs() {
@@ -121,7 +121,7 @@ pub fn milliseconds(ns: f64) -> String {
     format!("{ms:.digits$} ms")
 }
 
-/// A size as one says it.
+/// Formats a number of bytes for people.
 pub fn bytes(bytes: u64) -> String {
     if bytes >= 1024 && bytes.is_multiple_of(1024) {
         format!("{} KB", bytes / 1024)
@@ -130,7 +130,7 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
-/// A share in percent.
+/// Formats a share as a percentage.
 pub fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     let digits = usize::from(percent.abs() < 9.95 && percent.abs() > 0.0);

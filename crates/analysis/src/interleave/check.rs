@@ -1,41 +1,41 @@
-//! Which inputs make sense.
+//! Validation of the inputs of the interleave calculation.
 
-use super::follow::{SECTORS, STARTS};
+use super::follow::{SECTORS, START_PHASES};
 use super::inputs::Inputs;
 use super::terms::{Interruption, Term};
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// Above this share of the processor, interrupts leave the disk nothing that
-/// could be called a service, and real lines lose characters.
-const HIGHEST_LOAD: f64 = 0.99;
+/// Maximum share of the processor that interrupts may take. Beyond it the disk gets no usable
+/// service, and real lines lose characters.
+const INTERRUPT_LOAD_MAX: f64 = 0.99;
 
-/// An input that makes no sense.
+/// Invalid input of the interleave calculation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InputError {
-    /// A number is out of its range.
+    /// An input of the interleave calculation is out of its range.
     Range {
-        /// The input: `sectors_per_track`.
+        /// Name of the invalid input: `sectors_per_track`.
         input: &'static str,
-        /// What it is.
+        /// Value of the invalid input.
         value: f64,
-        /// The least that is allowed.
+        /// Smallest value that the input may have.
         least: f64,
-        /// The most that is allowed.
+        /// Largest value that the input may have.
         most: f64,
     },
-    /// The interrupts are too many to be followed.
+    /// The interrupts are too many for the calculation to follow.
     TooMany {
-        /// About how often one would be looked at.
+        /// Approximate number of steps of the calculation.
         looks: f64,
-        /// What comes most often.
+        /// Source of interruptions with the most frequent interrupts, such as serial lines.
         term: Term,
     },
-    /// The interrupts leave nothing of the processor.
+    /// The interrupts leave the processor no time.
     Overload {
-        /// The share of the processor that they take.
+        /// Share of the processor (0 to 1) that the interrupts take.
         share: f64,
-        /// What takes the most of it.
+        /// Source of interruptions that takes the largest share of the processor.
         term: Term,
     },
 }
@@ -54,7 +54,7 @@ impl fmt::Display for InputError {
                 f,
                 "interrupts alone take {:.0} % of the processor; up to {:.0} % is allowed",
                 100.0 * share,
-                100.0 * HIGHEST_LOAD
+                100.0 * INTERRUPT_LOAD_MAX
             ),
         }
     }
@@ -62,10 +62,10 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// Steps of the calculation that take up to a minute.
+/// Maximum number of steps of the calculation, which take up to a minute.
 const MOST_LOOKS: f64 = 2e10;
 
-/// Makes sure that the calculation of these inputs is done in reasonable time.
+/// Checks that the calculation of these inputs takes a reasonable time.
 ///
 /// # Errors
 ///
@@ -75,7 +75,7 @@ pub fn check_work(inputs: &Inputs) -> Result<(), InputError> {
     let sources: u32 = interruptions.iter().map(|one| one.sources).sum();
     // Each calculation is made again without each of the terms, and without any.
     let calculations = inputs.terms().len() + 2;
-    let sectors = STARTS * SECTORS * inputs.track.sectors_per_track.min(USUAL_FACTORS);
+    let sectors = START_PHASES * SECTORS * inputs.track.sectors_per_track.min(FACTORS_MAX_DEFAULT);
     let come = inputs.interrupts_per_ms() * inputs.track.revolution_ms();
     let looks = come * f64::from(sectors) * f64::from(sources) * calculations as f64;
     let often = |one: &Interruption| f64::from(one.sources) / one.period_ms;
@@ -91,12 +91,12 @@ pub fn check_work(inputs: &Inputs) -> Result<(), InputError> {
     }
 }
 
-/// Factors that are looked at before the best is known, of most cases.
-const USUAL_FACTORS: u32 = 32;
+/// Number of factors that most calculations need before the best is known.
+const FACTORS_MAX_DEFAULT: u32 = 32;
 
-/// Checks every input, and a factor that a row is wanted of.
-pub(super) fn check(inputs: &Inputs, also: Option<u32>) -> Result<(), InputError> {
-    for (input, value, allowed) in numbers(inputs, also) {
+/// Checks every input, and the factor for which a row is wanted.
+pub(super) fn check_inputs(inputs: &Inputs, also: Option<u32>) -> Result<(), InputError> {
+    for (input, value, allowed) in numbers_with_ranges(inputs, also) {
         // A number that is none is in no range.
         if !allowed.contains(&value) {
             return Err(InputError::Range {
@@ -113,7 +113,7 @@ pub(super) fn check(inputs: &Inputs, also: Option<u32>) -> Result<(), InputError
         .iter()
         .max_by(|one, other| one.processor_share.total_cmp(&other.processor_share));
     match most {
-        Some(most) if share > HIGHEST_LOAD => Err(InputError::Overload {
+        Some(most) if share > INTERRUPT_LOAD_MAX => Err(InputError::Overload {
             share,
             term: most.interrupt.term(),
         }),
@@ -121,10 +121,10 @@ pub(super) fn check(inputs: &Inputs, also: Option<u32>) -> Result<(), InputError
     }
 }
 
-type Number = (&'static str, f64, RangeInclusive<f64>);
+type InputRange = (&'static str, f64, RangeInclusive<f64>);
 
-/// Every number with its range.
-fn numbers(inputs: &Inputs, also: Option<u32>) -> Vec<Number> {
+/// Lists every numeric input with its range.
+fn numbers_with_ranges(inputs: &Inputs, also: Option<u32>) -> Vec<InputRange> {
     let (track, service) = (&inputs.track, &inputs.service);
     let sectors = f64::from(track.sectors_per_track);
     let spare = f64::from(track.spare_sectors_per_track);

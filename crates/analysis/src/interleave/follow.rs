@@ -1,92 +1,90 @@
-//! Sector after sector, with the interrupts where they fall.
+//! Simulation of one sector after another, with interrupts at their actual times.
 //!
-//! Bass reckons with one service and with what may interrupt it. Two things
-//! make more of that than a window at a random time. An interrupt that is being
-//! served when the sector ends delays the disk's; and a sector that is missed
-//! comes again a revolution later, so that clocks and disk stand to each other
-//! as the sector before left them: with a tick a revolution either every sector
-//! that follows is hit, or none. So the sectors are followed in time, from a
-//! number of ways in which drive and interrupts may stand at first.
+//! Bass calculates one service and the interrupts that may occur in it. Two effects go beyond a
+//! window at a random time. An interrupt that is in service when the sector ends delays the disk's
+//! interrupt. And a missed sector returns a revolution later, so that the previous sector
+//! determines the phase between clocks and disk: with one tick per revolution, either every
+//! following sector is hit or none.
 //!
-//! There is no chance in it: the first phases are the points of a lattice.
+//! The sectors are therefore followed in time, from a number of initial phases of drive and
+//! interrupts. Nothing is random: the initial phases are the points of a lattice.
 
 use std::collections::VecDeque;
 
-/// A nanosecond: what rounding makes of two times that are equal.
+/// Tolerance for rounding in the comparison of two times: a nanosecond, in ms.
 pub(super) const ROUNDING_MS: f64 = 1e-6;
-/// First phases, and sectors that are followed from each.
-pub(super) const STARTS: u32 = 32;
+/// Number of initial phases that the simulation starts from.
+pub(super) const START_PHASES: u32 = 32;
+/// Number of sectors that are followed from each initial phase.
 pub(super) const SECTORS: u32 = 400;
-/// The first of them find drive and interrupts as they never are later.
-const LEFT_OUT: u32 = 16;
-/// How many are counted of each start.
-pub(super) const COUNTED: f64 = (SECTORS - LEFT_OUT) as f64;
-/// Points of the lattice, a prime, and its generator: powers of it are the
-/// steps of the coordinates.
-const POINTS: u64 = 16_381;
-const GENERATOR: u64 = 9_979;
+/// Sectors at the beginning that do not count, since drive and interrupts meet there in phases that
+/// never occur later.
+const WARM_UP_SECTORS: u32 = 16;
+/// Number of sectors that count for each initial phase.
+pub(super) const SECTORS_COUNTED: f64 = (SECTORS - WARM_UP_SECTORS) as f64;
+/// Number of points of the lattice that gives the initial phases, a prime.
+const LATTICE_POINTS: u64 = 16_381;
+/// Generator of the lattice: its powers are the steps of the coordinates.
+const LATTICE_GENERATOR: u64 = 9_979;
 
-/// What interrupts at equal intervals.
+/// Source of processor interrupts at equal intervals, such as a clock or a serial line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Source {
-    /// From one interrupt to the next.
+    /// Time from one interrupt to the next, in ms.
     pub(super) period_ms: f64,
-    /// What each takes of the processor.
+    /// Processor time of each interrupt in ms.
     pub(super) cost_ms: f64,
-    /// Which coordinate of the lattice is its phase. No two sources share one.
+    /// Coordinate of the lattice that gives the source's phase. No two sources share one.
     pub(super) dimension: u32,
-    /// Whether it waits while the driver starts a transfer, with interrupts of
-    /// the disk's level and below held off.
-    pub(super) held_off: bool,
+    /// Whether the interrupt waits while the driver starts a transfer, with interrupts of the
+    /// disk's level and below held off.
+    pub(super) waits_for_program: bool,
 }
 
-/// A track that is read with some factor.
+/// Geometry of a track that is read with some interleave factor.
 #[derive(Clone, Debug)]
-pub(super) struct Course {
-    /// From the start of each sector of a track to the start of the next, in
-    /// slots.
+pub(super) struct SectorSequence {
+    /// Distances in slots from the start of each sector of a track to the start of the next.
     pub(super) spacings: Vec<u32>,
-    /// How long a sector takes to pass.
+    /// Time in which a sector passes the head, in ms.
     pub(super) sector_ms: f64,
-    /// What a sector that is missed takes to come again.
+    /// Time until a missed sector returns: one revolution, in ms.
     pub(super) revolution_ms: f64,
 }
 
-/// What follows for each sector.
+/// Mean delay of sectors in the simulation: missed share, lost revolutions and service time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Lateness {
-    /// The share of sectors that come by before they are asked for.
+    /// Share of sectors (0 to 1) that pass before they are requested.
     pub(super) missed_share: f64,
-    /// Mean revolutions that are waited for them.
+    /// Mean number of revolutions lost per sector.
     pub(super) lost_revolutions: f64,
-    /// The mean time from a sector's end until its service is done, as far as
-    /// it does not wait for the one before.
+    /// Mean time from a sector's end until its service is done, in ms, without waits for the
+    /// previous service.
     pub(super) service_ms: f64,
 }
 
-/// What the processor does from a sector's end until the next is asked for.
+/// Durations of the processor's work from a sector's end until the next request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Work {
-    /// All of it.
+    /// Duration of the processor's whole work on a sector, in ms.
     pub(super) service_ms: f64,
-    /// Its end, in which the driver starts the next transfer.
+    /// Duration of the last part in ms, in which the driver starts the next transfer.
     pub(super) start_ms: f64,
 }
 
-/// A processor that serves sectors while interrupts come.
+/// Processor that serves sectors while interrupts come.
 pub(super) struct Processor {
     service: Work,
     sources: Vec<Source>,
-    /// How many requests stand at a time: the next sector's, or as many as the
-    /// controller holds.
+    /// Number of outstanding requests: the next sector's, or as many as the controller holds.
     depth: usize,
-    /// Whether two consecutive services are averaged.
+    /// Whether the calculation averages two consecutive service times.
     averages: bool,
 }
 
 impl Processor {
-    /// One whose service of a sector takes this long when nothing interrupts
-    /// it.
+    /// Creates a processor with this service time per sector, if nothing interrupts it.
     pub(super) fn new(
         service: Work,
         sources: Vec<Source>,
@@ -100,17 +98,21 @@ impl Processor {
         }
     }
 
-    /// Follows the sectors of a course.
-    pub(super) fn follow(&self, course: &Course) -> Lateness {
+    /// Simulates the sectors of a track and returns their mean lateness.
+    pub(super) fn simulate(&self, course: &SectorSequence) -> Lateness {
         let mut sum = Lateness {
             missed_share: 0.0,
             lost_revolutions: 0.0,
             service_ms: 0.0,
         };
         // Without interrupts every start is the same.
-        let starts = if self.sources.is_empty() { 1 } else { STARTS };
+        let starts = if self.sources.is_empty() {
+            1
+        } else {
+            START_PHASES
+        };
         for start in 0..starts {
-            let one = self.follow_from(course, start);
+            let one = self.simulate_from(course, start);
             sum.missed_share += one.missed_share;
             sum.lost_revolutions += one.lost_revolutions;
             sum.service_ms += one.service_ms;
@@ -123,8 +125,8 @@ impl Processor {
         }
     }
 
-    fn follow_from(&self, course: &Course, start: u32) -> Lateness {
-        let mut interrupts = Interrupts::new(&self.sources, start);
+    fn simulate_from(&self, course: &SectorSequence, start: u32) -> Lateness {
+        let mut interrupts = InterruptQueue::new(&self.sources, start);
         // When each of the last services was done, which is when the request
         // `depth` sectors on was made.
         let mut done: VecDeque<f64> = VecDeque::from(vec![0.0; self.depth]);
@@ -150,36 +152,37 @@ impl Processor {
             earlier_ms = own_ms;
             let revolutions = (late_ms.max(0.0) / course.revolution_ms).ceil();
             ended_ms += spacing_ms + revolutions * course.revolution_ms;
-            if sector >= LEFT_OUT {
+            if sector >= WARM_UP_SECTORS {
                 missed += u32::from(revolutions > 0.0);
                 lost += revolutions;
                 served_ms += ends_ms - begins_ms;
             }
         }
         Lateness {
-            missed_share: f64::from(missed) / COUNTED,
-            lost_revolutions: lost / COUNTED,
-            service_ms: served_ms / COUNTED,
+            missed_share: f64::from(missed) / SECTORS_COUNTED,
+            lost_revolutions: lost / SECTORS_COUNTED,
+            service_ms: served_ms / SECTORS_COUNTED,
         }
     }
 }
 
-/// The interrupts of a processor, as time goes on.
-struct Interrupts<'s> {
+/// State of the pending interrupts of a simulated processor.
+struct InterruptQueue<'s> {
     sources: &'s [Source],
-    /// When each source interrupts next.
+    /// Time of the next interrupt of each source, in ms.
     next_ms: Vec<f64>,
-    /// Until when the processor works on those that have come.
+    /// Time until which the processor handles the interrupts that have come, in ms.
     busy_ms: f64,
 }
 
-impl<'s> Interrupts<'s> {
+impl<'s> InterruptQueue<'s> {
     fn new(sources: &'s [Source], start: u32) -> Self {
         let phase = |source: &Source| {
-            let step = (0..source.dimension).fold(1, |power, _| power * GENERATOR % POINTS);
-            let point = u64::from(start) * (POINTS / u64::from(STARTS));
-            let place = point * step % POINTS;
-            (place as f64 + 0.5) / POINTS as f64 * source.period_ms
+            let step = (0..source.dimension)
+                .fold(1, |power, _| power * LATTICE_GENERATOR % LATTICE_POINTS);
+            let point = u64::from(start) * (LATTICE_POINTS / u64::from(START_PHASES));
+            let place = point * step % LATTICE_POINTS;
+            (place as f64 + 0.5) / LATTICE_POINTS as f64 * source.period_ms
         };
         Self {
             sources,
@@ -188,24 +191,24 @@ impl<'s> Interrupts<'s> {
         }
     }
 
-    /// When work is done that begins at a moment, interrupts coming first. What
-    /// is held off while the transfer is started comes after it, when the next
-    /// sector has been asked for.
+    /// Returns the time at which the processor's work on a sector ends, with interrupts served
+    /// first. Interrupts that are held off during the transfer start come after it, when the next
+    /// sector has been requested.
     fn work(&mut self, begins_ms: f64, work: Work) -> f64 {
-        while let Some((source, at_ms)) = self.first_before(begins_ms, |_| true) {
+        while let Some((source, at_ms)) = self.next_interrupt_before(begins_ms, |_| true) {
             self.busy_ms = self.busy_ms.max(at_ms);
             self.serve(source);
         }
         self.busy_ms = begins_ms.max(self.busy_ms) + work.service_ms - work.start_ms;
-        self.serve_meanwhile(|_| true);
+        self.serve_until_idle(|_| true);
         self.busy_ms += work.start_ms;
-        self.serve_meanwhile(|source| !source.held_off);
+        self.serve_until_idle(|source| !source.waits_for_program);
         self.busy_ms
     }
 
-    /// Serves all that come before the processor has done what it does, each of
-    /// which makes that later: in whatever order, it is done at the same time.
-    fn serve_meanwhile(&mut self, counts: impl Fn(&Source) -> bool) {
+    /// Serves all interrupts that come before the processor's work ends. Each of them delays that
+    /// end; the order does not matter for the total.
+    fn serve_until_idle(&mut self, counts: impl Fn(&Source) -> bool) {
         loop {
             let until_ms = self.busy_ms - ROUNDING_MS;
             let before_ms = self.busy_ms;
@@ -227,7 +230,7 @@ impl<'s> Interrupts<'s> {
         self.next_ms[source] += self.sources[source].period_ms;
     }
 
-    fn first_before(
+    fn next_interrupt_before(
         &self,
         until_ms: f64,
         counts: impl Fn(&Source) -> bool,

@@ -1,53 +1,54 @@
-//! What the calculation is made from.
+//! Inputs of the interleave calculation: track, service time, clock and serial lines.
 
 use serde::{Serialize, Serializer};
 
-/// A character on a line: a start bit, eight of data, a stop bit.
+/// Bits per character on a serial line: a start bit, eight data bits, a stop bit.
 const BITS_PER_CHARACTER: f64 = 10.0;
 
-/// The case: a drive, a service, and what disturbs it.
+/// Inputs of the calculation: a drive, a service, and the interruptions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Inputs {
-    /// The track that is read.
+    /// Track of the drive that is read.
     pub track: Track,
-    /// The service time, as measured.
+    /// Service time of a sector, divided into measured parts.
     pub service: Service,
-    /// Every time of the processor is divided by this; 1 is the machine that
-    /// the times were measured on.
+    /// Speed of the processor relative to the machine that the times were measured on. Every
+    /// processor time is divided by it.
     pub cpu_speed: f64,
-    /// The clock, if its ticks count.
+    /// Clock of the machine, if its ticks count.
     pub clock: Option<Clock>,
-    /// Serial lines, if any are active.
+    /// Serial lines of the machine, if any are active.
     pub serial: Option<Serial>,
     /// Whether two consecutive service times are averaged.
     pub read_ahead: bool,
-    /// Requests that the controller holds at a time; 1 is none but the current.
+    /// Requests that the controller holds at a time; 1 for only the current one.
     pub outstanding: u32,
 }
 
-/// A drive's track.
+/// Geometry and speed of a drive's track.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Track {
-    /// Revolutions per minute.
+    /// Rotational speed in revolutions per minute.
     pub rpm: f64,
-    /// Sectors with data.
+    /// Number of sectors with data on the track.
     pub sectors_per_track: u32,
-    /// Sectors without data, which pass all the same.
+    /// Sectors without data on the track, which pass the head as well.
     pub spare_sectors_per_track: u32,
-    /// Bytes of data in a sector.
+    /// Data bytes of a sector.
     pub sector_bytes: u32,
 }
 
 impl Track {
-    /// The time of one revolution.
+    /// Returns the duration of one revolution in ms.
     pub fn revolution_ms(&self) -> f64 {
         60_000.0 / self.rpm
     }
 
-    /// How many slots each sector of a track lies behind the one before it,
-    /// the next track's first the last. Formatting puts a sector `factor`
-    /// slots on, or into the next free slot after that; the spare sectors are
-    /// the last slots of the track.
+    /// Returns the distance in slots of each sector of a track from the one before it; the last
+    /// entry leads to the first sector of the next track.
+    ///
+    /// Formatting puts a sector `factor` slots further, or into the next free slot after that. The
+    /// spare sectors are the last slots of the track.
     pub(super) fn spacings(&self, factor: u32) -> Vec<u32> {
         let sectors = self.sectors_per_track as usize;
         let mut taken = vec![false; sectors];
@@ -73,34 +74,34 @@ impl Track {
             .collect()
     }
 
-    /// The time in which a sector passes.
+    /// Returns the time in which a sector passes the head, in ms.
     pub fn sector_ms(&self) -> f64 {
         let slots = f64::from(self.sectors_per_track) + f64::from(self.spare_sectors_per_track);
         self.revolution_ms() / slots
     }
 }
 
-/// Bass's parts of the service time.
+/// Parts of the service time of a sector, as Bass lists them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Service {
-    /// From the controller's interrupt to the first instruction of the driver.
+    /// Time from the controller's interrupt to the first instruction of the driver, in ms.
     pub interrupt_latency_ms: f64,
-    /// The driver's work in the interrupt.
+    /// Time of the driver's work in the interrupt, in ms.
     pub driver_ms: f64,
-    /// The driver's work to start a transfer.
+    /// Time of the driver's work to start a transfer, in ms.
     pub transfer_start_ms: f64,
-    /// Waking and switching to the process.
+    /// Time to wake the process and switch to it, in ms.
     pub reschedule_ms: f64,
-    /// Kernel processes and interrupts that always come first.
+    /// Time of kernel processes and interrupts that always come first, in ms.
     pub higher_priority_ms: f64,
-    /// The read system call.
+    /// Time of the read system call, in ms.
     pub system_call_ms: f64,
-    /// What the program does with a sector.
+    /// Time of the program's work on a sector, in ms.
     pub application_ms: f64,
 }
 
 impl Service {
-    /// Its parts, in the order in which they come, each with its name.
+    /// Returns the parts of the service time in their order, each with its name.
     pub fn parts(&self) -> [(&'static str, f64); 7] {
         [
             ("interrupt latency", self.interrupt_latency_ms),
@@ -114,55 +115,56 @@ impl Service {
     }
 }
 
-/// The clock's interrupts.
+/// Clock of the machine, whose ticks interrupt the service.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Clock {
-    /// Ticks in a second.
+    /// Clock interrupts per second.
     pub hz: f64,
-    /// What a tick takes, callouts included.
+    /// Processor time of a tick including callouts, in ms.
     pub tick_ms: f64,
 }
 
-/// Serial lines, all of them active.
+/// Active serial lines of the machine, whose characters interrupt the service.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Serial {
-    /// How many.
+    /// Number of active serial lines.
     pub lines: u32,
-    /// Bits in a second on each.
+    /// Bits per second on each serial line.
     pub baud: u32,
-    /// How characters get to memory.
+    /// Method by which characters of the serial lines get to memory.
     pub method: SerialMethod,
-    /// What the interrupt of each character takes; none with DMA.
+    /// Processor time of each character's interrupt, in microseconds; 0 with DMA.
     pub us_per_char: f64,
-    /// Work for each character that is done once for each buffer; none with
+    /// Processor time per character that is spent once for each buffer, in microseconds; 0 with
     /// programmed I/O.
     pub done_us_per_char: f64,
-    /// Characters in a buffer.
+    /// Number of characters in the buffer of a serial line.
     pub buffer_chars: u32,
-    /// What waking the reader takes at each character, where input is raw.
+    /// Processor time to wake the reader at each character, in microseconds; `None` unless input is
+    /// raw.
     pub raw_wakeup_us: Option<f64>,
 }
 
 impl Serial {
-    /// From a character to the next.
+    /// Returns the time between two characters on a serial line, in ms.
     pub(super) fn char_ms(&self) -> f64 {
         1e3 * BITS_PER_CHARACTER / f64::from(self.baud)
     }
 }
 
-/// How characters get from a line to memory.
+/// Method by which characters get from a serial line to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SerialMethod {
-    /// An interrupt for each character, served in C.
+    /// Programmed I/O: an interrupt for each character, served in C.
     Programmed,
-    /// A short interrupt for each character, and one for each buffer.
+    /// Pseudo-DMA: a short interrupt for each character, and one for each buffer.
     PseudoDma,
-    /// One interrupt for each buffer.
+    /// DMA: one interrupt for each buffer of characters.
     Dma,
 }
 
 impl SerialMethod {
-    /// Its name as an option and in JSON.
+    /// Returns the name of the method as an option and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Programmed => "programmed",
@@ -171,7 +173,7 @@ impl SerialMethod {
         }
     }
 
-    /// What a character's interrupt takes in microseconds, if there is one: the
+    /// Returns the default time of a character's interrupt in microseconds, if there is one: the
     /// middle of Bass's 500 to 1500 in C, and 50 to 150 of pseudo-DMA.
     pub fn us_per_char(self) -> Option<f64> {
         match self {
@@ -181,8 +183,8 @@ impl SerialMethod {
         }
     }
 
-    /// The work of a full buffer for each of its characters in microseconds, if
-    /// there are buffers: the middle of Bass's 50 to 400.
+    /// Returns the default time per character for a full buffer in microseconds, if there are
+    /// buffers: the middle of Bass's 50 to 400.
     pub fn done_us_per_char(self) -> Option<f64> {
         match self {
             Self::Programmed => None,
@@ -198,7 +200,8 @@ impl Serialize for SerialMethod {
 }
 
 impl Inputs {
-    /// About how many interrupts come while a sector is awaited and served.
+    /// Estimates the number of interrupts while a sector is awaited and served, which bounds the
+    /// calculation's work.
     pub fn interrupts_per_sector(&self) -> f64 {
         let interruptions = self.interruptions();
         let load: f64 = interruptions.iter().map(|one| one.processor_share).sum();
@@ -206,13 +209,13 @@ impl Inputs {
         self.interrupts_per_ms() * (service_ms + self.track.revolution_ms())
     }
 
-    /// How many interrupts come in a millisecond.
+    /// Returns the mean number of interrupts per millisecond.
     pub(super) fn interrupts_per_ms(&self) -> f64 {
         let all = self.interruptions().into_iter();
         all.map(|one| f64::from(one.sources) / one.period_ms).sum()
     }
 
-    /// The service time without interruptions, at the processor's speed.
+    /// Returns the service time without interruptions in ms, at the processor's speed.
     pub fn service_ms(&self) -> f64 {
         let parts = self.service.parts();
         parts.iter().map(|(_, ms)| ms).sum::<f64>() / self.cpu_speed

@@ -1,26 +1,26 @@
-//! What disturbs a service: terms that can be switched on, and their interrupts.
+//! Sources of interruptions in the interleave calculation, such as the clock, and their interrupts.
 
 use super::follow::Source;
 use super::inputs::{Inputs, SerialMethod};
 use serde::Serialize;
 
-/// A term that can be switched on.
+/// Source of interruptions in the interleave calculation that can be switched on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Term {
-    /// The clock.
+    /// Clock interrupts.
     Clock,
-    /// The characters of serial lines, and their buffers.
+    /// Interrupts of serial lines for characters and buffers.
     Serial,
-    /// Waking the reader of raw input at each character.
+    /// Wake-ups of the reader of raw input at each character.
     RawInput,
 }
 
 impl Term {
-    /// All of them.
+    /// All sources of interruptions, in their order of precedence.
     pub const ALL: [Self; 3] = [Self::Clock, Self::Serial, Self::RawInput];
 
-    /// Its name in JSON and CSV.
+    /// Returns the name of the source of interruptions in JSON and CSV.
     pub fn name(self) -> &'static str {
         match self {
             Self::Clock => "clock",
@@ -29,7 +29,7 @@ impl Term {
         }
     }
 
-    /// Its name in a sentence.
+    /// Returns the name of the source of interruptions in a sentence.
     pub fn words(self) -> &'static str {
         match self {
             Self::Clock => "the clock",
@@ -39,22 +39,22 @@ impl Term {
     }
 }
 
-/// A kind of interrupt.
+/// Kind of an interrupt, such as a clock tick or a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interrupt {
-    /// A tick of the clock.
+    /// Tick of the clock.
     ClockTick,
-    /// A character on a line.
+    /// Character that arrives on a serial line.
     Character,
-    /// A buffer of characters that is done.
+    /// Full buffer of characters from a serial line.
     Buffer,
-    /// Waking the reader of a line at a character.
+    /// Wake-up of a serial line's reader at a character.
     WakeUp,
 }
 
 impl Interrupt {
-    /// The term that it belongs to.
+    /// Returns the source of interruptions that the kind of interrupt belongs to.
     pub fn term(self) -> Term {
         match self {
             Self::ClockTick => Term::Clock,
@@ -63,7 +63,7 @@ impl Interrupt {
         }
     }
 
-    /// What it is, in words.
+    /// Returns the description of the interrupt for the user.
     pub fn words(self) -> &'static str {
         match self {
             Self::ClockTick => "clock tick",
@@ -73,9 +73,9 @@ impl Interrupt {
         }
     }
 
-    /// The lattice's coordinate that is the phase of the interrupt on a line:
-    /// its own whatever else there is. A reader is woken when a character is
-    /// there, and so in the interrupt of the character if it has one.
+    /// Returns the lattice coordinate for the phase of the interrupt on a line. Each interrupt has
+    /// its own, whatever others there are. A reader is woken when a character arrives, and so
+    /// shares the coordinate of the character's interrupt.
     fn dimension(self, line: u32) -> u32 {
         match self {
             Self::ClockTick => 0,
@@ -85,23 +85,23 @@ impl Interrupt {
     }
 }
 
-/// Something that interrupts the service, from one or more equal sources.
+/// Interruption of the service by one kind of interrupt, from one or more equal sources.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interruption {
-    /// What it is.
+    /// Kind of the interrupt, such as a clock tick.
     pub interrupt: Interrupt,
-    /// Sources of it, each with a phase of its own.
+    /// Number of equal sources of the interrupt, each with a phase of its own.
     pub sources: u32,
-    /// From one interrupt of a source to the next.
+    /// Time from one interrupt of a source to the next, in ms.
     pub period_ms: f64,
-    /// What each interrupt takes, at the processor's speed.
+    /// Processor time of each interrupt in ms, at the processor's speed.
     pub cost_ms: f64,
-    /// The share of the processor that all sources take.
+    /// Share of the processor (0 to 1) that all sources take.
     pub processor_share: f64,
 }
 
 impl Inputs {
-    /// The terms that are switched on.
+    /// Lists the sources of interruptions that are switched on.
     pub(super) fn terms(&self) -> Vec<Term> {
         let raw = self.serial.and_then(|serial| serial.raw_wakeup_us);
         let on = |term: &Term| match term {
@@ -112,7 +112,7 @@ impl Inputs {
         Term::ALL.into_iter().filter(on).collect()
     }
 
-    /// Everything that interrupts.
+    /// Lists all interruptions that the inputs describe.
     pub(super) fn interruptions(&self) -> Vec<Interruption> {
         let mut found = Vec::new();
         let mut add = |interrupt, sources: u32, period_ms: f64, measured_ms: f64| {
@@ -146,7 +146,7 @@ impl Inputs {
         found
     }
 
-    /// The sources of the terms that are kept, those that take time.
+    /// Returns the interrupt sources of the selected kinds, without those that take no time.
     pub(super) fn sources(&self, kept: &dyn Fn(Term) -> bool) -> Vec<Source> {
         let mut sources: Vec<Source> = Vec::new();
         let counts = |one: &Interruption| kept(one.interrupt.term()) && one.cost_ms > 0.0;
@@ -161,7 +161,7 @@ impl Inputs {
                         dimension,
                         // The clock's level is above that of the disks, where
                         // the lines are.
-                        held_off: one.interrupt != Interrupt::ClockTick,
+                        waits_for_program: one.interrupt != Interrupt::ClockTick,
                     }),
                 }
             }

@@ -22,14 +22,14 @@ fn small_drive() -> Inputs {
 }
 
 /// A small drive with a service time of this many sectors.
-fn serving(sectors: f64) -> Inputs {
+fn inputs_with_service(sectors: f64) -> Inputs {
     let mut inputs = small_drive();
     inputs.service.driver_ms = sectors * inputs.track.sector_ms();
     inputs
 }
 
 /// With a 60 Hz clock whose ticks take so many sectors.
-fn ticking(mut inputs: Inputs, sectors: f64) -> Inputs {
+fn inputs_with_ticks(mut inputs: Inputs, sectors: f64) -> Inputs {
     inputs.clock = Some(Clock {
         hz: 60.0,
         tick_ms: sectors * inputs.track.sector_ms(),

@@ -1,5 +1,5 @@
-//! The messages of Perfetto's trace format that a timeline needs, with the
-//! numbers that perfetto_trace.proto gives their fields.
+//! Messages of Perfetto's trace format that a timeline needs, with the field numbers of
+//! perfetto_trace.proto.
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Trace {
@@ -9,14 +9,14 @@ pub(super) struct Trace {
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct TracePacket {
-    /// In nanoseconds.
+    /// Time of the trace packet in nanoseconds.
     #[prost(uint64, optional, tag = "8")]
     pub(super) timestamp: Option<u64>,
     #[prost(uint32, optional, tag = "10")]
     pub(super) trusted_packet_sequence_id: Option<u32>,
     #[prost(message, optional, tag = "11")]
     pub(super) track_event: Option<TrackEvent>,
-    /// What holds from this packet on.
+    /// Flags of the packet's sequence, valid from this packet on.
     #[prost(uint32, optional, tag = "13")]
     pub(super) sequence_flags: Option<u32>,
     #[prost(message, optional, tag = "60")]

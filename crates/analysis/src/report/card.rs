@@ -1,6 +1,6 @@
-//! The accuracy card: tables, JSON, CSV.
+//! Accuracy card as tables, JSON and CSV.
 
-use super::csv::{Field, optional, written};
+use super::csv::{Field, format_records, optional};
 use super::document::{Block, Column, Grid, Group};
 use super::figures::decimals;
 use super::json::pretty;
@@ -8,30 +8,31 @@ use crate::accuracy::{
     Bar, Card, Cell, FreeParameter, Parameters, Quantity, Statement, Summary, as_csh_prints,
 };
 
-/// The card as a report.
+/// Formats the accuracy card as a report.
 pub(super) fn blocks(card: &Card) -> Vec<Block> {
     let (mut blocks, cells) = halves(card);
     blocks.extend(cells);
     blocks
 }
 
-/// What is said of the whole card, and all that is in it.
+/// Formats the summary of the whole card, and separately its tables and notes.
 pub(super) fn halves(card: &Card) -> (Vec<Block>, Vec<Block>) {
     let mut blocks = vec![Block::Heading(format!(
         "Accuracy: {}",
         card.documents.join(", ")
     ))];
-    blocks.push(Block::Text(circumstances(card)));
+    blocks.push(Block::Text(describe_circumstances(card)));
     if !card.cells.is_empty() {
         blocks.push(Block::Section("How near".to_owned()));
         blocks.push(Block::Grid(summary(&card.summary)));
-        blocks.push(Block::List(card.bars.iter().map(bar).collect()));
+        blocks.push(Block::List(card.bars.iter().map(describe_bar).collect()));
     }
-    (blocks, of_cells(card))
+    (blocks, describe_cells(card))
 }
 
-/// The tables, and what is said of single cells, statements and parameters.
-fn of_cells(card: &Card) -> Vec<Block> {
+/// Formats the tables of published numbers, with the notes, the claims of the documents and the
+/// free parameters.
+fn describe_cells(card: &Card) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (published, table) in tables(card) {
         let cells: Vec<&Cell> = card
@@ -40,7 +41,7 @@ fn of_cells(card: &Card) -> Vec<Block> {
             .filter(|cell| cell.published == published && cell.table == table)
             .collect();
         blocks.push(Block::Section(format!("{published}, {table}")));
-        blocks.push(Block::Grid(grid(&cells)));
+        blocks.push(Block::Grid(cell_grid(&cells)));
     }
     blocks.extend(notes(card));
     blocks.extend(statements(card));
@@ -48,7 +49,6 @@ fn of_cells(card: &Card) -> Vec<Block> {
     blocks
 }
 
-/// How the page in the repository begins.
 const INTRODUCTION: &str = "This page compares every number that the documents print with the \
 modelled one: the same programs, run on the modelled computer with the protocol of the document. \
 diskperf reproduce --format markdown prints this page; a test fails when it is stale. Real drives are \
@@ -58,15 +58,15 @@ its system was chosen with it; prediction: none was. not scored: the document su
 or gives it as context; not measured: the document prints n.m., and the model predicts. A parameter \
 is free if its source is not a document, a source file, or arithmetic on these.";
 
-/// The card as the page in the repository.
+/// Formats the accuracy card as the page in the repository.
 pub(super) fn page(card: &Card) -> Vec<Block> {
     let mut blocks = blocks(card);
     blocks.insert(1, Block::Text(INTRODUCTION.to_owned()));
     blocks
 }
 
-/// What all figures share.
-fn circumstances(card: &Card) -> String {
+/// Describes the conditions that all figures of the card share.
+fn describe_circumstances(card: &Card) -> String {
     let mut text = format!(
         "printed: as published; modelled: the same programs on the modelled system, seed {}; \
          error: modelled over printed less 1, \"in range\" within the rounding of a number printed \
@@ -87,7 +87,6 @@ fn circumstances(card: &Card) -> String {
     text
 }
 
-/// The tables of the documents, in their order.
 fn tables(card: &Card) -> Vec<(&str, &str)> {
     let mut tables: Vec<(&str, &str)> = Vec::new();
     for cell in &card.cells {
@@ -99,7 +98,7 @@ fn tables(card: &Card) -> Vec<(&str, &str)> {
     tables
 }
 
-fn bar(bar: &Bar) -> String {
+fn describe_bar(bar: &Bar) -> String {
     let points = bar.name.contains("points");
     let limit = |within: f64| match (points, within) {
         (true, within) => format!("{within:.0} points"),
@@ -131,8 +130,7 @@ fn bar(bar: &Bar) -> String {
     text + if bar.met { ": met" } else { ": NOT MET" }
 }
 
-/// The figures that a reader wants first. CPU shares are apart: their errors are
-/// points.
+/// Tabulates the summary of the errors. CPU shares are apart, since their errors are in points.
 fn summary(summaries: &[Summary]) -> Grid {
     let column = |of: &dyn Fn(&Summary) -> String| -> Vec<String> {
         let rows = summaries.iter().filter(|one| one.cells + one.cpu_cells > 0);
@@ -172,8 +170,7 @@ fn summary(summaries: &[Summary]) -> Grid {
     }
 }
 
-/// One row for each cell, its CPU share beside it.
-fn grid(cells: &[&Cell]) -> Grid {
+fn cell_grid(cells: &[&Cell]) -> Grid {
     let rows: Vec<(&Cell, Option<&Cell>)> = cells
         .iter()
         .filter(|cell| cell.quantity != Quantity::CpuPercent)
@@ -202,14 +199,14 @@ fn grid(cells: &[&Cell]) -> Grid {
                 column(&|cell| cell.test.clone().unwrap_or_default()),
             ),
             Column::figures("drives", column(&|cell| cell.drives.to_string())),
-            Column::figures("printed", column(&printed)),
-            Column::figures("modelled", column(&modelled)),
+            Column::figures("printed", column(&printed_value)),
+            Column::figures("modelled", column(&modelled_value)),
             Column::words("", column(&|cell| cell.quantity.words().to_owned())),
-            Column::figures("error", column(&error)),
-            Column::figures("spread", column(&spread)),
-            Column::figures("CPU %", share(&printed)),
-            Column::figures("modelled ", share(&modelled)),
-            Column::figures("points", share(&error)),
+            Column::figures("error", column(&error_value)),
+            Column::figures("spread", column(&spread_of_seeds)),
+            Column::figures("CPU %", share(&printed_value)),
+            Column::figures("modelled ", share(&modelled_value)),
+            Column::figures("points", share(&error_value)),
             Column::words("", column(&marks)),
         ],
     );
@@ -220,7 +217,6 @@ fn grid(cells: &[&Cell]) -> Grid {
     }
 }
 
-/// A figure with three digits or so.
 fn figure(quantity: Quantity, value: f64) -> String {
     match quantity {
         Quantity::KbPerS => format!("{value:.0}"),
@@ -230,7 +226,7 @@ fn figure(quantity: Quantity, value: f64) -> String {
     }
 }
 
-fn printed(cell: &Cell) -> String {
+fn printed_value(cell: &Cell) -> String {
     match (cell.printed, cell.printed_low, cell.printed_high) {
         (Some(printed), ..) => figure(cell.quantity, printed),
         (None, Some(low), Some(high)) => format!("{low} to {high}"),
@@ -238,12 +234,12 @@ fn printed(cell: &Cell) -> String {
     }
 }
 
-fn modelled(cell: &Cell) -> String {
+fn modelled_value(cell: &Cell) -> String {
     let value = cell.modelled;
     value.map_or_else(String::new, |value| figure(cell.quantity, value))
 }
 
-fn error(cell: &Cell) -> String {
+fn error_value(cell: &Cell) -> String {
     if cell
         .modelled
         .is_some_and(|modelled| cell.in_range(modelled))
@@ -258,14 +254,13 @@ fn error(cell: &Cell) -> String {
     }
 }
 
-fn spread(cell: &Cell) -> String {
+fn spread_of_seeds(cell: &Cell) -> String {
     cell.spread.map_or_else(String::new, |spread| {
         let figure = |value| figure(cell.quantity, value);
         format!("{} to {}", figure(spread.low), figure(spread.high))
     })
 }
 
-/// What else must be known of a cell, in a word or two.
 fn marks(cell: &Cell) -> String {
     let mut marks = vec![match (cell.printed.or(cell.printed_low), cell.scored) {
         (None, _) => "not measured",
@@ -284,7 +279,6 @@ fn marks(cell: &Cell) -> String {
     marks.join(", ")
 }
 
-/// The notes, each once, with the cells that it is about.
 fn notes(card: &Card) -> Vec<Block> {
     let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
     let rates = card.cells.iter();
@@ -317,7 +311,7 @@ fn statements(card: &Card) -> Vec<Block> {
         blocks.push(Block::Text(format!(
             "{} {} {}",
             statement.statement,
-            verdict(statement),
+            describe_verdict(statement),
             statement.conclusion
         )));
         let findings = statement.findings.iter();
@@ -328,7 +322,7 @@ fn statements(card: &Card) -> Vec<Block> {
     blocks
 }
 
-fn verdict(statement: &Statement) -> &'static str {
+fn describe_verdict(statement: &Statement) -> &'static str {
     match statement.holds {
         Some(true) => "(The models agree.)",
         Some(false) => "(The models do NOT agree.)",
@@ -382,18 +376,18 @@ fn parameters(card: &Card) -> Vec<Block> {
     blocks
 }
 
-/// The `reproduce` contract.
+/// Formats the card as JSON by the `reproduce` contract.
 pub(super) fn json(card: &Card) -> String {
     pretty(card)
 }
 
-/// One line for each cell.
+/// Formats the card as CSV, one line for each published number.
 pub(super) fn csv(card: &Card) -> String {
-    let records: Vec<Vec<Field>> = card.cells.iter().map(record).collect();
-    written(&records)
+    let records: Vec<Vec<Field>> = card.cells.iter().map(csv_record).collect();
+    format_records(&records)
 }
 
-fn record(cell: &Cell) -> Vec<Field> {
+fn csv_record(cell: &Cell) -> Vec<Field> {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     vec![
         ("id", cell.id.clone()),

@@ -1,4 +1,4 @@
-//! Runs compared: one row per program, one group of columns per run.
+//! Table of compared runs: one row per program, one group of columns per run.
 
 mod loads;
 
@@ -10,7 +10,6 @@ use crate::comparison::{Basis, BlockCounts, Comparison, Doubt, Pair, Quantity, R
 use crate::statistics::Interval;
 use crate::statistics::shape::strip;
 
-/// What is written where no interval is known.
 const UNKNOWN: &str = "unknown";
 
 pub(super) fn blocks(comparison: &Comparison) -> Vec<Block> {
@@ -24,11 +23,11 @@ pub(super) fn blocks(comparison: &Comparison) -> Vec<Block> {
         ))];
     }
     let mut blocks = vec![
-        Block::Heading(format!("base: {}", introduced(base))),
+        Block::Heading(format!("base: {}", introduce_run(base))),
         Block::List(
             others
                 .iter()
-                .map(|other| format!("other: {}", introduced(other)))
+                .map(|other| format!("other: {}", introduce_run(other)))
                 .collect(),
         ),
     ];
@@ -51,7 +50,7 @@ pub(super) fn blocks(comparison: &Comparison) -> Vec<Block> {
         }
     }
     blocks.push(Block::List(legend(comparison)));
-    let shapes = shapes(comparison);
+    let shapes = describe_shapes(comparison);
     if !shapes.is_empty() {
         blocks.push(Block::List(shapes));
     }
@@ -61,13 +60,13 @@ pub(super) fn blocks(comparison: &Comparison) -> Vec<Block> {
     }
     if let Some(gated) = &comparison.gated {
         let reasons = gated.failures.iter().map(|failure| failure.to_string());
-        blocks.push(Block::Section(gated.words()));
+        blocks.push(Block::Section(gated.describe()));
         blocks.push(Block::List(reasons.collect()));
     }
     blocks
 }
 
-fn introduced(run: &RunName) -> String {
+fn introduce_run(run: &RunName) -> String {
     let label = run
         .label
         .as_ref()
@@ -82,8 +81,8 @@ fn introduced(run: &RunName) -> String {
     )
 }
 
-/// The program, with what tells its rows apart where it stands several times.
-/// The row of its durable speed follows that of its speed.
+/// Returns the title of a row: the program, with the facts that distinguish it from other rows of
+/// the program. The row of the durable speed follows that of the speed.
 fn title(pair: &Pair, pairs: &[&Pair]) -> String {
     match pair.quantity {
         Quantity::KbPerS | Quantity::Iops | Quantity::ResponseP50Us => {}
@@ -113,8 +112,8 @@ fn title(pair: &Pair, pairs: &[&Pair]) -> String {
     title
 }
 
-/// One of the programs that make one call after the other, and one of those that keep
-/// several requests under way; as far as there are any.
+/// Builds one table of programs with one call after the other, and one of programs with several
+/// requests in flight, where there are any.
 fn grids(pairs: &[&Pair]) -> Vec<Grid> {
     let rows = pairs.chunk_by(|_, next| !next.quantity.is_primary());
     let (calls, loads): (Vec<&[&Pair]>, Vec<&[&Pair]>) =
@@ -159,7 +158,6 @@ fn grid(pairs: &[&Pair]) -> Grid {
     }
 }
 
-/// The marks of a figure.
 fn marks(side: &Side) -> String {
     let unwritten = unwritten::mark(side.unwritten_share);
     format!("{}{unwritten}", side.cache.mark())
@@ -170,12 +168,16 @@ fn ratio(pair: &Pair) -> String {
     ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}"))
 }
 
-/// The ends are rounded outwards, so that the ratio lies within them in print as well.
+/// Formats the interval of the ratio, with the ends rounded outwards so that they enclose the ratio
+/// in print.
 fn interval(pair: &Pair) -> String {
     match (pair.judgement.interval, pair.judgement.ratio) {
         (Some(Interval { low, high, .. }), _) => {
             let digits = if high - low < 0.02 { 3 } else { 2 };
-            let (low, high) = (end(low, digits, f64::floor), end(high, digits, f64::ceil));
+            let (low, high) = (
+                interval_end(low, digits, f64::floor),
+                interval_end(high, digits, f64::ceil),
+            );
             format!("{low}-{high}")
         }
         (None, Some(_)) => UNKNOWN.to_owned(),
@@ -183,8 +185,9 @@ fn interval(pair: &Pair) -> String {
     }
 }
 
-/// With as many digits as it takes not to be taken for 1, which it may exclude.
-fn end(end: f64, digits: usize, rounded: fn(f64) -> f64) -> String {
+/// Formats one end of an interval, with enough digits to differ from 1 where the interval excludes
+/// 1.
+fn interval_end(end: f64, digits: usize, rounded: fn(f64) -> f64) -> String {
     let at = |digits: usize| {
         let unit = 10_f64.powi(digits as i32);
         (digits, rounded(end * unit) / unit)
@@ -206,9 +209,9 @@ fn legend(comparison: &Comparison) -> Vec<String> {
         .collect();
     bases.sort_unstable();
     bases.dedup();
-    lines.extend(bases.iter().map(|basis| meaning(*basis).to_owned()));
+    lines.extend(bases.iter().map(|basis| basis_meaning(*basis).to_owned()));
     lines.extend(loads::legend(pairs));
-    lines.extend(blocks_run(comparison));
+    lines.extend(count_blocks_run(comparison));
     let separate = || pairs.iter().filter(|pair| pair.basis == Basis::Medians);
     let doubts = |doubt: Doubt| separate().any(|pair| pair.judgement.doubt == Some(doubt));
     let remarks = [
@@ -233,7 +236,7 @@ fn legend(comparison: &Comparison) -> Vec<String> {
             "two modes: which of them a run was in more often decides the medians",
         ),
         (
-            pairs.iter().any(may_overstate),
+            pairs.iter().any(may_overstate_size),
             "fewer than 5 blocks ran after a verdict: its ratio may overstate the difference, as the blocks ended where it was found; give `diskperf ab` more --budget or --blocks",
         ),
         (
@@ -260,16 +263,17 @@ fn legend(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
-/// Whether the ratio is that of blocks which ended because they differed.
-fn may_overstate(pair: &Pair) -> bool {
+/// Tests whether the ratio may overstate the difference, since its blocks ended because they
+/// differed.
+fn may_overstate_size(pair: &Pair) -> bool {
     let counted = pair
         .blocks
         .filter(|_| pair.judgement.verdict.is_difference());
     counted.is_some_and(|blocks| !blocks.has_unbiased_size())
 }
 
-/// How many blocks an A/B measurement had of each program.
-fn blocks_run(comparison: &Comparison) -> Option<String> {
+/// Describes the number of blocks that an A/B measurement had for each program.
+fn count_blocks_run(comparison: &Comparison) -> Option<String> {
     let interleaved = comparison
         .pairs
         .iter()
@@ -292,8 +296,8 @@ fn blocks_run(comparison: &Comparison) -> Option<String> {
     (!counted.is_empty()).then(|| format!("blocks: {}", counted.join(", ")))
 }
 
-/// What the ratio is of, and what its interval is.
-fn meaning(basis: Basis) -> &'static str {
+/// Describes the ratio and its interval for one basis of comparison.
+fn basis_meaning(basis: Basis) -> &'static str {
     match basis {
         Basis::Medians => {
             "ratio: other over base, of the medians; 99 %: its interval, for all rows together, by how far quarters of the runs, and earlier runs, differ"
@@ -306,8 +310,8 @@ fn meaning(basis: Basis) -> &'static str {
     }
 }
 
-/// Repetitions that do not lie about one level, as strips.
-fn shapes(comparison: &Comparison) -> Vec<String> {
+/// Lists the repetitions that are not steady, as strips of bars.
+fn describe_shapes(comparison: &Comparison) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, pair) in comparison.pairs.iter().enumerate() {
         let sides = [(0, &pair.base), (pair.run, &pair.other)];
@@ -327,7 +331,7 @@ fn shapes(comparison: &Comparison) -> Vec<String> {
                 Quantity::ResponseP50Us => ", p50",
                 Quantity::ResponseP99Us => ", p99",
             };
-            let of = |figure: &f64| pair.quantity.turned(*figure);
+            let of = |figure: &f64| pair.quantity.invert_time(*figure);
             let speeds: Vec<f64> = side.repetitions.iter().map(of).collect();
             lines.push(format!(
                 "{}{quantity}, {}: {} {}",
@@ -341,7 +345,6 @@ fn shapes(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
-/// All warnings, each once with the programs that it is about.
 fn warnings(comparison: &Comparison) -> Vec<String> {
     let several = comparison.runs.len() > 2;
     let mut lines: Vec<String> = comparison

@@ -1,9 +1,9 @@
-//! Comma-separated values by RFC 4180: a heading, one record per result, lines
-//! end in CR LF, and a field with a comma, a quote or a line break is quoted.
-//! A figure that does not exist is an empty field.
+//! Comma-separated values by RFC 4180: a heading, one record per result, lines end in CR LF, and a
+//! field with a comma, a quote or a line break is quoted. A figure that does not exist is an empty
+//! field.
 //!
-//! Spreadsheets take text that begins with `=`, `+`, `-` or `@` for a formula, and
-//! do what it says: such text gets a `'` before it, a number does not.
+//! Spreadsheets take text that begins with `=`, `+`, `-` or `@` for a formula and execute it. Such
+//! text gets a `'` before it; a number does not.
 
 use super::view::{Row, View};
 use crate::comparison::{Comparison, Pair, Quantity};
@@ -12,10 +12,11 @@ use crate::summary::Percentiles;
 use crate::summary::load::{Latency, LoadSummary};
 use diskperf_timeline::{Run, Statistic, Verified, World, printable};
 
-/// A heading, and the field under it.
+/// Heading and value of a CSV field.
 pub(super) type Field = (&'static str, String);
 
-/// The headings of an operation, or of all that counts for IOPS: of the responses' figures.
+/// Builds the headings of the response times of an operation, or of all operations that count for
+/// IOPS.
 macro_rules! headings {
     ($name:literal) => {
         [
@@ -29,8 +30,8 @@ macro_rules! headings {
     };
 }
 
-/// An operation by its name, with the headings of its rate and its responses.
-type Operation = (&'static str, &'static str, [&'static str; 6]);
+/// Name of an operation, with the CSV headings of its rate and its response times.
+type OperationColumns = (&'static str, &'static str, [&'static str; 6]);
 
 macro_rules! operation {
     ($name:literal) => {
@@ -38,16 +39,16 @@ macro_rules! operation {
     };
 }
 
-/// Operations that every file has.
-const OPERATIONS: [Operation; 4] = [
+/// Operations that every CSV file has columns for.
+const OPERATIONS: [OperationColumns; 4] = [
     operation!("read"),
     operation!("write"),
     operation!("sync"),
     operation!("commit"),
 ];
 
-/// Operations that a file has where a program of it makes them.
-const RARE_OPERATIONS: [Operation; 5] = [
+/// Operations that a CSV file has columns for only where a program performs them.
+const RARE_OPERATIONS: [OperationColumns; 5] = [
     operation!("discard"),
     operation!("create"),
     operation!("stat"),
@@ -62,13 +63,13 @@ pub(super) fn runs(views: &[View]) -> String {
         .iter()
         .flat_map(|view| {
             let rows = view.rows.iter();
-            rows.map(|row| record(view.run, row, operations))
+            rows.map(|row| run_record(view.run, row, operations))
         })
         .collect();
-    written(&records)
+    format_records(&records)
 }
 
-fn record(run: &Run, row: &Row, operations: Option<&[Operation]>) -> Vec<Field> {
+fn run_record(run: &Run, row: &Row, operations: Option<&[OperationColumns]>) -> Vec<Field> {
     let mut fields = identity(run, row);
     fields.extend(speeds(row));
     fields.extend(counts(row));
@@ -82,8 +83,8 @@ fn record(run: &Run, row: &Row, operations: Option<&[Operation]>) -> Vec<Field> 
     fields
 }
 
-/// Blocks that were read back, and the error that ended the program; empty where nothing is
-/// verified and nothing failed.
+/// Returns the CSV fields for verified blocks and for the error that ended the program; empty where
+/// nothing is verified and nothing failed.
 fn failures(row: &Row) -> Vec<Field> {
     let verified = row.summary.verified.as_ref();
     let count = |of: fn(&Verified) -> u64| {
@@ -192,7 +193,7 @@ const WRITE_HEADINGS: [&str; 6] = [
     "write_max_ns",
 ];
 
-fn latency(headings: &[&'static str; 6], found: Option<Percentiles>) -> Vec<Field> {
+fn latency(headings: &[&'static str; 6], percentiles: Option<Percentiles>) -> Vec<Field> {
     let of = |one: Percentiles| {
         [
             one.p50_ns,
@@ -204,13 +205,14 @@ fn latency(headings: &[&'static str; 6], found: Option<Percentiles>) -> Vec<Fiel
         ]
     };
     let text = |ns: Option<u64>| ns.map_or_else(String::new, |ns| ns.to_string());
-    let fields = found.map_or_else(Default::default, |one| of(one).map(text));
+    let fields = percentiles.map_or_else(Default::default, |one| of(one).map(text));
     headings.iter().copied().zip(fields).collect()
 }
 
-/// Of several requests under way; empty of a program that makes one call after the other.
-fn load(found: Option<&LoadSummary>, operations: &[Operation]) -> Vec<Field> {
-    let of = |figure: fn(&LoadSummary) -> Option<f64>| optional(found.and_then(figure));
+/// Returns the CSV fields of a program with several requests in flight; empty for a program with
+/// one call after the other.
+fn load(load_summary: Option<&LoadSummary>, operations: &[OperationColumns]) -> Vec<Field> {
+    let of = |figure: fn(&LoadSummary) -> Option<f64>| optional(load_summary.and_then(figure));
     let mut fields = vec![
         ("depth", of(|load| Some(f64::from(load.depth)))),
         ("workers", of(|load| Some(f64::from(load.workers)))),
@@ -222,10 +224,10 @@ fn load(found: Option<&LoadSummary>, operations: &[Operation]) -> Vec<Field> {
         ("cpu_us_per_io", of(|load| load.cpu_us_per_io)),
         ("unfinished", of(|load| Some(load.unfinished as f64))),
     ];
-    let response = found.and_then(|load| load.response.as_ref());
+    let response = load_summary.and_then(|load| load.response.as_ref());
     fields.extend(responses(headings!("response"), response));
     for (name, rate, headings) in operations {
-        let mut made = found.into_iter().flat_map(|load| &load.latency);
+        let mut made = load_summary.into_iter().flat_map(|load| &load.latency);
         let made = made.find(|one| one.name == *name);
         fields.push((rate, optional(made.map(|one| one.iops))));
         let response = made.and_then(|one| one.response.as_ref());
@@ -234,8 +236,8 @@ fn load(found: Option<&LoadSummary>, operations: &[Operation]) -> Vec<Field> {
     fields
 }
 
-fn responses(headings: [&'static str; 6], found: Option<&Latency>) -> Vec<Field> {
-    let of = |figure: fn(&Latency) -> Option<f64>| optional(found.and_then(figure));
+fn responses(headings: [&'static str; 6], latency: Option<&Latency>) -> Vec<Field> {
+    let of = |figure: fn(&Latency) -> Option<f64>| optional(latency.and_then(figure));
     let figures = [
         of(|one| one.p50_us),
         of(|one| one.p99_us),
@@ -247,12 +249,14 @@ fn responses(headings: [&'static str; 6], found: Option<&Latency>) -> Vec<Field>
     headings.into_iter().zip(figures).collect()
 }
 
-/// The operations that a file of these rows has; none where no program has several
-/// requests under way.
-fn operations<'v>(rows: impl Iterator<Item = &'v Row<'v>> + Clone) -> Option<Vec<Operation>> {
+/// Returns the operations that a CSV file of these rows has columns for; `None` where no program
+/// has several requests in flight.
+fn operations<'v>(
+    rows: impl Iterator<Item = &'v Row<'v>> + Clone,
+) -> Option<Vec<OperationColumns>> {
     let loads = || rows.clone().filter_map(|row| row.summary.load.as_ref());
     loads().next()?;
-    let occurs = |(name, ..): &Operation| {
+    let occurs = |(name, ..): &OperationColumns| {
         let mut made = loads().flat_map(|load| &load.latency);
         made.any(|one| one.name == *name)
     };
@@ -266,11 +270,11 @@ pub(super) fn comparison(comparison: &Comparison) -> String {
         .iter()
         .map(|pair| pair_record(comparison, pair))
         .collect();
-    written(&records)
+    format_records(&records)
 }
 
-/// What is compared, where that is not KB/s of every row.
-fn compared(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
+/// Returns the CSV fields of the compared quantity, unless every row compares KB/s.
+fn comparison_record(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
     let of_loads = |pair: &Pair| pair.quantity.is_primary() && pair.quantity != Quantity::KbPerS;
     if !comparison.pairs.iter().any(of_loads) {
         return Vec::new();
@@ -305,7 +309,7 @@ fn pair_record(comparison: &Comparison, pair: &Pair) -> Vec<Field> {
         ("base_cpu_percent", number(pair.base.cpu_percent)),
         ("cpu_percent", number(pair.other.cpu_percent)),
     ];
-    fields.extend(compared(comparison, pair));
+    fields.extend(comparison_record(comparison, pair));
     fields.extend([
         ("ratio", optional(pair.judgement.ratio)),
         ("interval_low", of(|one| one.low)),
@@ -333,8 +337,8 @@ pub(super) fn optional(value: Option<f64>) -> String {
     value.map_or_else(String::new, number)
 }
 
-/// Records as text; nothing, not even a heading, of no record.
-pub(super) fn written(records: &[Vec<Field>]) -> String {
+/// Formats CSV records as text; empty, without a heading, if there are none.
+pub(super) fn format_records(records: &[Vec<Field>]) -> String {
     let mut out = String::new();
     if let Some(first) = records.first() {
         line(&mut out, first.iter().map(|(heading, _)| *heading));
@@ -350,13 +354,13 @@ fn line<'f>(out: &mut String, fields: impl Iterator<Item = &'f str>) {
         if index > 0 {
             out.push(',');
         }
-        *out += &escaped(field);
+        *out += &escape_field(field);
     }
     *out += "\r\n";
 }
 
-/// One field: text that is nothing but text.
-pub(super) fn escaped(field: &str) -> String {
+/// Escapes one CSV field so that it is plain text to a spreadsheet.
+pub(super) fn escape_field(field: &str) -> String {
     let text = printable(field);
     let is_formula =
         text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) && !is_number(&text);
@@ -368,7 +372,6 @@ pub(super) fn escaped(field: &str) -> String {
     }
 }
 
-/// Whether a field is a number, with or without a sign and an exponent.
 fn is_number(text: &str) -> bool {
     let of_numbers = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
     text.bytes().all(of_numbers) && text.parse::<f64>().is_ok()

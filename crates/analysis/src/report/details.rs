@@ -1,4 +1,4 @@
-//! All that is known of one run.
+//! Detailed report on one run: origin, latencies, caches and repetitions.
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
@@ -37,7 +37,7 @@ pub(super) fn blocks(views: &[View]) -> Vec<Block> {
     blocks
 }
 
-/// How the run was made.
+/// Describes how the run was made: start time, command line, version, seed and call overhead.
 pub(super) fn origin(run: &Run) -> Vec<String> {
     let mut lines = vec![
         format!("started {} UTC", format_utc(run.started_unix_ms)),
@@ -87,78 +87,89 @@ pub(super) fn environment(machine: &Environment) -> Vec<String> {
     lines
 }
 
-pub(super) fn filesystem(one: &Filesystem) -> String {
+pub(super) fn filesystem(filesystem: &Filesystem) -> String {
     // A modelled one is mounted without any.
-    let options = match one.mount_options.as_str() {
+    let options = match filesystem.mount_options.as_str() {
         "" => String::new(),
         options => format!(" ({options})"),
     };
     format!(
         "file system: {} of {}-byte blocks on {}, mounted at {}{options}, {} of {} free",
-        one.kind,
-        one.block_bytes,
-        one.source,
-        one.mount_point,
-        format_size(one.available_bytes),
-        format_size(one.total_bytes)
+        filesystem.kind,
+        filesystem.block_bytes,
+        filesystem.source,
+        filesystem.mount_point,
+        format_size(filesystem.available_bytes),
+        format_size(filesystem.total_bytes)
     )
 }
 
-pub(super) fn device(one: &Device) -> String {
-    let mut facts = vec![format_size(one.size_bytes)];
-    facts.extend(one.model.as_ref().map(|model| model.trim().to_owned()));
+pub(super) fn device(device: &Device) -> String {
+    let mut facts = vec![format_size(device.size_bytes)];
+    facts.extend(device.model.as_ref().map(|model| model.trim().to_owned()));
     facts.extend(
-        one.rotational
+        device
+            .rotational
             .map(|rotates| if rotates { "rotating" } else { "not rotating" }.to_owned()),
     );
     facts.extend(
-        one.scheduler
+        device
+            .scheduler
             .as_ref()
             .map(|name| format!("scheduler {name}")),
     );
     facts.extend(
-        one.read_ahead_kib
+        device
+            .read_ahead_kib
             .map(|kib| format!("read-ahead {kib} KiB")),
     );
     facts.extend(
-        one.queue_requests
+        device
+            .queue_requests
             .map(|requests| format!("queue of {requests}")),
     );
     facts.extend(
-        one.max_request_kib
+        device
+            .max_request_kib
             .map(|kib| format!("requests up to {kib} KiB")),
     );
     facts.extend(
-        one.write_cache
+        device
+            .write_cache
             .as_ref()
             .map(|cache| format!("cache: {cache}")),
     );
-    if let (Some(logical), Some(physical)) = (one.logical_block_bytes, one.physical_block_bytes) {
+    if let (Some(logical), Some(physical)) =
+        (device.logical_block_bytes, device.physical_block_bytes)
+    {
         facts.push(format!("blocks of {logical} bytes, {physical} physically"));
     }
-    facts.extend(health(&one.health));
-    format!("device: {}: {}", one.name, facts.join(", "))
+    facts.extend(describe_health(&device.health));
+    format!("device: {}: {}", device.name, facts.join(", "))
 }
 
-fn health(one: &Health) -> Vec<String> {
+fn describe_health(health: &Health) -> Vec<String> {
     let errors = |count: u64| match count {
         1 => "1 media error".to_owned(),
         count => format!("{count} media errors"),
     };
     let facts = [
-        one.firmware
+        health
+            .firmware
             .as_ref()
             .map(|version| format!("firmware {}", version.trim())),
-        one.temperature_c
+        health
+            .temperature_c
             .map(|celsius| format!("{} °C at the start", figures::decimals(celsius))),
-        one.wear_percent
+        health
+            .wear_percent
             .map(|percent| format!("{} % of its endurance used", figures::decimals(percent))),
-        one.media_errors.map(errors),
+        health.media_errors.map(errors),
     ];
     facts.into_iter().flatten().collect()
 }
 
-/// One row per program and kind of call.
+/// Tabulates call latencies, one row per program and kind of call.
 pub(super) fn latencies(view: &View) -> Vec<Block> {
     let mut titles = Vec::new();
     let mut found: Vec<Percentiles> = Vec::new();
@@ -203,7 +214,8 @@ pub(super) fn latencies(view: &View) -> Vec<Block> {
     ]
 }
 
-/// What requests took of which several were under way, and when.
+/// Tabulates the response times of programs with several requests in flight, with their series over
+/// time.
 pub(super) fn loads(view: &View) -> Vec<Block> {
     let mut blocks = load_table::latencies(view);
     let how = |row: &Row| {
@@ -223,8 +235,8 @@ pub(super) fn loads(view: &View) -> Vec<Block> {
     blocks
 }
 
-/// One row per program, controller and class of accesses; nothing where no
-/// controller tells.
+/// Tabulates the caches of controllers, one row per program, controller and class of accesses;
+/// empty where no controller reports.
 pub(super) fn controller_caches(view: &View) -> Vec<Block> {
     let mut titles = Vec::new();
     let mut found = Vec::new();
@@ -259,7 +271,8 @@ pub(super) fn controller_caches(view: &View) -> Vec<Block> {
     ]
 }
 
-/// One row per program and drive with shingled tracks; nothing where there is none.
+/// Tabulates the media caches of shingled disks, one row per program and drive; empty where there
+/// is none.
 pub(super) fn media_caches(view: &View) -> Vec<Block> {
     let mut titles = Vec::new();
     let mut found = Vec::new();
@@ -303,8 +316,8 @@ pub(super) fn media_caches(view: &View) -> Vec<Block> {
     ]
 }
 
-/// One row per program and flash drive: what it programmed for each unit that the host
-/// wrote, by cause; nothing where no drive tells.
+/// Tabulates the units that flash drives programmed per unit that the host wrote, by cause, one row
+/// per program and drive; empty where no drive reports.
 pub(super) fn flash(view: &View) -> Vec<Block> {
     let mut titles = Vec::new();
     let mut found = Vec::new();
@@ -350,7 +363,7 @@ pub(super) fn flash(view: &View) -> Vec<Block> {
     ]
 }
 
-/// One row per repetition, the discarded ones in parentheses.
+/// Tabulates repetitions, one row for each, with the discarded ones in parentheses.
 pub(super) fn repetitions(view: &View) -> Vec<Block> {
     let all: Vec<(&Row, usize, &Repetition)> = view
         .rows
@@ -402,17 +415,17 @@ pub(super) fn repetitions(view: &View) -> Vec<Block> {
     ]
 }
 
-/// The kept repetitions of each program of which there are several, as bars.
+/// Lists the kept repetitions of each program with several of them, as bars.
 fn strips(view: &View) -> Vec<String> {
     let several = view.rows.iter().filter(|row| row.summary.kept > 1);
     let line = |row: &Row| format!("{} {}", figures::strip(row.result), row.title);
     several.map(line).collect()
 }
 
-/// A figure of every repetition, as text.
-type Text<'t> = &'t dyn Fn(&dyn Fn(&Repetition) -> String) -> Vec<String>;
+/// Function that formats one figure for every repetition.
+type RepetitionText<'t> = &'t dyn Fn(&dyn Fn(&Repetition) -> String) -> Vec<String>;
 
-fn speed_columns(all: &[(&Row, usize, &Repetition)], text: Text) -> Vec<Column> {
+fn speed_columns(all: &[(&Row, usize, &Repetition)], text: RepetitionText) -> Vec<Column> {
     let pairs = all
         .iter()
         .map(|(_, _, one)| {
@@ -444,7 +457,7 @@ fn speed_columns(all: &[(&Row, usize, &Repetition)], text: Text) -> Vec<Column> 
     ]
 }
 
-fn processor_columns(text: Text) -> Vec<Column> {
+fn processor_columns(text: RepetitionText) -> Vec<Column> {
     let cpu = |ns: u64| figures::seconds(Nanoseconds(ns).seconds());
     vec![
         Column::figures("CPU", text(&|one| cpu(one.total(|worker| worker.cpu.0)))),
@@ -478,7 +491,7 @@ fn processor_columns(text: Text) -> Vec<Column> {
     ]
 }
 
-fn storage_columns(text: Text) -> Vec<Column> {
+fn storage_columns(text: RepetitionText) -> Vec<Column> {
     let resident = |bytes: fn(&diskperf_timeline::Residency) -> u64| {
         move |one: &Repetition| match &one.residency {
             Some(found) if found.file_bytes > 0 => {

@@ -1,8 +1,8 @@
-//! Why two runs differ: tables, JSON, CSV.
+//! Differences between two runs as tables, JSON and CSV.
 
-use super::csv::{Field, written};
+use super::csv::{Field, format_records};
 use super::document::{Block, Column, Grid, Group};
-use super::explanation::named;
+use super::explanation::name_stage;
 use super::figures::decimals;
 use super::json::pretty;
 use crate::diagnosis::Diagnosis;
@@ -14,27 +14,27 @@ use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::units::format_nanoseconds;
 use serde::Serialize;
 
-pub(super) fn blocks(found: &Differences) -> Vec<Block> {
+pub(super) fn blocks(differences: &Differences) -> Vec<Block> {
     let mut blocks = vec![Block::Heading(format!(
         "Why they differ: A, {}; B, {}",
-        found.a, found.b
+        differences.a, differences.b
     ))];
-    for program in &found.programs {
-        blocks.extend(of_program(program));
+    for program in &differences.programs {
+        blocks.extend(describe_program(program));
     }
-    if !found.unlike.is_empty() {
+    if !differences.unlike.is_empty() {
         blocks.push(Block::Section(
             "What differs in plan and environment: A, B".to_owned(),
         ));
-        blocks.push(Block::List(found.unlike.clone()));
+        blocks.push(Block::List(differences.unlike.clone()));
     }
-    if !found.notes.is_empty() {
-        blocks.push(Block::List(found.notes.clone()));
+    if !differences.notes.is_empty() {
+        blocks.push(Block::List(differences.notes.clone()));
     }
     blocks
 }
 
-fn of_program(program: &Difference) -> Vec<Block> {
+fn describe_program(program: &Difference) -> Vec<Block> {
     let (a, b) = program.elapsed;
     let difference = b.0 as f64 - a.0 as f64;
     // B's time is for as many requests as A's.
@@ -70,9 +70,9 @@ fn of_program(program: &Difference) -> Vec<Block> {
     ))];
     if let Some(found) = &program.diagnosis {
         if program.drives.0 != program.drives.1 {
-            blocks.push(Block::Text(moved(program)));
+            blocks.push(Block::Text(describe_change(program)));
         }
-        blocks.push(Block::Text(told(found)));
+        blocks.push(Block::Text(describe_diagnosis(found)));
     }
     blocks.push(Block::Grid(by_stage(&program.stages, difference)));
     let counting: Vec<&Contribution> = program.parts.iter().filter(|part| part.ns != 0).collect();
@@ -81,13 +81,13 @@ fn of_program(program: &Difference) -> Vec<Block> {
     }
     let idle = program.parts.len() - counting.len();
     if let Some(method) = program.method {
-        blocks.push(Block::List(vec![how(method, idle)]));
+        blocks.push(Block::List(vec![describe_method(method, idle)]));
     }
     blocks
 }
 
-/// That one moves more than the other.
-fn moved(program: &Difference) -> String {
+/// Describes the different amounts of data that the program moves in the two runs.
+fn describe_change(program: &Difference) -> String {
     let (a, b) = program.elapsed;
     let bytes = f64::from(program.drives.1) / f64::from(program.drives.0);
     format!(
@@ -97,20 +97,20 @@ fn moved(program: &Difference) -> String {
     )
 }
 
-/// What the spans alone say.
-fn told(found: &Diagnosis) -> String {
-    let component = match found.component {
+/// Describes the diagnosis of a difference from the spans of two traces alone.
+fn describe_diagnosis(diagnosis: &Diagnosis) -> String {
+    let component = match diagnosis.component {
         Some(component) => {
-            let part = found.part.map(|part| format!("'s {}", part.words()));
+            let part = diagnosis.part.map(|part| format!("'s {}", part.words()));
             let part = part.unwrap_or_default();
             format!("The spans of both point to the {}{part}", component.name())
         }
         None => "The spans of both do not show the cause".to_owned(),
     };
-    let missed = found
+    let missed = diagnosis
         .deadline
         .map(|missed| format!(", by way of a deadline: {}", deadline(missed)));
-    let others: Vec<&str> = found.others.iter().map(|one| one.name()).collect();
+    let others: Vec<&str> = diagnosis.others.iter().map(|one| one.name()).collect();
     let others = match others.as_slice() {
         [] => String::new(),
         others => format!(" (these differ as well: {})", others.join(", ")),
@@ -118,11 +118,11 @@ fn told(found: &Diagnosis) -> String {
     format!(
         "{component}{}{others}. {}",
         missed.unwrap_or_default(),
-        sentence(&found.evidence)
+        join_evidence(&diagnosis.evidence)
     )
 }
 
-fn sentence(evidence: &[String]) -> String {
+fn join_evidence(evidence: &[String]) -> String {
     let all = evidence.join("; ");
     let mut letters = all.chars();
     match letters.next() {
@@ -131,7 +131,7 @@ fn sentence(evidence: &[String]) -> String {
     }
 }
 
-fn how(method: Method, idle: usize) -> String {
+fn describe_method(method: Method, idle: usize) -> String {
     let others = match idle {
         0 => String::new(),
         1 => "; one more change has no effect here".to_owned(),
@@ -161,10 +161,10 @@ fn by_stage(stages: &[StageDifference], difference: f64) -> Grid {
             vec![
                 Column::figures("A ms", column(&|one| ms(one.a.0 as f64))),
                 Column::figures("B ms", column(&|one| ms(one.b.0 as f64))),
-                Column::figures("B - A ms", column(&|one| signed(one.more_ns()))),
+                Column::figures("B - A ms", column(&|one| signed_ms(one.more_ns()))),
                 Column::figures(
                     "of the difference",
-                    column(&|one| share(one.more_ns(), difference)),
+                    column(&|one| share_of_difference(one.more_ns(), difference)),
                 ),
             ],
         )],
@@ -181,10 +181,10 @@ fn by_change(parts: &[&Contribution], difference: f64) -> Grid {
         groups: vec![Group::of(
             "",
             vec![
-                Column::figures("B - A ms", column(&|part| signed(part.ns))),
+                Column::figures("B - A ms", column(&|part| signed_ms(part.ns))),
                 Column::figures(
                     "of the difference",
-                    column(&|part| share(part.ns, difference)),
+                    column(&|part| share_of_difference(part.ns, difference)),
                 ),
             ],
         )],
@@ -195,11 +195,11 @@ fn ms(ns: f64) -> String {
     format!("{:.1}", ns / 1e6)
 }
 
-fn signed(ns: i64) -> String {
+fn signed_ms(ns: i64) -> String {
     format!("{:+.1}", ns as f64 / 1e6)
 }
 
-fn share(ns: i64, difference: f64) -> String {
+fn share_of_difference(ns: i64, difference: f64) -> String {
     match difference {
         0.0 => String::new(),
         difference => format!("{:.1} %", 100.0 * ns as f64 / difference),
@@ -215,7 +215,7 @@ struct StageLine {
     difference_ns: i64,
 }
 
-pub(super) fn json(found: &Differences) -> String {
+pub(super) fn json(differences: &Differences) -> String {
     #[derive(Serialize)]
     struct Program<'d> {
         program: &'d str,
@@ -225,7 +225,7 @@ pub(super) fn json(found: &Differences) -> String {
         b_drives: u32,
         a_elapsed_ns: u64,
         b_elapsed_ns: u64,
-        /// Only of a program that lasts a time.
+        /// Requests that the first run completed; only for a program that runs for a set time.
         #[serde(skip_serializing_if = "Option::is_none")]
         a_requests: Option<u64>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -245,48 +245,48 @@ pub(super) fn json(found: &Differences) -> String {
         unlike: &'d [String],
         notes: &'d [String],
     }
-    fn program(one: &Difference) -> Program<'_> {
+    fn program(difference: &Difference) -> Program<'_> {
         Program {
-            program: &one.program,
-            a_filesystem: &one.filesystems.0,
-            b_filesystem: &one.filesystems.1,
-            a_drives: one.drives.0,
-            b_drives: one.drives.1,
-            a_elapsed_ns: one.elapsed.0.0,
-            b_elapsed_ns: one.elapsed.1.0,
-            a_requests: one.requests.map(|requests| requests.a),
-            b_requests: one.requests.map(|requests| requests.b),
-            difference_ns: one.elapsed.1.0 as i64 - one.elapsed.0.0 as i64,
-            stages: one.stages.iter().map(line).collect(),
-            diagnosis: &one.diagnosis,
-            parts: &one.parts,
-            method: one.method,
+            program: &difference.program,
+            a_filesystem: &difference.filesystems.0,
+            b_filesystem: &difference.filesystems.1,
+            a_drives: difference.drives.0,
+            b_drives: difference.drives.1,
+            a_elapsed_ns: difference.elapsed.0.0,
+            b_elapsed_ns: difference.elapsed.1.0,
+            a_requests: difference.requests.map(|requests| requests.a),
+            b_requests: difference.requests.map(|requests| requests.b),
+            difference_ns: difference.elapsed.1.0 as i64 - difference.elapsed.0.0 as i64,
+            stages: difference.stages.iter().map(stage_line).collect(),
+            diagnosis: &difference.diagnosis,
+            parts: &difference.parts,
+            method: difference.method,
         }
     }
     pretty(&Document {
-        a: &found.a,
-        b: &found.b,
-        programs: found.programs.iter().map(program).collect(),
-        unlike: &found.unlike,
-        notes: &found.notes,
+        a: &differences.a,
+        b: &differences.b,
+        programs: differences.programs.iter().map(program).collect(),
+        unlike: &differences.unlike,
+        notes: &differences.notes,
     })
 }
 
-fn line(one: &StageDifference) -> StageLine {
-    let (stage, cause) = named(one.stage);
+fn stage_line(stage_difference: &StageDifference) -> StageLine {
+    let (stage, cause) = name_stage(stage_difference.stage);
     StageLine {
         stage,
         cause,
-        a_ns: one.a.0,
-        b_ns: one.b.0,
-        difference_ns: one.more_ns(),
+        a_ns: stage_difference.a.0,
+        b_ns: stage_difference.b.0,
+        difference_ns: stage_difference.more_ns(),
     }
 }
 
-/// One line for each stage, and one for each change.
-pub(super) fn csv(found: &Differences) -> String {
+/// Formats the differences as CSV, one line for each stage and one for each change.
+pub(super) fn csv(differences: &Differences) -> String {
     let mut records: Vec<Vec<Field>> = Vec::new();
-    for program in &found.programs {
+    for program in &differences.programs {
         let record =
             |kind: &str, name: String, cause: String, of: (Option<u64>, Option<u64>), ns: i64| {
                 let number = |ns: Option<u64>| ns.map_or_else(String::new, |ns| ns.to_string());
@@ -302,7 +302,7 @@ pub(super) fn csv(found: &Differences) -> String {
                 ]
             };
         for one in &program.stages {
-            let (name, cause) = named(one.stage);
+            let (name, cause) = name_stage(one.stage);
             let of = (Some(one.a.0), Some(one.b.0));
             records.push(record(
                 "stage",
@@ -317,5 +317,5 @@ pub(super) fn csv(found: &Differences) -> String {
             records.push(record("change", name, String::new(), (None, None), part.ns));
         }
     }
-    written(&records)
+    format_records(&records)
 }

@@ -1,49 +1,55 @@
-//! What the order of service gains by the depth of the queue: tables, JSON, CSV.
+//! Gains of orders of service by queue depth, as tables, JSON and CSV.
 
-use super::csv::{Field, number, written};
+use super::csv::{Field, format_records, number};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::disk_queue::{Depth, DiskQueue, Order};
 use diskperf_timeline::units::format_size;
 
-pub(super) fn blocks(found: &DiskQueue) -> Vec<Block> {
+pub(super) fn blocks(disk_queue: &DiskQueue) -> Vec<Block> {
     let heading = format!(
         "The queue of {}: random reads of {} over the whole disk, by the order of service",
-        found.what,
-        format_size(found.block_bytes)
+        disk_queue.what,
+        format_size(disk_queue.block_bytes)
     );
     let remarks = [
         Some("bound: the shortest positioning among so many fresh requests, from the drive's own seek curve; orders leave the bad ones behind and come near it".to_owned()),
         Some("only the arm: without the firmware's time, caches and the link, which `diskperf run today26` has".to_owned()),
-        limits(found),
-        parameters(found),
-        starvation(found),
-        without_effect(found),
+        describe_limits(disk_queue),
+        parameters(disk_queue),
+        starvation(disk_queue),
+        describe_settings_without_effect(disk_queue),
     ];
     vec![
         Block::Heading(heading),
-        Block::Grid(grid(found, "mean service, ms", |of| {
+        Block::Grid(grid(disk_queue, "mean service, ms", |of| {
             format!("{:.2}", of.mean_ms)
         })),
-        Block::Grid(grid(found, "requests/s, and the gain over depth 1", |of| {
-            format!("{:.0} x{:.2}", of.iops, of.gain)
-        })),
-        Block::Grid(grid(found, "p99 and longest response, ms", |of| {
+        Block::Grid(grid(
+            disk_queue,
+            "requests/s, and the gain over depth 1",
+            |of| format!("{:.0} x{:.2}", of.iops, of.gain),
+        )),
+        Block::Grid(grid(disk_queue, "p99 and longest response, ms", |of| {
             format!("{:.0} {:.0}", of.p99_ms, of.longest_ms)
         })),
         Block::List(remarks.into_iter().flatten().collect()),
     ]
 }
 
-/// A figure of each order at each depth; the bound beside mean services.
-fn grid(found: &DiskQueue, title: &str, figure: impl Fn(&Order) -> String) -> Grid {
-    let depths = || found.depths.iter();
-    let names = found.depths.first().map_or(&[][..], |first| &first.orders);
+/// Tabulates a figure for each order of service at each queue depth. The table of mean service
+/// times also has the lower bound.
+fn grid(disk_queue: &DiskQueue, title: &str, figure: impl Fn(&Order) -> String) -> Grid {
+    let depths = || disk_queue.depths.iter();
+    let names = disk_queue
+        .depths
+        .first()
+        .map_or(&[][..], |first| &first.orders);
     let mut columns: Vec<Column> = names
         .iter()
         .enumerate()
         .map(|(number, order)| {
-            let name = match order.name == found.own {
+            let name = match order.name == disk_queue.own {
                 true => format!("{}*", order.name),
                 false => order.name.clone(),
             };
@@ -61,53 +67,54 @@ fn grid(found: &DiskQueue, title: &str, figure: impl Fn(&Order) -> String) -> Gr
     }
 }
 
-/// What the drive has and the calculation leaves out.
-fn limits(found: &DiskQueue) -> Option<String> {
-    let deepest = found.depths.last()?.depth;
+/// Describes the limits of the drive that the calculation leaves out.
+fn describe_limits(disk_queue: &DiskQueue) -> Option<String> {
+    let deepest = disk_queue.depths.last()?.depth;
     let mut limits = Vec::new();
-    if let Some(limit_ms) = found.age_limit_ms {
+    if let Some(limit_ms) = disk_queue.age_limit_ms {
         limits.push(format!(
             "without the age limit, by which the drive serves next what has waited {limit_ms} ms"
         ));
     }
-    if deepest > found.queue_depth {
+    if deepest > disk_queue.queue_depth {
         limits.push(format!(
             "the drive takes {} commands at once: deeper queues are what it could gain if it took more",
-            found.queue_depth
+            disk_queue.queue_depth
         ));
     }
     (!limits.is_empty()).then(|| limits.join("; "))
 }
 
-/// The parameters of the orders that have one.
-fn parameters(found: &DiskQueue) -> Option<String> {
-    let orders = &found.depths.first()?.orders;
+/// Describes the parameters of those orders of service that have one.
+fn parameters(disk_queue: &DiskQueue) -> Option<String> {
+    let orders = &disk_queue.depths.first()?.orders;
     let has = |name: &str| orders.iter().any(|of| of.name == name);
     let mut parameters = Vec::new();
     if has("v_scan") {
         parameters.push(format!(
             "v_scan adds {} of the stroke against the arm's direction",
-            found.v_scan_share
+            disk_queue.v_scan_share
         ));
     }
     if has("aged_sptf") {
         parameters.push(format!(
             "a second of waiting is worth {} ms to aged_sptf",
-            found.aged_sptf_ms_per_s
+            disk_queue.aged_sptf_ms_per_s
         ));
     }
     (!parameters.is_empty()).then(|| parameters.join("; "))
 }
 
-/// Which order pays most for its gain, at the deepest queue.
-fn starvation(found: &DiskQueue) -> Option<String> {
-    let deepest = found.depths.last()?;
+/// Describes the order of service with the longest response relative to its mean, at the deepest
+/// queue.
+fn starvation(disk_queue: &DiskQueue) -> Option<String> {
+    let deepest = disk_queue.depths.last()?;
     let times = |of: &Order| of.longest_ms / of.mean_response_ms;
     let worst = deepest
         .orders
         .iter()
         .max_by(|a, b| times(a).total_cmp(&times(b)))?;
-    let own = deepest.orders.iter().any(|of| of.name == found.own);
+    let own = deepest.orders.iter().any(|of| of.name == disk_queue.own);
     let star = if own {
         "; *: the drive's own order"
     } else {
@@ -121,18 +128,18 @@ fn starvation(found: &DiskQueue) -> Option<String> {
     ))
 }
 
-fn without_effect(found: &DiskQueue) -> Option<String> {
-    let settings = &found.without_effect;
+fn describe_settings_without_effect(disk_queue: &DiskQueue) -> Option<String> {
+    let settings = &disk_queue.without_effect;
     (!settings.is_empty())
         .then(|| format!("without effect on these figures: {}", settings.join(", ")))
 }
 
-pub(super) fn json(found: &DiskQueue) -> String {
-    pretty(found)
+pub(super) fn json(disk_queue: &DiskQueue) -> String {
+    pretty(disk_queue)
 }
 
-/// One line for each order at each depth.
-pub(super) fn csv(found: &DiskQueue) -> String {
+/// Formats the gains as CSV, one line for each order of service at each queue depth.
+pub(super) fn csv(disk_queue: &DiskQueue) -> String {
     let record = |depth: &Depth, of: &Order| -> Vec<Field> {
         vec![
             ("depth", depth.depth.to_string()),
@@ -146,10 +153,10 @@ pub(super) fn csv(found: &DiskQueue) -> String {
             ("longest_ms", number(of.longest_ms)),
         ]
     };
-    let records: Vec<Vec<Field>> = found
+    let records: Vec<Vec<Field>> = disk_queue
         .depths
         .iter()
         .flat_map(|depth| depth.orders.iter().map(move |of| record(depth, of)))
         .collect();
-    written(&records)
+    format_records(&records)
 }

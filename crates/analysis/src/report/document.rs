@@ -1,5 +1,5 @@
-//! A report between its content and its looks: headings, paragraphs, lists and
-//! grids, written as plain text or as Markdown.
+//! Structured report of headings, paragraphs, lists and tables, independent of its output as plain
+//! text or Markdown.
 
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
@@ -7,39 +7,40 @@ use comfy_table::{
 use diskperf_timeline::{printable, printable_line};
 use std::borrow::Cow;
 
-/// Columns between two columns, and how many more between two groups.
+/// Number of blanks between two columns of a table. Groups of columns have further ones between
+/// them.
 const GAP: usize = 2;
 const GROUP_GAP: usize = 2;
 
-/// A piece of a report.
+/// One piece of a report: heading, section, paragraph, list or table.
 pub(super) enum Block {
-    /// The title of a run or of a report.
+    /// Heading with the title of a run or of a report.
     Heading(String),
-    /// The title of a part of it.
+    /// Heading with the title of a section of the report.
     Section(String),
-    /// A paragraph.
+    /// Paragraph of running text.
     Text(String),
-    /// A list of remarks.
+    /// List of remarks, one per line.
     List(Vec<String>),
-    /// A table.
+    /// Table with a key column and groups of columns.
     Grid(Grid),
 }
 
-/// A table: a key column, and groups of columns under a title each. Too wide
-/// for the terminal, it is split between groups and the key is repeated.
+/// Table with a key column, and groups of columns under a title each. A table too wide for the
+/// terminal is split between groups, with the key repeated.
 pub(super) struct Grid {
     pub(super) key: Column,
     pub(super) groups: Vec<Group>,
 }
 
-/// Columns that belong together.
+/// Group of table columns that belong together, under one title.
 pub(super) struct Group {
-    /// Empty where there is nothing to tell it from.
+    /// Title of the group of columns; empty where the table has no other group.
     pub(super) title: String,
     pub(super) columns: Vec<Column>,
 }
 
-/// One column, all its cells.
+/// Column of a table with all its cells.
 pub(super) struct Column {
     pub(super) heading: String,
     pub(super) right: bool,
@@ -47,7 +48,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// A column of words, each cell on one line.
+    /// Creates a column of words, each cell on one line.
     pub(super) fn words(heading: &str, mut cells: Vec<String>) -> Self {
         for cell in &mut cells {
             if let Cow::Owned(line) = printable_line(cell) {
@@ -61,8 +62,8 @@ impl Column {
         }
     }
 
-    /// A column of words, of which those that are longer than `columns` go on in a line
-    /// below, between two words.
+    /// Creates a column of words in which text longer than `columns` continues in a line below,
+    /// broken between two words.
     pub(super) fn folded(heading: &str, cells: Vec<String>, columns: usize) -> Self {
         let mut column = Self::words(heading, cells);
         for cell in &mut column.cells {
@@ -71,7 +72,7 @@ impl Column {
         column
     }
 
-    /// A column of figures.
+    /// Creates a table column of figures.
     pub(super) fn figures(heading: &str, cells: Vec<String>) -> Self {
         Self {
             heading: heading.to_owned(),
@@ -80,7 +81,7 @@ impl Column {
         }
     }
 
-    /// A column of two figures in each cell, `490 (69%)`, both aligned.
+    /// Creates a column of two figures in each cell, `490 (69%)`, both aligned.
     pub(super) fn pairs(heading: &str, cells: Vec<(String, String)>) -> Self {
         let widest = cells
             .iter()
@@ -108,7 +109,6 @@ impl Column {
         heading.chain(cells).max().unwrap_or(0)
     }
 
-    /// The width of its longest word.
     fn word_width(&self) -> usize {
         let cells = self.cells.iter().flat_map(|cell| cell.split_whitespace());
         let words = self.heading.split_whitespace().chain(cells);
@@ -117,7 +117,7 @@ impl Column {
 }
 
 impl Group {
-    /// The group without columns that are empty in every row.
+    /// Creates a group of columns, without those that are empty in every row.
     pub(super) fn of(title: impl Into<String>, columns: Vec<Column>) -> Self {
         Self {
             title: printable_line(&title.into()).into_owned(),
@@ -125,13 +125,12 @@ impl Group {
         }
     }
 
-    /// Its width, with the gap before each column.
     fn width(&self) -> usize {
         self.columns.iter().map(|column| column.width() + GAP).sum()
     }
 }
 
-/// A text in lines of so many columns; those after the first are indented.
+/// Folds a text into lines of this many columns, the lines after the first indented.
 fn folded(text: &str, columns: usize) -> String {
     let content = text.trim_start();
     let indent = " ".repeat(width(text) - width(content));
@@ -150,13 +149,12 @@ fn folded(text: &str, columns: usize) -> String {
     lines.join("\n")
 }
 
-/// Columns of a terminal that a text takes. All that is printed here is of
-/// single width.
+/// Returns the columns that a text takes on a terminal. All printed characters are of single width.
 fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The report as plain text for a terminal of this width.
+/// Formats the report as plain text for a terminal of this width.
 pub(super) fn text(blocks: &[Block], terminal: u16) -> String {
     let columns = usize::from(terminal.max(20));
     let mut out = String::new();
@@ -181,9 +179,9 @@ pub(super) fn text(blocks: &[Block], terminal: u16) -> String {
     printable(&out).into_owned()
 }
 
-/// A strip of bars in parts that fit on a line each, and any other word as it is: who
-/// copies a path needs all of it.
-fn in_lines(word: &str, columns: usize) -> Vec<&str> {
+/// Splits a strip of bars into parts that fit on a line each. Other words stay whole, since a user
+/// who copies a path needs all of it.
+fn split_word(word: &str, columns: usize) -> Vec<&str> {
     let is_strip = word
         .chars()
         .all(|character| ('▁'..='█').contains(&character));
@@ -195,12 +193,11 @@ fn in_lines(word: &str, columns: usize) -> Vec<&str> {
     starts.zip(ends).map(|(from, to)| &word[from..to]).collect()
 }
 
-/// Breaks a paragraph between words. Lines after the first are indented.
 fn wrap(paragraph: &str, columns: usize, indent: &str) -> String {
     let mut out = String::new();
     let mut line = String::new();
     let words = paragraph.split_whitespace();
-    for word in words.flat_map(|word| in_lines(word, columns - indent.len())) {
+    for word in words.flat_map(|word| split_word(word, columns - indent.len())) {
         if !line.trim().is_empty() && width(&line) + 1 + width(word) > columns {
             out += line.trim_end();
             out.push('\n');
@@ -218,7 +215,7 @@ fn wrap(paragraph: &str, columns: usize, indent: &str) -> String {
 impl Grid {
     fn text(&self, columns: usize) -> String {
         let mut out = String::new();
-        for (index, groups) in self.pack(columns).into_iter().enumerate() {
+        for (index, groups) in self.pack_groups(columns).into_iter().enumerate() {
             if index > 0 {
                 out.push('\n');
             }
@@ -227,15 +224,13 @@ impl Grid {
         out
     }
 
-    /// The gap between groups. Groups without titles are columns of one kind,
-    /// and are set apart no further.
     fn group_gap(&self) -> usize {
         let titled = self.groups.iter().any(|group| !group.title.is_empty());
         if titled { GROUP_GAP } else { 0 }
     }
 
-    /// Cuts the groups into runs that fit beside the key.
-    fn pack(&self, columns: usize) -> Vec<&[Group]> {
+    /// Divides the groups of a table into sequences that fit beside the key column.
+    fn pack_groups(&self, columns: usize) -> Vec<&[Group]> {
         let mut packed = Vec::new();
         let mut start = 0;
         let mut used = self.key.width();
@@ -305,8 +300,8 @@ impl Grid {
         self.titles(groups, fits.then_some(columns)) + &table.trim_fmt() + "\n"
     }
 
-    /// The line of group titles in so many columns, each at the start of its group; where
-    /// the table had to be squeezed, and its columns are not known, a line by itself.
+    /// Formats the line of group titles of a table, each at the start of its group. Where the table
+    /// was squeezed and its columns are unknown, the titles share a line of their own.
     fn titles(&self, groups: &[Group], columns: Option<usize>) -> String {
         if groups.iter().all(|group| group.title.is_empty()) {
             return String::new();
@@ -323,7 +318,7 @@ impl Grid {
                 true => room.max(columns.saturating_sub(width(&line))),
                 false => room,
             };
-            let title = shortened(&group.title, most);
+            let title = truncate(&group.title, most);
             let padding = (room + GAP + self.group_gap()).saturating_sub(width(&title));
             line += &title;
             line += &" ".repeat(padding);
@@ -332,7 +327,7 @@ impl Grid {
     }
 
     fn markdown(&self) -> String {
-        let mut headings = vec![escaped(&self.key.heading)];
+        let mut headings = vec![escape_markdown(&self.key.heading)];
         let mut columns = vec![&self.key];
         for group in &self.groups {
             for (index, column) in group.columns.iter().enumerate() {
@@ -340,8 +335,8 @@ impl Grid {
                 let gap = if title.is_empty() { "" } else { "<br>" };
                 headings.push(format!(
                     "{}{gap}{}",
-                    escaped(title),
-                    escaped(&column.heading)
+                    escape_markdown(title),
+                    escape_markdown(&column.heading)
                 ));
                 columns.push(column);
             }
@@ -353,7 +348,7 @@ impl Grid {
         for index in 0..self.key.cells.len() {
             let cells: Vec<String> = columns
                 .iter()
-                .map(|column| escaped(column.cells[index].trim()))
+                .map(|column| escape_markdown(column.cells[index].trim()))
                 .collect();
             out += &row(cells.iter().map(String::as_str));
         }
@@ -361,8 +356,8 @@ impl Grid {
     }
 }
 
-/// The end of a text that is too long: of a path it says the most.
-fn shortened(text: &str, columns: usize) -> String {
+/// Shortens a text from the left, since the end of a path says the most.
+fn truncate(text: &str, columns: usize) -> String {
     let length = width(text);
     if length <= columns {
         return text.to_owned();
@@ -376,8 +371,8 @@ fn row<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// Text in which Markdown finds nothing to interpret, and that stands on one line.
-pub(super) fn escaped(text: &str) -> String {
+/// Escapes text for Markdown and puts it on one line.
+pub(super) fn escape_markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let lines = text.replace("\r\n", "\n");
     for character in printable(&lines).chars() {
@@ -393,7 +388,7 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// The report as GitHub-flavoured Markdown.
+/// Formats the report as GitHub-flavoured Markdown text.
 pub(super) fn markdown(blocks: &[Block]) -> String {
     let mut out = String::new();
     for block in blocks {
@@ -401,13 +396,13 @@ pub(super) fn markdown(blocks: &[Block]) -> String {
             out.push('\n');
         }
         match block {
-            Block::Heading(title) => out += &format!("## {}\n", escaped(title)),
-            Block::Section(title) => out += &format!("### {}\n", escaped(title)),
-            Block::Text(paragraph) => out += &format!("{}\n", escaped(paragraph)),
+            Block::Heading(title) => out += &format!("## {}\n", escape_markdown(title)),
+            Block::Section(title) => out += &format!("### {}\n", escape_markdown(title)),
+            Block::Text(paragraph) => out += &format!("{}\n", escape_markdown(paragraph)),
             Block::List(remarks) => {
                 remarks
                     .iter()
-                    .for_each(|one| out += &format!("- {}\n", escaped(one)));
+                    .for_each(|one| out += &format!("- {}\n", escape_markdown(one)));
             }
             Block::Grid(grid) => out += &grid.markdown(),
         }

@@ -1,15 +1,15 @@
-//! A drive beside what is expected of it: a table, JSON, CSV.
+//! Figures of a drive beside the expected ones, as a table, JSON and CSV.
 
-use super::csv::{Field, number, written};
+use super::csv::{Field, format_records, number};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::expected::{ExpectedFigures, ExpectedValue};
 
-/// Columns of a source, which is a sentence.
+/// Width of the column with the source, which is a sentence.
 const SOURCE_COLUMNS: usize = 60;
 
-pub(super) fn blocks(found: &ExpectedFigures) -> Vec<Block> {
-    let values = &found.values;
+pub(super) fn blocks(expected_figures: &ExpectedFigures) -> Vec<Block> {
+    let values = &expected_figures.values;
     let cells = |of: &dyn Fn(&ExpectedValue) -> String| values.iter().map(of).collect();
     let missed = values.iter().filter(|value| !value.met).count();
     let verdict = match missed {
@@ -19,17 +19,17 @@ pub(super) fn blocks(found: &ExpectedFigures) -> Vec<Block> {
     vec![
         Block::Heading(format!(
             "{}: what the modelled drive does, beside what its data sheet and theory lead one to expect",
-            found.drive
+            expected_figures.drive
         )),
         Block::Grid(Grid {
-            key: Column::words("figure", cells(&words)),
+            key: Column::words("figure", cells(&describe_value)),
             groups: vec![
                 Group::of(
                     "",
                     vec![
                         Column::figures("depth", cells(&|of| of.depth.to_string())),
-                        Column::figures("expected", cells(&|of| figure(of.expected))),
-                        Column::figures("modelled", cells(&|of| figure(of.found))),
+                        Column::figures("expected", cells(&|of| format_figure(of.expected))),
+                        Column::figures("modelled", cells(&|of| format_figure(of.found))),
                         Column::words("unit", cells(&|of| of.unit.clone())),
                         Column::figures(
                             "off by",
@@ -55,16 +55,20 @@ pub(super) fn blocks(found: &ExpectedFigures) -> Vec<Block> {
     ]
 }
 
-/// The figure, and what the drive was set to for it.
-fn words(of: &ExpectedValue) -> String {
-    match of.settings.is_empty() {
-        true => of.words.clone(),
-        false => format!("{}; {}", of.words, of.settings.join(" ")),
+/// Describes a figure of a drive with the drive's settings for it.
+fn describe_value(expected_value: &ExpectedValue) -> String {
+    match expected_value.settings.is_empty() {
+        true => expected_value.words.clone(),
+        false => format!(
+            "{}; {}",
+            expected_value.words,
+            expected_value.settings.join(" ")
+        ),
     }
 }
 
-/// Milliseconds have three places; what comes by the thousand has none.
-fn figure(value: f64) -> String {
+/// Formats a value: three decimals for milliseconds, none for thousands.
+fn format_figure(value: f64) -> String {
     let places = match value {
         value if value < 100.0 => 3,
         value if value < 1000.0 => 1,
@@ -73,15 +77,15 @@ fn figure(value: f64) -> String {
     format!("{value:.places$}")
 }
 
-pub(super) fn json(found: &ExpectedFigures) -> String {
-    pretty(found)
+pub(super) fn json(expected_figures: &ExpectedFigures) -> String {
+    pretty(expected_figures)
 }
 
-/// One line for each figure.
-pub(super) fn csv(found: &ExpectedFigures) -> String {
+/// Formats the figures as CSV, one line for each.
+pub(super) fn csv(expected_figures: &ExpectedFigures) -> String {
     let record = |of: &ExpectedValue| -> Vec<Field> {
         vec![
-            ("drive", found.drive.clone()),
+            ("drive", expected_figures.drive.clone()),
             ("figure", of.what.clone()),
             ("depth", of.depth.to_string()),
             ("settings", of.settings.join(" ")),
@@ -94,6 +98,6 @@ pub(super) fn csv(found: &ExpectedFigures) -> String {
             ("source", of.source.clone()),
         ]
     };
-    let records: Vec<Vec<Field>> = found.values.iter().map(record).collect();
-    written(&records)
+    let records: Vec<Vec<Field>> = expected_figures.values.iter().map(record).collect();
+    format_records(&records)
 }

@@ -1,43 +1,44 @@
-//! Where the time of programs went: tables, JSON, CSV.
+//! Account of the time of programs, as tables, JSON and CSV.
 
 mod devices;
 mod response;
 mod tails;
 
-use super::csv::{Field, number, optional, written};
+use super::csv::{Field, format_records, number, optional};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use super::unwritten;
 use crate::explanation::words::{deadline, milliseconds, percent, stage};
 use crate::explanation::{
     Account, Buffered, Counterfactual, DeviceAccount, DriveComponent, Explanation, Missed,
-    ProgramExplanation, Utilisation, is_of_processor,
+    ProgramExplanation, Utilisation, is_processor_stage,
 };
 use diskperf_timeline::ledger::Entry;
 use diskperf_timeline::trace::Counted;
 use diskperf_timeline::{Ledger, Nanoseconds, Stage};
 use serde::Serialize;
 
-/// Counterfactuals that a table shows: as many as gain most.
-const SHOWN: usize = 12;
-/// And of pairs that beat their sum.
-const PAIRS: usize = 3;
+/// Maximum number of counterfactuals in the table: those with the largest gain.
+const COUNTERFACTUALS_MAX: usize = 12;
+/// Maximum number of pairs of changes in the table, among those that gain more than the sum of
+/// their parts.
+const PAIRS_MAX: usize = 3;
 
-pub(super) fn blocks(found: &Explanation) -> Vec<Block> {
-    let mut blocks = vec![Block::Heading(format!("Explained: {}", found.what))];
-    for program in &found.programs {
-        blocks.extend(of_program(program));
+pub(super) fn blocks(explanation: &Explanation) -> Vec<Block> {
+    let mut blocks = vec![Block::Heading(format!("Explained: {}", explanation.what))];
+    for program in &explanation.programs {
+        blocks.extend(describe_program(program));
     }
-    let shares = found.programs.iter().map(|one| one.unwritten_share);
+    let shares = explanation.programs.iter().map(|one| one.unwritten_share);
     let notes = unwritten::legend(shares).into_iter();
-    let notes: Vec<String> = notes.chain(found.notes.iter().cloned()).collect();
+    let notes: Vec<String> = notes.chain(explanation.notes.iter().cloned()).collect();
     if !notes.is_empty() {
         blocks.push(Block::List(notes));
     }
     blocks
 }
 
-fn of_program(program: &ProgramExplanation) -> Vec<Block> {
+fn describe_program(program: &ProgramExplanation) -> Vec<Block> {
     let account = &program.account;
     let drives = match program.drives {
         1 => String::new(),
@@ -52,7 +53,7 @@ fn of_program(program: &ProgramExplanation) -> Vec<Block> {
             unwritten::mark(program.unwritten_share)
         )),
         Block::Text(program.verdict.join(" ")),
-        Block::Grid(ledger(account)),
+        Block::Grid(ledger_grid(account)),
     ];
     blocks.extend(
         account
@@ -61,9 +62,9 @@ fn of_program(program: &ProgramExplanation) -> Vec<Block> {
             .map(response::grid)
             .map(Block::Grid),
     );
-    blocks.push(Block::Grid(used(account)));
+    blocks.push(Block::Grid(utilisation_grid(account)));
     if !account.missed.is_empty() {
-        blocks.push(Block::Grid(missed(&account.missed)));
+        blocks.push(Block::Grid(missed_grid(&account.missed)));
     }
     if account.devices.iter().any(|one| !one.operations.is_empty()) {
         blocks.push(Block::Grid(devices::requests(&account.devices)));
@@ -73,16 +74,18 @@ fn of_program(program: &ProgramExplanation) -> Vec<Block> {
     let gaining = |one: &&Counterfactual| one.gain(account.elapsed) > 0.0;
     let alone = shown.iter().filter(|one| !one.beats_sum).filter(gaining);
     let pairs = shown.iter().filter(|one| one.beats_sum).filter(gaining);
-    let mut best: Vec<&Counterfactual> = alone.take(SHOWN).chain(pairs.take(PAIRS)).collect();
+    let mut best: Vec<&Counterfactual> = alone
+        .take(COUNTERFACTUALS_MAX)
+        .chain(pairs.take(PAIRS_MAX))
+        .collect();
     best.sort_by_key(|one| one.elapsed);
     if !best.is_empty() {
-        blocks.push(Block::Grid(counterfactuals(&best, account.elapsed)));
+        blocks.push(Block::Grid(counterfactual_grid(&best, account.elapsed)));
     }
     blocks
 }
 
-/// The ledger; of several programs each one's beside it.
-fn ledger(account: &Account) -> Grid {
+fn ledger_grid(account: &Account) -> Grid {
     let stages: Vec<Stage> = Stage::ALL
         .into_iter()
         .filter(|one| {
@@ -100,7 +103,7 @@ fn ledger(account: &Account) -> Grid {
             .collect();
         let all = elapsed.0.max(1) as f64;
         vec![
-            Column::figures("ms", ns.iter().map(|ns| figure(*ns)).collect()),
+            Column::figures("ms", ns.iter().map(|ns| format_milliseconds(*ns)).collect()),
             Column::figures(
                 "share",
                 ns.iter().map(|ns| percent(*ns as f64 / all)).collect(),
@@ -125,15 +128,14 @@ fn ledger(account: &Account) -> Grid {
     }
 }
 
-fn figure(ns: u64) -> String {
+fn format_milliseconds(ns: u64) -> String {
     match ns {
         0 => String::new(),
         ns => format!("{:.1}", ns as f64 / 1e6),
     }
 }
 
-/// What was busy.
-fn used(account: &Account) -> Grid {
+fn utilisation_grid(account: &Account) -> Grid {
     let used = &account.utilisation;
     let of = |name: &str, share: Option<f64>| Some((name.to_owned(), share?));
     let drive = match account.devices.is_empty() {
@@ -208,7 +210,7 @@ fn used(account: &Account) -> Grid {
     }
 }
 
-fn missed(all: &[Missed]) -> Grid {
+fn missed_grid(all: &[Missed]) -> Grid {
     let column = |of: &dyn Fn(&Missed) -> String| all.iter().map(of).collect();
     let late =
         |ns: Option<u64>| ns.map_or_else(String::new, |ns| format!("{:.2}", ns as f64 / 1e6));
@@ -221,7 +223,7 @@ fn missed(all: &[Missed]) -> Grid {
             "",
             vec![
                 Column::figures("times", column(&|one| one.count.to_string())),
-                Column::figures("cost ms", column(&|one| figure(one.ns))),
+                Column::figures("cost ms", column(&|one| format_milliseconds(one.ns))),
                 Column::figures("late by ms", column(&|one| late(one.late_median_ns))),
                 Column::figures("at most ms", column(&|one| late(one.late_max_ns))),
             ],
@@ -229,7 +231,7 @@ fn missed(all: &[Missed]) -> Grid {
     }
 }
 
-fn counterfactuals(all: &[&Counterfactual], as_is: Nanoseconds) -> Grid {
+fn counterfactual_grid(all: &[&Counterfactual], as_is: Nanoseconds) -> Grid {
     let mark = |one: &&Counterfactual| match one.beats_sum {
         true => format!("{} *", one.change),
         false => one.change.clone(),
@@ -239,7 +241,12 @@ fn counterfactuals(all: &[&Counterfactual], as_is: Nanoseconds) -> Grid {
         groups: vec![Group::of(
             "",
             vec![
-                Column::figures("ms", all.iter().map(|one| figure(one.elapsed.0)).collect()),
+                Column::figures(
+                    "ms",
+                    all.iter()
+                        .map(|one| format_milliseconds(one.elapsed.0))
+                        .collect(),
+                ),
                 Column::figures(
                     "gain",
                     all.iter().map(|one| percent(one.gain(as_is))).collect(),
@@ -249,9 +256,8 @@ fn counterfactuals(all: &[&Counterfactual], as_is: Nanoseconds) -> Grid {
     }
 }
 
-/// A stage as the contract has it: the name, and the deadline of a missed
-/// revolution.
-pub(super) fn named(stage: Stage) -> (String, Option<String>) {
+/// Returns the name of a stage in the JSON contract, with the deadline of a missed revolution.
+pub(super) fn name_stage(stage: Stage) -> (String, Option<String>) {
     let text = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     match stage {
         Stage::MissedRevolution(deadline) => {
@@ -273,9 +279,9 @@ struct Line {
     ns: u64,
 }
 
-fn lines(entries: &[Entry]) -> Vec<Line> {
+fn ledger_lines(entries: &[Entry]) -> Vec<Line> {
     let line = |entry: &Entry| {
-        let (stage, cause) = named(entry.stage);
+        let (stage, cause) = name_stage(entry.stage);
         Line {
             stage,
             cause,
@@ -285,8 +291,8 @@ fn lines(entries: &[Entry]) -> Vec<Line> {
     entries.iter().map(line).collect()
 }
 
-/// The `explain` contract.
-pub(super) fn json(found: &Explanation) -> String {
+/// Formats the explanation as JSON by the `explain` contract.
+pub(super) fn json(explanation: &Explanation) -> String {
     #[derive(Serialize)]
     struct Document<'e> {
         what: &'e str,
@@ -294,9 +300,9 @@ pub(super) fn json(found: &Explanation) -> String {
         notes: &'e [String],
     }
     let document = Document {
-        what: &found.what,
-        programs: found.programs.iter().map(Program::of).collect(),
-        notes: &found.notes,
+        what: &explanation.what,
+        programs: explanation.programs.iter().map(Program::of).collect(),
+        notes: &explanation.notes,
     };
     pretty(&document)
 }
@@ -313,10 +319,10 @@ struct Program<'e> {
     unwritten_share: Option<f64>,
     ledger: Vec<Line>,
     ledgers: Vec<OwnLedger>,
-    /// Where several requests were under way at a drive.
+    /// Response times by stage, where several requests were in flight at a drive.
     #[serde(skip_serializing_if = "Option::is_none")]
     response: Option<response::ResponseLine>,
-    /// Where a disk with a buffer was read.
+    /// Reads served from buffers, where a disk with a buffer was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     buffered: Option<Buffered>,
     missed: &'e [Missed],
@@ -325,8 +331,8 @@ struct Program<'e> {
     #[serde(skip_serializing_if = "<[DeviceAccount]>::is_empty")]
     devices: &'e [DeviceAccount],
     verdict: String,
-    counterfactuals: Vec<Changed<'e>>,
-    /// Of flash drives alone.
+    counterfactuals: Vec<CounterfactualLine<'e>>,
+    /// Slowest requests and their causes; only for flash drives.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tails: Vec<tails::TailLine>,
 }
@@ -343,14 +349,14 @@ struct DriveLine {
     requests: u64,
     usual_bytes: u64,
     usual_requests: u64,
-    /// Of a device that has no such thing, none.
+    /// Duration of a revolution in nanoseconds; `None` for a device without platters.
     revolution_ns: Option<f64>,
     stages: Vec<Line>,
     idle_ns: u64,
 }
 
 #[derive(Serialize)]
-struct Changed<'e> {
+struct CounterfactualLine<'e> {
     change: &'e str,
     elapsed_ns: u64,
     gain: f64,
@@ -362,7 +368,7 @@ impl<'e> Program<'e> {
         let account = &program.account;
         let own = account.programs.iter().map(|one| OwnLedger {
             elapsed_ns: one.elapsed.0,
-            ledger: lines(one.ledger.entries()),
+            ledger: ledger_lines(one.ledger.entries()),
         });
         let drives = account.drives.iter().map(|drive| DriveLine {
             drive: drive.drive + 1,
@@ -370,15 +376,18 @@ impl<'e> Program<'e> {
             usual_bytes: drive.usual_bytes,
             usual_requests: drive.usual_requests,
             revolution_ns: (drive.revolution_ns > 0.0).then_some(drive.revolution_ns),
-            stages: lines(&drive.stages),
+            stages: ledger_lines(&drive.stages),
             idle_ns: drive.idle.0,
         });
-        let changed = program.counterfactuals.iter().map(|one| Changed {
-            change: &one.change,
-            elapsed_ns: one.elapsed.0,
-            gain: one.gain(account.elapsed),
-            beats_sum: one.beats_sum,
-        });
+        let changed = program
+            .counterfactuals
+            .iter()
+            .map(|one| CounterfactualLine {
+                change: &one.change,
+                elapsed_ns: one.elapsed.0,
+                gain: one.gain(account.elapsed),
+                beats_sum: one.beats_sum,
+            });
         Self {
             program: &program.program,
             filesystem: &program.filesystem,
@@ -386,7 +395,7 @@ impl<'e> Program<'e> {
             elapsed_ns: account.elapsed.0,
             accounted_cpu_ns: program.accounted.map(|time| time.0),
             unwritten_share: program.unwritten_share,
-            ledger: lines(account.ledger.entries()),
+            ledger: ledger_lines(account.ledger.entries()),
             ledgers: own.collect(),
             response: account.response.as_ref().map(response::ResponseLine::of),
             buffered: account.buffered,
@@ -401,11 +410,11 @@ impl<'e> Program<'e> {
     }
 }
 
-/// One line for each stage, some for the requests of each device, and one for
-/// each counterfactual.
-pub(super) fn csv(found: &Explanation) -> String {
+/// Formats the explanation as CSV: one line for each stage, some for the requests of each device,
+/// and one for each counterfactual.
+pub(super) fn csv(explanation: &Explanation) -> String {
     let mut records: Vec<Vec<Field>> = Vec::new();
-    for program in &found.programs {
+    for program in &explanation.programs {
         let account = &program.account;
         let elapsed = account.elapsed.0.max(1) as f64;
         let record = |kind: &str, name: String, cause: String, ns: u64, gain: Option<f64>| {
@@ -422,8 +431,8 @@ pub(super) fn csv(found: &Explanation) -> String {
             ]
         };
         for entry in account.ledger.entries() {
-            let (name, cause) = named(entry.stage);
-            let kind = match is_of_processor(entry.stage) {
+            let (name, cause) = name_stage(entry.stage);
+            let kind = match is_processor_stage(entry.stage) {
                 true => "processor",
                 false => "waiting",
             };
@@ -437,7 +446,7 @@ pub(super) fn csv(found: &Explanation) -> String {
         }
         if let Some(of) = &account.response {
             for entry in of.ledger.entries() {
-                let (name, cause) = named(entry.stage);
+                let (name, cause) = name_stage(entry.stage);
                 let each = of.each(entry.ns).round() as u64;
                 let mut line = record("response", name, cause.unwrap_or_default(), each, None);
                 // Of the mean response, and not of what the program took.
@@ -462,5 +471,5 @@ pub(super) fn csv(found: &Explanation) -> String {
             ));
         }
     }
-    written(&records)
+    format_records(&records)
 }

@@ -1,4 +1,4 @@
-//! How single figures are written.
+//! Formatting of single figures: rates, times, shares and intervals.
 
 use super::unwritten;
 use super::view::Row;
@@ -9,13 +9,13 @@ use crate::summary::Summary;
 use diskperf_timeline::units::format_nanoseconds;
 use diskperf_timeline::{Nanoseconds, ProgramResult};
 
-/// The mark of a figure that the generator limits.
+/// Mark of a figure that the load generator limits.
 pub(super) const GENERATOR_MARK: &str = "§";
 
-/// What is written of a figure that was not measured, as in 1983.
+/// Text in place of a figure that was not measured, as in 1983.
 pub(super) const NOT_MEASURED: &str = "n.m.";
 
-/// KB/s: whole, but for slow devices.
+/// Formats a rate in KB/s: whole, except for slow devices.
 pub(super) fn speed(kb_per_s: f64) -> String {
     if kb_per_s < 9.95 {
         format!("{kb_per_s:.1}")
@@ -24,7 +24,8 @@ pub(super) fn speed(kb_per_s: f64) -> String {
     }
 }
 
-/// Requests per second: whole, but of slow devices; of very slow ones two digits.
+/// Formats a rate in requests per second: whole, except for slow devices; two digits for very slow
+/// ones.
 pub(super) fn iops(per_s: f64) -> String {
     if !(per_s > 0.0 && per_s < 0.095) {
         return speed(per_s);
@@ -34,7 +35,7 @@ pub(super) fn iops(per_s: f64) -> String {
     format!("{per_s:.digits$}")
 }
 
-/// MB/s, with three digits or so.
+/// Formats a rate in MB/s with about three digits.
 pub(super) fn megabytes(mb_per_s: f64) -> String {
     match mb_per_s {
         small if small < 9.995 => format!("{small:.2}"),
@@ -43,24 +44,23 @@ pub(super) fn megabytes(mb_per_s: f64) -> String {
     }
 }
 
-/// Microseconds, with the unit that keeps three digits.
+/// Formats microseconds in the unit that leaves three digits.
 pub(super) fn time_us(us: f64) -> String {
     format_nanoseconds(Nanoseconds((us * 1e3).round() as u64))
 }
 
-/// A number without needless zeros, to one decimal.
+/// Formats a number with at most one decimal, without trailing zeros.
 pub(super) fn decimals(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// Percent, whole as in 1983.
+/// Formats a CPU share in whole percent, as in 1983.
 pub(super) fn cpu(percent: f64) -> String {
     format!("({percent:.0}%)")
 }
 
-/// A share as percent, where "all" and "nothing" are said only if they are
-/// meant.
+/// Formats a share in percent. 0 % and 100 % are printed only for exactly none and all.
 pub(super) fn share(share: f64) -> String {
     let percent = 100.0 * share;
     if (percent > 0.0 && percent < 1.0) || (percent > 99.0 && percent < 100.0) {
@@ -70,7 +70,7 @@ pub(super) fn share(share: f64) -> String {
     }
 }
 
-/// The two halves of a historic cell: `490` and `(69%)` with its marks.
+/// Returns the two halves of a historic table cell: `490` and `(69%)` with its marks.
 pub(super) fn cell(row: &Row) -> (String, String) {
     if row.summary.kept == 0 {
         return (NOT_MEASURED.to_owned(), String::new());
@@ -87,8 +87,8 @@ pub(super) fn cell(row: &Row) -> (String, String) {
     )
 }
 
-/// Half an interval as a share of its figure, the larger half: `±1.2%`; a very
-/// wide one says only that, `>±50%`.
+/// Formats half an interval as a share of its figure, the larger half: `±1.2%`; for a very wide
+/// interval only `>±50%`.
 pub(super) fn plus_minus(interval: &Interval, point: f64) -> String {
     if point <= 0.0 || interval.low <= 0.0 {
         return String::new();
@@ -103,17 +103,16 @@ pub(super) fn plus_minus(interval: &Interval, point: f64) -> String {
     }
 }
 
-/// The interval of a summary's KB/s, if it has one that is wider than the
-/// figure itself.
-pub(super) fn sureness(summary: &Summary) -> String {
+/// Formats the interval of a summary's KB/s, unless it only repeats the figure.
+pub(super) fn relative_half_width(summary: &Summary) -> String {
     let interval = summary.interval.filter(|one| one.method != Method::Exact);
     interval.map_or_else(String::new, |interval| {
         plus_minus(&interval, summary.kb_per_s)
     })
 }
 
-/// Nanoseconds as microseconds, with three digits or so, and the noise beside
-/// them with as many decimals: `55.4` and `±1.4`.
+/// Formats nanoseconds as microseconds with about three digits, and the noise with as many
+/// decimals: `55.4` and `±1.4`.
 pub(super) fn microseconds(ns: f64, noise_ns: Option<f64>) -> (String, String) {
     let us = ns / 1e3;
     let decimals = match us.abs() {
@@ -126,7 +125,7 @@ pub(super) fn microseconds(ns: f64, noise_ns: Option<f64>) -> (String, String) {
     (format!("{us:.decimals$}"), noise.unwrap_or_default())
 }
 
-/// Seconds, with three digits or so.
+/// Formats a time in seconds with about three digits.
 pub(super) fn seconds(seconds: f64) -> String {
     match seconds {
         s if s < 0.9995 => format!("{:.3} s", s),
@@ -135,7 +134,7 @@ pub(super) fn seconds(seconds: f64) -> String {
     }
 }
 
-/// The meaning of every mark that occurs in these rows.
+/// Lists the meaning of every mark that occurs in the given table rows.
 pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec<String> {
     let mut verdicts: Vec<CacheVerdict> = rows.clone().map(|row| row.summary.cache).collect();
     verdicts.sort_unstable();
@@ -161,8 +160,8 @@ pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec
     lines
 }
 
-/// The kept repetitions as a row of bars, in the order of running, by what they are judged
-/// by.
+/// Draws the kept repetitions as a strip of bars in the order of running, by the quantity that they
+/// are judged by.
 pub(super) fn strip(result: &ProgramResult) -> String {
     let rate = |one| Quantity::primary(one).speed(one).unwrap_or(0.0);
     let rates: Vec<f64> = result.kept().map(rate).collect();

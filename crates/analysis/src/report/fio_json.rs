@@ -1,9 +1,8 @@
-//! Runs in the form of fio's results, for the plots and scripts that read those.
+//! Runs in the form of fio's results, for plots and scripts that read those.
 //!
-//! What stands for a job is its repetition in the middle of those that count, by its rate
-//! of requests. As in fio, a request's time to submit ends when the call returns that handed
-//! it to the kernel, and its time to complete begins then. Runs of early versions have no
-//! times to complete: theirs are empty.
+//! A job is represented by its median repetition by request rate, among those that count. As in
+//! fio, a request's submission latency ends when the submitting call returns, and its completion
+//! latency begins then. Runs of early versions have no completion latencies: theirs are empty.
 
 use crate::fio_jobs;
 use crate::quantity::judged_s;
@@ -18,18 +17,18 @@ use diskperf_timeline::{
     SeriesPoint, WorkerMeasure, Workload,
 };
 
-/// A run, made or planned, of programs of which fio has nothing to say.
+/// Error for a run without any program that fio's format can represent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "fio's form is that of programs that keep requests under way (random, sequential, log_append, database, the jobs of a job file), and {0} has none"
 )]
 pub struct NoRequests(pub String);
 
-/// Runs as fio's JSON, one object after the other.
+/// Formats runs as fio's JSON, one object after the other.
 ///
 /// # Errors
 ///
-/// A run without a program that keeps requests under way.
+/// A run without a program that keeps requests in flight.
 pub fn fio_json(runs: &[Run], format: Format) -> Result<String, NoRequests> {
     let texts = runs.iter().map(|run| {
         let results = results(run).ok_or_else(|| NoRequests(format!("run {}", run.id)))?;
@@ -48,18 +47,18 @@ fn results(run: &Run) -> Option<Results> {
     let mut disks: Vec<DiskUtilisation> = Vec::new();
     let mut elapsed = Nanoseconds::default();
     for (number, result) in run.results.iter().enumerate() {
-        let Some(one) = middle(result) else {
+        let Some(one) = median_repetition(result) else {
             continue;
         };
         elapsed = elapsed + one.elapsed();
-        disks_of(one, &mut disks);
+        add_disk_utilisation(one, &mut disks);
         let section = file
             .as_ref()
             .and_then(|file| file.jobs.get(result.row as usize));
         if section.is_some_and(|job| !job.report.is_reported) {
             continue;
         }
-        let rows = rows(result, one, (number as u32, section));
+        let rows = job_rows(result, one, (number as u32, section));
         let merged = section.is_some_and(|job| job.report.by_group);
         for row in rows {
             let of_group = |(_, other): &&mut (u32, JobResult)| merged && other.group == row.group;
@@ -85,24 +84,24 @@ fn results(run: &Run) -> Option<Results> {
     })
 }
 
-/// The repetition that stands for all.
-fn middle(result: &ProgramResult) -> Option<&Repetition> {
-    let mut kept: Vec<&Repetition> = result.kept().filter(|one| is_of_requests(one)).collect();
+/// Returns the median repetition of a result, which represents the others.
+fn median_repetition(result: &ProgramResult) -> Option<&Repetition> {
+    let mut kept: Vec<&Repetition> = result.kept().filter(|one| has_requests(one)).collect();
     kept.sort_by(|one, other| judged_s(one).total_cmp(&judged_s(other)));
     kept.get(kept.len().saturating_sub(1) / 2).copied()
 }
 
-/// Whether it is of what fio does too. What is done to names is timed as requests are, and
-/// is none.
-fn is_of_requests(one: &Repetition) -> bool {
-    let mut loads = one.loads().peekable();
+/// Tests whether the repetition did only work that fio knows. Operations on file names are timed
+/// like requests but do not count.
+fn has_requests(repetition: &Repetition) -> bool {
+    let mut loads = repetition.loads().peekable();
     loads.peek().is_some() && loads.all(|load| load.name_calls() == 0)
 }
 
-/// The rows of a job: one for each of its clones.
-fn rows(
+/// Returns the fio results of a job, one for each of its clones.
+fn job_rows(
     result: &ProgramResult,
-    one: &Repetition,
+    repetition: &Repetition,
     (number, section): (u32, Option<&Job>),
 ) -> Vec<JobResult> {
     let of_worker = |worker: &WorkerMeasure| {
@@ -151,10 +150,10 @@ fn rows(
         };
         Some(row)
     };
-    one.workers.iter().filter_map(of_worker).collect()
+    repetition.workers.iter().filter_map(of_worker).collect()
 }
 
-/// What a job file would say of a program.
+/// Lists the program's options as a job file would give them.
 fn options(result: &ProgramResult, load: &LoadMeasure) -> Vec<(String, String)> {
     let value = |name: &str| result.parameters.get(name).cloned();
     let random = result.program == "random";
@@ -183,14 +182,15 @@ fn options(result: &ProgramResult, load: &LoadMeasure) -> Vec<(String, String)> 
         .collect()
 }
 
-/// One direction, and what an interval of the course has of it: requests and bytes.
+/// Summarizes one direction, read or write. `in_point` gives its requests and bytes in an interval
+/// of the series.
 fn direction(
-    of: &OperationMeasure,
+    operation_measure: &OperationMeasure,
     load: &LoadMeasure,
     runtime_ms: u64,
     in_point: impl Fn(&SeriesPoint) -> (u64, u64) + Clone,
 ) -> DirectionResult {
-    if of.is_empty() {
+    if operation_measure.is_empty() {
         return DirectionResult::default();
     }
     // The last interval may be shorter than the others.
@@ -202,17 +202,17 @@ fn direction(
         false => 0,
     };
     // A job that verifies reads back when it has written.
-    let runtime_ms = match of.span.0 {
+    let runtime_ms = match operation_measure.span.0 {
         0 => runtime_ms,
         span_ns => span_ns.div_ceil(1_000_000),
     };
     DirectionResult {
-        bytes: of.bytes,
-        ios: of.count(),
+        bytes: operation_measure.bytes,
+        ios: operation_measure.count(),
         runtime_ms,
-        submission: latency(&of.submit),
-        completion: latency(&of.completion),
-        total: latency(&of.response),
+        submission: latency(&operation_measure.submit),
+        completion: latency(&operation_measure.completion),
+        total: latency(&operation_measure.response),
         bandwidth_samples_kib_per_s: points
             .clone()
             .map(|(_, bytes)| per_second(bytes / KIB))
@@ -222,12 +222,12 @@ fn direction(
     }
 }
 
-fn latency(of: &Histogram) -> Latency {
-    let mut latency = Latency::of(of.buckets().to_vec());
-    if of.count() > 0 {
-        latency.min_ns = of.min().0;
-        latency.max_ns = of.max().0;
-        latency.mean_ns = of.mean_ns();
+fn latency(histogram: &Histogram) -> Latency {
+    let mut latency = Latency::of(histogram.buckets().to_vec());
+    if histogram.count() > 0 {
+        latency.min_ns = histogram.min().0;
+        latency.max_ns = histogram.max().0;
+        latency.mean_ns = histogram.mean_ns();
     }
     latency
 }
@@ -250,10 +250,11 @@ fn processor(worker: &WorkerMeasure) -> Processor {
     }
 }
 
-/// The disks below, each once: how busy the first job that used it found it.
-fn disks_of(one: &Repetition, disks: &mut Vec<DiskUtilisation>) {
-    let elapsed_ms = (one.elapsed().0 / 1_000_000).max(1) as f64;
-    for device in &one.devices {
+/// Adds the disks that a repetition used, each once, with the utilisation of the first job that
+/// used it.
+fn add_disk_utilisation(repetition: &Repetition, disks: &mut Vec<DiskUtilisation>) {
+    let elapsed_ms = (repetition.elapsed().0 / 1_000_000).max(1) as f64;
+    for device in &repetition.devices {
         if disks.iter().any(|disk| disk.name == device.device) {
             continue;
         }
@@ -272,7 +273,7 @@ fn disks_of(one: &Repetition, disks: &mut Vec<DiskUtilisation>) {
     }
 }
 
-/// A moment as ctime(3) has it, in UTC: `Mon Nov 23 16:39:34 2026`.
+/// Formats a time as ctime(3) does, in UTC: `Mon Nov 23 16:39:34 2026`.
 fn ctime(unix_ms: u64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] = [

@@ -1,33 +1,33 @@
-//! What can be said of a flash drive without its time: tables, JSON, CSV.
+//! Flash calculations without timing, as tables, JSON and CSV.
 
-use super::csv::{Field, number, optional, written};
+use super::csv::{Field, format_records, number, optional};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::flash::{Amplification, Cliff, DieUse, Flash, Spare};
 use diskperf_timeline::units::format_size;
 
-pub(super) fn blocks(found: &Flash) -> Vec<Block> {
-    let drive = &found.drive;
+pub(super) fn blocks(flash: &Flash) -> Vec<Block> {
+    let drive = &flash.drive;
     vec![
         Block::Heading(format!(
             "Write amplification: {}, superblocks of {} units",
-            found.writes, found.superblock_units
+            flash.writes, flash.superblock_units
         )),
-        Block::Grid(amplification(found)),
+        Block::Grid(amplification(flash)),
         Block::Heading(format!(
             "Random reads of 4 KiB from {} dies, {} µs each",
             drive.dies,
             drive.read_us + drive.transfer_us
         )),
-        Block::Grid(dies(&found.depths)),
+        Block::Grid(dies(&flash.depths)),
         Block::Heading("What fills up".to_owned()),
-        Block::Grid(cliffs(&found.cliffs)),
-        Block::List(remarks(found)),
+        Block::Grid(cliffs(&flash.cliffs)),
+        Block::List(remarks(flash)),
     ]
 }
 
-fn remarks(found: &Flash) -> Vec<String> {
-    let drive = &found.drive;
+fn remarks(flash: &Flash) -> Vec<String> {
+    let drive = &flash.drive;
     let mut remarks = vec![
         "spare: the share of closed superblocks that holds no mapped unit; OP: the same over the mapped units, as data sheets have it".to_owned(),
         format!(
@@ -40,13 +40,13 @@ fn remarks(found: &Flash) -> Vec<String> {
         ),
         "busy: the share of the time that a die works, in mean value analysis; many dies: with as many reads for each of very many; bound: dies hit if no read waits for another".to_owned(),
     ];
-    if found.spares.iter().any(|of| of.pools.is_some()) {
+    if flash.spares.iter().any(|of| of.pools.is_some()) {
         remarks.push(
             "pools: hot and cold data each with superblocks of its own, and the spare split as is best"
                 .to_owned(),
         );
     }
-    if (found.spares.iter().flat_map(|of| &of.policies)).any(|of| of.formula.is_none()) {
+    if (flash.spares.iter().flat_map(|of| &of.policies)).any(|of| of.formula.is_none()) {
         remarks.push("a formula is missing where none is known: the model stands alone".to_owned());
     }
     remarks
@@ -56,9 +56,9 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-fn amplification(found: &Flash) -> Grid {
-    let spares = || found.spares.iter();
-    let names = found.spares.first().map_or(&[][..], |of| &of.policies);
+fn amplification(flash: &Flash) -> Grid {
+    let spares = || flash.spares.iter();
+    let names = flash.spares.first().map_or(&[][..], |of| &of.policies);
     let mut groups = vec![Group::of(
         "",
         vec![Column::figures(
@@ -149,12 +149,12 @@ fn cliffs(cliffs: &[Cliff]) -> Grid {
     }
 }
 
-pub(super) fn json(found: &Flash) -> String {
-    pretty(found)
+pub(super) fn json(flash: &Flash) -> String {
+    pretty(flash)
 }
 
-/// One line for each policy at each spare.
-pub(super) fn csv(found: &Flash) -> String {
+/// Formats the calculations as CSV, one line for each policy at each share of spare capacity.
+pub(super) fn csv(flash: &Flash) -> String {
     let record = |spare: &Spare, of: &Amplification| -> Vec<Field> {
         vec![
             ("spare", number(spare.spare)),
@@ -169,10 +169,10 @@ pub(super) fn csv(found: &Flash) -> String {
             ("pools", optional(spare.pools)),
         ]
     };
-    let records: Vec<Vec<Field>> = found
+    let records: Vec<Vec<Field>> = flash
         .spares
         .iter()
         .flat_map(|spare| spare.policies.iter().map(move |of| record(spare, of)))
         .collect();
-    written(&records)
+    format_records(&records)
 }

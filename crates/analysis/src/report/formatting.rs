@@ -1,13 +1,13 @@
-//! How long formatting and verifying takes: a table, JSON, CSV.
+//! Durations of formatting and verifying, as a table, JSON and CSV.
 
-use super::csv::{Field, number, written};
+use super::csv::{Field, format_records, number};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::formatting::Formatting;
 use diskperf_timeline::Nanoseconds;
 
-/// Name, span and passes of each part.
-fn parts(formatting: &Formatting) -> [(String, Nanoseconds, u32); 3] {
+/// Returns the parts of formatting and verifying, each with its name, its duration and its passes.
+fn formatting_parts(formatting: &Formatting) -> [(String, Nanoseconds, u32); 3] {
     let passes = formatting.passes;
     [
         ("format".to_owned(), formatting.format, 1),
@@ -28,7 +28,7 @@ fn minutes(span: Nanoseconds) -> f64 {
 }
 
 pub(super) fn blocks(formatting: &Formatting) -> Vec<Block> {
-    let parts = parts(formatting);
+    let parts = formatting_parts(formatting);
     let column =
         |of: &dyn Fn(&(String, Nanoseconds, u32)) -> String| parts.iter().map(of).collect();
     let each = |part: &(String, Nanoseconds, u32)| formatting.revolutions(part.1, part.2);
@@ -57,7 +57,7 @@ pub(super) fn json(formatting: &Formatting) -> String {
     pretty(formatting)
 }
 
-/// One line for each part.
+/// Formats the durations as CSV, one line for each of formatting, verifying and the total.
 pub(super) fn csv(formatting: &Formatting) -> String {
     let record = |(name, span, passes): &(String, Nanoseconds, u32)| -> Vec<Field> {
         vec![
@@ -69,11 +69,11 @@ pub(super) fn csv(formatting: &Formatting) -> String {
             ),
         ]
     };
-    let records: Vec<Vec<Field>> = parts(formatting).iter().map(record).collect();
-    written(&records)
+    let records: Vec<Vec<Field>> = formatting_parts(formatting).iter().map(record).collect();
+    format_records(&records)
 }
 
-/// A word of a command line as a shell takes it for one.
+/// Quotes a word of a command line for a shell, where necessary.
 pub(super) fn shell_word(word: &str) -> String {
     let plain = |one: char| one.is_ascii_alphanumeric() || "-_./=:,+@%".contains(one);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,10 +1,11 @@
-//! Reports as one HTML file that needs nothing beside it: text and tables of
-//! the other forms of output, charts by Vega-Lite, whose libraries are in the
-//! page, and pictures of platters. A chart stands still ([`still`]) until the script
-//! has drawn it, or where none runs.
+//! Reports as one self-contained HTML file: text and tables of the other output formats, charts by
+//! Vega-Lite with its libraries in the page, and pictures of platters and dies.
 //!
-//! The specifications of the charts stand by themselves ([`charts`]): whatever
-//! draws Vega-Lite draws them.
+//! A static picture ([`still`]) stands in for a chart until the script has drawn it, or where no
+//! script runs.
+//!
+//! The specifications of the charts are independent of the page ([`charts`]): any renderer of
+//! Vega-Lite can draw them.
 
 mod blocks;
 mod call_sizes;
@@ -46,70 +47,69 @@ use chart::{figures, slug};
 use diskperf_timeline::{ProgramResult, Run, Stage, World};
 use page::Page;
 
-/// A run, with what is known of it that it does not hold itself.
+/// Run to be reported, with related facts that it does not contain itself.
 #[derive(Clone, Debug)]
 pub struct Reported {
-    /// The run.
+    /// Run that the report covers.
     pub run: Run,
-    /// What documents print of the same programs on the same system.
+    /// Published figures of the same programs on the same system.
     pub printed: Vec<Printed>,
-    /// What the drives did for results, by their numbers in the run.
+    /// Pictures of the drives' activity, each with the index of its result in the run.
     pub pictures: Vec<(usize, Picture)>,
-    /// Why there are no pictures, where there might be some.
+    /// Reason for the lack of pictures, where there might be some.
     pub no_pictures: Option<String>,
 }
 
-/// A published figure of a program.
+/// Published figure of a program, to stand beside the measured one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Printed {
-    /// The document and the table.
+    /// Document and table that print the figure.
     pub published: String,
-    /// The program.
+    /// Name of the program with the published figure.
     pub program: String,
-    /// The file system, as a run names it.
+    /// Name of the file system, as a run gives it.
     pub filesystem: String,
-    /// Drives that ran it at once.
+    /// Drives that ran the program concurrently.
     pub drives: u32,
-    /// KB/s, the sum of all drives.
+    /// Rate in KB/s, summed over all drives.
     pub kb_per_s: f64,
-    /// CPU share.
+    /// CPU share in percent, if the document prints one.
     pub cpu_percent: Option<f64>,
 }
 
 impl Printed {
-    fn is_of(&self, result: &ProgramResult) -> bool {
+    fn is_result_of(&self, result: &ProgramResult) -> bool {
         self.program == result.program
             && self.filesystem == result.filesystem
             && self.drives == result.drives
     }
 }
 
-/// All charts of these runs.
+/// Builds all charts of a report on these runs.
 pub fn charts(reported: &[Reported]) -> Vec<Chart> {
     let runs: Vec<Run> = reported.iter().map(|one| one.run.clone()).collect();
-    let views = View::of_all(&runs);
+    let views = View::from_runs(&runs);
     let mut charts = throughput::charts(&views, reported);
-    charts.extend(views.iter().flat_map(of_run));
-    charts.extend(repetitions::of_pairs(&compare(&runs)));
+    charts.extend(views.iter().flat_map(run_charts));
+    charts.extend(repetitions::pair_charts(&compare(&runs)));
     charts
 }
 
-/// All charts of an accuracy card.
+/// Builds all charts of an accuracy card.
 pub fn card_charts(card: &Card) -> Vec<Chart> {
     scatter::charts(card)
 }
 
-/// The charts of one run by itself.
-fn of_run(view: &View<'_>) -> Vec<Chart> {
+fn run_charts(view: &View<'_>) -> Vec<Chart> {
     let curves = call_sizes::chart(view).into_iter();
-    let charts = curves.chain(repetitions::of_run(view));
+    let charts = curves.chain(repetitions::run_charts(view));
     let charts = charts.chain(waterfall::charts(view));
     let charts = charts.chain(course::charts(view));
     charts.chain(latency::chart(view)).collect()
 }
 
-/// A program, with the file system and the drives where its run has several.
-fn titled(view: &View<'_>, row: &Row<'_>) -> String {
+/// Returns the title of a program, with the file system and the drives where its run has several.
+fn chart_title(view: &View<'_>, row: &Row<'_>) -> String {
     let mut title = row.title.clone();
     let others = || view.rows.iter().map(|other| other.result);
     if others().any(|other| other.filesystem != row.result.filesystem) {
@@ -121,10 +121,10 @@ fn titled(view: &View<'_>, row: &Row<'_>) -> String {
     }
 }
 
-/// The report on runs.
+/// Formats the report on runs as an HTML page.
 pub fn page(reported: &[Reported]) -> String {
     let runs: Vec<Run> = reported.iter().map(|one| one.run.clone()).collect();
-    let views = View::of_all(&runs);
+    let views = View::from_runs(&runs);
     let title = match views.as_slice() {
         [view] => heading(view),
         _ => format!("{} runs", views.len()),
@@ -139,16 +139,16 @@ pub fn page(reported: &[Reported]) -> String {
     page.blocks(&run_table::tables(&views));
     page.remarks(&run_table::remarks(&views));
     page.html(&figures(&throughput::charts(&views, reported)));
-    compared(&mut page, &runs);
+    add_comparison(&mut page, &runs);
     for (view, one) in views.iter().zip(reported) {
-        one_run(&mut page, view, one, views.len() > 1);
+        add_run(&mut page, view, one, views.len() > 1);
     }
     page.finish()
 }
 
-/// The verdicts of several runs, of which the first is the base, and of which those that
-/// have no program of its have none.
-fn compared(page: &mut Page, runs: &[Run]) {
+/// Writes the comparison of several runs, the first as the base. A run without any program of the
+/// base is left out.
+fn add_comparison(page: &mut Page, runs: &[Run]) {
     let pairs = compare(runs).pairs;
     let is_related = |number: usize| number == 0 || pairs.iter().any(|pair| pair.run == number);
     let related = runs.iter().enumerate();
@@ -164,7 +164,7 @@ fn compared(page: &mut Page, runs: &[Run]) {
             }
             all => page.blocks(all),
         }
-        page.html(&figures(&repetitions::of_pairs(&comparison)));
+        page.html(&figures(&repetitions::pair_charts(&comparison)));
     }
 }
 
@@ -183,8 +183,7 @@ fn heading(view: &View<'_>) -> String {
     )
 }
 
-/// What is said of a run by itself.
-fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: bool) {
+fn add_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: bool) {
     if among_others {
         page.section(&anchor(view), &heading(view));
         page.facts(view);
@@ -195,7 +194,7 @@ fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: 
         .into_iter()
         .collect();
     page.html(&figures(&curves));
-    let shaped = repetitions::of_run(view);
+    let shaped = repetitions::run_charts(view);
     if !shaped.is_empty() {
         page.part("Repetitions about more than one level");
         page.html(&figures(&shaped));
@@ -232,10 +231,11 @@ fn one_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: 
     page.html(&repeat::repeat(view.run));
 }
 
-/// The results of a modelled run that are drawn, by their numbers in order. On platters all
-/// are, or of more than [`MOST_PICTURES`] those that lose the most to missed revolutions. Of a
-/// flash drive, whose pictures are large, a few are that lose time at its dies; where none
-/// does, the first.
+/// Selects the results of a modelled run that get a picture, as indices in ascending order.
+///
+/// On platters these are all results, or, of more than [`MOST_PICTURES`], those that lose the most
+/// to missed revolutions. Pictures of flash drives are large; they are drawn for a few results that
+/// lose time at the dies, or for the first one where none does.
 pub fn worth_a_picture(run: &Run) -> Vec<usize> {
     let is_lost = |stage| {
         let at_dies = matches!(
@@ -258,7 +258,7 @@ pub fn worth_a_picture(run: &Run) -> Vec<usize> {
     };
     let mut shares: Vec<(usize, f64)> = run.results.iter().map(share).enumerate().collect();
     shares.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-    if is_on_flash(run) {
+    if runs_on_flash(run) {
         shares.retain(|(_, share)| *share >= SHOWN_SHARE);
         shares.truncate(MOST_OF_DIES);
     }
@@ -271,13 +271,11 @@ pub fn worth_a_picture(run: &Run) -> Vec<usize> {
     shown
 }
 
-/// Whether a run was on a drive without platters.
-fn is_on_flash(run: &Run) -> bool {
+fn runs_on_flash(run: &Run) -> bool {
     let mut devices = run.environment.places.iter().flat_map(|one| &one.devices);
     devices.any(|device| device.rotational == Some(false))
 }
 
-/// Pictures, in their order.
 fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
     if !reported.pictures.is_empty() || reported.no_pictures.is_some() {
         let is_of_dies = |(_, picture): &(usize, Picture)| matches!(picture, Picture::Dies(_));
@@ -294,7 +292,7 @@ fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
     if drawn > 0 && results > drawn {
         page.paragraph(&format!(
             "Of {results} programs {drawn} are drawn: {}.",
-            match is_on_flash(view.run) {
+            match runs_on_flash(view.run) {
                 true => "those that lose the most at the dies, or the first",
                 false if results <= MOST_PICTURES =>
                     "those that run at once share a picture, and those that ask the disk for nothing have none",
@@ -309,55 +307,56 @@ fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
             .rows
             .iter()
             .find(|row| result.is_some_and(|one| std::ptr::eq(one, row.result)));
-        let title = row.map_or_else(String::new, |row| titled(view, row));
+        let title = row.map_or_else(String::new, |row| chart_title(view, row));
         let name = format!("{}-{}-{number}", picture.kind(), slug(&view.run.id));
         page.html(&picture.figures(&name, &title));
     }
 }
 
-/// Pictures of platters of one run, each of some 40 KB.
+/// Maximum number of platter pictures of one run, each of some 40 KB.
 const MOST_PICTURES: usize = 8;
-/// Results of one run whose dies are drawn, with two pictures of up to 100 KB each, and the
-/// share of its time that one has to lose there.
+/// Maximum number of results of one run whose dies are drawn, with two pictures of up to 100 KB
+/// each.
 const MOST_OF_DIES: usize = 3;
+/// Minimum share of its time that a result on flash must lose at the dies to get a picture.
 const SHOWN_SHARE: f64 = 0.01;
 
-/// The accuracy card.
+/// Formats the accuracy card as an HTML page.
 pub fn card(card: &Card) -> String {
     let mut page = Page::new(&format!("Accuracy: {}", card.documents.join(", ")));
     let (summary, rest) = super::card::halves(card);
-    page.blocks(untitled(&summary));
+    page.blocks(without_title(&summary));
     page.html(&figures(&card_charts(card)));
     page.blocks(&rest);
     page.finish()
 }
 
-/// What a search for better settings found.
+/// Formats the result of a tuning search as an HTML page.
 pub fn tuned(tuned: &Tuned) -> String {
     let mut page = Page::new(&super::tuning::heading(tuned));
     let surface = Surface::of(tuned).and_then(|surface| surface.chart());
     page.html(&figures(&surface.into_iter().collect::<Vec<_>>()));
-    page.blocks(untitled(&super::tuning::blocks(tuned)));
+    page.blocks(without_title(&super::tuning::blocks(tuned)));
     page.finish()
 }
 
-/// A block trace.
-pub fn trace(found: &Trace) -> String {
-    let mut page = Page::new(&format!("Trace: {}", found.files.join(", ")));
-    page.html(&figures(&trace::charts(found)));
-    page.blocks(untitled(&super::trace::blocks(found)));
+/// Formats the contents of a block trace as an HTML page.
+pub fn trace(trace: &Trace) -> String {
+    let mut page = Page::new(&format!("Trace: {}", trace.files.join(", ")));
+    page.html(&figures(&trace::charts(trace)));
+    page.blocks(without_title(&super::trace::blocks(trace)));
     page.finish()
 }
 
-/// Real drives and their replays.
-pub fn real_drives(found: &RealDrives) -> String {
+/// Formats real drives and their replays as an HTML page.
+pub fn real_drives(real_drives: &RealDrives) -> String {
     let mut page = Page::new("Real drives: modelled against measured");
-    page.blocks(untitled(&super::real_drives::blocks(found)));
+    page.blocks(without_title(&super::real_drives::blocks(real_drives)));
     page.finish()
 }
 
-/// Blocks without the heading that they begin with: the page has one.
-fn untitled(blocks: &[Block]) -> &[Block] {
+/// Returns blocks without their first heading, since the page has one of its own.
+fn without_title(blocks: &[Block]) -> &[Block] {
     match blocks {
         [Block::Heading(_), rest @ ..] => rest,
         all => all,

@@ -1,32 +1,32 @@
-//! The calculation of an interleave factor: tables, JSON, CSV.
+//! Calculation of an interleave factor as tables, JSON and CSV.
 
-use super::csv::{Field, number, written};
+use super::csv::{Field, format_records, number};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::interleave::{FactorResult, Interleave, Interruption, Responsible};
 
-/// A best factor at which this many sectors are missed is none.
-const HOPELESS: f64 = 0.999;
+/// Share of missed sectors above which the best factor is no recommendation.
+const MISSED_SHARE_MAX: f64 = 0.999;
 
-/// The calculation as a report. `asked` is a factor to speak of.
-pub(super) fn blocks(found: &Interleave, asked: Option<u32>) -> Vec<Block> {
+/// Formats the calculation as a report. `asked` is a factor that the report compares with the best.
+pub(super) fn blocks(interleave: &Interleave, asked: Option<u32>) -> Vec<Block> {
     let mut blocks = vec![
-        Block::Heading(heading(found)),
-        Block::Text(interlace(found)),
+        Block::Heading(heading(interleave)),
+        Block::Text(interleave_order(interleave)),
     ];
-    if found.service_ms > 0.0 {
-        blocks.push(Block::Grid(parts(found)));
+    if interleave.service_ms > 0.0 {
+        blocks.push(Block::Grid(parts(interleave)));
     }
-    if !found.interruptions.is_empty() {
-        let lines = found.interruptions.iter().map(interruption);
+    if !interleave.interruptions.is_empty() {
+        let lines = interleave.interruptions.iter().map(describe_interruption);
         blocks.push(Block::List(lines.collect()));
     }
-    blocks.push(Block::Grid(factors(found)));
-    let mut remarks = vec![recommendation(found), reason(found)];
-    remarks.extend(asked.and_then(|factor| of_factor(found, factor)));
-    remarks.extend(check(found));
-    remarks.extend(hidden(found));
-    if found.inputs.read_ahead {
+    blocks.push(Block::Grid(factors(interleave)));
+    let mut remarks = vec![recommendation(interleave), describe_reason(interleave)];
+    remarks.extend(asked.and_then(|factor| describe_factor(interleave, factor)));
+    remarks.extend(check_against_model(interleave));
+    remarks.extend(describe_hidden_cost(interleave));
+    if interleave.inputs.read_ahead {
         let said = "read-ahead averages two consecutive service times: rare interrupts disturb half as much, constant work as much as before";
         remarks.push(said.to_owned());
     }
@@ -34,8 +34,8 @@ pub(super) fn blocks(found: &Interleave, asked: Option<u32>) -> Vec<Block> {
     blocks
 }
 
-fn heading(found: &Interleave) -> String {
-    let track = &found.inputs.track;
+fn heading(interleave: &Interleave) -> String {
+    let track = &interleave.inputs.track;
     let spare = match track.spare_sectors_per_track {
         0 => String::new(),
         spare => format!(" and {spare} spare"),
@@ -46,72 +46,71 @@ fn heading(found: &Interleave) -> String {
         track.sectors_per_track,
         track.sector_bytes,
         track.rpm,
-        found.revolution_ms,
-        found.sector_ms
+        interleave.revolution_ms,
+        interleave.sector_ms
     )
 }
 
-/// The service time as a sum.
-fn parts(found: &Interleave) -> Grid {
-    let given = || found.parts.iter().filter(|part| part.ms > 0.0);
+fn parts(interleave: &Interleave) -> Grid {
+    let given = || interleave.parts.iter().filter(|part| part.ms > 0.0);
     let mut names: Vec<String> = given().map(|part| part.name.to_owned()).collect();
     let mut times: Vec<String> = given().map(|part| ms(part.ms)).collect();
     names.push("interlace time".to_owned());
-    times.push(ms(found.service_ms));
+    times.push(ms(interleave.service_ms));
     Grid {
         key: Column::words("service", names),
         groups: vec![Group::of("", vec![Column::figures("ms", times)])],
     }
 }
 
-fn interlace(found: &Interleave) -> String {
-    let speed = match found.inputs.cpu_speed {
+fn interleave_order(interleave: &Interleave) -> String {
+    let speed = match interleave.inputs.cpu_speed {
         1.0 => String::new(),
         speed => format!(" (processor times divided by {speed})"),
     };
-    let beyond = match found.uninterrupted_factor {
-        factor if factor > u64::from(found.inputs.track.sectors_per_track) => {
+    let beyond = match interleave.uninterrupted_factor {
+        factor if factor > u64::from(interleave.inputs.track.sectors_per_track) => {
             ", which is beyond the track"
         }
         _ => "",
     };
-    let interrupted = if found.interruptions.is_empty() {
+    let interrupted = if interleave.interruptions.is_empty() {
         String::new()
     } else {
         format!(
             "; with interruptions {} ms on average",
-            ms(found.mean_service_ms)
+            ms(interleave.mean_service_ms)
         )
     };
     format!(
         "interlace time {} ms{speed} = {:.2} sectors: factor {} without interruptions{beyond}\
          {interrupted}",
-        ms(found.service_ms),
-        found.service_sectors,
-        found.uninterrupted_factor
+        ms(interleave.service_ms),
+        interleave.service_sectors,
+        interleave.uninterrupted_factor
     )
 }
 
-fn interruption(one: &Interruption) -> String {
-    let sources = match one.sources {
+fn describe_interruption(interruption: &Interruption) -> String {
+    let sources = match interruption.sources {
         1 => String::new(),
         sources => format!("{sources} times "),
     };
     format!(
         "{}: {sources}{} ms every {} ms, {} of the processor",
-        one.interrupt.words(),
-        ms(one.cost_ms),
-        ms(one.period_ms),
-        percent(one.processor_share)
+        interruption.interrupt.words(),
+        ms(interruption.cost_ms),
+        ms(interruption.period_ms),
+        percent(interruption.processor_share)
     )
 }
 
-fn factors(found: &Interleave) -> Grid {
-    let rows = &found.factors;
+fn factors(interleave: &Interleave) -> Grid {
+    let rows = &interleave.factors;
     let column =
         |of: &dyn Fn(&FactorResult) -> String| -> Vec<String> { rows.iter().map(of).collect() };
     let mark = |row: &FactorResult| {
-        let best = row.factor == found.recommended.factor;
+        let best = row.factor == interleave.recommended.factor;
         if best { "best" } else { "" }.to_owned()
     };
     Grid {
@@ -127,15 +126,15 @@ fn factors(found: &Interleave) -> Grid {
                 Column::figures("KB/s", column(&|row| rate(row.kb_per_s))),
             ]
             .into_iter()
-            .chain(modelled(rows))
+            .chain(modelled_column(rows))
             .chain([Column::words("", column(&mark))])
             .collect(),
         )],
     }
 }
 
-/// The modelled machine's rates, where the case was run on it.
-fn modelled(rows: &[FactorResult]) -> Option<Column> {
+/// Returns the column with the modelled machine's rates, where the case was run on it.
+fn modelled_column(rows: &[FactorResult]) -> Option<Column> {
     let rates: Option<Vec<String>> = rows
         .iter()
         .map(|row| row.modelled_kb_per_s.map(rate))
@@ -143,21 +142,25 @@ fn modelled(rows: &[FactorResult]) -> Option<Column> {
     rates.map(|rates| Column::figures("modelled", rates))
 }
 
-/// What the modelled machine says of the recommendation.
-fn check(found: &Interleave) -> Option<String> {
-    let best = found.modelled_best()?;
-    let own = found.recommended.factor;
+/// Describes the result of the modelled machine beside the recommendation.
+fn check_against_model(interleave: &Interleave) -> Option<String> {
+    let best = interleave.modelled_best()?;
+    let own = interleave.recommended.factor;
     if best == own {
         return Some(format!(
             "modelled: the same case on the modelled machine is also best at factor {best}"
         ));
     }
-    let cause = match found.responsible {
+    let cause = match interleave.responsible {
         Responsible::Service => "the service time itself, which ends where a sector begins",
         Responsible::Term(term) => term.words(),
         Responsible::Together => "all interruptions together",
     };
-    let rate_of = |factor| found.factor(factor).and_then(|row| row.modelled_kb_per_s);
+    let rate_of = |factor| {
+        interleave
+            .factor(factor)
+            .and_then(|row| row.modelled_kb_per_s)
+    };
     let worse = rate_of(own)
         .zip(rate_of(best))
         .map_or(0.0, |(own, best)| 1.0 - own / best);
@@ -168,13 +171,13 @@ fn check(found: &Interleave) -> Option<String> {
     ))
 }
 
-fn recommendation(found: &Interleave) -> String {
-    let best = &found.recommended;
+fn recommendation(interleave: &Interleave) -> String {
+    let best = &interleave.recommended;
     format!(
         "recommended: factor {}, {} KB/s{}",
         best.factor,
         rate(best.kb_per_s),
-        if best.missed_share > HOPELESS {
+        if best.missed_share > MISSED_SHARE_MAX {
             "; no factor of this track gives the processor enough time; this one loses the least"
         } else {
             ""
@@ -182,31 +185,31 @@ fn recommendation(found: &Interleave) -> String {
     )
 }
 
-fn reason(found: &Interleave) -> String {
-    let what = match found.responsible {
+fn describe_reason(interleave: &Interleave) -> String {
+    let what = match interleave.responsible {
         Responsible::Service => return "responsible: the service time itself".to_owned(),
         Responsible::Term(term) => term.words(),
         Responsible::Together => "all interruptions together",
     };
-    match found.factor_without {
+    match interleave.factor_without {
         Some(factor) => format!("responsible: {what}; without, factor {factor} would be best"),
         None => format!("responsible: {what}"),
     }
 }
 
-/// What a factor gives against the best.
-fn of_factor(found: &Interleave, factor: u32) -> Option<String> {
-    let row = found.factor(factor)?;
+/// Describes the rate of a factor as a share of the best.
+fn describe_factor(interleave: &Interleave, factor: u32) -> Option<String> {
+    let row = interleave.factor(factor)?;
     Some(format!(
         "factor {factor}: {} KB/s, {} of the best",
         rate(row.kb_per_s),
-        percent(row.kb_per_s / found.recommended.kb_per_s)
+        percent(row.kb_per_s / interleave.recommended.kb_per_s)
     ))
 }
 
-/// What several outstanding requests do.
-fn hidden(found: &Interleave) -> Option<String> {
-    let outstanding = found.inputs.outstanding;
+/// Describes the effect of several outstanding requests.
+fn describe_hidden_cost(interleave: &Interleave) -> Option<String> {
+    let outstanding = interleave.inputs.outstanding;
     if outstanding < 2 {
         return None;
     }
@@ -214,13 +217,13 @@ fn hidden(found: &Interleave) -> Option<String> {
         1 => "1 sector".to_owned(),
         others => format!("{others} sectors"),
     };
-    let limit_ms = f64::from(outstanding - 1) * found.sector_ms;
+    let limit_ms = f64::from(outstanding - 1) * interleave.sector_ms;
     Some(format!(
         "with {outstanding} requests outstanding the service is hidden behind the transfers: factor \
          1 works while a single service takes no more than {} ms ({others}) and services on \
          average no more than {} ms (1 sector), since one processor serves all",
         ms(limit_ms),
-        ms(found.sector_ms)
+        ms(interleave.sector_ms)
     ))
 }
 
@@ -228,7 +231,7 @@ fn ms(value: f64) -> String {
     format!("{value:.3}")
 }
 
-/// A share with a digit; one that would look like none has more.
+/// Formats a share in percent with one decimal; small shares get more, so as not to look like 0.
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     if percent > 0.0 && percent < 0.1 {
@@ -242,18 +245,22 @@ fn rate(kb_per_s: f64) -> String {
     format!("{kb_per_s:.digits$}")
 }
 
-/// The `calculate interleave` contract.
-pub(super) fn json(found: &Interleave) -> String {
-    pretty(found)
+/// Formats the calculation as JSON by the `calculate interleave` contract.
+pub(super) fn json(interleave: &Interleave) -> String {
+    pretty(interleave)
 }
 
-/// One line for each factor.
-pub(super) fn csv(found: &Interleave) -> String {
-    let records: Vec<Vec<Field>> = found.factors.iter().map(|row| record(found, row)).collect();
-    written(&records)
+/// Formats the calculation as CSV, one line for each factor.
+pub(super) fn csv(interleave: &Interleave) -> String {
+    let records: Vec<Vec<Field>> = interleave
+        .factors
+        .iter()
+        .map(|row| factor_record(interleave, row))
+        .collect();
+    format_records(&records)
 }
 
-fn record(found: &Interleave, row: &FactorResult) -> Vec<Field> {
+fn factor_record(interleave: &Interleave, row: &FactorResult) -> Vec<Field> {
     vec![
         ("factor", row.factor.to_string()),
         ("missed_share", number(row.missed_share)),
@@ -265,14 +272,14 @@ fn record(found: &Interleave, row: &FactorResult) -> Vec<Field> {
         ),
         (
             "recommended",
-            (row.factor == found.recommended.factor).to_string(),
+            (row.factor == interleave.recommended.factor).to_string(),
         ),
-        ("responsible", found.responsible.name().to_owned()),
-        ("service_ms", number(found.service_ms)),
-        ("service_sectors", number(found.service_sectors)),
+        ("responsible", interleave.responsible.name().to_owned()),
+        ("service_ms", number(interleave.service_ms)),
+        ("service_sectors", number(interleave.service_sectors)),
         (
             "uninterrupted_factor",
-            found.uninterrupted_factor.to_string(),
+            interleave.uninterrupted_factor.to_string(),
         ),
     ]
 }

@@ -1,8 +1,8 @@
-//! JSON: every figure, with the contract's names. Fields may be added to it,
-//! never renamed.
+//! JSON with every figure, under the contract's names. New fields may be added, but names never
+//! change.
 
 use super::replay::ReplayJson;
-use super::targets::{Part, parts};
+use super::targets::{TargetPart, split_by_target};
 use super::view::{Row, View};
 use crate::cache::{CacheVerdict, device_share};
 use crate::comparison::{
@@ -55,8 +55,8 @@ struct RunJson<'a> {
     decomposition: Vec<Decomposition>,
 }
 
-/// What a modelled run is. The catalogue's text stays in the store and travels
-/// by export; here are the names of its files.
+/// Facts about a modelled run. The catalogue's text stays in the store and travels by export; this
+/// object has the names of its files.
 #[derive(Serialize)]
 struct ModelJson<'a> {
     model_version: &'a str,
@@ -100,34 +100,33 @@ struct ResultJson<'a> {
     cache_verdict: CacheVerdict,
     device_share: Option<f64>,
     generator_share: Option<f64>,
-    /// Of a program with several requests under way.
+    /// Figures of a program with several requests in flight.
     #[serde(flatten)]
     load: Option<&'a LoadSummary>,
     #[serde(skip_serializing_if = "Option::is_none")]
     verified: Option<&'a Verified>,
-    /// First error that ended a worker of the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<&'a WorkerFailure>,
-    /// Of a replay.
+    /// Trace, pace and fidelity of a replay.
     #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<ReplayJson<'a>>,
-    /// Of a modelled drive whose write cache filled up.
+    /// Cache cliff of a modelled drive whose write cache filled up.
     #[serde(skip_serializing_if = "Option::is_none")]
     cliff: Option<CacheCliff>,
     /// Share of the bytes read that a modelled flash drive never wrote and answered without its
     /// dies.
     #[serde(skip_serializing_if = "Option::is_none")]
     unwritten_share: Option<f64>,
-    /// Of a program that was repeated until it was steady.
+    /// Result of the test for steadiness, for a program that was repeated until it was steady.
     #[serde(skip_serializing_if = "Option::is_none")]
     steady: Option<SteadySummary>,
-    /// On a flash drive that is modelled; of several, all together.
+    /// Write amplification of a modelled flash drive; of several drives together.
     #[serde(skip_serializing_if = "Option::is_none")]
     write_amplification: Option<f64>,
     #[serde(flatten)]
     shape: Shape,
     notes: &'a [String],
-    /// Of several targets at once: what each did.
+    /// Figures of the single targets, where several ran concurrently.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     targets: Vec<TargetJson<'a>>,
     repetitions: Vec<RepetitionJson<'a>>,
@@ -143,9 +142,9 @@ struct TargetJson<'a> {
     durable_elapsed_s: Option<f64>,
 }
 
-impl<'a> From<Part<'a>> for TargetJson<'a> {
-    fn from(part: Part<'a>) -> Self {
-        let Part { target, summary } = part;
+impl<'a> From<TargetPart<'a>> for TargetJson<'a> {
+    fn from(part: TargetPart<'a>) -> Self {
+        let TargetPart { target, summary } = part;
         Self {
             target,
             kb_per_s: summary.kb_per_s,
@@ -183,7 +182,7 @@ struct RepetitionJson<'a> {
     workers: Vec<WorkerJson<'a>>,
 }
 
-/// Of several requests under way, what one repetition came to.
+/// Figures of one repetition of a program with several requests in flight.
 #[derive(Serialize)]
 struct LoadJson {
     iops: Option<f64>,
@@ -206,8 +205,8 @@ impl LoadJson {
     }
 }
 
-/// A worker's counts. Its latency histograms stay in the store and travel by
-/// export; here are their percentiles.
+/// Counts of a worker. Its latency histograms stay in the store and travel by export; this object
+/// has their percentiles.
 #[derive(Serialize)]
 struct WorkerJson<'a> {
     drive: u32,
@@ -228,15 +227,14 @@ struct WorkerJson<'a> {
     storage_read_bytes: Option<u64>,
     read_latency: Option<Percentiles>,
     write_latency: Option<Percentiles>,
-    /// Of a modelled run: what the elapsed time went to.
+    /// Elapsed time of the worker by stage, in a modelled run.
     #[serde(skip_serializing_if = "Ledger::is_empty")]
     ledger: Ledger,
-    /// Error that ended the worker.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<&'a WorkerFailure>,
 }
 
-/// The `run` contract.
+/// Formats runs as JSON by the `run` contract.
 pub(super) fn runs(views: &[View]) -> String {
     pretty(&Runs {
         runs: views.iter().map(run).collect(),
@@ -326,7 +324,10 @@ fn result<'a>(run: &'a Run, row: &'a Row) -> ResultJson<'a> {
         write_amplification: write_amplification(result),
         shape: summary.shape,
         notes: &result.notes,
-        targets: parts(run, result).into_iter().map(Into::into).collect(),
+        targets: split_by_target(run, result)
+            .into_iter()
+            .map(Into::into)
+            .collect(),
         repetitions: result.repetitions.iter().map(repetition).collect(),
     }
 }
@@ -337,63 +338,63 @@ fn write_amplification(result: &ProgramResult) -> Option<f64> {
     FlashTraffic::sum(&all).first()?.write_amplification()
 }
 
-fn repetition(one: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
+fn repetition(repetition: &Repetition, mode: CacheMode) -> RepetitionJson<'_> {
     RepetitionJson {
-        discarded: one.discarded,
-        block: one.block,
-        kb_per_s: one.kb_per_s(),
-        durable_kb_per_s: one.durable_kb_per_s(),
-        cpu_percent: one.cpu_percent(),
-        elapsed_s: one.elapsed().seconds(),
-        durable_elapsed_s: one.durable().map(Nanoseconds::seconds),
-        load: LoadJson::of(one),
-        device_share: device_share(one),
-        cache_verdict: CacheVerdict::of_repetition(one, mode),
-        residency: one.residency,
-        devices: &one.devices,
-        controller_caches: &one.controller_caches,
-        media_caches: &one.media_caches,
-        flash: &one.flash,
-        interference: &one.interference,
-        workers: one.workers.iter().map(worker).collect(),
+        discarded: repetition.discarded,
+        block: repetition.block,
+        kb_per_s: repetition.kb_per_s(),
+        durable_kb_per_s: repetition.durable_kb_per_s(),
+        cpu_percent: repetition.cpu_percent(),
+        elapsed_s: repetition.elapsed().seconds(),
+        durable_elapsed_s: repetition.durable().map(Nanoseconds::seconds),
+        load: LoadJson::of(repetition),
+        device_share: device_share(repetition),
+        cache_verdict: CacheVerdict::from_repetition(repetition, mode),
+        residency: repetition.residency,
+        devices: &repetition.devices,
+        controller_caches: &repetition.controller_caches,
+        media_caches: &repetition.media_caches,
+        flash: &repetition.flash,
+        interference: &repetition.interference,
+        workers: repetition.workers.iter().map(worker).collect(),
     }
 }
 
-fn worker(one: &WorkerMeasure) -> WorkerJson<'_> {
+fn worker(worker_measure: &WorkerMeasure) -> WorkerJson<'_> {
     WorkerJson {
-        drive: one.drive,
-        started_s: one.started.seconds(),
-        elapsed_s: one.elapsed.seconds(),
-        durable_elapsed_s: one.durable.map(Nanoseconds::seconds),
-        cpu_s: one.cpu.seconds(),
-        user_s: one.user.seconds(),
-        system_s: one.system.seconds(),
-        payload_bytes: one.payload_bytes,
-        read_bytes: one.read_bytes,
-        written_bytes: one.written_bytes,
-        calls: one.calls,
-        voluntary_switches: one.voluntary_switches,
-        involuntary_switches: one.involuntary_switches,
-        minor_faults: one.minor_faults,
-        major_faults: one.major_faults,
-        storage_read_bytes: one.storage_read_bytes,
-        read_latency: Percentiles::of(&one.read_latency),
-        write_latency: Percentiles::of(&one.write_latency),
-        ledger: one.ledger.clone(),
-        failure: one.failure.as_ref(),
+        drive: worker_measure.drive,
+        started_s: worker_measure.started.seconds(),
+        elapsed_s: worker_measure.elapsed.seconds(),
+        durable_elapsed_s: worker_measure.durable.map(Nanoseconds::seconds),
+        cpu_s: worker_measure.cpu.seconds(),
+        user_s: worker_measure.user.seconds(),
+        system_s: worker_measure.system.seconds(),
+        payload_bytes: worker_measure.payload_bytes,
+        read_bytes: worker_measure.read_bytes,
+        written_bytes: worker_measure.written_bytes,
+        calls: worker_measure.calls,
+        voluntary_switches: worker_measure.voluntary_switches,
+        involuntary_switches: worker_measure.involuntary_switches,
+        minor_faults: worker_measure.minor_faults,
+        major_faults: worker_measure.major_faults,
+        storage_read_bytes: worker_measure.storage_read_bytes,
+        read_latency: Percentiles::of(&worker_measure.read_latency),
+        write_latency: Percentiles::of(&worker_measure.write_latency),
+        ledger: worker_measure.ledger.clone(),
+        failure: worker_measure.failure.as_ref(),
     }
 }
 
 #[derive(Serialize)]
 struct ComparisonJson<'a> {
-    /// The base first.
+    /// Runs of the comparison, the base first.
     runs: &'a [RunName],
     pairs: Vec<PairJson<'a>>,
     unpaired: Vec<UnpairedJson<'a>>,
     warnings: Vec<WarningJson<'a>>,
     undecided: usize,
     worst_slowdown: Option<SlowdownJson<'a>>,
-    /// Only where a limit was given.
+    /// Result of the slow-down limit; only where one was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     gate: Option<GateJson>,
 }
@@ -417,11 +418,11 @@ struct PairJson<'a> {
     statistic: Basis,
     ratio: Option<f64>,
     interval: Option<Interval>,
-    excluded_above: Option<f64>,
+    excluded_slowdown: Option<f64>,
     verdict: Verdict,
     doubt: Option<Doubt>,
     verdict_text: String,
-    /// Only of the arms of an A/B measurement.
+    /// Number of blocks; only for the arms of an A/B measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocks: Option<BlockCounts>,
     warnings: &'a [String],
@@ -504,7 +505,7 @@ fn pair<'a>(run: &'a str, pair: &'a Pair) -> PairJson<'a> {
         statistic: pair.basis,
         ratio: pair.judgement.ratio,
         interval: pair.judgement.interval,
-        excluded_above: pair.judgement.excluded_above(),
+        excluded_slowdown: pair.judgement.excluded_slowdown(),
         verdict: pair.judgement.verdict,
         doubt: pair.judgement.doubt,
         verdict_text: pair.verdict(),

@@ -1,6 +1,6 @@
-//! The table of programs with several requests under way: one line for each program and
-//! run, so that a model stands below the drive that it is beside, and one for each
-//! operation where a program has several.
+//! Table of programs with several requests in flight. It has one line for each program and run, so
+//! that a model stands below the drive that it models, and one for each operation where a program
+//! has several.
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
@@ -12,20 +12,20 @@ use crate::summary::load::{Latency, LoadSummary, OperationSummary};
 use diskperf_timeline::{CacheMode, Engine};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Titles that are longer go on in the next line, and names of runs lose their beginning.
+/// Maximum length of a title. Longer titles continue in the next line, and names of runs lose their
+/// beginning.
 const LONGEST_TITLE: usize = 24;
 
-/// Whether a row is here, and not in the table of KB/s.
-pub(super) fn shows(row: &Row) -> bool {
+/// Tests whether a row belongs to this table, rather than to the table of KB/s.
+pub(super) fn is_shown(row: &Row) -> bool {
     row.summary.load.is_some()
 }
 
-/// One line of figures.
 #[derive(Default)]
-struct Line {
+struct LoadLine {
     key: String,
     iops: String,
-    sureness: String,
+    relative_half_width: String,
     mb_per_s: String,
     durable: String,
     p50: (String, String),
@@ -35,19 +35,19 @@ struct Line {
     cpu: String,
 }
 
-/// Rows of one title, with the run that each belongs to: one row a run at most.
-struct Titled<'a> {
+/// Rows of the table with one title, with the run that each belongs to: at most one row per run.
+struct TitledRows<'a> {
     title: String,
-    /// Place in the suite of the first run that has the title.
+    /// Position of the title in the suite of the first run that has it.
     place: u32,
     rows: Vec<(&'a View<'a>, &'a Row<'a>)>,
 }
 
-/// The table of runs of one suite; none where no program is of this kind.
+/// Builds the table for runs of one suite; empty where no program is of this kind.
 pub(super) fn blocks(views: &[&View]) -> Vec<Block> {
-    let programs = by_title(views).into_iter();
-    let lines: Vec<Line> = programs
-        .flat_map(|program| lines_of(program, views.len()))
+    let programs = group_by_title(views).into_iter();
+    let lines: Vec<LoadLine> = programs
+        .flat_map(|program| program_lines(program, views.len()))
         .collect();
     match lines.is_empty() {
         true => Vec::new(),
@@ -55,10 +55,10 @@ pub(super) fn blocks(views: &[&View]) -> Vec<Block> {
     }
 }
 
-/// Groups the rows of all runs by title, in the order of the suite. Each row is looked at
-/// once: a job file may have thousands of sections.
-fn by_title<'a>(views: &[&'a View<'a>]) -> Vec<Titled<'a>> {
-    let mut found: Vec<Titled<'a>> = Vec::new();
+/// Groups the rows of all runs by title, in the order of the suite. It visits each row once, since
+/// a job file may have thousands of sections.
+fn group_by_title<'a>(views: &[&'a View<'a>]) -> Vec<TitledRows<'a>> {
+    let mut found: Vec<TitledRows<'a>> = Vec::new();
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     for &view in views {
         let mut title_counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -66,14 +66,14 @@ fn by_title<'a>(views: &[&'a View<'a>]) -> Vec<Titled<'a>> {
             *title_counts.entry(&row.title).or_default() += 1;
         }
         let mut titles_of_run = BTreeSet::new();
-        for row in view.rows.iter().filter(|row| shows(row)) {
-            let title = titled(row, title_counts[row.title.as_str()] > 1);
+        for row in view.rows.iter().filter(|row| is_shown(row)) {
+            let title = row_title(row, title_counts[row.title.as_str()] > 1);
             if !titles_of_run.insert(title.clone()) {
                 continue;
             }
             let number = *numbers.entry(title.clone()).or_insert(found.len());
             if number == found.len() {
-                found.push(Titled {
+                found.push(TitledRows {
                     title,
                     place: row.result.row,
                     rows: Vec::new(),
@@ -86,8 +86,9 @@ fn by_title<'a>(views: &[&'a View<'a>]) -> Vec<Titled<'a>> {
     found
 }
 
-/// A program, with the file system and the drives where its run has the title twice.
-fn titled(row: &Row, is_ambiguous: bool) -> String {
+/// Returns the title of a program, with the file system and the drives where its run has the title
+/// twice.
+fn row_title(row: &Row, is_ambiguous: bool) -> String {
     let mut title = row.title.clone();
     if is_ambiguous {
         title += &format!(" {}", row.result.filesystem);
@@ -98,27 +99,27 @@ fn titled(row: &Row, is_ambiguous: bool) -> String {
     title
 }
 
-fn lines_of(program: Titled, run_count: usize) -> Vec<Line> {
-    let Titled { title, rows, .. } = program;
+fn program_lines(program: TitledRows, run_count: usize) -> Vec<LoadLine> {
+    let TitledRows { title, rows, .. } = program;
     if run_count == 1 {
         let lines = rows.iter();
         return lines
-            .flat_map(|(_, row)| of_row(row, title.clone(), ""))
+            .flat_map(|(_, row)| row_lines(row, title.clone(), ""))
             .collect();
     }
-    let heading = Line {
+    let heading = LoadLine {
         key: title,
-        ..Line::default()
+        ..LoadLine::default()
     };
     let of_runs = rows.iter().flat_map(|(view, row)| {
-        let name = format!("  {}", shortened(&view.name));
-        of_row(row, name, "  ")
+        let name = format!("  {}", truncate(&view.name));
+        row_lines(row, name, "  ")
     });
     std::iter::once(heading).chain(of_runs).collect()
 }
 
-/// The end of a long name: of a path it says the most.
-fn shortened(name: &str) -> String {
+/// Shortens a long name from the left, since the end of a path says the most.
+fn truncate(name: &str) -> String {
     let length = name.chars().count();
     // The indent before it is two columns wide.
     let most = LONGEST_TITLE - 2;
@@ -131,59 +132,60 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// A program of a run, and below it its operations where it has several.
-fn of_row(row: &Row, key: String, indent: &str) -> Vec<Line> {
+/// Returns the table lines of one program of a run: its own, and those of its operations where it
+/// has several.
+fn row_lines(row: &Row, key: String, indent: &str) -> Vec<LoadLine> {
     let Some(load) = &row.summary.load else {
         return Vec::new();
     };
-    let mut lines = vec![Line {
+    let mut lines = vec![LoadLine {
         key,
         iops: figures::iops(load.iops)
             + row.summary.cache.mark()
             + unwritten::mark(row.summary.unwritten_share),
-        sureness: sureness(load.iops_interval, load.iops),
+        relative_half_width: relative_half_width(load.iops_interval, load.iops),
         mb_per_s: megabytes(load.mb_per_s),
-        durable: durable(row),
+        durable: durable_text(row),
         cpu: load
             .cpu_us_per_io
             // A drive without a computer takes no processor.
             .filter(|us| *us > 0.0)
             .map_or_else(String::new, figures::time_us),
-        ..responses(load.response.as_ref())
+        ..response_line(load.response.as_ref())
     }];
     if load.latency.len() > 1 {
-        let each = load.latency.iter().map(|one| operation(one, indent));
+        let each = load.latency.iter().map(|one| operation_line(one, indent));
         lines.extend(each);
     }
     lines
 }
 
-fn operation(one: &OperationSummary, indent: &str) -> Line {
-    Line {
-        key: format!("{indent}  {}", one.name),
-        iops: figures::iops(one.iops),
-        mb_per_s: megabytes(one.mb_per_s),
-        ..responses(one.response.as_ref())
+fn operation_line(operation_summary: &OperationSummary, indent: &str) -> LoadLine {
+    LoadLine {
+        key: format!("{indent}  {}", operation_summary.name),
+        iops: figures::iops(operation_summary.iops),
+        mb_per_s: megabytes(operation_summary.mb_per_s),
+        ..response_line(operation_summary.response.as_ref())
     }
 }
 
-fn responses(found: Option<&Latency>) -> Line {
+fn response_line(found: Option<&Latency>) -> LoadLine {
     let Some(latency) = found else {
-        return Line::default();
+        return LoadLine::default();
     };
     let told = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), figures::time_us);
     let with_interval =
-        |us: Option<f64>, interval| (told(us), sureness(interval, us.unwrap_or(0.0)));
-    Line {
+        |us: Option<f64>, interval| (told(us), relative_half_width(interval, us.unwrap_or(0.0)));
+    LoadLine {
         p50: with_interval(latency.p50_us, latency.p50_interval),
         p99: with_interval(latency.p99_us, latency.p99_interval),
         p99_9: told(latency.p99_9_us),
         max: figures::time_us(latency.max_us),
-        ..Line::default()
+        ..LoadLine::default()
     }
 }
 
-/// Nothing of what moves no bytes.
+/// Formats a rate in MB/s; empty for operations that move no bytes.
 fn megabytes(mb_per_s: f64) -> String {
     match mb_per_s > 0.0 {
         true => figures::megabytes(mb_per_s),
@@ -191,22 +193,24 @@ fn megabytes(mb_per_s: f64) -> String {
     }
 }
 
-/// MB/s until all was synced; nothing where the page cache held nothing back.
-fn durable(row: &Row) -> String {
+/// Formats the rate in MB/s until everything was synced; empty where the page cache held nothing
+/// back.
+fn durable_text(row: &Row) -> String {
     let cached = row.result.cache != CacheMode::Direct;
     let durable = row.summary.durable_kb_per_s.filter(|_| cached);
     durable.map_or_else(String::new, |kb_per_s| megabytes(kb_per_s * 1024.0 / 1e6))
 }
 
-fn sureness(interval: Option<Interval>, point: f64) -> String {
+fn relative_half_width(interval: Option<Interval>, point: f64) -> String {
     let interval = interval.filter(|one| one.method != Method::Exact);
     interval.map_or_else(String::new, |one| figures::plus_minus(&one, point))
 }
 
-fn grid(lines: &[Line]) -> Grid {
-    let text = |of: fn(&Line) -> &String| lines.iter().map(|line| of(line).clone()).collect();
-    let pairs =
-        |of: fn(&Line) -> &(String, String)| lines.iter().map(|line| of(line).clone()).collect();
+fn grid(lines: &[LoadLine]) -> Grid {
+    let text = |of: fn(&LoadLine) -> &String| lines.iter().map(|line| of(line).clone()).collect();
+    let pairs = |of: fn(&LoadLine) -> &(String, String)| {
+        lines.iter().map(|line| of(line).clone()).collect()
+    };
     Grid {
         key: Column::folded("program", text(|line| &line.key), LONGEST_TITLE),
         groups: vec![
@@ -214,7 +218,7 @@ fn grid(lines: &[Line]) -> Grid {
                 "",
                 vec![
                     Column::figures("IOPS", text(|line| &line.iops)),
-                    Column::figures("95 %", text(|line| &line.sureness)),
+                    Column::figures("95 %", text(|line| &line.relative_half_width)),
                     Column::figures("MB/s", text(|line| &line.mb_per_s)),
                     Column::figures("durable", text(|line| &line.durable)),
                 ],
@@ -233,7 +237,8 @@ fn grid(lines: &[Line]) -> Grid {
     }
 }
 
-/// The meaning of the columns; nothing where there is no such table.
+/// Describes the columns of the table of programs with several requests in flight; empty without
+/// such a program.
 pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec<String> {
     let loads = || rows.clone().filter_map(|row| row.summary.load.as_ref());
     if loads().next().is_none() {
@@ -257,7 +262,7 @@ pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec
                 .to_owned(),
         );
     }
-    if rows.clone().any(|row| !durable(row).is_empty()) {
+    if rows.clone().any(|row| !durable_text(row).is_empty()) {
         lines.push("durable: MB/s until all was synced".to_owned());
     }
     if loads().any(|load| load.issue_lag_us.is_some()) {
@@ -277,7 +282,7 @@ pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec
     lines
 }
 
-/// The words for how requests were handed over.
+/// Describes the method by which requests are submitted.
 pub(super) fn engine(engine: Engine) -> &'static str {
     match engine {
         Engine::IoUring => "io_uring",
@@ -290,7 +295,7 @@ pub(super) fn engine(engine: Engine) -> &'static str {
     }
 }
 
-/// How well the generator kept to the clock, of each program in open loop.
+/// Describes how well the load generator kept to its schedule, for each program in open loop.
 pub(super) fn notes(view: &View) -> Vec<String> {
     let note = |row: &Row| {
         let load = row.summary.load.as_ref()?;
@@ -315,8 +320,8 @@ pub(super) fn notes(view: &View) -> Vec<String> {
     view.rows.iter().filter_map(note).collect()
 }
 
-/// All percentiles of each operation, of the whole response and of what the caller waited
-/// to submit.
+/// Tabulates all percentiles of each operation: of the whole response time, and of the caller's
+/// wait to submit.
 pub(super) fn latencies(view: &View) -> Vec<Block> {
     let mut titles = Vec::new();
     let mut found: Vec<&Latency> = Vec::new();
@@ -341,7 +346,7 @@ pub(super) fn latencies(view: &View) -> Vec<Block> {
     let sure = |heading: &str, of: fn(&Latency) -> (Option<f64>, Option<Interval>)| {
         let cell = |one: &&Latency| {
             let (us, interval) = of(one);
-            (told(us), sureness(interval, us.unwrap_or(0.0)))
+            (told(us), relative_half_width(interval, us.unwrap_or(0.0)))
         };
         Column::pairs(heading, found.iter().map(cell).collect())
     };
@@ -368,7 +373,7 @@ pub(super) fn latencies(view: &View) -> Vec<Block> {
     ]
 }
 
-/// What tells how a load was made, for whoever looks at the whole run.
+/// Describes the load of a program: how its requests were made and submitted.
 pub(super) fn words(load: &LoadSummary) -> String {
     let plural = if load.workers == 1 { "" } else { "s" };
     format!("depth {}, {} worker{plural}", load.depth, load.workers)

@@ -4,7 +4,7 @@ use super::view::View;
 use crate::interference;
 use diskperf_timeline::ProgramResult;
 
-/// All notes, each once, with the programs or runs that it is about.
+/// Lists all notes, each once, with the programs or runs that it is about.
 pub(super) fn notes(views: &[View]) -> Vec<String> {
     let disturbed = disturbed(views);
     let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -50,7 +50,7 @@ pub(super) fn notes(views: &[View]) -> Vec<String> {
         .collect()
 }
 
-/// What disturbed the rows of these runs, each note with the titles of its rows.
+/// Describes the disturbances of the rows of these runs, each note with the titles of its rows.
 fn disturbed<'a>(views: &'a [View]) -> Vec<(String, Vec<&'a str>)> {
     let rows: Vec<_> = views.iter().flat_map(|view| &view.rows).collect();
     let noted = rows.iter().filter(|row| {

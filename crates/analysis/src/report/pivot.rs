@@ -1,5 +1,5 @@
-//! Tables whose columns are a parameter: `seqread` by layer, `copy` by block
-//! size; and where the time of a read call goes.
+//! Pivot tables, whose columns are a parameter: `seqread` by layer, `copy` by block size. Also the
+//! table with the parts of a read call's time.
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
@@ -9,18 +9,15 @@ use crate::layers::{self, CallPart, Decomposition, Estimate, Layer, decompose};
 use diskperf_timeline::ProgramResult;
 use diskperf_timeline::units::format_size;
 
-/// The mark of a part that is not told apart from nothing.
-const NOT_TOLD_APART: &str = "~";
+/// Mark of a part of a call's time that is not significantly above 0.
+const NOT_DISTINGUISHED_MARK: &str = "~";
 
-/// The parameter whose values are sizes.
 const CALL_BYTES: &str = "call_bytes";
 
-/// A program that is shown as a pivot.
 struct Pivot {
     program: &'static str,
-    /// The parameter of the rows, and its heading.
+    /// Parameter that the rows of the pivot table show, and its heading.
     row: (&'static str, &'static str),
-    /// The parameter of the columns.
     column: &'static str,
 }
 
@@ -38,7 +35,7 @@ const PIVOTS: [Pivot; 2] = [
 ];
 
 impl Pivot {
-    fn shows(&self, result: &ProgramResult) -> bool {
+    fn applies_to(&self, result: &ProgramResult) -> bool {
         let tells = |name: &str| result.distinguishing.iter().any(|one| one == name);
         result.program == self.program && tells(self.row.0) && tells(self.column)
     }
@@ -50,7 +47,7 @@ impl Pivot {
             .map_or("", String::as_str)
     }
 
-    /// Row and column, with all else that tells a result from its siblings.
+    /// Tests whether a result belongs to a cell of the table, by its row and column.
     fn is_at(&self, row: &Row, key: &str, column: &str) -> bool {
         self.value(row, self.row.0) == key && self.value(row, self.column) == column
     }
@@ -75,9 +72,15 @@ impl Pivot {
                     .unwrap_or_default()
             };
             let cells = keys.iter().map(cell).collect();
-            Group::of("", vec![Column::pairs(&shown(self.column, column), cells)])
+            Group::of(
+                "",
+                vec![Column::pairs(&format_parameter(self.column, column), cells)],
+            )
         };
-        let shown_keys: Vec<String> = keys.iter().map(|key| shown(self.row.0, key)).collect();
+        let shown_keys: Vec<String> = keys
+            .iter()
+            .map(|key| format_parameter(self.row.0, key))
+            .collect();
         Grid {
             key: match self.row.0 {
                 CALL_BYTES => Column::figures(self.row.1, shown_keys),
@@ -88,27 +91,27 @@ impl Pivot {
     }
 }
 
-/// A parameter's value as a table shows it: sizes in bytes or KiB.
-fn shown(parameter: &str, value: &str) -> String {
+/// Formats a parameter's value for a table: sizes in bytes or KiB.
+fn format_parameter(parameter: &str, value: &str) -> String {
     match value.parse() {
         Ok(bytes) if parameter == CALL_BYTES => format_size(bytes),
         _ => value.to_owned(),
     }
 }
 
-/// Whether a result is shown in a pivot and not in the general table.
-pub(super) fn shows(result: &ProgramResult) -> bool {
-    PIVOTS.iter().any(|pivot| pivot.shows(result))
+/// Tests whether a result is shown in a pivot table, rather than in the general table.
+pub(super) fn is_pivoted(result: &ProgramResult) -> bool {
+    PIVOTS.iter().any(|pivot| pivot.applies_to(result))
 }
 
-/// The pivots of one run, with the run's name where there are several runs.
+/// Builds the pivot tables of one run, with the run's name where there are several runs.
 pub(super) fn blocks(view: &View, named: bool) -> Vec<Block> {
     let mut blocks = Vec::new();
     for pivot in &PIVOTS {
         let rows: Vec<&Row> = view
             .rows
             .iter()
-            .filter(|row| pivot.shows(row.result))
+            .filter(|row| pivot.applies_to(row.result))
             .collect();
         if rows.is_empty() {
             continue;
@@ -133,7 +136,8 @@ pub(super) fn blocks(view: &View, named: bool) -> Vec<Block> {
     blocks
 }
 
-/// All rows at once, or by file system where one cell would hold several.
+/// Returns all rows of a pivot table together, or divided by file system where one cell would
+/// contain several.
 fn sections<'r>(pivot: &Pivot, rows: Vec<&'r Row<'r>>) -> Vec<(Option<&'r str>, Vec<&'r Row<'r>>)> {
     let place = |row: &Row| {
         (
@@ -158,15 +162,15 @@ fn sections<'r>(pivot: &Pivot, rows: Vec<&'r Row<'r>>) -> Vec<(Option<&'r str>, 
     found
 }
 
-/// Where the time of a call goes: one row per call size, the bare call once,
-/// then one group per layer.
+/// Tabulates the parts of a call's time: one row per call size, the bare call once, then one group
+/// per layer.
 fn decomposition(rows: &[&Row]) -> Vec<Block> {
     let results: Vec<&ProgramResult> = rows.iter().map(|row| row.result).collect();
     let found = decompose(&results);
-    let left_out = left_out(rows);
+    let describe_omitted = describe_omitted(rows);
     let layers = shown_layers(&found);
     if layers.is_empty() {
-        let said = (!left_out.is_empty()).then_some(Block::List(left_out));
+        let said = (!describe_omitted.is_empty()).then_some(Block::List(describe_omitted));
         return said.into_iter().collect();
     }
     let mut sizes: Vec<u64> = found.iter().map(|one| one.call_bytes).collect();
@@ -187,7 +191,7 @@ fn decomposition(rows: &[&Row]) -> Vec<Block> {
     let mut groups = vec![Group::of("", vec![call])];
     for layer in &layers {
         groups.push(Group::of(
-            title(*layer),
+            layer_title(*layer),
             layer_columns(&of_layer(Some(*layer))),
         ));
     }
@@ -198,12 +202,12 @@ fn decomposition(rows: &[&Row]) -> Vec<Block> {
             key: Column::figures("per call", key),
             groups,
         }),
-        Block::List([meanings(&layers, &found), left_out].concat()),
+        Block::List([meanings(&layers, &found), describe_omitted].concat()),
     ]
 }
 
-/// The layers that have columns. `cached` is a part of `dropped`, and shown
-/// there, where there is a `dropped` of each call size.
+/// Selects the layers of `seqread` that have columns. `cached` is a part of `dropped`, and is shown
+/// there if every call size has a `dropped` result.
 fn shown_layers(found: &[Decomposition]) -> Vec<Layer> {
     let has_dropped = |call_bytes| {
         let is_it = |one: &Decomposition| one.layer == Layer::Dropped;
@@ -220,16 +224,16 @@ fn shown_layers(found: &[Decomposition]) -> Vec<Layer> {
     layers
 }
 
-/// What is not taken apart because its bytes came from elsewhere than meant: a
-/// line per layer and fault, with the call sizes where not all are affected.
-fn left_out(rows: &[&Row]) -> Vec<String> {
+/// Describes the results left out because their bytes came from the wrong source: a line per layer
+/// and fault, with the call sizes where not all are affected.
+fn describe_omitted(rows: &[&Row]) -> Vec<String> {
     let mut found: Vec<(Layer, CacheVerdict, Vec<String>)> = Vec::new();
     for row in rows.iter().filter(|row| row.summary.cache.is_fault()) {
         let Some(layer) = Layer::of(row.result) else {
             continue;
         };
         let size = row.result.parameters.get(CALL_BYTES);
-        let size = size.map_or_else(String::new, |size| shown(CALL_BYTES, size));
+        let size = size.map_or_else(String::new, |size| format_parameter(CALL_BYTES, size));
         let fault = row.summary.cache;
         match found
             .iter_mut()
@@ -247,13 +251,13 @@ fn left_out(rows: &[&Row]) -> Vec<String> {
         } else {
             format!(" by {}", sizes.join(", "))
         };
-        let (name, why) = (title(layer), fault.meaning());
+        let (name, why) = (layer_title(layer), fault.meaning());
         format!("{name}{which} is not divided: {why}")
     };
     found.into_iter().map(line).collect()
 }
 
-fn title(layer: Layer) -> &'static str {
+fn layer_title(layer: Layer) -> &'static str {
     match layer {
         Layer::Null => "/dev/null",
         Layer::BlockNull => "/dev/bnull",
@@ -266,8 +270,8 @@ fn title(layer: Layer) -> &'static str {
     }
 }
 
-/// One column per part that any cell has, and the total. The bare call has a
-/// column of its own before all layers.
+/// Builds the columns of a layer: one per part of the call time that any cell has, and the total.
+/// The bare call has a column of its own before all layers.
 fn layer_columns(cells: &[Option<&Decomposition>]) -> Vec<Column> {
     let mut parts: Vec<CallPart> = cells
         .iter()
@@ -290,7 +294,7 @@ fn layer_columns(cells: &[Option<&Decomposition>]) -> Vec<Column> {
 fn part_column(part: CallPart, cells: &[Option<&Decomposition>]) -> Column {
     let cell = |one: &Option<&Decomposition>| {
         one.and_then(|one| one.parts.iter().find(|estimate| estimate.part == part))
-            .map_or_else(Default::default, estimate)
+            .map_or_else(Default::default, format_estimate)
     };
     Column::pairs(heading(part), cells.iter().map(cell).collect())
 }
@@ -306,17 +310,17 @@ fn heading(part: CallPart) -> &'static str {
     }
 }
 
-fn estimate(estimate: &Estimate) -> (String, String) {
+fn format_estimate(estimate: &Estimate) -> (String, String) {
     let mark = if estimate.told_apart {
         ""
     } else {
-        NOT_TOLD_APART
+        NOT_DISTINGUISHED_MARK
     };
     let (us, noise) = figures::microseconds(estimate.ns, estimate.half_width_ns);
     (us, noise + mark)
 }
 
-/// What the parts of these layers are, and the marks.
+/// Describes the parts of the call time for these layers, and the marks.
 fn meanings(layers: &[Layer], found: &[Decomposition]) -> Vec<String> {
     let has = |layer: Layer| layers.contains(&layer);
     let parts = || found.iter().flat_map(|one| &one.parts);

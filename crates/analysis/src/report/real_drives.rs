@@ -1,6 +1,6 @@
-//! Real drives: a table, JSON, CSV.
+//! Results of real drives as a table, JSON and CSV.
 
-use super::csv::{Field, number, written};
+use super::csv::{Field, format_records, number};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::real_drives::{
@@ -9,36 +9,40 @@ use crate::real_drives::{
 
 const HEADING: &str = "Real drives: modelled against measured, request by request";
 
-pub(super) fn json(found: &RealDrives) -> String {
-    pretty(found)
+pub(super) fn json(real_drives: &RealDrives) -> String {
+    pretty(real_drives)
 }
 
-fn replayed(drive: &RealDrive) -> Option<(&str, &Replayed)> {
+fn replayed_drive(drive: &RealDrive) -> Option<(&str, &Replayed)> {
     match &drive.outcome {
         Outcome::Replayed(replayed) => Some((drive.name.as_str(), replayed)),
         Outcome::Refused { .. } => None,
     }
 }
 
-pub(super) fn blocks(found: &RealDrives) -> Vec<Block> {
+pub(super) fn blocks(real_drives: &RealDrives) -> Vec<Block> {
     let mut blocks = vec![Block::Heading(HEADING.to_owned())];
-    let drives: Vec<(&str, &Replayed)> = found.drives.iter().filter_map(replayed).collect();
+    let drives: Vec<(&str, &Replayed)> = real_drives
+        .drives
+        .iter()
+        .filter_map(replayed_drive)
+        .collect();
     if !drives.is_empty() {
         blocks.push(Block::Text(
             "Fitted to the first half of each trace; every figure is of its second half, replayed in a closed loop. Unfitted: the same model with the values of the drive's files; only where the pauses are and the period of revolution were found.".to_owned(),
         ));
-        blocks.push(errors(&drives));
+        blocks.push(error_grid(&drives));
         blocks.push(Block::Section("Service times, ms".to_owned()));
-        blocks.push(times(&drives));
+        blocks.push(time_grid(&drives));
         blocks.push(Block::Section(
             "Spindle, and reads from the buffer".to_owned(),
         ));
-        blocks.push(spindles(&drives));
+        blocks.push(spindle_grid(&drives));
         blocks.push(Block::Section("What is off by more than 0.5 ms".to_owned()));
         blocks.push(Block::List(drives.iter().map(revolutions).collect()));
-        blocks.push(causes(&drives));
+        blocks.push(cause_grid(&drives));
     }
-    let refused = found
+    let refused = real_drives
         .drives
         .iter()
         .filter_map(|drive| match &drive.outcome {
@@ -53,20 +57,27 @@ pub(super) fn blocks(found: &RealDrives) -> Vec<Block> {
     blocks
 }
 
-type Drives<'d> = [(&'d str, &'d Replayed)];
+type ReplayedDrives<'d> = [(&'d str, &'d Replayed)];
 
-fn names(drives: &Drives<'_>) -> Column {
+fn names(drives: &ReplayedDrives<'_>) -> Column {
     Column::words(
         "drive",
         drives.iter().map(|drive| drive.0.to_owned()).collect(),
     )
 }
 
-fn figures(drives: &Drives<'_>, heading: &str, of: impl Fn(&Replayed) -> String) -> Column {
-    Column::figures(heading, drives.iter().map(|drive| of(drive.1)).collect())
+fn figures(
+    drives: &ReplayedDrives<'_>,
+    heading: &str,
+    figure_of: impl Fn(&Replayed) -> String,
+) -> Column {
+    Column::figures(
+        heading,
+        drives.iter().map(|drive| figure_of(drive.1)).collect(),
+    )
 }
 
-fn errors(drives: &Drives<'_>) -> Block {
+fn error_grid(drives: &ReplayedDrives<'_>) -> Block {
     let group = |title: &str, of: &dyn Fn(&Replayed) -> Score| {
         let column = |heading: &str, figure: &dyn Fn(Score) -> String| {
             figures(drives, heading, |replayed| figure(of(replayed)))
@@ -97,7 +108,7 @@ fn errors(drives: &Drives<'_>) -> Block {
     })
 }
 
-fn times(drives: &Drives<'_>) -> Block {
+fn time_grid(drives: &ReplayedDrives<'_>) -> Block {
     let pairs = |heading: &str, of: &dyn Fn(&Replayed) -> (f64, f64)| {
         figures(drives, heading, |replayed| {
             let (measured, modelled) = of(replayed);
@@ -129,7 +140,7 @@ fn times(drives: &Drives<'_>) -> Block {
     })
 }
 
-fn think(phase: &Phase) -> &'static str {
+fn describe_think(phase: &Phase) -> &'static str {
     match phase.think {
         Think::Before => "before",
         Think::After => "after",
@@ -137,7 +148,7 @@ fn think(phase: &Phase) -> &'static str {
     }
 }
 
-fn spindles(drives: &Drives<'_>) -> Block {
+fn spindle_grid(drives: &ReplayedDrives<'_>) -> Block {
     Block::Grid(Grid {
         key: names(drives),
         groups: vec![
@@ -149,7 +160,9 @@ fn spindles(drives: &Drives<'_>) -> Block {
                         format!("{:.3}", one.phase.period_us)
                     }),
                     figures(drives, "ppm", |one| format!("{:+.0}", one.phase.ppm)),
-                    figures(drives, "pauses", |one| think(&one.phase).to_owned()),
+                    figures(drives, "pauses", |one| {
+                        describe_think(&one.phase).to_owned()
+                    }),
                     figures(drives, "steps", |one| one.phase.steps.len().to_string()),
                 ],
             ),
@@ -174,7 +187,7 @@ fn spindles(drives: &Drives<'_>) -> Block {
     })
 }
 
-/// How much of it is whole revolutions.
+/// Describes the share of a model's error that consists of whole revolutions.
 fn revolutions((name, replayed): &(&str, &Replayed)) -> String {
     let off = replayed.off.len();
     let whole = || replayed.remaining.iter().filter(|one| one.revolution);
@@ -192,8 +205,8 @@ fn revolutions((name, replayed): &(&str, &Replayed)) -> String {
     )
 }
 
-/// One row for each drive and cause.
-fn causes(drives: &Drives<'_>) -> Block {
+/// Tabulates the causes of modelling errors, one row for each drive and cause.
+fn cause_grid(drives: &ReplayedDrives<'_>) -> Block {
     let rows: Vec<(&str, &Remaining)> = drives
         .iter()
         .flat_map(|(name, replayed)| replayed.remaining.iter().map(|one| (*name, one)))
@@ -231,11 +244,11 @@ fn causes(drives: &Drives<'_>) -> Block {
     })
 }
 
-/// One line for each drive and set of figures, one for each cause of what is off, and one
-/// for each number that was fitted.
-pub(super) fn csv(found: &RealDrives) -> String {
+/// Formats the results as CSV: one line for each drive and set of figures, one for each cause of
+/// errors, and one for each fitted parameter.
+pub(super) fn csv(real_drives: &RealDrives) -> String {
     let mut records: Vec<Vec<Field>> = Vec::new();
-    for drive in &found.drives {
+    for drive in &real_drives.drives {
         let record = |set: &str, figure: &str, value: String| -> Vec<Field> {
             vec![
                 ("drive", drive.name.clone()),
@@ -270,5 +283,5 @@ pub(super) fn csv(found: &RealDrives) -> String {
             fitted.map(|number_| record("parameter", &number_.parameter, number(number_.value))),
         );
     }
-    written(&records)
+    format_records(&records)
 }

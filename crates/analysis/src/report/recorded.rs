@@ -1,65 +1,65 @@
-//! What was recorded of a disk: lines, JSON, CSV.
+//! Result of recording a disk as text lines, JSON and CSV.
 
-use super::csv::{number, written};
+use super::csv::{format_records, number};
 use super::document::Block;
 use super::json::pretty;
 use crate::recorded::Observed;
 use diskperf_timeline::units::format_size;
 
-pub(super) fn blocks(found: &Observed) -> Vec<Block> {
-    let elapsed_s = found.elapsed_s.max(1e-9);
+pub(super) fn blocks(recorded: &Observed) -> Vec<Block> {
+    let elapsed_s = recorded.elapsed_s.max(1e-9);
     let mut lines = vec![
         format!(
             "{} reads, {} writes, {} others; {}: {:.0} requests/s, {:.2} MB/s",
-            found.reads,
-            found.writes,
-            found.others,
-            format_size(found.bytes),
-            found.requests as f64 / elapsed_s,
-            found.bytes as f64 / elapsed_s / 1e6
+            recorded.reads,
+            recorded.writes,
+            recorded.others,
+            format_size(recorded.bytes),
+            recorded.requests as f64 / elapsed_s,
+            recorded.bytes as f64 / elapsed_s / 1e6
         ),
         format!(
             "{} of them completed; events lost: {}",
-            found.completed, found.lost_events
+            recorded.completed, recorded.lost_events
         ),
         format!(
             "recording took {:.3} s of processor time, {:.2} % of one processor",
-            found.cpu_s,
-            100.0 * found.cpu_share
+            recorded.cpu_s,
+            100.0 * recorded.cpu_share
         ),
     ];
-    if found.is_interrupted {
+    if recorded.is_interrupted {
         lines.push("it was ended by a signal".to_owned());
     }
-    lines.extend(found.notes.iter().cloned());
+    lines.extend(recorded.notes.iter().cloned());
     vec![
         Block::Heading(format!(
             "{} requests of {} in {:.1} s",
-            found.requests,
-            found.devices.join(" and "),
-            found.elapsed_s
+            recorded.requests,
+            recorded.devices.join(" and "),
+            recorded.elapsed_s
         )),
         Block::List(lines),
     ]
 }
 
-pub(super) fn json(found: &Observed) -> String {
-    pretty(found)
+pub(super) fn json(recorded: &Observed) -> String {
+    pretty(recorded)
 }
 
-pub(super) fn csv(found: &Observed) -> String {
+pub(super) fn csv(recorded: &Observed) -> String {
     let count = |count: u64| count.to_string();
-    written(&[vec![
-        ("devices", found.devices.join(" ")),
-        ("elapsed_s", number(found.elapsed_s)),
-        ("requests", count(found.requests)),
-        ("reads", count(found.reads)),
-        ("writes", count(found.writes)),
-        ("others", count(found.others)),
-        ("completed", count(found.completed)),
-        ("bytes", count(found.bytes)),
-        ("lost_events", count(found.lost_events)),
-        ("cpu_s", number(found.cpu_s)),
-        ("cpu_share", number(found.cpu_share)),
+    format_records(&[vec![
+        ("devices", recorded.devices.join(" ")),
+        ("elapsed_s", number(recorded.elapsed_s)),
+        ("requests", count(recorded.requests)),
+        ("reads", count(recorded.reads)),
+        ("writes", count(recorded.writes)),
+        ("others", count(recorded.others)),
+        ("completed", count(recorded.completed)),
+        ("bytes", count(recorded.bytes)),
+        ("lost_events", count(recorded.lost_events)),
+        ("cpu_s", number(recorded.cpu_s)),
+        ("cpu_share", number(recorded.cpu_share)),
     ]])
 }

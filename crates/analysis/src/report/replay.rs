@@ -1,5 +1,4 @@
-//! A replay beside its trace: what requests took here and there, and how well the moments
-//! of issue were kept.
+//! Replay beside its trace: the response times of both, and the fidelity of the issue times.
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
@@ -9,8 +8,8 @@ use diskperf_timeline::{Histogram, ProgramResult, ReplayPace, Run};
 use serde::Serialize;
 use serde::ser::SerializeMap;
 
-/// What requests took here, beside what they took where the trace was recorded; nothing
-/// where it does not say. Beside other runs it says whose they are.
+/// Tabulates the response times of the replay beside those in the trace; empty where the trace has
+/// none. Where the report has several runs, the heading names the run.
 pub(super) fn blocks(view: &View, views: usize) -> Vec<Block> {
     let Some((_, held)) = of_run(view.run) else {
         return Vec::new();
@@ -19,7 +18,7 @@ pub(super) fn blocks(view: &View, views: usize) -> Vec<Block> {
     let (mut here, mut there) = (Vec::new(), Vec::new());
     for row in &view.rows {
         for (name, response) in responses(held) {
-            let own = here_of(row.result, name);
+            let own = replayed_response(row.result, name);
             if own.count() > 0 {
                 titles.push(format!("{}, {name}", row.title));
                 here.push(own);
@@ -37,8 +36,8 @@ pub(super) fn blocks(view: &View, views: usize) -> Vec<Block> {
         Group::of(
             heading,
             vec![
-                column("p50", of, |one| told(one, 50.0)),
-                column("p99", of, |one| told(one, 99.0)),
+                column("p50", of, |one| format_percentile(one, 50.0)),
+                column("p99", of, |one| format_percentile(one, 99.0)),
                 column("max", of, |one| figures::time_us(one.max().0 as f64 / 1e3)),
             ],
         )
@@ -68,8 +67,8 @@ pub(super) fn blocks(view: &View, views: usize) -> Vec<Block> {
     ]
 }
 
-/// The responses of one operation, over all kept repetitions.
-fn here_of(result: &ProgramResult, name: &str) -> Histogram {
+/// Returns the response times of one operation in the replay, over all kept repetitions.
+fn replayed_response(result: &ProgramResult, name: &str) -> Histogram {
     let mut all = Histogram::new();
     for load in result.kept().flat_map(|one| one.loads()) {
         let mut operations = load.operations().into_iter();
@@ -80,21 +79,21 @@ fn here_of(result: &ProgramResult, name: &str) -> Histogram {
     all
 }
 
-fn told(of: &Histogram, percentile: f64) -> String {
-    match of.tells(percentile) {
-        true => figures::time_us(of.percentile(percentile).0 as f64 / 1e3),
+fn format_percentile(histogram: &Histogram, percentile: f64) -> String {
+    match histogram.tells(percentile) {
+        true => figures::time_us(histogram.percentile(percentile).0 as f64 / 1e3),
         false => "-".to_owned(),
     }
 }
 
-/// How the requests of replays were issued, and how well their moments were kept.
+/// Describes how the requests of replays were issued, and the fidelity of their issue times.
 pub(super) fn notes(views: &[View]) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     let mut meanings: Vec<&str> = Vec::new();
     for view in views {
         if let Some((replay, _)) = of_run(view.run) {
-            said.extend(issued(view, replay.pace, views.len()));
-            let meaning = meaning(replay.pace);
+            said.extend(describe_issue_times(view, replay.pace, views.len()));
+            let meaning = pace_meaning(replay.pace);
             if !meanings.contains(&meaning) {
                 meanings.push(meaning);
             }
@@ -104,8 +103,8 @@ pub(super) fn notes(views: &[View]) -> Vec<String> {
     said
 }
 
-/// How the requests of one replay were issued.
-fn issued(view: &View, pace: ReplayPace, views: usize) -> Vec<String> {
+/// Describes how the requests of one replay were issued.
+fn describe_issue_times(view: &View, pace: ReplayPace, views: usize) -> Vec<String> {
     let mut said = Vec::new();
     for row in &view.rows {
         let title = view.title_of(row, views);
@@ -113,7 +112,7 @@ fn issued(view: &View, pace: ReplayPace, views: usize) -> Vec<String> {
             said.push(format!(
                 "{title}: {:.2} % of the requests were issued within 100 µs of {}; late by {} at p50, {} at p99, {} at most; {} under way at the most",
                 100.0 * found.within_100_us,
-                moment(pace),
+                pace_reference(pace),
                 figures::time_us(found.p50_us),
                 figures::time_us(found.p99_us),
                 figures::time_us(found.max_us),
@@ -126,15 +125,15 @@ fn issued(view: &View, pace: ReplayPace, views: usize) -> Vec<String> {
     said
 }
 
-fn moment(pace: ReplayPace) -> &'static str {
+fn pace_reference(pace: ReplayPace) -> &'static str {
     match pace {
         ReplayPace::Open { .. } => "the trace's times",
         ReplayPace::Closed { .. } | ReplayPace::Dependent => "the end of the trace's pauses",
     }
 }
 
-/// What a replay of a pace can show, and what not.
-fn meaning(pace: ReplayPace) -> &'static str {
+/// Describes what a replay with this pace can show.
+fn pace_meaning(pace: ReplayPace) -> &'static str {
     match pace {
         ReplayPace::Open { .. } => {
             "open loop: requests come whatever is under way, so a storage that is slower than the trace's is asked for more at once than a program would ask it"
@@ -148,7 +147,7 @@ fn meaning(pace: ReplayPace) -> &'static str {
     }
 }
 
-/// What JSON has of a replay.
+/// Facts about a replay in the JSON contract.
 #[derive(Serialize)]
 pub(super) struct ReplayJson<'a> {
     trace: &'a str,
@@ -156,15 +155,16 @@ pub(super) struct ReplayJson<'a> {
     pace: ReplayPace,
     trace_requests: u64,
     trace_duration_s: f64,
-    /// Absent of a closed loop, which keeps no moments.
+    /// Fidelity of the issue times; absent for a closed loop, which has no scheduled times.
     #[serde(skip_serializing_if = "Option::is_none")]
     fidelity: Option<Fidelity>,
-    /// What requests took in the trace, by operation.
+    /// Response times in the trace, by operation.
     #[serde(serialize_with = "by_name")]
     trace_latency: Vec<(&'static str, InTrace)>,
 }
 
-/// Responses in a trace, in microseconds; absent where there are too few to tell.
+/// Response times of one operation in a recorded trace, in microseconds. A percentile is absent
+/// where requests are too few.
 #[derive(Serialize)]
 struct InTrace {
     p50_us: Option<f64>,
@@ -193,7 +193,7 @@ impl InTrace {
 }
 
 impl<'a> ReplayJson<'a> {
-    /// `None` of what is no replay.
+    /// Returns the facts about a replay; `None` if the result is no replay.
     pub(super) fn of(run: &'a Run, result: &ProgramResult) -> Option<Self> {
         let (replay, held) = of_run(run)?;
         let in_trace = responses(held).into_iter();
@@ -211,7 +211,7 @@ impl<'a> ReplayJson<'a> {
     }
 }
 
-/// An object with a field for each operation.
+/// Serializes an object with a field for each operation.
 fn by_name<S: serde::Serializer>(
     operations: &[(&'static str, InTrace)],
     serializer: S,

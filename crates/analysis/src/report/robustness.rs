@@ -1,5 +1,5 @@
-//! Runs in which anything may be zero, absent or huge: a report prints no
-//! nonsense of them.
+//! Tests with runs in which anything may be zero, absent or huge, for which a report must print no
+//! nonsense.
 
 use super::{Format, comparison, details, html, runs, series};
 use crate::comparison::compare;
@@ -12,10 +12,9 @@ use serde_json::Value;
 
 const NUMBERS: [u64; 4] = [0, 1, 1000, 1 << 40];
 
-/// Random choices.
-struct Dice(Noise);
+struct RandomInput(Noise);
 
-impl Dice {
+impl RandomInput {
     fn pick<T: Clone>(&mut self, values: &[T]) -> T {
         values[(self.0.uniform() * values.len() as f64) as usize].clone()
     }
@@ -120,8 +119,8 @@ impl Dice {
     }
 }
 
-/// Figures that always exist, be they 0. JSON knows no NaN and no infinity: they
-/// would be written as null.
+/// JSON fields that must always be numbers, even if 0. JSON has no NaN and no infinity; they would
+/// be written as null.
 const ALWAYS_NUMBERS: [&str; 14] = [
     "kb_per_s",
     "cpu_percent",
@@ -157,7 +156,7 @@ fn assert_numbers(json: &Value, place: &str) {
 fn degenerate_runs_print_no_nonsense() {
     let seed = 11;
     println!("seed {seed}");
-    let mut dice = Dice(Noise::new(seed));
+    let mut dice = RandomInput(Noise::new(seed));
     for case in 0..60 {
         let some = [dice.run(), dice.run()];
         let compared = compare(&some);

@@ -1,4 +1,4 @@
-//! The table of a run in the historic form, and of several side by side.
+//! Table of a run in the historic form, and of several runs side by side.
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
@@ -14,8 +14,8 @@ use crate::summary::cliff::WriteCache;
 use diskperf_timeline::units::format_size;
 use diskperf_timeline::{CacheMode, Run, RunState, Statistic, World};
 
-/// The report on runs: who they are, their tables, what the marks mean, and
-/// all notes.
+/// Formats the report on runs: their descriptions, their tables, the meaning of the marks, and all
+/// notes.
 pub(super) fn blocks(views: &[View]) -> Vec<Block> {
     let mut blocks = Vec::new();
     for view in views {
@@ -26,7 +26,8 @@ pub(super) fn blocks(views: &[View]) -> Vec<Block> {
     blocks
 }
 
-/// What a run is, in two lines.
+/// Describes a run in two lines: its suite and target, then its caches, drives, amount of work and
+/// protocol.
 pub(super) fn heading(view: &View) -> Vec<Block> {
     let run = view.run;
     let label = run
@@ -49,15 +50,15 @@ pub(super) fn heading(view: &View) -> Vec<Block> {
             World::Host => "host".to_owned(),
             World::Model => format!("model, seed {}", run.seed),
         },
-        caches(view),
+        describe_caches(view),
     ];
     if run.dropped_all_caches {
         facts.push("the whole machine's caches dropped before each repetition".to_owned());
     }
-    facts.extend(place(view));
-    facts.extend(amount(view));
+    facts.extend(describe_location(view));
+    facts.extend(describe_amount(view));
     facts.extend(
-        only(view, |row| row.result.drives)
+        only_value(view, |row| row.result.drives)
             .filter(|n| *n > 1)
             .map(|n| match run.world {
                 World::Host => format!("{n} targets at once"),
@@ -66,13 +67,13 @@ pub(super) fn heading(view: &View) -> Vec<Block> {
     );
     facts.extend(protocol(view));
     let mut found = vec![Block::Heading(title), Block::Text(facts.join(", "))];
-    found.extend(state(run).map(Block::Text));
+    found.extend(describe_state(run).map(Block::Text));
     found
 }
 
-/// Names the cache that reads and writes go through, with its state, or says that they go past it:
-/// `O_DIRECT`, `cold page cache`. The programs that differ from most are named.
-fn caches(view: &View) -> String {
+/// Describes the cache that reads and writes go through, with its state, or that they bypass it:
+/// `O_DIRECT`, `cold page cache`. Programs that differ from the majority are named.
+fn describe_caches(view: &View) -> String {
     let words = |mode: CacheMode| {
         let cache = match view.run.world {
             World::Host => "page cache",
@@ -85,7 +86,10 @@ fn caches(view: &View) -> String {
     };
     let mut found: Vec<(CacheMode, Vec<&str>)> = Vec::new();
     // The rows of layers say each for itself.
-    let rows = view.rows.iter().filter(|row| !pivot::shows(row.result));
+    let rows = view
+        .rows
+        .iter()
+        .filter(|row| !pivot::is_pivoted(row.result));
     for row in rows.filter(|row| Layer::of(row.result).is_none()) {
         match found.iter_mut().find(|(mode, _)| *mode == row.result.cache) {
             Some((_, titles)) => titles.push(&row.title),
@@ -102,9 +106,9 @@ fn caches(view: &View) -> String {
     words(*most) + &others.collect::<String>()
 }
 
-/// How much each program did, if all did as much: what a pilot found is nothing to programs
-/// that last for a time.
-fn amount(view: &View) -> Option<String> {
+/// Describes the common amount of work of the programs, if they share one: a duration for programs
+/// of a set time, else a size.
+fn describe_amount(view: &View) -> Option<String> {
     let lasts_ms = |row: &Row| {
         let told = row
             .result
@@ -114,21 +118,21 @@ fn amount(view: &View) -> Option<String> {
             .ok();
         told.filter(|ms| *ms > 0)
     };
-    match only(view, lasts_ms)? {
+    match only_value(view, lasts_ms)? {
         Some(ms) => Some(format!("{} s each", ms as f64 / 1e3)),
-        None => only(view, |row| row.result.size_bytes).map(format_size),
+        None => only_value(view, |row| row.result.size_bytes).map(format_size),
     }
 }
 
-/// The value that all rows share; `None` if they differ, or there are none.
-fn only<T: PartialEq>(view: &View, of: impl Fn(&Row) -> T) -> Option<T> {
-    let mut values = view.rows.iter().map(of);
+/// Returns the value that all rows of a run share; `None` if they differ, or there are none.
+fn only_value<T: PartialEq>(view: &View, figure_of: impl Fn(&Row) -> T) -> Option<T> {
+    let mut values = view.rows.iter().map(figure_of);
     let first = values.next()?;
     values.all(|value| value == first).then_some(first)
 }
 
-fn place(view: &View) -> Option<String> {
-    let filesystem = only(view, |row| row.result.filesystem.clone());
+fn describe_location(view: &View) -> Option<String> {
+    let filesystem = only_value(view, |row| row.result.filesystem.clone());
     let mut devices: Vec<String> = Vec::new();
     for device in view
         .run
@@ -156,9 +160,9 @@ fn place(view: &View) -> Option<String> {
     }
 }
 
-/// `median of 2 repetitions after 1 discarded`.
+/// Describes the protocol of the run: `median of 2 repetitions after 1 discarded`.
 fn protocol(view: &View) -> Option<String> {
-    let statistic = match only(view, |row| row.result.protocol.statistic)? {
+    let statistic = match only_value(view, |row| row.result.protocol.statistic)? {
         Statistic::Median => "median",
         Statistic::Minimum => "minimum",
     };
@@ -171,7 +175,7 @@ fn protocol(view: &View) -> Option<String> {
         format!("{fewest} to {most}")
     };
     let plural = if most == 1 { "" } else { "s" };
-    let discarded = match only(view, |row| row.result.protocol.discarded) {
+    let discarded = match only_value(view, |row| row.result.protocol.discarded) {
         Some(0) | None => String::new(),
         Some(discarded) => format!(" after {discarded} discarded"),
     };
@@ -180,7 +184,7 @@ fn protocol(view: &View) -> Option<String> {
     ))
 }
 
-fn state(run: &Run) -> Option<String> {
+fn describe_state(run: &Run) -> Option<String> {
     match &run.state {
         RunState::Finished => None,
         RunState::Running => Some("NOT FINISHED: still running, or killed".to_owned()),
@@ -189,8 +193,8 @@ fn state(run: &Run) -> Option<String> {
     }
 }
 
-/// All tables: runs of one suite side by side, pivots run by run. A run that
-/// ended before anything was measured has none.
+/// Builds all tables: runs of one suite side by side, pivot tables run by run. A run that ended
+/// before any measurement has none.
 pub(super) fn tables(views: &[View]) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut suites: Vec<&str> = Vec::new();
@@ -205,7 +209,7 @@ pub(super) fn tables(views: &[View]) -> Vec<Block> {
         for view in &of_suite {
             blocks.extend(pivot::blocks(view, views.len() > 1));
         }
-        blocks.extend(generic(&of_suite));
+        blocks.extend(generic_blocks(&of_suite));
         blocks.extend(load_table::blocks(&of_suite));
         blocks.extend(
             of_suite
@@ -217,9 +221,9 @@ pub(super) fn tables(views: &[View]) -> Vec<Block> {
     blocks
 }
 
-/// The rows that no pivot shows. Where runs have several file systems: one
-/// section for each, or, where no two runs share one, all side by side.
-fn generic(views: &[&View]) -> Vec<Block> {
+/// Tabulates the rows that no pivot table shows. Where runs have several file systems, each gets a
+/// section, or, where no two runs share one, all stand side by side.
+fn generic_blocks(views: &[&View]) -> Vec<Block> {
     let sectioned = views.iter().any(|view| filesystems(view).len() > 1);
     let shared = views.iter().enumerate().any(|(number, view)| {
         let others = views[..number].iter();
@@ -228,9 +232,9 @@ fn generic(views: &[&View]) -> Vec<Block> {
     });
     if !sectioned || (views.len() > 1 && !shared) {
         let layout = if sectioned {
-            Layout::Beside
+            FilesystemLayout::SideBySide
         } else {
-            Layout::Alike
+            FilesystemLayout::Identical
         };
         return grid(views, layout).map(Block::Grid).into_iter().collect();
     }
@@ -242,7 +246,7 @@ fn generic(views: &[&View]) -> Vec<Block> {
     }
     let mut blocks = Vec::new();
     for filesystem in all {
-        if let Some(grid) = grid(views, Layout::Only(filesystem)) {
+        if let Some(grid) = grid(views, FilesystemLayout::Only(filesystem)) {
             blocks.push(Block::Section(filesystem.to_owned()));
             blocks.push(Block::Grid(grid));
         }
@@ -250,7 +254,6 @@ fn generic(views: &[&View]) -> Vec<Block> {
     blocks
 }
 
-/// The file systems of a run's rows, each once.
 fn filesystems<'v>(view: &'v View) -> Vec<&'v str> {
     let mut found: Vec<&str> = Vec::new();
     for row in rows(view) {
@@ -261,37 +264,37 @@ fn filesystems<'v>(view: &'v View) -> Vec<&'v str> {
     found
 }
 
-/// How a table treats file systems.
+/// Treatment of file systems in a table of runs.
 #[derive(Clone, Copy)]
-enum Layout<'f> {
-    /// Every run has one.
-    Alike,
-    /// The rows of this one alone.
+enum FilesystemLayout<'f> {
+    /// Layout of a table for runs with one file system each.
+    Identical,
+    /// Layout of a table with the rows of one file system alone.
     Only(&'f str),
-    /// Those of a run in columns of their own.
-    Beside,
+    /// Layout of a table with separate columns for each file system of a run.
+    SideBySide,
 }
 
 fn rows<'v>(view: &'v View) -> impl Iterator<Item = &'v Row<'v>> + Clone {
-    let elsewhere = |row: &Row| pivot::shows(row.result) || load_table::shows(row);
+    let elsewhere = |row: &Row| pivot::is_pivoted(row.result) || load_table::is_shown(row);
     view.rows.iter().filter(move |row| !elsewhere(row))
 }
 
-/// The results of one group of columns.
+/// Selection of the results in one group of table columns.
 #[derive(Clone, Copy)]
-struct Chosen<'v> {
+struct ChosenRows<'v> {
     view: &'v View<'v>,
     drives: u32,
     filesystem: Option<&'v str>,
 }
 
-impl<'v> Chosen<'v> {
-    fn of(view: &'v View<'v>, row: &'v Row<'v>, layout: Layout<'_>) -> Option<Self> {
+impl<'v> ChosenRows<'v> {
+    fn of(view: &'v View<'v>, row: &'v Row<'v>, layout: FilesystemLayout<'_>) -> Option<Self> {
         let own = row.result.filesystem.as_str();
         let filesystem = match layout {
-            Layout::Alike => None,
-            Layout::Only(name) if name != own => return None,
-            Layout::Only(_) | Layout::Beside => Some(own),
+            FilesystemLayout::Identical => None,
+            FilesystemLayout::Only(name) if name != own => return None,
+            FilesystemLayout::Only(_) | FilesystemLayout::SideBySide => Some(own),
         };
         Some(Self {
             view,
@@ -300,7 +303,7 @@ impl<'v> Chosen<'v> {
         })
     }
 
-    fn is(&self, other: &Self) -> bool {
+    fn is_same_group(&self, other: &Self) -> bool {
         std::ptr::eq(self.view, other.view)
             && self.drives == other.drives
             && self.filesystem == other.filesystem
@@ -315,33 +318,33 @@ impl<'v> Chosen<'v> {
         })
     }
 
-    /// What tells it from the other groups.
-    fn title(&self, layout: Layout<'_>) -> String {
+    /// Returns a title that distinguishes the group of columns from the others.
+    fn title(&self, layout: FilesystemLayout<'_>) -> String {
         let mut title = self.view.name.clone();
-        if matches!(layout, Layout::Beside) && filesystems(self.view).len() > 1 {
+        if matches!(layout, FilesystemLayout::SideBySide) && filesystems(self.view).len() > 1 {
             title += &format!(" {}", self.filesystem.unwrap_or_default());
         }
         if self.view.rows.iter().any(|row| row.result.drives != 1) {
-            title += &format!(", {}", counted(self.drives));
+            title += &format!(", {}", drive_count_text(self.drives));
         }
         title
     }
 }
 
-/// One row per program, one group of columns per run, number of drives and,
-/// where they stand side by side, file system.
-fn grid(views: &[&View], layout: Layout<'_>) -> Option<Grid> {
+/// Builds a table with one row per program, and one group of columns per run, number of drives and,
+/// in the side-by-side layout, file system.
+fn grid(views: &[&View], layout: FilesystemLayout<'_>) -> Option<Grid> {
     let mut titles: Vec<(u32, &str)> = Vec::new();
-    let mut groups: Vec<Chosen<'_>> = Vec::new();
+    let mut groups: Vec<ChosenRows<'_>> = Vec::new();
     for view in views {
         for row in rows(view) {
-            let Some(chosen) = Chosen::of(view, row, layout) else {
+            let Some(chosen) = ChosenRows::of(view, row, layout) else {
                 continue;
             };
             if !titles.iter().any(|(_, title)| *title == row.title) {
                 titles.push((row.result.row, &row.title));
             }
-            if !groups.iter().any(|group| group.is(&chosen)) {
+            if !groups.iter().any(|group| group.is_same_group(&chosen)) {
                 groups.push(chosen);
             }
         }
@@ -351,7 +354,7 @@ fn grid(views: &[&View], layout: Layout<'_>) -> Option<Grid> {
     }
     titles.sort_by_key(|(place, _)| *place);
     let single = groups.len() == 1;
-    let group = |chosen: &Chosen<'_>| {
+    let group = |chosen: &ChosenRows<'_>| {
         let cells: Vec<Option<&Row>> = titles.iter().map(|(_, title)| chosen.row(title)).collect();
         let title = if single {
             String::new()
@@ -372,7 +375,7 @@ fn grid(views: &[&View], layout: Layout<'_>) -> Option<Grid> {
     })
 }
 
-fn counted(drives: u32) -> String {
+fn drive_count_text(drives: u32) -> String {
     if drives == 1 {
         "1 drive".to_owned()
     } else {
@@ -380,7 +383,7 @@ fn counted(drives: u32) -> String {
     }
 }
 
-/// The columns of one group. Cells of programs that the run lacks are empty.
+/// Builds the columns of one group. Cells of programs that the run lacks stay empty.
 fn columns(view: &View, cells: &[Option<&Row>]) -> Vec<Column> {
     let text = |of: &dyn Fn(&Row) -> String| -> Vec<String> {
         cells
@@ -411,11 +414,14 @@ fn columns(view: &View, cells: &[Option<&Row>]) -> Vec<Column> {
     };
     let mut columns = vec![
         Column::pairs("KB/s (CPU)", pairs),
-        Column::figures("95 %", text(&|row| figures::sureness(&row.summary))),
+        Column::figures(
+            "95 %",
+            text(&|row| figures::relative_half_width(&row.summary)),
+        ),
         Column::figures("durable\nKB/s", text(&durable)),
         Column::figures("from\ndevice", text(&device)),
     ];
-    if only(view, |row| row.result.size_bytes).is_none() {
+    if only_value(view, |row| row.result.size_bytes).is_none() {
         columns.push(Column::figures(
             "size",
             text(&|row| format_size(row.result.size_bytes)),
@@ -424,7 +430,7 @@ fn columns(view: &View, cells: &[Option<&Row>]) -> Vec<Column> {
     columns
 }
 
-/// What stands under the tables: the legend and the notes.
+/// Formats the remarks under the tables: the legend and the notes.
 pub(super) fn remarks(views: &[View]) -> Vec<Block> {
     let mut blocks = vec![if views.iter().any(View::is_measured) {
         Block::List(legend(views))
@@ -435,7 +441,11 @@ pub(super) fn remarks(views: &[View]) -> Vec<Block> {
     notes.extend(views.iter().flat_map(load_table::notes));
     notes.extend(views.iter().flat_map(|view| cliffs(view, views.len())));
     notes.extend(replay::notes(views));
-    notes.extend(views.iter().flat_map(|view| steady(view, views.len())));
+    notes.extend(
+        views
+            .iter()
+            .flat_map(|view| describe_steadiness(view, views.len())),
+    );
     notes.extend(shapes(views));
     if !notes.is_empty() {
         blocks.push(Block::List(notes));
@@ -443,14 +453,14 @@ pub(super) fn remarks(views: &[View]) -> Vec<Block> {
     blocks
 }
 
-/// Names the rows in which a modelled drive filled its cache: after how much, and how much
-/// of what counts came after that.
+/// Describes the rows in which a modelled drive filled its cache: the bytes written before, and the
+/// share of the counted writes after that.
 fn cliffs(view: &View, views: usize) -> Vec<String> {
     let line = |row: &Row| {
         let cliff = row.summary.cliff?;
         let falls = match cliff.at_bytes {
             0 => "is slow from the start".to_owned(),
-            bytes => format!("falls at {}", written(bytes)),
+            bytes => format!("falls at {}", format_bytes(bytes)),
         };
         let title = view.title_of(row, views);
         let past = figures::share(cliff.past_share);
@@ -466,8 +476,8 @@ fn cliffs(view: &View, views: usize) -> Vec<String> {
     view.rows.iter().filter_map(line).collect()
 }
 
-/// Bytes as drives are sold: `142 GB`, `1.8 GB`, `2.1 MB`.
-fn written(bytes: u64) -> String {
+/// Formats bytes in decimal units, as drives are sold: `142 GB`, `1.8 GB`, `2.1 MB`.
+fn format_bytes(bytes: u64) -> String {
     match bytes as f64 / 1e9 {
         few if few < 0.0995 => format!("{:.1} MB", few * 1000.0),
         few if few < 9.95 => format!("{few:.1} GB"),
@@ -475,9 +485,9 @@ fn written(bytes: u64) -> String {
     }
 }
 
-/// When the programs that were repeated until they were steady came to that, with their
-/// rounds as a strip.
-pub(super) fn steady(view: &View, views: usize) -> Vec<String> {
+/// Describes when programs that were repeated until steady became steady, with their rounds as a
+/// strip of bars.
+pub(super) fn describe_steadiness(view: &View, views: usize) -> Vec<String> {
     let line = |row: &Row| {
         let found = row.summary.steady?;
         let rule = row.result.protocol.steady?;
@@ -500,8 +510,8 @@ pub(super) fn steady(view: &View, views: usize) -> Vec<String> {
     view.rows.iter().filter_map(line).collect()
 }
 
-/// The programs whose repetitions do not lie about one level, as strips: one figure
-/// does not stand for them.
+/// Lists the programs whose repetitions are not steady, as strips of bars. A single figure does not
+/// represent them.
 fn shapes(views: &[View]) -> Vec<String> {
     let mut lines = Vec::new();
     for view in views {
@@ -518,14 +528,13 @@ fn shapes(views: &[View]) -> Vec<String> {
     lines
 }
 
-/// The meaning of the columns and marks that occur.
 fn legend(views: &[View]) -> Vec<String> {
     let rows = views.iter().flat_map(|view| &view.rows);
     let mut lines = Vec::new();
-    let mut calls = rows.clone().filter(|row| !load_table::shows(row));
+    let mut calls = rows.clone().filter(|row| !load_table::is_shown(row));
     if calls.clone().next().is_some() {
-        let durable =
-            calls.any(|row| row.summary.durable_kb_per_s.is_some() && !pivot::shows(row.result));
+        let durable = calls
+            .any(|row| row.summary.durable_kb_per_s.is_some() && !pivot::is_pivoted(row.result));
         let durable = if durable {
             "; durable: until all was synced"
         } else {
@@ -536,8 +545,8 @@ fn legend(views: &[View]) -> Vec<String> {
         ));
     }
     lines.extend(load_table::legend(rows.clone()));
-    lines.extend(sureness(
-        rows.clone().filter(|row| !pivot::shows(row.result)),
+    lines.extend(relative_half_width(
+        rows.clone().filter(|row| !pivot::is_pivoted(row.result)),
     ));
     if views
         .iter()
@@ -552,8 +561,8 @@ fn legend(views: &[View]) -> Vec<String> {
     lines
 }
 
-/// How the intervals were computed.
-fn sureness<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Option<String> {
+/// Describes the methods by which the table's intervals were computed.
+fn relative_half_width<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Option<String> {
     let mut methods = Vec::new();
     let mut widest: f64 = 1.0;
     for interval in rows.filter_map(|row| row.summary.interval) {

@@ -1,17 +1,17 @@
-//! The course of a program over time: a strip, a table, CSV.
+//! Series of a program's figures over time, as a strip, a table and CSV.
 
-use super::csv::{Field, number, optional, written};
+use super::csv::{Field, format_records, number, optional};
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
 use super::view::{Row, View};
 use crate::statistics::shape;
 use crate::summary::load::{LoadSummary, SeriesFigures, course};
 
-/// Lines of a table, at most: intervals of a longer course are put together.
-const ROWS: usize = 120;
+/// Maximum number of lines in a table of a series. Intervals of a longer series are merged.
+const SERIES_ROWS_MAX: usize = 120;
 
-/// A strip of the rate of each program, its intervals from left to right; those of a long
-/// one are drawn together.
+/// Draws the rate of each program as a strip of bars, its intervals from left to right. Intervals
+/// of a long series are merged.
 pub(super) fn strips(view: &View) -> Vec<String> {
     let strip = |(row, load): (&Row, &LoadSummary)| {
         let rates: Vec<f64> = load.series.iter().map(|one| one.iops).collect();
@@ -26,14 +26,14 @@ fn loads<'v>(view: &'v View) -> impl Iterator<Item = (&'v Row<'v>, &'v LoadSumma
     view.rows.iter().filter_map(load)
 }
 
-/// A strip and a table for each program.
+/// Formats the series of each program as a strip of bars and a table.
 pub(super) fn blocks(views: &[View]) -> Vec<Block> {
     let mut blocks = Vec::new();
     for view in views {
         for (row, load) in loads(view) {
             let name = view.title_of(row, views.len());
             let repetition = row.result.repetitions.get(load.series_of);
-            let drawn = repetition.map(|one| course(one, ROWS));
+            let drawn = repetition.map(|one| course(one, SERIES_ROWS_MAX));
             let (interval_s, series) = match &drawn {
                 Some(drawn) => (drawn.interval_s, &drawn.series),
                 None => (load.interval_s, &load.series),
@@ -83,7 +83,7 @@ fn grid(series: &[SeriesFigures]) -> Grid {
     }
 }
 
-/// One record for each interval.
+/// Formats the series as CSV, one record for each interval.
 pub(super) fn csv(views: &[View]) -> String {
     let mut records: Vec<Vec<Field>> = Vec::new();
     for view in views {
@@ -103,5 +103,5 @@ pub(super) fn csv(views: &[View]) -> String {
             }));
         }
     }
-    written(&records)
+    format_records(&records)
 }

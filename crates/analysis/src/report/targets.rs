@@ -1,4 +1,4 @@
-//! What each target did where several ran a program at once, beside their sum.
+//! Figures of the single targets where several ran a program concurrently, beside their sum.
 
 use super::document::{Block, Column, Grid, Group};
 use super::figures;
@@ -6,30 +6,30 @@ use super::view::{Row, View};
 use crate::summary::Summary;
 use diskperf_timeline::{ProgramResult, Run, World};
 
-/// One target's part in a result.
-pub(super) struct Part<'r> {
-    /// As the user named it.
+/// Part of a result that one of several concurrent targets contributed.
+pub(super) struct TargetPart<'r> {
+    /// Name of the target, as the user gave it.
     pub(super) target: &'r str,
     pub(super) summary: Summary,
 }
 
-/// The parts of a result, in the order of its targets; none of a target by itself, or of
-/// a modelled system, whose drives are alike.
-pub(super) fn parts<'r>(run: &'r Run, result: &ProgramResult) -> Vec<Part<'r>> {
+/// Divides a result into the parts of its targets, in their order; empty for a single target, or
+/// for a modelled system, whose drives are alike.
+pub(super) fn split_by_target<'r>(run: &'r Run, result: &ProgramResult) -> Vec<TargetPart<'r>> {
     let targets: Vec<&str> = run.target.split(" + ").collect();
     let is_of_several = run.world == World::Host && result.drives > 1;
     if !is_of_several || targets.len() != result.drives as usize {
         return Vec::new();
     }
-    let part = |(drive, target)| Part {
+    let part = |(drive, target)| TargetPart {
         target,
-        summary: Summary::of(&of_drive(result, drive)),
+        summary: Summary::of(&result_of_drive(result, drive)),
     };
     (0..).zip(targets).map(part).collect()
 }
 
-/// A result as if one of its drives had been alone.
-fn of_drive(result: &ProgramResult, drive: u32) -> ProgramResult {
+/// Returns a copy of a result with the workers of one drive only.
+fn result_of_drive(result: &ProgramResult, drive: u32) -> ProgramResult {
     let mut part = result.clone();
     for repetition in &mut part.repetitions {
         repetition.workers.retain(|worker| worker.drive == drive);
@@ -38,13 +38,13 @@ fn of_drive(result: &ProgramResult, drive: u32) -> ProgramResult {
     part
 }
 
-/// A table of all parts, each program's with their sum.
+/// Tabulates the parts of all targets, those of each program with their sum.
 pub(super) fn blocks(view: &View<'_>) -> Vec<Block> {
     let mut keys = Vec::new();
     let mut found: Vec<Summary> = Vec::new();
     let measured = |row: &&Row<'_>| row.summary.kept > 0;
     for row in view.rows.iter().filter(measured) {
-        let parts = parts(view.run, row.result);
+        let parts = split_by_target(view.run, row.result);
         if parts.is_empty() {
             continue;
         }

@@ -19,7 +19,7 @@ mod tables;
 mod units;
 
 /// Four repetitions, so that intervals are neither absent nor huge.
-fn calm(program: &str, row: u32, kb_per_s: f64) -> ProgramResult {
+fn undisturbed_result(program: &str, row: u32, kb_per_s: f64) -> ProgramResult {
     let repetitions = [1.0, 0.99, 1.01, 1.0].map(|factor| read(MIB, kb_per_s * factor, 50.0));
     let mut one = result(program, row, repetitions.to_vec());
     one.size_bytes = MIB;

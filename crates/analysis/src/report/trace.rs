@@ -1,6 +1,6 @@
-//! What a block trace holds: tables, strips, JSON, CSV.
+//! Contents of a block trace as tables, strips of bars, JSON and CSV.
 
-use super::csv::{Field, number, written};
+use super::csv::{Field, format_records, number};
 use super::document::{Block, Column, Grid, Group};
 use super::json::pretty;
 use crate::statistics::shape::strip;
@@ -18,21 +18,21 @@ pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
     let mut all = vec![Block::Heading(format!(
         "{}: {} of {}{}",
         trace.files.join(", "),
-        requests(of.all.requests),
+        count_requests(of.all.requests),
         trace.form,
         trace
             .part
             .as_ref()
             .map_or(String::new(), |part| format!(", {part}"))
     ))];
-    let about = about(trace);
+    let about = describe_trace(trace);
     if !about.is_empty() {
         all.push(Block::List(vec![about]));
     }
     if of.all.requests == 0 && trace.notices.lines.requests > 0 {
         all.push(Block::List(vec![format!(
             "the whole trace has {}",
-            requests(trace.notices.lines.requests)
+            count_requests(trace.notices.lines.requests)
         )]));
     }
     if of.all.requests == 0 {
@@ -42,15 +42,15 @@ pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
         Block::List(vec![format!(
             "{} in {}{}: {} requests/s, {} MB/s",
             format_size(of.all.bytes),
-            span(of.span_ns as f64),
+            format_duration(of.span_ns as f64),
             devices(of),
             rate(of.all.requests as f64, 0, of),
             rate(of.all.bytes as f64 / 1e6, 2, of)
         )]),
         Block::Grid(operations(&of.operations)),
-        Block::List(ranges(of)),
+        Block::List(describe_ranges(of)),
     ]);
-    let times = times(of);
+    let times = describe_times(of);
     if !times.is_empty() {
         all.push(Block::List(times));
     }
@@ -59,14 +59,14 @@ pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
     }
     match &of.reuse {
         Some(found) if found.footprint_blocks > 0.0 => {
-            all.push(Block::Grid(misses(found)));
+            all.push(Block::Grid(miss_ratio_grid(found)));
             all.push(Block::List(vec![reuse(found)]));
         }
         Some(_) => {}
-        None => all.push(Block::List(vec![REUSE_LEFT_OUT.to_owned()])),
+        None => all.push(Block::List(vec![REUSE_OMITTED.to_owned()])),
     }
     if of.devices.len() > 1 {
-        all.push(Block::Grid(by_device(of)));
+        all.push(Block::Grid(device_grid(of)));
     }
     if !trace.parts.is_empty() {
         all.push(Block::Grid(parts(&trace.parts)));
@@ -78,23 +78,23 @@ pub(super) fn blocks(trace: &Trace) -> Vec<Block> {
     all
 }
 
-fn requests(count: u64) -> String {
+fn count_requests(count: u64) -> String {
     match count {
         1 => "1 request".to_owned(),
         count => format!("{count} requests"),
     }
 }
 
-fn devices(of: &Summary) -> String {
-    match of.devices.as_slice() {
+fn devices(summary: &Summary) -> String {
+    match summary.devices.as_slice() {
         [one] => format!(" on {}", one.device),
         all if all.len() >= DEVICES_MAX => format!(" on {} devices or more", all.len()),
         several => format!(" on {} devices", several.len()),
     }
 }
 
-/// How much a second, with so many decimals: over the time that the stamps cover, whose last
-/// lasts as long as they are coarse. Over no time there is no rate.
+/// Formats a rate per second with this many decimals; a dash where the trace covers no time. The
+/// covered time includes the resolution of the last timestamp.
 fn rate(amount: f64, decimals: usize, of: &Summary) -> String {
     let coarse_ns = of.resolution.map_or(0, |of| of.ns);
     match of.span_ns {
@@ -106,13 +106,12 @@ fn rate(amount: f64, decimals: usize, of: &Summary) -> String {
     }
 }
 
-/// A quantile in its unit; a dash of too few values to tell it.
-fn told(quantile: Option<f64>, unit: fn(f64) -> String) -> String {
+/// Formats a quantile in its unit; a dash where values are too few for it.
+fn format_quantile(quantile: Option<f64>, unit: fn(f64) -> String) -> String {
     quantile.map_or("-".to_owned(), unit)
 }
 
-/// A span in the unit that people use for it.
-fn span(ns: f64) -> String {
+fn format_duration(ns: f64) -> String {
     match ns {
         ns if ns < 1e3 => format!("{ns:.0} ns"),
         ns if ns < 1e6 => format!("{:.3} µs", ns / 1e3),
@@ -131,9 +130,9 @@ fn operations(all: &[OperationSummary]) -> Grid {
     let bytes: u64 = all.iter().map(|of| of.moved.bytes).sum();
     let column = |of: &dyn Fn(&OperationSummary) -> String| all.iter().map(of).collect();
     let response = |of: &OperationSummary, pick: fn(&Quantiles) -> Option<f64>| {
-        of.response_ns
-            .as_ref()
-            .map_or(String::new(), |ns| told(pick(ns), span))
+        of.response_ns.as_ref().map_or(String::new(), |ns| {
+            format_quantile(pick(ns), format_duration)
+        })
     };
     Grid {
         key: Column::words("operation", column(&|of| of.operation.to_owned())),
@@ -167,11 +166,11 @@ fn operations(all: &[OperationSummary]) -> Grid {
     }
 }
 
-/// What is said of ranges: sizes, where they lie, how they follow each other.
-fn ranges(of: &Summary) -> Vec<String> {
+/// Describes the accessed ranges of a trace: sizes, positions and sequentiality.
+fn describe_ranges(summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(sizes) = &of.size_bytes {
-        let common: Vec<String> = of
+    if let Some(sizes) = &summary.size_bytes {
+        let common: Vec<String> = summary
             .sizes
             .iter()
             .map(|one| format!("{} {}", format_size(one.bytes), percent(one.share)))
@@ -179,16 +178,16 @@ fn ranges(of: &Summary) -> Vec<String> {
         lines.push(format!(
             "sizes: mean {}, p99 {}; commonest {}",
             format_size(sizes.mean as u64),
-            told(sizes.p99, |bytes| format_size(bytes as u64)),
+            format_quantile(sizes.p99, |bytes| format_size(bytes as u64)),
             common.join(", ")
         ));
         lines.push(format!(
             "aligned to 4096 bytes {}, to 512 {}; addresses up to {}",
-            percent(of.aligned_4096_share),
-            percent(of.aligned_512_share),
-            format_size(of.highest_bytes)
+            percent(summary.aligned_4096_share),
+            percent(summary.aligned_512_share),
+            format_size(summary.highest_bytes)
         ));
-        let locality = &of.locality;
+        let locality = &summary.locality;
         lines.push(format!(
             "sequential: {} begin where the last one ended (runs of {:.1}), {} go on in one of 32 streams, {} begin within 128 KiB",
             percent(locality.strict_share),
@@ -197,54 +196,60 @@ fn ranges(of: &Summary) -> Vec<String> {
             percent(locality.near_share)
         ));
     }
-    if of.failed > 0 {
-        lines.push(format!("{} ended with an error", requests(of.failed)));
+    if summary.failed > 0 {
+        lines.push(format!(
+            "{} ended with an error",
+            count_requests(summary.failed)
+        ));
     }
     lines
 }
 
-fn times(of: &Summary) -> Vec<String> {
+fn describe_times(summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
-    match &of.resolution {
-        Some(resolution) => lines.push(coarse(resolution)),
-        None => lines.extend(of.arrivals.as_ref().map(gaps)),
+    match &summary.resolution {
+        Some(resolution) => lines.push(describe_resolution(resolution)),
+        None => lines.extend(summary.arrivals.as_ref().map(describe_gaps)),
     }
-    lines.extend(of.arrivals.as_ref().and_then(dispersion));
-    lines.extend(of.depth.as_ref().map(|depth| {
+    lines.extend(summary.arrivals.as_ref().and_then(describe_dispersion));
+    lines.extend(summary.depth.as_ref().map(|depth| {
         format!(
             "under way: {:.2} in the mean, {} at the most",
             depth.mean, depth.most
         )
     }));
-    lines.extend(of.think_ns.as_ref().map(|think| {
+    lines.extend(summary.think_ns.as_ref().map(|think| {
         format!(
             "pauses between requests: mean {}, p50 {}, p99 {}",
-            span(think.mean),
-            span(think.p50),
-            told(think.p99, span)
+            format_duration(think.mean),
+            format_duration(think.p50),
+            format_quantile(think.p99, format_duration)
         )
     }));
     lines
 }
 
-/// Times that do not tell gaps.
-fn coarse(of: &Resolution) -> String {
+/// Describes timestamps that are too coarse for the gaps between requests.
+fn describe_resolution(resolution: &Resolution) -> String {
     format!(
         "times are in steps of {}: {} of the requests have that of the one before, so nothing that is shorter is told",
-        span(of.ns as f64),
-        percent(of.shared_share)
+        format_duration(resolution.ns as f64),
+        percent(resolution.shared_share)
     )
 }
 
-fn gaps(of: &ArrivalSummary) -> String {
+fn describe_gaps(arrival_summary: &ArrivalSummary) -> String {
     let mut line = format!(
         "gaps: mean {}, p50 {}, p99 {}; coefficient of variation {:.2} (a clock 0, Poisson 1)",
-        span(of.gaps_ns.mean),
-        span(of.gaps_ns.p50),
-        told(of.gaps_ns.p99, span),
-        of.coefficient_of_variation
+        format_duration(arrival_summary.gaps_ns.mean),
+        format_duration(arrival_summary.gaps_ns.p50),
+        format_quantile(arrival_summary.gaps_ns.p99, format_duration),
+        arrival_summary.coefficient_of_variation
     );
-    if let (Some(peak), Some(idle)) = (of.peak_over_mean, of.idle_seconds_share) {
+    if let (Some(peak), Some(idle)) = (
+        arrival_summary.peak_over_mean,
+        arrival_summary.idle_seconds_share,
+    ) {
         line += &format!(
             "; busiest second {peak:.1} times the mean, {} of the seconds idle",
             percent(idle)
@@ -253,12 +258,12 @@ fn gaps(of: &ArrivalSummary) -> String {
     line
 }
 
-fn dispersion(of: &ArrivalSummary) -> Option<String> {
+fn describe_dispersion(arrival_summary: &ArrivalSummary) -> Option<String> {
     let window = |ms: u64| match ms {
         ms if ms < 1000 => format!("{ms} ms"),
         ms => format!("{} s", ms / 1000),
     };
-    let all: Vec<String> = of
+    let all: Vec<String> = arrival_summary
         .dispersion
         .iter()
         .map(|one| format!("{} {:.2}", window(one.window_ms), one.index))
@@ -271,10 +276,10 @@ fn dispersion(of: &ArrivalSummary) -> Option<String> {
     })
 }
 
-/// Requests, bytes and depth over time.
-fn strips(of: &Summary) -> Vec<String> {
-    let intervals = || of.series.filled(of.span_ns).iter();
-    let each = span(of.series.interval_ns as f64);
+/// Draws requests, bytes and queue depth over time as strips of bars.
+fn strips(summary: &Summary) -> Vec<String> {
+    let intervals = || summary.series.filled(summary.span_ns).iter();
+    let each = format_duration(summary.series.interval_ns as f64);
     let requests: Vec<f64> = intervals()
         .map(|one| (one.reads + one.writes + one.others) as f64)
         .collect();
@@ -283,7 +288,7 @@ fn strips(of: &Summary) -> Vec<String> {
         format!("requests, each {each} {}", strip(&requests)),
         format!("bytes    {} {}", " ".repeat(each.len() + 5), strip(&bytes)),
     ];
-    if of.depth.is_some() {
+    if summary.depth.is_some() {
         let depth: Vec<f64> = intervals().map(|one| one.depth).collect();
         lines.push(format!(
             "depth    {} {}",
@@ -294,8 +299,8 @@ fn strips(of: &Summary) -> Vec<String> {
     lines
 }
 
-/// What caches would miss, with a bar.
-fn misses(of: &ReuseSummary) -> Grid {
+/// Tabulates the cache misses by cache size, with a bar.
+fn miss_ratio_grid(of: &ReuseSummary) -> Grid {
     const BAR: f64 = 40.0;
     const MOST_ROWS: usize = 12;
     let points = &of.miss_ratios;
@@ -331,8 +336,8 @@ fn misses(of: &ReuseSummary) -> Grid {
     }
 }
 
-/// Remark in place of footprint and miss ratios.
-const REUSE_LEFT_OUT: &str = "footprint and reuse of blocks: left out, as requests are longer than 4 MiB on average and 16 GiB in all";
+/// Remark in place of footprint and miss ratios, where they were not computed.
+const REUSE_OMITTED: &str = "footprint and reuse of blocks: left out, as requests are longer than 4 MiB on average and 16 GiB in all";
 
 fn reuse(reuse: &ReuseSummary) -> String {
     let size = |blocks: f64| format_size((blocks * reuse.block_bytes as f64) as u64);
@@ -353,10 +358,9 @@ fn reuse(reuse: &ReuseSummary) -> String {
     )
 }
 
-/// The busiest devices.
-fn by_device(of: &Summary) -> Grid {
+fn device_grid(summary: &Summary) -> Grid {
     const LISTED: usize = 10;
-    let listed = &of.devices[..of.devices.len().min(LISTED)];
+    let listed = &summary.devices[..summary.devices.len().min(LISTED)];
     let column = |text: &dyn Fn(usize) -> String| (0..listed.len()).map(text).collect();
     Grid {
         key: Column::words("device", column(&|at| listed[at].device.clone())),
@@ -373,8 +377,8 @@ fn by_device(of: &Summary) -> Grid {
     }
 }
 
-/// What a trace says of itself, but for what programs alone read.
-fn about(trace: &Trace) -> String {
+/// Describes the trace's own metadata, without the parts meant for programs.
+fn describe_trace(trace: &Trace) -> String {
     let said = trace.about.iter().filter(|one| !one.name.contains("JSON"));
     let said: Vec<String> = said
         .map(|one| {
@@ -430,10 +434,10 @@ fn counted_lines(count: u64) -> String {
     }
 }
 
-/// What the lines of a trace are, where not each is a request.
-fn counted(of: &Notices) -> Option<String> {
-    let lines = &of.lines;
-    let is_plain = of.dropped.is_empty() && lines.more == 0 && of.without_issue == 0;
+/// Describes the lines of a trace file, unless each is a request.
+fn describe_notices(notices: &Notices) -> Option<String> {
+    let lines = &notices.lines;
+    let is_plain = notices.dropped.is_empty() && lines.more == 0 && notices.without_issue == 0;
     (!is_plain && lines.read > 0).then(|| {
         format!(
             "{} read: {} begin a request, {} say more of one, {} are headings, comments or empty",
@@ -447,7 +451,7 @@ fn counted(of: &Notices) -> Option<String> {
 
 fn notices(trace: &Trace) -> Vec<String> {
     let of = &trace.notices;
-    let mut lines: Vec<String> = counted(of).into_iter().collect();
+    let mut lines: Vec<String> = describe_notices(of).into_iter().collect();
     let dropped = of
         .dropped
         .iter()
@@ -461,15 +465,18 @@ fn notices(trace: &Trace) -> Vec<String> {
             "{}, by {} at the most",
             match of.out_of_order {
                 1 => "1 request comes before the one that precedes it".to_owned(),
-                count => format!("{} come before the one that precedes them", requests(count)),
+                count => format!(
+                    "{} come before the one that precedes them",
+                    count_requests(count)
+                ),
             },
-            span(of.farthest_back_ns as f64)
+            format_duration(of.farthest_back_ns as f64)
         ));
     }
     if of.without_completion > 0 {
         lines.push(format!(
             "{} without a completion",
-            requests(of.without_completion)
+            count_requests(of.without_completion)
         ));
     }
     if of.without_issue > 0 {
@@ -485,7 +492,7 @@ pub(super) fn json(trace: &Trace) -> String {
     pretty(trace)
 }
 
-/// One line for each cache size.
+/// Formats the miss ratios as CSV, one line for each cache size.
 pub(super) fn csv(trace: &Trace) -> String {
     let reuse = trace.summary.reuse.iter();
     let points = reuse.flat_map(|reuse| &reuse.miss_ratios);
@@ -497,5 +504,5 @@ pub(super) fn csv(trace: &Trace) -> String {
             ]
         })
         .collect();
-    written(&records)
+    format_records(&records)
 }

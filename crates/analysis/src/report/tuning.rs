@@ -1,4 +1,4 @@
-//! What a search for better settings found: tables, JSON, CSV.
+//! Result of a tuning search as tables, JSON and CSV.
 
 mod cliffs;
 mod data;
@@ -15,7 +15,7 @@ use crate::tuning::{
 use crate::tuning::{Extent, Step};
 use diskperf_timeline::units::format_size;
 
-/// The search as a report.
+/// Formats the result of a tuning search as a report.
 pub(super) fn blocks(tuned: &Tuned) -> Vec<Block> {
     let Some(best) = tuned.best() else {
         return vec![Block::Heading(heading(tuned)), Block::List(remarks(tuned))];
@@ -25,7 +25,7 @@ pub(super) fn blocks(tuned: &Tuned) -> Vec<Block> {
         Block::Grid(answer(tuned, best)),
     ];
     let cliffs = tuned.cliffs();
-    let verdict = verdict(tuned, best, &cliffs);
+    let verdict = describe_verdict(tuned, best, &cliffs);
     if !verdict.is_empty() {
         blocks.push(Block::List(verdict));
     }
@@ -52,8 +52,8 @@ pub(super) fn heading(tuned: &Tuned) -> String {
     )
 }
 
-/// A figure in the digits that it deserves.
-fn figure(value: f64) -> String {
+/// Formats a figure of the search with its significant digits.
+fn format_figure(value: f64) -> String {
     match value {
         value if value >= 100.0 => format!("{value:.0}"),
         value if value >= 10.0 => format!("{value:.1}"),
@@ -61,7 +61,6 @@ fn figure(value: f64) -> String {
     }
 }
 
-/// A gain in percent, with its sign.
 fn percent(gain: f64) -> String {
     let percent = 100.0 * gain;
     // A minus before nothing says nothing.
@@ -69,7 +68,7 @@ fn percent(gain: f64) -> String {
     format!("{percent:+.1} %")
 }
 
-/// Best, safe and today's, with what they give and gain.
+/// Tabulates the best, the safe and today's settings, with their figures and gains.
 fn answer(tuned: &Tuned, best: &Places) -> Grid {
     let spread = tuned.spread.as_ref();
     let own: Vec<String> = tuned
@@ -77,7 +76,7 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
         .iter()
         .map(|key| format!("{}={}", key.path, key.today.as_deref().unwrap_or("unset")))
         .collect();
-    let row = |name, places: &Places, over| Row {
+    let row = |name, places: &Places, gain_over_seeds| AnswerRow {
         name,
         settings: tuned.settings(places),
         value: tuned.value(places),
@@ -85,7 +84,7 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
         gain: tuned
             .gain_over_today(places)
             .filter(|_| !tuned.is_today(places)),
-        over,
+        gain_over_seeds,
     };
     let standing = tuned.standing(best);
     let mut rows = vec![row(
@@ -97,20 +96,21 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
     if let Some(safe) = safe {
         rows.push(row("safe", safe, spread.map(|spread| &spread.safe)));
     }
-    rows.push(Row {
+    rows.push(AnswerRow {
         name: "today",
         settings: own.join(", "),
         value: tuned.today_value(),
         unwritten: tuned.today_unwritten_share(),
         gain: None,
-        over: spread.map(|spread| &spread.today),
+        gain_over_seeds: spread.map(|spread| &spread.today),
     });
-    let extent = |over: Option<&Vec<f64>>| {
-        over.and_then(|over| Extent::of(over))
+    let extent = |gain_over_seeds: Option<&Vec<f64>>| {
+        gain_over_seeds
+            .and_then(|gain_over_seeds| Extent::of(gain_over_seeds))
             .map_or(String::new(), range)
     };
-    let column = |of: &dyn Fn(&Row<'_>) -> String| rows.iter().map(of).collect();
-    let over = spread.map_or(String::new(), |spread| match spread.phases {
+    let column = |of: &dyn Fn(&AnswerRow<'_>) -> String| rows.iter().map(of).collect();
+    let gain_over_seeds = spread.map_or(String::new(), |spread| match spread.phases {
         1 => seeds(spread),
         phases => format!("{} x {phases} phases", seeds(spread)),
     });
@@ -123,7 +123,7 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
                 Column::figures(
                     tuned.goal.quantity(),
                     column(&|row| {
-                        let value = row.value.map_or(String::new(), figure);
+                        let value = row.value.map_or(String::new(), format_figure);
                         value + unwritten::mark(row.unwritten)
                     }),
                 ),
@@ -131,40 +131,38 @@ fn answer(tuned: &Tuned, best: &Places) -> Grid {
                     "gain",
                     column(&|row| row.gain.map_or(String::new(), percent)),
                 ),
-                Column::figures(&over, column(&|row| extent(row.over))),
+                Column::figures(&gain_over_seeds, column(&|row| extent(row.gain_over_seeds))),
             ],
         )],
     }
 }
 
-/// Settings, and what counts of them.
-struct Row<'a> {
+/// Settings of one point of the search, with their figures.
+struct AnswerRow<'a> {
     name: &'static str,
     settings: String,
     value: Option<f64>,
-    /// The share of what was read that was never written.
     unwritten: Option<f64>,
-    /// Over today's, as a share.
+    /// Gain of the settings over today's, as a share.
     gain: Option<f64>,
-    /// What counts over seeds and phases.
-    over: Option<&'a Vec<f64>>,
+    /// Values of the goal with the settings, for each seed and spindle phase.
+    gain_over_seeds: Option<&'a Vec<f64>>,
 }
 
 fn range(extent: Extent) -> String {
-    let (least, most) = (figure(extent.least), figure(extent.most));
+    let (least, most) = (format_figure(extent.least), format_figure(extent.most));
     match least == most {
         true => least,
         false => format!("{least} to {most}"),
     }
 }
 
-/// What to make of the best.
-fn verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
+fn describe_verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
     let mut verdict = Vec::new();
     let standing = tuned.standing(best);
     match (&tuned.samples, &tuned.spread, standing) {
         (Some(samples), ..) => verdict.push(match samples.against_today(best) {
-            Some(judged) => against_today(judged, standing),
+            Some(judged) => compare_with_today(judged, standing),
             None => "no settings that were tried are better than today's".to_owned(),
         }),
         (None, _, Standing::AsGood) => {
@@ -172,14 +170,14 @@ fn verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
         }
         (None, spread, _) => {
             let spread = spread.as_ref();
-            verdict.extend(spread.and_then(|spread| over_seeds(tuned.goal, spread, standing)));
+            verdict.extend(spread.and_then(|spread| describe_seeds(tuned.goal, spread, standing)));
         }
     }
     verdict.extend(cliffs::advice(tuned, best, cliffs));
     if standing == Standing::Unproven {
         return verdict;
     }
-    for (path, value) in tuned.at_an_end() {
+    for (path, value) in tuned.parameters_at_range_end() {
         verdict.push(format!(
             "{path}={value} is at the end of the range: a better value may lie beyond"
         ));
@@ -187,11 +185,10 @@ fn verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<String> {
     verdict
 }
 
-/// Conclusion where nothing that was run again shows a gain.
 const KEEP: &str = "nothing is shown to be better than today's settings: keep them";
 
-/// What the repetitions say of the best, beside the target as it is.
-fn against_today(judged: Judgement, standing: Standing) -> String {
+/// Describes the gain of the best settings over the target's current ones, by the repetitions.
+fn compare_with_today(judged: Judgement, standing: Standing) -> String {
     let interval = judged.interval.map_or(String::new(), |interval| {
         format!(
             " (99 %: {} to {})",
@@ -209,12 +206,12 @@ fn against_today(judged: Judgement, standing: Standing) -> String {
     format!("{}: {gain}{interval}; {advice}", judged.verdict.words())
 }
 
-fn lost(gain: f64) -> String {
+fn format_loss(gain: f64) -> String {
     let lost = if gain > -0.0005 { 0.0 } else { -100.0 * gain };
     format!("{lost:.1} %")
 }
 
-fn over_seeds(goal: Goal, spread: &Spread, standing: Standing) -> Option<String> {
+fn describe_seeds(goal: Goal, spread: &Spread, standing: Standing) -> Option<String> {
     let gains = spread.gains(goal);
     let extent = Extent::of(&gains)?;
     let faster = gains.iter().filter(|gain| **gain > 0.0).count();
@@ -271,9 +268,9 @@ fn steps_grid(steps: &[Step]) -> Grid {
     }
 }
 
-/// How it was searched, and what else a reader must know.
+/// Describes how the search was made, with all further remarks.
 fn remarks(tuned: &Tuned) -> Vec<String> {
-    let mut remarks = vec![searched(tuned)];
+    let mut remarks = vec![describe_search(tuned)];
     if tuned.programs.len() > 1 {
         remarks.push(format!(
             "{} is the geometric mean over {} programs: {}",
@@ -294,15 +291,15 @@ fn remarks(tuned: &Tuned) -> Vec<String> {
             tuned.method.from_store, tuned.method.tried
         ));
     }
-    let idle = tuned.idle_keys();
+    let idle = tuned.parameters_without_effect();
     if !idle.is_empty() {
         remarks.push(format!("{} had no effect", idle.join(" and ")));
     }
-    remarks.extend(impossible(tuned));
+    remarks.extend(describe_impossible(tuned));
     remarks.push(format!(
         "a cliff is a step that loses {:.0} % or more beyond what the steps around it lead one to expect{}",
         100.0 * CLIFF_SHARE,
-        beyond_chance(tuned)
+        describe_uncertainty(tuned)
     ));
     let points = tuned.points.keys();
     let unwritten = points.map(|places| tuned.unwritten_share(places));
@@ -320,8 +317,8 @@ fn remarks(tuned: &Tuned) -> Vec<String> {
     remarks
 }
 
-/// What is known of chance, and has to be exceeded for a cliff.
-fn beyond_chance(tuned: &Tuned) -> String {
+/// Describes the known random variation that a cliff must exceed.
+fn describe_uncertainty(tuned: &Tuned) -> String {
     let (repetitions, discarded) = tuned.method.repetitions;
     let counted = repetitions.saturating_sub(discarded);
     if tuned.samples.is_some() {
@@ -329,8 +326,8 @@ fn beyond_chance(tuned: &Tuned) -> String {
     }
     match tuned.goal {
         Goal::Latency => {
-            let fall = tuned.fall_of_a_cliff().map(|(least, most)| {
-                let (least, most) = (lost(-least), lost(-most));
+            let fall = tuned.cliff_loss_range().map(|(least, most)| {
+                let (least, most) = (format_loss(-least), format_loss(-most));
                 match least == most {
                     true => format!(": {least} with the calls of this search"),
                     false => format!(": {least} to {most} with the calls of this search"),
@@ -347,7 +344,7 @@ fn beyond_chance(tuned: &Tuned) -> String {
     }
 }
 
-fn searched(tuned: &Tuned) -> String {
+fn describe_search(tuned: &Tuned) -> String {
     let method = &tuned.method;
     let mut sizes: Vec<String> = method.size_bytes.iter().copied().map(format_size).collect();
     sizes.dedup();
@@ -384,8 +381,7 @@ fn searched(tuned: &Tuned) -> String {
     )
 }
 
-/// How many points were impossible, and why the first was.
-fn impossible(tuned: &Tuned) -> Option<String> {
+fn describe_impossible(tuned: &Tuned) -> Option<String> {
     let mut points = tuned.points.iter();
     let (places, why) = points.find_map(|(places, outcome)| match outcome {
         crate::tuning::Outcome::Impossible(why) => Some((places, why)),

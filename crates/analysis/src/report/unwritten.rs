@@ -1,11 +1,11 @@
-//! The mark of figures of a modelled flash drive that answered reads without its dies; see
-//! [`crate::summary::unwritten`].
+//! Mark of figures from a modelled flash drive that answered reads of unwritten data without its
+//! dies; see [`crate::summary::unwritten`].
 
 use super::figures;
 
 const MARK: &str = "¶";
 
-/// The mark of a figure with such a share; empty where there is none.
+/// Returns the mark of a figure with this share of unwritten data; empty where there is none.
 pub(super) fn mark(share: Option<f64>) -> &'static str {
     match share {
         Some(_) => MARK,
@@ -13,7 +13,7 @@ pub(super) fn mark(share: Option<f64>) -> &'static str {
     }
 }
 
-/// What the mark means, where any of these figures has it.
+/// Describes the mark, where any of these figures has it.
 pub(super) fn legend(shares: impl IntoIterator<Item = Option<f64>>) -> Option<String> {
     let most = shares.into_iter().flatten().reduce(f64::max)?;
     Some(format!(

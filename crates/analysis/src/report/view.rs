@@ -1,41 +1,42 @@
-//! A run with all that is derived from it, computed once per report.
+//! Run with all derived figures, computed once per report.
 
 use crate::summary::{Summary, generator_limited};
 use diskperf_timeline::{ProgramResult, Run};
 
-/// A run, ready to be printed.
+/// Run with its summaries, ready to be printed.
 pub(super) struct View<'a> {
     pub(super) run: &'a Run,
-    /// Label or what was measured, with the id where neither is unique in the report.
+    /// Name of the run in the report: its label or what was measured, with the id where neither is
+    /// unique.
     pub(super) name: String,
-    /// In the order of the suite's table.
+    /// Rows of the run in the order of the suite's table.
     pub(super) rows: Vec<Row<'a>>,
 }
 
-/// One result with its summary.
+/// Row of the report: one result with its summary.
 pub(super) struct Row<'a> {
     pub(super) result: &'a ProgramResult,
     pub(super) title: String,
     pub(super) summary: Summary,
-    /// As [`generator_limited`] has it. Of `/dev/null` and `/dev/zero` it is
-    /// what is meant to be measured, and no remark; of several requests under way the
-    /// CPU time of each says it.
+    /// Share of the load generator in a call's time, by [`generator_limited`]. Absent for
+    /// `/dev/null` and `/dev/zero`, which measure just that, and for several requests in flight,
+    /// whose CPU time shows it.
     pub(super) generator_share: Option<f64>,
 }
 
 impl<'a> View<'a> {
-    pub(super) fn of_all(runs: &'a [Run]) -> Vec<Self> {
+    pub(super) fn from_runs(runs: &'a [Run]) -> Vec<Self> {
         let view = |run| Self {
             run,
             name: name_among(run, runs),
-            rows: Row::of_all(run),
+            rows: Row::from_run(run),
         };
         runs.iter().map(view).collect()
     }
 }
 
-/// The name of a run among others: its label, or where several have that, as those of one
-/// command do, what was measured; with the id where that is not unique either.
+/// Returns the name of a run among others: its label, or what was measured where several share the
+/// label, as the runs of one command do. The id is added where that is not unique either.
 fn name_among(run: &Run, runs: &[Run]) -> String {
     let by_label = |run: &Run| run.label.clone().unwrap_or_else(|| run.measured());
     let is_unique = |name: &dyn Fn(&Run) -> String| {
@@ -52,12 +53,12 @@ fn name_among(run: &Run, runs: &[Run]) -> String {
 }
 
 impl View<'_> {
-    /// Whether any program of it has a figure.
+    /// Tests whether any program of the run has a figure.
     pub(super) fn is_measured(&self) -> bool {
         self.rows.iter().any(|row| row.summary.kept > 0)
     }
 
-    /// The title of one of its rows, among so many runs: beside others it says whose it is.
+    /// Returns the title of a row. Where the report has several runs, it includes the run's name.
     pub(super) fn title_of(&self, row: &Row<'_>, views: usize) -> String {
         match views {
             1 => row.title.clone(),
@@ -67,7 +68,7 @@ impl View<'_> {
 }
 
 impl<'a> Row<'a> {
-    fn of_all(run: &'a Run) -> Vec<Self> {
+    fn from_run(run: &'a Run) -> Vec<Self> {
         let mut results: Vec<&ProgramResult> = run.results.iter().collect();
         results.sort_by_key(|result| result.row);
         let row = |result: &'a ProgramResult| {

@@ -1,14 +1,12 @@
 //! Bootstrap interval of the median.
 //!
-//! The *expanded percentile* interval of Hesterberg ("What Teachers Should
-//! Know About the Bootstrap", The American Statistician 69, 2015). The plain
-//! percentile interval of a median is too narrow in small samples (simulated:
-//! it covers 87 % instead of 95 % for seven values, because it jumps from one
-//! order statistic to the next); the expanded one takes quantiles further out,
-//! by the ratio of Student's t to the normal distribution and of the two
-//! divisors n and n - 1, and covers 95 to 99 % for six to twenty values.
-//! BCa is no remedy: its acceleration rests on the jackknife, which is
-//! inconsistent for a median (Efron 1979).
+//! It is the *expanded percentile* interval of Hesterberg ("What Teachers Should Know About the
+//! Bootstrap", The American Statistician 69, 2015). The plain percentile interval of a median is
+//! too narrow in small samples (simulated: it covers 87 % instead of 95 % for seven values, because
+//! it jumps from one order statistic to the next). The expanded one takes quantiles further out, by
+//! the ratio of Student's t to the normal distribution and of the two divisors n and n - 1, and
+//! covers 95 to 99 % for six to twenty values. BCa is no remedy: its acceleration rests on the
+//! jackknife, which is inconsistent for a median (Efron 1979).
 
 use super::student::{normal_cdf, student_quantile};
 use super::{median_of_sorted, quantile_of_sorted};
@@ -20,11 +18,10 @@ use std::collections::BTreeMap;
 /// the same interval.
 pub const SEED: u64 = 1983;
 
-/// Resamples: the outermost quantile that is read, at six values, has 24 of
-/// them beyond it.
+/// Number of resamples. At six values the outermost quantile in use has 24 of them beyond it.
 const RESAMPLES: usize = 10_000;
 
-/// (median, low, high). `None` of fewer than two values.
+/// Returns (median, low, high); `None` for fewer than two values.
 pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64, f64)> {
     let n = values.len();
     if n < 2 {
@@ -42,10 +39,10 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64, f64
     ))
 }
 
-/// The medians of all resamples, in ascending order.
+/// Returns the medians of all resamples, in ascending order.
 ///
-/// A resample of sorted values is a count for each of them, and its median one of
-/// them or the middle of two: nothing need be sorted but the pairs that came up.
+/// A resample of sorted values is a count for each of them. Its median is one of the values or the
+/// mean of two, so only the pairs that occur need sorting.
 fn resampled_medians(sorted: &[f64]) -> Vec<f64> {
     let n = sorted.len();
     let mut generator = Pcg64Mcg::seed_from_u64(SEED);
@@ -58,7 +55,7 @@ fn resampled_medians(sorted: &[f64]) -> Vec<f64> {
             let place = (u64::from(generator.next_u32()) * n as u64) >> 32;
             counts[place as usize] += 1;
         }
-        *pairs.entry(middle_places(&counts)).or_default() += 1;
+        *pairs.entry(middle_indices(&counts)).or_default() += 1;
     }
     let middle = |low: usize, high: usize| 0.5 * (sorted[low] + sorted[high]);
     let mut medians: Vec<(f64, usize)> = pairs
@@ -72,9 +69,9 @@ fn resampled_medians(sorted: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The places of the two in the middle of a resample, given how often each value
-/// is in it; of an odd number twice the same.
-fn middle_places(counts: &[usize]) -> (usize, usize) {
+/// Returns the positions of the two middle values of a resample, given how often each value is in
+/// it; twice the same for an odd number.
+fn middle_indices(counts: &[usize]) -> (usize, usize) {
     let (n, mut seen) = (counts.len(), 0);
     let mut low = None;
     for (place, count) in counts.iter().enumerate() {
@@ -89,7 +86,7 @@ fn middle_places(counts: &[usize]) -> (usize, usize) {
     unreachable!("the counts add up to n")
 }
 
-/// The share of the resampled medians that lies beyond each end.
+/// Returns the share of the resampled medians beyond each end of the interval.
 fn expanded_tail(n: usize, confidence: f64) -> f64 {
     let n = n as f64;
     let t = student_quantile(0.5 + 0.5 * confidence, n - 1.0);

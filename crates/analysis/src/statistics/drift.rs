@@ -1,31 +1,27 @@
-//! What repetitions of one run share.
+//! Drift that the repetitions of one run share, and the intervals that it widens.
 //!
-//! The formulas for intervals take repetitions for independent. On a shared
-//! machine they are not: a neighbour's load, a drive's garbage collection or a
-//! rising temperature last longer than one repetition, so that successive ones
-//! resemble each other and say less than their number promises. For a series
-//! whose correlation falls off as r, r^2, r^3, ... (a first-order
-//! autoregression) the variance of a mean of n is (1 + r) / (1 - r) times that
-//! of n independent values (Bayley and Hammersley, "The effective number of
-//! independent observations in an autocorrelated time series", 1946), so an
-//! interval is widened by the root of that.
+//! The formulas for intervals treat repetitions as independent. On a shared machine they are not: a
+//! neighbour's load, a drive's garbage collection or a rising temperature last longer than one
+//! repetition, so that successive ones resemble each other and say less than their number promises.
+//! For a series whose correlation falls off as r, r^2, r^3, ... (a first-order autoregression) the
+//! variance of a mean of n is (1 + r) / (1 - r) times that of n independent values (Bayley and
+//! Hammersley, "The effective number of independent observations in an autocorrelated time series",
+//! 1946), so an interval is widened by the root of that.
 //!
-//! r is estimated, and in short series its estimate is too low by
-//! (1 + 4 r) / n (Marriott and Pope, "Bias in the estimation of
-//! autocorrelations", Biometrika 41, 1954), which is undone here. What no
-//! statistic of one run can see is what all its repetitions have in common
-//! and another run's have not, as the place of the file on the medium.
+//! r is estimated, and in short series its estimate is too low by (1 + 4 r) / n (Marriott and Pope,
+//! "Bias in the estimation of autocorrelations", Biometrika 41, 1954), which is corrected here. No
+//! statistic of one run can show an effect that all its repetitions share and another run lacks,
+//! such as the position of the file on the medium.
 
-/// Beyond this the estimate says no more than "strongly correlated".
-const STRONGEST: f64 = 0.9;
+/// Maximum autocorrelation. Beyond it the estimate says no more than "strongly correlated".
+const AUTOCORRELATION_MAX: f64 = 0.9;
 
-/// In series of less than eight, undoing the bias exactly would multiply the
-/// noise of the estimate by up to n; the factor is held at this.
-const LARGEST_CORRECTION: f64 = 2.0;
+/// Maximum factor of the bias correction. In series of fewer than eight values, the exact
+/// correction would multiply the noise of the estimate by up to n.
+const WIDENING_MAX: f64 = 2.0;
 
-/// The lag-1 autocorrelation of several series, each about its own mean,
-/// pooled, corrected for its bias and clamped to [0, 0.9]. 0 where nothing
-/// varies.
+/// Returns the lag-1 autocorrelation of several series, each around its own mean, pooled, corrected
+/// for its bias and clamped to [0, 0.9]. 0 where nothing varies.
 pub fn autocorrelation(series: &[&[f64]]) -> f64 {
     let (mut products, mut squares, mut values) = (0.0, 0.0, 0.0);
     for one in series {
@@ -42,21 +38,21 @@ pub fn autocorrelation(series: &[&[f64]]) -> f64 {
         return 0.0;
     }
     let n = values / series.len() as f64;
-    let divisor = (n - 4.0).max(n / LARGEST_CORRECTION);
-    ((n * products / squares + 1.0) / divisor).clamp(0.0, STRONGEST)
+    let divisor = (n - 4.0).max(n / WIDENING_MAX);
+    ((n * products / squares + 1.0) / divisor).clamp(0.0, AUTOCORRELATION_MAX)
 }
 
-/// Independent values that any number of correlated ones count for, at least: of fewer there
-/// is no spread to tell an interval from.
+/// Minimum number of independent values that correlated ones count for; fewer would show no spread
+/// for an interval.
 ///
 /// It bounds the widening of n values to the root of n / 2, where the estimate of r is mostly
-/// noise: of eight independent values its deviation is 0.5, and one series in three was given
-/// an interval wider than all its values. Simulated (see the tests): of eight values with
-/// r = 0, 0.3, 0.5 and 0.7 intervals hold the true median in 97, 94, 92 and 84 % of all cases
-/// with this bound, and without it in 97, 94, 93 and 86 %, up to twice as wide.
+/// noise: of eight independent values its deviation is 0.5, and one series in three was given an
+/// interval wider than all its values. Simulated (see the tests): of eight values with r = 0, 0.3,
+/// 0.5 and 0.7 intervals hold the true median in 97, 94, 92 and 84 % of all cases with this bound,
+/// and without it in 97, 94, 93 and 86 %, up to twice as wide.
 const INDEPENDENT_VALUES_MIN: f64 = 2.0;
 
-/// The factor by which an interval from these series is widened: 1 or more.
+/// Returns the factor by which an interval from these series is widened: 1 or more.
 pub fn widening(series: &[&[f64]]) -> f64 {
     let r = autocorrelation(series);
     let values = series.iter().map(|one| one.len()).sum::<usize>() as f64;

@@ -1,51 +1,49 @@
-//! Two arms measured in interleaved blocks, judged after every block.
+//! Judgement of two arms measured in interleaved blocks, after every block.
 //!
-//! A block is one repetition of A and one of B, one after the other, in an order
-//! that a fair coin decides. If the arms are alike, the sign of ln(t_B / t_A) in
-//! each block is a fair coin whatever came before, so
-//! 2^n / ((n + 1) C(n, S)), S the number of positive signs of n, is a martingale
-//! of mean 1 and ever exceeds 1 / alpha with a probability of at most alpha
-//! (Ville 1939). One may therefore look after each block and stop at will; drift,
-//! modes, bursts and autocorrelation are in both repetitions of a block or are
-//! turned by its coin, and cannot break the bound. Inverted, the test gives an
-//! interval that holds at all times at once (a confidence sequence; Howard and
-//! Ramdas, "Sequential estimation of quantiles", Bernoulli 28, 2022). Because the
+//! A block is one repetition of A and one of B, one after the other, in an order that a fair coin
+//! decides. If the arms are alike, the sign of ln(t_B / t_A) in each block is a fair coin whatever
+//! came before. Then 2^n / ((n + 1) C(n, S)), with S positive signs of n, is a martingale of mean 1
+//! and ever exceeds 1 / alpha with a probability of at most alpha (Ville 1939). One may therefore
+//! look after each block and stop at will. Drift, modes, bursts and autocorrelation are in both
+//! repetitions of a block or are turned by its coin, and cannot break the bound.
+//!
+//! Inverted, the test gives an interval that holds at all times together (a confidence sequence;
+//! Howard and Ramdas, "Sequential estimation of quantiles", Bernoulli 28, 2022). Because the
 //! intervals of all times hold together, so does their intersection.
 //!
-//! The median of blocks that ended because they differed overstates the difference:
-//! the measurement stops sooner where chance enlarges it. Blocks that run after the
-//! verdict, in a number that does not depend on their results, have no such bias, and
-//! the size of the difference is their median alone.
+//! The median of blocks that ended because they differed overstates the difference: the measurement
+//! stops sooner where chance enlarges it. Blocks after the verdict, in a number that does not
+//! depend on their results, have no such bias, and their median alone is the size of the
+//! difference.
 
 use super::{insert_sorted, median_of_sorted};
 
-/// The probability that any row of an A/A measurement is ever called different.
+/// Maximum probability that any row of an A/A measurement is ever called different.
 pub const ERROR: f64 = 0.01;
 
-/// A difference below 1 % is none in practice, however surely it was measured.
+/// Minimum difference that counts in practice, however surely a smaller one was measured: 1 %.
 pub const PRACTICAL_FLOOR: f64 = 0.01;
 
-/// So many blocks show the order's effect before it is taken out.
-const ORDER_FROM: usize = 8;
+/// Minimum number of blocks from which the effect of the order is estimated and removed.
+const ORDER_BLOCKS_MIN: usize = 8;
 
-/// This share of the blocks must agree on the sign of the order's effect.
-const ORDER_AGREED: f64 = 0.75;
+/// Minimum share of the blocks that must agree on the sign of the order's effect.
+const ORDER_AGREEMENT_SHARE_MIN: f64 = 0.75;
 
-/// Blocks after the verdict from which the size of a difference may be taken.
+/// Minimum number of blocks after the verdict for the size of a difference.
 pub const SIZE_BLOCKS_MIN: usize = 5;
 
-/// Number of blocks after a verdict that measure the size of the difference, which
-/// took so many blocks to be found: as many again, and an odd number, so that one of
-/// them is the median.
+/// Returns the number of blocks after a verdict that measure the size of the difference, given the
+/// number that decided: as many again, made odd so that one of them is the median.
 pub fn size_blocks(deciding: usize) -> usize {
     deciding | 1
 }
 
-/// What one wants to know.
+/// Settings by which the difference of two arms is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// The smallest change that matters, as a share above 0: smaller ones need
-    /// not be told from none.
+    /// Smallest change that matters, as a share above 0. Smaller changes need not be distinguished
+    /// from none.
     pub min_effect: f64,
 }
 
@@ -55,41 +53,41 @@ impl Default for Limits {
     }
 }
 
-/// What is established, with an error that all looks together keep to.
+/// Verdict of the blocks, with an error bound that holds for all looks together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decided {
-    /// B takes longer.
+    /// Arm B takes longer than A.
     Slower,
-    /// B takes less time.
+    /// Arm B takes less time than A.
     Faster,
     /// The difference is smaller than the smallest that matters.
     NoDifference,
 }
 
-/// ln(t_B / t_A), and where it lies.
+/// Estimate of ln(t_B / t_A) with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The median over the blocks.
+    /// Median of ln(t_B / t_A) over the blocks, within the interval.
     pub ln_ratio: f64,
-    /// It is at least this.
+    /// Lower end of the interval of ln(t_B / t_A).
     pub low: f64,
-    /// It is at most this.
+    /// Upper end of the interval of ln(t_B / t_A).
     pub high: f64,
 }
 
-/// The blocks of one row so far.
+/// Blocks of one row so far, with the interval that they establish.
 #[derive(Clone, Debug)]
 pub struct Sequence {
     ln_alpha: f64,
-    /// As logarithms: the smallest change that matters, and the practical floor.
+    /// Logarithm of the smallest change that matters.
     delta: f64,
+    /// Logarithm of the practical floor, below which a difference never counts.
     floor: f64,
-    /// ln(t_B / t_A) without the effect of the order, in ascending order.
+    /// Values of ln(t_B / t_A) without the effect of the order, in ascending order.
     corrected: Vec<f64>,
-    /// ln(second / first), in ascending order.
+    /// Values of ln(t_second / t_first), in ascending order.
     order: Vec<f64>,
-    /// So many order statistics from either end bound the interval; 0 as long as
-    /// nothing can be said.
+    /// Number of order statistics outside the interval at either end; 0 while no interval is known.
     rank: usize,
     /// Intersection of the intervals of all times so far.
     bounds: Option<Bounds>,
@@ -98,7 +96,7 @@ pub struct Sequence {
     after_verdict: Option<Vec<f64>>,
 }
 
-/// An interval of ln(t_B / t_A).
+/// Interval of ln(t_B / t_A).
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Bounds {
     low: f64,
@@ -106,9 +104,9 @@ struct Bounds {
 }
 
 impl Bounds {
-    /// The part that is common to both; the later interval where there is none, which
-    /// is where the difference itself has changed.
-    fn narrow(self, later: Self) -> Self {
+    /// Returns the intersection with a later interval; the later interval where they are disjoint,
+    /// which happens when the difference itself has changed.
+    fn intersect(self, later: Self) -> Self {
         let common = Self {
             low: self.low.max(later.low),
             high: self.high.min(later.high),
@@ -121,7 +119,7 @@ impl Bounds {
 }
 
 impl Sequence {
-    /// Of one of `rows` rows that are judged together.
+    /// Creates an empty sequence for one of `rows` rows that are judged together.
     pub fn new(rows: usize, limits: Limits) -> Self {
         let delta = libm::log1p(limits.min_effect.max(f64::EPSILON));
         Self {
@@ -136,14 +134,14 @@ impl Sequence {
         }
     }
 
-    /// Has the blocks from here on measure the size of the difference. What calls it
-    /// must not stop by their results.
+    /// Makes the blocks from here on measure the size of the difference. The caller must not stop
+    /// by their results.
     pub fn begin_size(&mut self) {
         self.after_verdict.get_or_insert_default();
     }
 
-    /// Takes the rates of the next block in the order of running. One in which
-    /// either has none says nothing and is left out.
+    /// Adds the rates of both arms in the next block, in the order of running. A block in which
+    /// either arm has no rate is left out.
     pub fn add_rates(&mut self, a: f64, b: f64, b_second: bool) {
         // The times for one unit are the inverse of the rates.
         let ln_ratio = libm::log(a / b);
@@ -155,7 +153,7 @@ impl Sequence {
     fn add_ratio(&mut self, ln_ratio: f64, b_second: bool) {
         let sign = if b_second { 1.0 } else { -1.0 };
         // From the past alone, or the coin of this block would no longer be fair.
-        let order = self.order_to_take_out();
+        let order = self.order_correction();
         let corrected = ln_ratio - sign * order;
         insert_sorted(&mut self.corrected, corrected);
         if let Some(after_verdict) = &mut self.after_verdict {
@@ -163,11 +161,11 @@ impl Sequence {
         }
         insert_sorted(&mut self.order, sign * ln_ratio);
         self.rank = next_rank(self.corrected.len(), self.rank, self.ln_alpha);
-        self.narrow();
+        self.intersect();
     }
 
-    /// Takes the interval of this time into the bounds.
-    fn narrow(&mut self) {
+    /// Narrows the interval of the difference by the blocks so far.
+    fn intersect(&mut self) {
         let Some(lowest) = self.rank.checked_sub(1) else {
             return;
         };
@@ -176,26 +174,26 @@ impl Sequence {
             high: self.corrected[self.corrected.len() - self.rank],
         };
         let earlier = self.bounds.unwrap_or(now);
-        self.bounds = Some(earlier.narrow(now));
+        self.bounds = Some(earlier.intersect(now));
     }
 
-    fn order_to_take_out(&self) -> f64 {
+    fn order_correction(&self) -> f64 {
         let n = self.order.len();
         let negative = self.order.partition_point(|one| *one < 0.0);
         let positive = n - self.order.partition_point(|one| *one <= 0.0);
-        let agreed = negative.max(positive) as f64 >= ORDER_AGREED * n as f64;
-        match n >= ORDER_FROM && agreed {
+        let agreed = negative.max(positive) as f64 >= ORDER_AGREEMENT_SHARE_MIN * n as f64;
+        match n >= ORDER_BLOCKS_MIN && agreed {
             true => median_of_sorted(&self.order).unwrap_or(0.0),
             false => 0.0,
         }
     }
 
-    /// Blocks so far.
+    /// Counts the blocks that were added so far.
     pub fn blocks(&self) -> usize {
         self.corrected.len()
     }
 
-    /// Where the difference lies; `None` as long as the blocks are too few.
+    /// Returns the estimate of the arms' difference; `None` while the blocks are too few.
     pub fn estimate(&self) -> Option<Estimate> {
         let Bounds { low, high } = self.bounds?;
         Some(Estimate {
@@ -205,12 +203,12 @@ impl Sequence {
         })
     }
 
-    /// Size of the difference, as ln(t_B / t_A), without the bias of a measurement that
-    /// stops where it finds one: the median of the blocks after the verdict, and of all
-    /// blocks where those are too few. `None` without a block.
+    /// Returns the size of the difference as ln(t_B / t_A), without the bias of a measurement that
+    /// stops where it finds one. It is the median of the blocks after the verdict, or of all blocks
+    /// where those are too few. `None` without a block.
     ///
-    /// Bounds that hold do not part the median from the truth, so that keeping it within
-    /// them leaves it unbiased.
+    /// Bounds that hold do not separate the median from the truth, so that limiting it to them
+    /// leaves it unbiased.
     pub fn size(&self) -> Option<f64> {
         let unbiased = self.after_verdict.as_deref();
         let unbiased = unbiased.filter(|blocks| blocks.len() >= SIZE_BLOCKS_MIN);
@@ -218,12 +216,12 @@ impl Sequence {
         Some(self.bounds.map_or(size, |it| size.clamp(it.low, it.high)))
     }
 
-    /// The median of ln(t_B / t_A); `None` without a block.
+    /// Returns the median of ln(t_B / t_A); `None` without a block.
     pub fn median(&self) -> Option<f64> {
         median_of_sorted(&self.corrected)
     }
 
-    /// What is established; `None` while it is open.
+    /// Returns the verdict on the arms' difference; `None` while it is open.
     pub fn verdict(&self) -> Option<Decided> {
         let Estimate {
             ln_ratio,
@@ -239,10 +237,11 @@ impl Sequence {
         }
     }
 
-    /// Whether B's rate is lower than A's by more than the share `limit` (0 to 1):
-    /// surely lower, and by more than that in [size](Self::size), or surely not by that
-    /// much; `None` while it is open. A limit on a comparison judges by the same numbers.
-    /// Blocks that measure the size may leave open what was answered before them.
+    /// Reports whether B's rate is lower than A's by more than the share `limit` (0 to 1).
+    ///
+    /// `true` if it is surely lower, and by more than the limit in [size](Self::size); `false` if
+    /// it is surely not that much lower; `None` while it is open. A limit on a comparison judges by
+    /// the same numbers. Blocks that measure the size may reopen an earlier answer.
     pub fn is_regression(&self, limit: f64) -> Option<bool> {
         let estimate = self.estimate()?;
         // Rates are the inverse of times.
@@ -254,15 +253,15 @@ impl Sequence {
         (estimate.high <= bound).then_some(false)
     }
 
-    /// ln of how much longer the second repetition of a block takes: the median;
-    /// `None` without a block.
+    /// Returns the median of ln(t_second / t_first), the effect of the order; `None` without a
+    /// block.
     pub fn order_effect(&self) -> Option<f64> {
         median_of_sorted(&self.order)
     }
 }
 
-/// How many order statistics of `n` signs lie outside the interval at either end,
-/// given how many did of n - 1, which are no more.
+/// Returns the number of order statistics outside the interval at either end for `n` signs, given
+/// the number for n - 1 signs, which is no larger.
 fn next_rank(n: usize, mut rank: usize, ln_alpha: f64) -> usize {
     let ln_gamma = |one: usize| libm::lgamma(one as f64);
     let bound = ln_alpha + n as f64 * std::f64::consts::LN_2;

@@ -1,84 +1,86 @@
-//! Two runs made one after the other, which tell little.
+//! Comparison of two runs made one after the other, which is weak evidence.
 //!
-//! What all repetitions of a run have in common, and another run has not, no
-//! formula that looks inside the runs can see: the place of the files, the hour's
-//! neighbours. Identical runs on shared machines differed in their medians by 10
-//! to 18 % (standard deviation), with a neighbour by 22 to 68 %. The slow part of
-//! that shows within a run as well: the medians of its four quarters differ. Their
-//! spread, never less than a floor, stands for the spread of whole runs. It is not
+//! No formula that looks inside the runs can see what all repetitions of one run share and the
+//! other run lacks: the position of the files, the neighbours of the hour. Identical runs on shared
+//! machines differed in their medians by 10 to 18 % (standard deviation), with a neighbour by 22 to
+//! 68 %.
+//!
+//! The slow part of that variation shows within a run as well: the medians of its four quarters
+//! differ. Their spread, never less than a floor, stands for the spread of whole runs. It is not
 //! divided by the root of four, since slow noise does not average out.
 
 use super::student::student_quantile;
 use super::{logarithms, median, minimum, sample_deviation};
 
-/// Fewer repetitions than these decide nothing.
+/// Minimum number of repetitions in each run for a firm verdict.
 pub const VERDICT_REPETITIONS_MIN: usize = 16;
 
-/// Runs differ by this (standard deviation of the logarithm) where nothing better
-/// is known.
+/// Default noise between whole runs, as the standard deviation of the logarithm.
 pub const FLOOR: f64 = 0.05;
 
-/// And by no less than this, however alike earlier ones were.
+/// Minimum noise between whole runs, however alike earlier ones were, as the standard deviation of
+/// the logarithm.
 const LEAST_FLOOR: f64 = 0.02;
 
-/// So many earlier runs say how much runs differ.
-pub const HISTORY_FROM: usize = 8;
+/// Minimum number of earlier runs from which the noise between runs is estimated.
+pub const HISTORY_RUNS_MIN: usize = 8;
 
-/// The probability that any row of two like runs is called different.
+/// Probability that any row of two like runs is called different.
 pub const ERROR: f64 = 0.01;
 
-/// The parts of a run.
-const QUARTERS: usize = 4;
+/// Number of parts into which a run is divided.
+const QUARTER_COUNT: usize = 4;
 
-/// Of two variances of four values each.
-const DEGREES: f64 = 6.0;
+/// Degrees of freedom of two variances from four values each.
+const DEGREES_OF_FREEDOM: f64 = 6.0;
 
-/// A run whose median lies so far (as a logarithm) from its fastest repetition was
-/// disturbed for half of its time, and a difference of medians and of fastest
-/// repetitions that lie so far apart contradict each other.
+/// Distance as a logarithm at which a run counts as disturbed. A run whose median lies this far
+/// above its fastest repetition was disturbed for half of its time. Two differences this far apart,
+/// of the medians and of the fastest repetitions, contradict each other.
 pub const DISTURBED: f64 = 0.10;
 
-/// Two runs, compared by their medians.
+/// Comparison of two runs by their medians.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Separate {
-    /// ln(t_other / t_base): above 0 the other is slower.
+pub struct SeparateEstimate {
+    /// Difference of the runs as ln(t_other / t_base); above 0 the other is slower.
     pub difference: f64,
-    /// Half the width of the interval about it.
-    pub half: f64,
-    /// What forbids a firm verdict, if anything does.
+    /// Half the width of the interval around the difference.
+    pub half_width: f64,
+    /// Reason against a firm verdict, if there is one.
     pub doubt: Option<Doubt>,
 }
 
-/// What forbids a firm verdict.
+/// Reason against a firm verdict on two separate runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// A run has fewer than [`VERDICT_REPETITIONS_MIN`] repetitions.
     TooFew,
-    /// The base was disturbed.
+    /// The base run was disturbed for half of its time.
     BaseDisturbed,
-    /// The other was disturbed.
+    /// The other run was disturbed for half of its time.
     OtherDisturbed,
-    /// The medians and the fastest repetitions disagree.
+    /// The medians and the fastest repetitions of the runs disagree.
     FastestDisagree,
 }
 
-impl Separate {
-    /// Of the rates of the kept repetitions, in the order of running, as one of
-    /// `rows` rows that are judged together. `floor` is how much whole runs differ at
-    /// least, see [`floor`]. `None` where either has fewer than four, or one that is
-    /// not positive and finite.
-    pub fn of(base: &[f64], other: &[f64], rows: usize, floor: f64) -> Option<Self> {
-        if base.len().min(other.len()) < QUARTERS {
+impl SeparateEstimate {
+    /// Compares the rates of the kept repetitions, in the order of running, as one of `rows` rows
+    /// that are judged together.
+    ///
+    /// `floor` is the minimum noise between whole runs, see [`floor`]. `None` where either run has
+    /// fewer than four rates, or one that is not positive and finite.
+    pub fn from_runs(base: &[f64], other: &[f64], rows: usize, floor: f64) -> Option<Self> {
+        if base.len().min(other.len()) < QUARTER_COUNT {
             return None;
         }
         // Of the medians that are shown, and not of those of the logarithms.
         let difference = libm::log(median(base)? / median(other)?);
         let few = base.len().min(other.len()) < VERDICT_REPETITIONS_MIN;
         let (base, other) = (ln_times(base)?, ln_times(other)?);
-        let spread = |of: &[f64]| Some(spread_of_quarters(of)?.powi(2));
+        let spread = |of: &[f64]| Some(deviation_of_quarters(of)?.powi(2));
         let variance = (spread(&base)? + spread(&other)?) / 2.0;
-        let t = student_quantile(1.0 - ERROR / 2.0 / rows.max(1) as f64, DEGREES);
-        let half = t * std::f64::consts::SQRT_2 * variance.sqrt().max(floor);
+        let t = student_quantile(1.0 - ERROR / 2.0 / rows.max(1) as f64, DEGREES_OF_FREEDOM);
+        let half_width = t * std::f64::consts::SQRT_2 * variance.sqrt().max(floor);
         let above_fastest = |of: &[f64]| Some(median(of)? - minimum(of)?);
         let fastest = minimum(&other)? - minimum(&base)?;
         let doubt = if few {
@@ -94,45 +96,45 @@ impl Separate {
         };
         Some(Self {
             difference,
-            half,
+            half_width,
             doubt,
         })
     }
 
-    /// Whether the interval excludes that the two are alike.
-    pub fn excludes_none(&self) -> bool {
-        self.difference.abs() > self.half
+    /// Tests whether the interval excludes equality of the runs.
+    pub fn excludes_equality(&self) -> bool {
+        self.difference.abs() > self.half_width
     }
 
-    /// The greatest difference that the interval holds, as a share.
-    pub fn cannot_tell_below(&self) -> f64 {
-        libm::expm1(self.difference.abs() + self.half)
+    /// Returns the largest difference within the interval, as a share.
+    pub fn difference_unresolved_max(&self) -> f64 {
+        libm::expm1(self.difference.abs() + self.half_width)
     }
 }
 
-/// The logarithms of the times for one unit, given the rates.
+/// Returns the logarithms of the times for one unit of work, given the rates.
 fn ln_times(rates: &[f64]) -> Option<Vec<f64>> {
     let logs = logarithms(rates)?;
     Some(logs.into_iter().map(|one| -one).collect())
 }
 
-/// How much whole runs differ at least, given the median rates of earlier runs of
-/// the same thing.
+/// Returns the minimum noise between whole runs, given the median rates of earlier runs of the same
+/// thing.
 pub fn floor(earlier_medians: &[f64]) -> f64 {
-    let known = logarithms(earlier_medians).filter(|known| known.len() >= HISTORY_FROM);
+    let known = logarithms(earlier_medians).filter(|known| known.len() >= HISTORY_RUNS_MIN);
     match known.and_then(|known| sample_deviation(&known)) {
         Some(deviation) => deviation.max(LEAST_FLOOR),
         None => FLOOR,
     }
 }
 
-/// The standard deviation of the medians of four successive parts; of a number
-/// that four does not divide, the first parts are longer by one.
-fn spread_of_quarters(values: &[f64]) -> Option<f64> {
-    let (least, longer) = (values.len() / QUARTERS, values.len() % QUARTERS);
+/// Returns the standard deviation of the medians of four successive parts. Where four does not
+/// divide the number of values, the first parts are longer by one.
+fn deviation_of_quarters(values: &[f64]) -> Option<f64> {
+    let (least, longer) = (values.len() / QUARTER_COUNT, values.len() % QUARTER_COUNT);
     let mut rest = values;
-    let mut medians = Vec::with_capacity(QUARTERS);
-    for number in 0..QUARTERS {
+    let mut medians = Vec::with_capacity(QUARTER_COUNT);
+    for number in 0..QUARTER_COUNT {
         let (part, after) = rest.split_at(least + usize::from(number < longer));
         medians.push(median(part)?);
         rest = after;

@@ -1,78 +1,78 @@
-//! How a run's repetitions lie in the order of running: about one level, about
-//! two, moving, or on one level first and on another then. The words that a
-//! median alone would hide.
+//! Shape of a run's repetitions in the order of running: steady, two modes, a drift, or a shift
+//! from one level to another. A median alone would hide it.
 
 use super::{logarithms, mean, median};
 use serde::Serialize;
 
-/// Fewer repetitions show no shape.
-pub const SHAPE_FROM: usize = 8;
+/// Minimum number of repetitions that show a shape.
+pub const SHAPE_REPETITIONS_MIN: usize = 8;
 
-/// A change below 5 % is not worth a word.
-const WORTH_A_WORD: f64 = 0.05;
+/// Minimum change of the duration that is reported: 5 %.
+const CHANGE_REPORTED_MIN: f64 = 0.05;
 
-/// Two levels lie at least this many of their own standard deviations apart. The
-/// best split of a normal sample of 20 lies under 4 apart, of a uniform one at 3.5.
-const APART: f64 = 5.0;
+/// Minimum distance of two levels of repetitions, in their own standard deviations. The best split
+/// of a normal sample of 20 lies under 4 apart, of a uniform one at 3.5.
+const MODE_DISTANCE_MIN: f64 = 5.0;
 
-/// The smaller level holds at least this share of the repetitions, and three.
+/// Minimum share of the repetitions on the smaller of two levels.
 const LEAST_SHARE: f64 = 0.15;
+/// Minimum number of repetitions on the smaller of two levels.
 const LEAST: usize = 3;
 
-/// Kendall's rank correlation with time has to exceed what chance gives by this
-/// many standard deviations.
-const DRIFT_DEVIATIONS: f64 = 3.3;
+/// Number of standard deviations by which Kendall's rank correlation with time must exceed chance.
+const DRIFT_DEVIATIONS_MIN: f64 = 3.3;
 
-/// The shape of a series of repetitions. Levels are seconds, `apart` and `change`
-/// shares.
+/// Shape of a series of repetitions. Levels are in seconds, changes are shares.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "shape")]
 pub enum Shape {
-    /// About one level.
+    /// The durations of the repetitions lie around one level.
     Steady,
-    /// Two levels, between which the repetitions change.
+    /// The durations of the repetitions alternate between two levels.
     TwoModes {
-        /// The median of the faster ones, in seconds.
+        /// Median of the faster repetitions, in seconds.
         fast_s: f64,
-        /// The median of the slower ones, in seconds.
+        /// Median of the slower repetitions, in seconds.
         slow_s: f64,
-        /// How many are slower.
+        /// Number of repetitions on the slower level.
         slower: usize,
-        /// Of how many.
+        /// Number of all repetitions in the series.
         of: usize,
     },
-    /// One level up to a repetition, and another from there on.
+    /// The durations of the repetitions shift once from one level to another.
     Shift {
-        /// The first repetition on the new level, counted from 1 among those kept.
+        /// First repetition on the new level, counted from 1 among those kept.
         at: usize,
-        /// How much longer it takes from there on, as a share; negative if less.
+        /// Increase of the duration at the shift, as a share; negative for a decrease.
         change: f64,
     },
-    /// Slower and slower, or faster and faster.
+    /// The repetitions drift: they become steadily slower, or steadily faster.
     Drift {
-        /// How much longer the last takes than the first, as a share; negative if
-        /// less.
+        /// Increase of the duration from the first to the last repetition, as a share; negative for
+        /// a decrease.
         change: f64,
     },
 }
 
 impl Shape {
-    /// Of the seconds that repetitions took, in the order of running.
+    /// Determines the shape of repetitions from their durations in seconds, in the order of
+    /// running.
     pub fn of(seconds: &[f64]) -> Self {
-        let Some(logs) = logarithms(seconds).filter(|logs| logs.len() >= SHAPE_FROM) else {
+        let Some(logs) = logarithms(seconds).filter(|logs| logs.len() >= SHAPE_REPETITIONS_MIN)
+        else {
             return Self::Steady;
         };
-        levels(&logs)
-            .or_else(|| drift(&logs))
+        find_modes(&logs)
+            .or_else(|| find_drift(&logs))
             .unwrap_or(Self::Steady)
     }
 
-    /// Whether there is nothing to be said.
+    /// Tests whether the durations of the repetitions lie around one level.
     pub fn is_steady(&self) -> bool {
         *self == Self::Steady
     }
 
-    /// The seconds of its two modes, the faster first, if it has two.
+    /// Returns the durations of the two modes in seconds, the faster first, if there are two.
     pub fn modes_s(&self) -> Option<(f64, f64)> {
         match *self {
             Self::TwoModes { fast_s, slow_s, .. } => Some((fast_s, slow_s)),
@@ -80,7 +80,7 @@ impl Shape {
         }
     }
 
-    /// In words; empty of what is steady.
+    /// Describes the shape of the repetitions; empty for a steady one.
     pub fn words(&self) -> String {
         let slower = |change: f64| if change > 0.0 { "slower" } else { "faster" };
         match *self {
@@ -108,12 +108,12 @@ impl Shape {
     }
 }
 
-/// Two levels, if the values lie about two: changing back and forth or once.
-fn levels(logs: &[f64]) -> Option<Shape> {
+/// Finds two levels, if the values lie around two: alternating, or with a single change.
+fn find_modes(logs: &[f64]) -> Option<Shape> {
     let bound = widest_split(logs)?;
     let (slow, fast): (Vec<f64>, Vec<f64>) = logs.iter().partition(|one| **one > bound);
     let (slow_s, fast_s) = (libm::exp(median(&slow)?), libm::exp(median(&fast)?));
-    if slow_s / fast_s < 1.0 + WORTH_A_WORD {
+    if slow_s / fast_s < 1.0 + CHANGE_REPORTED_MIN {
         return None;
     }
     let changes = |pair: &[f64]| (pair[0] > bound) != (pair[1] > bound);
@@ -136,8 +136,8 @@ fn levels(logs: &[f64]) -> Option<Shape> {
     Some(shape)
 }
 
-/// The value at which the sorted values fall into two groups that lie far apart
-/// for their own spread; `None` where they do not.
+/// Returns the value that splits the sorted values into two groups, far apart for their own spread;
+/// `None` where no such split exists.
 fn widest_split(logs: &[f64]) -> Option<f64> {
     let mut sorted = logs.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -156,13 +156,13 @@ fn widest_split(logs: &[f64]) -> Option<f64> {
     (least..=n.saturating_sub(least))
         .filter_map(apart)
         .max_by(|one, other| one.0.total_cmp(&other.0))
-        .filter(|(apart, _)| *apart >= APART)
+        .filter(|(apart, _)| *apart >= MODE_DISTANCE_MIN)
         .map(|(_, bound)| bound)
 }
 
-/// A steady movement, by Kendall's rank correlation with time (Mann 1945) and the
-/// median of all slopes (Theil 1950).
-fn drift(logs: &[f64]) -> Option<Shape> {
+/// Finds a steady drift, by Kendall's rank correlation with time (Mann 1945) and the median of all
+/// slopes (Theil 1950).
+fn find_drift(logs: &[f64]) -> Option<Shape> {
     let n = logs.len();
     let mut concordance = 0_i64;
     let mut slopes = Vec::with_capacity(n * (n - 1) / 2);
@@ -175,15 +175,15 @@ fn drift(logs: &[f64]) -> Option<Shape> {
     let count = n as f64;
     let deviation = (count * (count - 1.0) * (2.0 * count + 5.0) / 18.0).sqrt();
     let change = libm::expm1(median(&slopes)? * (count - 1.0));
-    let sure = concordance.unsigned_abs() as f64 >= DRIFT_DEVIATIONS * deviation;
-    (sure && change.abs() >= WORTH_A_WORD).then_some(Shape::Drift { change })
+    let sure = concordance.unsigned_abs() as f64 >= DRIFT_DEVIATIONS_MIN * deviation;
+    (sure && change.abs() >= CHANGE_REPORTED_MIN).then_some(Shape::Drift { change })
 }
 
-/// Bars of a strip, at most: it stands in a line beside a name.
+/// Maximum number of bars in a strip, which stands on a line beside a name.
 pub const STRIP_BARS_MAX: usize = 60;
 
-/// Repetitions as a row of bars, the fastest the highest; empty of none. Those of a long row
-/// are drawn together, each bar the mean of as many.
+/// Draws repetitions as a row of bars, the fastest the highest; empty for none. In a long row each
+/// bar is the mean of several.
 pub fn strip(rates: &[f64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let each = rates.len().div_ceil(STRIP_BARS_MAX).max(1);
@@ -192,7 +192,7 @@ pub fn strip(rates: &[f64]) -> String {
     let most = rates.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let bar = |rate: &f64| {
         // Within 5 % of each other all are as high.
-        let span = (most - least).max(WORTH_A_WORD * most);
+        let span = (most - least).max(CHANGE_REPORTED_MIN * most);
         let height = (rate - (most - span)) / span * (BARS.len() - 1) as f64;
         BARS[(height.round() as usize).min(BARS.len() - 1)]
     };

@@ -1,13 +1,13 @@
-//! Whether storage is steady: SNIA's test of the last rounds.
+//! Test for steadiness of storage: SNIA's test of the last rounds.
 //!
-//! SNIA (SSS PTS): over five rounds, the largest value is above the smallest by 20 % of
-//! their mean at most, and the best line through them changes by 10 % of the mean at most
-//! across the window.
+//! SNIA (SSS PTS): over five rounds, the largest value is above the smallest by at most 20 % of
+//! their mean, and the best line through them changes by at most 10 % of the mean across the
+//! window.
 
 use diskperf_timeline::{SteadyRule, Window};
 
-/// Whether the last rounds are steady: their rates, in the order of running. Fewer than a
-/// window has are not.
+/// Tests whether the last rounds are steady, given their rates in the order of running. Fewer
+/// rounds than a window are not steady.
 pub fn is_steady(rates: &[f64], rule: &SteadyRule) -> bool {
     let first = rates.len().checked_sub(rule.window as usize);
     let window = first.and_then(|first| Window::of(&rates[first..]));

@@ -2,13 +2,13 @@
 
 use super::{mean, variance};
 
-/// P(Z <= z) of the standard normal distribution.
+/// Returns P(Z <= z) of the standard normal distribution.
 pub fn normal_cdf(z: f64) -> f64 {
     0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
 }
 
-/// The t with P(T <= t) = `p` for `degrees` of freedom, which need not be
-/// whole (Welch's are not). `p` lies between 0.5 and 1.
+/// Returns the t with P(T <= t) = `p` for `degrees` of freedom, which need not be whole (Welch's
+/// are not). `p` lies between 0.5 and 1.
 pub fn student_quantile(p: f64, degrees: f64) -> f64 {
     let below = |t: f64| student_cdf(t, degrees) < p;
     let mut high = 1.0;
@@ -18,14 +18,13 @@ pub fn student_quantile(p: f64, degrees: f64) -> f64 {
     bisect(below, 0.0, high)
 }
 
-/// P(T <= t) for t >= 0: Abramowitz and Stegun 26.7.1 by the incomplete beta
-/// function.
+/// Returns P(T <= t) for t >= 0, by Abramowitz and Stegun 26.7.1 with the incomplete beta function.
 fn student_cdf(t: f64, degrees: f64) -> f64 {
     let x = degrees / (degrees + t * t);
     1.0 - 0.5 * incomplete_beta(x, 0.5 * degrees, 0.5)
 }
 
-/// The smallest value of [low, high] at which `below` turns false.
+/// Returns the smallest value of [low, high] at which `below` turns false.
 fn bisect(below: impl Fn(f64) -> bool, mut low: f64, mut high: f64) -> f64 {
     // 200 halvings exhaust the 53 bits of any bracket used here.
     for _ in 0..200 {
@@ -39,8 +38,8 @@ fn bisect(below: impl Fn(f64) -> bool, mut low: f64, mut high: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// The regularised incomplete beta function I_x(a, b), Abramowitz and Stegun
-/// 26.5.8, its continued fraction evaluated by Lentz's method.
+/// Returns the regularised incomplete beta function I_x(a, b), by Abramowitz and Stegun 26.5.8. Its
+/// continued fraction is evaluated by Lentz's method.
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -85,8 +84,7 @@ fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
     fraction
 }
 
-/// (mean, low, high) of the t interval of the mean. `None` of fewer than two
-/// values.
+/// Returns (mean, low, high) of the t interval of the mean; `None` for fewer than two values.
 pub fn mean_interval(values: &[f64], confidence: f64) -> Option<(f64, f64, f64)> {
     let variance = variance(values)?;
     let n = values.len() as f64;
@@ -96,9 +94,9 @@ pub fn mean_interval(values: &[f64], confidence: f64) -> Option<(f64, f64, f64)>
     Some((mean, mean - half, mean + half))
 }
 
-/// (difference, low, high) of mean(`other`) - mean(`base`) by Welch's t, which
-/// does not take the two variances for equal (Welch 1947; degrees of freedom
-/// of Welch and Satterthwaite). `None` if either has fewer than two values.
+/// Returns (difference, low, high) of mean(`other`) - mean(`base`) by Welch's t, which does not
+/// assume equal variances (Welch 1947; degrees of freedom of Welch and Satterthwaite). `None` if
+/// either sample has fewer than two values.
 pub fn welch_interval(base: &[f64], other: &[f64], confidence: f64) -> Option<(f64, f64, f64)> {
     let error = |values: &[f64]| Some(variance(values)? / values.len() as f64);
     let (base_error, other_error) = (error(base)?, error(other)?);

@@ -1,6 +1,6 @@
-//! What stands for all repetitions of a program with several requests under way.
+//! Summary of all repetitions of a program with several requests in flight.
 
-use super::middle;
+use super::median_of;
 use crate::quantity::judged_s;
 use crate::statistics::{Interval, median, median_interval};
 use diskperf_timeline::{
@@ -11,131 +11,136 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 
-/// A program's figures by its protocol's statistic over the kept repetitions, as those of
-/// [`super::Summary`] are: rates, the 50th and the 99th percentile each by itself. What a
-/// single repetition has too few requests for (the higher percentiles, the maximum) and
-/// the mean are of the requests of all of them together.
+/// Figures of a program with several requests in flight, by its protocol's statistic over the kept
+/// repetitions, as in [`super::Summary`].
+///
+/// Rates and the 50th and 99th percentile are taken separately. A single repetition has too few
+/// requests for the higher percentiles and the maximum; these and the mean cover the requests of
+/// all repetitions together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadSummary {
-    /// How requests were handed to the system: one, but where workers had to differ.
+    /// Methods by which requests were submitted. There is one, unless workers had to differ.
     pub engine: Vec<Engine>,
-    /// Requests under way at once, of each worker.
+    /// Queue depth: requests in flight per worker.
     pub depth: u32,
-    /// Workers.
+    /// Number of workers that submit requests.
     pub workers: u32,
-    /// Per second, of what the program is judged by: its transactions, or where it has none
-    /// its requests.
+    /// Rate per second of the judged operations: transactions, or requests where the program has
+    /// none.
     pub iops: f64,
-    /// The 95 % interval of `iops`.
+    /// 95 % interval of the rate `iops`.
     pub iops_interval: Option<Interval>,
-    /// Of 10^6 bytes.
+    /// Data rate in MB/s of 10^6 bytes.
     pub mb_per_s: f64,
-    /// The 95 % interval of `mb_per_s`.
+    /// 95 % interval of the data rate `mb_per_s`.
     pub mb_per_s_interval: Option<Interval>,
-    /// Of the reads and writes, the share (0 to 1) that read; absent where there was
-    /// neither.
+    /// Share (0 to 1) of reads among reads and writes; absent where there was neither.
     pub read_share: Option<f64>,
-    /// Responses of what `iops` counts: reads and writes together, or transactions.
+    /// Response times of the operations that `iops` counts: reads and writes together, or
+    /// transactions.
     pub response: Option<Latency>,
-    /// Each operation that occurred.
+    /// Rates and latencies of each operation that occurred.
     #[serde(serialize_with = "by_name")]
     pub latency: Vec<OperationSummary>,
-    /// Microseconds of CPU for each request that counts.
+    /// CPU time in microseconds for each request that counts.
     pub cpu_us_per_io: Option<f64>,
-    /// Where requests arrived by the clock: how late they were issued.
+    /// Delay of the issue after the scheduled arrival; only in open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issue_lag_us: Option<Lag>,
-    /// Where requests arrived by the clock: how many were not complete at the end, over
-    /// all kept repetitions.
+    /// Number of requests that were not complete at the end, over all kept repetitions; only in
+    /// open loop.
     pub unfinished: u64,
-    /// The length of the intervals of `series`.
+    /// Length of the intervals of `series`, in seconds.
     pub interval_s: f64,
-    /// Which repetition `series` is of, counted from 0 among all: the middle one.
+    /// Index of the repetition that `series` shows, counted from 0 among all: the median one.
     pub series_of: usize,
-    /// The course over time.
+    /// Rates and response times of the repetition over time, interval by interval.
     pub series: Vec<SeriesFigures>,
 }
 
-/// What requests of one operation took.
+/// Rates and latencies of one operation, such as read or sync.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OperationSummary {
-    /// `create`, `stat`, `rename`, `unlink`, `read`, `write`, `sync`, `discard` or
-    /// `commit`.
+    /// Name of the operation: `create`, `stat`, `rename`, `unlink`, `read`, `write`, `sync`,
+    /// `discard` or `commit`.
     #[serde(skip)]
     pub name: &'static str,
-    /// How many per second: where a program makes its operations one kind after the other,
-    /// of the time of that kind.
+    /// Rate per second. Where a program performs its operations one kind after the other, the rate
+    /// refers to the time of that kind.
     pub iops: f64,
-    /// Bytes that they moved per second, of 10^6.
+    /// Rate of the operation in MB/s of 10^6 bytes.
     pub mb_per_s: f64,
-    /// From the start until the completion was taken.
+    /// Response time of requests from their start until their completion was reaped.
     pub response: Option<Latency>,
-    /// Of that, in the call that submitted.
+    /// Time that a request spends in the call that submits it, as a part of its response time.
     pub submit: Option<Latency>,
 }
 
-/// Latencies of one kind, in microseconds; absent where there are too few to tell one
-/// ([`Histogram::tells`]).
+/// Percentiles of one kind of latency, in microseconds. A percentile is absent where requests are
+/// too few for it ([`Histogram::tells`]).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Latency {
-    /// Half took no longer.
+    /// Median latency of the requests in microseconds.
     pub p50_us: Option<f64>,
-    /// Its 95 % interval, where each repetition tells it.
+    /// 95 % interval of the median latency, where each repetition has enough requests.
     pub p50_interval: Option<Interval>,
-    /// 99 in 100 took no longer.
+    /// 99th percentile of the requests' latency in microseconds.
     pub p99_us: Option<f64>,
-    /// Its 95 % interval, where each repetition tells it.
+    /// 95 % interval of the 99th percentile, where each repetition has enough requests.
     pub p99_interval: Option<Interval>,
-    /// 999 in 1000 took no longer.
+    /// 99.9th percentile of the requests' latency in microseconds.
     pub p99_9_us: Option<f64>,
-    /// 9999 in 10000 took no longer.
+    /// 99.99th percentile of the requests' latency in microseconds.
     pub p99_99_us: Option<f64>,
-    /// The longest.
+    /// Maximum latency of a request in microseconds.
     pub max_us: f64,
-    /// The mean.
+    /// Mean latency of the requests in microseconds.
     pub mean_us: f64,
-    /// How many, over all kept repetitions.
+    /// Number of requests with this latency, over all kept repetitions.
     pub count: u64,
 }
 
-/// How late requests were issued, in microseconds.
+/// Delay of the issue of requests after their scheduled arrival, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lag {
-    /// Half were no later.
+    /// Median delay of a request's issue in microseconds.
     pub p50: f64,
-    /// 99 in 100 were no later; absent of too few to tell.
+    /// 99th percentile of the delay of a request's issue in microseconds; absent where requests are
+    /// too few.
     pub p99: Option<f64>,
-    /// The latest.
+    /// Maximum delay of a request's issue in microseconds.
     pub max: f64,
 }
 
-/// One interval of the course over time: what completed in it.
+/// Figures of the requests that completed in one interval of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SeriesFigures {
-    /// When it began, since the start of the timed part.
+    /// Start of the interval in seconds since the start of the timed part.
     pub at_s: f64,
-    /// Per second: transactions of a program that has them, else reads and writes, or what
-    /// was done to names.
+    /// Rate per second: transactions of a program that has them, else reads and writes, or
+    /// operations on names.
     pub iops: f64,
-    /// Bytes per second, of 10^6.
+    /// Data rate of the interval in MB/s of 10^6 bytes.
     pub mb_per_s: f64,
-    /// 99 in 100 responses took no longer; absent of too few to tell.
+    /// 99th percentile of the response time in the interval, in microseconds; absent where requests
+    /// are too few.
     pub p99_us: Option<f64>,
 }
 
-/// What a load's summary is of.
-struct Of<'a> {
-    /// All that count.
+/// Repetitions that a load's summary covers.
+struct LoadAggregation<'a> {
+    /// All kept repetitions of the program.
     kept: &'a [&'a Repetition],
-    /// Those whose middle stands for them.
+    /// Repetitions that the statistic selects, and whose median represents all.
     chosen: &'a [&'a Repetition],
     statistic: Statistic,
 }
 
 impl LoadSummary {
-    /// `None` of a program with one call under way, and where nothing was kept. `all` are
-    /// all repetitions, and of those that count, `chosen` are those that the statistic
-    /// takes.
+    /// Summarizes the repetitions. `all` are all of them; `kept` are those that count, and `chosen`
+    /// those of them that the statistic selects.
+    ///
+    /// `None` for a program with one call in flight, and where nothing was kept.
     pub(super) fn of(
         all: &[Repetition],
         (kept, chosen): (&[&Repetition], &[&Repetition]),
@@ -143,7 +148,7 @@ impl LoadSummary {
     ) -> Option<Self> {
         let loads = || kept.iter().flat_map(|one| one.loads());
         let first = loads().next()?;
-        let of = Of {
+        let of = LoadAggregation {
             kept,
             chosen,
             statistic,
@@ -151,14 +156,14 @@ impl LoadSummary {
         let mut engine: Vec<Engine> = Vec::new();
         loads()
             .map(|load| load.engine)
-            .for_each(|one| push_new(&mut engine, one));
+            .for_each(|one| push_if_new(&mut engine, one));
         let (iops, iops_interval) = of.rate(&|one| one.iops());
         let (mb_per_s, mb_per_s_interval) = of.rate(&|one| Some(mb_per_s(one)));
         let middle_one = in_the_middle(kept)?;
         let reads: u64 = loads().map(|load| load.read.count()).sum();
         let requests: u64 = loads().map(LoadMeasure::requests).sum();
         let course = course(middle_one, usize::MAX);
-        let lags = of.pooled(&|load| load.lag.iter().collect());
+        let lags = of.pool_histograms(&|load| load.lag.iter().collect());
         Some(Self {
             engine,
             depth: loads().map(|load| load.depth).max().unwrap_or(first.depth),
@@ -168,18 +173,18 @@ impl LoadSummary {
             mb_per_s,
             mb_per_s_interval,
             read_share: (requests > 0).then(|| reads as f64 / requests as f64),
-            response: of.latency(&|load| {
+            response: of.latency_summary(&|load| {
                 let counted = load.counted().into_iter();
                 counted.map(|operation| &operation.response).collect()
             }),
             latency: (0..first.operations().len())
-                .filter_map(|number| of.operation(number))
+                .filter_map(|number| of.operation_summary(number))
                 .collect(),
-            cpu_us_per_io: middle(chosen, cpu_us_per_io),
+            cpu_us_per_io: median_of(chosen, cpu_us_per_io),
             issue_lag_us: (lags.count() > 0).then(|| Lag {
-                p50: us(lags.percentile(50.0)),
-                p99: told_us(&lags, 99.0),
-                max: us(lags.max()),
+                p50: microseconds(lags.percentile(50.0)),
+                p99: percentile_us(&lags, 99.0),
+                max: microseconds(lags.max()),
             }),
             unfinished: loads().map(|load| load.unfinished).sum(),
             interval_s: course.interval_s,
@@ -191,8 +196,8 @@ impl LoadSummary {
         })
     }
 
-    /// Figures that are exact, as those of a model are.
-    pub(super) fn exact(&mut self) {
+    /// Marks the summary's figures as exact, as those of a model are.
+    pub(super) fn drop_intervals(&mut self) {
         self.iops_interval = Some(Interval::exact(self.iops));
         self.mb_per_s_interval = Some(Interval::exact(self.mb_per_s));
         let operations = self.latency.iter_mut();
@@ -204,12 +209,16 @@ impl LoadSummary {
     }
 }
 
-/// Which histograms of a worker.
-type Which<'w> = &'w dyn Fn(&LoadMeasure) -> Vec<&Histogram>;
+/// Selector of the latency histograms of a worker.
+type HistogramChoice<'w> = &'w dyn Fn(&LoadMeasure) -> Vec<&Histogram>;
 
-impl Of<'_> {
-    fn rate(&self, of: &dyn Fn(&Repetition) -> Option<f64>) -> (f64, Option<Interval>) {
-        let rates: Vec<f64> = self.chosen.iter().filter_map(|one| of(one)).collect();
+impl LoadAggregation<'_> {
+    fn rate(&self, figure_of: &dyn Fn(&Repetition) -> Option<f64>) -> (f64, Option<Interval>) {
+        let rates: Vec<f64> = self
+            .chosen
+            .iter()
+            .filter_map(|one| figure_of(one))
+            .collect();
         (median(&rates).unwrap_or(0.0), self.interval(&rates))
     }
 
@@ -220,84 +229,91 @@ impl Of<'_> {
         }
     }
 
-    /// `None` of one that did not occur.
-    fn operation(&self, number: usize) -> Option<OperationSummary> {
-        fn nth(load: &LoadMeasure, number: usize) -> &OperationMeasure {
+    /// Summarizes one operation of a program; `None` if it did not occur.
+    fn operation_summary(&self, number: usize) -> Option<OperationSummary> {
+        fn operation_at(load: &LoadMeasure, number: usize) -> &OperationMeasure {
             load.operations()[number].1
         }
         let loads = || self.kept.iter().flat_map(|one| one.loads());
         let (name, _) = loads().next()?.operations()[number];
-        if loads().all(|load| nth(load, number).is_empty()) {
+        if loads().all(|load| operation_at(load, number).is_empty()) {
             return None;
         }
         let per_s = |of: fn(&OperationMeasure) -> f64| {
             let rate = |one: &Repetition| {
-                let amount: f64 = one.loads().map(|load| of(nth(load, number))).sum();
-                let spans = one.loads().map(|load| nth(load, number).span);
+                let amount: f64 = one.loads().map(|load| of(operation_at(load, number))).sum();
+                let spans = one.loads().map(|load| operation_at(load, number).span);
                 let elapsed = spans.max().filter(|span| span.0 > 0);
                 let elapsed_s = elapsed.unwrap_or_else(|| one.elapsed()).seconds();
                 (elapsed_s > 0.0).then(|| amount / elapsed_s)
             };
-            middle(self.chosen, rate).unwrap_or(0.0)
+            median_of(self.chosen, rate).unwrap_or(0.0)
         };
         Some(OperationSummary {
             name,
             iops: per_s(|one| one.count() as f64),
             mb_per_s: per_s(|one| one.bytes as f64 / 1e6),
-            response: self.latency(&|load| vec![&nth(load, number).response]),
-            submit: self.latency(&|load| vec![&nth(load, number).submit]),
+            response: self.latency_summary(&|load| vec![&operation_at(load, number).response]),
+            submit: self.latency_summary(&|load| vec![&operation_at(load, number).submit]),
         })
     }
 
-    fn pooled(&self, which: Which) -> Histogram {
+    fn pool_histograms(&self, which: HistogramChoice) -> Histogram {
         let mut all = Histogram::new();
         self.kept
             .iter()
-            .for_each(|one| all.merge(&merged(one, which)));
+            .for_each(|one| all.merge(&merge_latencies(one, which)));
         all
     }
 
-    /// `None` where there was none.
-    fn latency(&self, which: Which) -> Option<Latency> {
-        let all = self.pooled(which);
+    /// Summarizes the selected latencies; `None` where there are none.
+    fn latency_summary(&self, which: HistogramChoice) -> Option<Latency> {
+        let all = self.pool_histograms(which);
         if all.count() == 0 {
             return None;
         }
-        let each: Vec<Histogram> = self.chosen.iter().map(|one| merged(one, which)).collect();
-        let (p50_us, p50_interval) = self.percentile(&each, &all, 50.0);
-        let (p99_us, p99_interval) = self.percentile(&each, &all, 99.0);
+        let each: Vec<Histogram> = self
+            .chosen
+            .iter()
+            .map(|one| merge_latencies(one, which))
+            .collect();
+        let (p50_us, p50_interval) = self.percentile_with_interval(&each, &all, 50.0);
+        let (p99_us, p99_interval) = self.percentile_with_interval(&each, &all, 99.0);
         Some(Latency {
             p50_us,
             p50_interval,
             p99_us,
             p99_interval,
-            p99_9_us: told_us(&all, 99.9),
-            p99_99_us: told_us(&all, 99.99),
-            max_us: us(all.max()),
+            p99_9_us: percentile_us(&all, 99.9),
+            p99_99_us: percentile_us(&all, 99.99),
+            max_us: microseconds(all.max()),
             mean_us: all.mean_ns() / 1e3,
             count: all.count(),
         })
     }
 
-    /// The median over the repetitions, or where one of them cannot tell, that of all
-    /// requests together.
-    fn percentile(
+    /// Returns the median of a percentile over the repetitions, or the percentile of all requests
+    /// together where one repetition has too few.
+    fn percentile_with_interval(
         &self,
         each: &[Histogram],
         all: &Histogram,
         percentile: f64,
     ) -> (Option<f64>, Option<Interval>) {
-        let told: Option<Vec<f64>> = each.iter().map(|one| told_us(one, percentile)).collect();
+        let told: Option<Vec<f64>> = each
+            .iter()
+            .map(|one| percentile_us(one, percentile))
+            .collect();
         match told {
-            Some(told) => (middle_time(&told), self.interval(&told)),
-            None => (told_us(all, percentile), None),
+            Some(told) => (median_time(&told), self.interval(&told)),
+            None => (percentile_us(all, percentile), None),
         }
     }
 }
 
-/// The median of times: of two in the middle their harmonic mean, so that it is the
-/// inverse of the median rate, by which comparisons go.
-fn middle_time(times: &[f64]) -> Option<f64> {
+/// Returns the median of times. Of two middle values it is the harmonic mean, so that it is the
+/// inverse of the median rate, which comparisons use.
+fn median_time(times: &[f64]) -> Option<f64> {
     let mut sorted = times.to_vec();
     sorted.sort_by(f64::total_cmp);
     let upper = *sorted.get(sorted.len() / 2)?;
@@ -309,7 +325,7 @@ fn middle_time(times: &[f64]) -> Option<f64> {
     })
 }
 
-fn merged(repetition: &Repetition, which: Which) -> Histogram {
+fn merge_latencies(repetition: &Repetition, which: HistogramChoice) -> Histogram {
     let mut all = Histogram::new();
     for histogram in repetition.loads().flat_map(which) {
         all.merge(histogram);
@@ -317,7 +333,7 @@ fn merged(repetition: &Repetition, which: Which) -> Histogram {
     all
 }
 
-/// Of the repetitions, the one in the middle by what they are judged by; `None` of none.
+/// Returns the median repetition by the time that they are judged by; `None` for none.
 pub fn in_the_middle<'r>(repetitions: &[&'r Repetition]) -> Option<&'r Repetition> {
     let mut sorted = repetitions.to_vec();
     sorted.sort_by(|one, other| judged_s(one).total_cmp(&judged_s(other)));
@@ -325,35 +341,36 @@ pub fn in_the_middle<'r>(repetitions: &[&'r Repetition]) -> Option<&'r Repetitio
     sorted.get(place).copied()
 }
 
-/// Bytes that count per second, of 10^6.
+/// Returns the rate of the counted bytes in MB/s of 10^6 bytes.
 pub fn mb_per_s(repetition: &Repetition) -> f64 {
     repetition.kb_per_s() * 1024.0 / 1e6
 }
 
-/// Microseconds of CPU for each request that counts; `None` of none.
+/// Returns the CPU time in microseconds for each request that counts; `None` without requests.
 pub fn cpu_us_per_io(repetition: &Repetition) -> Option<f64> {
     let count: u64 = repetition.loads().map(LoadMeasure::count).sum();
     let cpu_us = repetition.total(|worker| worker.cpu.0) as f64 / 1e3;
     (count > 0).then(|| cpu_us / count as f64)
 }
 
-/// A course over time.
+/// Rates and response times of a repetition over time, in equal intervals.
 pub struct Course {
-    /// The length of its intervals.
+    /// Length of the series' intervals in seconds.
     pub interval_s: f64,
-    /// Its intervals in order.
+    /// Figures of the intervals, in order.
     pub series: Vec<SeriesFigures>,
 }
 
-/// The course of a repetition over time: see [`course`].
+/// Returns the figures of a repetition over time, as [`course`] does, in its own intervals.
 pub fn series(repetition: &Repetition) -> Vec<SeriesFigures> {
     course(repetition, usize::MAX).series
 }
 
-/// The course of a repetition over time, its workers together, in at most so many
-/// intervals: those of the worker that has the longest, or so many of them as it takes. A
-/// last interval that ended before half of it was over is left out: its rates are of too
-/// short a time.
+/// Returns the figures of a repetition over time, its workers together, in at most `most`
+/// intervals.
+///
+/// The interval is the longest of any worker, or a multiple of it. A last interval that ended
+/// before its half is left out, since its time is too short for rates.
 pub fn course(repetition: &Repetition, most: usize) -> Course {
     let timed = || {
         let workers = repetition.workers.iter();
@@ -365,11 +382,11 @@ pub fn course(repetition: &Repetition, most: usize) -> Course {
     let points = timed().map(|(_, load)| load.series.len().div_ceil(intervals(load, own)));
     let together = points.max().unwrap_or(0).div_ceil(most.max(1)).max(1) as u64;
     let interval = Nanoseconds(own.saturating_mul(together));
-    let workers: Vec<OfWorker> = timed()
+    let workers: Vec<WorkerSeries> = timed()
         .filter(|(_, load)| load.interval.0 > 0)
-        .map(|(elapsed, load)| OfWorker {
+        .map(|(elapsed, load)| WorkerSeries {
             elapsed,
-            commits: load.series.iter().any(|one| one.commits > 0),
+            has_commits: load.series.iter().any(|one| one.commits > 0),
             points: load.drawn_together(intervals(load, interval.0)),
         })
         .collect();
@@ -377,30 +394,30 @@ pub fn course(repetition: &Repetition, most: usize) -> Course {
     Course {
         interval_s: interval.seconds(),
         series: (0..points.unwrap_or(0))
-            .map_while(|number| interval_of(&workers, interval, number))
+            .map_while(|number| interval_figures(&workers, interval, number))
             .collect(),
     }
 }
 
-/// The course of one worker, in intervals that all have.
-struct OfWorker<'a> {
+/// Series of one worker, in intervals common to all workers.
+struct WorkerSeries<'a> {
     elapsed: Nanoseconds,
     /// Whether transactions count, and not single requests.
-    commits: bool,
+    has_commits: bool,
     points: Cow<'a, [SeriesPoint]>,
 }
 
-fn interval_of(
-    workers: &[OfWorker],
+fn interval_figures(
+    workers: &[WorkerSeries],
     interval: Nanoseconds,
     number: usize,
 ) -> Option<SeriesFigures> {
     let mut responses = Histogram::new();
     let (mut iops, mut mb_per_s) = (0.0, 0.0);
     let mut at = None;
-    for OfWorker {
+    for WorkerSeries {
         elapsed,
-        commits,
+        has_commits,
         points,
     } in workers
     {
@@ -422,7 +439,7 @@ fn interval_of(
         at = Some(began);
         responses.merge(&point.response);
         let seconds = length.seconds();
-        let count = match commits {
+        let count = match has_commits {
             true => point.commits,
             false => point.requests(),
         };
@@ -433,27 +450,27 @@ fn interval_of(
         at_s: at?.seconds(),
         iops,
         mb_per_s,
-        p99_us: told_us(&responses, 99.0),
+        p99_us: percentile_us(&responses, 99.0),
     })
 }
 
-fn us(ns: Nanoseconds) -> f64 {
+fn microseconds(ns: Nanoseconds) -> f64 {
     ns.0 as f64 / 1e3
 }
 
-/// `None` of no requests as well.
-fn told_us(histogram: &Histogram, percentile: f64) -> Option<f64> {
+/// Returns a percentile in microseconds; `None` where requests are too few or missing.
+fn percentile_us(histogram: &Histogram, percentile: f64) -> Option<f64> {
     let told = histogram.count() > 0 && histogram.tells(percentile);
-    told.then(|| us(histogram.percentile(percentile)))
+    told.then(|| microseconds(histogram.percentile(percentile)))
 }
 
-fn push_new(engines: &mut Vec<Engine>, engine: Engine) {
+fn push_if_new(engines: &mut Vec<Engine>, engine: Engine) {
     if !engines.contains(&engine) {
         engines.push(engine);
     }
 }
 
-/// An object with a field for each operation.
+/// Serializes an object with a field for each operation.
 fn by_name<S: Serializer>(
     operations: &[OperationSummary],
     serializer: S,

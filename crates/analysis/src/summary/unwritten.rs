@@ -1,11 +1,11 @@
-//! Reads of a modelled flash drive that fall where nothing was ever written: the drive answers
-//! them with zeroes, without its dies.
+//! Reads of unwritten data on a modelled flash drive, which answers them with zeroes and without
+//! its dies.
 
 use super::cliff::FLASH_UNIT_BYTES;
 use diskperf_timeline::{FlashTraffic, Repetition};
 
-/// Their share (0 to 1) of the bytes read; `None` where all was written before, or nothing is
-/// read, or the drive is no modelled flash drive.
+/// Returns the share (0 to 1) of the read bytes that were never written. `None` where all of them
+/// were, nothing is read, or the drive is no modelled flash drive.
 pub fn share<'a>(repetitions: impl IntoIterator<Item = &'a Repetition>) -> Option<f64> {
     let (mut unwritten_bytes, mut read_bytes) = (0, 0);
     for one in repetitions {

@@ -1,19 +1,17 @@
-//! Cliffs: steps along one parameter that lose more than the steps around them
-//! lead one to expect.
+//! Cliffs: steps along one parameter that lose more than the surrounding steps predict.
 //!
-//! Who walks down a curve expects that it goes on as it did: the response time that
-//! grows with the depth of a queue doubles at each doubling of it, and no step there is
-//! a cliff. Nor is the knee of a rate that grows in proportion up to a level: what goes on
-//! falling behind a step, no faster than in proportion to the parameter, is a slope.
-//! All that is counted in logarithms: of the values, and of what counts.
+//! A curve is expected to continue as before. A response time that doubles with each doubling of
+//! the queue depth has no cliff. Nor is the knee of a rate a cliff, where it grows in proportion up
+//! to a level: a fall that continues behind a step, no faster than in proportion to the parameter,
+//! is a slope. Values and figures are taken as logarithms.
 //!
-//! Nor is a wiggle a cliff. What repetitions differ by, and what chance does to a
-//! percentile of so many calls, at both ends of a step and at the ends of those beside it,
-//! is taken off its fall first: of its top how much worse that may be, of its foot how much
-//! better. Where nobody knows that, no cliff is named.
+//! A random wiggle is no cliff either. The noise is first deducted from the fall of a step: the
+//! spread of repetitions, or the sampling error of a percentile, at both ends of the step and of
+//! its neighbours. The top may be that much worse, the foot that much better. Where the noise is
+//! unknown, no cliff is named.
 //!
-//! And between values that are far apart anything may be: what falls by as much from one of
-//! them to the next is a wide step, not a cliff, until values between them are tried.
+//! Between distant values anything may happen. An equally deep fall there is a wide step, not a
+//! cliff, until values between them are tried.
 
 use super::{CLIFF_SHARE, Doubt, Key, Places, Tuned};
 use crate::comparison::Verdict;
@@ -21,63 +19,63 @@ use crate::statistics::median;
 use diskperf_timeline::units::parse_size;
 use std::collections::BTreeMap;
 
-/// A step down a cliff.
+/// Cliff of a search: a step along one parameter that loses much.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cliff {
-    /// The number of the parameter that it goes along.
+    /// Index of the parameter along which the step leads.
     pub key: usize,
-    /// The point at its edge.
+    /// Settings at the edge of the cliff, as value indices.
     pub top: Places,
-    /// The point beside it, where much is lost.
+    /// Settings at the foot of the cliff, as value indices, where much is lost.
     pub bottom: Places,
-    /// What the step gains, as a share: below zero.
+    /// Gain of the step down the cliff, as a share; below zero.
     pub gain: f64,
-    /// What the steps around it lead one to expect of it: zero or below.
+    /// Gain that the surrounding steps predict, as a share: zero or below.
     pub expected: f64,
-    /// Whether the values are so far apart that it may be a slope between them.
+    /// Whether the values are so far apart that there may be a slope between them.
     wide: bool,
 }
 
-/// Values further apart than by this factor, with none tried between them, do not tell a cliff
-/// from a slope: sweeps that double a parameter do.
-pub const WIDEST_FACTOR: f64 = 2.0;
+/// Maximum ratio of two neighbouring values that distinguishes a cliff from a slope. Sweeps that
+/// double a parameter satisfy it.
+pub const CLIFF_STEP_RATIO_MAX: f64 = 2.0;
 
-/// So many steps on each side say what a step is expected to lose.
+/// Number of steps on each side that predict the loss of a step.
 const STEPS_AROUND: usize = 3;
 
-/// The slope of what is halved where the parameter is doubled.
-const PROPORTIONAL: f64 = 1.0;
+/// Slope of a figure that is halved where the parameter is doubled.
+const PROPORTIONAL_SLOPE: f64 = 1.0;
 
 impl Tuned {
-    /// All cliffs between points that were tried, in the order of the parameters and
-    /// of their values.
+    /// Returns all cliffs between points that were tried, in the order of the parameters and of
+    /// their values.
     pub fn cliffs(&self) -> Vec<Cliff> {
-        let mut cliffs = self.falls();
+        let mut cliffs = self.find_falls();
         cliffs.retain(|fall| !fall.wide);
         cliffs
     }
 
-    /// Steps that lose as much as a cliff does, between values that are too far apart to tell
-    /// it from a slope ([`WIDEST_FACTOR`]); in the order of [`Tuned::cliffs`].
-    pub fn wide_steps(&self) -> Vec<Cliff> {
-        let mut steps = self.falls();
+    /// Returns the steps that lose as much as a cliff, between values too far apart to distinguish
+    /// it from a slope ([`CLIFF_STEP_RATIO_MAX`]), in the order of [`Tuned::cliffs`].
+    pub fn find_wide_steps(&self) -> Vec<Cliff> {
+        let mut steps = self.find_falls();
         steps.retain(|fall| fall.wide);
         steps
     }
 
-    fn falls(&self) -> Vec<Cliff> {
+    fn find_falls(&self) -> Vec<Cliff> {
         let ordered = (0..self.keys.len()).filter(|number| self.keys[*number].ordered);
-        let sweeps = ordered.flat_map(|number| {
-            let sweeps = self.sweeps(number).into_iter();
-            sweeps.map(move |points| (number, points))
+        let sweeps_of_parameter = ordered.flat_map(|number| {
+            let sweeps_of_parameter = self.sweeps_of_parameter(number).into_iter();
+            sweeps_of_parameter.map(move |points| (number, points))
         });
-        sweeps
+        sweeps_of_parameter
             .flat_map(|(number, points)| self.cliffs_of(number, &points))
             .collect()
     }
 
-    /// The settings of the parameters that a cliff does not go along.
-    pub fn other_settings(&self, cliff: &Cliff) -> String {
+    /// Formats the settings of the parameters that a cliff does not change.
+    pub fn describe_other_settings(&self, cliff: &Cliff) -> String {
         let keys = self.keys.iter().zip(&cliff.top).enumerate();
         let others = keys.filter(|(number, _)| *number != cliff.key);
         let setting =
@@ -85,17 +83,18 @@ impl Tuned {
         others.map(setting).collect::<Vec<String>>().join(", ")
     }
 
-    /// What going from one point to another gains, and whether that is no noise.
+    /// Returns the gain from one point to another as a share, and whether a loss is proven beyond
+    /// noise.
     pub(super) fn gain_between(&self, from: &[usize], to: &[usize]) -> Option<(f64, bool)> {
         let Some(samples) = &self.samples else {
             return Some((self.goal.gain(self.value(from)?, self.value(to)?), true));
         };
-        let judged = samples.beside(from, to)?;
+        let judged = samples.compare_points(from, to)?;
         Some((judged.ratio? - 1.0, judged.verdict == Verdict::Slower))
     }
 
-    /// By how much the logarithm of what counts of a point may be off. Measured in rounds,
-    /// steps have a verdict of their own.
+    /// Returns the uncertainty of a point's value, as a logarithm. It is 0 for points measured in
+    /// rounds, where steps have verdicts of their own.
     fn doubt(&self, places: &[usize]) -> Doubt {
         let figures = self.points.get(places).and_then(|one| one.figures());
         match (&self.samples, figures) {
@@ -105,8 +104,7 @@ impl Tuned {
         }
     }
 
-    /// Points of which nobody can say how much worse they may be than they were seen, so
-    /// that no cliff is named down from them.
+    /// Counts the points with an unknown downward uncertainty, from which no cliff can be named.
     pub fn doubtful(&self) -> usize {
         let ran = self.points.keys();
         let ran = ran.filter(|places| self.value(places).is_some());
@@ -114,17 +112,17 @@ impl Tuned {
         doubtful.count()
     }
 
-    /// What a step has to lose, as a share, beyond what is expected of it to be a cliff: the
-    /// least and the most of all steps of which that is known.
-    pub fn fall_of_a_cliff(&self) -> Option<(f64, f64)> {
+    /// Returns the minimum and the maximum loss, as shares beyond the predicted one, that make a
+    /// step a cliff, over all steps with a known uncertainty.
+    pub fn cliff_loss_range(&self) -> Option<(f64, f64)> {
         let mut falls = Vec::new();
         for number in (0..self.keys.len()).filter(|number| self.keys[*number].ordered) {
-            for points in self.sweeps(number) {
+            for points in self.sweeps_of_parameter(number) {
                 let doubts: Vec<Doubt> = points.iter().map(|one| self.doubt(one)).collect();
                 let gain = |place: usize| self.gain_between(&points[place], &points[place + 1]);
                 let steps = 0..points.len().saturating_sub(1);
                 falls.extend(steps.filter_map(|place| {
-                    let doubt = doubt_of_step(&doubts, place, gain(place)?.0 < 0.0)?;
+                    let doubt = doubt_on_side(&doubts, place, gain(place)?.0 < 0.0)?;
                     Some(1.0 - (1.0 - CLIFF_SHARE) * libm::exp(-doubt))
                 }));
             }
@@ -133,25 +131,24 @@ impl Tuned {
         Some((least, falls.into_iter().reduce(f64::max)?))
     }
 
-    /// The points that differ in one parameter alone and lie beside each other, in
-    /// the order of its values. What is impossible is passed over; where a value was
-    /// not tried, a sweep ends.
-    fn sweeps(&self, number: usize) -> Vec<Vec<Places>> {
+    /// Returns sequences of neighbouring points that differ in one parameter only, in the order of
+    /// its values. Impossible points are skipped; a value that was not tried ends a sequence.
+    fn sweeps_of_parameter(&self, number: usize) -> Vec<Vec<Places>> {
         let mut lines: BTreeMap<Places, Vec<&Places>> = BTreeMap::new();
         for places in self.points.keys() {
             let mut others = places.clone();
             others[number] = 0;
             lines.entry(others).or_default().push(places);
         }
-        let mut sweeps = Vec::new();
+        let mut sweeps_of_parameter = Vec::new();
         for line in lines.into_values() {
             let beside = |left: &&Places, right: &&Places| right[number] == left[number] + 1;
             for tried in line.chunk_by(beside) {
                 let possible = tried.iter().filter(|places| self.value(places).is_some());
-                sweeps.push(possible.map(|places| (*places).clone()).collect());
+                sweeps_of_parameter.push(possible.map(|places| (*places).clone()).collect());
             }
         }
-        sweeps
+        sweeps_of_parameter
     }
 
     fn cliffs_of(&self, number: usize, points: &[Places]) -> Vec<Cliff> {
@@ -169,7 +166,7 @@ impl Tuned {
         let doubts: Vec<Doubt> = points.iter().map(|one| self.doubt(one)).collect();
         let cliff = |(place, (rise, width)): (usize, &(f64, f64))| {
             let expected = -expected_slope(&slopes, place) * width;
-            let fall = (rise.abs() - doubt_of_step(&doubts, place, *rise < 0.0)?).max(0.0);
+            let fall = (rise.abs() - doubt_on_side(&doubts, place, *rise < 0.0)?).max(0.0);
             let beyond = libm::expm1(-fall - expected);
             let (top, bottom) = match *rise < 0.0 {
                 true => (&points[place], &points[place + 1]),
@@ -183,7 +180,7 @@ impl Tuned {
             // be have been listed as well.
             let (from, to) = (points[place][number], points[place + 1][number]);
             let is_wide =
-                |pair: &[f64]| (pair[1] - pair[0]).abs() > libm::log(WIDEST_FACTOR) + 1e-9;
+                |pair: &[f64]| (pair[1] - pair[0]).abs() > libm::log(CLIFF_STEP_RATIO_MAX) + 1e-9;
             let wide = scale[from..=to].windows(2).any(is_wide);
             sure.then(|| Cliff {
                 key: number,
@@ -199,10 +196,10 @@ impl Tuned {
     }
 }
 
-/// By how much a step that falls forwards, or backwards, may be less than it was seen, and
-/// what is expected of it more: its top may be worse, its foot better; and the ends of the
-/// steps beside it either, as far as that is known.
-fn doubt_of_step(doubts: &[Doubt], place: usize, forwards: bool) -> Option<f64> {
+/// Returns the uncertainty of a step that falls forwards or backwards, as a logarithm: its top may
+/// be worse, its foot better, and the ends of the neighbouring steps either, as far as that is
+/// known.
+fn doubt_on_side(doubts: &[Doubt], place: usize, forwards: bool) -> Option<f64> {
     let (top, foot) = match forwards {
         true => (doubts[place], doubts[place + 1]),
         false => (doubts[place + 1], doubts[place]),
@@ -220,8 +217,8 @@ fn doubt_of_step(doubts: &[Doubt], place: usize, forwards: bool) -> Option<f64> 
     Some(squares.sum::<f64>().sqrt())
 }
 
-/// How steeply a step is expected to fall: as the curve did before its edge, or as it
-/// does behind it up to proportion.
+/// Returns the expected slope of a step: that of the curve before its edge, or that behind it up to
+/// proportion.
 fn expected_slope(slopes: &[f64], place: usize) -> f64 {
     let direction = slopes[place].signum();
     let falling = |slope: &f64| slope * direction;
@@ -231,32 +228,32 @@ fn expected_slope(slopes: &[f64], place: usize) -> f64 {
         true => (left, right),
         false => (right, left),
     };
-    let expected = match (extrapolated(&before), middle(&behind)) {
-        (Some(before), behind) => before.max(behind.unwrap_or(0.0).min(PROPORTIONAL)),
+    let expected = match (extrapolated_slope(&before), median_slope(&behind)) {
+        (Some(before), behind) => before.max(behind.unwrap_or(0.0).min(PROPORTIONAL_SLOPE)),
         // The edge is the end of the sweep: it may always have gone on like this.
-        (None, _) => extrapolated(&behind).unwrap_or(0.0),
+        (None, _) => extrapolated_slope(&behind).unwrap_or(0.0),
     };
     expected.max(0.0)
 }
 
-/// The middle one of the nearest slopes.
-fn middle(slopes: &[f64]) -> Option<f64> {
+/// Returns the median of the nearest slopes of a curve.
+fn median_slope(slopes: &[f64]) -> Option<f64> {
     median(&slopes[..slopes.len().min(STEPS_AROUND)])
 }
 
-/// The next slope of a curve that goes on, or bends on, as it did; the nearest is the
-/// first.
-fn extrapolated(slopes: &[f64]) -> Option<f64> {
+/// Returns the next slope of a curve that continues, or continues to bend, as before. The first
+/// slope is the nearest.
+fn extrapolated_slope(slopes: &[f64]) -> Option<f64> {
     let bent = match slopes {
         [nearest, second, ..] => 2.0 * nearest - second,
         _ => f64::NEG_INFINITY,
     };
-    middle(slopes).map(|middle| middle.max(bent))
+    median_slope(slopes).map(|middle| middle.max(bent))
 }
 
 impl Key {
-    /// The values on a logarithmic scale, if they are numbers. A range that begins at
-    /// zero or below is moved so that its least value is its first step.
+    /// Returns the values on a logarithmic scale, if they are numbers. A range that begins at zero
+    /// or below is moved so that its least value is its first step.
     fn scale(&self) -> Option<Vec<f64>> {
         let values: Option<Vec<f64>> = self.values.iter().map(|value| number(value)).collect();
         let values = values?;
@@ -275,7 +272,7 @@ impl Key {
     }
 }
 
-/// A value as a number: `8K` is 8192, as it is where it is set.
+/// Parses a value as a number: `8K` is 8192, as in a setting.
 pub fn number(text: &str) -> Option<f64> {
     let plain: Option<f64> = text.replace('_', "").parse().ok();
     plain

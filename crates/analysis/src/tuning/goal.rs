@@ -1,53 +1,53 @@
-//! What a search makes as good as can be.
+//! Goal of a search, and the figures that it optimizes.
 
 use diskperf_timeline::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// What one program did with some settings.
+/// Measured figures of one program with some settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
-    /// KB/s until the last call returned, the sum of the drives.
+    /// Rate in KB/s until the last call returned, summed over the drives.
     pub kb_per_s: f64,
-    /// The response time that 99 of 100 calls do not exceed; nothing where no
-    /// calls were timed.
+    /// 99th percentile of the calls' response time in ms; absent where no calls were timed.
     pub call_p99_ms: Option<f64>,
-    /// Processor time for each MiB moved, for whomever it was spent.
+    /// Processor time in ms for each MiB moved, for all processes and the kernel.
     pub cpu_ms_per_mib: Option<f64>,
-    /// The least and the most of the KB/s of the repetitions.
+    /// Minimum and maximum KB/s of the repetitions.
     #[serde(default)]
     pub kb_per_s_range: Option<(f64, f64)>,
-    /// Between what the response time that 99 of 100 calls do not exceed is, of all calls
-    /// that there might have been: 99.9 %. No upper bound of fewer than [`FEWEST_CALLS`].
+    /// 99.9 % interval in ms of the 99th percentile of the response time, for the population of all
+    /// possible calls. No upper end for fewer than [`FEWEST_CALLS`] calls.
     #[serde(default)]
     pub call_p99_ms_range: Option<(f64, Option<f64>)>,
-    /// Of a modelled flash drive, the share of what was read that was never written.
+    /// Share of the read bytes that were never written; only for a modelled flash drive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwritten_share: Option<f64>,
 }
 
-/// By how much the logarithm of what counts may be off on each side; nothing where nobody
-/// can say.
+/// Uncertainty of the goal's value on each side, as a logarithm; `None` where it is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Doubt {
-    /// So much worse it may be than it was seen.
+    /// Amount by which the true value may be worse than the measured one, as a logarithm.
     pub worse: Option<f64>,
-    /// So much better.
+    /// Amount by which the true value may be better than the measured one, as a logarithm.
     pub better: Option<f64>,
 }
 
-/// How often a bound of a percentile may be wrong: both are right in 99.9 % of all cases.
-const WRONG: f64 = 0.0005;
+/// Error probability of each end of a percentile's interval: both ends are right in 99.9 % of all
+/// cases.
+const ERROR_PROBABILITY: f64 = 0.0005;
 
-/// The fewest calls of which p99 has an upper bound: the longest of fewer is below it too
-/// often.
+/// Minimum number of calls for which the 99th percentile has an upper bound. Among fewer calls, the
+/// longest is below it too often.
 pub const FEWEST_CALLS: u64 = 757;
 
-/// Between what the 99th percentile of all calls that there might have been is, in ms. Of the
-/// calls that were counted, those of one repetition in so many are independent: each asks
-/// for the same places.
+/// Returns the interval in ms of the 99th percentile for the population of all possible calls.
+///
+/// Only the calls of one of the `repetitions` count as independent, since each repetition accesses
+/// the same positions.
 pub fn p99_range(calls: &Histogram, repetitions: usize) -> Option<(f64, Option<f64>)> {
     let independent = calls.count() / repetitions.max(1) as u64;
-    let (low, high) = ranks(independent, 0.01, WRONG);
+    let (low, high) = rank_range(independent, 0.01, ERROR_PROBABILITY);
     // In the middle of a rank, which has as many calls as there are repetitions.
     let at = |rank: u64| {
         let share = (rank as f64 - 0.5) / independent as f64;
@@ -56,14 +56,16 @@ pub fn p99_range(calls: &Histogram, repetitions: usize) -> Option<(f64, Option<f
     Some((at(low?), high.map(at)))
 }
 
-/// Of so many independent calls in order, the ranks between which the call is that a share
-/// `above` of all calls that there might have been exceeds; each is wrong at most so often.
-/// How many of the calls exceed it is binomial: the bounds are exact.
-fn ranks(calls: u64, above: f64, wrong: f64) -> (Option<u64>, Option<u64>) {
+/// Returns the ranks of two calls that enclose the call which a share `above` of all possible calls
+/// exceeds, among this many independent calls in order. Each rank is wrong with a probability of at
+/// most `wrong`. The number of calls above is binomial, so the bounds are exact.
+fn rank_range(calls: u64, above: f64, wrong: f64) -> (Option<u64>, Option<u64>) {
     let n = calls as f64;
     let deviation = (n * above * (1.0 - above)).sqrt();
     // Fewer have no part in a sum of these digits.
-    let first = (n * above - FAR * deviation).floor().max(0.0);
+    let first = (n * above - NEGLIGIBLE_DEVIATIONS * deviation)
+        .floor()
+        .max(0.0);
     let ln_choose =
         libm::lgamma(n + 1.0) - libm::lgamma(first + 1.0) - libm::lgamma(n - first + 1.0);
     let ln_first = ln_choose + first * libm::log(above) + (n - first) * libm::log1p(-above);
@@ -85,11 +87,11 @@ fn ranks(calls: u64, above: f64, wrong: f64) -> (Option<u64>, Option<u64>) {
     (low, high)
 }
 
-/// Deviations of a binomial count, beyond which nothing is.
-const FAR: f64 = 12.0;
+/// Standard deviations of a binomial count beyond which probabilities are negligible.
+const NEGLIGIBLE_DEVIATIONS: f64 = 12.0;
 
 impl Doubt {
-    /// The same on both sides.
+    /// Creates an uncertainty of the goal's value that is equal on both sides.
     pub fn both(doubt: f64) -> Self {
         Self {
             worse: Some(doubt),
@@ -97,7 +99,7 @@ impl Doubt {
         }
     }
 
-    /// Whichever side is further off, of what is known.
+    /// Returns the larger of the known uncertainties, upwards or downwards.
     pub(super) fn either(self) -> Option<f64> {
         let known = [self.worse, self.better].into_iter().flatten();
         known.reduce(f64::max)
@@ -105,8 +107,8 @@ impl Doubt {
 }
 
 impl Figures {
-    /// Whether these can be figures of a measurement; who reads them from a store
-    /// does not know who wrote them.
+    /// Tests whether the figures can come from a measurement. A store may contain figures of
+    /// unknown origin.
     pub fn is_possible(&self) -> bool {
         let all = [Some(self.kb_per_s), self.call_p99_ms, self.cpu_ms_per_mib];
         let of_rates = self.kb_per_s_range.map(|(low, high)| (low, Some(high)));
@@ -120,20 +122,20 @@ impl Figures {
     }
 }
 
-/// What is made as good as can be.
+/// Goal that a tuning search optimizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
-    /// The most KB/s.
+    /// Highest data rate in KB/s.
     Throughput,
-    /// The shortest response time of 99 of 100 calls.
+    /// Shortest 99th percentile of the response time.
     Latency,
-    /// The least processor time for each MiB.
+    /// Least processor time for each MiB moved.
     Cpu,
 }
 
 impl Goal {
-    /// What is compared, with its unit.
+    /// Returns the name of the compared quantity, with its unit.
     pub fn quantity(self) -> &'static str {
         match self {
             Self::Throughput => "KB/s",
@@ -142,7 +144,7 @@ impl Goal {
         }
     }
 
-    /// What the command line calls it.
+    /// Returns the name of the goal on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Throughput => "throughput",
@@ -151,7 +153,7 @@ impl Goal {
         }
     }
 
-    /// The unit alone.
+    /// Returns the unit of the goal's quantity.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Throughput => "KB/s",
@@ -168,8 +170,8 @@ impl Goal {
         }
     }
 
-    /// The geometric mean over the programs, which weighs a share of one as
-    /// the same share of another. Nothing where a program has no such figure.
+    /// Returns the geometric mean over the programs, in which equal shares of all programs have
+    /// equal weight. `None` where a program has no such figure.
     pub fn value(self, programs: &[Figures]) -> Option<f64> {
         let values: Option<Vec<f64>> = programs.iter().map(|figures| self.of(figures)).collect();
         let values = values.filter(|values| {
@@ -183,8 +185,8 @@ impl Goal {
         Some(libm::exp(logarithms.sum::<f64>() / programs.len() as f64))
     }
 
-    /// By how much the logarithm of [`Self::value`] may be off: what repetitions differ by,
-    /// or what chance does to a percentile of so many calls.
+    /// Returns the uncertainty of the logarithm of [`Self::value`]: the spread of the repetitions,
+    /// or the sampling error of a percentile.
     pub fn doubt(self, programs: &[Figures]) -> Doubt {
         let of = |figures: &Figures| match self {
             Self::Throughput => {
@@ -214,8 +216,8 @@ impl Goal {
         }
     }
 
-    /// What going from one value to another gains, as a share: of the KB/s, or
-    /// of the speed where less is better.
+    /// Returns the gain from one value to another, as a share of the rate, or of the speed where
+    /// less is better.
     pub fn gain(self, from: f64, to: f64) -> f64 {
         match self {
             Self::Throughput => to / from - 1.0,
@@ -223,7 +225,7 @@ impl Goal {
         }
     }
 
-    /// The worse of two values.
+    /// Returns the worse of two values of the goal.
     pub fn worse_of(self, left: f64, right: f64) -> f64 {
         match self {
             Self::Throughput => left.min(right),
@@ -231,7 +233,7 @@ impl Goal {
         }
     }
 
-    /// The better of two values.
+    /// Returns the better of two values of the goal.
     pub fn better_of(self, left: f64, right: f64) -> f64 {
         match self {
             Self::Throughput => left.max(right),
@@ -247,15 +249,24 @@ mod tests {
     /// By the tables of the binomial distribution, and by what a bound promises.
     #[test]
     fn ranks_of_a_percentile_are_exact() {
-        assert_eq!(ranks(FEWEST_CALLS - 1, 0.01, WRONG).1, None);
-        assert_eq!(ranks(FEWEST_CALLS, 0.01, WRONG).1, Some(FEWEST_CALLS));
-        assert_eq!(ranks(0, 0.01, WRONG), (None, None));
+        assert_eq!(
+            rank_range(FEWEST_CALLS - 1, 0.01, ERROR_PROBABILITY).1,
+            None
+        );
+        assert_eq!(
+            rank_range(FEWEST_CALLS, 0.01, ERROR_PROBABILITY).1,
+            Some(FEWEST_CALLS)
+        );
+        assert_eq!(rank_range(0, 0.01, ERROR_PROBABILITY), (None, None));
         // Of ten, half: one and nine are wrong in 11 of 1024 cases each.
-        assert_eq!(ranks(10, 0.5, 11.0 / 1024.0 + 1e-12), (Some(2), Some(9)));
-        assert_eq!(ranks(10, 0.5, 1.0 / 1024.0), (Some(1), Some(10)));
-        assert_eq!(ranks(10, 0.5, 0.5 / 1024.0), (None, None));
+        assert_eq!(
+            rank_range(10, 0.5, 11.0 / 1024.0 + 1e-12),
+            (Some(2), Some(9))
+        );
+        assert_eq!(rank_range(10, 0.5, 1.0 / 1024.0), (Some(1), Some(10)));
+        assert_eq!(rank_range(10, 0.5, 0.5 / 1024.0), (None, None));
         // Of many, as the normal distribution has it.
-        let (low, high) = ranks(100_000_000, 0.01, WRONG);
+        let (low, high) = rank_range(100_000_000, 0.01, ERROR_PROBABILITY);
         let off = |rank: Option<u64>| rank.expect("a bound") as f64 - 99_000_000.0;
         assert!((off(low) / -3274.0 - 1.0).abs() < 0.01, "{low:?}");
         assert!((off(high) / 3274.0 - 1.0).abs() < 0.01, "{high:?}");

@@ -1,41 +1,41 @@
-//! Points that were measured in rounds, each once in every round that it is in, in an
-//! order that chance decides: two points in one round are a block.
+//! Measurements of points in rounds. Each point is measured at most once per round, in random
+//! order; two points in one round are a block.
 
 use super::Places;
 use crate::comparison::{Block, Judgement, judge_blocks};
 use crate::statistics::interleaved::Limits;
 use std::collections::BTreeMap;
 
-/// One measurement of a point.
+/// One measurement of a point in a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Visit {
-    /// The round, counted from 0.
+    /// Number of the round, counted from 0.
     pub round: u32,
-    /// How many points were measured before it in the round.
+    /// Number of points measured before it in the round.
     pub place_in_round: u32,
-    /// What counts, as a speed.
+    /// Goal's value in the measurement, converted to a speed.
     pub speed: f64,
 }
 
-/// What was measured of each point, in the order of running.
+/// Measurements of each point, in the order of running.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Samples {
-    /// Of the target as it is, which may be one of the points.
+    /// Measurements of the target with its current settings, which may be one of the points.
     pub today: Vec<Visit>,
-    /// Of each point.
+    /// Measurements of each point of the search.
     pub points: BTreeMap<Places, Vec<Visit>>,
 }
 
 impl Samples {
-    /// What a point's rounds say beside today's, as one of all points; nothing of
-    /// today's own.
+    /// Judges a point's rounds beside those of today's settings, as one of all points; `None` for
+    /// today's settings themselves.
     pub fn against_today(&self, places: &[usize]) -> Option<Judgement> {
         let point = self.points.get(places)?;
         (*point != self.today).then(|| self.judge(&self.today, point))
     }
 
-    /// What the rounds of one point say beside another's.
-    pub(super) fn beside(&self, base: &[usize], other: &[usize]) -> Option<Judgement> {
+    /// Judges the rounds of one point of a search beside another's.
+    pub(super) fn compare_points(&self, base: &[usize], other: &[usize]) -> Option<Judgement> {
         let both = self.points.get(base).zip(self.points.get(other));
         both.map(|(base, other)| self.judge(base, other))
     }

@@ -1,37 +1,37 @@
-//! Best and today's settings, run again with other seeds and spindle phases.
+//! Reruns of the best and of today's settings with other seeds and spindle phases.
 
 use super::{EQUAL_SHARE, Goal};
 use crate::statistics::median_interval;
 use serde::Serialize;
 
-/// What counted in each run, those of one seed and phase at the same place.
+/// Goal's value in each rerun. Values of the same seed and phase have the same index.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// How many seeds.
+    /// Number of seeds that the reruns used.
     pub seeds: u32,
-    /// How many angles of the spindles at the start, for each seed; 1 without a spindle.
+    /// Number of initial spindle angles for each seed; 1 without a spindle.
     pub phases: u32,
-    /// With the best settings.
+    /// Goal's values with the best settings.
     pub best: Vec<f64>,
-    /// With the target's own.
+    /// Goal's values with the target's current settings.
     pub today: Vec<f64>,
-    /// With the safe ones, where the best are on a cliff.
+    /// Goal's values with the safe settings, where the best ones are on a cliff.
     pub safe: Vec<f64>,
 }
 
-/// The least, the middle and the most of some values.
+/// Minimum, median and maximum of a goal's values over seeds and phases.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Extent {
-    /// The least.
+    /// Minimum of the given values.
     pub least: f64,
-    /// The median.
+    /// Median of the given values.
     pub median: f64,
-    /// The most.
+    /// Maximum of the given values.
     pub most: f64,
 }
 
 impl Extent {
-    /// Of some values; nothing of none.
+    /// Computes the extent of some values; `None` for none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let median = crate::statistics::median(values)?;
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -45,7 +45,7 @@ impl Extent {
 }
 
 impl Spread {
-    /// What the best gain over today's, seed by seed and phase by phase.
+    /// Returns the gains of the best over today's settings, seed by seed and phase by phase.
     pub fn gains(&self, goal: Goal) -> Vec<f64> {
         let pairs = self.today.iter().zip(&self.best);
         pairs
@@ -53,8 +53,8 @@ impl Spread {
             .collect()
     }
 
-    /// Whether the pairs show that the best are better: the 95 % interval of the median gain
-    /// lies above none. `None` of a single pair, which is the search's own.
+    /// Tests whether the pairs show that the best settings are better: the 95 % interval of the
+    /// median gain lies above 0. `None` for a single pair, which is that of the search itself.
     pub fn shows_gain(&self, goal: Goal) -> Option<bool> {
         let gains = self.gains(goal);
         if gains.len() < 2 {

@@ -80,7 +80,7 @@ fn the_best_is_found_with_the_steps_around_it() {
             ("drive.b".to_owned(), "3".to_owned(), Some(-0.5), true),
         ]
     );
-    assert_eq!(tuned.at_an_end(), [("drive.a", "2")]);
+    assert_eq!(tuned.parameters_at_range_end(), [("drive.a", "2")]);
 }
 
 #[test]
@@ -229,8 +229,8 @@ fn words_are_beside_nothing() {
 #[test]
 fn a_key_that_changes_nothing_is_named() {
     let one = tuned(2, &[1.0, 2.0, 3.0, 1.0, 2.0, 3.0]);
-    assert_eq!(one.idle_keys(), ["drive.a"]);
-    assert_eq!(tuned(1, &[1.0, 2.0]).idle_keys(), [""; 0]);
+    assert_eq!(one.parameters_without_effect(), ["drive.a"]);
+    assert_eq!(tuned(1, &[1.0, 2.0]).parameters_without_effect(), [""; 0]);
 }
 
 /// A program that is ten times as fast does not outweigh one that is not.

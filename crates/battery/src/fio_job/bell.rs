@@ -1,41 +1,44 @@
-//! fio's `random_distribution=normal:DEV`, which is no normal distribution: the mean of
-//! twelve uniform ranks, moved by up to half the deviation to each side.
+//! Distribution `random_distribution=normal:DEV` of fio. It is not a normal distribution: fio takes
+//! the mean of twelve uniform ranks and moves it by up to half the deviation to either side.
 
-use crate::random::Draws;
+use crate::random::RandomDraws;
 
-/// Uniform ranks that make one.
-const PARTS: u64 = 12;
+/// Number of uniform ranks that are averaged for one draw.
+const AVERAGED_DRAWS: u64 = 12;
 
-/// Draws ranks about the middle one.
+/// Random source of ranks that cluster around the middle rank.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bell {
-    ranks: u64,
+pub(super) struct BellDistribution {
+    rank_count: u64,
     deviation_ranks: u64,
 }
 
-impl Bell {
-    /// Of so many ranks, at least one, with a deviation in percent of them.
+impl BellDistribution {
+    /// Creates the distribution over `ranks` ranks, at least one, with a deviation in percent of
+    /// that number.
     pub(super) fn new(ranks: u64, deviation_percent: f64) -> Self {
         let ranks = ranks.max(1);
         let deviation = (ranks as f64 * deviation_percent / 100.0).ceil() as u64;
         Self {
-            ranks,
+            rank_count: ranks,
             deviation_ranks: deviation.min(ranks / 2),
         }
     }
 
-    pub(super) fn draw(&self, random: &mut Draws) -> u64 {
-        let sum: u64 = (0..PARTS).map(|_| random.below(self.ranks + 1)).sum();
-        let mean = sum.div_ceil(PARTS) as i64;
+    pub(super) fn draw_rank(&self, random: &mut RandomDraws) -> u64 {
+        let sum: u64 = (0..AVERAGED_DRAWS)
+            .map(|_| random.draw_below(self.rank_count + 1))
+            .sum();
+        let mean = sum.div_ceil(AVERAGED_DRAWS) as i64;
         if self.deviation_ranks == 0 {
-            return (mean as u64).min(self.ranks - 1);
+            return (mean as u64).min(self.rank_count - 1);
         }
         let half = (self.deviation_ranks / 2) as i64;
-        let mut aside = random.below(self.deviation_ranks) as i64 - half;
+        let mut aside = random.draw_below(self.deviation_ranks) as i64 - half;
         // What falls outside comes half as far from the mean.
-        while aside != 0 && !(0..self.ranks as i64).contains(&(mean + aside)) {
+        while aside != 0 && !(0..self.rank_count as i64).contains(&(mean + aside)) {
             aside /= 2;
         }
-        ((mean + aside) as u64).min(self.ranks - 1)
+        ((mean + aside) as u64).min(self.rank_count - 1)
     }
 }

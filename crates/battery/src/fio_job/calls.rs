@@ -1,69 +1,77 @@
-//! Engines that make calls on files and move no data.
+//! fio engines that make calls on files and move no data, such as `falloc` and `filestat`.
 
-use super::{FioJob, INTERVAL};
+use super::{FioJob, SAMPLE_INTERVAL};
 use crate::ring::file_calls::{FileCalls, NamedCall, closed_files};
 use crate::ring::slots::Slots;
 use crate::worker::Worker;
 use diskperf_fio::job::Engine;
 use diskperf_system::{File, System};
 
-/// The calls that an engine makes instead of I/O.
+/// Calls that a fio engine makes instead of I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Calls {
+enum EngineCalls {
     Allocate,
     Truncate,
-    Name(NamedCall),
+    NameCall(NamedCall),
 }
 
-/// The calls of an engine; none of one that moves data, or that makes no calls.
-fn of_engine(engine: Engine) -> Option<Calls> {
+/// Returns the calls of a fio engine, or `None` for an engine that moves data or makes no calls.
+fn from_engine(engine: Engine) -> Option<EngineCalls> {
     match engine {
-        Engine::Falloc => Some(Calls::Allocate),
-        Engine::Ftruncate => Some(Calls::Truncate),
-        Engine::Filecreate => Some(Calls::Name(NamedCall::Create)),
-        Engine::Filestat => Some(Calls::Name(NamedCall::Stat)),
-        Engine::Filedelete => Some(Calls::Name(NamedCall::Unlink)),
+        Engine::Falloc => Some(EngineCalls::Allocate),
+        Engine::Ftruncate => Some(EngineCalls::Truncate),
+        Engine::Filecreate => Some(EngineCalls::NameCall(NamedCall::Create)),
+        Engine::Filestat => Some(EngineCalls::NameCall(NamedCall::Stat)),
+        Engine::Filedelete => Some(EngineCalls::NameCall(NamedCall::Unlink)),
         _ => None,
     }
 }
 
 impl FioJob {
-    /// Slots for a clone's requests, of its ring or for its calls.
-    pub(super) fn slots(&self, worker: &Worker, files: &[(File, String)]) -> Slots {
-        let mut slots = self.empty_slots(worker);
-        self.place_files(worker, (&mut slots, files));
+    /// Creates the request slots of a clone, for its ring or for its calls on files.
+    pub(super) fn new_slots(&self, worker: &Worker, files: &[(File, String)]) -> Slots {
+        let mut slots = self.new_slots_without_files(worker);
+        self.set_file_starts(worker, (&mut slots, files));
         slots
     }
 
-    /// Puts a clone's open files where their areas of the target begin.
-    pub(super) fn place_files(
+    /// Sets the first byte of each open file of a clone within the target.
+    pub(super) fn set_file_starts(
         &self,
         worker: &Worker,
         (slots, files): (&mut Slots, &[(File, String)]),
     ) {
-        let planned = self.of(worker).iter();
+        let planned = self.files_of_clone(worker).iter();
         let open = files.iter().map(|(file, _)| *file);
-        slots.place_files(open.zip(planned.map(|file| self.start_bytes(file))));
+        slots.set_file_starts(open.zip(planned.map(|file| self.start_bytes(file))));
     }
 
-    fn empty_slots(&self, worker: &Worker) -> Slots {
-        let paths = || self.of(worker).iter().map(|file| self.path(worker, file));
-        match of_engine(self.job.engine.engine) {
-            None => Slots::new(u64::from(super::depth(&self.job))),
-            Some(Calls::Allocate) => Slots::calling(FileCalls::Allocate),
-            Some(Calls::Truncate) => Slots::calling(FileCalls::Truncate),
-            Some(Calls::Name(call)) => Slots::calling(FileCalls::Name {
+    fn new_slots_without_files(&self, worker: &Worker) -> Slots {
+        let paths = || {
+            self.files_of_clone(worker)
+                .iter()
+                .map(|file| self.file_path(worker, file))
+        };
+        match from_engine(self.job.engine.engine) {
+            None => Slots::new(u64::from(super::queue_depth(&self.job))),
+            Some(EngineCalls::Allocate) => Slots::with_file_calls(FileCalls::Allocate),
+            Some(EngineCalls::Truncate) => Slots::with_file_calls(FileCalls::Truncate),
+            Some(EngineCalls::NameCall(call)) => Slots::with_file_calls(FileCalls::NameCalls {
                 call,
                 paths: paths().collect(),
             }),
         }
     }
 
-    /// A clone's files for calls on their names.
-    pub(super) fn not_open(&self, system: &mut System, worker: &Worker) -> Vec<(File, String)> {
-        system.count_calls(INTERVAL);
-        let files = self.of(worker);
-        let paths = files.iter().map(|file| self.path(worker, file));
+    /// Returns a clone's files unopened, for engines whose calls take names.
+    pub(super) fn unopened_files(
+        &self,
+        system: &mut System,
+        worker: &Worker,
+    ) -> Vec<(File, String)> {
+        system.count_calls(SAMPLE_INTERVAL);
+        let files = self.files_of_clone(worker);
+        let paths = files.iter().map(|file| self.file_path(worker, file));
         closed_files(files.len()).zip(paths).collect()
     }
 }

@@ -1,153 +1,161 @@
-//! A clone of a job: its I/Os on a ring, and what comes between and behind them.
+//! Clone of a fio job: it issues the job's I/Os on a ring, and does the work between I/Os and after
+//! them.
 
 mod source;
 mod waits;
 
 use super::FioJob;
 use super::duplicates::Duplicates;
-use super::iolog::Iolog;
-use super::pace::{Rates, Times};
-use super::pauses::Pauses;
+use super::iolog::IologWriter;
+use super::pace::{RateLimits, TimeLimits};
+use super::pauses::ThinkPauses;
 use super::read_back::verifies_only;
-use super::script::Cursor;
+use super::script::LogCursor;
 use super::search::{DepthSearch, SearchStep};
 use super::state::LoadedState;
-use super::stream::{Io, Stream};
+use super::stream::{FileIo, IoStream};
 use super::trims::Trims;
-use super::watch::Watch;
+use super::watch::JobMonitor;
 use crate::blocks::remove_file;
 use crate::file_locks::FileGuard;
 use crate::program::ProgramError;
-use crate::random::Draws;
-use crate::ring::Ring;
+use crate::random::RandomDraws;
+use crate::ring::IoRing;
 use crate::worker::Worker;
 use diskperf_fio::job::EngineKind;
 use diskperf_fio::{Direction, Job};
 use diskperf_system::{Operation, Spans, System};
 use diskperf_timeline::Nanoseconds;
-use source::{Halt, HeldIo};
+use source::{DrawnIo, HaltReason};
 use waits::{sleep_until, wait_for_job};
 
-/// The random stream that the delay of a clone is drawn from.
 const DELAY_STREAM: u128 = 15;
 
-/// Clone of a job at work.
+/// Clone of a fio job while it runs.
 pub(super) struct JobClone<'a> {
     pub(super) worker: &'a Worker,
     pub(super) program: &'a FioJob,
     pub(super) job: &'a Job,
-    pub(super) stream: Stream<'a>,
-    rates: Rates,
-    pub(super) times: Times,
-    watch: Watch,
-    /// The log that it repeats in place of its stream.
-    script: Option<Cursor>,
-    /// The log that it writes.
-    iolog: Option<Iolog>,
-    /// The data of its writes, where a share of it is there already.
+    pub(super) io_stream: IoStream<'a>,
+    rate_limits: RateLimits,
+    pub(super) time_limits: TimeLimits,
+    monitor: JobMonitor,
+    /// Position in the I/O log that the job repeats instead of drawing I/Os.
+    log_position: Option<LogCursor>,
+    /// I/O log that the job writes (`write_iolog`).
+    iolog_writer: Option<IologWriter>,
+    /// Source of write data for a job whose data repeats in part. `None` unless the job asks for
+    /// duplicates.
     pub(super) duplicates: Option<Duplicates>,
-    /// Blocks that are to be trimmed among the writes.
+    /// Trims that the job mixes into its writes.
     pub(super) trims: Option<Trims>,
-    /// Whether a write found no space, which ends a job that fills the device.
-    is_full: bool,
-    /// How far another run wrote what is verified.
+    /// Whether a write failed for lack of space, which ends a job that fills the device.
+    is_device_full: bool,
+    /// Progress of an earlier run whose writes this job verifies.
     pub(super) loaded_state: Option<LoadedState>,
-    /// Time of writes and of what reads them back, and the start of the one that is on.
-    pub(super) spans: Spans,
-    pub(super) span_start: Nanoseconds,
+    /// Time spent in writes and in reading them back. `phase_start` is the start of the current one
+    /// of the two.
+    pub(super) phase_spans: Spans,
+    pub(super) phase_start: Nanoseconds,
     syncs_in_flight: u32,
-    /// Whether it is over before its amount is done and its time has passed: it is steady,
-    /// or its depth is found.
+    /// Whether the job ends before its amount of I/O and its time are used up, because it reached
+    /// its steady state or found its queue depth.
     is_steady: bool,
-    /// Whether another job may end this one.
-    may_be_ended: bool,
-    pauses: Pauses,
-    search: Option<DepthSearch>,
-    /// Step of the search that is to be taken when nothing is in flight.
-    search_step: SearchStep,
-    /// Time of which the next I/O is.
+    may_be_ended_by_others: bool,
+    think_pauses: ThinkPauses,
+    depth_search: Option<DepthSearch>,
+    /// Step of the queue depth search that starts once nothing is in flight.
+    pending_search_step: SearchStep,
+    /// Time at which the next I/O is decided.
     now: Nanoseconds,
-    /// I/O that was drawn and is not issued.
-    held: Option<HeldIo>,
-    /// Last I/O, until it is decided what follows it.
-    issued: Option<Io>,
-    /// Lock of the file of an I/O.
-    lock: Option<FileGuard>,
-    /// Whether slots were full, and completions are taken until they are to be filled again.
+    /// I/O that was drawn and waits to be issued.
+    drawn_io: Option<DrawnIo>,
+    /// Last issued I/O, until the follow-up to it is decided.
+    last_issued: Option<FileIo>,
+    file_lock: Option<FileGuard>,
+    /// Whether the clone reaps completions and issues nothing. This starts when all slots are full,
+    /// and ends when few enough requests are in flight to fill them again.
     is_refilling: bool,
-    /// Reason why the clone leaves its ring.
-    halt: Option<Halt>,
+    halt_reason: Option<HaltReason>,
 }
 
 impl<'a> JobClone<'a> {
-    /// Waits for the job that the clone's job waits for, opens its files, and waits for its
-    /// start, from which its rates and its ends count.
+    /// Starts a clone: waits for the job that `wait_for` names, opens the files, and waits for the
+    /// start delay. Rates and time limits count from then.
     pub(super) async fn start<'s>(
         (system, worker): (&'s mut System, &'a Worker),
         program: &'a FioJob,
-    ) -> Result<(Self, Ring<'s>), ProgramError> {
+    ) -> Result<(Self, IoRing<'s>), ProgramError> {
         let job = &*program.job;
         // The delay counts from the start of the first step, as in fio.
-        let due = system.now() + delay(job, worker).since(worker.company.elapsed_before());
-        let may_be_ended = worker.company.may_be_ended();
+        let due =
+            system.now() + draw_start_delay(job, worker).since(worker.company.elapsed_before());
+        let may_be_ended = worker.company.may_be_ended_by_others();
         let has_waited = wait_for_job((&mut *system, worker), job).await?;
-        let files = program.open((&mut *system, worker)).await?;
+        let files = program.open_file((&mut *system, worker)).await?;
         sleep_until((&mut *system, worker), due).await?;
         // Opening files takes longer than many requests: 50 ms each on a computer of 1978.
         system.restart_measuring()?;
         if !worker.company.must_end() {
-            worker.company.start();
+            worker.company.record_start();
         }
         let start = system.now();
-        let names = program.of(worker).iter().map(|file| file.path.clone());
-        let iolog = Iolog::begin(job, (worker.index, names.collect()), start)?;
-        let script = program.script.as_ref();
-        let mut ring = Ring::new(system, program.slots(worker, &files), files);
+        let names = program
+            .files_of_clone(worker)
+            .iter()
+            .map(|file| file.path.clone());
+        let iolog = IologWriter::begin(job, (worker.index, names.collect()), start)?;
+        let script = program.log.as_ref();
+        let mut ring = IoRing::new(system, program.new_slots(worker, &files), files);
         ring.think = worker.think;
-        ring.verifier = super::read_back::verifier(program, worker);
+        ring.verifier = super::read_back::new_verifier(program, worker);
         let clone = Self {
             worker,
             program,
             job,
-            stream: Stream::new(job, program.of(worker), (&worker.company, worker.seed)),
-            rates: Rates::new(job, (start, worker.seed)),
-            times: Times::new(job, start),
-            watch: Watch::new(job, start, &worker.company),
-            script: script.map(|script| Cursor::new(script, job, start)),
-            iolog,
-            duplicates: Duplicates::new(job, program.amount_bytes(), worker.seed),
+            io_stream: IoStream::new(
+                job,
+                program.files_of_clone(worker),
+                (&worker.company, worker.seed),
+            ),
+            rate_limits: RateLimits::new(job, (start, worker.seed)),
+            time_limits: TimeLimits::new(job, start),
+            monitor: JobMonitor::new(job, start, &worker.company),
+            log_position: script.map(|script| LogCursor::new(script, job, start)),
+            iolog_writer: iolog,
+            duplicates: Duplicates::new(job, program.io_bytes_total(), worker.seed),
             trims: Trims::new(job, worker.seed),
-            is_full: false,
+            is_device_full: false,
             loaded_state: LoadedState::load(job, worker)?,
-            spans: Spans::default(),
-            span_start: start,
+            phase_spans: Spans::default(),
+            phase_start: start,
             syncs_in_flight: 0,
             is_steady: false,
-            may_be_ended,
-            pauses: Pauses::new(job, start),
-            search: DepthSearch::of(job, super::depth(job), start),
-            search_step: SearchStep::None,
+            may_be_ended_by_others: may_be_ended,
+            think_pauses: ThinkPauses::new(job, start),
+            depth_search: DepthSearch::from_job(job, super::queue_depth(job), start),
+            pending_search_step: SearchStep::Continue,
             now: start,
-            held: None,
-            issued: None,
-            lock: None,
+            drawn_io: None,
+            last_issued: None,
+            file_lock: None,
             is_refilling: false,
-            halt: None,
+            halt_reason: None,
         };
         if has_waited {
             // The cache holds what the other job left there.
-            clone.drop_all_cached(&mut ring).await?;
+            clone.drop_page_cache_of_all(&mut ring).await?;
         }
         Ok((clone, ring))
     }
 
-    pub(super) async fn run(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+    pub(super) async fn run(&mut self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
         let outcome = self.run_to_end(ring).await;
         self.count_verified(ring);
         outcome
     }
 
-    async fn run_to_end(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+    async fn run_to_end(&mut self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
         if verifies_only(self.job) {
             self.verify_only(ring).await?;
         } else if !self.job.files.only_created {
@@ -156,84 +164,84 @@ impl<'a> JobClone<'a> {
                 _ => self.issue_passes(ring).await?,
             }
         }
-        self.end(ring)
+        self.finish(ring)
     }
 
-    /// Issues the I/Os of all passes, and does what comes between I/Os.
-    async fn issue_passes(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+    /// Issues the I/Os of all passes, and does the work between I/Os.
+    async fn issue_passes(&mut self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
         loop {
             self.now = ring.system.now();
             ring.run(self).await?;
-            match self.halt.take() {
-                Some(Halt::ChangeZone) | None => {}
-                Some(Halt::DropCache(file)) => self.drop_cached(ring, file).await?,
-                Some(Halt::Search) => self.begin_search_step(ring.system)?,
-                Some(Halt::OtherJobs(notices)) => {
+            match self.halt_reason.take() {
+                Some(HaltReason::ChangeZone) | None => {}
+                Some(HaltReason::DropCache(file)) => self.drop_page_cache(ring, file).await?,
+                Some(HaltReason::DepthSearch) => self.begin_search_step(ring.system)?,
+                Some(HaltReason::WaitForFlow(notices)) => {
                     self.await_notice(ring.system, notices).await?;
                     let now = ring.system.now();
-                    self.look(ring.system, now)?;
+                    self.run_checks(ring.system, now)?;
                 }
-                Some(Halt::FlowSleep) => {
+                Some(HaltReason::FlowSleep) => {
                     let sleep_us = u64::from(self.job.order.flow_sleep_us);
                     let end = ring.system.now() + Nanoseconds(sleep_us * 1000);
-                    self.pass_until(ring.system, end, true).await?;
+                    self.pass_time_until(ring.system, end, true).await?;
                 }
-                Some(Halt::Lock) => self.lock_file(ring.system).await?,
-                Some(Halt::Follow { direction, trims }) => {
-                    self.follow(ring, direction, trims).await?;
+                Some(HaltReason::LockFile) => self.lock_file(ring.system).await?,
+                Some(HaltReason::FollowUp { direction, trims }) => {
+                    self.do_follow_up(ring, direction, trims).await?;
                 }
-                Some(Halt::Pause(direction)) => self.pause(ring.system, direction).await?,
-                Some(Halt::EndOfPass) => {
+                Some(HaltReason::Pause(direction)) => self.pause(ring.system, direction).await?,
+                Some(HaltReason::EndOfPass) => {
                     self.end_pass(ring).await?;
-                    if !self.stream.begin_pass() {
+                    if !self.io_stream.begin_pass() {
                         return Ok(());
                     }
                     self.begin_pass(ring).await?;
                 }
-                Some(Halt::Over) => return self.end_pass(ring).await,
+                Some(HaltReason::EndOfJob) => return self.end_pass(ring).await,
             }
         }
     }
 
-    /// Begins the next window of the search for a depth.
     fn begin_search_step(&mut self, system: &mut System) -> Result<(), ProgramError> {
-        if self.search_step == SearchStep::LastWindow {
-            self.stream.forget_amounts();
+        if self.pending_search_step == SearchStep::LastWindow {
+            self.io_stream.reset_amounts();
             system.restart_measuring()?;
         }
-        self.search_step = SearchStep::None;
-        if let Some(search) = &mut self.search {
-            search.begin(system.now());
+        self.pending_search_step = SearchStep::Continue;
+        if let Some(search) = &mut self.depth_search {
+            search.begin_window(system.now());
         }
         Ok(())
     }
 
-    /// Does what follows an I/O, with nothing in flight.
-    async fn follow(
+    /// Does the work that follows an I/O, with nothing in flight: unlocks the file, trims, reads
+    /// back, pauses.
+    async fn do_follow_up(
         &mut self,
-        ring: &mut Ring<'_>,
+        ring: &mut IoRing<'_>,
         direction: Direction,
-        trims: Vec<Io>,
+        trims: Vec<FileIo>,
     ) -> Result<(), ProgramError> {
         self.unlock_file(ring.system);
-        self.trim(ring, trims).await?;
+        self.issue_trims(ring, trims).await?;
         if let Some(count) = self.backlog_batch(ring) {
-            self.read_back(ring, count, None).await?;
+            self.read_back_blocks(ring, count, None).await?;
         }
-        match self.pauses.follow(ring.system.now()) {
+        match self.think_pauses.count_io(ring.system.now()) {
             true => self.pause(ring.system, direction).await,
             false => Ok(()),
         }
     }
 
-    /// Makes the writes of a pass durable, and reads them back.
-    async fn end_pass(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+    /// Makes the writes of a pass durable and verifies them by reading.
+    async fn end_pass(&mut self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
         self.sync_at_end(ring).await?;
         self.verify_pass(ring).await
     }
 
-    /// Makes all durable at the end of a pass, which counts in its time.
-    async fn sync_at_end(&self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+    /// Makes all writes durable at the end of a pass. The time counts as part of the pass.
+    async fn sync_at_end(&self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
         let sync = &self.job.sync;
         let writes = self.job.pattern.access.does(Direction::Write);
         let has_data = !self.job.engine.engine.is_of_names();
@@ -245,8 +253,9 @@ impl<'a> JobClone<'a> {
         Ok(())
     }
 
-    /// What comes between two passes: files that are made anew, and whose cache is dropped.
-    async fn begin_pass(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+    /// Prepares the next pass: creates the files again if the job asks for it, and drops their page
+    /// cache.
+    async fn begin_pass(&mut self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
         if let Some(verifier) = &mut ring.verifier
             && self.job.random.repeatable
         {
@@ -257,22 +266,29 @@ impl<'a> JobClone<'a> {
                 ring.system.close(file).await?;
                 remove_file(ring.system, self.worker.medium, &path).await?;
             }
-            ring.files = self.program.open((&mut *ring.system, self.worker)).await?;
+            ring.files = self
+                .program
+                .open_file((&mut *ring.system, self.worker))
+                .await?;
             let opened = (&mut ring.slots, &*ring.files);
-            self.program.place_files(self.worker, opened);
+            self.program.set_file_starts(self.worker, opened);
         }
-        self.drop_all_cached(ring).await
+        self.drop_page_cache_of_all(ring).await
     }
 
-    async fn drop_all_cached(&self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+    async fn drop_page_cache_of_all(&self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
         for file in 0..ring.files.len() {
-            self.drop_cached(ring, file).await?;
+            self.drop_page_cache(ring, file).await?;
         }
         Ok(())
     }
 
-    /// Drops a file's cache where the job does so each time that it begins with it.
-    async fn drop_cached(&self, ring: &mut Ring<'_>, file: usize) -> Result<(), ProgramError> {
+    /// Drops the page cache of a file, if the job does so whenever it starts the file again.
+    async fn drop_page_cache(
+        &self,
+        ring: &mut IoRing<'_>,
+        file: usize,
+    ) -> Result<(), ProgramError> {
         let has_data = !self.job.engine.engine.is_of_names();
         if has_data && self.job.files.invalidate && !self.worker.direct {
             ring.system.drop_clean(&ring.files[file].1).await?;
@@ -280,19 +296,23 @@ impl<'a> JobClone<'a> {
         Ok(())
     }
 
-    /// What comes when the last pass is done.
-    fn end(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+    /// Finishes the clone after the last pass: judges outstanding verifications, ends the I/O log,
+    /// and reports the outcome.
+    fn finish(&mut self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
         if let Some(verifier) = &mut ring.verifier {
-            verifier.judge_all()?;
+            verifier.evaluate()?;
         }
-        if let Some(log) = self.iolog.take() {
-            log.end(ring.system.now())?;
+        if let Some(log) = self.iolog_writer.take() {
+            log.finish(ring.system.now())?;
         }
-        let found = self.search.as_ref();
+        let found = self.depth_search.as_ref();
         if let Some(search) = found {
             ring.system.used_slots(0, search.depth().into());
         }
-        let outcomes = [self.watch.outcome(), found.map(DepthSearch::outcome)];
+        let outcomes = [
+            self.monitor.describe_outcome(),
+            found.map(DepthSearch::describe_outcome),
+        ];
         let outcomes: Vec<String> = outcomes.into_iter().flatten().collect();
         if !outcomes.is_empty() {
             ring.system.say_of_end(outcomes.join("; "));
@@ -308,7 +328,7 @@ fn is_sync(operation: Operation) -> bool {
     }
 }
 
-fn operation(direction: Direction) -> Operation {
+fn operation_of(direction: Direction) -> Operation {
     match direction {
         Direction::Read => Operation::Read,
         Direction::Write => Operation::Write,
@@ -316,14 +336,14 @@ fn operation(direction: Direction) -> Operation {
     }
 }
 
-/// How long a clone waits before it starts.
-fn delay(job: &Job, worker: &Worker) -> Nanoseconds {
+/// Returns the start delay of a clone.
+fn draw_start_delay(job: &Job, worker: &Worker) -> Nanoseconds {
     let (least_us, most_us) = job.times.start_delay_us;
     let room_us = most_us.saturating_sub(least_us);
-    let mut random = Draws::new(worker.seed, DELAY_STREAM);
+    let mut random = RandomDraws::new(worker.seed, DELAY_STREAM);
     let drawn_us = match room_us {
         0 => 0,
-        room_us => random.below(room_us + 1),
+        room_us => random.draw_below(room_us + 1),
     };
     Nanoseconds((least_us + drawn_us).saturating_mul(1000))
 }

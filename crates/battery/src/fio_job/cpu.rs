@@ -1,4 +1,4 @@
-//! The engine cpuio: a clone that uses the processor and does no I/O.
+//! The fio engine `cpuio`: a clone that uses the CPU and does no I/O.
 
 use super::clone::JobClone;
 use crate::program::ProgramError;
@@ -6,8 +6,8 @@ use diskperf_system::System;
 use diskperf_timeline::Nanoseconds;
 
 impl JobClone<'_> {
-    /// Uses the processor in chunks, with pauses between them as `cpuload` says, until the
-    /// time of the job is over. As fio, it looks for the end of others behind each chunk.
+    /// Uses the CPU in chunks until the job's time has ended, with pauses between the chunks that
+    /// `cpuload` sets. As in fio, the job checks after each chunk whether another job ended it.
     pub(super) async fn use_processor(&mut self, system: &mut System) -> Result<(), ProgramError> {
         let cpu = self.job.engine.cpu;
         let chunk_us = u64::from(cpu.chunk_us);
@@ -16,13 +16,14 @@ impl JobClone<'_> {
         let idle = Nanoseconds(chunk_us * (100 - load) / load * 1000);
         loop {
             let now = system.now();
-            let io_is_over = cpu.exits_with_io && self.worker.company.io_is_over();
+            let io_is_over = cpu.exits_with_io && self.worker.company.has_all_io_ended();
             if io_is_over || self.is_over(now) {
                 return Ok(());
             }
-            self.pass_until(system, now + chunk, false).await?;
+            self.pass_time_until(system, now + chunk, false).await?;
             let busy_until = system.now();
-            self.pass_until(system, busy_until + idle, true).await?;
+            self.pass_time_until(system, busy_until + idle, true)
+                .await?;
         }
     }
 }

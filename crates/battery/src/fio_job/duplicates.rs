@@ -1,55 +1,55 @@
-//! Written data of which a share is there already: `dedupe_percentage`.
+//! Write data that repeats in part, for `dedupe_percentage` of fio.
 
-use crate::random::Draws;
+use crate::random::RandomDraws;
 use diskperf_fio::Job;
 use diskperf_fio::job::DedupeMode;
 use rand_core::Rng;
 use rand_pcg::Pcg64;
 
-/// The random stream that says which writes repeat, and what.
+/// Random stream that decides which writes repeat data, and which data.
 const DUPLICATE_STREAM: u128 = 16;
-/// The random stream that data is drawn from.
 const DATA_STREAM: u128 = 17;
 
-/// The unit in which a share of the data is zeroes.
+/// Length of the units of write data. A part of each unit is zeroes (`buffer_compress_percentage`).
 const UNIT_BYTES: usize = 4096;
 
-/// Chooses the data of each write, as fio does: new, or that of another write.
+/// Chooses the data of each write as fio does: new data, or a copy of another write's data.
 #[derive(Clone, Debug)]
 pub(super) struct Duplicates {
-    percent: u64,
+    duplicate_percent: u64,
     mode: DedupeMode,
-    /// Contents that duplicates are drawn from in the mode of a working set.
-    working_set: u64,
+    /// Number of contents from which duplicates are drawn in the mode with a working set.
+    working_set_units: u64,
     compressible_percent: usize,
-    /// New contents so far.
-    unique: u64,
+    /// Number of distinct write contents so far.
+    unique_unit_count: u64,
     seed: u64,
-    random: Draws,
+    random: RandomDraws,
 }
 
 impl Duplicates {
-    /// That of a clone, if its job asks for duplicates.
+    /// Creates the duplicate source of a clone, or returns `None` if its job asks for no
+    /// duplicates.
     pub(super) fn new(job: &Job, size_bytes: u64, seed: u64) -> Option<Self> {
         let data = &job.data;
         let share_bytes = size_bytes / 100 * u64::from(data.working_set_percent);
         (data.duplicate_percent > 0).then(|| Self {
-            percent: data.duplicate_percent.into(),
+            duplicate_percent: data.duplicate_percent.into(),
             mode: data.duplicates,
-            working_set: (share_bytes / job.smallest_block_bytes()).max(1),
+            working_set_units: (share_bytes / job.smallest_block_bytes()).max(1),
             compressible_percent: match data.zeroes {
                 true => 100,
                 false => data.compressible_percent.into(),
             },
-            unique: 0,
+            unique_unit_count: 0,
             seed,
-            random: Draws::new(seed, DUPLICATE_STREAM),
+            random: RandomDraws::new(seed, DUPLICATE_STREAM),
         })
     }
 
-    /// Fills the buffer of the next write.
-    pub(super) fn fill(&mut self, buffer: &mut [u8]) {
-        let content = self.next_content();
+    /// Fills the buffer of the next write with new or repeated data.
+    pub(super) fn fill_buffer(&mut self, buffer: &mut [u8]) {
+        let content = self.next_content_number();
         let mut random = Pcg64::new(
             u128::from(self.seed) << 64 | u128::from(content),
             DATA_STREAM,
@@ -62,19 +62,19 @@ impl Duplicates {
         }
     }
 
-    /// The number of the content of the next write. In fio a repetition comes before the
-    /// write that it repeats, which is the same in any order.
-    fn next_content(&mut self) -> u64 {
-        if self.percent == 100 {
+    /// Returns the index of the next write's content. fio places a repetition before the write that
+    /// it repeats. The order makes no difference.
+    fn next_content_number(&mut self) -> u64 {
+        if self.duplicate_percent == 100 {
             return 0;
         }
-        if self.random.below(100) < self.percent {
+        if self.random.draw_below(100) < self.duplicate_percent {
             return match self.mode {
-                DedupeMode::Repeat => self.unique,
-                DedupeMode::WorkingSet => self.random.below(self.working_set),
+                DedupeMode::Repeat => self.unique_unit_count,
+                DedupeMode::WorkingSet => self.random.draw_below(self.working_set_units),
             };
         }
-        self.unique += 1;
-        self.unique - 1
+        self.unique_unit_count += 1;
+        self.unique_unit_count - 1
     }
 }

@@ -1,12 +1,13 @@
-//! Limits of engines that read and write in ways of their own, and what is said of them.
+//! Limits of the fio engines that read and write in ways of their own, and notes on them for the
+//! report.
 
-use super::support::when;
+use super::support::refuse_if;
 use diskperf_fio::job::{CpuMode, Engine, Verification};
 use diskperf_fio::plan::PlannedFile;
 use diskperf_fio::{Direction, Errors, Job, Problem};
 
-/// An error for each option that these engines cannot obey.
-pub(super) fn refusals(job: &Job) -> Vec<Problem> {
+/// Returns an error for each option that these fio engines cannot obey.
+pub(super) fn check_engine(job: &Job) -> Vec<Problem> {
     let engine = job.engine.engine;
     let does = |direction| job.pattern.access.does(direction);
     let only = |direction| job.pattern.access.directions() == [direction];
@@ -23,15 +24,15 @@ pub(super) fn refusals(job: &Job) -> Vec<Problem> {
         job.refuse(key, &title, label, help)
     };
     let refusals = [
-        when(copies && does(Direction::Trim), || {
+        refuse_if(copies && does(Direction::Trim), || {
             let label = "this engine has no call that trims a file, and fio's fails";
             refuse("rw", "a trim", label, "use psync or io_uring")
         }),
-        when(copies && job.verify.has_trims(), || {
+        refuse_if(copies && job.verify.has_trims(), || {
             let label = "this engine has no call that trims a file";
             refuse("trim_percentage", "a trim", label, "use psync or io_uring")
         }),
-        when(
+        refuse_if(
             engine == Engine::Ftruncate && !only(Direction::Write),
             || {
                 let label = "the engine has writes alone: fio's fails with EINVAL";
@@ -45,18 +46,18 @@ pub(super) fn refusals(job: &Job) -> Vec<Problem> {
             };
             refuse(key, "a sync", label, "remove it")
         }),
-        when(engine.is_of_calls() && job.iolog.read.is_some(), || {
+        refuse_if(engine.is_of_calls() && job.iolog.read.is_some(), || {
             let label = "a log has reads and writes, which this engine does not make";
             refuse("read_iolog", "read_iolog", label, "use psync or io_uring")
         }),
-        when(
+        refuse_if(
             engine.is_of_calls() && job.verify.kind != Verification::None,
             || {
                 let label = "this engine moves no data that could be compared";
                 refuse("verify", "verify", label, "use psync or io_uring")
             },
         ),
-        when(
+        refuse_if(
             job.iolog.read.is_some() && job.verify.kind != Verification::None,
             || {
                 let label = "the blocks that a log reads may never have been written";
@@ -68,11 +69,11 @@ pub(super) fn refusals(job: &Job) -> Vec<Problem> {
                 )
             },
         ),
-        when(engine.is_of_names() && job.files.unlink_each_loop, || {
-            let label = "the calls of a pass are all that becomes of the files";
+        refuse_if(engine.is_of_names() && job.files.unlink_each_loop, || {
+            let label = "the files exist only for the calls of one pass";
             refuse("unlink_each_loop", "unlink_each_loop", label, "remove it")
         }),
-        when(engine == Engine::Filedelete && comes_again(job), || {
+        refuse_if(engine == Engine::Filedelete && repeats_passes(job), || {
             let label = "a file that was deleted cannot be deleted again: fio's fails";
             let key = match job.times.time_based {
                 true => "time_based",
@@ -82,30 +83,30 @@ pub(super) fn refusals(job: &Job) -> Vec<Problem> {
             refuse(key, "a second pass", label, "give more files by nrfiles=")
         }),
     ];
-    let appends = appends(job);
+    let appends = check_appends(job);
     refusals.into_iter().flatten().chain(appends).collect()
 }
 
-/// Whether passes follow on the first.
-fn comes_again(job: &Job) -> bool {
+/// Reports whether a job runs further passes after its first.
+fn repeats_passes(job: &Job) -> bool {
     job.times.time_based || job.target.loops > 1 || job.target.io_size.is_some()
 }
 
-fn appends(job: &Job) -> Vec<Problem> {
+fn check_appends(job: &Job) -> Vec<Problem> {
     let engine = job.engine.engine;
     let refuse = |label: &str, help: &str| {
         let key = "file_append";
         job.refuse(key, key, label, help)
     };
     let refusals = [
-        when(
+        refuse_if(
             job.pattern.access.directions() != [Direction::Write],
             || {
-                let label = "behind the end of a file there is nothing to read or trim";
+                let label = "a file has nothing to read or trim beyond its end";
                 refuse(label, "use rw=write or rw=randwrite")
             },
         ),
-        when(engine == Engine::Mmap || engine.is_of_calls(), || {
+        refuse_if(engine == Engine::Mmap || engine.is_of_calls(), || {
             let label = "this engine does not extend a file";
             refuse(label, "use psync or io_uring")
         }),
@@ -114,7 +115,7 @@ fn appends(job: &Job) -> Vec<Problem> {
     refusals.filter(|_| job.files.appends).collect()
 }
 
-/// That the files of a job fit what is done with them.
+/// Checks that the files of a job fit its engine and its log.
 pub(super) fn check_files(job: &Job, files: &[Vec<PlannedFile>]) -> Result<(), Errors> {
     check_blocks(job, files)?;
     let has_blank = |file: &PlannedFile| file.path.contains(char::is_whitespace);
@@ -129,8 +130,8 @@ pub(super) fn check_files(job: &Job, files: &[Vec<PlannedFile>]) -> Result<(), E
     }
 }
 
-/// That an engine with one call for each file finds a file of several blocks: fio counts
-/// them all, and calls once.
+/// Rejects a file of several blocks for an engine that makes one call for each file. fio counts all
+/// the blocks but makes one call.
 fn check_blocks(job: &Job, files: &[Vec<PlannedFile>]) -> Result<(), Errors> {
     let block_bytes = job.smallest_block_bytes();
     let blocks = |file: &PlannedFile| file.region.length_bytes / block_bytes;
@@ -147,22 +148,23 @@ fn check_blocks(job: &Job, files: &[Vec<PlannedFile>]) -> Result<(), Errors> {
     Err(Errors::from(job.refuse(key, &title, &label, help)))
 }
 
-/// How the I/O of these engines is done, where it needs a word.
-pub(super) fn through(job: &Job) -> Option<String> {
+/// Describes how an engine does its I/O, if the report must mention it.
+pub(super) fn describe_engine(job: &Job) -> Option<String> {
     let random = match job.pattern.access.is_random() {
         true => "random",
         false => "sequential",
     };
     match job.engine.engine {
         Engine::Mmap => Some(format!(
-            "mmap copies to and from the page cache, with the kernel told that access is {random}; a sync is msync of the whole file{}",
+            "mmap copies to and from the page cache and advises the kernel of {random} access; a \
+             sync is msync of the whole file{}",
             match job.engine.direct {
                 true =>
                     "; direct=1 writes each I/O out and unmaps its pages, which stay in the page cache",
                 false => "",
             }
         )),
-        Engine::Splice => Some("splice goes through a pipe, by the worker itself".to_owned()),
+        Engine::Splice => Some("splice moves the data through a pipe, within the worker".to_owned()),
         Engine::Falloc | Engine::Ftruncate => Some(format!(
             "{} moves no data: its bytes are those of the ranges that it names",
             job.engine.engine.name()
@@ -172,7 +174,7 @@ pub(super) fn through(job: &Job) -> Option<String> {
             job.engine.engine.name()
         )),
         Engine::Cpuio => Some(match job.engine.cpu.mode {
-            CpuMode::Loop => "cpuio uses the processor and does no I/O".to_owned(),
+            CpuMode::Loop => "cpuio uses the CPU and does no I/O".to_owned(),
             CpuMode::Sort => "cpuio does no I/O: it uses the processor in a loop for cpuchunks, where fio sorts an array".to_owned(),
         }),
         Engine::Sync

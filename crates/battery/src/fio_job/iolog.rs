@@ -1,4 +1,4 @@
-//! The log of what a clone does, which fio can repeat: its iolog of version 3.
+//! Log of a clone's I/O that fio can repeat: an iolog of version 3.
 
 use crate::program::ProgramError;
 use diskperf_fio::Job;
@@ -6,23 +6,22 @@ use diskperf_system::{Operation, Submission, begin_log};
 use diskperf_timeline::Nanoseconds;
 use std::io::{BufWriter, Write};
 
-/// First line of a log.
 const HEADER: &str = "fio version 3 iolog\n";
 
-/// Beginning of a log of any version.
-const BEGINNING: &str = "fio version ";
+/// Beginning of the first line of an iolog of any version.
+const HEADER_PREFIX: &str = "fio version ";
 
-/// A log while it is written.
-pub(super) struct Iolog {
+/// I/O log that is being written.
+pub(super) struct IologWriter {
     path: String,
-    out: BufWriter<Box<dyn Write + Send>>,
+    output: BufWriter<Box<dyn Write + Send>>,
     start: Nanoseconds,
-    /// The job's names of the clone's files.
-    names: Vec<String>,
+    /// Names of the clone's files as the job file gives them.
+    file_names: Vec<String>,
 }
 
-impl Iolog {
-    /// Begins the log of a clone, if the job writes one.
+impl IologWriter {
+    /// Begins the I/O log of a clone. Returns `None` if the job writes no log.
     pub(super) fn begin(
         job: &Job,
         (clone, names): (u32, Vec<String>),
@@ -31,23 +30,24 @@ impl Iolog {
         let Some(path) = job.iolog.written_by(clone) else {
             return Ok(None);
         };
-        let out = begin_log(&path, BEGINNING.as_bytes());
-        let out = out.map_err(|why| ProgramError::Trace(format!("write_iolog: {why}")))?;
+        let out = begin_log(&path, HEADER_PREFIX.as_bytes());
+        let out =
+            out.map_err(|why| ProgramError::TraceUnreadable(format!("write_iolog: {why}")))?;
         let mut log = Self {
             path,
-            out: BufWriter::new(out),
+            output: BufWriter::new(out),
             start,
-            names,
+            file_names: names,
         };
         log.write(format_args!("{HEADER}"))?;
         for action in ["add", "open"] {
-            log.of_files(start, action)?;
+            log.write_file_actions(start, action)?;
         }
         Ok(Some(log))
     }
 
-    /// A request is issued, of one of the clone's files.
-    pub(super) fn issued(
+    /// Records an issued request to one of the clone's files.
+    pub(super) fn record_issue(
         &mut self,
         now: Nanoseconds,
         file: usize,
@@ -61,43 +61,48 @@ impl Iolog {
             Operation::SyncRange(_) => "sync_file_range",
             Operation::Discard => "trim",
         };
-        let at_us = self.at_us(now);
+        let at_us = self.timestamp_us(now);
         let Submission {
             offset_bytes,
             bytes,
             ..
         } = request;
-        let name = &self.names[file];
-        let written = writeln!(self.out, "{at_us} {name} {action} {offset_bytes} {bytes}");
-        written.map_err(|error| self.failed(&error))
+        let name = &self.file_names[file];
+        let written = writeln!(
+            self.output,
+            "{at_us} {name} {action} {offset_bytes} {bytes}"
+        );
+        written.map_err(|error| self.write_error(&error))
     }
 
-    /// The clone is done.
-    pub(super) fn end(mut self, now: Nanoseconds) -> Result<(), ProgramError> {
-        self.of_files(now, "close")?;
-        self.out.flush().map_err(|error| self.failed(&error))
+    /// Ends the I/O log when the clone has ended.
+    pub(super) fn finish(mut self, now: Nanoseconds) -> Result<(), ProgramError> {
+        self.write_file_actions(now, "close")?;
+        self.output
+            .flush()
+            .map_err(|error| self.write_error(&error))
     }
 
-    fn of_files(&mut self, now: Nanoseconds, action: &str) -> Result<(), ProgramError> {
-        let at_us = self.at_us(now);
-        for number in 0..self.names.len() {
-            let name = &self.names[number];
-            let written = writeln!(self.out, "{at_us} {name} {action}");
-            written.map_err(|error| self.failed(&error))?;
+    fn write_file_actions(&mut self, now: Nanoseconds, action: &str) -> Result<(), ProgramError> {
+        let at_us = self.timestamp_us(now);
+        for number in 0..self.file_names.len() {
+            let name = &self.file_names[number];
+            let written = writeln!(self.output, "{at_us} {name} {action}");
+            written.map_err(|error| self.write_error(&error))?;
         }
         Ok(())
     }
 
     fn write(&mut self, text: std::fmt::Arguments<'_>) -> Result<(), ProgramError> {
-        let written = self.out.write_fmt(text);
-        written.map_err(|error| self.failed(&error))
+        let written = self.output.write_fmt(text);
+        written.map_err(|error| self.write_error(&error))
     }
 
-    fn at_us(&self, now: Nanoseconds) -> u64 {
+    fn timestamp_us(&self, now: Nanoseconds) -> u64 {
         now.since(self.start).0 / 1000
     }
 
-    fn failed(&self, error: &std::io::Error) -> ProgramError {
-        ProgramError::Trace(format!("write_iolog: {}: {error}", self.path))
+    fn write_error(&self, error: &std::io::Error) -> ProgramError {
+        ProgramError::TraceUnreadable(format!("write_iolog: {}: {error}", self.path))
     }
 }

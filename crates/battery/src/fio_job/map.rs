@@ -1,35 +1,36 @@
-//! Which blocks of a file were taken: each once before any comes again.
+//! Random map of a file: blocks that a pass has already taken, so that each comes once before any
+//! repeats.
 
 use crate::load::permutation::Permutation;
-use crate::random::Draws;
+use crate::random::RandomDraws;
 
-/// What is left of a file.
+/// Blocks of a file that a pass has not taken yet.
 #[derive(Clone, Debug)]
-pub(super) enum Map {
-    /// Blocks of one size come in an order that is computed.
-    Ordered {
+pub(super) enum RandomMap {
+    /// Random map for blocks of one size, in a computed order.
+    Permuted {
         order: Permutation,
         blocks: u64,
         next: u64,
         seed: u64,
     },
-    /// Blocks of several sizes take units, and one that was begun is not taken whole. As in
-    /// fio, a unit is as large as the smallest block of the direction that looks at it.
-    Marked(Marks),
+    /// Random map for blocks of several sizes, in units. A block ends before a unit that is taken
+    /// already. As in fio, a unit is as large as the smallest block of the direction that uses it.
+    Bitmap(UnitBitmap),
 }
 
-/// The units that were taken.
+/// Units of a file that a pass has taken.
 #[derive(Clone, Debug)]
-pub(super) struct Marks {
-    /// A bit for each unit that was taken.
+pub(super) struct UnitBitmap {
+    /// Bit map with one bit for each taken unit.
     words: Vec<u64>,
-    units: u64,
-    taken: u64,
+    unit_count: u64,
+    taken_count: u64,
 }
 
-impl Map {
-    pub(super) fn of_one_size(blocks: u64, seed: u64) -> Self {
-        Self::Ordered {
+impl RandomMap {
+    pub(super) fn new_for_one_size(blocks: u64, seed: u64) -> Self {
+        Self::Permuted {
             order: Permutation::new(blocks, seed),
             blocks,
             next: 0,
@@ -37,18 +38,18 @@ impl Map {
         }
     }
 
-    pub(super) fn of_sizes(units: u64) -> Self {
-        Self::Marked(Marks {
+    pub(super) fn new_for_sizes(units: u64) -> Self {
+        Self::Bitmap(UnitBitmap {
             words: vec![0; units.div_ceil(64) as usize],
-            units,
-            taken: 0,
+            unit_count: units,
+            taken_count: 0,
         })
     }
 
-    /// All blocks are there again, in another order.
+    /// Marks all blocks as free again, in another order.
     pub(super) fn clear(&mut self) {
         match self {
-            Self::Ordered {
+            Self::Permuted {
                 order,
                 blocks,
                 next,
@@ -60,17 +61,17 @@ impl Map {
                     *next = 0;
                 }
             }
-            Self::Marked(marks) => {
+            Self::Bitmap(marks) => {
                 marks.words.fill(0);
-                marks.taken = 0;
+                marks.taken_count = 0;
             }
         }
     }
 
-    /// All blocks are there again, in the order of this seed.
-    pub(super) fn repeat(&mut self, with: u64) {
+    /// Marks all blocks as free again, in the order of the given seed.
+    pub(super) fn clear_with_seed(&mut self, with: u64) {
         self.clear();
-        if let Self::Ordered {
+        if let Self::Permuted {
             order,
             blocks,
             seed,
@@ -82,55 +83,60 @@ impl Map {
         }
     }
 
-    /// Returns the next unit that is not taken yet, one of `drawn` or the next free one
-    /// behind, which may lie beyond these; nothing where all are taken.
-    pub(super) fn next(&mut self, random: &mut Draws, drawn: u64) -> Option<u64> {
+    /// Returns a free unit: a random one of the first `drawn` units, or the next free one after it,
+    /// which may lie beyond these. Returns `None` if all units are taken.
+    pub(super) fn next_free_unit(&mut self, random: &mut RandomDraws, drawn: u64) -> Option<u64> {
         match self {
-            Self::Ordered {
+            Self::Permuted {
                 order,
                 blocks,
                 next,
                 ..
             } => (*next < *blocks).then(|| {
                 *next += 1;
-                order.at(*next - 1)
+                order.number_at(*next - 1)
             }),
-            Self::Marked(marks) => marks.next(random, drawn),
+            Self::Bitmap(marks) => marks.next_free_unit(random, drawn),
         }
     }
 
-    /// Takes a block in units of so many bytes, and returns how many of its bytes were free.
-    pub(super) fn take(&mut self, at_bytes: u64, bytes: u64, unit_bytes: u64) -> u64 {
+    /// Takes a block in units of `unit_bytes` and returns how many of its bytes, from its start,
+    /// were free.
+    pub(super) fn take_block(&mut self, at_bytes: u64, bytes: u64, unit_bytes: u64) -> u64 {
         match self {
-            Self::Ordered { .. } => bytes,
-            Self::Marked(marks) => marks.take(at_bytes, bytes, unit_bytes),
+            Self::Permuted { .. } => bytes,
+            Self::Bitmap(marks) => marks.take_block(at_bytes, bytes, unit_bytes),
         }
     }
 }
 
-impl Marks {
-    fn next(&self, random: &mut Draws, drawn: u64) -> Option<u64> {
-        if self.taken == self.units {
+impl UnitBitmap {
+    fn next_free_unit(&self, random: &mut RandomDraws, drawn: u64) -> Option<u64> {
+        if self.taken_count == self.unit_count {
             return None;
         }
-        next_free(&self.words, self.units, random.below(drawn.max(1)))
+        find_free_unit(
+            &self.words,
+            self.unit_count,
+            random.draw_below(drawn.max(1)),
+        )
     }
 
-    fn take(&mut self, at_bytes: u64, bytes: u64, unit_bytes: u64) -> u64 {
+    fn take_block(&mut self, at_bytes: u64, bytes: u64, unit_bytes: u64) -> u64 {
         let first = at_bytes / unit_bytes;
-        let wanted = bytes.div_ceil(unit_bytes).min(self.units - first);
+        let wanted = bytes.div_ceil(unit_bytes).min(self.unit_count - first);
         let is_free = |unit: &u64| self.words[(unit / 64) as usize] >> (unit % 64) & 1 == 0;
         let free = (first..first + wanted).take_while(is_free).count() as u64;
         for unit in first..first + free {
             self.words[(unit / 64) as usize] |= 1 << (unit % 64);
         }
-        self.taken += free;
+        self.taken_count += free;
         bytes.min(free * unit_bytes)
     }
 }
 
-/// The first unit from a place on that is not taken, around the end.
-fn next_free(words: &[u64], units: u64, from: u64) -> Option<u64> {
+/// Returns the first free unit at or after `from`, with wrap-around at the end of the file.
+fn find_free_unit(words: &[u64], units: u64, from: u64) -> Option<u64> {
     let word_of = (from / 64) as usize;
     let behind = words[word_of] | ((1 << (from % 64)) - 1);
     let later = (word_of + 1..words.len()).chain(0..=word_of);
@@ -150,15 +156,15 @@ mod tests {
     #[test]
     fn each_unit_is_taken_once_whatever_the_sizes() {
         for units in [1, 63, 64, 65, 1000] {
-            let mut map = Map::of_sizes(units);
-            let mut random = Draws::new(1983, 1);
+            let mut map = RandomMap::new_for_sizes(units);
+            let mut random = RandomDraws::new(1983, 1);
             let mut seen = BTreeSet::new();
             for size in [512, 1536, 1024].iter().cycle() {
-                let Some(unit) = map.next(&mut random, units) else {
+                let Some(unit) = map.next_free_unit(&mut random, units) else {
                     break;
                 };
                 let offset = 512 * unit;
-                let bytes = map.take(offset, *size, 512);
+                let bytes = map.take_block(offset, *size, 512);
                 assert!(bytes > 0, "seed 1983: {units} {offset}");
                 for unit in offset / 512..(offset + bytes) / 512 {
                     assert!(seen.insert(unit), "seed 1983: {units} {unit}");

@@ -1,34 +1,35 @@
-//! When a clone's I/Os may be issued: rates of each direction, and the ends in time.
+//! Times at which a clone may issue its I/Os: the rate of each direction, and the time limits of
+//! the job.
 
-use super::stream::Io;
-use crate::random::Draws;
+use super::stream::FileIo;
+use crate::random::RandomDraws;
 use diskperf_fio::job::RateProcess;
 use diskperf_fio::{Direction, Job, PerDirection};
 use diskperf_timeline::Nanoseconds;
 
-/// The random streams that gaps are drawn from, one for each direction.
 const GAP_STREAMS: PerDirection<u128> = PerDirection {
     read: 12,
     write: 13,
     trim: 14,
 };
 
-/// The rates of a clone.
+/// Rate limits of a clone.
 #[derive(Clone, Debug)]
-pub(super) struct Rates {
-    limits: PerDirection<Option<Limit>>,
+pub(super) struct RateLimits {
+    limits: PerDirection<Option<RateLimit>>,
 }
 
-/// What may be issued now.
+/// I/O that the rate limits permit at the current time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
-    /// One of this direction, which was to be issued at a moment if it has a rate.
+pub(super) enum RateDecision {
+    /// Permission to issue an I/O of this direction, with the time at which it was due if the
+    /// direction has a rate.
     Issue(Direction, Option<Nanoseconds>),
-    /// None before this moment.
+    /// Wait until this time, before which no I/O may be issued.
     Wait(Nanoseconds),
 }
 
-impl Rates {
+impl RateLimits {
     pub(super) fn new(job: &Job, (start, seed): (Nanoseconds, u64)) -> Self {
         let limit = |direction: Direction| {
             let least_bytes = job.blocks.sizes(direction).bounds().0;
@@ -37,14 +38,14 @@ impl Rates {
             let of_iops = of_iops.map(|iops| u64::from(iops) * least_bytes);
             let bytes_per_s = job.rate.bytes_per_s.get(direction).or(of_iops)?;
             let is_done = job.pattern.access.does(direction);
-            (is_done && bytes_per_s > 0).then(|| Limit {
+            (is_done && bytes_per_s > 0).then(|| RateLimit {
                 bytes_per_s,
-                least_bytes,
+                block_bytes_min: least_bytes,
                 process: job.rate.process,
                 issued_bytes: 0,
-                next_ns: 0.0,
+                next_due_ns: 0.0,
                 start,
-                random: Draws::new(seed, *GAP_STREAMS.get(direction)),
+                random: RandomDraws::new(seed, *GAP_STREAMS.get(direction)),
             })
         };
         Self {
@@ -56,13 +57,13 @@ impl Rates {
         }
     }
 
-    /// Whose turn it is, where the mix of directions gives it to one of them. One that is
-    /// ahead of its rate lets the other go.
-    pub(super) fn turn(&self, drawn: Direction, job: &Job, now: Nanoseconds) -> Turn {
-        let due = |direction| self.limits.get(direction).as_ref().map(Limit::next);
+    /// Returns the direction that may issue now, if the mix of directions has drawn `drawn`. A
+    /// direction that is ahead of its rate gives way to another.
+    pub(super) fn decide(&self, drawn: Direction, job: &Job, now: Nanoseconds) -> RateDecision {
+        let due = |direction| self.limits.get(direction).as_ref().map(RateLimit::next_due);
         let issues = |direction| match due(direction) {
-            None => Some(Turn::Issue(direction, None)),
-            Some(due) => (due <= now).then_some(Turn::Issue(direction, Some(due))),
+            None => Some(RateDecision::Issue(direction, None)),
+            Some(due) => (due <= now).then_some(RateDecision::Issue(direction, Some(due))),
         };
         let others = job.pattern.access.directions().iter().copied();
         let mut others = others.filter(|direction| *direction != drawn);
@@ -70,84 +71,83 @@ impl Rates {
             .or_else(|| others.clone().find_map(issues))
             .unwrap_or_else(|| {
                 let first = due(drawn).into_iter().chain(others.find_map(due)).min();
-                Turn::Wait(first.unwrap_or(now))
+                RateDecision::Wait(first.unwrap_or(now))
             })
     }
 
-    /// Forgives a pause that followed an I/O of a direction (`rate_ignore_thinktime`): what
-    /// it delayed is not caught up with, but for one block.
-    pub(super) fn forgive(&mut self, direction: Direction, pause: Nanoseconds) {
+    /// Excludes a pause after an I/O of a direction from its rate (`rate_ignore_thinktime`). The
+    /// clone does not catch up on the pause, except for one block.
+    pub(super) fn exclude_pause(&mut self, direction: Direction, pause: Nanoseconds) {
         if let Some(limit) = self.limits.get_mut(direction) {
-            limit.forgive(pause);
+            limit.exclude_pause(pause);
         }
     }
 
-    /// An I/O was issued.
-    pub(super) fn issued(&mut self, io: &Io) {
+    /// Counts an issued I/O against the rate of its direction.
+    pub(super) fn count_issued(&mut self, io: &FileIo) {
         if let Some(limit) = self.limits.get_mut(io.direction) {
-            limit.issued(u64::from(io.bytes));
+            limit.count_issued(u64::from(io.bytes));
         }
     }
 }
 
-/// The rate of a direction.
 #[derive(Clone, Debug)]
-struct Limit {
+struct RateLimit {
     bytes_per_s: u64,
-    least_bytes: u64,
+    block_bytes_min: u64,
     process: RateProcess,
     issued_bytes: u64,
-    next_ns: f64,
+    next_due_ns: f64,
     start: Nanoseconds,
-    random: Draws,
+    random: RandomDraws,
 }
 
-impl Limit {
-    /// When the next I/O is to be issued, whatever became of the last.
-    fn next(&self) -> Nanoseconds {
-        self.start + Nanoseconds(self.next_ns as u64)
+impl RateLimit {
+    /// Returns the time at which the next I/O is due, independent of the previous one's completion.
+    fn next_due(&self) -> Nanoseconds {
+        self.start + Nanoseconds(self.next_due_ns as u64)
     }
 
-    fn forgive(&mut self, pause: Nanoseconds) {
+    fn exclude_pause(&mut self, pause: Nanoseconds) {
         let missed = pause.seconds() * self.bytes_per_s as f64;
         // The next one is issued at once behind the pause.
-        let over = (missed as u64).min(self.least_bytes);
+        let over = (missed as u64).min(self.block_bytes_min);
         self.issued_bytes += (missed as u64).saturating_sub(over);
-        self.next_ns = match self.process {
+        self.next_due_ns = match self.process {
             RateProcess::Linear => self.issued_bytes as f64 * 1e9 / self.bytes_per_s as f64,
-            RateProcess::Poisson => self.next_ns + pause.0 as f64,
+            RateProcess::Poisson => self.next_due_ns + pause.0 as f64,
         };
     }
 
-    fn issued(&mut self, bytes: u64) {
+    fn count_issued(&mut self, bytes: u64) {
         let rate = self.bytes_per_s as f64;
         self.issued_bytes += bytes;
-        self.next_ns = match self.process {
+        self.next_due_ns = match self.process {
             // Of the sum, so that no rounding adds up.
             RateProcess::Linear => self.issued_bytes as f64 * 1e9 / rate,
             RateProcess::Poisson => {
-                let mean_ns = self.least_bytes as f64 * 1e9 / rate;
-                self.next_ns + self.random.exponential() * mean_ns
+                let mean_ns = self.block_bytes_min as f64 * 1e9 / rate;
+                self.next_due_ns + self.random.draw_exponential() * mean_ns
             }
         };
     }
 }
 
-/// The ends in time of a clone.
+/// Time limits of a clone.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
-    /// When the ramp ends, as long as it lasts.
-    pub(super) ramp: Option<Nanoseconds>,
-    /// When the last I/O may be issued; none where the amount decides.
+pub(super) struct TimeLimits {
+    /// End of the ramp, or `None` after it or without one.
+    pub(super) ramp_end: Option<Nanoseconds>,
+    /// Last time at which an I/O may be issued, or `None` if only the amount of I/O ends the job.
     pub(super) end: Option<Nanoseconds>,
 }
 
-impl Times {
+impl TimeLimits {
     pub(super) fn new(job: &Job, start: Nanoseconds) -> Self {
         let after = |microseconds: u64| start + Nanoseconds(microseconds.saturating_mul(1000));
         let (ramp_us, runtime_us) = (job.times.ramp_us, job.times.runtime_us);
         Self {
-            ramp: (ramp_us > 0).then(|| after(ramp_us)),
+            ramp_end: (ramp_us > 0).then(|| after(ramp_us)),
             end: (runtime_us > 0).then(|| after(ramp_us.saturating_add(runtime_us))),
         }
     }

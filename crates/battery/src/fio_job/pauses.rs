@@ -1,50 +1,50 @@
-//! `thinktime`: when a clone pauses.
+//! Pauses of a clone that `thinktime` asks for.
 
 use diskperf_fio::Job;
 use diskperf_fio::job::Think;
 use diskperf_timeline::Nanoseconds;
 
-/// Pauses of a clone.
 #[derive(Clone, Debug)]
-pub(super) struct Pauses {
+pub(super) struct ThinkPauses {
     think: Think,
-    /// Whether a number of I/Os is followed by a pause.
-    follow_ios: bool,
-    /// I/Os since a pause that followed a number of them.
-    ios: u32,
-    /// Start of the last pause; before the first one, that of the job.
-    last: Nanoseconds,
+    /// Whether pauses follow after a number of I/Os (`thinktime_blocks`).
+    follow_io_count: bool,
+    /// I/Os since the last pause that a number of I/Os caused.
+    ios_since_pause: u32,
+    /// Start of the last pause, or start of the job before the first pause.
+    last_pause_start: Nanoseconds,
 }
 
-impl Pauses {
+impl ThinkPauses {
     pub(super) fn new(job: &Job, start: Nanoseconds) -> Self {
         let think = job.think;
         Self {
             think,
             // The default of one I/O does not count beside a time of I/O, as in fio.
-            follow_ios: think.after_us == 0 || job.says("thinktime_blocks"),
-            ios: 0,
-            last: start,
+            follow_io_count: think.after_us == 0 || job.says("thinktime_blocks"),
+            ios_since_pause: 0,
+            last_pause_start: start,
         }
     }
 
-    /// Counts an I/O, and returns whether a pause follows it.
-    pub(super) fn follow(&mut self, now: Nanoseconds) -> bool {
+    /// Counts an I/O and returns whether a pause follows it.
+    pub(super) fn count_io(&mut self, now: Nanoseconds) -> bool {
         if self.think.time_us == 0 {
             return false;
         }
-        self.ios = (self.ios + 1) % self.think.after_ios.max(1);
-        let is_due = (self.follow_ios && self.ios == 0) || self.is_of_time(now);
+        self.ios_since_pause = (self.ios_since_pause + 1) % self.think.after_ios.max(1);
+        let is_due =
+            (self.follow_io_count && self.ios_since_pause == 0) || self.has_io_time_elapsed(now);
         if is_due {
-            self.last = now;
+            self.last_pause_start = now;
         }
         is_due
     }
 
-    /// Whether there was I/O for as long as `thinktime_iotime` says. As fio, this counts
-    /// from the start of a pause, or of the job, the length of a pause included.
-    fn is_of_time(&self, now: Nanoseconds) -> bool {
+    /// Reports whether I/O has run for as long as `thinktime_iotime` says. As in fio, the time
+    /// counts from the start of the last pause or of the job and includes the length of a pause.
+    fn has_io_time_elapsed(&self, now: Nanoseconds) -> bool {
         let cycle_us = self.think.after_us + u64::from(self.think.time_us);
-        self.think.after_us > 0 && now.since(self.last) >= Nanoseconds(cycle_us * 1000)
+        self.think.after_us > 0 && now.since(self.last_pause_start) >= Nanoseconds(cycle_us * 1000)
     }
 }

@@ -1,14 +1,14 @@
-//! Blocks that were written are read back.
+//! Verification of a fio job: written blocks are read back and checked.
 
 use super::clone::JobClone;
 use super::state::state_depth;
-use super::stream::Next;
+use super::stream::NextIo;
 use super::{FioJob, MadeBy};
 use crate::program::ProgramError;
-use crate::ring::{Ring, RingStep};
-use crate::verify::dump::Dump;
-use crate::verify::survey::{Part, Survey};
-use crate::verify::{Plan, ShownReadBack, Verifier};
+use crate::ring::{IoRing, RingStep};
+use crate::verify::dump::DumpFiles;
+use crate::verify::survey::{BlockSearch, FilePart};
+use crate::verify::{ReadBackDisplay, VerificationRules, Verifier};
 use crate::worker::Worker;
 use diskperf_fio::job::Verification;
 use diskperf_fio::verify::{BlockLayout, interval_bytes};
@@ -16,25 +16,25 @@ use diskperf_fio::{Direction, Job};
 use diskperf_system::{Errno, System};
 use std::collections::BTreeSet;
 
-/// Writes that are recorded before somebody who wants the run to end is heard.
-const WRITES_BETWEEN_LOOKS: u64 = 1 << 16;
+/// Number of recorded writes after which `verify_only` lets a request to stop the run take effect.
+const WRITES_PER_STOP_CHECK: u64 = 1 << 16;
 
-/// The verification of a clone; nothing where its job verifies nothing.
-pub(super) fn verifier(program: &FioJob, worker: &Worker) -> Option<Verifier> {
+/// Creates the verifier of a clone, or returns `None` if its job verifies nothing.
+pub(super) fn new_verifier(program: &FioJob, worker: &Worker) -> Option<Verifier> {
     let job = &*program.job;
-    let plan = Plan {
+    let plan = VerificationRules {
         layout: BlockLayout::of_job(job)?,
-        is_fatal: job.verify.fatal,
-        tolerates: job.errors.verify,
+        are_differences_fatal: job.verify.fatal,
+        only_counts_differences: job.errors.verify,
         checks_reads: !job.pattern.access.does(Direction::Write),
         trims_to_zero: job.verify.trims.must_be_zero,
-        is_alone: program.writes_alone(),
-        is_random: job.pattern.access.is_random(),
-        thread: job.verify.clones_before + worker.index + 1,
-        randseed: job.random.seed,
-        dump: job.verify.dump.then(|| Dump {
-            names: program
-                .of(worker)
+        is_only_writer: program.is_only_writer(),
+        has_random_offsets: job.pattern.access.is_random(),
+        thread_number: job.verify.clones_before + worker.index + 1,
+        job_randseed: job.random.seed,
+        dump: job.verify.dump.then(|| DumpFiles {
+            base_names: program
+                .files_of_clone(worker)
                 .iter()
                 .map(|file| last_name(&file.path))
                 .collect(),
@@ -45,22 +45,22 @@ pub(super) fn verifier(program: &FioJob, worker: &Worker) -> Option<Verifier> {
     Some(verifier)
 }
 
-/// The search for the blocks of a job that another program wrote in an order of its own;
-/// nothing where each order leaves the same blocks.
-fn survey(program: &FioJob, worker: &Worker, verifier: &Verifier) -> Option<Survey> {
+/// Creates the search for blocks that another program wrote in an order of its own. Returns `None`
+/// if every order leaves the same blocks.
+fn new_survey(program: &FioJob, worker: &Worker, verifier: &Verifier) -> Option<BlockSearch> {
     let job = &*program.job;
     let size = job.blocks.sizes(Direction::Write).only();
     let unit_bytes = match size {
         Some(bytes) => bytes,
         None => interval_bytes(job) as u64,
     };
-    let files = program.of(worker);
-    let parts = files.iter().map(|file| Part {
+    let files = program.files_of_clone(worker);
+    let parts = files.iter().map(|file| FilePart {
         start_bytes: file.region.offset_bytes,
-        units: file.region.blocks(unit_bytes),
+        unit_count: file.region.blocks(unit_bytes),
     });
-    let parts: Vec<Part> = parts.collect();
-    let units: u64 = parts.iter().map(|part| part.units).sum();
+    let parts: Vec<FilePart> = parts.collect();
+    let units: u64 = parts.iter().map(|part| part.unit_count).sum();
     let is_whole = verifier.unread_count() >= units;
     let is_random = job.pattern.access.is_random();
     let has_map = job.has_random_map() && job.random.percent.write == 100;
@@ -69,41 +69,41 @@ fn survey(program: &FioJob, worker: &Worker, verifier: &Verifier) -> Option<Surv
         false => is_whole || files.len() == 1,
     };
     let only_writes = job.pattern.access.directions() == [Direction::Write];
-    let is_alone = program.writes_alone();
+    let is_alone = program.is_only_writer();
     match size.is_some() && only_writes && is_alone && is_same_in_each_order {
         true => None,
-        false => Some(Survey::new(unit_bytes as u32, size.is_some(), parts)),
+        false => Some(BlockSearch::new(unit_bytes as u32, size.is_some(), parts)),
     }
 }
 
-/// The last component of a path.
 fn last_name(path: &str) -> String {
     let last = path.trim_end_matches('/').rsplit('/').next();
     last.unwrap_or(path).to_owned()
 }
 
-/// Whether it compares what is there with what it would write, and writes nothing.
+/// Reports whether a job only compares existing data with the data that it would write, and writes
+/// nothing (`verify_only`).
 pub(super) fn verifies_only(job: &Job) -> bool {
     let writes = job.pattern.access.does(Direction::Write);
     writes && job.verify.only && job.verify.kind != Verification::None
 }
 
 impl FioJob {
-    /// Whether no other clone or section writes to the blocks of a clone.
-    fn writes_alone(&self) -> bool {
+    /// Reports whether no other clone or section writes to the blocks of a clone.
+    fn is_only_writer(&self) -> bool {
         let beside = |made: &MadeBy| *made == MadeBy::OneBesideIt;
-        let parts = self.files.iter().flatten();
+        let parts = self.clone_files.iter().flatten();
         let parts = parts.map(|file| (&file.path, file.region.offset_bytes));
         let apart: BTreeSet<_> = parts.clone().collect();
-        !self.made.values().any(beside) && apart.len() == parts.count()
+        !self.file_makers.values().any(beside) && apart.len() == parts.count()
     }
 
-    /// Looks for a file whose blocks are to be verified.
+    /// Checks that a file exists whose blocks are to be verified.
     ///
     /// # Errors
     ///
-    /// If it is not there, or is too short.
-    pub(super) async fn expect_there(
+    /// Fails if the file is absent or too short.
+    pub(super) async fn check_file_exists(
         &self,
         system: &mut System,
         (path, bytes): (&str, u64),
@@ -111,7 +111,7 @@ impl FioJob {
         let name = &self.job.name;
         let found = match system.stat(path).await {
             Ok(length) if length >= bytes => return Ok(()),
-            Ok(length) => format!("has {length} bytes, and not {bytes}"),
+            Ok(length) => format!("has {length} bytes instead of {bytes}"),
             Err(error) if error.errno() == Some(Errno::NoEntry) => "is not there".to_owned(),
             Err(error) => return Err(error.into()),
         };
@@ -122,36 +122,36 @@ impl FioJob {
 }
 
 impl JobClone<'_> {
-    /// Whether its time has passed, or another job has ended it.
-    pub(super) fn is_past_its_end(&self, system: &System) -> bool {
+    /// Reports whether the job's time has ended, or another job has ended this job.
+    pub(super) fn has_ended(&self, system: &System) -> bool {
         let is_late = |end| system.now() >= end;
-        self.worker.company.must_end() || self.times.end.is_some_and(is_late)
+        self.worker.company.must_end() || self.time_limits.end.is_some_and(is_late)
     }
 
-    /// Whether a block was written, as far as the state of another run says; all are without
-    /// one.
-    pub(super) fn is_covered(&mut self, file: usize, offset_bytes: u64) -> bool {
+    /// Reports whether the loaded state of another run covers a block as written. Without such a
+    /// state, all blocks count as written.
+    pub(super) fn is_covered_by_state(&mut self, file: usize, offset_bytes: u64) -> bool {
         let job = self.job;
         match &mut self.loaded_state {
-            Some(loaded) if loaded.in_other_order(job).is_none() => {
-                loaded.covers_next(file, offset_bytes)
+            Some(loaded) if loaded.foreign_order(job).is_none() => {
+                loaded.covers_next_block(file, offset_bytes)
             }
             Some(_) | None => true,
         }
     }
 
-    /// Reads all blocks back that were written and not read since, from storage: after a
-    /// sync, and past the page cache or with it dropped. The end of the job's time is its
-    /// end, too.
-    pub(super) async fn verify_pass(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+    /// Reads all written blocks that were not read since back from storage: after a sync, and past
+    /// the page cache or with the page cache dropped. The end of the job's time also ends the
+    /// reading.
+    pub(super) async fn verify_pass(&mut self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
         let Some(verifier) = &ring.verifier else {
             return Ok(());
         };
         let count = verifier.unread_count();
-        if !self.job.verify.read_back || count == 0 || self.is_past_its_end(ring.system) {
+        if !self.job.verify.read_back || count == 0 || self.has_ended(ring.system) {
             return Ok(());
         }
-        self.spans.write = self.spans.write + ring.system.now().since(self.span_start);
+        self.phase_spans.write = self.phase_spans.write + ring.system.now().since(self.phase_start);
         for (file, path) in &ring.files {
             if !self.job.verify.only {
                 ring.system.fsync(*file).await?;
@@ -163,20 +163,20 @@ impl JobClone<'_> {
         let verifier = ring.verifier.as_ref().expect("it reads back");
         let shown = verifier.begin_read_back(ring.system);
         let start = ring.system.now();
-        self.read_back(ring, count, Some(shown)).await?;
+        self.read_back_blocks(ring, count, Some(shown)).await?;
         let verifier = ring.verifier.as_mut().expect("it reads back");
-        if verifier.unread_count() == 0 && verifier.search_units()? {
+        if verifier.unread_count() == 0 && verifier.begin_unit_search()? {
             let shown = verifier.show_blocks_to_read(ring.system);
-            self.read_back(ring, u64::MAX, Some(shown)).await?;
+            self.read_back_blocks(ring, u64::MAX, Some(shown)).await?;
         }
-        self.span_start = ring.system.now();
-        self.spans.read = self.spans.read + self.span_start.since(start);
+        self.phase_start = ring.system.now();
+        self.phase_spans.read = self.phase_spans.read + self.phase_start.since(start);
         Ok(())
     }
 
-    /// Returns how many blocks are read back now within the pass, where as many were written as
-    /// `verify_backlog` says.
-    pub(super) fn backlog_batch(&self, ring: &Ring<'_>) -> Option<u64> {
+    /// Returns the number of blocks to read back now, within the pass, once `verify_backlog` blocks
+    /// are written. `None` if no reading is due.
+    pub(super) fn backlog_batch(&self, ring: &IoRing<'_>) -> Option<u64> {
         let verify = &self.job.verify;
         let unread = ring.verifier.as_ref().map_or(0, Verifier::unread_count);
         let is_due = verify.backlog > 0 && verify.read_back && unread >= verify.backlog;
@@ -184,16 +184,17 @@ impl JobClone<'_> {
         is_due.then_some(batch.max(1))
     }
 
-    /// Reads so many blocks back: within a pass, or behind one, where that is shown.
-    pub(super) async fn read_back(
+    /// Reads `count` blocks back. `shown` is `None` within a pass; after a pass it shows the
+    /// progress.
+    pub(super) async fn read_back_blocks(
         &mut self,
-        ring: &mut Ring<'_>,
+        ring: &mut IoRing<'_>,
         count: u64,
-        shown: Option<ShownReadBack>,
+        shown: Option<ReadBackDisplay>,
     ) -> Result<(), ProgramError> {
         let mut left = count;
-        let next = |clone: &mut Self, ring: &mut Ring<'_>| {
-            let goes_on = left > 0 && !clone.is_past_its_end(ring.system);
+        let next = |clone: &mut Self, ring: &mut IoRing<'_>| {
+            let goes_on = left > 0 && !clone.has_ended(ring.system);
             let Some(verifier) = &mut ring.verifier else {
                 return Ok(None);
             };
@@ -204,7 +205,7 @@ impl JobClone<'_> {
             if let Some(unread) = &unread {
                 left -= 1;
                 clone
-                    .stream
+                    .io_stream
                     .count_read_back(unread.bytes(), shown.is_none());
             }
             Ok(unread.map(RingStep::ReadBack))
@@ -212,61 +213,61 @@ impl JobClone<'_> {
         self.issue_all(ring, usize::MAX, next).await
     }
 
-    /// Does what `verify_only` asks for: finds out what the job would write, pass after pass,
-    /// and compares that with what is there.
-    pub(super) async fn verify_only(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
-        self.record_what_another_run_wrote(ring).await?;
+    /// Carries out `verify_only`: determines the blocks that the job would write, pass after pass,
+    /// and compares them with the existing data.
+    pub(super) async fn verify_only(&mut self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
+        self.record_writes_of_other_run(ring).await?;
         let verifier = ring.verifier.as_mut().expect("it verifies");
         let loaded = self.loaded_state.as_ref();
-        match loaded.and_then(|loaded| loaded.in_other_order(self.job)) {
+        match loaded.and_then(|loaded| loaded.foreign_order(self.job)) {
             Some(writes) => verifier.expect_part_of_other_run(writes),
             None => {
-                let survey = survey(self.program, self.worker, verifier);
+                let survey = new_survey(self.program, self.worker, verifier);
                 verifier.expect_other_run(self.job.verify.backlog > 0, survey);
             }
         }
         self.verify_pass(ring).await
     }
 
-    async fn record_what_another_run_wrote(
+    async fn record_writes_of_other_run(
         &mut self,
-        ring: &mut Ring<'_>,
+        ring: &mut IoRing<'_>,
     ) -> Result<(), ProgramError> {
-        let files = self.program.of(self.worker).iter();
+        let files = self.program.files_of_clone(self.worker).iter();
         let lengths_bytes: u64 = files.map(|file| file.region.length_bytes).sum();
         let (mut bytes, mut writes) = (0_u64, 0_u64);
         let mut unread_bytes = Vec::new();
         // By time there is no last pass.
         while !(self.job.times.time_based && bytes >= lengths_bytes) {
-            let direction = self.stream.draw_direction();
-            let next = self.stream.next(direction);
+            let direction = self.io_stream.draw_direction();
+            let next = self.io_stream.next_io(direction);
             match next {
-                Next::Io(io) if io.direction == Direction::Write => {
-                    if !self.is_covered(io.file, io.offset_bytes) {
+                NextIo::Io(io) if io.direction == Direction::Write => {
+                    if !self.is_covered_by_state(io.file_index, io.offset_bytes) {
                         break;
                     }
                     let verifier = ring.verifier.as_mut().expect("it verifies");
-                    verifier.record_other_write(io.file, (io.offset_bytes, io.bytes));
+                    verifier.record_other_write(io.file_index, (io.offset_bytes, io.bytes));
                     unread_bytes.push(io.bytes);
                     writes += 1;
                 }
-                Next::Io(_) => {}
-                Next::EndOfPass => {
+                NextIo::Io(_) => {}
+                NextIo::EndOfPass => {
                     // fio reads each pass back before the next.
                     for bytes in unread_bytes.drain(..) {
-                        self.stream.count_read_back(bytes, false);
+                        self.io_stream.count_read_back(bytes, false);
                     }
-                    if !self.stream.begin_pass() {
+                    if !self.io_stream.begin_pass() {
                         break;
                     }
                     let verifier = ring.verifier.as_mut().expect("it verifies");
                     verifier.restart_seeds();
                 }
             }
-            if let Next::Io(io) = next {
+            if let NextIo::Io(io) = next {
                 bytes += u64::from(io.bytes);
             }
-            if writes.is_multiple_of(WRITES_BETWEEN_LOOKS) {
+            if writes.is_multiple_of(WRITES_PER_STOP_CHECK) {
                 // Whoever wants the run to end is heard by each call.
                 ring.system.sleep_until(ring.system.now()).await?;
             }
@@ -274,18 +275,18 @@ impl JobClone<'_> {
         Ok(())
     }
 
-    /// Counts the blocks that were read back, whatever ended the job.
-    pub(super) fn count_verified(&self, ring: &mut Ring<'_>) {
+    /// Reports the number of blocks that were read back, whatever ended the job.
+    pub(super) fn count_verified(&self, ring: &mut IoRing<'_>) {
         let Some(verifier) = &ring.verifier else {
             return;
         };
         let verify = &self.job.verify;
         let only_writes = self.job.pattern.access.directions() == [Direction::Write];
-        if only_writes && !verify.only && verify.backlog == 0 && self.spans.read.0 > 0 {
-            ring.system.count_spans(self.spans);
+        if only_writes && !verify.only && verify.backlog == 0 && self.phase_spans.read.0 > 0 {
+            ring.system.count_spans(self.phase_spans);
         }
         if verify.read_back || self.job.pattern.access.first() == Direction::Read {
-            ring.system.count_verified(verifier.verified());
+            ring.system.count_verified(verifier.verified_blocks());
         }
     }
 }

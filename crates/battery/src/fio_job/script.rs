@@ -1,4 +1,5 @@
-//! A log of I/O that a job repeats in place of I/O of its own: fio's iolog.
+//! I/O log that a fio job repeats instead of drawing I/Os: an iolog of fio or a trace of blktrace
+//! (`read_iolog`).
 
 use super::FioJob;
 use crate::program::{Program, gcd};
@@ -12,48 +13,46 @@ use diskperf_timeline::Nanoseconds;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// I/O that a job repeats, in the order of issue.
+/// I/Os that a job repeats from a log, in the order of issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
-    /// The log's names of its files.
-    files: Vec<String>,
-    ios: Vec<ScriptedIo>,
-    /// What the log has that is left out.
-    trims: u64,
+    /// File names as the log gives them.
+    file_paths: Vec<String>,
+    ios: Vec<LogIo>,
+    /// Trims of the log that are left out.
+    trim_count: u64,
     /// I/Os of the log that `replay_skip` leaves out.
-    skipped: u64,
-    /// Whether the log is a trace of blktrace, and no iolog.
-    is_of_blktrace: bool,
+    skipped_count: u64,
+    /// Whether the log is a trace of blktrace instead of an iolog.
+    is_blktrace: bool,
 }
 
-/// One I/O of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct ScriptedIo {
-    /// When it is issued, from the start of the job.
-    at: Nanoseconds,
+struct LogIo {
+    /// Time of issue, from the start of the job.
+    issue_time: Nanoseconds,
     operation: Operation,
-    file: usize,
+    file_index: usize,
     offset_bytes: u64,
     bytes: u32,
 }
 
-/// I/Os that a log may have: they are held in memory.
+/// Maximum number of I/Os of a log. All of them are held in memory.
 const IOS_MAX: usize = 1 << 24;
 
-/// Latest moment of an I/O, in nanoseconds from the start: 36 years. Clocks of 64 bits hold
-/// the sum of it and of the time at which a run starts.
-const AT_NS_MAX: u64 = 1 << 60;
+/// Latest time of an I/O, in nanoseconds from the start: 36 years. A 64-bit clock can hold the sum
+/// of this and the start time of a run.
+const ISSUE_TIME_NS_MAX: u64 = 1 << 60;
 const NS_PER_YEAR: f64 = 365.25 * 86_400e9;
 
-/// The longest I/O of a log.
 const IO_BYTES_MAX: u64 = 1 << 30;
 
 impl Script {
-    /// Reads the log that a job repeats, as its options change it.
+    /// Reads the I/O log that a job repeats and applies the job's replay options.
     ///
     /// # Errors
     ///
-    /// Why the log cannot be read or repeated, in words.
+    /// Returns a message that says why the log cannot be read or repeated.
     pub fn read(job: &Job, mut reader: Reader) -> Result<Self, String> {
         let form = reader.form();
         let is_of_blktrace = match form {
@@ -61,12 +60,13 @@ impl Script {
             Form::Blktrace => true,
             _ => {
                 return Err(format!(
-                    "it is of the form {form}, and neither an iolog of fio nor a trace of blktrace: use `diskperf replay`"
+                    "it has the format {form} and is neither an iolog of fio nor a trace of \
+                     blktrace: use `diskperf replay`"
                 ));
             }
         };
         let mut script = Self {
-            is_of_blktrace,
+            is_blktrace: is_of_blktrace,
             ..Self::default()
         };
         let iolog = &job.iolog;
@@ -81,33 +81,34 @@ impl Script {
                 Logged::Flush => Operation::Fsync,
                 Logged::Discard if is_of_blktrace => Operation::Discard,
                 Logged::Discard | Logged::WriteZeroes => {
-                    script.trims += 1;
+                    script.trim_count += 1;
                     continue;
                 }
             };
             if is_of_blktrace && is_skipped(iolog.skips, operation) {
-                script.skipped += 1;
+                script.skipped_count += 1;
                 continue;
             }
             if record.length_bytes > IO_BYTES_MAX {
                 let bytes = record.length_bytes;
                 return Err(format!(
-                    "an I/O of {bytes} bytes is more than one call moves"
+                    "an I/O of {bytes} bytes exceeds the maximum of one call"
                 ));
             }
             if script.ios.len() == IOS_MAX {
                 return Err(format!(
-                    "it has more than {IOS_MAX} I/Os: use `diskperf replay`, which reads it as it goes"
+                    "it has more than {IOS_MAX} I/Os: use `diskperf replay`, which reads it \
+                     during the run"
                 ));
             }
             let offset_bytes = record.offset_bytes / iolog.scale;
-            script.ios.push(ScriptedIo {
-                at: match iolog.is_unpaced {
+            script.ios.push(LogIo {
+                issue_time: match iolog.is_unpaced {
                     true => Nanoseconds::ZERO,
-                    false => at_speed(at_ns, iolog.speed_percent)?,
+                    false => scale_to_speed(at_ns, iolog.speed_percent)?,
                 },
                 operation,
-                file: match iolog.redirect {
+                file_index: match iolog.redirect {
                     Some(_) => 0,
                     None => record.device.0 as usize,
                 },
@@ -118,70 +119,71 @@ impl Script {
         if script.ios.is_empty() {
             return Err("it has no reads, writes or syncs".to_owned());
         }
-        script.files = match &iolog.redirect {
+        script.file_paths = match &iolog.redirect {
             Some(path) => vec![path.clone()],
             None => reader.devices().to_vec(),
         };
         Ok(script)
     }
 
-    /// Leaves the trims out, for a kernel that has no discards.
+    /// Removes the trims, for a kernel without discards.
     pub fn leave_out_trims(&mut self) {
         let before = self.ios.len();
         self.ios.retain(|io| io.operation != Operation::Discard);
-        self.trims += (before - self.ios.len()) as u64;
+        self.trim_count += (before - self.ios.len()) as u64;
     }
 
-    /// Reads, writes and syncs.
-    fn moving(&self) -> impl Iterator<Item = &ScriptedIo> {
-        let moving = |io: &&ScriptedIo| io.operation != Operation::Discard;
+    /// Iterates over the reads, writes and syncs of the log.
+    fn data_ios(&self) -> impl Iterator<Item = &LogIo> {
+        let moving = |io: &&LogIo| io.operation != Operation::Discard;
         self.ios.iter().filter(moving)
     }
 
-    fn moves(&self, operation: Operation) -> bool {
+    fn has_operation(&self, operation: Operation) -> bool {
         self.ios.iter().any(|io| io.operation == operation)
     }
 
-    /// Bytes that are read and written.
+    /// Returns the number of bytes that the log reads and writes.
     pub(super) fn moved_bytes(&self) -> u64 {
-        self.moving().map(|io| u64::from(io.bytes)).sum()
+        self.data_ios().map(|io| u64::from(io.bytes)).sum()
     }
 
-    /// What all offsets and lengths are multiples of.
+    /// Returns the greatest common divisor of all offsets and lengths of the log.
     pub(super) fn unit_bytes(&self) -> u64 {
-        let of_io = |unit, io: &ScriptedIo| gcd(gcd(unit, io.offset_bytes), io.bytes.into());
+        let of_io = |unit, io: &LogIo| gcd(gcd(unit, io.offset_bytes), io.bytes.into());
         self.ios.iter().fold(0, of_io)
     }
 
-    /// Each file, as long as its I/O reaches.
-    fn planned(&self, existing: &BTreeMap<String, FileSize>) -> Vec<PlannedFile> {
-        let mut ends = vec![1; self.files.len()];
+    /// Returns the files of the log, each long enough for all of its I/O.
+    fn plan_files(&self, existing: &BTreeMap<String, FileSize>) -> Vec<PlannedFile> {
+        let mut ends = vec![1; self.file_paths.len()];
         for io in &self.ios {
             let end = io.offset_bytes.saturating_add(io.bytes.into());
-            ends[io.file] = end.max(ends[io.file]);
+            ends[io.file_index] = end.max(ends[io.file_index]);
         }
         let planned = |(path, end): (&String, u64)| PlannedFile {
             path: path.clone(),
             region: Region {
                 offset_bytes: 0,
                 length_bytes: end,
-                file_bytes: fixed_bytes(existing, path).unwrap_or(0).max(end),
+                file_bytes: existing_size_bytes(existing, path).unwrap_or(0).max(end),
             },
         };
-        self.files.iter().zip(ends).map(planned).collect()
+        self.file_paths.iter().zip(ends).map(planned).collect()
     }
 
-    /// The job with what the log says in place of its own options.
-    fn applied(&self, job: &Job) -> Job {
+    /// Returns the job with the log's access mix and block size in place of the job's own options.
+    fn apply_to_job(&self, job: &Job) -> Job {
         let mut applied = job.clone();
-        let reads = self.moves(Operation::Read);
-        let changes = self.moves(Operation::Write) || self.moves(Operation::Discard);
+        let reads = self.has_operation(Operation::Read);
+        let changes =
+            self.has_operation(Operation::Write) || self.has_operation(Operation::Discard);
         applied.pattern.access = match (reads, changes) {
             (true, true) => Access::Mixed,
             (true, false) => Access::Read,
             (false, _) => Access::Write,
         };
-        let largest = self.moving().map(|io| io.bytes).max().unwrap_or(0);
+        let largest = self.data_ios().map(|io| io.bytes).max().unwrap_or(0);
         applied.blocks = Blocks {
             bytes: PerDirection::all(u64::from(largest.max(512))),
             ..Blocks::default()
@@ -194,25 +196,25 @@ impl Script {
         applied
     }
 
-    /// What is to be said of how it is repeated.
+    /// Describes how the log is repeated, as notes for the report.
     pub(super) fn notes(&self, job: &Job) -> Vec<String> {
         let paced = match job.iolog.is_unpaced {
-            true => "as fast as the depth allows".to_owned(),
+            true => "as fast as the queue depth allows".to_owned(),
             false => "at the log's times; latency counts from these, where fio counts from when it issued an I/O".to_owned(),
         };
         let said = format!(
-            "{} I/Os of the log {paced}; rw, bs, size, loops and time_based do not count",
+            "{} I/Os of the log {paced}; rw, bs, size, loops and time_based have no effect",
             self.ios.len()
         );
-        let trims = (self.trims > 0).then(|| match self.is_of_blktrace {
-            true => format!("left out: {} trims of the trace", self.trims),
+        let trims = (self.trim_count > 0).then(|| match self.is_blktrace {
+            true => format!("left out: {} trims of the trace", self.trim_count),
             false => format!(
                 "left out: {} trims of the log, as fio 3.33 leaves them out",
-                self.trims
+                self.trim_count
             ),
         });
-        let skips = match (self.is_of_blktrace, job.iolog.skips != Skips::default()) {
-            (true, true) => Some(format!("replay_skip leaves out {} I/Os", self.skipped)),
+        let skips = match (self.is_blktrace, job.iolog.skips != Skips::default()) {
+            (true, true) => Some(format!("replay_skip leaves out {} I/Os", self.skipped_count)),
             (false, true) => Some("replay_skip changes nothing: fio too obeys it for traces of blktrace, and not for an iolog".to_owned()),
             (_, false) => None,
         };
@@ -224,7 +226,7 @@ impl Script {
     }
 }
 
-/// Whether `replay_skip` leaves out an operation of a trace.
+/// Reports whether `replay_skip` leaves out an operation of a trace.
 fn is_skipped(skips: Skips, operation: Operation) -> bool {
     match operation {
         Operation::Read => skips.reads,
@@ -234,14 +236,16 @@ fn is_skipped(skips: Skips, operation: Operation) -> bool {
     }
 }
 
-/// A moment of a log at so many percent of its speed.
+/// Converts a time of the log to the given speed in percent (`replay_time_scale`).
 ///
 /// # Errors
 ///
-/// A moment that no run reaches.
-fn at_speed(at_ns: u64, percent: u32) -> Result<Nanoseconds, String> {
+/// Fails if no run reaches the resulting time.
+fn scale_to_speed(at_ns: u64, percent: u32) -> Result<Nanoseconds, String> {
     let scaled = u128::from(at_ns) * 100 / u128::from(percent);
-    let scaled = u64::try_from(scaled).ok().filter(|ns| *ns <= AT_NS_MAX);
+    let scaled = u64::try_from(scaled)
+        .ok()
+        .filter(|ns| *ns <= ISSUE_TIME_NS_MAX);
     let scaled = scaled.ok_or_else(|| {
         format!(
             "an I/O is {:.0} years after the start: correct its time, or give a larger replay_time_scale, or replay_no_stall=1",
@@ -251,91 +255,91 @@ fn at_speed(at_ns: u64, percent: u32) -> Result<Nanoseconds, String> {
     scaled.map(Nanoseconds)
 }
 
-/// A log while it is repeated.
+/// Read position in a log that a job repeats.
 #[derive(Clone, Debug)]
-pub(super) struct Cursor {
-    script: Arc<Script>,
-    next: usize,
+pub(super) struct LogCursor {
+    log: Arc<Script>,
+    next_index: usize,
     start: Nanoseconds,
     is_unpaced: bool,
 }
 
-/// What comes next of a log.
-pub(super) enum Step {
-    /// An I/O that is due, which was to be issued at a moment if times count.
+/// Next step of a log that is repeated.
+pub(super) enum LogStep {
+    /// I/O that is due. `intended` is its time of issue, if the times of the log count.
     Issue {
         operation: Operation,
         place: (usize, u64, u32),
         intended: Option<Nanoseconds>,
     },
-    /// Nothing before this moment.
+    /// Wait until this time, before which no I/O of the log is due.
     Wait(Nanoseconds),
-    /// All is done.
+    /// End of the log.
     End,
 }
 
-impl Cursor {
+impl LogCursor {
     pub(super) fn new(script: &Arc<Script>, job: &Job, start: Nanoseconds) -> Self {
         Self {
-            script: Arc::clone(script),
-            next: 0,
+            log: Arc::clone(script),
+            next_index: 0,
             start,
             is_unpaced: job.iolog.is_unpaced,
         }
     }
 
-    pub(super) fn step(&mut self, now: Nanoseconds) -> Step {
-        let Some(io) = self.script.ios.get(self.next) else {
-            return Step::End;
+    pub(super) fn next_step(&mut self, now: Nanoseconds) -> LogStep {
+        let Some(io) = self.log.ios.get(self.next_index) else {
+            return LogStep::End;
         };
-        let due = self.start + io.at;
+        let due = self.start + io.issue_time;
         if !self.is_unpaced && now < due {
-            return Step::Wait(due);
+            return LogStep::Wait(due);
         }
-        self.next += 1;
-        Step::Issue {
+        self.next_index += 1;
+        LogStep::Issue {
             operation: io.operation,
-            place: (io.file, io.offset_bytes, io.bytes),
+            place: (io.file_index, io.offset_bytes, io.bytes),
             intended: (!self.is_unpaced).then_some(due),
         }
     }
 }
 
 impl Program {
-    /// What fio does for a section that repeats a log. `existing` is as for
-    /// [`Self::of_fio_job`].
+    /// Creates the program that does what fio does for a section that repeats an I/O log.
+    /// `existing` is as for [`Self::of_fio_job`].
     ///
     /// # Errors
     ///
-    /// As [`Self::of_fio_job`].
+    /// As for [`Self::of_fio_job`], and if the target ends before the log's last offset.
     pub fn of_fio_log(
         job: &Job,
         script: Script,
         existing: &BTreeMap<String, FileSize>,
     ) -> Result<Self, Errors> {
-        super::support::check(job)?;
-        let applied = script.applied(job);
-        super::support::check(&applied)?;
-        let files = script.planned(existing);
+        super::support::check_support(job)?;
+        let applied = script.apply_to_job(job);
+        super::support::check_support(&applied)?;
+        let files = script.plan_files(existing);
         for file in &files {
-            let room_bytes = fixed_bytes(existing, &file.path);
+            let room_bytes = existing_size_bytes(existing, &file.path);
             let end = file.region.length_bytes;
             if room_bytes.is_some_and(|room| room < end) {
-                let title = "the target ends before the log does";
+                let title = "the log addresses bytes beyond the end of the target";
                 let label = format!("{} is used to byte {end}", file.path);
-                return Err(Errors::from(short(job, title, &label)));
+                return Err(Errors::from(target_too_small(job, title, &label)));
             }
         }
         let files = vec![files; job.order.clones as usize];
-        Ok(FioJob::of_script(applied, files, script))
+        Ok(FioJob::from_log(applied, files, script))
     }
 }
 
-fn fixed_bytes(existing: &BTreeMap<String, FileSize>, path: &str) -> Option<u64> {
+fn existing_size_bytes(existing: &BTreeMap<String, FileSize>, path: &str) -> Option<u64> {
     existing.get(path).and_then(|size| size.fixed_bytes())
 }
 
-fn short(job: &Job, title: &str, label: &str) -> Problem {
+fn target_too_small(job: &Job, title: &str, label: &str) -> Problem {
     let help = "give a larger target, or replay_scale=";
     job.refuse("read_iolog", title, label, help)
 }
@@ -387,12 +391,12 @@ mod tests {
             ),
         ] {
             let script = read(options, LOG).unwrap();
-            let moments: Vec<u64> = script.ios.iter().map(|io| io.at.0 / 1000).collect();
+            let moments: Vec<u64> = script.ios.iter().map(|io| io.issue_time.0 / 1000).collect();
             assert_eq!(moments, moments_us, "{options}");
             let found: Vec<u64> = script.ios.iter().map(|io| io.offset_bytes).collect();
             assert_eq!(found, offsets, "{options}");
             assert_eq!(
-                (script.trims, &script.files[..]),
+                (script.trim_count, &script.file_paths[..]),
                 (1, &["x", "y"].map(str::to_owned)[..])
             );
         }
@@ -423,11 +427,11 @@ mod tests {
             assert_eq!(found, expected, "{options}");
             script.leave_out_trims();
             assert_eq!(count(&script, Operation::Discard), 0);
-            assert_eq!(script.trims, expected[3] as u64, "{options}");
+            assert_eq!(script.trim_count, expected[3] as u64, "{options}");
         }
         // An iolog keeps all of its own.
         let script = read("replay_skip=write", LOG).unwrap();
-        assert!(script.moves(Operation::Write));
+        assert!(script.has_operation(Operation::Write));
     }
 
     #[test]

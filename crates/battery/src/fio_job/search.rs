@@ -1,66 +1,67 @@
-//! `latency_target`: the search for the most I/Os in flight whose latency is within a
-//! target, as fio searches for it.
+//! Search for the greatest queue depth at which the latency stays within `latency_target`, in the
+//! way of fio.
 
 use diskperf_fio::Job;
 use diskperf_fio::job::Latency;
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::units::format_nanoseconds;
 
-/// State of the search.
+/// State of the queue depth search.
 #[derive(Clone, Debug)]
 pub(super) struct DepthSearch {
-    rule: Latency,
-    /// `iodepth`.
+    target: Latency,
+    /// Maximum queue depth to try (`iodepth`).
     depth_max: u32,
-    /// I/Os in flight at present, at most.
     depth: u32,
-    /// The highest depth that was within the target, and the lowest that was not.
-    low: u32,
-    high: u32,
-    /// Windows in a row in which the depth could not rise.
-    stable: u32,
-    /// Start of the window, and what was done in it.
-    start: Nanoseconds,
-    ios: u64,
+    /// Greatest depth found within the latency target. `depth_above_target` is the lowest depth that exceeded it.
+    depth_within_target: u32,
+    depth_above_target: u32,
+    /// Consecutive windows in which the depth could not rise.
+    stable_windows: u32,
+    /// Start of the current window. `window_ios` and `late_ios` count the I/Os since then.
+    window_start: Nanoseconds,
+    window_ios: u64,
     late_ios: u64,
-    /// Whether the depth is found, and measured in a last window.
+    /// Whether the depth was found and a last window measures it.
     is_last_window: bool,
-    /// Share of I/Os within the target in the last whole window, in percent.
-    share: f64,
+    /// Share of I/Os within the latency target in the last whole window, in percent.
+    share_within_percent: f64,
 }
 
-/// What a clone does when a window ends.
+/// Step of the queue depth search that follows a completion or the end of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SearchStep {
-    /// The window goes on.
-    None,
-    /// The next window begins.
-    Next,
-    /// All that is in flight ends, then the next window begins.
-    Quiesce,
-    /// The same, and what was measured so far is forgotten.
+    /// Continuation of the current measurement window.
+    Continue,
+    /// Start of the next measurement window.
+    NextWindow,
+    /// Start of the next measurement window once nothing is in flight.
+    NextWindowOnceIdle,
+    /// Start of the last measurement window once nothing is in flight. All earlier measurements are
+    /// discarded.
     LastWindow,
-    /// The depth is found and measured.
+    /// End of the search: the queue depth was found and measured.
     Done,
-    /// Depth 1 is not within the target, of which all I/Os must be.
+    /// Failure of the search: queue depth 1 exceeds the latency target although all I/Os must be
+    /// within it.
     Failed,
 }
 
 impl DepthSearch {
-    /// That of a job that searches for its depth.
-    pub(super) fn of(job: &Job, depth_max: u32, start: Nanoseconds) -> Option<Self> {
+    /// Creates the search of a job, or returns `None` if the job has no `latency_target`.
+    pub(super) fn from_job(job: &Job, depth_max: u32, start: Nanoseconds) -> Option<Self> {
         (job.latency.target_us > 0).then_some(Self {
-            rule: job.latency,
+            target: job.latency,
             depth_max,
             depth: 1,
-            low: 1,
-            high: depth_max,
-            stable: 0,
-            start,
-            ios: 0,
+            depth_within_target: 1,
+            depth_above_target: depth_max,
+            stable_windows: 0,
+            window_start: start,
+            window_ios: 0,
             late_ios: 0,
             is_last_window: false,
-            share: 0.0,
+            share_within_percent: 0.0,
         })
     }
 
@@ -68,92 +69,95 @@ impl DepthSearch {
         self.depth
     }
 
-    /// Moment at which the window ends.
-    pub(super) fn due(&self) -> Nanoseconds {
-        self.start + Nanoseconds(self.rule.window_us.saturating_mul(1000))
+    /// Returns the end of the current measurement window.
+    pub(super) fn window_end(&self) -> Nanoseconds {
+        self.window_start + Nanoseconds(self.target.window_us.saturating_mul(1000))
     }
 
-    /// Begins a window.
-    pub(super) fn begin(&mut self, now: Nanoseconds) {
-        (self.start, self.ios, self.late_ios) = (now, 0, 0);
+    /// Begins a measurement window of the queue depth search.
+    pub(super) fn begin_window(&mut self, now: Nanoseconds) {
+        (self.window_start, self.window_ios, self.late_ios) = (now, 0, 0);
     }
 
-    /// Counts an I/O that completed. Where all must be within the target, one that is not
+    /// Counts a completed I/O. If all I/Os must be within the latency target, one that exceeds it
     /// ends the window.
-    pub(super) fn completed(&mut self, response: Nanoseconds) -> SearchStep {
-        self.ios += 1;
-        if response.0 <= self.rule.target_us.saturating_mul(1000) {
-            return SearchStep::None;
+    pub(super) fn count_completed(&mut self, response: Nanoseconds) -> SearchStep {
+        self.window_ios += 1;
+        if response.0 <= self.target.target_us.saturating_mul(1000) {
+            return SearchStep::Continue;
         }
         self.late_ios += 1;
-        match self.rule.percentile >= 100.0 {
+        match self.target.percentile >= 100.0 {
             true if self.depth == 1 => SearchStep::Failed,
-            true => self.lower(),
-            false => SearchStep::None,
+            true => self.lower_depth(),
+            false => SearchStep::Continue,
         }
     }
 
-    /// Judges the window if it is over; one in which nothing completed goes on.
-    pub(super) fn look(&mut self, now: Nanoseconds) -> SearchStep {
-        if now < self.due() || self.ios == 0 {
-            return SearchStep::None;
+    /// Evaluates the measurement window if it has ended. A window without completions continues.
+    pub(super) fn evaluate_window(&mut self, now: Nanoseconds) -> SearchStep {
+        if now < self.window_end() || self.window_ios == 0 {
+            return SearchStep::Continue;
         }
-        self.share = 100.0 * (self.ios - self.late_ios) as f64 / self.ios as f64;
-        match self.share >= self.rule.percentile {
-            true => self.raise(),
-            false => self.lower(),
+        self.share_within_percent =
+            100.0 * (self.window_ios - self.late_ios) as f64 / self.window_ios as f64;
+        match self.share_within_percent >= self.target.percentile {
+            true => self.raise_depth(),
+            false => self.lower_depth(),
         }
     }
 
-    fn raise(&mut self) -> SearchStep {
+    fn raise_depth(&mut self) -> SearchStep {
         let before = self.depth;
-        self.low = before;
-        if before + 1 == self.high {
-            self.stable += 1;
-            if self.stable >= 3 {
-                self.high += 1;
-                self.stable = 0;
+        self.depth_within_target = before;
+        if before + 1 == self.depth_above_target {
+            self.stable_windows += 1;
+            if self.stable_windows >= 3 {
+                self.depth_above_target += 1;
+                self.stable_windows = 0;
             }
         }
         // It doubles until a depth is not within the target.
-        self.depth = match self.high == self.depth_max {
+        self.depth = match self.depth_above_target == self.depth_max {
             true => before.saturating_mul(2),
-            false => (before + self.high) / 2,
+            false => (before + self.depth_above_target) / 2,
         };
         self.depth = self.depth.min(self.depth_max);
-        match (self.depth == before, self.rule.keep_running) {
+        match (self.depth == before, self.target.keep_running) {
             (true, false) if self.is_last_window => SearchStep::Done,
             (true, false) => {
                 self.is_last_window = true;
                 SearchStep::LastWindow
             }
-            _ => SearchStep::Next,
+            _ => SearchStep::NextWindow,
         }
     }
 
-    fn lower(&mut self) -> SearchStep {
+    fn lower_depth(&mut self) -> SearchStep {
         if self.depth == 1 {
-            return SearchStep::Next;
+            return SearchStep::NextWindow;
         }
-        self.high = self.depth;
-        if self.depth == self.low {
-            self.low -= 1;
+        self.depth_above_target = self.depth;
+        if self.depth == self.depth_within_target {
+            self.depth_within_target -= 1;
         }
-        self.depth = self.depth.midpoint(self.low).max(1);
-        self.stable = 0;
-        SearchStep::Quiesce
+        self.depth = self.depth.midpoint(self.depth_within_target).max(1);
+        self.stable_windows = 0;
+        SearchStep::NextWindowOnceIdle
     }
 
-    /// Result of the search, in words.
-    pub(super) fn outcome(&self) -> String {
-        let target = format_nanoseconds(Nanoseconds(self.rule.target_us.saturating_mul(1000)));
-        let (depth, share) = (self.depth, self.share);
-        match self.is_last_window || self.rule.keep_running {
+    /// Describes the result of the queue depth search.
+    pub(super) fn describe_outcome(&self) -> String {
+        let target = format_nanoseconds(Nanoseconds(self.target.target_us.saturating_mul(1000)));
+        let (depth, share) = (self.depth, self.share_within_percent);
+        match self.is_last_window || self.target.keep_running {
             true => format!(
-                "latency_target={target}: depth {depth}, at which {share:.2} % of the I/Os of the last window were within it"
+                "latency_target={target}: queue depth {depth}, at which {share:.2} % of the I/Os \
+                 of the last window were within the target"
             ),
             false => format!(
-                "latency_target={target}: the job ended before a depth was found; the last one tried was {depth}"
+                "latency_target={target}: the job ended before a queue depth was found; the last \
+                 one tried was {depth}"
             ),
         }
     }
@@ -170,7 +174,8 @@ mod tests {
         let text = format!("[job]\nsize=1m\n{}\n", options.replace(' ', "\n"));
         let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
         let parsed = parsed.unwrap_or_else(|errors| panic!("{errors}"));
-        DepthSearch::of(&parsed.jobs[0], depth_max, Nanoseconds::ZERO).expect("it is asked for")
+        DepthSearch::from_job(&parsed.jobs[0], depth_max, Nanoseconds::ZERO)
+            .expect("it is asked for")
     }
 
     /// Reads through a busy queue: some windows are within the target and some are not.
@@ -215,7 +220,7 @@ mod tests {
                 .map(|(_, after)| after.trim().to_owned())
         };
         let (mut now, mut windows) = (Nanoseconds::ZERO, 0);
-        let mut step = SearchStep::None;
+        let mut step = SearchStep::Continue;
         for line in said.lines() {
             if let Some(share) = after(line, "Success rate: ") {
                 let share: f64 = share
@@ -224,16 +229,20 @@ mod tests {
                     .expect("a share")
                     .parse()
                     .expect("a number");
-                now = search.due();
+                now = search.window_end();
                 // In hundredths of a percent, as fio prints it.
-                (search.ios, search.late_ios) = (10_000, 10_000 - (100.0 * share).round() as u64);
-                step = search.look(now);
-                search.begin(now);
+                (search.window_ios, search.late_ios) =
+                    (10_000, 10_000 - (100.0 * share).round() as u64);
+                step = search.evaluate_window(now);
+                search.begin_window(now);
                 windows += 1;
             } else if let Some(depths) =
                 after(line, "Ramped up: ").or_else(|| after(line, "Ramped down: "))
             {
-                let ours = format!("{} {} {}", search.low, search.depth, search.high);
+                let ours = format!(
+                    "{} {} {}",
+                    search.depth_within_target, search.depth, search.depth_above_target
+                );
                 assert_eq!(ours, depths, "window {windows} at {now:?} of\n{said}");
             } else if line.contains("Quiesce and final run") {
                 assert_eq!(step, SearchStep::LastWindow, "{said}");
@@ -249,14 +258,17 @@ mod tests {
         let mut search = search("latency_target=100us latency_window=1ms", 8);
         let (early, late) = (Nanoseconds(50_000), Nanoseconds(200_000));
         for expected in [2, 4] {
-            assert_eq!(search.completed(early), SearchStep::None);
-            assert_eq!(search.look(search.due()), SearchStep::Next);
+            assert_eq!(search.count_completed(early), SearchStep::Continue);
+            assert_eq!(
+                search.evaluate_window(search.window_end()),
+                SearchStep::NextWindow
+            );
             assert_eq!(search.depth(), expected);
-            search.begin(search.due());
+            search.begin_window(search.window_end());
         }
-        assert_eq!(search.completed(late), SearchStep::Quiesce);
+        assert_eq!(search.count_completed(late), SearchStep::NextWindowOnceIdle);
         assert_eq!(search.depth(), 3);
         search.depth = 1;
-        assert_eq!(search.completed(late), SearchStep::Failed);
+        assert_eq!(search.count_completed(late), SearchStep::Failed);
     }
 }

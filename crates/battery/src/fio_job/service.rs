@@ -1,36 +1,35 @@
-//! Which file is next.
+//! Choice of the file for the next I/O (`file_service_type`).
 
-use crate::load::distribution::{Blocks, Distribution};
-use crate::random::Draws;
+use crate::load::distribution::{BlockDraws, Distribution};
+use crate::random::RandomDraws;
 use diskperf_fio::Job;
 use diskperf_fio::job::FileServiceOrder;
 
-/// The random stream that files are drawn from.
 const FILE_STREAM: u128 = 10;
-/// Popularity is of this many parts of each file, as in fio.
-const PARTS: u64 = 1 << 10;
+/// Parts of each file for the popularity of files, as in fio.
+const POPULARITY_PARTS: u64 = 1 << 10;
 
-/// Chooses files as `file_service_type` says.
+/// Chooser of files in the order of `file_service_type`.
 #[derive(Clone, Debug)]
-pub(super) struct Service {
+pub(super) struct FileService {
     order: FileServiceOrder,
-    after_ios: u32,
-    open_at_once: usize,
-    files: usize,
-    /// Those that are not done, in order.
-    live: Vec<usize>,
-    current: Option<usize>,
-    /// I/Os that the current one still gets.
-    left: u32,
-    next: usize,
-    popular: Option<Blocks>,
-    random: Draws,
+    ios_per_turn: u32,
+    open_files_max: usize,
+    file_count: usize,
+    /// Files that are not done yet, in ascending order.
+    unfinished_files: Vec<usize>,
+    current_file: Option<usize>,
+    /// Further I/Os that go to the current file before the next file is chosen.
+    ios_left_in_turn: u32,
+    next_index: usize,
+    popularity: Option<BlockDraws>,
+    random: RandomDraws,
 }
 
-impl Service {
+impl FileService {
     pub(super) fn new(job: &Job, files: usize, seed: u64) -> Self {
         let service = job.files.service;
-        let parts = files as u64 * PARTS;
+        let parts = files as u64 * POPULARITY_PARTS;
         let popular = match service.order {
             FileServiceOrder::RoundRobin
             | FileServiceOrder::Sequential
@@ -43,62 +42,66 @@ impl Service {
         };
         Self {
             order: service.order,
-            after_ios: service.after_ios.max(1),
-            open_at_once: job.files.open_at_once.unwrap_or(u32::MAX) as usize,
-            files,
-            live: (0..files).collect(),
-            current: None,
-            left: 0,
-            next: 0,
-            popular: popular.map(|distribution| Blocks::unscattered(&distribution, parts)),
-            random: Draws::new(seed, FILE_STREAM),
+            ios_per_turn: service.after_ios.max(1),
+            open_files_max: job.files.open_at_once.unwrap_or(u32::MAX) as usize,
+            file_count: files,
+            unfinished_files: (0..files).collect(),
+            current_file: None,
+            ios_left_in_turn: 0,
+            next_index: 0,
+            popularity: popular.map(|distribution| BlockDraws::unscattered(&distribution, parts)),
+            random: RandomDraws::new(seed, FILE_STREAM),
         }
     }
 
-    /// All files are there again.
+    /// Marks all files of the job as not done in the current pass.
     pub(super) fn reset(&mut self) {
-        self.live = (0..self.files).collect();
-        self.current = None;
-        self.next = 0;
+        self.unfinished_files = (0..self.file_count).collect();
+        self.current_file = None;
+        self.next_index = 0;
     }
 
-    /// Whether files that are done begin again, because their order is one of popularity.
-    pub(super) fn is_endless(&self) -> bool {
-        self.popular.is_some()
+    /// Reports whether files that are done start again, because they are chosen by popularity.
+    pub(super) fn restarts_files(&self) -> bool {
+        self.popularity.is_some()
     }
 
-    /// A file is done.
-    pub(super) fn done(&mut self, file: usize) {
-        self.live.retain(|live| *live != file);
-        if self.current == Some(file) {
-            self.current = None;
+    /// Marks a file as done in the current pass.
+    pub(super) fn finish_file(&mut self, file: usize) {
+        self.unfinished_files.retain(|live| *live != file);
+        if self.current_file == Some(file) {
+            self.current_file = None;
         }
     }
 
-    /// The file of the next I/O; nothing where all are done.
-    pub(super) fn next(&mut self) -> Option<usize> {
-        if let Some(current) = self.current {
+    /// Returns the file of the next I/O, or `None` if all files are done.
+    pub(super) fn next_file(&mut self) -> Option<usize> {
+        if let Some(current) = self.current_file {
             if self.order == FileServiceOrder::Sequential {
                 return Some(current);
             }
-            if self.left > 0 {
-                self.left -= 1;
+            if self.ios_left_in_turn > 0 {
+                self.ios_left_in_turn -= 1;
                 return Some(current);
             }
         }
-        let open = &self.live[..self.live.len().min(self.open_at_once)];
+        let open = &self.unfinished_files[..self.unfinished_files.len().min(self.open_files_max)];
         let first = *open.first()?;
-        let file = match (&self.popular, self.order) {
-            (Some(popular), _) => (popular.draw(&mut self.random) / PARTS) as usize,
-            (None, FileServiceOrder::Random) => open[self.random.below(open.len() as u64) as usize],
+        let file = match (&self.popularity, self.order) {
+            (Some(popular), _) => {
+                (popular.draw_block(&mut self.random) / POPULARITY_PARTS) as usize
+            }
+            (None, FileServiceOrder::Random) => {
+                open[self.random.draw_below(open.len() as u64) as usize]
+            }
             (None, _) => {
-                let behind = open.partition_point(|file| *file < self.next);
+                let behind = open.partition_point(|file| *file < self.next_index);
                 open.get(behind).copied().unwrap_or(first)
             }
         };
-        self.next = file + 1;
-        self.current = Some(file);
-        self.left = self.after_ios - 1;
+        self.next_index = file + 1;
+        self.current_file = Some(file);
+        self.ios_left_in_turn = self.ios_per_turn - 1;
         Some(file)
     }
 }

@@ -1,19 +1,18 @@
-//! How large the next I/O is.
+//! Choice of the block size of the next I/O.
 
-use crate::random::Draws;
+use crate::random::RandomDraws;
 use diskperf_fio::job::{Blocks, Sizes};
 use diskperf_fio::{Direction, PerDirection};
 
-/// The random stream that sizes are drawn from.
 const SIZE_STREAM: u128 = 8;
 
-/// Draws sizes as fio does.
+/// Random source of block sizes, drawn as fio does.
 #[derive(Clone, Debug)]
 pub(super) struct SizeDraws {
     sizes: PerDirection<Sizes>,
     unaligned: bool,
-    by_sequence: bool,
-    random: Draws,
+    by_access_order: bool,
+    random: RandomDraws,
 }
 
 impl SizeDraws {
@@ -25,20 +24,21 @@ impl SizeDraws {
                 trim: blocks.sizes(Direction::Trim),
             },
             unaligned: blocks.unaligned,
-            by_sequence: blocks.by_sequence,
-            random: Draws::new(seed, SIZE_STREAM),
+            by_access_order: blocks.by_sequence,
+            random: RandomDraws::new(seed, SIZE_STREAM),
         }
     }
 
-    /// The next size of a direction; nothing if not even the least fits in the room. One
-    /// that does not fit is drawn again, and one size alone is not looked at.
+    /// Returns the block size of the next I/O of a direction, or `None` if not even the smallest
+    /// size fits into `room_bytes`. A drawn size that does not fit is drawn again. A single fixed
+    /// size is not checked against the room.
     pub(super) fn draw(
         &mut self,
         direction: Direction,
         is_random: bool,
         room_bytes: u64,
     ) -> Option<u64> {
-        let of = match (self.by_sequence, is_random) {
+        let of = match (self.by_access_order, is_random) {
             (true, false) => Direction::Read,
             (true, true) => Direction::Write,
             (false, _) => direction,
@@ -52,7 +52,7 @@ impl SizeDraws {
             return None;
         }
         loop {
-            let point = self.random.unit();
+            let point = self.random.draw_unit();
             let drawn = match sizes {
                 Sizes::Fixed(bytes) => *bytes,
                 Sizes::Range { .. } => least + (most as f64 * point) as u64,

@@ -1,42 +1,44 @@
-//! State of an interrupted job: how far it wrote, for the run that verifies it.
+//! State of an interrupted job: it records how far the job wrote, for the run that verifies the
+//! data.
 
 use super::clone::JobClone;
 use super::read_back::verifies_only;
-use super::{depth, writes};
+use super::{queue_depth, writes};
 use crate::program::ProgramError;
-use crate::ring::Ring;
+use crate::ring::IoRing;
 use crate::worker::{Medium, Worker};
 use diskperf_fio::verify::{CompletedWrite, STATE_VERSION, VerifyState};
 use diskperf_fio::{Direction, Job};
 use diskperf_system::{System, begin_log, read_small_file};
 use std::io::Write;
 
-/// Largest state: that of 4096 I/Os in flight, with room.
+/// Maximum size of a state file. It holds the state of 4096 I/Os in flight, with reserve.
 const STATE_BYTES_MAX: u64 = 1 << 20;
 
-/// State of another run, as far as it was followed.
+/// Saved write state of another run, and the progress of this job through it.
 pub(super) struct LoadedState {
     state: VerifyState,
-    /// Blocks that were asked for.
-    asked: u64,
+    /// Blocks that were looked up in the state so far.
+    checked_block_count: u64,
 }
 
-/// Number of a clone in its file, from 0.
-fn index(job: &Job, worker: &Worker) -> u64 {
+/// Returns the index of a clone within the job file, from 0.
+fn clone_index(job: &Job, worker: &Worker) -> u64 {
     u64::from(job.verify.clones_before + worker.index)
 }
 
 impl LoadedState {
-    /// Reads the state of a clone, where its job asks for it.
+    /// Reads the saved state of a clone. Returns `None` if its job does not ask for it
+    /// (`verify_state_load`).
     ///
     /// # Errors
     ///
-    /// If there is none, or it cannot be used.
+    /// Fails if there is no state, or if the state is unusable.
     pub(super) fn load(job: &Job, worker: &Worker) -> Result<Option<Self>, ProgramError> {
         if !job.verify.state_load || (writes(job) && !verifies_only(job)) {
             return Ok(None);
         }
-        let path = VerifyState::file_name(&job.name, index(job, worker));
+        let path = VerifyState::file_name(&job.name, clone_index(job, worker));
         let missed = |why: String| {
             let name = &job.name;
             ProgramError::Missed(format!(
@@ -46,39 +48,43 @@ impl LoadedState {
         let bytes = read_small_file(&path, STATE_BYTES_MAX).map_err(missed)?;
         let state = VerifyState::decode(&bytes);
         let state = state.map_err(|why| missed(format!("{path}: {why}")))?;
-        Ok(Some(Self { state, asked: 0 }))
+        Ok(Some(Self {
+            state,
+            checked_block_count: 0,
+        }))
     }
 
-    /// Whether the next block of the job was written. Nothing is known of what follows one that
-    /// was not.
-    pub(super) fn covers_next(&mut self, file: usize, offset_bytes: u64) -> bool {
-        let number = self.asked;
-        self.asked += 1;
+    /// Reports whether the job's next block was written, as far as the loaded state tells. After
+    /// the first block that was not written, nothing is known about the blocks that follow.
+    pub(super) fn covers_next_block(&mut self, file: usize, offset_bytes: u64) -> bool {
+        let number = self.checked_block_count;
+        self.checked_block_count += 1;
         let file = file as u64;
         self.state
             .covers(number, CompletedWrite { file, offset_bytes })
     }
 
-    /// Writes and depth of a run of fio whose order of random offsets is its own.
-    pub(super) fn in_other_order(&self, job: &Job) -> Option<(u64, u64)> {
+    /// Returns the number of writes and the queue depth of a run by fio itself, which draws random
+    /// offsets in an order of its own. `None` if the order is the same.
+    pub(super) fn foreign_order(&self, job: &Job) -> Option<(u64, u64)> {
         let is_other = job.pattern.access.is_random() && self.state.is_drawn_by_fio;
         is_other.then(|| (self.state.writes, self.state.depth.into()))
     }
 }
 
 impl JobClone<'_> {
-    /// Writes the state of a job that verifies what it writes: where it asks for it, or was
-    /// ended before it came to its end.
+    /// Writes the state of a job that verifies its writes: if the job asks for it
+    /// (`verify_state_save`), or if the job was interrupted on a target that survives the run.
     pub(super) fn save_state(
         &self,
-        ring: &Ring<'_>,
+        ring: &IoRing<'_>,
         is_interrupted: bool,
     ) -> Result<(), ProgramError> {
         let (Some(verifier), job) = (&ring.verifier, self.job) else {
             return Ok(());
         };
         let writes = job.pattern.access.does(Direction::Write) && !verifies_only(job);
-        let is_interrupted = is_interrupted || self.is_past_its_end(ring.system);
+        let is_interrupted = is_interrupted || self.has_ended(ring.system);
         // Files in a folder are removed when the run ends, and a modelled drive ends with it:
         // nobody can verify them later.
         let is_modelled = matches!(ring.system, System::Model(_));
@@ -86,17 +92,18 @@ impl JobClone<'_> {
         if !writes || !job.verify.state_save.unwrap_or(is_interrupted && is_left) {
             return Ok(());
         }
-        let index = index(job, self.worker);
-        let state = verifier.state(&job.name, (index, ring.files.len() as u32));
+        let index = clone_index(job, self.worker);
+        let state = verifier.to_verify_state(&job.name, (index, ring.files.len() as u32));
         let path = VerifyState::file_name(&job.name, index);
-        let failed = |why: String| ProgramError::Trace(format!("verify_state_save: {why}"));
+        let failed =
+            |why: String| ProgramError::TraceUnreadable(format!("verify_state_save: {why}"));
         let mut file = begin_log(&path, &STATE_VERSION.to_le_bytes()).map_err(failed)?;
         let written = file.write_all(&state.encode());
         written.map_err(|error| failed(format!("{path}: {error}")))
     }
 }
 
-/// Writes that a state of this job names.
+/// Returns the number of writes that a saved state of this job lists.
 pub(super) fn state_depth(job: &Job) -> u32 {
-    depth(job)
+    queue_depth(job)
 }

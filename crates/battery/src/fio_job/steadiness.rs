@@ -1,34 +1,35 @@
-//! `steadystate`: a job that ends when it is steady, as fio looks at it: samples of a second
-//! in a window that slides.
+//! Steady-state detection of `steadystate`, in the way of fio: the job ends when the samples in a
+//! sliding window are steady.
 
-use crate::company::Done;
+use crate::company::CompletedIos;
 use diskperf_fio::Job;
 use diskperf_fio::job::{Criterion, Steady, SteadyLimit};
 use diskperf_timeline::{Nanoseconds, Window};
 use std::collections::VecDeque;
 
-/// The last samples of a clone.
+/// Latest samples of a clone, and the limit that makes them steady.
 #[derive(Clone, Debug)]
-pub(super) struct Steadiness {
+pub(super) struct SteadyStateCheck {
     rule: Steady,
-    /// As it is written.
-    asked: String,
-    /// How many samples are looked at.
-    window: usize,
+    /// Criterion and limit as the job file writes them, for messages.
+    criterion_text: String,
+    window_samples: usize,
     interval: Nanoseconds,
     samples: VecDeque<f64>,
     start: Nanoseconds,
-    /// When the next sample ends, or the first one begins.
-    due: Nanoseconds,
-    /// When this sample began, and what was done by then; nothing before the ramps end.
-    last: Option<(Nanoseconds, Done)>,
-    attained: Option<Nanoseconds>,
+    /// End of the current sample, or start of the first one.
+    next_sample_due: Nanoseconds,
+    /// Start of the current sample, and the I/Os completed by then. `None` until the ramps have
+    /// ended.
+    sample_start: Option<(Nanoseconds, CompletedIos)>,
+    attained_at: Option<Nanoseconds>,
 }
 
-impl Steadiness {
-    /// Of a job that is to end so: samples are taken from the end of its ramps on, and
-    /// where it has a ramp of its own for this, from a second later, as in fio.
-    pub(super) fn of(job: &Job, start: Nanoseconds) -> Option<Self> {
+impl SteadyStateCheck {
+    /// Creates the detector of a job, or returns `None` if the job does not ask for it. Sampling
+    /// starts at the end of the job's ramp. If `steadystate` has a ramp of its own, sampling starts
+    /// one second after that ramp, as in fio.
+    pub(super) fn from_job(job: &Job, start: Nanoseconds) -> Option<Self> {
         let rule = job.steady;
         if !rule.is_asked {
             return None;
@@ -42,39 +43,39 @@ impl Steadiness {
         let begin = start + Nanoseconds(ramp_us.saturating_mul(1000));
         Some(Self {
             rule,
-            asked: format!("{}:{}", criterion(&rule), limit(&rule)),
-            window: (rule.window_us / rule.interval_us) as usize,
+            criterion_text: format!("{}:{}", criterion_name(&rule), limit_text(&rule)),
+            window_samples: (rule.window_us / rule.interval_us) as usize,
             interval,
             samples: VecDeque::new(),
             start,
-            due: match ramp_us {
+            next_sample_due: match ramp_us {
                 0 => start + interval,
                 _ => begin,
             },
-            last: (ramp_us == 0).then(|| (start, Done::default())),
-            attained: None,
+            sample_start: (ramp_us == 0).then(|| (start, CompletedIos::default())),
+            attained_at: None,
         })
     }
 
-    /// When it is to be looked at next.
-    pub(super) fn due(&self) -> Nanoseconds {
-        self.due
+    /// Returns the time at which the next sample is due.
+    pub(super) fn next_sample_due(&self) -> Nanoseconds {
+        self.next_sample_due
     }
 
-    /// Takes no sample, as another clone looks at the group.
-    pub(super) fn skip(&mut self, now: Nanoseconds) {
-        if now >= self.due {
-            self.due = now + self.interval;
+    /// Skips a sample, because another clone checks the steady state of the group.
+    pub(super) fn skip_sample(&mut self, now: Nanoseconds) {
+        if now >= self.next_sample_due {
+            self.next_sample_due = now + self.interval;
         }
     }
 
-    /// Takes a sample where one is due; whether the job is steady.
-    pub(super) fn look(&mut self, now: Nanoseconds, done: Done) -> bool {
-        if now < self.due {
-            return self.attained.is_some();
+    /// Takes a sample if one is due, and returns whether the job is steady.
+    pub(super) fn take_sample(&mut self, now: Nanoseconds, done: CompletedIos) -> bool {
+        if now < self.next_sample_due {
+            return self.attained_at.is_some();
         }
-        self.due = now + self.interval;
-        let Some((since, before)) = self.last.replace((now, done)) else {
+        self.next_sample_due = now + self.interval;
+        let Some((since, before)) = self.sample_start.replace((now, done)) else {
             return false;
         };
         let seconds = now.since(since).seconds();
@@ -83,22 +84,25 @@ impl Steadiness {
             Criterion::Iops => ios as f64 / seconds,
             Criterion::Bandwidth => (done.bytes - before.bytes) as f64 / seconds,
             Criterion::Latency => {
-                (done.response_ns - before.response_ns) as f64 / ios.max(1) as f64
+                (done.response_ns_total - before.response_ns_total) as f64 / ios.max(1) as f64
             }
         };
         self.samples.push_back(sample);
-        if self.samples.len() > self.window {
+        if self.samples.len() > self.window_samples {
             self.samples.pop_front();
         }
-        if self.samples.len() == self.window && self.distance() < self.most() {
-            self.attained = Some(now.since(self.start));
+        if self.samples.len() == self.window_samples
+            && self.distance_from_steady() < self.distance_max()
+        {
+            self.attained_at = Some(now.since(self.start));
         }
-        self.attained.is_some()
+        self.attained_at.is_some()
     }
 
-    /// How far from steady the samples are, in the unit of the limit.
-    fn distance(&mut self) -> f64 {
-        if self.window == 1 {
+    /// Returns the distance of the samples from a steady state: their largest deviation from the
+    /// mean, or their slope, in the unit of the limit.
+    fn distance_from_steady(&mut self) -> f64 {
+        if self.window_samples == 1 {
             // One sample is its own mean, and fio takes it for steady.
             return 0.0;
         }
@@ -116,27 +120,28 @@ impl Steadiness {
         }
     }
 
-    fn most(&self) -> f64 {
+    fn distance_max(&self) -> f64 {
         match self.rule.limit {
             SteadyLimit::Percent(most) | SteadyLimit::Absolute(most) => most,
         }
     }
 
-    /// What it came to, in words.
-    pub(super) fn outcome(&mut self) -> String {
-        let (asked, window) = (self.asked.clone(), self.window);
+    /// Describes the outcome of the steady-state detection.
+    pub(super) fn describe_outcome(&mut self) -> String {
+        let (asked, window) = (self.criterion_text.clone(), self.window_samples);
         let unit = match self.rule.limit {
             SteadyLimit::Percent(_) => " %",
             SteadyLimit::Absolute(_) => "",
         };
         let what = match self.rule.slope {
-            true => "their slope per sample is",
-            false => "none is further from their mean than",
+            true => "the slope per sample is",
+            false => "their largest deviation from the mean is",
         };
-        if let Some(after) = self.attained {
-            let distance = self.distance();
+        if let Some(after) = self.attained_at {
+            let distance = self.distance_from_steady();
             return format!(
-                "steadystate={asked} was attained after {:.1} s: of the last {window} samples {what} {distance:.3}{unit}",
+                "steadystate={asked} was attained after {:.1} s: for the last {window} samples, \
+                 {what} {distance:.3}{unit}",
                 after.seconds()
             );
         }
@@ -146,14 +151,15 @@ impl Steadiness {
                 self.samples.len()
             ),
             false => format!(
-                "steadystate={asked} was not attained: of the last {window} samples {what} {:.3}{unit}",
-                self.distance()
+                "steadystate={asked} was not attained: for the last {window} samples, {what} \
+                 {:.3}{unit}",
+                self.distance_from_steady()
             ),
         }
     }
 }
 
-fn criterion(rule: &Steady) -> &'static str {
+fn criterion_name(rule: &Steady) -> &'static str {
     match (rule.criterion, rule.slope) {
         (Criterion::Iops, false) => "iops",
         (Criterion::Iops, true) => "iops_slope",
@@ -164,7 +170,7 @@ fn criterion(rule: &Steady) -> &'static str {
     }
 }
 
-fn limit(rule: &Steady) -> String {
+fn limit_text(rule: &Steady) -> String {
     match rule.limit {
         SteadyLimit::Percent(most) => format!("{most}%"),
         SteadyLimit::Absolute(most) => most.to_string(),
@@ -176,23 +182,23 @@ mod tests {
     use super::*;
     use diskperf_fio::{JobFile, Surroundings};
 
-    fn steadiness(options: &str) -> Steadiness {
+    fn steadiness(options: &str) -> SteadyStateCheck {
         let text = format!("[job]\nsize=1m\n{}\n", options.replace(' ', "\n"));
         let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
         let parsed = parsed.unwrap_or_else(|errors| panic!("{errors}"));
-        Steadiness::of(&parsed.jobs[0], Nanoseconds::ZERO).expect("it is asked for")
+        SteadyStateCheck::from_job(&parsed.jobs[0], Nanoseconds::ZERO).expect("it is asked for")
     }
 
     /// After how many seconds a job is steady that does so many I/Os in each.
     fn attained_after(options: &str, rates: &[u64]) -> Option<usize> {
         let mut steady = steadiness(options);
-        let mut done = Done::default();
+        let mut done = CompletedIos::default();
         let seconds = rates.iter().enumerate();
         let mut found = seconds.map(|(second, rate)| {
             done.ios += rate;
             done.bytes += 4096 * rate;
-            done.response_ns += 1_000_000_000;
-            steady.look(Nanoseconds::from_millis(1000 * (second as u64 + 1)), done)
+            done.response_ns_total += 1_000_000_000;
+            steady.take_sample(Nanoseconds::from_millis(1000 * (second as u64 + 1)), done)
         });
         found.position(|steady| steady).map(|second| second + 1)
     }
@@ -238,17 +244,17 @@ mod tests {
     #[test]
     fn the_outcome_names_the_limit() {
         let mut steady = steadiness("ss=iops_slope:3% ss_dur=2");
-        assert!(steady.outcome().contains("0 of the 2 samples"));
+        assert!(steady.describe_outcome().contains("0 of the 2 samples"));
         let second = Nanoseconds::from_millis(1000);
-        let done = |ios| Done {
+        let done = |ios| CompletedIos {
             ios,
-            ..Done::default()
+            ..CompletedIos::default()
         };
-        assert!(!steady.look(second, done(100)));
-        assert!(!steady.look(second + second, done(250)));
-        assert!(steady.outcome().contains("not attained"));
-        assert!(steady.look(second + second + second, done(400)));
-        let outcome = steady.outcome();
+        assert!(!steady.take_sample(second, done(100)));
+        assert!(!steady.take_sample(second + second, done(250)));
+        assert!(steady.describe_outcome().contains("not attained"));
+        assert!(steady.take_sample(second + second + second, done(400)));
+        let outcome = steady.describe_outcome();
         assert!(
             outcome.contains("iops_slope:3% was attained after 3.0 s"),
             "{outcome}"

@@ -1,61 +1,60 @@
-//! What a clone of a job does, one I/O after the other, whenever it does it: the order of
-//! fio's `do_io` and `fill_io_u`.
+//! Sequence of a clone's I/Os, independent of their timing. The order is that of `do_io` and
+//! `fill_io_u` in fio.
 
-use super::places::Places;
-use super::service::Service;
+use super::places::FileOffsets;
+use super::service::FileService;
 use super::sizes::SizeDraws;
-use super::syncs::{DueSync, Syncs};
-use super::zoned::{Extent, ZonedFile};
+use super::syncs::{DueSync, SyncSchedule};
+use super::zoned::{IoExtent, ZonedFile};
 use crate::company::Company;
-use crate::random::Draws;
+use crate::random::RandomDraws;
 use diskperf_fio::job::{Access, Amount, Verification, ZoneMode};
 use diskperf_fio::plan::PlannedFile;
 use diskperf_fio::{Direction, Job};
 
-/// The random stream that directions are drawn from.
 const DIRECTION_STREAM: u128 = 11;
 
-/// An I/O.
+/// I/O that a clone has decided on: direction, file, offset and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Io {
+pub(super) struct FileIo {
     pub(super) direction: Direction,
-    /// Which of the clone's files.
-    pub(super) file: usize,
+    /// Index of the file among the clone's files.
+    pub(super) file_index: usize,
     pub(super) offset_bytes: u64,
     pub(super) bytes: u32,
 }
 
-/// What comes next.
+/// Next step in the sequence of a clone's I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    Io(Io),
-    /// All that is under way ends, and what was written is read back, before
+pub(super) enum NextIo {
+    Io(FileIo),
+    /// The pass ends. All requests in flight complete and the written blocks are read back before
     /// [another pass](Stream::begin_pass) may follow.
     EndOfPass,
 }
 
-/// The I/Os of a clone.
+/// Sequence of the I/Os of a clone.
 #[derive(Clone, Debug)]
-pub(super) struct Stream<'a> {
+pub(super) struct IoStream<'a> {
     job: &'a Job,
-    files: Vec<Places>,
-    service: Service,
-    sizes: SizeDraws,
-    directions: Draws,
+    file_offsets: Vec<FileOffsets>,
+    file_service: FileService,
+    size_draws: SizeDraws,
+    direction_draws: RandomDraws,
     seed: u64,
-    /// I/Os until one is drawn (`rw=randread:N`).
-    until_drawn: u32,
-    /// Done in the current zone, whichever file it is of.
-    zone_bytes: u64,
-    amounts: Amounts,
-    syncs: Syncs,
-    /// Files that began again, by time or by popularity.
-    begun_again: Vec<usize>,
-    /// Whether all that is in flight ends before the I/O that was found last.
+    /// I/Os until the next random offset (`rw=randread:N`).
+    ios_until_random_offset: u32,
+    /// Bytes done in the current zone, in whichever file.
+    zone_bytes_done: u64,
+    amounts: IoAmounts,
+    sync_schedule: SyncSchedule,
+    /// Files that were started again because the job runs by time or chooses files by popularity.
+    restarted_files: Vec<usize>,
+    /// Whether all requests in flight must complete before the last drawn I/O.
     must_drain: bool,
 }
 
-impl<'a> Stream<'a> {
+impl<'a> IoStream<'a> {
     pub(super) fn new(
         job: &'a Job,
         files: &[PlannedFile],
@@ -69,68 +68,67 @@ impl<'a> Stream<'a> {
             Some(ZonedFile::new(job, file.region, zones))
         };
         let places = places.map(|(number, file)| {
-            Places::new(job, file.region, number_of(number)).with_zones(zoned(file))
+            FileOffsets::new(job, file.region, number_of(number)).with_zones(zoned(file))
         });
         Self {
             job,
-            files: places.collect(),
-            service: Service::new(job, files.len(), seed),
-            sizes: SizeDraws::new(&job.blocks, seed),
-            directions: Draws::new(seed, DIRECTION_STREAM),
+            file_offsets: places.collect(),
+            file_service: FileService::new(job, files.len(), seed),
+            size_draws: SizeDraws::new(&job.blocks, seed),
+            direction_draws: RandomDraws::new(seed, DIRECTION_STREAM),
             seed,
-            until_drawn: 1,
-            zone_bytes: 0,
-            amounts: Amounts::new(job, files),
-            syncs: Syncs::new(&job.sync, files.len()),
-            begun_again: Vec::new(),
+            ios_until_random_offset: 1,
+            zone_bytes_done: 0,
+            amounts: IoAmounts::new(job, files),
+            sync_schedule: SyncSchedule::new(&job.sync, files.len()),
+            restarted_files: Vec::new(),
             must_drain: false,
         }
     }
 
-    /// Whether all that is in flight ends before the I/O that was found last, as it goes to
-    /// a zone that is reset or opened.
+    /// Reports whether all requests in flight must complete before the last drawn I/O, because that
+    /// I/O resets or opens a zone. Clears the mark.
     pub(super) fn take_drain(&mut self) -> bool {
         std::mem::take(&mut self.must_drain)
     }
 
-    /// The sync that comes before the next I/O, if one is due, and which of the clone's
-    /// files it is of: as in fio the next one in the order of service, whichever was
-    /// written.
-    pub(super) fn sync(&mut self) -> Option<DueSync> {
+    /// Returns the sync that is due before the next I/O, if any, with the file to sync. As in fio,
+    /// that is the next file in the service order, whichever file was written.
+    pub(super) fn due_sync(&mut self) -> Option<DueSync> {
         // An engine that waits for each I/O comes to the end of a pass when it looks for
         // the next one, behind a sync; the others when the last one was issued.
         let is_over = match self.job.engine.engine.is_synchronous() {
-            true => self.amounts.are_done(),
-            false => self.amounts.pass_is_over(),
+            true => self.amounts.is_all_io_done(),
+            false => self.amounts.is_pass_over(),
         };
         // Between trims and their writes fio issues none.
         if is_over || self.trims_first() {
             return None;
         }
-        let operation = self.syncs.due()?;
-        let file = self.service.next()?;
-        Some(self.syncs.issue(operation, file))
+        let operation = self.sync_schedule.due_operation()?;
+        let file = self.file_service.next_file()?;
+        Some(self.sync_schedule.record_sync(operation, file))
     }
 
-    /// The next I/O, of a direction that was [drawn](Self::draw_direction).
-    pub(super) fn next(&mut self, direction: Direction) -> Next {
-        if self.amounts.pass_is_over() {
-            return Next::EndOfPass;
+    /// Returns the next I/O of a direction that was [drawn](Self::draw_direction).
+    pub(super) fn next_io(&mut self, direction: Direction) -> NextIo {
+        if self.amounts.is_pass_over() {
+            return NextIo::EndOfPass;
         }
-        let Some(io) = self.find(direction) else {
-            return Next::EndOfPass;
+        let Some(io) = self.find_io(direction) else {
+            return NextIo::EndOfPass;
         };
-        self.amounts.count(&io);
-        self.syncs.count(&io);
-        Next::Io(io)
+        self.amounts.count_io(&io);
+        self.sync_schedule.count_io(&io);
+        NextIo::Io(io)
     }
 
-    /// The direction of the next I/O where rates have no say.
+    /// Draws the direction of the next I/O, regardless of rates.
     pub(super) fn draw_direction(&mut self) -> Direction {
         let pattern = &self.job.pattern;
         match pattern.access {
             Access::Mixed | Access::RandomMixed => {
-                match self.directions.below(100) < u64::from(pattern.read_percent) {
+                match self.direction_draws.draw_below(100) < u64::from(pattern.read_percent) {
                     true => Direction::Read,
                     false => Direction::Write,
                 }
@@ -140,20 +138,20 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// A file that began again since it was last asked: its cache is dropped where the job
-    /// drops it.
-    pub(super) fn begun_again(&mut self) -> Option<usize> {
-        self.begun_again.pop()
+    /// Takes one of the files that were started again since the last call. The caller drops the
+    /// file's page cache if the job asks for it.
+    pub(super) fn take_restarted_file(&mut self) -> Option<usize> {
+        self.restarted_files.pop()
     }
 
-    /// What is counted begins at zero: the ramp is over.
-    pub(super) fn forget_amounts(&mut self) {
+    /// Resets the amounts of I/O at the end of the ramp.
+    pub(super) fn reset_amounts(&mut self) {
         self.amounts.issued_bytes = 0;
         self.amounts.done_bytes = 0;
         self.amounts.done_ios = 0;
     }
 
-    /// Counts a block that was read back: as in fio, it is I/O of the job, too.
+    /// Counts a block that was read back. As in fio, it counts as I/O of the job.
     pub(super) fn count_read_back(&mut self, bytes: u32, is_within_pass: bool) {
         self.amounts
             .count_read_back(u64::from(bytes), is_within_pass);
@@ -163,59 +161,61 @@ impl<'a> Stream<'a> {
         trims_first(self.job)
     }
 
-    fn find(&mut self, direction: Direction) -> Option<Io> {
+    fn find_io(&mut self, direction: Direction) -> Option<FileIo> {
         loop {
-            let file = self.service.next()?;
-            if let Some(io) = self.find_in(file, direction) {
+            let file = self.file_service.next_file()?;
+            if let Some(io) = self.find_io_in_file(file, direction) {
                 return Some(io);
             }
             // By time, and by popularity, a file that is done begins again at once.
-            if self.amounts.is_by_time || self.service.is_endless() {
-                self.files[file].reset();
-                self.begun_again.push(file);
-                if let Some(io) = self.find_in(file, direction) {
+            if self.amounts.is_time_based || self.file_service.restarts_files() {
+                self.file_offsets[file].reset();
+                self.restarted_files.push(file);
+                if let Some(io) = self.find_io_in_file(file, direction) {
                     return Some(io);
                 }
             }
-            self.service.done(file);
+            self.file_service.finish_file(file);
         }
     }
 
-    fn find_in(&mut self, file: usize, direction: Direction) -> Option<Io> {
-        let draws = self.until_drawn <= 1;
-        self.until_drawn = match draws {
+    fn find_io_in_file(&mut self, file: usize, direction: Direction) -> Option<FileIo> {
+        let draws = self.ios_until_random_offset <= 1;
+        self.ios_until_random_offset = match draws {
             true => self.job.pattern.sequence,
-            false => self.until_drawn - 1,
+            false => self.ios_until_random_offset - 1,
         };
         let trims_first = self.trims_first();
-        let places = &mut self.files[file];
+        let places = &mut self.file_offsets[file];
         let direction = match trims_first {
-            true => places.trim_or_write(),
-            false => places.readable(direction),
+            true => places.next_trim_or_write(),
+            false => places.readable_direction(direction),
         };
-        places.enter_zone(direction, &mut self.zone_bytes);
+        places.enter_zone(direction, &mut self.zone_bytes_done);
         let found = match direction {
-            Direction::Write if trims_first && places.is_random() => places.at_trim(),
-            _ => places.find(direction, draws),
+            Direction::Write if trims_first && places.is_random() => places.offset_after_trim(),
+            _ => places.next_offset(direction, draws),
         }?;
         let region = places.region;
         let end_bytes = region.offset_bytes.saturating_add(region.length_bytes);
         let room_bytes = end_bytes.saturating_sub(found.offset_bytes);
-        let bytes = self.sizes.draw(direction, found.is_random, room_bytes)?;
-        let at = Extent {
+        let bytes = self
+            .size_draws
+            .draw(direction, found.is_random, room_bytes)?;
+        let at = IoExtent {
             offset_bytes: found.offset_bytes,
             bytes,
         };
-        let at = places.place(direction, at)?;
+        let at = places.place_in_zones(direction, at)?;
         if at.offset_bytes.checked_add(at.bytes)? > region.file_bytes {
             return None;
         }
-        let bytes = places.take(direction, found, at);
-        self.zone_bytes += bytes;
+        let bytes = places.take_offset(direction, found, at);
+        self.zone_bytes_done += bytes;
         self.must_drain |= places.take_drain();
-        Some(Io {
+        Some(FileIo {
             direction,
-            file,
+            file_index: file,
             offset_bytes: at.offset_bytes,
             bytes: bytes as u32,
         })
@@ -223,31 +223,31 @@ impl<'a> Stream<'a> {
 
     /// Begins another pass, and returns whether there is one.
     pub(super) fn begin_pass(&mut self) -> bool {
-        if !self.amounts.goes_on() {
+        if !self.amounts.has_further_pass() {
             return false;
         }
         self.amounts.begin_pass();
-        self.syncs.begin_pass();
+        self.sync_schedule.begin_pass();
         if !self.job.begins_again() {
             return true;
         }
-        self.service.reset();
-        self.zone_bytes = 0;
-        for places in &mut self.files {
+        self.file_service.reset();
+        self.zone_bytes_done = 0;
+        for places in &mut self.file_offsets {
             places.reset();
         }
         if self.job.random.repeatable {
-            for places in &mut self.files {
-                places.repeat();
+            for places in &mut self.file_offsets {
+                places.restart_random();
             }
-            self.sizes = SizeDraws::new(&self.job.blocks, self.seed);
-            self.directions = Draws::new(self.seed, DIRECTION_STREAM);
+            self.size_draws = SizeDraws::new(&self.job.blocks, self.seed);
+            self.direction_draws = RandomDraws::new(self.seed, DIRECTION_STREAM);
         }
         true
     }
 }
 
-/// Whether each part is trimmed before it is written.
+/// Reports whether a job trims each range before it writes it (`trimwrite`).
 fn trims_first(job: &Job) -> bool {
     match job.pattern.access {
         Access::TrimWrite | Access::RandomTrimWrite => true,
@@ -262,32 +262,34 @@ fn trims_first(job: &Job) -> bool {
     }
 }
 
-/// How much was done, and how much is to be.
+/// Amount of I/O that a clone has done, and its limits.
 #[derive(Clone, Debug)]
-struct Amounts {
-    is_by_time: bool,
-    /// Trims count in a pass, and not in its limit.
+struct IoAmounts {
+    is_time_based: bool,
+    /// Whether ranges are trimmed before they are written. The trims count in a pass, but not
+    /// towards its limit.
     trims_first: bool,
-    /// Of one loop, and of a pass over the files.
+    /// Bytes to issue in one loop. `pass_limit_bytes` is the limit of one pass over the files.
     limit_bytes: u64,
     pass_limit_bytes: u64,
     loops: u64,
-    most_ios: u64,
-    /// Whether passes go on after the loops, as with `io_size`.
-    goes_round: bool,
-    /// Bytes that are left at least when another pass follows after the loops.
+    ios_max: u64,
+    /// Whether passes continue after the loops, as with `io_size`.
+    continues_after_loops: bool,
+    /// Minimum number of remaining bytes for another pass after the loops.
     pass_bytes_min: u64,
     loops_left: u64,
-    /// Without what was read back: this is limited by `size` and `io_size`.
+    /// Bytes issued, without blocks that were read back. `size` and `io_size` limit this amount.
     issued_bytes: u64,
-    /// With all that was read back: what decides whether another pass follows.
+    /// Bytes done, including blocks that were read back. This amount decides whether another pass
+    /// follows.
     done_bytes: u64,
     done_ios: u64,
     pass_bytes: u64,
     pass_ios: u64,
 }
 
-impl Amounts {
+impl IoAmounts {
     fn new(job: &Job, files: &[PlannedFile]) -> Self {
         let lengths = files.iter().map(|file| file.region.length_bytes).sum();
         let size = job.target.size.and_then(Amount::bytes);
@@ -311,15 +313,15 @@ impl Amounts {
         };
         let pass_limit_bytes = size_bytes.max(io_size.unwrap_or(0));
         Self {
-            is_by_time: job.times.time_based,
+            is_time_based: job.times.time_based,
             trims_first,
             limit_bytes,
             pass_limit_bytes: pass_limit_bytes
                 .saturating_add(backlog_bytes)
                 .saturating_add(trimmed_bytes),
             loops,
-            most_ios: most_ios.saturating_mul(loops),
-            goes_round: job.goes_round(),
+            ios_max: most_ios.saturating_mul(loops),
+            continues_after_loops: job.goes_round(),
             pass_bytes_min: job.pass_bytes_min(),
             loops_left: loops.saturating_sub(1),
             issued_bytes: 0,
@@ -338,7 +340,7 @@ impl Amounts {
         }
     }
 
-    fn count(&mut self, io: &Io) {
+    fn count_io(&mut self, io: &FileIo) {
         if !self.trims_first || io.direction == Direction::Write {
             self.issued_bytes += u64::from(io.bytes);
         }
@@ -348,14 +350,14 @@ impl Amounts {
         self.pass_ios += 1;
     }
 
-    /// Whether all that is to be done is, of all passes.
-    fn are_done(&self) -> bool {
+    /// Reports whether the I/O of all passes is done.
+    fn is_all_io_done(&self) -> bool {
         let limit_bytes = self.limit_bytes.saturating_mul(self.loops);
-        !self.is_by_time && (self.issued_bytes >= limit_bytes || self.done_ios >= self.most_ios)
+        !self.is_time_based && (self.issued_bytes >= limit_bytes || self.done_ios >= self.ios_max)
     }
 
-    fn pass_is_over(&self) -> bool {
-        self.are_done() || (!self.is_by_time && self.pass_bytes >= self.pass_limit_bytes)
+    fn is_pass_over(&self) -> bool {
+        self.is_all_io_done() || (!self.is_time_based && self.pass_bytes >= self.pass_limit_bytes)
     }
 
     fn begin_pass(&mut self) {
@@ -364,21 +366,21 @@ impl Amounts {
         self.pass_ios = 0;
         // fio doubles `number_ios` whenever such a pass begins.
         if self.trims_first {
-            self.most_ios = self.most_ios.saturating_mul(2);
+            self.ios_max = self.ios_max.saturating_mul(2);
         }
     }
 
-    /// Whether another pass follows. One that did nothing is the last.
-    fn goes_on(&self) -> bool {
+    /// Reports whether another pass follows. A pass without I/O is the last.
+    fn has_further_pass(&self) -> bool {
         // Where each pass has more of them, `number_ios` does not end the loops.
-        let has_all_ios = self.done_ios >= self.most_ios;
+        let has_all_ios = self.done_ios >= self.ios_max;
         let begins_with_more = self.trims_first && self.loops_left > 0;
         if self.pass_ios == 0 || (has_all_ios && !begins_with_more) {
             return false;
         }
         let left_bytes = self.limit_bytes.saturating_sub(self.done_bytes);
-        self.is_by_time
+        self.is_time_based
             || self.loops_left > 0
-            || (self.goes_round && left_bytes > 0 && left_bytes >= self.pass_bytes_min)
+            || (self.continues_after_loops && left_bytes > 0 && left_bytes >= self.pass_bytes_min)
     }
 }

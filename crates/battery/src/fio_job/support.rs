@@ -1,4 +1,5 @@
-//! What of a job file cannot be done here, and what is done in another way.
+//! Support of fio options: errors for options that cannot be obeyed, and notes on options that are
+//! carried out differently from fio.
 
 use diskperf_fio::job::{
     Distribution, Engine, EngineKind, FileLock, SubmitMode, ThinkOn, ZoneMode,
@@ -6,45 +7,51 @@ use diskperf_fio::job::{
 use diskperf_fio::{Direction, Job};
 use diskperf_fio::{Errors, Problem};
 
-/// Longest read or write of one system call: Linux moves no more.
+/// Maximum length of a read or write in one system call of Linux.
 const TRANSFER_BYTES_MAX: u64 = 0x7fff_f000;
-/// The most memory that the buffers of one clone take.
-const LARGEST_BUFFERS_BYTES: u64 = 4 << 30;
-/// The most I/Os under way of one clone.
+/// Maximum memory of the buffers of one clone, in bytes.
+const BUFFERS_BYTES_MAX: u64 = 4 << 30;
+/// Maximum queue depth of one clone.
 const DEEPEST: u32 = 4096;
 
-/// An error for each option that changes what is done and cannot be obeyed.
-pub(super) fn check(job: &Job) -> Result<(), Errors> {
+/// Checks that the options of a job can be obeyed. Each option that changes the I/O and cannot be
+/// obeyed gives one error.
+pub(super) fn check_support(job: &Job) -> Result<(), Errors> {
     let refusals = [
-        engine(job),
-        super::engines::refusals(job),
-        files(job),
-        pattern(job),
-        course(job),
-        ends(job),
+        check_engine_options(job),
+        super::engines::check_engine(job),
+        check_file_options(job),
+        check_access_options(job),
+        check_rate_options(job),
+        check_end_options(job),
     ];
     Errors::none_of(refusals.into_iter().flatten().collect())
 }
 
-/// One refusal where something is so.
-pub(super) fn when(is_so: bool, refusal: impl FnOnce() -> Problem) -> Option<Problem> {
+/// Returns the refusal of an option if a condition holds.
+pub(super) fn refuse_if(is_so: bool, refusal: impl FnOnce() -> Problem) -> Option<Problem> {
     is_so.then(refusal)
 }
 
-fn engine(job: &Job) -> Vec<Problem> {
+fn check_engine_options(job: &Job) -> Vec<Problem> {
     let engine = &job.engine;
-    let bytes = u64::from(super::depth(job)).saturating_mul(job.largest_transfer_bytes());
+    let bytes = u64::from(super::queue_depth(job)).saturating_mul(job.largest_transfer_bytes());
     let refusals = [
-        when(engine.depth > DEEPEST, || {
-            let label = "more than 4096 under way";
-            job.refuse("iodepth", "the depth is too large", label, "lower iodepth")
+        refuse_if(engine.depth > DEEPEST, || {
+            let label = "more than 4096 requests in flight";
+            job.refuse(
+                "iodepth",
+                "the queue depth is too large",
+                label,
+                "lower iodepth",
+            )
         }),
-        when(bytes > LARGEST_BUFFERS_BYTES, || {
+        refuse_if(bytes > BUFFERS_BYTES_MAX, || {
             let label = "buffers of so many blocks take more than 4 GiB";
             let title = "the buffers are too large";
             job.refuse("iodepth", title, label, "lower iodepth or bs")
         }),
-        when(job.largest_transfer_bytes() > TRANSFER_BYTES_MAX, || {
+        refuse_if(job.largest_transfer_bytes() > TRANSFER_BYTES_MAX, || {
             let label = "a system call moves at most 2147479552 bytes";
             job.refuse("bs", "the block is too large", label, "use 1g at most")
         }),
@@ -52,25 +59,25 @@ fn engine(job: &Job) -> Vec<Problem> {
     refusals.into_iter().flatten().collect()
 }
 
-fn files(job: &Job) -> Vec<Problem> {
+fn check_file_options(job: &Job) -> Vec<Problem> {
     let files = &job.files;
     let only_writes = job.pattern.access.directions() == [Direction::Write];
     let engine = job.engine.engine;
     let is_made_on_open = engine == Engine::Filecreate || (only_writes && !engine.is_of_names());
     let refusals = [
-        when(files.create_on_open && !is_made_on_open, || {
-            let label = "a file that is made as it is opened has nothing to read or trim";
+        refuse_if(files.create_on_open && !is_made_on_open, || {
+            let label = "a file that is created when it is opened has nothing to read or trim";
             job.refuse("create_on_open", "create_on_open", label, "remove it")
         }),
-        when(files.unlink_each_loop && !only_writes, || {
-            let label = "what was unlinked cannot be read or trimmed in the next pass";
+        refuse_if(files.unlink_each_loop && !only_writes, || {
+            let label = "unlinked files cannot be read or trimmed in the next pass";
             job.refuse("unlink_each_loop", "unlink_each_loop", label, "remove it")
         }),
     ];
     refusals.into_iter().flatten().collect()
 }
 
-fn pattern(job: &Job) -> Vec<Problem> {
+fn check_access_options(job: &Job) -> Vec<Problem> {
     let has_center = |direction: &Direction| match job.random.distribution.get(*direction) {
         Distribution::Zipf { center, .. }
         | Distribution::Pareto { center, .. }
@@ -78,7 +85,7 @@ fn pattern(job: &Job) -> Vec<Problem> {
         Distribution::Uniform | Distribution::Zoned(_) | Distribution::ZonedBytes(_) => false,
     };
     let directions = job.pattern.access.directions();
-    let refusals = [when(directions.iter().any(has_center), || {
+    let refusals = [refuse_if(directions.iter().any(has_center), || {
         let label = "popular blocks are scattered over the file";
         let title = "a distribution with a center";
         let help = "leave the center out";
@@ -87,9 +94,9 @@ fn pattern(job: &Job) -> Vec<Problem> {
     refusals.into_iter().flatten().collect()
 }
 
-fn course(job: &Job) -> Vec<Problem> {
-    let trims_and_writes = is_of_trims_and_writes(job);
-    let refusals = [when(job.rate.is_limited() && trims_and_writes, || {
+fn check_rate_options(job: &Job) -> Vec<Problem> {
+    let trims_and_writes = trims_before_writes(job);
+    let refusals = [refuse_if(job.rate.is_limited() && trims_and_writes, || {
         let label = "a write follows its trim at once";
         let title = "a rate of trims and writes";
         job.refuse(rate_key(job), title, label, "remove it")
@@ -97,7 +104,7 @@ fn course(job: &Job) -> Vec<Problem> {
     refusals.into_iter().flatten().collect()
 }
 
-fn is_of_trims_and_writes(job: &Job) -> bool {
+fn trims_before_writes(job: &Job) -> bool {
     job.pattern.access.directions() == [Direction::Write, Direction::Trim]
 }
 
@@ -108,18 +115,18 @@ fn rate_key(job: &Job) -> &'static str {
     }
 }
 
-fn ends(job: &Job) -> Vec<Problem> {
+fn check_end_options(job: &Job) -> Vec<Problem> {
     let steady = &job.steady;
     let samples = steady.window_us / steady.interval_us;
-    let refusals = [when(steady.is_asked && samples == 0, || {
-        let label = "a window of less than one sample";
+    let refusals = [refuse_if(steady.is_asked && samples == 0, || {
+        let label = "a window shorter than one sample";
         let title = "steadystate needs samples to compare";
         job.refuse("steadystate_duration", title, label, "raise ss_dur")
     })];
     refusals.into_iter().flatten().collect()
 }
 
-/// What is done in another way than fio does it, in words.
+/// Describes what is done differently from fio for a job.
 pub(super) fn notes(job: &Job) -> Vec<String> {
     let engine = &job.engine;
     let name = engine.engine.name();
@@ -132,24 +139,26 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
         | Engine::Filecreate
         | Engine::Filestat
         | Engine::Filedelete
-        | Engine::Cpuio => super::engines::through(job),
+        | Engine::Cpuio => super::engines::describe_engine(job),
         Engine::Null => Some("ioengine=null asks for the null target: --on null".to_owned()),
         Engine::Libaio if engine.direct => {
             Some("libaio's I/Os are submitted through io_uring".to_owned())
         }
         Engine::Libaio => Some("libaio without direct=1 waits for each I/O: depth 1".to_owned()),
-        Engine::Posixaio => Some("posixaio's I/Os go through threads, as its own do".to_owned()),
+        Engine::Posixaio => {
+            Some("posixaio's I/Os use threads, as in its own implementation".to_owned())
+        }
         Engine::Sync | Engine::Psync | Engine::Vsync | Engine::Pvsync | Engine::Pvsync2 => {
             Some(match engine.submit {
                 SubmitMode::Inline => format!("{name}: preadv2 and pwritev2, one at a time"),
                 SubmitMode::Offload => format!(
                     "{name}: preadv2 and pwritev2 of as many threads as I/Os in flight ({})",
-                    super::depth(job)
+                    super::queue_depth(job)
                 ),
             })
         }
     };
-    let trims_and_writes = is_of_trims_and_writes(job);
+    let trims_and_writes = trims_before_writes(job);
     let (sync, steady) = (&job.sync, &job.steady);
     let every = [
         sync.fsync_every,
@@ -165,34 +174,34 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
         (trims_and_writes && job.files.count.max(job.files.names.len() as u32) > 1).then(|| {
             "each write follows its trim at once; fio trims a block of each file first".to_owned()
         }),
-        (syncs && !trims_and_writes && super::depth(job) > 1 && is_queued(engine.engine)).then(|| {
+        (syncs && !trims_and_writes && super::queue_depth(job) > 1 && queues_syncs(engine.engine)).then(|| {
             format!(
                 "a sync is issued once when it is due; fio 3.33 with {name} issues it again for each I/O that ends before it"
             )
         }),
-        super::keeps_cache(job).then(|| {
-            "invalidate=0: the cache stays as the jobs and the runs before have left it".to_owned()
+        super::keeps_page_cache(job).then(|| {
+            "invalidate=0: the page cache stays as earlier jobs and runs left it".to_owned()
         }),
         job.rate.is_limited().then(|| {
             "I/Os of a rate come by the clock, as many as iodepth at once; latency counts from when they were to be issued, where fio counts from when it issued them".to_owned()
         }),
         (job.think.time_us > 0 && job.think.counts == ThinkOn::Completion).then(|| {
-            "no more I/Os are under way than thinktime_blocks says".to_owned()
+            "at most thinktime_blocks I/Os are in flight".to_owned()
         }),
         (job.data.compressible_percent > 0).then(|| {
-            "what compresses is a share of every 4096 bytes".to_owned()
+            "compressible data is a share of every 4096 bytes".to_owned()
         }),
         (steady.is_asked && steady.window_us / steady.interval_us == 1).then(|| {
             "a window of one sample is steady at once: the job ends at its first one, as fio's does".to_owned()
         }),
-        (job.files.lock != FileLock::None && !super::locks(job)).then(|| {
+        (job.files.lock != FileLock::None && !super::locks_files(job)).then(|| {
             "lockfile changes nothing: an engine that queues holds the lock while it submits alone, as fio's does".to_owned()
         }),
-        super::trims::note(job),
-        has_pointers(job).then(|| {
+        super::trims::describe_limits(job),
+        has_write_pointers(job).then(|| {
             "each zone is written in order: write pointers begin at the start of each zone, as those of fio on a file or a device without zones; fio 3.33 wants the file to be there before".to_owned()
         }),
-        (has_pointers(job) && job.pattern.access.does(Direction::Trim)).then(|| {
+        (has_write_pointers(job) && job.pattern.access.does(Direction::Trim)).then(|| {
             "a trim discards its zone, where fio 3.33 moves the write pointer alone on a file or a device without zones".to_owned()
         }),
         job.files.only_created.then(|| "create_only: files are made, and no I/O is done".to_owned()),
@@ -200,12 +209,13 @@ pub(super) fn notes(job: &Job) -> Vec<String> {
     notes.into_iter().flatten().collect()
 }
 
-/// Whether zones are written in order.
-fn has_pointers(job: &Job) -> bool {
+/// Reports whether the zones of a job accept only sequential writes (`zonemode=zbd`).
+fn has_write_pointers(job: &Job) -> bool {
     job.zones.mode == ZoneMode::WritePointers
 }
 
-/// Whether the engine's syncs are requests like others: that of libaio is a call.
-fn is_queued(engine: Engine) -> bool {
+/// Reports whether the syncs of a fio engine are queued like its other requests. A sync of libaio
+/// is a call of its own.
+fn queues_syncs(engine: Engine) -> bool {
     engine.kind() == EngineKind::Queue && engine != Engine::Libaio
 }

@@ -1,35 +1,35 @@
-//! When a sync is due.
+//! Times at which a fio job issues syncs.
 
-use super::stream::Io;
+use super::stream::FileIo;
 use diskperf_fio::Direction;
 use diskperf_fio::job::{RangeSync, Sync};
 use diskperf_system::{Operation, RangeSteps};
 use std::ops::Range;
 
-/// A sync to be issued, of a part of one of the clone's files; of all of it for fsync and
-/// fdatasync.
+/// Sync to be issued, with the written range of one of the clone's files. fsync and fdatasync cover
+/// the whole file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DueSync {
     pub(super) operation: Operation,
-    pub(super) file: usize,
-    pub(super) range: Range<u64>,
+    pub(super) file_index: usize,
+    pub(super) byte_range: Range<u64>,
 }
 
-/// When a sync is due: after so many writes, and again behind a read that follows the sync,
-/// as in fio.
+/// Schedule of syncs. As in fio, a sync is due after a number of writes, and again if a read
+/// follows the sync.
 #[derive(Clone, Debug)]
-pub(super) struct Syncs {
+pub(super) struct SyncSchedule {
     fsync_every: u64,
     fdatasync_every: u64,
     range_every: u64,
     range_steps: RangeSteps,
-    /// Part of each file that was written since its last sync.
-    written: Vec<Option<Range<u64>>>,
-    writes: u64,
-    was_last: bool,
+    /// Range of each file that was written since its last sync.
+    unsynced_ranges: Vec<Option<Range<u64>>>,
+    write_count: u64,
+    was_last_io_sync: bool,
 }
 
-impl Syncs {
+impl SyncSchedule {
     pub(super) fn new(sync: &Sync, file_count: usize) -> Self {
         let RangeSync {
             every_writes,
@@ -46,28 +46,28 @@ impl Syncs {
                 write,
                 wait_after,
             },
-            written: vec![None; file_count],
-            writes: 0,
-            was_last: false,
+            unsynced_ranges: vec![None; file_count],
+            write_count: 0,
+            was_last_io_sync: false,
         }
     }
 
-    /// An I/O was issued.
-    pub(super) fn count(&mut self, io: &Io) {
-        self.was_last = false;
+    /// Counts an issued I/O for the schedule of syncs.
+    pub(super) fn count_io(&mut self, io: &FileIo) {
+        self.was_last_io_sync = false;
         if io.direction != Direction::Write {
             return;
         }
-        self.writes += 1;
+        self.write_count += 1;
         let (start, end) = (io.offset_bytes, io.offset_bytes + u64::from(io.bytes));
-        let written = self.written[io.file].get_or_insert(start..end);
+        let written = self.unsynced_ranges[io.file_index].get_or_insert(start..end);
         *written = written.start.min(start)..written.end.max(end);
     }
 
-    /// What is due before the next I/O.
-    pub(super) fn due(&self) -> Option<Operation> {
-        let is_due = |every: u64| every > 0 && self.writes.is_multiple_of(every);
-        if self.writes == 0 || self.was_last {
+    /// Returns the sync that is due before the next I/O, if any.
+    pub(super) fn due_operation(&self) -> Option<Operation> {
+        let is_due = |every: u64| every > 0 && self.write_count.is_multiple_of(every);
+        if self.write_count == 0 || self.was_last_io_sync {
             return None;
         }
         if is_due(self.fsync_every) {
@@ -79,18 +79,19 @@ impl Syncs {
         is_due(self.range_every).then_some(Operation::SyncRange(self.range_steps))
     }
 
-    /// A pass begins, before which no sync was the last.
+    /// Begins a pass. Its first I/O does not count as following a sync.
     pub(super) fn begin_pass(&mut self) {
-        self.was_last = false;
+        self.was_last_io_sync = false;
     }
 
-    /// It is issued, of this file.
-    pub(super) fn issue(&mut self, operation: Operation, file: usize) -> DueSync {
-        self.was_last = true;
+    /// Records that a sync of a file is issued, and returns the sync with the range written since
+    /// the last one.
+    pub(super) fn record_sync(&mut self, operation: Operation, file: usize) -> DueSync {
+        self.was_last_io_sync = true;
         DueSync {
             operation,
-            file,
-            range: self.written[file].take().unwrap_or_default(),
+            file_index: file,
+            byte_range: self.unsynced_ranges[file].take().unwrap_or_default(),
         }
     }
 }

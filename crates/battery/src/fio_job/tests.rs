@@ -5,7 +5,7 @@
 #[path = "../../../fio/tests/installed/mod.rs"]
 pub(super) mod installed;
 
-use super::stream::{Io, Next, Stream};
+use super::stream::{FileIo, IoStream, NextIo};
 use crate::company::Company;
 use diskperf_fio::{Direction, JobFile, Surroundings, plan};
 use diskperf_system::Operation;
@@ -259,22 +259,22 @@ fn logged(line: &str) -> Logged {
 
 /// What is done here for a clone of a case.
 fn streamed(job: &diskperf_fio::Job, clone: u32) -> Vec<Logged> {
-    super::support::check(job).unwrap_or_else(|errors| panic!("{errors}"));
+    super::support::check_support(job).unwrap_or_else(|errors| panic!("{errors}"));
     let files = plan::files(job, clone, &BTreeMap::new());
     let files = files.unwrap_or_else(|problem| panic!("{problem}"));
-    let mut stream = Stream::new(job, &files, (&Company::default(), SEED + u64::from(clone)));
+    let mut stream = IoStream::new(job, &files, (&Company::default(), SEED + u64::from(clone)));
     let mut ios = Vec::new();
     loop {
         let direction = stream.draw_direction();
-        match stream.next(direction) {
-            Next::Io(io) => ios.push(logged_of(io)),
-            Next::EndOfPass if stream.begin_pass() => {}
-            Next::EndOfPass => return ios,
+        match stream.next_io(direction) {
+            NextIo::Io(io) => ios.push(logged_of(io)),
+            NextIo::EndOfPass if stream.begin_pass() => {}
+            NextIo::EndOfPass => return ios,
         }
     }
 }
 
-fn logged_of(io: Io) -> Logged {
+fn logged_of(io: FileIo) -> Logged {
     Logged {
         direction: io.direction,
         offset_bytes: io.offset_bytes,
@@ -308,30 +308,30 @@ fn synced(options: &str) -> Vec<String> {
     let job = &parsed.jobs[0];
     let files = plan::files(job, 0, &BTreeMap::new());
     let files = files.unwrap_or_else(|problem| panic!("{problem}"));
-    let mut stream = Stream::new(job, &files, (&Company::default(), SEED));
+    let mut stream = IoStream::new(job, &files, (&Company::default(), SEED));
     let mut done = Vec::new();
     loop {
-        if let Some(due) = stream.sync() {
+        if let Some(due) = stream.due_sync() {
             let letter = match due.operation {
                 Operation::Fsync => 's',
                 Operation::SyncRange(_) => 'r',
                 _ => 'd',
             };
-            done.push(format!("{letter} {}", files[due.file].path));
+            done.push(format!("{letter} {}", files[due.file_index].path));
             continue;
         }
         let direction = stream.draw_direction();
-        match stream.next(direction) {
-            Next::Io(io) => {
+        match stream.next_io(direction) {
+            NextIo::Io(io) => {
                 let letter = match io.direction {
                     Direction::Read => 'r',
                     Direction::Write => 'w',
                     Direction::Trim => 't',
                 };
-                done.push(format!("{letter} {}", files[io.file].path));
+                done.push(format!("{letter} {}", files[io.file_index].path));
             }
-            Next::EndOfPass if stream.begin_pass() => {}
-            Next::EndOfPass => return done,
+            NextIo::EndOfPass if stream.begin_pass() => {}
+            NextIo::EndOfPass => return done,
         }
     }
 }
@@ -582,18 +582,18 @@ fn on_existing(options: &str, bytes: u64) -> [u64; 3] {
     );
     let files = files.unwrap_or_else(|problem| panic!("{options}: {problem}"));
     let planned = plan::ios(job, &files).map(|ios| ios.total());
-    let mut stream = Stream::new(job, &files, (&Company::default(), SEED));
+    let mut stream = IoStream::new(job, &files, (&Company::default(), SEED));
     let mut ios = [0; 3];
     loop {
         let direction = stream.draw_direction();
-        match stream.next(direction) {
-            Next::Io(io) => {
+        match stream.next_io(direction) {
+            NextIo::Io(io) => {
                 let end = io.offset_bytes + u64::from(io.bytes);
                 assert!(end <= bytes, "{options}: {io:?}");
                 ios[io.direction as usize] += 1;
             }
-            Next::EndOfPass if stream.begin_pass() => {}
-            Next::EndOfPass => break,
+            NextIo::EndOfPass if stream.begin_pass() => {}
+            NextIo::EndOfPass => break,
         }
     }
     let total = ios.iter().sum::<u64>();
@@ -739,7 +739,7 @@ fn what_a_refusal_advises_is_taken() {
         let text = format!("[job]\n{size}{}\n", options.replace(' ', "\n"));
         let parsed = JobFile::parse("job.fio", &text, &Surroundings::default());
         let file = parsed.unwrap_or_else(|errors| panic!("{options}: {errors}"));
-        super::support::check(&file.jobs[0])
+        super::support::check_support(&file.jobs[0])
     };
     let mut refusals = String::new();
     for (refused, advised) in ADVISED {

@@ -1,97 +1,97 @@
-//! Trims of a share of the blocks that a clone writes and verifies: `trim_percentage`.
+//! Trims of a share of the blocks that a clone writes and verifies (`trim_percentage`).
 
 use super::clone::JobClone;
-use super::stream::Io;
+use super::stream::FileIo;
 use crate::program::ProgramError;
-use crate::random::Draws;
-use crate::ring::Ring;
+use crate::random::RandomDraws;
+use crate::ring::IoRing;
 use diskperf_fio::job::VerifiedTrims;
 use diskperf_fio::{Direction, Job};
 use diskperf_system::Operation;
 use std::collections::VecDeque;
 
-/// The random stream that says which blocks are trimmed.
 const TRIM_STREAM: u128 = 18;
 
-/// Blocks that are to be trimmed.
+/// Selection of written blocks that are to be trimmed.
 #[derive(Clone, Debug)]
 pub(super) struct Trims {
-    rule: VerifiedTrims,
-    random: Draws,
-    /// Drawn, oldest first.
-    waiting: VecDeque<Io>,
-    /// Writes since the last batch.
-    writes: u32,
+    trim_rule: VerifiedTrims,
+    random: RandomDraws,
+    /// Blocks that wait for their trim, oldest first.
+    pending_trims: VecDeque<FileIo>,
+    /// Writes since the last batch of trims.
+    writes_in_batch: u32,
 }
 
 impl Trims {
-    /// Those of a clone, if its job has any.
+    /// Creates the trim selection of a clone, or returns `None` if its job trims nothing.
     pub(super) fn new(job: &Job, seed: u64) -> Option<Self> {
         job.verify.has_trims().then(|| Self {
-            rule: job.verify.trims,
-            random: Draws::new(seed, TRIM_STREAM),
-            waiting: VecDeque::new(),
-            writes: 0,
+            trim_rule: job.verify.trims,
+            random: RandomDraws::new(seed, TRIM_STREAM),
+            pending_trims: VecDeque::new(),
+            writes_in_batch: 0,
         })
     }
 
-    /// Counts a write, and draws whether it is to be trimmed. Returns the blocks of a batch
+    /// Counts a write and draws whether its block is to be trimmed. Returns the blocks of a batch
     /// that is due.
-    fn written(&mut self, io: Io) -> Vec<Io> {
-        if self.random.below(100) < u64::from(self.rule.percent) {
-            self.waiting.push_back(io);
+    fn count_write(&mut self, io: FileIo) -> Vec<FileIo> {
+        if self.random.draw_below(100) < u64::from(self.trim_rule.percent) {
+            self.pending_trims.push_back(io);
         }
-        self.writes += 1;
-        if self.writes < self.rule.backlog {
+        self.writes_in_batch += 1;
+        if self.writes_in_batch < self.trim_rule.backlog {
             return Vec::new();
         }
-        self.writes = 0;
-        let batch = match self.rule.batch {
-            0 => self.rule.backlog,
+        self.writes_in_batch = 0;
+        let batch = match self.trim_rule.batch {
+            0 => self.trim_rule.backlog,
             batch => batch,
         };
-        let count = self.waiting.len().min(batch as usize);
-        self.waiting.drain(..count).collect()
+        let count = self.pending_trims.len().min(batch as usize);
+        self.pending_trims.drain(..count).collect()
     }
 }
 
 impl JobClone<'_> {
-    /// Counts an I/O, and returns the blocks that are to be trimmed after it.
-    pub(super) fn due_trims(&mut self, io: &Io) -> Vec<Io> {
+    /// Counts an I/O and returns the blocks to be trimmed after it.
+    pub(super) fn due_trims(&mut self, io: &FileIo) -> Vec<FileIo> {
         match &mut self.trims {
-            Some(trims) if io.direction == Direction::Write => trims.written(*io),
+            Some(trims) if io.direction == Direction::Write => trims.count_write(*io),
             Some(_) | None => Vec::new(),
         }
     }
 
-    /// Trims blocks, none of which a write in flight is of.
-    pub(super) async fn trim(
+    /// Trims blocks. No write to any of them may be in flight.
+    pub(super) async fn issue_trims(
         &mut self,
-        ring: &mut Ring<'_>,
-        trims: Vec<Io>,
+        ring: &mut IoRing<'_>,
+        trims: Vec<FileIo>,
     ) -> Result<(), ProgramError> {
         let batch = self.job.engine.batch.max(1) as usize;
         let mut trims = trims.into_iter();
-        let next = |clone: &mut Self, ring: &mut Ring<'_>| {
+        let next = |clone: &mut Self, ring: &mut IoRing<'_>| {
             let verifier = &mut ring.verifier;
             let trim = trims.find(|io| {
                 let verifier = verifier.as_mut();
-                verifier.is_some_and(|one| one.trim(io.file, (io.offset_bytes, io.bytes)))
+                verifier
+                    .is_some_and(|one| one.record_trim(io.file_index, (io.offset_bytes, io.bytes)))
             });
-            let place = trim.map(|io| (io.file, io.offset_bytes, io.bytes));
+            let place = trim.map(|io| (io.file_index, io.offset_bytes, io.bytes));
             place
-                .map(|place| clone.put(ring, Operation::Discard, place, None))
+                .map(|place| clone.put_request(ring, Operation::Discard, place, None))
                 .transpose()
         };
         self.issue_all(ring, batch, next).await
     }
 }
 
-/// What is to be said of the trims of a job.
-pub(super) fn note(job: &Job) -> Option<String> {
+/// Describes how the trims of a job are carried out, if the report must mention it.
+pub(super) fn describe_limits(job: &Job) -> Option<String> {
     if job.verify.has_trims() {
         let fio = "fio 3.33 ends with a failed assertion at the first trim";
-        return Some(format!("blocks that were written are trimmed; {fio}"));
+        return Some(format!("written blocks are trimmed; {fio}"));
     }
     (job.verify.trims.percent > 0).then(|| {
         "no block is trimmed: as in fio, trim_percentage is of writes that are verified, with a trim_backlog".to_owned()
@@ -118,13 +118,13 @@ mod tests {
 
     /// Blocks of each batch of a thousand writes.
     fn batches(mut trims: Trims) -> Vec<usize> {
-        let io = |number: u64| Io {
+        let io = |number: u64| FileIo {
             direction: Direction::Write,
-            file: 0,
+            file_index: 0,
             offset_bytes: number * 4096,
             bytes: 4096,
         };
-        let batches = (0..1000).map(|number| trims.written(io(number)).len());
+        let batches = (0..1000).map(|number| trims.count_write(io(number)).len());
         batches.filter(|count| *count > 0).collect()
     }
 

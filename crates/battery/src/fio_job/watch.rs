@@ -1,104 +1,109 @@
-//! What is looked at while a clone works, and may end it: the latency that no I/O may
-//! exceed, the rate that it must have, and whether it is steady.
+//! Conditions that can end a clone while it runs: the maximum latency of an I/O, the minimum rate,
+//! and the steady state.
 
-use super::steadiness::Steadiness;
-use crate::company::{Company, Done, Ended};
+use super::steadiness::SteadyStateCheck;
+use crate::company::{Company, CompletedIos, EndScope};
 use crate::program::ProgramError;
 use diskperf_fio::{Direction, Job, PerDirection};
 use diskperf_system::{Operation, Submission};
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::units::format_nanoseconds;
 
-/// So long after its start a clone need not have its rate yet, as in fio.
-const SETTLING: Nanoseconds = Nanoseconds::from_millis(2000);
+/// Time after the start of a clone, and its ramp, in which minimum rates are not checked, as in
+/// fio.
+const RATE_CHECK_DELAY: Nanoseconds = Nanoseconds::from_millis(2000);
 
-/// What a clone is held to.
+/// Limits that a clone must keep.
 #[derive(Clone, Debug)]
-pub(super) struct Watch {
-    name: String,
-    /// `max_latency`.
-    most: Option<Nanoseconds>,
-    floors: PerDirection<Option<Floor>>,
-    steady: Option<Steadiness>,
-    /// The others of the group whose steady state counts, and not that of the clone.
-    group: Option<SteadyGroup>,
-    done: PerDirection<Done>,
+pub(super) struct JobMonitor {
+    job_name: String,
+    /// Maximum latency of an I/O (`max_latency`).
+    latency_max: Option<Nanoseconds>,
+    rate_floors: PerDirection<Option<RateFloor>>,
+    steady_check: Option<SteadyStateCheck>,
+    /// Reporting group whose steady state ends the job, instead of the steady state of the clone
+    /// alone.
+    steady_group: Option<SteadyGroup>,
+    completed_ios: PerDirection<CompletedIos>,
 }
 
-/// The group that is to be steady.
+/// Reporting group of a clone that must become steady.
 #[derive(Clone, Debug)]
 struct SteadyGroup {
-    company: Company,
-    number: u32,
-    /// Whether this clone looks at it; it is the last one, as in fio.
-    looks: bool,
+    workers: Company,
+    group_number: u32,
+    /// Whether this clone checks the group. As in fio, the last clone of the group does.
+    is_checker: bool,
 }
 
-impl Watch {
+impl JobMonitor {
     pub(super) fn new(job: &Job, start: Nanoseconds, company: &Company) -> Self {
-        let settled = start + Nanoseconds(job.times.ramp_us.saturating_mul(1000)) + SETTLING;
+        let settled =
+            start + Nanoseconds(job.times.ramp_us.saturating_mul(1000)) + RATE_CHECK_DELAY;
         let floor = |direction: Direction| {
             let bytes_per_s = *job.rate.least_bytes_per_s.get(direction);
             let iops = job.rate.least_iops.get(direction).map(u64::from);
             let least = match (bytes_per_s, iops) {
-                (Some(least), _) => Least::BytesPerSecond(least),
-                (None, Some(least)) => Least::Iops(least),
+                (Some(least), _) => RateMin::BytesPerSecond(least),
+                (None, Some(least)) => RateMin::Iops(least),
                 (None, None) => return None,
             };
-            Some(Floor {
-                least,
-                cycle: Nanoseconds::from_millis(job.rate.cycle_ms.into()),
-                settled,
-                last: None,
+            Some(RateFloor {
+                rate_min: least,
+                check_interval: Nanoseconds::from_millis(job.rate.cycle_ms.into()),
+                checked_from: settled,
+                cycle_start: None,
             })
         };
         Self {
-            name: job.name.clone(),
-            most: (job.latency.most_us > 0)
+            job_name: job.name.clone(),
+            latency_max: (job.latency.most_us > 0)
                 .then(|| Nanoseconds(job.latency.most_us.saturating_mul(1000))),
-            floors: PerDirection {
+            rate_floors: PerDirection {
                 read: floor(Direction::Read),
                 write: floor(Direction::Write),
                 trim: floor(Direction::Trim),
             },
-            steady: Steadiness::of(job, start),
-            group: super::is_of_steady_group(job).then(|| SteadyGroup {
-                company: company.clone(),
-                number: job.group,
-                looks: company.is_last_of_steady_group(),
+            steady_check: SteadyStateCheck::from_job(job, start),
+            steady_group: super::is_in_steady_group(job).then(|| SteadyGroup {
+                workers: company.clone(),
+                group_number: job.group,
+                is_checker: company.is_last_in_steady_group(),
             }),
-            done: PerDirection::default(),
+            completed_ios: PerDirection::default(),
         }
     }
 
-    /// When the clone is to be looked at, whether or not something completes.
-    pub(super) fn due(&self) -> Option<Nanoseconds> {
-        self.steady.as_ref().map(Steadiness::due)
+    /// Returns the time of the next check of a clone, whether or not an I/O completes.
+    pub(super) fn next_check(&self) -> Option<Nanoseconds> {
+        self.steady_check
+            .as_ref()
+            .map(SteadyStateCheck::next_sample_due)
     }
 
-    /// An I/O completed.
+    /// Counts a completed I/O and checks its latency.
     ///
     /// # Errors
     ///
-    /// If it took longer than any may.
-    pub(super) fn completed(
+    /// Fails if the response time exceeds `max_latency`.
+    pub(super) fn record_completion(
         &mut self,
         request: &Submission,
         response: Nanoseconds,
         path: impl FnOnce() -> String,
     ) -> Result<(), ProgramError> {
-        let Some(direction) = direction(request.operation) else {
+        let Some(direction) = direction_of(request.operation) else {
             return Ok(());
         };
-        let done = self.done.get_mut(direction);
+        let done = self.completed_ios.get_mut(direction);
         done.ios += 1;
         done.bytes += u64::from(request.bytes);
-        done.response_ns += response.0;
-        match self.most {
+        done.response_ns_total += response.0;
+        match self.latency_max {
             Some(most) if response > most => Err(ProgramError::Missed(format!(
                 "[{}]: a {} at byte {} of {} took {}, longer than its max_latency of {}",
-                self.name,
-                word(direction),
+                self.job_name,
+                direction_name(direction),
                 request.offset_bytes,
                 path(),
                 format_nanoseconds(response),
@@ -108,69 +113,75 @@ impl Watch {
         }
     }
 
-    /// The error of an I/O that is not within `latency_target`, at a depth of one.
-    pub(super) fn no_depth(
+    /// Returns the error for an I/O that exceeds `latency_target` at a queue depth of one.
+    pub(super) fn no_depth_within_target(
         &self,
         request: &Submission,
         response: Nanoseconds,
         path: String,
     ) -> ProgramError {
-        let word = direction(request.operation).map_or("sync", word);
+        let word = direction_of(request.operation).map_or("sync", direction_name);
         ProgramError::Missed(format!(
             "[{}]: a {word} at byte {} of {path} took {} with nothing else in flight, longer than latency_target allows for all I/Os; raise it, or lower latency_percentile",
-            self.name,
+            self.job_name,
             request.offset_bytes,
             format_nanoseconds(response),
         ))
     }
 
-    /// Looks at what was done by now; whether the job is over because it is steady.
+    /// Checks the clone's rates and its steady state, and returns whether the job ends because it
+    /// is steady.
     ///
     /// # Errors
     ///
-    /// If a rate was lower than it may be.
-    pub(super) fn look(&mut self, now: Nanoseconds) -> Result<bool, ProgramError> {
+    /// Fails if the rate of a direction is below its minimum.
+    pub(super) fn run_checks(&mut self, now: Nanoseconds) -> Result<bool, ProgramError> {
         for direction in Direction::ALL {
-            let done = *self.done.get(direction);
-            if let Some(floor) = self.floors.get_mut(direction)
-                && let Some(missed) = floor.look(now, done)
+            let done = *self.completed_ios.get(direction);
+            if let Some(floor) = self.rate_floors.get_mut(direction)
+                && let Some(missed) = floor.check_rate(now, done)
             {
-                let (name, word) = (&self.name, word(direction));
+                let (name, word) = (&self.job_name, direction_name(direction));
                 let text = format!("[{name}]: its {word}s {missed}");
                 return Err(ProgramError::Missed(text));
             }
         }
-        let Some(steady) = &mut self.steady else {
+        let Some(steady) = &mut self.steady_check else {
             return Ok(false);
         };
-        let mut all = Done::default();
+        let mut all = CompletedIos::default();
         for direction in Direction::ALL {
-            all.add(*self.done.get(direction));
+            all.add(*self.completed_ios.get(direction));
         }
-        let Some(group) = &self.group else {
-            return Ok(steady.look(now, all));
+        let Some(group) = &self.steady_group else {
+            return Ok(steady.take_sample(now, all));
         };
-        group.company.post(all);
-        if !group.looks {
-            steady.skip(now);
+        group.workers.publish_completed(all);
+        if !group.is_checker {
+            steady.skip_sample(now);
             return Ok(false);
         }
-        let is_steady = steady.look(now, group.company.group_done());
+        let is_steady = steady.take_sample(now, group.workers.group_completed());
         if is_steady {
-            group.company.end_others(Ended::Group(group.number));
+            group
+                .workers
+                .end_other_jobs(EndScope::Group(group.group_number));
         }
         Ok(is_steady)
     }
 
-    /// What is to be said of the end.
-    pub(super) fn outcome(&mut self) -> Option<String> {
-        let looks = self.group.as_ref().is_none_or(|group| group.looks);
-        let steady = self.steady.as_mut().filter(|_| looks);
-        steady.map(Steadiness::outcome)
+    /// Describes whether the job became steady, if it had to.
+    pub(super) fn describe_outcome(&mut self) -> Option<String> {
+        let looks = self
+            .steady_group
+            .as_ref()
+            .is_none_or(|group| group.is_checker);
+        let steady = self.steady_check.as_mut().filter(|_| looks);
+        steady.map(SteadyStateCheck::describe_outcome)
     }
 }
 
-fn direction(operation: Operation) -> Option<Direction> {
+fn direction_of(operation: Operation) -> Option<Direction> {
     match operation {
         Operation::Read => Some(Direction::Read),
         Operation::Write => Some(Direction::Write),
@@ -179,7 +190,7 @@ fn direction(operation: Operation) -> Option<Direction> {
     }
 }
 
-fn word(direction: Direction) -> &'static str {
+fn direction_name(direction: Direction) -> &'static str {
     match direction {
         Direction::Read => "read",
         Direction::Write => "write",
@@ -187,44 +198,44 @@ fn word(direction: Direction) -> &'static str {
     }
 }
 
-/// `rate_min` or `rate_iops_min`.
+/// Minimum rate of a direction: `rate_min` or `rate_iops_min`.
 #[derive(Clone, Copy, Debug)]
-enum Least {
+enum RateMin {
     BytesPerSecond(u64),
     Iops(u64),
 }
 
-/// The least rate of a direction, over each cycle.
+/// Check of a direction's minimum rate over each cycle.
 #[derive(Clone, Debug)]
-struct Floor {
-    least: Least,
-    /// `rate_cycle`.
-    cycle: Nanoseconds,
-    /// Before this nothing is looked at.
-    settled: Nanoseconds,
-    /// When the cycle began, and what was done by then.
-    last: Option<(Nanoseconds, Done)>,
+struct RateFloor {
+    rate_min: RateMin,
+    /// Length of a check interval (`rate_cycle`).
+    check_interval: Nanoseconds,
+    /// Time before which the rate is not checked.
+    checked_from: Nanoseconds,
+    /// Start of the current cycle, and the I/Os completed by then.
+    cycle_start: Option<(Nanoseconds, CompletedIos)>,
 }
 
-impl Floor {
-    /// What a cycle missed that ends now, in words.
-    fn look(&mut self, now: Nanoseconds, done: Done) -> Option<String> {
+impl RateFloor {
+    /// Describes by how much the cycle that ends now missed its minimum rate, or returns `None`.
+    fn check_rate(&mut self, now: Nanoseconds, done: CompletedIos) -> Option<String> {
         // As fio, a direction in which nothing was done yet is not looked at.
-        if now < self.settled || done.ios == 0 {
+        if now < self.checked_from || done.ios == 0 {
             return None;
         }
-        let Some((since, before)) = self.last else {
-            self.last = Some((now, done));
+        let Some((since, before)) = self.cycle_start else {
+            self.cycle_start = Some((now, done));
             return None;
         };
         let spent = now.since(since);
-        if spent < self.cycle || spent.is_zero() {
+        if spent < self.check_interval || spent.is_zero() {
             return None;
         }
-        self.last = Some((now, done));
-        let (key, unit, least, amount) = match self.least {
-            Least::BytesPerSecond(least) => ("rate_min", "B/s", least, done.bytes - before.bytes),
-            Least::Iops(least) => ("rate_iops_min", "IOPS", least, done.ios - before.ios),
+        self.cycle_start = Some((now, done));
+        let (key, unit, least, amount) = match self.rate_min {
+            RateMin::BytesPerSecond(least) => ("rate_min", "B/s", least, done.bytes - before.bytes),
+            RateMin::Iops(least) => ("rate_iops_min", "IOPS", least, done.ios - before.ios),
         };
         let rate = amount as f64 / spent.seconds();
         (rate < least as f64).then(|| {
@@ -242,18 +253,18 @@ mod tests {
 
     #[test]
     fn a_cycle_that_is_too_slow_is_told_after_it_settled() {
-        let mut floor = Floor {
-            least: Least::Iops(100),
-            cycle: Nanoseconds::from_millis(1000),
-            settled: Nanoseconds::from_millis(2000),
-            last: None,
+        let mut floor = RateFloor {
+            rate_min: RateMin::Iops(100),
+            check_interval: Nanoseconds::from_millis(1000),
+            checked_from: Nanoseconds::from_millis(2000),
+            cycle_start: None,
         };
         let mut look = |at_ms, ios| {
-            let done = Done {
+            let done = CompletedIos {
                 ios,
-                ..Done::default()
+                ..CompletedIos::default()
             };
-            floor.look(Nanoseconds::from_millis(at_ms), done)
+            floor.check_rate(Nanoseconds::from_millis(at_ms), done)
         };
         assert_eq!(look(1000, 1), None);
         assert_eq!(look(2000, 2), None);

@@ -1,5 +1,5 @@
-//! Offsets within zones that are written in order (`zonemode=zbd`), as fio finds them on a
-//! file or a device that has no zones of its own: `zbd_adjust_block`.
+//! Offsets within zones that accept only sequential writes (`zonemode=zbd`). They follow
+//! `zbd_adjust_block` of fio, as for a file or a device without zones of its own.
 
 use crate::zones::{SharedZones, ZoneTable};
 use diskperf_fio::job::{Verification, WritePointers};
@@ -8,33 +8,34 @@ use diskperf_fio::{Direction, Job, PerDirection};
 use std::ops::Range;
 use std::sync::{MutexGuard, PoisonError};
 
-/// View that a clone has of the zones of one of its files.
+/// Zones of one file as a clone sees them.
 #[derive(Clone, Debug)]
 pub(super) struct ZonedFile {
-    zones: SharedZones,
+    zone_table: SharedZones,
     region: Region,
     zone_bytes: u64,
-    /// Bytes of a zone that can be written.
-    capacity_bytes: u64,
+    /// Capacity of a zone: the number of its bytes that can be written.
+    zone_capacity_bytes: u64,
     skip_bytes: u64,
-    options: WritePointers,
-    /// Writes from one that resets its zone to the next; 0 where none does.
+    write_pointer_options: WritePointers,
+    /// Number of writes after which a write resets its zone. 0 means no such resets.
     writes_per_reset: u32,
-    least_bytes: PerDirection<u64>,
+    block_bytes_min: PerDirection<u64>,
     is_random: bool,
     writes: bool,
     verifies: bool,
-    /// Zones that this clone opened and did not fill.
-    opened: u32,
-    /// Whether all that is in flight ends before the next I/O.
+    /// Zones that this clone opened and has not filled.
+    opened_zone_count: u32,
+    /// Whether all requests in flight must complete before the next I/O.
     must_drain: bool,
-    /// Whether the limit of open zones was reached by one that is being filled.
-    waits_for_close: bool,
+    /// Whether the limit of open zones was reached by a zone that is being filled. The zone closes
+    /// when its last write completes.
+    waits_for_zone_close: bool,
 }
 
-/// An I/O, in bytes of the file.
+/// Offset and length of an I/O within its file, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Extent {
+pub(super) struct IoExtent {
     pub(super) offset_bytes: u64,
     pub(super) bytes: u64,
 }
@@ -49,17 +50,17 @@ impl ZonedFile {
             false => 0,
         };
         let mut zoned = Self {
-            zones,
+            zone_table: zones,
             region,
             zone_bytes,
-            capacity_bytes: match options.capacity_bytes {
+            zone_capacity_bytes: match options.capacity_bytes {
                 0 => zone_bytes,
                 bytes => bytes.min(zone_bytes),
             },
             skip_bytes: job.zones.skip_bytes,
-            options,
+            write_pointer_options: options,
             writes_per_reset,
-            least_bytes: PerDirection {
+            block_bytes_min: PerDirection {
                 read: least(Direction::Read),
                 write: least(Direction::Write),
                 trim: least(Direction::Trim),
@@ -67,20 +68,22 @@ impl ZonedFile {
             is_random: job.pattern.access.is_random(),
             writes: job.pattern.access.does(Direction::Write),
             verifies: job.verify.kind != Verification::None,
-            opened: 0,
+            opened_zone_count: 0,
             must_drain: false,
-            waits_for_close: false,
+            waits_for_zone_close: false,
         };
         zoned.begin_pass();
         zoned
     }
 
-    fn table(&self) -> MutexGuard<'_, ZoneTable> {
-        self.zones.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_zone_table(&self) -> MutexGuard<'_, ZoneTable> {
+        self.zone_table
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Indices of the zones of the job.
-    fn range(&self) -> Range<u64> {
+    /// Returns the indices of the zones that the job uses.
+    fn zone_range(&self) -> Range<u64> {
         let region = &self.region;
         let all = region.file_bytes.div_ceil(self.zone_bytes);
         let end_bytes = region.offset_bytes.saturating_add(region.length_bytes);
@@ -89,34 +92,36 @@ impl ZonedFile {
     }
 
     fn has_open_limit(&self) -> bool {
-        self.options.open_max > 0 || self.options.job_open_max > 0
+        self.write_pointer_options.open_max > 0 || self.write_pointer_options.job_open_max > 0
     }
 
-    /// Begins a pass: data that will be verified begin in empty zones.
+    /// Begins a pass. If the job verifies its data, all of its zones are emptied.
     pub(super) fn begin_pass(&mut self) {
         if !self.writes {
             return;
         }
-        let (range, writes) = (self.range(), self.writes_per_reset);
-        let mut table = self.table();
+        let (range, writes) = (self.zone_range(), self.writes_per_reset);
+        let mut table = self.lock_zone_table();
         table.begin_pass(range.clone(), writes);
         if self.verifies {
-            range.for_each(|zone| table.reset(zone));
+            range.for_each(|zone| table.reset_zone(zone));
         }
     }
 
-    /// Whether a read of a mixed job comes before anything was written that it could read.
-    pub(super) fn writes_first(&self, has_written: bool) -> bool {
-        self.writes && !has_written && !self.options.reads_beyond
+    /// Reports whether a mixed job must write first, because nothing is written yet that it could
+    /// read.
+    pub(super) fn must_write_first(&self, has_written: bool) -> bool {
+        self.writes && !has_written && !self.write_pointer_options.reads_beyond
     }
 
-    /// Whether all that is in flight ends before the I/O that was placed last.
+    /// Reports whether all requests in flight must complete before the last placed I/O, and clears
+    /// the mark.
     pub(super) fn take_drain(&mut self) -> bool {
         std::mem::take(&mut self.must_drain)
     }
 
-    /// Moves a sequential walk to the next zone behind the capacity of one, or behind what is
-    /// skipped, and returns whether zones were skipped.
+    /// Moves a sequential walk past the capacity of a full zone, or past the zones to skip. Returns
+    /// whether zones were skipped.
     pub(super) fn enter_zone(
         &self,
         direction: Direction,
@@ -129,13 +134,14 @@ impl ZonedFile {
         let end_bytes = walk.last_end_bytes();
         let zone = end_bytes / self.zone_bytes;
         let within_bytes = end_bytes % self.zone_bytes;
-        let is_full = self.capacity_bytes < self.zone_bytes && within_bytes >= self.capacity_bytes;
+        let is_full =
+            self.zone_capacity_bytes < self.zone_bytes && within_bytes >= self.zone_capacity_bytes;
         if direction == Direction::Write && is_full {
             walk.go_on_from((zone + 1) * self.zone_bytes);
         }
         let is_at_pointer = direction == Direction::Read
-            && !self.options.reads_beyond
-            && within_bytes >= self.table().written_bytes(zone);
+            && !self.write_pointer_options.reads_beyond
+            && within_bytes >= self.lock_zone_table().written_bytes(zone);
         if self.skip_bytes == 0 || (zone_done_bytes < self.zone_bytes && !is_at_pointer) {
             return false;
         }
@@ -146,9 +152,8 @@ impl ZonedFile {
         true
     }
 
-    /// Places an I/O that was found somewhere within the zones; nothing where no zone takes
-    /// it.
-    pub(super) fn place(&mut self, direction: Direction, at: Extent) -> Option<Extent> {
+    /// Moves an I/O to where the zones accept it. Returns `None` if no zone does.
+    pub(super) fn place_io(&mut self, direction: Direction, at: IoExtent) -> Option<IoExtent> {
         match direction {
             Direction::Read => self.place_read(at),
             Direction::Write => self.place_write(at),
@@ -156,19 +161,19 @@ impl ZonedFile {
         }
     }
 
-    fn place_read(&self, at: Extent) -> Option<Extent> {
-        if self.options.reads_beyond {
+    fn place_read(&self, at: IoExtent) -> Option<IoExtent> {
+        if self.write_pointer_options.reads_beyond {
             return Some(at);
         }
-        let least_bytes = self.least_bytes.read;
+        let least_bytes = self.block_bytes_min.read;
         let found = at.offset_bytes / self.zone_bytes;
         let within_bytes = at.offset_bytes % self.zone_bytes;
-        let table = self.table();
+        let table = self.lock_zone_table();
         let written_bytes = table.written_bytes(found);
         let is_behind = !self.is_random && within_bytes + least_bytes > written_bytes;
         let mut at = at;
         let zone = match written_bytes < least_bytes || is_behind {
-            true => table.nearest_written(found, self.range(), least_bytes, self.is_random)?,
+            true => table.nearest_written(found, self.zone_range(), least_bytes, self.is_random)?,
             false => found,
         };
         let start_bytes = zone * self.zone_bytes;
@@ -188,138 +193,138 @@ impl ZonedFile {
         (at.bytes > 0).then_some(at)
     }
 
-    fn place_write(&mut self, at: Extent) -> Option<Extent> {
-        let least_bytes = self.least_bytes.write;
+    fn place_write(&mut self, at: IoExtent) -> Option<IoExtent> {
+        let least_bytes = self.block_bytes_min.write;
         let found = at.offset_bytes / self.zone_bytes;
-        let zone = match self.try_open(found) {
+        let zone = match self.try_open_zone(found) {
             true => found,
             false => self.other_open_zone(at.offset_bytes)?,
         };
         if self.writes_per_reset > 0 {
-            let threshold_bytes = self.region.length_bytes as f64 * self.options.reset_threshold;
+            let threshold_bytes =
+                self.region.length_bytes as f64 * self.write_pointer_options.reset_threshold;
             let writes = self.writes_per_reset;
-            self.table()
+            self.lock_zone_table()
                 .count_towards_reset(zone, threshold_bytes, writes);
         }
-        if self.table().must_reset(zone) || self.left_bytes(zone) < least_bytes {
+        if self.lock_zone_table().must_reset(zone) || self.zone_bytes_left(zone) < least_bytes {
             self.must_drain = true;
-            self.table().reset(zone);
+            self.lock_zone_table().reset_zone(zone);
         }
-        let written_bytes = self.table().written_bytes(zone);
-        let left_bytes = self.capacity_bytes - written_bytes;
-        Some(Extent {
+        let written_bytes = self.lock_zone_table().written_bytes(zone);
+        let left_bytes = self.zone_capacity_bytes - written_bytes;
+        Some(IoExtent {
             offset_bytes: zone * self.zone_bytes + written_bytes,
             bytes: at.bytes.min(left_bytes) / least_bytes * least_bytes,
         })
     }
 
-    fn place_trim(&self, at: Extent) -> Option<Extent> {
+    fn place_trim(&self, at: IoExtent) -> Option<IoExtent> {
         let zone = at.offset_bytes / self.zone_bytes;
-        let table = self.table();
+        let table = self.lock_zone_table();
         if !self.is_random || table.written_bytes(zone) > 0 {
             return Some(at);
         }
-        let zone = table.nearest_written(zone, self.range(), 1, true)?;
-        Some(Extent {
+        let zone = table.nearest_written(zone, self.zone_range(), 1, true)?;
+        Some(IoExtent {
             offset_bytes: zone * self.zone_bytes,
             ..at
         })
     }
 
-    /// Moves the write pointer by an I/O that is issued.
-    pub(super) fn issue(&mut self, direction: Direction, at: Extent) {
+    /// Advances or resets the write pointer of the zone to which an I/O is issued.
+    pub(super) fn record_issue(&mut self, direction: Direction, at: IoExtent) {
         let zone = at.offset_bytes / self.zone_bytes;
         match direction {
             Direction::Read => {}
-            Direction::Trim => self.table().reset(zone),
+            Direction::Trim => self.lock_zone_table().reset_zone(zone),
             Direction::Write => {
                 let end_bytes = at.offset_bytes + at.bytes - zone * self.zone_bytes;
-                let end_bytes = end_bytes.min(self.capacity_bytes);
-                self.table().write(zone, end_bytes);
-                if end_bytes < self.capacity_bytes {
+                let end_bytes = end_bytes.min(self.zone_capacity_bytes);
+                self.lock_zone_table().record_write(zone, end_bytes);
+                if end_bytes < self.zone_capacity_bytes {
                     return;
                 }
                 // fio closes it when the write is complete.
-                self.waits_for_close |= self.is_at_limit();
-                let was_open = self.table().close(zone);
-                self.opened = self.opened.saturating_sub(u32::from(was_open));
+                self.waits_for_zone_close |= self.is_at_open_limit();
+                let was_open = self.lock_zone_table().close_zone(zone);
+                self.opened_zone_count = self.opened_zone_count.saturating_sub(u32::from(was_open));
             }
         }
     }
 
-    /// Bytes that a zone takes.
-    fn left_bytes(&self, zone: u64) -> u64 {
-        let written_bytes = self.table().written_bytes(zone);
-        self.capacity_bytes.saturating_sub(written_bytes)
+    fn zone_bytes_left(&self, zone: u64) -> u64 {
+        let written_bytes = self.lock_zone_table().written_bytes(zone);
+        self.zone_capacity_bytes.saturating_sub(written_bytes)
     }
 
-    /// Whether all zones of the job are open, or as many as its options allow.
-    fn is_at_limit(&self) -> bool {
-        let zones = self.range();
-        let open_count = self.table().open_zones().len() as u64;
-        open_count >= zones.end - zones.start || self.is_at_option_limit()
+    /// Reports whether all zones of the job are open, or as many as its options permit.
+    fn is_at_open_limit(&self) -> bool {
+        let zones = self.zone_range();
+        let open_count = self.lock_zone_table().open_zones().len() as u64;
+        open_count >= zones.end - zones.start || self.is_at_option_open_limit()
     }
 
-    fn is_at_option_limit(&self) -> bool {
-        let options = &self.options;
-        let open_count = self.table().open_zones().len() as u64;
+    fn is_at_option_open_limit(&self) -> bool {
+        let options = &self.write_pointer_options;
+        let open_count = self.lock_zone_table().open_zones().len() as u64;
         let of_file = options.open_max > 0 && open_count >= u64::from(options.open_max);
-        let of_job = options.job_open_max > 0 && self.opened >= options.job_open_max;
+        let of_job = options.job_open_max > 0 && self.opened_zone_count >= options.job_open_max;
         of_file || of_job
     }
 
-    /// Opens a zone for writes, if that is allowed, and returns whether it is open.
-    fn try_open(&mut self, zone: u64) -> bool {
+    /// Opens a zone for writes if the limits permit it, and returns whether the zone is usable.
+    fn try_open_zone(&mut self, zone: u64) -> bool {
         // A zone that is reset has lost what is to be verified.
-        if self.verifies && self.left_bytes(zone) < self.least_bytes.write {
+        if self.verifies && self.zone_bytes_left(zone) < self.block_bytes_min.write {
             return false;
         }
         if !self.has_open_limit() {
             return true;
         }
-        if self.table().is_open(zone) {
-            return self.left_bytes(zone) > 0;
+        if self.lock_zone_table().is_open(zone) {
+            return self.zone_bytes_left(zone) > 0;
         }
-        if self.is_at_option_limit() {
+        if self.is_at_option_open_limit() {
             return false;
         }
-        self.must_drain |= std::mem::take(&mut self.waits_for_close);
-        self.table().open(zone);
-        self.opened += 1;
+        self.must_drain |= std::mem::take(&mut self.waits_for_zone_close);
+        self.lock_zone_table().open_zone(zone);
+        self.opened_zone_count += 1;
         true
     }
 
-    /// Returns an open zone for a write whose own zone cannot be opened:
-    /// `zbd_convert_to_open_zone`.
+    /// Returns an open zone for a write whose own zone cannot be opened, as
+    /// `zbd_convert_to_open_zone` of fio does.
     fn other_open_zone(&mut self, offset_bytes: u64) -> Option<u64> {
-        let zones = self.range();
+        let zones = self.zone_range();
         let mut zone = match self.has_open_limit() {
             false => (offset_bytes / self.zone_bytes).clamp(zones.start, zones.end - 1),
-            true => self.picked_open_zone(offset_bytes, &zones)?,
+            true => self.pick_open_zone(offset_bytes, &zones)?,
         };
-        if self.left_bytes(zone) >= self.least_bytes.write {
+        if self.zone_bytes_left(zone) >= self.block_bytes_min.write {
             return Some(zone);
         }
-        self.must_drain |= self.is_at_limit();
+        self.must_drain |= self.is_at_open_limit();
         for _ in 0..self.region.length_bytes / self.zone_bytes {
             zone = match zone + 1 < zones.end {
                 true => zone + 1,
                 false => zones.start,
             };
-            let is_open = self.table().is_open(zone);
-            if !is_open && self.try_open(zone) {
+            let is_open = self.lock_zone_table().is_open(zone);
+            if !is_open && self.try_open_zone(zone) {
                 return Some(zone);
             }
         }
-        let open: Vec<u64> = self.table().open_zones().to_vec();
+        let open: Vec<u64> = self.lock_zone_table().open_zones().to_vec();
         let mut open = open.into_iter().filter(|zone| zones.contains(zone));
-        open.find(|zone| self.left_bytes(*zone) >= self.least_bytes.write)
+        open.find(|zone| self.zone_bytes_left(*zone) >= self.block_bytes_min.write)
     }
 
-    /// Returns one of the open zones by where a write was to be, or the first zone of the job
-    /// where none is open; nothing where all that are open are of other jobs.
-    fn picked_open_zone(&self, offset_bytes: u64, zones: &Range<u64>) -> Option<u64> {
-        let table = self.table();
+    /// Returns one of the open zones, chosen by the offset of the write. Returns the first zone of
+    /// the job if no zone is open, and `None` if all open zones belong to other jobs.
+    fn pick_open_zone(&self, offset_bytes: u64, zones: &Range<u64>) -> Option<u64> {
+        let table = self.lock_zone_table();
         let open = table.open_zones();
         if open.is_empty() {
             return Some(zones.start);

@@ -1,71 +1,72 @@
-//! Programs of one area of a file: what requests at random places and requests one behind
-//! the other have in common.
+//! Common parts of the programs whose requests address one area of a file, at random offsets or
+//! sequentially.
 
-use super::pace::Pace;
+use super::pace::IssuePace;
 use super::source::LoadSource;
-use super::{AREA, Durability, Load, Request, YesNo, field};
-use crate::parameter::{Field, SizeMix, Value};
-use crate::pattern::{Facts, Pattern, Place, Steps};
+use super::{AREA, Durability, Load, LoadRequest, YesNo, new_field};
+use crate::parameter::{ParameterField, ParameterValue, SizeMix};
+use crate::pattern::{Pattern, PhaseFuture, ProgramProperties, RunContext};
 use crate::program::{Input, gcd};
-use crate::ring::Ring;
+use crate::ring::IoRing;
 use crate::worker::Worker;
 use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::WorkerMeasure;
 use std::fmt::Debug;
 
-/// An area of a file, and what is asked of it.
+/// Area of a file, and the requests that a program makes to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Area {
     pub(crate) load: Load,
-    pub(crate) block_bytes: SizeMix,
+    pub(crate) block_sizes: SizeMix,
     pub(crate) write_share: f64,
     pub(crate) start_bytes: u64,
     durability: Durability,
 }
 
-/// Where the requests of a program fall in its area.
-pub(crate) trait Places: Clone + Debug + Send + Sync + 'static {
-    /// What `write_share` and `start_bytes` are for these.
-    const MEANINGS: [&'static str; 2];
+/// Choice of the offsets of a program's requests in its area.
+pub(crate) trait OffsetChoice: Clone + Debug + Send + Sync + 'static {
+    /// Help texts of the parameters `write_share` and `start_bytes`, in this order.
+    const PARAMETER_MEANINGS: [&'static str; 2];
 
-    /// Whether each worker has a part of the area to itself.
-    const PARTS: bool;
+    /// Whether each worker has a part of the area of its own.
+    const HAS_WORKER_PARTS: bool;
 
-    /// Its own parameters.
-    fn fields(&mut self) -> Vec<Field<'_>>;
+    /// Returns the parameters of the offset choice as editable fields.
+    fn fields(&mut self) -> Vec<ParameterField<'_>>;
 
-    /// What offsets are multiples of, but for the area's start; 0: of the sizes alone.
-    fn step_bytes(&self, sizes: &SizeMix) -> u64;
+    /// Returns the step of the offsets, relative to the start of the area. 0 means that only the
+    /// request sizes determine it.
+    fn offset_step_bytes(&self, sizes: &SizeMix) -> u64;
 
-    /// Why the parameters do not fit together, if they do not.
-    fn unfit(&self, area: &Area) -> Option<String>;
+    /// Returns the reason why the parameters do not fit together, or `None` if they do.
+    fn validation_error(&self, area: &Area) -> Option<String>;
 
-    /// The requests of a worker in so many bytes from the area's start.
-    fn requests<'a>(
+    /// Returns the generator of a worker's requests within the first `bytes` bytes of the area.
+    fn new_requests<'a>(
         &'a self,
         area: &'a Area,
         bytes: u64,
         worker: &Worker,
-    ) -> impl FnMut() -> Request + 'a;
+    ) -> impl FnMut() -> LoadRequest + 'a;
 }
 
-/// A program of an area.
+/// Program whose requests address one area of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct AreaProgram<P> {
     area: Area,
-    places: P,
+    offset_choice: P,
 }
 
 impl Area {
-    /// What offsets and sizes are multiples of, with offsets of this step.
+    /// Returns the greatest common divisor of all offsets and sizes for offsets of this step.
     pub(crate) fn unit_bytes(&self, step_bytes: u64) -> u64 {
         let step_bytes = gcd(step_bytes, self.start_bytes);
-        self.block_bytes.sizes().fold(step_bytes, gcd)
+        self.block_sizes.sizes().fold(step_bytes, gcd)
     }
 
-    /// The sizes of requests, and the share of them that write.
-    pub(crate) fn mix(&self) -> (&SizeMix, f64) {
-        (&self.block_bytes, self.write_share)
+    /// Returns the distribution of the request sizes and the share of requests that write.
+    pub(crate) fn size_mix_and_write_share(&self) -> (&SizeMix, f64) {
+        (&self.block_sizes, self.write_share)
     }
 
     fn writes(&self) -> bool {
@@ -77,14 +78,15 @@ impl Area {
     }
 }
 
-impl<P: Places> AreaProgram<P> {
-    /// Why what it writes cannot be verified, if it is to be and cannot.
-    fn unfit_to_verify(&self) -> Option<String> {
+impl<P: OffsetChoice> AreaProgram<P> {
+    /// Returns the reason why written data cannot be verified, or `None` if it can or need not be.
+    fn verification_obstacle(&self) -> Option<String> {
         let reason = match self.area.load.verify {
             YesNo::No => return None,
             YesNo::Yes if !self.area.writes() => return None,
-            YesNo::Yes if self.area.load.workers > 1 && !P::PARTS => {
-                "workers that write over each other's blocks cannot verify them; give program.workers=1, or run `sequential`, whose workers have parts of their own"
+            YesNo::Yes if self.area.load.workers > 1 && !P::HAS_WORKER_PARTS => {
+                "workers that overwrite each other's blocks cannot verify them; give \
+                 program.workers=1, or run `sequential`, where each worker has its own part"
             }
             YesNo::Yes => return None,
         };
@@ -92,59 +94,67 @@ impl<P: Places> AreaProgram<P> {
     }
 }
 
-impl<P: Places + Default> AreaProgram<P> {
-    /// One that reads blocks of so many bytes.
-    pub(crate) fn of(block_bytes: u64) -> Self {
+impl<P: OffsetChoice + Default> AreaProgram<P> {
+    /// Creates a program that reads blocks of `block_bytes`.
+    pub(crate) fn with_block_bytes(block_bytes: u64) -> Self {
         Self {
             area: Area {
                 load: Load::default(),
-                block_bytes: SizeMix::new(&[(block_bytes, 1)]),
+                block_sizes: SizeMix::new(&[(block_bytes, 1)]),
                 write_share: 0.0,
                 start_bytes: 0,
                 durability: Durability::default(),
             },
-            places: P::default(),
+            offset_choice: P::default(),
         }
     }
 }
 
-impl<P: Places> Pattern for AreaProgram<P> {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+impl<P: OffsetChoice> Pattern for AreaProgram<P> {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         let area = &mut self.area;
-        let [of_share, of_start] = P::MEANINGS;
+        let [of_share, of_start] = P::PARAMETER_MEANINGS;
         let mut fields = vec![
-            field(
+            new_field(
                 "block_bytes",
-                "bytes of a request, or a distribution of sizes, each with its weight",
-                Value::Mix(&mut area.block_bytes),
+                "request size in bytes, or several sizes with weights",
+                ParameterValue::Mix(&mut area.block_sizes),
             ),
-            field("write_share", of_share, Value::Share(&mut area.write_share)),
+            new_field(
+                "write_share",
+                of_share,
+                ParameterValue::Share(&mut area.write_share),
+            ),
         ];
-        fields.extend(self.places.fields());
-        fields.push(field(
+        fields.extend(self.offset_choice.fields());
+        fields.push(new_field(
             "start_bytes",
             of_start,
-            Value::Bytes(&mut area.start_bytes, 0, 1 << 60),
+            ParameterValue::Bytes(&mut area.start_bytes, 0, 1 << 60),
         ));
         fields.extend(area.durability.fields());
         fields.extend(area.load.fields());
         fields
     }
 
-    fn facts(&self) -> Facts {
-        let largest = self.area.block_bytes.largest();
-        self.area.load.facts(largest, self.area.writes())
+    fn properties(&self) -> ProgramProperties {
+        let largest = self.area.block_sizes.size_max();
+        self.area.load.properties(largest, self.area.writes())
     }
 
     fn unit_bytes(&self, _size_bytes: u64) -> u64 {
-        let step_bytes = self.places.step_bytes(&self.area.block_bytes);
+        let step_bytes = self.offset_choice.offset_step_bytes(&self.area.block_sizes);
         self.area.unit_bytes(step_bytes)
     }
 
-    fn unfit(&self) -> Option<String> {
-        let unfit = self.places.unfit(&self.area);
-        let unfit = unfit.or_else(|| self.area.load.unfit(self.area.block_bytes.largest()));
-        unfit.or_else(|| self.unfit_to_verify())
+    fn validation_error(&self) -> Option<String> {
+        let unfit = self.offset_choice.validation_error(&self.area);
+        let unfit = unfit.or_else(|| {
+            self.area
+                .load
+                .validation_error(self.area.block_sizes.size_max())
+        });
+        unfit.or_else(|| self.verification_obstacle())
     }
 
     fn file_bytes(&self, _size_bytes: u64) -> u64 {
@@ -153,7 +163,7 @@ impl<P: Places> Pattern for AreaProgram<P> {
 
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
         vec![Input {
-            path: worker.file(AREA),
+            path: worker.file_path(AREA),
             length_bytes: self.area.end_bytes(),
             read: self.area.write_share < 1.0,
         }]
@@ -163,33 +173,37 @@ impl<P: Places> Pattern for AreaProgram<P> {
         measure.read_bytes + measure.written_bytes
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
             let bytes = self.area.end_bytes();
             self.area.load.prepare((system, worker), bytes).await
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, _buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(
+        &'a self,
+        (system, worker): RunContext<'a>,
+        _buffer: &'a mut Buffer,
+    ) -> PhaseFuture<'a> {
         Box::pin(async move {
             let area = &self.area;
             let how = match area.writes() {
-                true => area.durability.open(),
+                true => area.durability.open_options(),
                 false => Open::READ,
             };
             let bytes = area.end_bytes();
-            let (file, end_bytes) = area.load.open((system, worker), how, bytes).await?;
-            let largest = area.block_bytes.largest();
+            let (file, end_bytes) = area.load.open_file((system, worker), how, bytes).await?;
+            let largest = area.block_sizes.size_max();
             area.load
                 .open_ring((system, worker), &[file], largest)
                 .await?;
             let there_bytes = end_bytes.saturating_sub(area.start_bytes);
-            let requests = self.places.requests(area, there_bytes, worker);
-            let slots = area.load.slots(largest);
-            let mut ring = Ring::new(system, slots, vec![(file, worker.file(AREA))]);
+            let requests = self.offset_choice.new_requests(area, there_bytes, worker);
+            let slots = area.load.new_slots(largest);
+            let mut ring = IoRing::new(system, slots, vec![(file, worker.file_path(AREA))]);
             ring.think = worker.think;
-            ring.verifier = area.load.verifier(ring.system, worker);
-            let pace = Pace::new(&area.load, worker, ring.system.now());
+            ring.verifier = area.load.new_verifier(ring.system, worker);
+            let pace = IssuePace::new(&area.load, worker, ring.system.now());
             let mut source = LoadSource::new((file, area.durability), pace, requests);
             ring.run(&mut source).await?;
             ring.read_back(worker).await

@@ -1,46 +1,44 @@
-//! When requests arrive: as soon as a slot is free (closed loop), or by the clock,
-//! whatever is still under way (open loop).
+//! Arrival times of requests: whenever a slot is free (closed loop), or by the clock, regardless of
+//! the requests in flight (open loop).
 
 use crate::parameter::choices;
-use crate::random::Draws;
+use crate::random::RandomDraws;
 use diskperf_timeline::Nanoseconds;
 
 choices! {
-    /// How arrivals by the clock are spaced.
+    /// Distribution of the gaps between arrivals of an open loop.
     Spacing {
-        /// All the same time apart.
+        /// Equal gaps between arrivals.
         Constant = "constant",
-        /// Independent of each other: exponential gaps.
+        /// Independent arrivals with exponentially distributed gaps.
         Poisson = "poisson",
     }
 }
 
-/// The next arrivals of an open loop.
+/// Upcoming arrivals of an open loop.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
     spacing: Spacing,
     rate_iops: f64,
-    /// Arrivals so far.
-    count: u64,
-    /// When the next one comes, since the start.
+    arrival_count: u64,
+    /// Time of the next arrival since the start, in nanoseconds.
     next_ns: f64,
     start: Nanoseconds,
-    random: Draws,
+    random: RandomDraws,
 }
 
-/// The random stream that gaps are drawn from.
 const GAP_STREAM: u128 = 5;
 
 impl Arrivals {
-    /// So many a second from `start` on, of a worker with this seed.
+    /// Creates arrivals at `rate_iops` per second from `start` on, for a worker with this seed.
     pub(crate) fn new(rate_iops: u64, spacing: Spacing, (start, seed): (Nanoseconds, u64)) -> Self {
         let mut arrivals = Self {
             spacing,
             rate_iops: rate_iops as f64,
-            count: 0,
+            arrival_count: 0,
             next_ns: 0.0,
             start,
-            random: Draws::new(seed, GAP_STREAM),
+            random: RandomDraws::new(seed, GAP_STREAM),
         };
         // A Poisson process has no arrival at its start.
         if spacing == Spacing::Poisson {
@@ -49,20 +47,22 @@ impl Arrivals {
         arrivals
     }
 
-    /// When the next request arrives.
+    /// Returns the time at which the next request arrives.
     #[inline]
-    pub(crate) fn next(&self) -> Nanoseconds {
+    pub(crate) fn next_arrival(&self) -> Nanoseconds {
         self.start + Nanoseconds(self.next_ns as u64)
     }
 
-    /// Takes it.
+    /// Moves on to the next arrival of the open loop.
     #[inline]
     pub(crate) fn advance(&mut self) {
-        self.count += 1;
+        self.arrival_count += 1;
         self.next_ns = match self.spacing {
             // Of the number, so that no rounding adds up.
-            Spacing::Constant => self.count as f64 * 1e9 / self.rate_iops,
-            Spacing::Poisson => self.next_ns + self.random.exponential() * 1e9 / self.rate_iops,
+            Spacing::Constant => self.arrival_count as f64 * 1e9 / self.rate_iops,
+            Spacing::Poisson => {
+                self.next_ns + self.random.draw_exponential() * 1e9 / self.rate_iops
+            }
         };
     }
 }
@@ -74,7 +74,7 @@ mod tests {
     fn times(rate_iops: u64, spacing: Spacing, count: usize) -> Vec<f64> {
         let mut arrivals = Arrivals::new(rate_iops, spacing, (Nanoseconds(0), 1983));
         let next = |_| {
-            let next = arrivals.next().0 as f64;
+            let next = arrivals.next_arrival().0 as f64;
             arrivals.advance();
             next
         };

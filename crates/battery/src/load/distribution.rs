@@ -1,47 +1,49 @@
-//! How often each block of an area is asked for.
+//! Distributions of requests over the blocks of an area.
 //!
-//! The skewed distributions draw a *rank*: rank 0 is the most popular block. Ranks are
-//! scattered over the area, so that popular blocks are not neighbours, as fio does it.
+//! The skewed distributions draw a *rank*: rank 0 is the most popular block. Ranks are scattered
+//! over the area, so that popular blocks are not neighbours, as fio does it.
 
 use crate::program::gcd;
-use crate::random::Draws;
+use crate::random::RandomDraws;
 
-/// How often each block of an area is asked for, as a user states it.
+/// Distribution of requests over the blocks of an area, as a user specifies it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Distribution {
-    /// All equally often.
+    /// Uniform distribution over all blocks.
     Uniform,
-    /// A block of rank k with probability proportional to 1/(k+1)^theta.
+    /// Zipf distribution: the block of rank k is drawn with probability proportional to
+    /// 1/(k+1)^theta.
     Zipf {
-        /// Above 0, and not 1.
+        /// Exponent of the Zipf distribution, above 0 and not 1.
         theta: f64,
     },
-    /// A share 1-h of the requests goes to a share h of the blocks, and so on within
-    /// these: 80 to 20 is 0.2 (fio's `pareto:h`).
+    /// Self-similar distribution: a share 1-h of the requests goes to a share h of the blocks, and
+    /// so on within these. h = 0.2 gives the 80/20 rule (fio's `pareto:h`).
     Pareto {
-        /// Above 0 and below 1.
+        /// Share of the blocks that get a share 1-h of the requests, above 0 and below 1.
         h: f64,
     },
-    /// About the middle rank, with a spread in percent of the area (fio's `normal:dev`).
+    /// Normal distribution around the middle rank, with a deviation in percent of the area (fio's
+    /// `normal:dev`).
     Normal {
-        /// From 0 to 100.
+        /// Standard deviation in percent of the area, from 0 to 100.
         deviation_percent: f64,
     },
-    /// Shares of the requests fall into zones, one after the other.
-    Zoned(Vec<Zone>),
+    /// Distribution over consecutive zones, each with its share of the requests.
+    Zoned(Vec<AccessZone>),
 }
 
-/// A part of the area.
+/// Zone of an area, with its share of the requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Zone {
-    /// Percent of the requests.
+pub(crate) struct AccessZone {
+    /// Share of the requests that address the zone, in percent.
     access_percent: f64,
-    /// Percent of the area.
+    /// Share of the area that the zone covers, in percent.
     range_percent: f64,
 }
 
-impl Zone {
-    /// So many percent of the requests to so many percent of the area.
+impl AccessZone {
+    /// Creates a zone of `range_percent` of the area that gets `access_percent` of the requests.
     pub(crate) fn new(access_percent: f64, range_percent: f64) -> Self {
         Self {
             access_percent,
@@ -50,13 +52,13 @@ impl Zone {
     }
 }
 
-/// What a distribution may be, for messages.
-pub(crate) const ALLOWED: &str =
+/// Description of the permitted distributions, for messages.
+pub(crate) const ALLOWED_VALUES: &str =
     "uniform, zipf:1.1, pareto:0.2, normal:10, or zoned:60/10:30/20:10/70 (ACCESS%/RANGE%)";
 
 impl Distribution {
-    /// From `uniform`, `zipf:THETA`, `pareto:H`, `normal:DEV` or
-    /// `zoned:ACCESS/RANGE:...`; `None` where it is none of these, or out of range.
+    /// Parses `uniform`, `zipf:THETA`, `pareto:H`, `normal:DEV` or `zoned:ACCESS/RANGE:...`.
+    /// Returns `None` for any other text and for values out of range.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
         let number = || rest.parse::<f64>().ok().filter(|value| value.is_finite());
@@ -71,20 +73,21 @@ impl Distribution {
             "normal" => number()
                 .filter(|percent| (0.0..=100.0).contains(percent))
                 .map(|deviation_percent| Self::Normal { deviation_percent }),
-            "zoned" => zones(rest).map(Self::Zoned),
+            "zoned" => parse_zones(rest).map(Self::Zoned),
             _ => None,
         }
     }
 
-    /// The text that it is parsed from.
-    pub(crate) fn text(&self) -> String {
+    /// Formats the distribution as text that [`Self::parse`] accepts.
+    pub(crate) fn format(&self) -> String {
         match self {
             Self::Uniform => "uniform".to_owned(),
             Self::Zipf { theta } => format!("zipf:{theta}"),
             Self::Pareto { h } => format!("pareto:{h}"),
             Self::Normal { deviation_percent } => format!("normal:{deviation_percent}"),
             Self::Zoned(zones) => {
-                let zone = |zone: &Zone| format!("{}/{}", zone.access_percent, zone.range_percent);
+                let zone =
+                    |zone: &AccessZone| format!("{}/{}", zone.access_percent, zone.range_percent);
                 format!(
                     "zoned:{}",
                     zones.iter().map(zone).collect::<Vec<_>>().join(":")
@@ -94,124 +97,127 @@ impl Distribution {
     }
 }
 
-/// Zones whose shares of the requests, and of the area, sum to 100 %.
-fn zones(text: &str) -> Option<Vec<Zone>> {
+/// Parses zones whose shares of the requests, and whose shares of the area, each sum to 100 %.
+/// Returns `None` otherwise.
+fn parse_zones(text: &str) -> Option<Vec<AccessZone>> {
     let percent = |text: &str| {
         let value: f64 = text.parse().ok()?;
         (0.0..=100.0).contains(&value).then_some(value)
     };
     let zone = |text: &str| {
         let (access, range) = text.split_once('/')?;
-        Some(Zone {
+        Some(AccessZone {
             access_percent: percent(access)?,
             range_percent: percent(range)?,
         })
     };
-    let zones: Vec<Zone> = text.split(':').map(zone).collect::<Option<_>>()?;
-    let sum = |of: fn(&Zone) -> f64| zones.iter().map(of).sum::<f64>();
+    let zones: Vec<AccessZone> = text.split(':').map(zone).collect::<Option<_>>()?;
+    let sum = |of: fn(&AccessZone) -> f64| zones.iter().map(of).sum::<f64>();
     let whole = |sum: f64| (sum - 100.0).abs() < 1e-6;
     (whole(sum(|zone| zone.access_percent)) && whole(sum(|zone| zone.range_percent)))
         .then_some(zones)
 }
 
-/// Draws blocks of an area by a distribution.
+/// Random source of the blocks of an area, by a distribution.
 #[derive(Clone, Debug)]
-pub(crate) struct Blocks {
-    blocks: u64,
-    ranks: Ranks,
-    /// Ranks are multiplied by this, modulo the number of blocks, to which it is coprime:
-    /// a golden-ratio step, which scatters neighbours as far as can be.
-    scatter: u64,
+pub(crate) struct BlockDraws {
+    block_count: u64,
+    rank_distribution: RankDistribution,
+    /// Multiplier that scatters ranks over the blocks, modulo their number. It is coprime to that
+    /// number and about 0.618 of it (the golden ratio), which scatters neighbours as far as
+    /// possible.
+    scatter_factor: u64,
 }
 
 #[derive(Clone, Debug)]
-enum Ranks {
+enum RankDistribution {
     Uniform,
-    Zipf(Zipf),
+    Zipf(ZipfRanks),
     Pareto {
         power: f64,
     },
     Normal {
         deviation_blocks: f64,
     },
-    /// (share of the requests so far, first block, blocks).
+    /// Zones as triples: cumulative share of the requests, first block, number of blocks.
     Zoned(Vec<(f64, u64, u64)>),
 }
 
-impl Blocks {
-    /// Of an area of so many blocks, at least one.
+impl BlockDraws {
+    /// Creates the distribution for an area of `blocks` blocks, at least one.
     pub(crate) fn new(distribution: &Distribution, blocks: u64) -> Self {
         let blocks = blocks.max(1);
         let ranks = match distribution {
-            Distribution::Uniform => Ranks::Uniform,
-            Distribution::Zipf { theta } => Ranks::Zipf(Zipf::new(blocks, *theta)),
-            Distribution::Pareto { h } => Ranks::Pareto {
+            Distribution::Uniform => RankDistribution::Uniform,
+            Distribution::Zipf { theta } => RankDistribution::Zipf(ZipfRanks::new(blocks, *theta)),
+            Distribution::Pareto { h } => RankDistribution::Pareto {
                 power: libm::log(*h) / libm::log(1.0 - h),
             },
-            Distribution::Normal { deviation_percent } => Ranks::Normal {
+            Distribution::Normal { deviation_percent } => RankDistribution::Normal {
                 deviation_blocks: blocks as f64 * deviation_percent / 100.0,
             },
-            Distribution::Zoned(zones) => Ranks::Zoned(zone_bounds(zones, blocks)),
+            Distribution::Zoned(zones) => RankDistribution::Zoned(zone_bounds(zones, blocks)),
         };
         Self {
-            blocks,
-            ranks,
-            scatter: scatter(blocks),
+            block_count: blocks,
+            rank_distribution: ranks,
+            scatter_factor: find_scatter_factor(blocks),
         }
     }
 
-    /// The same with the most popular ones side by side, from the first on.
+    /// Creates the distribution with the most popular blocks side by side, from the first block on.
     pub(crate) fn unscattered(distribution: &Distribution, blocks: u64) -> Self {
         Self {
-            scatter: 1,
+            scatter_factor: 1,
             ..Self::new(distribution, blocks)
         }
     }
 
-    /// The next block.
+    /// Draws the block that the next request addresses.
     #[inline]
-    pub(crate) fn draw(&self, random: &mut Draws) -> u64 {
-        let rank = match &self.ranks {
-            Ranks::Uniform => return random.below(self.blocks),
-            Ranks::Zoned(zones) => {
-                let point = random.unit();
+    pub(crate) fn draw_block(&self, random: &mut RandomDraws) -> u64 {
+        let rank = match &self.rank_distribution {
+            RankDistribution::Uniform => return random.draw_below(self.block_count),
+            RankDistribution::Zoned(zones) => {
+                let point = random.draw_unit();
                 let zone = zones.iter().find(|(upto, ..)| point <= *upto);
                 let (_, first, blocks) = zone.or(zones.last()).expect("there is a zone");
-                return first + random.below(*blocks);
+                return first + random.draw_below(*blocks);
             }
-            Ranks::Zipf(zipf) => zipf.draw(random),
-            Ranks::Pareto { power } => {
-                ((self.blocks - 1) as f64 * libm::pow(random.unit(), *power)) as u64
+            RankDistribution::Zipf(zipf) => zipf.draw_rank(random),
+            RankDistribution::Pareto { power } => {
+                ((self.block_count - 1) as f64 * libm::pow(random.draw_unit(), *power)) as u64
             }
-            Ranks::Normal { deviation_blocks } => loop {
-                let rank = self.blocks as f64 / 2.0 + deviation_blocks * random.normal();
-                if (0.0..self.blocks as f64).contains(&rank) {
+            RankDistribution::Normal { deviation_blocks } => loop {
+                let rank = self.block_count as f64 / 2.0 + deviation_blocks * random.draw_normal();
+                if (0.0..self.block_count as f64).contains(&rank) {
                     break rank as u64;
                 }
             },
         };
-        self.place(rank)
+        self.block_of_rank(rank)
     }
 
-    /// Where the block of a rank is.
+    /// Returns the block with a given popularity rank.
     #[inline]
-    pub(crate) fn place(&self, rank: u64) -> u64 {
-        let scattered = u128::from(rank.min(self.blocks - 1)) * u128::from(self.scatter);
-        (scattered % u128::from(self.blocks)) as u64
+    pub(crate) fn block_of_rank(&self, rank: u64) -> u64 {
+        let scattered =
+            u128::from(rank.min(self.block_count - 1)) * u128::from(self.scatter_factor);
+        (scattered % u128::from(self.block_count)) as u64
     }
 }
 
-/// A number about 0.618 of the blocks that is coprime to them.
-fn scatter(blocks: u64) -> u64 {
+/// Returns the smallest number from 0.618 times `blocks` on that is coprime to `blocks`.
+fn find_scatter_factor(blocks: u64) -> u64 {
     let golden = (blocks as f64 * 0.618_033_988_749_895) as u64;
     (golden.max(1)..)
         .find(|step| gcd(*step, blocks) == 1)
         .expect("a number that is coprime to another comes soon")
 }
 
-fn zone_bounds(zones: &[Zone], blocks: u64) -> Vec<(f64, u64, u64)> {
+fn zone_bounds(zones: &[AccessZone], blocks: u64) -> Vec<(f64, u64, u64)> {
     let (mut upto, mut range_percent, mut first) = (0.0, 0.0, 0);
-    let bound = |zone: &Zone| {
+    let bound = |zone: &AccessZone| {
         upto += zone.access_percent / 100.0;
         range_percent += zone.range_percent;
         // A zone has a block at least.
@@ -223,33 +229,34 @@ fn zone_bounds(zones: &[Zone], blocks: u64) -> Vec<(f64, u64, u64)> {
     zones.iter().map(bound).collect()
 }
 
-/// Draws ranks with probability proportional to 1/(k+1)^theta by rejection-inversion
-/// (Hörmann and Derflinger 1996, "Rejection-inversion to generate variates from monotone
-/// discrete distributions"): in constant time and memory, whatever the number of ranks.
+/// Random source of ranks with probability proportional to 1/(k+1)^theta. It uses
+/// rejection-inversion (Hörmann and Derflinger 1996, "Rejection-inversion to generate variates from
+/// monotone discrete distributions"), in constant time and memory for any number of ranks.
 #[derive(Clone, Debug)]
-struct Zipf {
-    ranks: f64,
+struct ZipfRanks {
+    rank_count: f64,
     theta: f64,
-    /// The integral of the hat at 1.5, less the mass of the first rank.
-    low: f64,
-    /// The integral of the hat at `ranks` + 0.5.
-    high: f64,
-    /// How far a point may lie from its rank to be taken at once.
-    near: f64,
+    /// Integral of the hat function at 1.5, less the mass of the first rank.
+    integral_min: f64,
+    /// Integral of the hat function at `rank_count` + 0.5.
+    integral_max: f64,
+    /// Maximum distance of a point from its rank for immediate acceptance.
+    acceptance_distance: f64,
 }
 
-impl Zipf {
+impl ZipfRanks {
     fn new(ranks: u64, theta: f64) -> Self {
         let mut zipf = Self {
-            ranks: ranks as f64,
+            rank_count: ranks as f64,
             theta,
-            low: 0.0,
-            high: 0.0,
-            near: 0.0,
+            integral_min: 0.0,
+            integral_max: 0.0,
+            acceptance_distance: 0.0,
         };
-        zipf.low = zipf.integral(1.5) - 1.0;
-        zipf.high = zipf.integral(ranks as f64 + 0.5);
-        zipf.near = 2.0 - zipf.inverse(zipf.integral(2.5) - zipf.density(2.0));
+        zipf.integral_min = zipf.integral(1.5) - 1.0;
+        zipf.integral_max = zipf.integral(ranks as f64 + 0.5);
+        zipf.acceptance_distance =
+            2.0 - zipf.inverse_integral(zipf.integral(2.5) - zipf.density(2.0));
         zipf
     }
 
@@ -261,16 +268,19 @@ impl Zipf {
         libm::pow(x, 1.0 - self.theta) / (1.0 - self.theta)
     }
 
-    fn inverse(&self, area: f64) -> f64 {
+    fn inverse_integral(&self, area: f64) -> f64 {
         libm::pow(area * (1.0 - self.theta), 1.0 / (1.0 - self.theta))
     }
 
-    fn draw(&self, random: &mut Draws) -> u64 {
+    fn draw_rank(&self, random: &mut RandomDraws) -> u64 {
         loop {
-            let area = self.high + random.unit() * (self.low - self.high);
-            let x = self.inverse(area);
-            let rank = libm::round(x).clamp(1.0, self.ranks);
-            if rank - x <= self.near || area >= self.integral(rank + 0.5) - self.density(rank) {
+            let area =
+                self.integral_max + random.draw_unit() * (self.integral_min - self.integral_max);
+            let x = self.inverse_integral(area);
+            let rank = libm::round(x).clamp(1.0, self.rank_count);
+            if rank - x <= self.acceptance_distance
+                || area >= self.integral(rank + 0.5) - self.density(rank)
+            {
                 return rank as u64 - 1;
             }
         }
@@ -285,11 +295,11 @@ mod tests {
 
     /// How often each block comes in so many draws, most often first.
     fn counts(text: &str, blocks: u64, draws: u64) -> Vec<u64> {
-        let mut random = Draws::new(SEED, 9);
-        let drawn = Blocks::new(&Distribution::parse(text).unwrap(), blocks);
+        let mut random = RandomDraws::new(SEED, 9);
+        let drawn = BlockDraws::new(&Distribution::parse(text).unwrap(), blocks);
         let mut counts = vec![0; blocks as usize];
         for _ in 0..draws {
-            counts[drawn.draw(&mut random) as usize] += 1;
+            counts[drawn.draw_block(&mut random) as usize] += 1;
         }
         counts
     }
@@ -308,7 +318,7 @@ mod tests {
             "normal:10",
             "zoned:60/10:30/20:10/70",
         ] {
-            assert_eq!(Distribution::parse(text).unwrap().text(), text);
+            assert_eq!(Distribution::parse(text).unwrap().format(), text);
         }
         for text in [
             "",

@@ -1,31 +1,31 @@
-//! Which block of the area is next.
+//! Request generators, which choose the block of the area that the next request addresses.
 
-use super::Request;
-use super::distribution::{Blocks, Distribution};
+use super::LoadRequest;
+use super::distribution::{BlockDraws, Distribution};
 use super::permutation::Permutation;
 use crate::parameter::SizeMix;
-use crate::random::Draws;
+use crate::random::RandomDraws;
 
-/// The random stream that offsets, sizes and directions are drawn from.
 const REQUEST_STREAM: u128 = 4;
 
-/// Requests at random places.
+/// Generator of requests at random offsets.
 #[derive(Clone, Debug)]
 pub(crate) struct RandomRequests<'a> {
     sizes: &'a SizeMix,
     total_weight: u64,
     write_share: f64,
     align_bytes: u64,
-    first_bytes: u64,
-    places: Places,
-    random: Draws,
+    area_start_bytes: u64,
+    offsets: OffsetOrder,
+    random: RandomDraws,
 }
 
 #[derive(Clone, Debug)]
-enum Places {
-    Drawn(Blocks),
-    /// Each once before any comes again; in another order every time.
-    EachOnce {
+enum OffsetOrder {
+    Random(BlockDraws),
+    /// Offsets that cover each block once before any block repeats, in another order in every
+    /// round.
+    EachBlockOnce {
         order: Permutation,
         blocks: u64,
         next: u64,
@@ -33,26 +33,27 @@ enum Places {
     },
 }
 
-/// How places are chosen.
-pub(crate) struct Choice<'a> {
+/// Parameters of the choice of random offsets.
+pub(crate) struct RandomOffsetOptions<'a> {
     pub(crate) distribution: &'a Distribution,
-    pub(crate) each_once: bool,
+    pub(crate) each_block_once: bool,
     pub(crate) align_bytes: u64,
 }
 
 impl<'a> RandomRequests<'a> {
-    /// Of these sizes, in the area of so many bytes that begins at `first_bytes`.
+    /// Creates a generator of requests of the given sizes in the area of `area_bytes` that begins
+    /// at `first_bytes`.
     pub(crate) fn new(
         (sizes, write_share): (&'a SizeMix, f64),
-        choice: &Choice<'_>,
+        choice: &RandomOffsetOptions<'_>,
         (first_bytes, area_bytes): (u64, u64),
         seed: u64,
     ) -> Self {
-        let room_bytes = area_bytes.saturating_sub(sizes.largest());
+        let room_bytes = area_bytes.saturating_sub(sizes.size_max());
         let blocks = room_bytes / choice.align_bytes + 1;
-        let places = match choice.each_once {
-            false => Places::Drawn(Blocks::new(choice.distribution, blocks)),
-            true => Places::EachOnce {
+        let places = match choice.each_block_once {
+            false => OffsetOrder::Random(BlockDraws::new(choice.distribution, blocks)),
+            true => OffsetOrder::EachBlockOnce {
                 order: Permutation::new(blocks, seed),
                 blocks,
                 next: 0,
@@ -64,20 +65,20 @@ impl<'a> RandomRequests<'a> {
             total_weight: sizes.total_weight(),
             write_share,
             align_bytes: choice.align_bytes,
-            first_bytes,
-            places,
-            random: Draws::new(seed, REQUEST_STREAM),
+            area_start_bytes: first_bytes,
+            offsets: places,
+            random: RandomDraws::new(seed, REQUEST_STREAM),
         }
     }
 
-    /// The next one.
+    /// Returns the next random request.
     #[inline]
-    pub(crate) fn draw(&mut self) -> Request {
+    pub(crate) fn draw_request(&mut self) -> LoadRequest {
         let bytes = draw_size(self.sizes, self.total_weight, &mut self.random);
         let write = draw_write(self.write_share, &mut self.random);
-        let block = match &mut self.places {
-            Places::Drawn(blocks) => blocks.draw(&mut self.random),
-            Places::EachOnce {
+        let block = match &mut self.offsets {
+            OffsetOrder::Random(blocks) => blocks.draw_block(&mut self.random),
+            OffsetOrder::EachBlockOnce {
                 order,
                 blocks,
                 next,
@@ -89,34 +90,35 @@ impl<'a> RandomRequests<'a> {
                     *order = Permutation::new(*blocks, *seed);
                 }
                 *next += 1;
-                order.at(*next - 1)
+                order.number_at(*next - 1)
             }
         };
-        Request {
-            write,
-            offset_bytes: self.first_bytes + block * self.align_bytes,
+        LoadRequest {
+            is_write: write,
+            offset_bytes: self.area_start_bytes + block * self.align_bytes,
             bytes,
         }
     }
 }
 
-/// Requests one behind the other: reads and writes each walk through the area from its
-/// front, and begin again at its end.
+/// Generator of sequential requests. Reads and writes each walk through the area from its start,
+/// and wrap around at its end.
 #[derive(Clone, Debug)]
 pub(crate) struct SequentialRequests<'a> {
     sizes: &'a SizeMix,
     total_weight: u64,
     write_share: f64,
     skip_bytes: u64,
-    first_bytes: u64,
-    end_bytes: u64,
-    /// Of reads, and of writes.
+    area_start_bytes: u64,
+    area_end_bytes: u64,
+    /// Next offset of the reads, and of the writes, in bytes.
     next_bytes: [u64; 2],
-    random: Draws,
+    random: RandomDraws,
 }
 
 impl<'a> SequentialRequests<'a> {
-    /// Of these sizes, with so much left out after each.
+    /// Creates a generator of sequential requests of the given sizes that leaves a gap of
+    /// `skip_bytes` after each request.
     pub(crate) fn new(
         (sizes, write_share): (&'a SizeMix, f64),
         skip_bytes: u64,
@@ -128,26 +130,26 @@ impl<'a> SequentialRequests<'a> {
             total_weight: sizes.total_weight(),
             write_share,
             skip_bytes,
-            first_bytes,
-            end_bytes: first_bytes + area_bytes,
+            area_start_bytes: first_bytes,
+            area_end_bytes: first_bytes + area_bytes,
             next_bytes: [first_bytes; 2],
-            random: Draws::new(seed, REQUEST_STREAM),
+            random: RandomDraws::new(seed, REQUEST_STREAM),
         }
     }
 
-    /// The next one.
+    /// Returns the next sequential request.
     #[inline]
-    pub(crate) fn draw(&mut self) -> Request {
+    pub(crate) fn draw_request(&mut self) -> LoadRequest {
         let bytes = draw_size(self.sizes, self.total_weight, &mut self.random);
         let write = draw_write(self.write_share, &mut self.random);
         let next_bytes = &mut self.next_bytes[usize::from(write)];
-        if *next_bytes + u64::from(bytes) > self.end_bytes {
-            *next_bytes = self.first_bytes;
+        if *next_bytes + u64::from(bytes) > self.area_end_bytes {
+            *next_bytes = self.area_start_bytes;
         }
         let offset_bytes = *next_bytes;
         *next_bytes += u64::from(bytes) + self.skip_bytes;
-        Request {
-            write,
+        LoadRequest {
+            is_write: write,
             offset_bytes,
             bytes,
         }
@@ -155,17 +157,17 @@ impl<'a> SequentialRequests<'a> {
 }
 
 #[inline]
-fn draw_size(sizes: &SizeMix, total_weight: u64, random: &mut Draws) -> u32 {
-    let bytes = match sizes.only() {
+fn draw_size(sizes: &SizeMix, total_weight: u64, random: &mut RandomDraws) -> u32 {
+    let bytes = match sizes.only_size() {
         Some(bytes) => bytes,
-        None => sizes.at(random.below(total_weight)),
+        None => sizes.size_at_weight(random.draw_below(total_weight)),
     };
     bytes as u32
 }
 
 #[inline]
-fn draw_write(share: f64, random: &mut Draws) -> bool {
-    share > 0.0 && (share >= 1.0 || random.happens(share))
+fn draw_write(share: f64, random: &mut RandomDraws) -> bool {
+    share > 0.0 && (share >= 1.0 || random.draw_chance(share))
 }
 
 #[cfg(test)]
@@ -175,9 +177,9 @@ mod tests {
     const SEED: u64 = 1983;
 
     fn random(sizes: &SizeMix, each_once: bool, area_bytes: u64) -> RandomRequests<'_> {
-        let choice = Choice {
+        let choice = RandomOffsetOptions {
             distribution: &Distribution::Uniform,
-            each_once,
+            each_block_once: each_once,
             align_bytes: 4096,
         };
         RandomRequests::new((sizes, 0.3), &choice, (8192, area_bytes), SEED)
@@ -187,15 +189,16 @@ mod tests {
     fn random_requests_stay_in_the_area_and_keep_to_the_mix() {
         let sizes = SizeMix::new(&[(4096, 3), (16384, 1)]);
         let mut requests = random(&sizes, false, 1 << 20);
-        let drawn: Vec<_> = (0..20_000).map(|_| requests.draw()).collect();
+        let drawn: Vec<_> = (0..20_000).map(|_| requests.draw_request()).collect();
         for request in &drawn {
             assert!(request.offset_bytes >= 8192, "{request:?}");
             let end = request.offset_bytes + u64::from(request.bytes);
             assert!(end <= 8192 + (1 << 20), "{request:?}");
             assert_eq!(request.offset_bytes % 4096, 0);
         }
-        let share = |keep: fn(&&Request) -> bool| drawn.iter().filter(keep).count() as f64 / 2e4;
-        assert!((share(|request| request.write) - 0.3).abs() < 0.02);
+        let share =
+            |keep: fn(&&LoadRequest) -> bool| drawn.iter().filter(keep).count() as f64 / 2e4;
+        assert!((share(|request| request.is_write) - 0.3).abs() < 0.02);
         assert!((share(|request| request.bytes == 4096) - 0.75).abs() < 0.02);
     }
 
@@ -203,7 +206,11 @@ mod tests {
     fn each_once_is_a_new_order_every_pass() {
         let sizes = SizeMix::new(&[(4096, 1)]);
         let mut requests = random(&sizes, true, 256 * 4096);
-        let mut pass = || -> Vec<u64> { (0..256).map(|_| requests.draw().offset_bytes).collect() };
+        let mut pass = || -> Vec<u64> {
+            (0..256)
+                .map(|_| requests.draw_request().offset_bytes)
+                .collect()
+        };
         let (first, second) = (pass(), pass());
         assert_ne!(first, second);
         for mut offsets in [first, second] {
@@ -217,7 +224,7 @@ mod tests {
     fn drawing_with_repeats_leaves_out_a_share_of_1_over_e() {
         let sizes = SizeMix::new(&[(4096, 1)]);
         let mut requests = random(&sizes, false, 256 * 4096);
-        let drawn = (0..256).map(|_| requests.draw().offset_bytes);
+        let drawn = (0..256).map(|_| requests.draw_request().offset_bytes);
         let distinct = drawn.collect::<std::collections::BTreeSet<_>>().len();
         // 256 * (1 - 1/e) = 161.8, with a standard deviation of about 5.
         assert!((142..182).contains(&distinct), "{distinct}");
@@ -227,9 +234,9 @@ mod tests {
     fn reads_and_writes_walk_apart_and_begin_again() {
         let sizes = SizeMix::new(&[(8192, 1)]);
         let mut requests = SequentialRequests::new((&sizes, 0.5), 4096, (0, 32768), SEED);
-        let drawn: Vec<_> = (0..100).map(|_| requests.draw()).collect();
+        let drawn: Vec<_> = (0..100).map(|_| requests.draw_request()).collect();
         for write in [false, true] {
-            let offsets = drawn.iter().filter(|request| request.write == write);
+            let offsets = drawn.iter().filter(|request| request.is_write == write);
             let offsets: Vec<u64> = offsets.map(|request| request.offset_bytes).collect();
             assert_eq!(offsets[..4], [0, 12288, 24576, 0], "write: {write}");
         }

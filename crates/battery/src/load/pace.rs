@@ -1,93 +1,97 @@
-//! The pace of a worker: the times at which it issues requests, and its end.
+//! Timing of a worker's requests, and the end of its repetition.
 
 use super::arrivals::Arrivals;
-use super::{Load, Span};
+use super::{IssueSpan, Load};
 use crate::program::ProgramError;
 use crate::worker::Worker;
 use diskperf_system::System;
 use diskperf_timeline::Nanoseconds;
 
-/// Times at which requests may be issued, and the end of that.
-pub(crate) struct Pace {
-    span: Span,
-    /// Bytes that are still to be issued, where there is no end in time.
-    left_bytes: u64,
+/// Times at which a worker may issue requests, and the end of its repetition.
+pub(crate) struct IssuePace {
+    issue_span: IssueSpan,
+    /// Bytes still to be issued. They count only if no time limit ends the repetition.
+    bytes_to_issue: u64,
     arrivals: Option<Arrivals>,
 }
 
-impl Pace {
+impl IssuePace {
     pub(crate) fn new(load: &Load, worker: &Worker, start: Nanoseconds) -> Self {
         Self {
-            span: Span::new(load, start),
-            left_bytes: worker.size_bytes,
-            arrivals: load.arrivals(start, worker),
+            issue_span: IssueSpan::new(load, start),
+            bytes_to_issue: worker.size_bytes,
+            arrivals: load.new_arrivals(start, worker),
         }
     }
 
-    /// Whether what is measured now does not count yet.
+    /// Reports whether the ramp is still running, so that measurements do not count yet.
     #[inline]
     pub(crate) fn has_ramp(&self) -> bool {
-        self.span.ramp.is_some()
+        self.issue_span.ramp_end.is_some()
     }
 
-    /// Ends the ramp when its time has come.
+    /// Ends the ramp once its time has come.
     #[inline]
     pub(crate) fn end_ramp(
         &mut self,
         now: Nanoseconds,
         system: &mut System,
     ) -> Result<(), ProgramError> {
-        self.span.end_ramp(now, system)
+        self.issue_span.end_ramp(now, system)
     }
 
-    /// Whether no more requests are to be issued.
+    /// Reports whether the worker issues no more requests.
     #[inline]
     pub(crate) fn is_over(&self, now: Nanoseconds) -> bool {
-        match (self.span.end, &self.arrivals) {
-            (None, _) => self.left_bytes == 0,
+        match (self.issue_span.end, &self.arrivals) {
+            (None, _) => self.bytes_to_issue == 0,
             (Some(end), None) => now >= end,
             // What arrived before the end is served after it, but not for ever.
             (Some(end), Some(arrivals)) => {
-                arrivals.next() >= end || now >= end + end.since(self.span.start)
+                arrivals.next_arrival() >= end || now >= end + end.since(self.issue_span.start)
             }
         }
     }
 
-    /// Returns the arrival of the next request of those that are left when all is over.
-    pub(crate) fn given_up(&self) -> Option<Nanoseconds> {
-        let arrival = self.arrivals.as_ref()?.next();
-        (arrival < self.span.end?).then_some(arrival)
+    /// Returns the arrival time of the next request that had arrived before the end and is never
+    /// issued, or `None`.
+    pub(crate) fn abandoned_arrival(&self) -> Option<Nanoseconds> {
+        let arrival = self.arrivals.as_ref()?.next_arrival();
+        (arrival < self.issue_span.end?).then_some(arrival)
     }
 
-    /// Whether a request is to be issued now, and when it arrived where arrivals do not
-    /// wait.
+    /// Returns `Some` if a request may be issued now. The inner value is its arrival time in an
+    /// open loop.
     #[inline]
-    pub(crate) fn arrival(&self, now: Nanoseconds) -> Option<Option<Nanoseconds>> {
+    pub(crate) fn next_issue(&self, now: Nanoseconds) -> Option<Option<Nanoseconds>> {
         if self.is_over(now) {
             return None;
         }
         match &self.arrivals {
             None => Some(None),
-            Some(arrivals) => (arrivals.next() <= now).then(|| Some(arrivals.next())),
+            Some(arrivals) => {
+                (arrivals.next_arrival() <= now).then(|| Some(arrivals.next_arrival()))
+            }
         }
     }
 
     #[inline]
-    pub(crate) fn issued(&mut self, bytes: u64) {
-        self.left_bytes = self.left_bytes.saturating_sub(bytes);
+    pub(crate) fn count_issued(&mut self, bytes: u64) {
+        self.bytes_to_issue = self.bytes_to_issue.saturating_sub(bytes);
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.advance();
         }
     }
 
-    /// Returns the next time to look although nothing completes; `None` where nothing is to come.
+    /// Returns the time at which the worker must act next, even without a completion, or `None` if
+    /// nothing is due.
     #[inline]
-    pub(crate) fn next_moment(&self, now: Nanoseconds) -> Option<Nanoseconds> {
+    pub(crate) fn next_due(&self, now: Nanoseconds) -> Option<Nanoseconds> {
         let arrival = match &self.arrivals {
-            Some(arrivals) if !self.is_over(now) => Some(arrivals.next()),
+            Some(arrivals) if !self.is_over(now) => Some(arrivals.next_arrival()),
             Some(_) | None => None,
         };
-        match (arrival, self.span.ramp) {
+        match (arrival, self.issue_span.ramp_end) {
             (Some(arrival), Some(ramp)) => Some(arrival.min(ramp)),
             (one, other) => one.or(other),
         }

@@ -1,8 +1,8 @@
-//! An order in which each block of an area comes once before any comes twice.
+//! Order in which each block of an area comes once before any block repeats.
 
-/// A permutation of the numbers below a bound that is kept in a few words: a Feistel
-/// network over the next power of four, walked until it lands below the bound (Black and
-/// Rogaway 2002, "Ciphers with arbitrary finite domains").
+/// Permutation of the numbers below a bound that needs only a few words of memory. It is a Feistel
+/// network over the next power of four, walked until it lands below the bound (Black and Rogaway
+/// 2002, "Ciphers with arbitrary finite domains").
 #[derive(Clone, Debug)]
 pub(crate) struct Permutation {
     bound: u64,
@@ -10,12 +10,12 @@ pub(crate) struct Permutation {
     seed: u64,
 }
 
-/// Of the network: four make a pseudorandom permutation of a pseudorandom function
-/// (Luby and Rackoff 1988).
+/// Rounds of the Feistel network. Four rounds turn a pseudorandom function into a pseudorandom
+/// permutation (Luby and Rackoff 1988).
 const ROUNDS: u64 = 4;
 
 impl Permutation {
-    /// Of the numbers below `bound`, which is at least 1.
+    /// Creates a permutation of the numbers below `bound`, which is at least 1.
     pub(crate) fn new(bound: u64, seed: u64) -> Self {
         let bits = 64 - (bound.max(2) - 1).leading_zeros();
         Self {
@@ -25,19 +25,19 @@ impl Permutation {
         }
     }
 
-    /// The number at a place, which is below the bound.
+    /// Returns the number at a position of the permutation, which is below its bound.
     #[inline]
-    pub(crate) fn at(&self, place: u64) -> u64 {
+    pub(crate) fn number_at(&self, place: u64) -> u64 {
         let mut number = place;
         loop {
-            number = self.shuffled(number);
+            number = self.shuffle(number);
             if number < self.bound {
                 return number;
             }
         }
     }
 
-    fn shuffled(&self, number: u64) -> u64 {
+    fn shuffle(&self, number: u64) -> u64 {
         let mask = (1 << self.half_bits) - 1;
         let (mut left, mut right) = (number >> self.half_bits, number & mask);
         for round in 0..ROUNDS {
@@ -48,7 +48,7 @@ impl Permutation {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014).
+/// Scrambles a value by the finaliser of SplitMix64 (Steele, Lea and Flood 2014).
 fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -64,7 +64,9 @@ mod tests {
         for bound in [1, 2, 3, 7, 64, 65, 1000, 4097] {
             for seed in [0, 1, 1983] {
                 let permutation = Permutation::new(bound, seed);
-                let mut found: Vec<u64> = (0..bound).map(|place| permutation.at(place)).collect();
+                let mut found: Vec<u64> = (0..bound)
+                    .map(|place| permutation.number_at(place))
+                    .collect();
                 found.sort_unstable();
                 assert_eq!(found, (0..bound).collect::<Vec<_>>(), "{bound} {seed}");
             }
@@ -75,9 +77,16 @@ mod tests {
     fn neighbours_are_a_third_of_the_area_apart() {
         let bound = 10_000;
         let permutation = Permutation::new(bound, 1983);
-        let apart = |place: u64| permutation.at(place).abs_diff(permutation.at(place + 1));
+        let apart = |place: u64| {
+            permutation
+                .number_at(place)
+                .abs_diff(permutation.number_at(place + 1))
+        };
         let mean = (0..bound - 1).map(apart).sum::<u64>() as f64 / bound as f64;
         assert!((mean / bound as f64 - 1.0 / 3.0).abs() < 0.02, "{mean}");
-        assert_ne!(permutation.at(0), Permutation::new(bound, 1984).at(0));
+        assert_ne!(
+            permutation.number_at(0),
+            Permutation::new(bound, 1984).number_at(0)
+        );
     }
 }

@@ -103,7 +103,8 @@ fn a_short_buffer_is_the_start_of_the_long_one_and_holds_a_call() {
     for (name, _) in Program::all() {
         let program = Program::named(name).unwrap();
         let (long, short) = (program.buffer(&worker), program.short_buffer(&worker));
-        let whole = program.facts().is_of_a_tree || long.len() == program.buffer_bytes() as usize;
+        let whole =
+            program.properties().works_on_tree || long.len() == program.buffer_bytes() as usize;
         assert!(short.len() as u64 >= program.call_bytes(), "{name}");
         assert!(long.starts_with(&short), "{name}");
         assert_eq!(short.len() == long.len(), whole, "{name}");

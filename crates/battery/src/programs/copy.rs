@@ -1,10 +1,10 @@
-//! `copy`: `dd` with one block size, from a file to nothing, to another file
-//! of the same file system, or to a file of another one (Zachariassen 1987).
+//! Program `copy`: `dd` with one block size, from a file to nothing, to another file of the same
+//! file system, or to a file of another file system (Zachariassen 1987).
 
 use crate::blocks::{create, ensure_file, read_block, remove_file, seek_to, write_block};
 use crate::load::YesNo;
-use crate::parameter::{Field, Value, choices};
-use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::parameter::{ParameterField, ParameterValue, choices};
+use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
 use crate::program::{Input, ProgramError, gcd};
 use crate::verify::copies::{CopiedFile, CopyComparison};
 use crate::verify::verify_field;
@@ -12,12 +12,12 @@ use crate::worker::{Medium, Other, Worker};
 use diskperf_system::{Buffer, File, Open, System};
 use diskperf_timeline::Nanoseconds;
 
-pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "copy",
-    does: "dd: from a file to nothing, to another file, to another file system (1987)",
-    files: "bigfile",
-    pattern: || {
-        Box::new(Copy {
+    summary: "dd: copies a file to nowhere, to another file, or to another file system (1987)",
+    files_name: "bigfile",
+    new_pattern: || {
+        Box::new(CopyProgram {
             destination: Destination::Null,
             call_bytes: 8192,
             verify: YesNo::No,
@@ -26,47 +26,47 @@ pub(crate) const PROGRAMS: &[Entry] = &[Entry {
 }];
 
 #[derive(Clone, Debug)]
-struct Copy {
+struct CopyProgram {
     destination: Destination,
     call_bytes: u64,
     verify: YesNo,
 }
 
 choices! {
-    /// Where the bytes go.
+    /// Destination of the copied bytes.
     Destination {
-        /// `/dev/null`.
+        /// `/dev/null`, which discards the bytes.
         Null = "null",
-        /// Another file of the same file system; on a device, its second half.
+        /// Another file of the same file system. On a device, its second half.
         Same = "same",
-        /// A file of another file system; of partitions by themselves, the next.
+        /// File of another file system. For bare partitions, the next partition.
         Other = "other",
     }
 }
 
-impl Pattern for Copy {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+impl Pattern for CopyProgram {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            Field {
+            ParameterField {
                 name: "destination",
-                meaning: "where the bytes go",
-                value: Value::Choice(&mut self.destination),
+                meaning: "destination of the copied data",
+                value: ParameterValue::Choice(&mut self.destination),
             },
-            Field::call_bytes(
+            ParameterField::call_bytes(
                 &mut self.call_bytes,
-                "bytes that one call reads and one call writes",
+                "bytes per read call and per write call",
             ),
             verify_field(&mut self.verify),
         ]
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
-            takes_any_size: true,
-            passes: 2,
-            writes: self.destination == Destination::Same,
-            needs_other: self.destination == Destination::Other,
-            ..Facts::reading(self.call_bytes)
+    fn properties(&self) -> ProgramProperties {
+        ProgramProperties {
+            accepts_any_size: true,
+            pass_count: 2,
+            writes_target: self.destination == Destination::Same,
+            needs_second_target: self.destination == Destination::Other,
+            ..ProgramProperties::for_reads(self.call_bytes)
         }
     }
 
@@ -86,22 +86,22 @@ impl Pattern for Copy {
     }
 
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        vec![Input::read(Self::input(worker), worker.size_bytes)]
+        vec![Input::read(Self::input_path(worker), worker.size_bytes)]
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
-            ensure_file(system, worker, &Self::input(worker), worker.size_bytes).await?;
-            match self.output(worker) {
+            ensure_file(system, worker, &Self::input_path(worker), worker.size_bytes).await?;
+            match self.output_path(worker) {
                 Some(path) => remove_file(system, self.output_medium(worker), &path).await,
                 None => Ok(()),
             }
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
         Box::pin(async move {
-            let source = Self::input(worker);
+            let source = Self::input_path(worker);
             let source = system
                 .open(&source, Open::READ.direct(worker.direct))
                 .await?;
@@ -116,22 +116,22 @@ impl Pattern for Copy {
                 write_block(system, destination, &*block, worker.think).await?;
                 left_bytes -= length as u64;
             }
-            self.verify((system, worker), destination).await
+            self.verify_copy((system, worker), destination).await
         })
     }
 }
 
-impl Copy {
-    fn input(worker: &Worker) -> String {
-        worker.file("bigfile")
+impl CopyProgram {
+    fn input_path(worker: &Worker) -> String {
+        worker.file_path("bigfile")
     }
 
-    /// The file that the copy makes; none where it goes to nothing, or where
-    /// the plan has no other file system.
-    fn output(&self, worker: &Worker) -> Option<String> {
+    /// Returns the path of the copy. `None` if the bytes are discarded, or if the plan has no other
+    /// file system.
+    fn output_path(&self, worker: &Worker) -> Option<String> {
         match self.destination {
             Destination::Null => None,
-            Destination::Same => Some(worker.file("bigfile.new")),
+            Destination::Same => Some(worker.file_path("bigfile.new")),
             Destination::Other => {
                 let Other { number, medium } = worker.other?;
                 let folder = worker.folder;
@@ -143,7 +143,6 @@ impl Copy {
         }
     }
 
-    /// What the copy is written to.
     fn output_medium(&self, worker: &Worker) -> Medium {
         match (self.destination, worker.other) {
             (Destination::Other, Some(other)) => other.medium,
@@ -152,8 +151,8 @@ impl Copy {
         }
     }
 
-    /// Compares the copy with what it is of, where that is asked for and there is one.
-    async fn verify(
+    /// Compares the copy with its source, if verification is on and a copy exists.
+    async fn verify_copy(
         &self,
         (system, worker): (&mut System, &Worker),
         destination: File,
@@ -161,12 +160,12 @@ impl Copy {
         if self.verify == YesNo::No {
             return Ok(());
         }
-        let copied = match self.output(worker) {
+        let copied = match self.output_path(worker) {
             None => None,
             Some(copy) => Some(CopiedFile {
-                source: Self::input(worker),
-                copy,
-                copy_offset_bytes: self.start_of_copy(system, worker, destination).await?,
+                source_path: Self::input_path(worker),
+                copy_path: copy,
+                copy_offset_bytes: self.copy_start_bytes(system, worker, destination).await?,
                 bytes: worker.size_bytes,
             }),
         };
@@ -174,8 +173,9 @@ impl Copy {
         CopyComparison::run((system, worker), copied.as_slice(), block_bytes).await
     }
 
-    /// Offset of the copy: on the same device, its second half.
-    async fn start_of_copy(
+    /// Returns the offset of the copy in bytes: half the device for a copy within one device, else
+    /// 0.
+    async fn copy_start_bytes(
         &self,
         system: &mut System,
         worker: &Worker,
@@ -194,11 +194,11 @@ impl Copy {
         system: &mut System,
         worker: &Worker,
     ) -> Result<File, ProgramError> {
-        match self.output(worker) {
+        match self.output_path(worker) {
             Some(path) => {
                 let medium = self.output_medium(worker);
                 let file = create(system, medium, &path, worker.direct).await?;
-                match self.start_of_copy(system, worker, file).await? {
+                match self.copy_start_bytes(system, worker, file).await? {
                     0 => {}
                     start_bytes => seek_to(system, file, start_bytes).await?,
                 }
@@ -207,7 +207,7 @@ impl Copy {
             None if self.destination == Destination::Null => {
                 Ok(system.open("/dev/null", Open::WRITE).await?)
             }
-            None => Err(ProgramError::NoOtherFilesystem),
+            None => Err(ProgramError::NoSecondFilesystem),
         }
     }
 }

@@ -1,30 +1,29 @@
-//! `database`: what a transaction engine asks of storage. Clients read pages, a group of
-//! them commits by one sync of the log, and the pages that they changed are written back
-//! while the next ones read; now and then a checkpoint makes the data file durable.
+//! Program `database`: the I/O of a transaction engine. Clients read pages. One sync of the log
+//! commits the transactions of a group of clients. The pages that they changed are written back
+//! while the next group reads. Periodic checkpoints make the data file durable.
 
-use crate::load::distribution::{Blocks, Distribution};
-use crate::load::pace::Pace;
-use crate::load::{AREA, COMMIT_RATE, Load, SyncCall, YesNo, field};
-use crate::parameter::{Field, Value};
-use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::load::distribution::{BlockDraws, Distribution};
+use crate::load::pace::IssuePace;
+use crate::load::{AREA, COMMIT_RATE, Load, SyncCall, YesNo, new_field};
+use crate::parameter::{ParameterField, ParameterValue};
+use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
 use crate::program::{Input, gcd};
-use crate::random::Draws;
-use crate::ring::Ring;
+use crate::random::RandomDraws;
+use crate::ring::IoRing;
 use crate::ring::slots::Slots;
 use crate::worker::{Medium, Worker};
-use crate::workload::log::{Log, LogFile, next_commit};
+use crate::workload::log::{AppendLog, LogFile, wait_for_next_commit};
 use diskperf_system::{Buffer, File, Open, Operation, Submission, System};
 use diskperf_timeline::WorkerMeasure;
 use diskperf_timeline::units::MIB;
 
-/// The random stream that pages are drawn from.
 const PAGE_STREAM: u128 = 7;
 
-pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "database",
-    does: "transactions: pages read and written back at random beside a log, with group commit",
-    files: AREA,
-    pattern: || Box::new(Database::default()),
+    summary: "database transactions: random page reads and writes, and a log with group commit",
+    files_name: AREA,
+    new_pattern: || Box::new(Database::default()),
 }];
 
 #[derive(Clone, Debug)]
@@ -32,33 +31,33 @@ struct Database {
     load: Load,
     page_bytes: u64,
     clients: u64,
-    reads: u64,
-    writes: u64,
+    pages_read: u64,
+    pages_written: u64,
     distribution: Distribution,
     log_record_bytes: u64,
     log_bytes: u64,
     sync_call: SyncCall,
-    checkpoint_every: u64,
+    commits_per_checkpoint: u64,
 }
 
 impl Default for Database {
-    /// A page of PostgreSQL; four pages that are not in memory and two that are changed,
-    /// by each of eight clients.
+    /// Returns the default engine: pages of PostgreSQL, and eight clients, each of which reads four
+    /// pages that are not in memory and changes two.
     fn default() -> Self {
         Self {
             load: Load {
-                depth: 16,
+                queue_depth: 16,
                 ..Load::default()
             },
             page_bytes: 8192,
             clients: 8,
-            reads: 4,
-            writes: 2,
+            pages_read: 4,
+            pages_written: 2,
             distribution: Distribution::Zipf { theta: 0.8 },
             log_record_bytes: 4096,
             log_bytes: 64 * MIB,
             sync_call: SyncCall::Fdatasync,
-            checkpoint_every: 1000,
+            commits_per_checkpoint: 1000,
         }
     }
 }
@@ -66,75 +65,75 @@ impl Default for Database {
 impl Database {
     fn log_file(&self, worker: &Worker) -> LogFile {
         LogFile {
-            path: worker.file(&format!("wal{}", worker.index)),
+            file_path: worker.file_path(&format!("wal{}", worker.index)),
             bytes: self.log_bytes,
             // Engines recycle their logs.
             preallocated: true,
         }
     }
 
-    /// Requests under way at once: pages, or a group's records.
-    fn slots(&self) -> u64 {
-        self.load.depth.max(self.clients)
+    /// Returns the number of ring slots: enough for the queue depth of the pages and for the log
+    /// records of a group.
+    fn slot_count(&self) -> u64 {
+        self.load.queue_depth.max(self.clients)
     }
 
-    fn largest_bytes(&self) -> u64 {
+    fn request_bytes_max(&self) -> u64 {
         self.page_bytes.max(self.log_record_bytes)
     }
 
-    /// Bytes that a group of clients moves.
     fn group_bytes(&self) -> u64 {
-        self.clients * ((self.reads + self.writes) * self.page_bytes + self.log_record_bytes)
+        self.clients * ((self.pages_read + self.pages_written) * self.page_bytes + self.log_record_bytes)
     }
 }
 
 impl Pattern for Database {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         let mut fields = vec![
-            field(
+            new_field(
                 "page_bytes",
-                "bytes of a page",
-                Value::Bytes(&mut self.page_bytes, 512, MIB),
+                "page size in bytes",
+                ParameterValue::Bytes(&mut self.page_bytes, 512, MIB),
             ),
-            field(
+            new_field(
                 "clients",
-                "clients whose transactions one sync makes durable",
-                Value::Count(&mut self.clients, 1, 4096),
+                "clients whose transactions share one log sync (group commit)",
+                ParameterValue::Count(&mut self.clients, 1, 4096),
             ),
-            field(
+            new_field(
                 "reads",
-                "pages that a transaction reads, which are not in memory",
-                Value::Count(&mut self.reads, 0, 4096),
+                "pages that a transaction reads from storage",
+                ParameterValue::Count(&mut self.pages_read, 0, 4096),
             ),
-            field(
+            new_field(
                 "writes",
-                "pages that a transaction changes, written back after its commit",
-                Value::Count(&mut self.writes, 0, 4096),
+                "pages that a transaction changes, which are written back after its commit",
+                ParameterValue::Count(&mut self.pages_written, 0, 4096),
             ),
-            field(
+            new_field(
                 "distribution",
-                "how often each page is asked for",
-                Value::Distribution(&mut self.distribution),
+                "distribution of accesses over the pages",
+                ParameterValue::Distribution(&mut self.distribution),
             ),
-            field(
+            new_field(
                 "log_record_bytes",
-                "bytes that a transaction writes to the log",
-                Value::Bytes(&mut self.log_record_bytes, 512, MIB),
+                "log bytes per transaction",
+                ParameterValue::Bytes(&mut self.log_record_bytes, 512, MIB),
             ),
-            field(
+            new_field(
                 "log_bytes",
-                "bytes of the log, which is written over again and again",
-                Value::Bytes(&mut self.log_bytes, MIB, 1 << 40),
+                "log size in bytes; a full log is overwritten from its start",
+                ParameterValue::Bytes(&mut self.log_bytes, MIB, 1 << 40),
             ),
-            field(
+            new_field(
                 "sync_call",
-                "the call that makes the log durable",
-                Value::Choice(&mut self.sync_call),
+                "system call that makes the log durable",
+                ParameterValue::Choice(&mut self.sync_call),
             ),
-            field(
+            new_field(
                 "checkpoint_every",
-                "groups between two syncs of the data file; 0: none",
-                Value::Count(&mut self.checkpoint_every, 0, u64::MAX),
+                "groups per sync of the data file (checkpoint); 0: no checkpoints",
+                ParameterValue::Count(&mut self.commits_per_checkpoint, 0, u64::MAX),
             ),
         ];
         fields.extend(self.load.fields());
@@ -144,11 +143,11 @@ impl Pattern for Database {
         fields
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
+    fn properties(&self) -> ProgramProperties {
+        ProgramProperties {
             media: &[Medium::Directory],
             offered_bytes_per_s: self.load.offered_bytes_per_s(self.group_bytes()),
-            ..self.load.facts(self.largest_bytes(), true)
+            ..self.load.properties(self.request_bytes_max(), true)
         }
     }
 
@@ -156,13 +155,13 @@ impl Pattern for Database {
         gcd(self.page_bytes, self.log_record_bytes)
     }
 
-    fn unfit(&self) -> Option<String> {
+    fn validation_error(&self) -> Option<String> {
         let shares_pages = self.load.verify == YesNo::Yes && self.load.workers > 1;
         let unfit = shares_pages.then(|| {
-            "workers that write over each other's pages cannot verify them; give program.workers=1"
+            "workers that overwrite each other's pages cannot verify them; give program.workers=1"
                 .to_owned()
         });
-        unfit.or_else(|| self.load.unfit(self.largest_bytes()))
+        unfit.or_else(|| self.load.validation_error(self.request_bytes_max()))
     }
 
     fn file_bytes(&self, _size_bytes: u64) -> u64 {
@@ -172,9 +171,9 @@ impl Pattern for Database {
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
         let log = self.log_file(worker);
         vec![
-            Input::read(worker.file(AREA), self.load.area_bytes),
+            Input::read(worker.file_path(AREA), self.load.area_bytes),
             Input {
-                path: log.path,
+                path: log.file_path,
                 length_bytes: log.bytes,
                 read: false,
             },
@@ -185,7 +184,7 @@ impl Pattern for Database {
         measure.read_bytes + measure.written_bytes
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
             self.log_file(worker).prepare((system, worker)).await?;
             let bytes = self.load.area_bytes;
@@ -193,45 +192,45 @@ impl Pattern for Database {
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, _buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(&'a self, (system, worker): RunContext<'a>, _buffer: &'a mut Buffer) -> PhaseFuture<'a> {
         Box::pin(async move {
             let bytes = self.load.area_bytes;
             let (file, _) = self
                 .load
-                .open((system, worker), Open::READ_WRITE, bytes)
+                .open_file((system, worker), Open::READ_WRITE, bytes)
                 .await?;
             let log = self.log_file(worker);
             let how = match self.load.verify {
                 YesNo::Yes => Open::READ_WRITE,
                 YesNo::No => Open::WRITE,
             };
-            let log_file = system.open(&log.path, how.direct(worker.direct)).await?;
+            let log_file = system.open(&log.file_path, how.direct(worker.direct)).await?;
             let ring = Load {
-                depth: self.slots(),
+                queue_depth: self.slot_count(),
                 ..self.load.clone()
             };
             let files = [file, log_file];
-            ring.open_ring((system, worker), &files, self.largest_bytes())
+            ring.open_ring((system, worker), &files, self.request_bytes_max())
                 .await?;
-            let files = vec![(file, worker.file(AREA)), (log_file, log.path)];
-            let mut ring = Ring::new(system, Slots::new(self.slots()), files);
-            ring.verifier = self.load.verifier(ring.system, worker);
-            let mut log = Log::new((log_file, 1), log.bytes, self.sync_call);
-            let mut pages = Pages::new(self, file, worker);
-            let mut pace = Pace::new(&self.load, worker, ring.system.now());
+            let files = vec![(file, worker.file_path(AREA)), (log_file, log.file_path)];
+            let mut ring = IoRing::new(system, Slots::new(self.slot_count()), files);
+            ring.verifier = self.load.new_verifier(ring.system, worker);
+            let mut log = AppendLog::new((log_file, 1), log.bytes, self.sync_call);
+            let mut pages = PageRequests::new(self, file, worker);
+            let mut pace = IssuePace::new(&self.load, worker, ring.system.now());
             ring.system.judge_by_commits();
             let mut groups = 0;
-            while let Some(start) = next_commit(&mut pace, &mut ring).await? {
-                pages.next_group();
-                pace.issued(self.group_bytes());
-                ring.issue_all(0, &pages.requests).await?;
+            while let Some(start) = wait_for_next_commit(&mut pace, &mut ring).await? {
+                pages.prepare_next_group();
+                pace.count_issued(self.group_bytes());
+                ring.issue_all(0, &pages.pending_requests).await?;
                 for _ in 0..self.clients {
-                    log.append(self.log_record_bytes as u32);
+                    log.append_record(self.log_record_bytes as u32);
                 }
                 log.commit(&mut ring, worker, start).await?;
                 groups += 1;
-                if self.checkpoint_every > 0 && groups % self.checkpoint_every == 0 {
-                    ring.issue_all(0, &[pages.checkpoint()]).await?;
+                if self.commits_per_checkpoint > 0 && groups % self.commits_per_checkpoint == 0 {
+                    ring.issue_all(0, &[pages.new_checkpoint()]).await?;
                 }
             }
             ring.read_back(worker).await
@@ -239,32 +238,32 @@ impl Pattern for Database {
     }
 }
 
-/// The pages that transactions read and change.
-struct Pages<'a> {
+/// Source of the pages that transactions read and change.
+struct PageRequests<'a> {
     database: &'a Database,
     file: File,
-    blocks: Blocks,
-    random: Draws,
-    /// What is to be done before the next commit: the pages that the last group changed
-    /// are written, and those that the next one needs are read.
-    requests: Vec<Submission>,
-    changed: Vec<u64>,
+    page_draws: BlockDraws,
+    random: RandomDraws,
+    /// Requests before the next commit: writes of the pages that the last group changed, and reads
+    /// of the pages that the next group needs.
+    pending_requests: Vec<Submission>,
+    changed_pages: Vec<u64>,
 }
 
-impl<'a> Pages<'a> {
+impl<'a> PageRequests<'a> {
     fn new(database: &'a Database, file: File, worker: &Worker) -> Self {
         let blocks = database.load.area_bytes / database.page_bytes;
         Self {
             database,
             file,
-            blocks: Blocks::new(&database.distribution, blocks),
-            random: Draws::new(worker.seed, PAGE_STREAM),
-            requests: Vec::new(),
-            changed: Vec::new(),
+            page_draws: BlockDraws::new(&database.distribution, blocks),
+            random: RandomDraws::new(worker.seed, PAGE_STREAM),
+            pending_requests: Vec::new(),
+            changed_pages: Vec::new(),
         }
     }
 
-    fn request(&self, operation: Operation, page: u64) -> Submission {
+    fn new_request(&self, operation: Operation, page: u64) -> Submission {
         Submission {
             operation,
             file: self.file,
@@ -275,33 +274,33 @@ impl<'a> Pages<'a> {
         }
     }
 
-    fn next_group(&mut self) {
-        self.requests.clear();
-        for number in 0..self.changed.len() {
-            let request = self.request(Operation::Write, self.changed[number]);
-            self.requests.push(request);
+    fn prepare_next_group(&mut self) {
+        self.pending_requests.clear();
+        for number in 0..self.changed_pages.len() {
+            let request = self.new_request(Operation::Write, self.changed_pages[number]);
+            self.pending_requests.push(request);
         }
-        self.changed.clear();
+        self.changed_pages.clear();
         let Database {
             clients,
-            reads,
-            writes,
+            pages_read: reads,
+            pages_written: writes,
             ..
         } = self.database;
         for _ in 0..clients * reads {
-            let page = self.blocks.draw(&mut self.random);
-            let request = self.request(Operation::Read, page);
-            self.requests.push(request);
+            let page = self.page_draws.draw_block(&mut self.random);
+            let request = self.new_request(Operation::Read, page);
+            self.pending_requests.push(request);
         }
         for _ in 0..clients * writes {
-            self.changed.push(self.blocks.draw(&mut self.random));
+            self.changed_pages.push(self.page_draws.draw_block(&mut self.random));
         }
     }
 
-    fn checkpoint(&self) -> Submission {
+    fn new_checkpoint(&self) -> Submission {
         Submission {
             bytes: 0,
-            ..self.request(Operation::Fdatasync, 0)
+            ..self.new_request(Operation::Fdatasync, 0)
         }
     }
 }

@@ -1,34 +1,33 @@
-//! `dump_restore`: a tree copied by `dump | restore` (Zachariassen 1987), two processes
-//! joined by a pipe.
+//! Program `dump_restore`: a tree of files copied by `dump | restore` (Zachariassen 1987), two
+//! processes joined by a pipe.
 //!
-//! On a model dump reads the drive of the mounted file system past every cache,
-//! as it did. On the host it reads the files through their file system, in the
-//! order that their inodes would have in one of 4.2BSD: the drive of any file
-//! system there is cannot be read portably. What the programs did besides their
-//! calls takes the processor's time, on a machine of 1987.
+//! On a modelled system, dump reads the drive of the mounted file system past every cache, as the
+//! original did. On the host it reads the files through their file system, in the order that their
+//! inodes would have on 4.2BSD, because the drive of an arbitrary file system cannot be read
+//! portably. The work of the two programs between their calls takes CPU time on a machine of 1987.
 
 mod dump;
 mod restore;
 
 use crate::load::YesNo;
-use crate::parameter::{Field, Value, choices};
-use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::parameter::{ParameterField, ParameterValue, choices};
+use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
 use crate::program::{Input, ProgramError};
 use crate::verify::copies::{CopiedFile, CopyComparison};
 use crate::verify::verify_field;
 use crate::worker::{Medium, PipeEnd, Worker};
 use crate::workload::populate::{self, seed_field};
 use crate::workload::tape::TAPE_BYTES;
-use crate::workload::tree::{self, TREE, Tree};
+use crate::workload::tree::{self, TREE_NAME, Tree};
 use diskperf_system::{Buffer, Errno, System};
 use diskperf_timeline::WorkerMeasure;
-use dump::Dump;
+use dump::DumpPlan;
 
-pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "dump_restore",
-    does: "dump | restore: two processes copy a tree through a pipe (1987)",
-    files: TREE,
-    pattern: || Box::new(DumpRestore::default()),
+    summary: "dump | restore: two processes copy a directory tree through a pipe (1987)",
+    files_name: TREE_NAME,
+    new_pattern: || Box::new(DumpRestore::default()),
 }];
 
 #[derive(Clone, Debug)]
@@ -36,8 +35,8 @@ struct DumpRestore {
     destination: Destination,
     tree_seed: u64,
     verify: YesNo,
-    /// What the survey of who dumps found.
-    dump: Option<Dump>,
+    /// Result of the survey of the dumping process.
+    surveyed_dump: Option<DumpPlan>,
 }
 
 impl Default for DumpRestore {
@@ -46,50 +45,50 @@ impl Default for DumpRestore {
             destination: Destination::Same,
             tree_seed: 1,
             verify: YesNo::No,
-            dump: None,
+            surveyed_dump: None,
         }
     }
 }
 
 choices! {
-    /// Where the tree is restored.
+    /// Destination of the restored tree.
     Destination {
-        /// In another folder of the same file system.
+        /// Another folder of the same file system.
         Same = "same",
-        /// On another file system.
+        /// A folder on another file system.
         Other = "other",
     }
 }
 
 impl Pattern for DumpRestore {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            Field {
+            ParameterField {
                 name: "destination",
-                meaning: "the file system that the tree is restored on",
-                value: Value::Choice(&mut self.destination),
+                meaning: "file system on which the tree is restored",
+                value: ParameterValue::Choice(&mut self.destination),
             },
             seed_field(&mut self.tree_seed),
             verify_field(&mut self.verify),
         ]
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
-            is_of_a_tree: true,
+    fn properties(&self) -> ProgramProperties {
+        ProgramProperties {
+            works_on_tree: true,
             dump_unit_bytes: Some(dump::SECTOR_BYTES as u64),
-            passes: 2,
+            pass_count: 2,
             // One that dumps, one that restores.
-            workers: 2,
+            worker_count: 2,
             is_piped: true,
             media: &[Medium::Directory],
-            needs_other: self.destination == Destination::Other,
+            needs_second_target: self.destination == Destination::Other,
             // A call is a write to the pipe.
-            ..Facts::writing(TAPE_BYTES as u64)
+            ..ProgramProperties::for_writes(TAPE_BYTES as u64)
         }
     }
 
-    /// Files of any length, and pieces of a block.
+    /// Returns 1: files have any length, and reads may cover parts of a block.
     fn unit_bytes(&self, _size_bytes: u64) -> u64 {
         1
     }
@@ -99,27 +98,27 @@ impl Pattern for DumpRestore {
             Destination::Same => 2,
             Destination::Other => 1,
         };
-        tree::room_bytes(size_bytes) * trees
+        tree::footprint_bytes_max(size_bytes) * trees
     }
 
     fn prepared_bytes(&self, size_bytes: u64) -> u64 {
-        tree::room_bytes(size_bytes)
+        tree::footprint_bytes_max(size_bytes)
     }
 
-    /// The files that are dumped.
+    /// Returns the files that are dumped. The restoring process has no input files.
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
         if worker.pipe_end() == PipeEnd::Read {
             return Vec::new();
         }
-        let (top, tree) = (populate::top(worker), self.tree(worker));
+        let (top, tree) = (populate::top_path(worker), self.new_tree(worker));
         let files = tree.files();
         files
             .map(|(path, file)| Input::read(format!("{top}/{path}"), file.size_bytes))
             .collect()
     }
 
-    /// What dump writes is not yet a file, and restore's own table is none of those
-    /// that it restores.
+    /// Returns the bytes of the tree for the restoring process and 0 for the dumping one. The dump
+    /// in the pipe is not yet a file, and restore's own table is not a restored file.
     fn payload_bytes(&self, worker: &Worker, _measure: &WorkerMeasure) -> u64 {
         match worker.pipe_end() {
             PipeEnd::Write => 0,
@@ -127,17 +126,17 @@ impl Pattern for DumpRestore {
         }
     }
 
-    /// Makes the tree, and the empty directory for what is restored.
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    /// Makes the tree, and an empty directory for the restored files.
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
             if worker.pipe_end() == PipeEnd::Write {
-                return populate::ensure(system, worker, self.tree_seed).await;
+                return populate::ensure_tree(system, worker, self.tree_seed).await;
             }
-            let restored = self.restored(worker)?;
+            let restored = self.restored_path(worker)?;
             match system.mkdir(&restored).await {
                 Ok(()) => Ok(()),
                 Err(error) if error.errno() == Some(Errno::Exists) => {
-                    restore::remove(system, &restored, &self.tree(worker)).await?;
+                    restore::remove_restored(system, &restored, &self.new_tree(worker)).await?;
                     Ok(system.mkdir(&restored).await?)
                 }
                 Err(error) => Err(error.into()),
@@ -145,28 +144,28 @@ impl Pattern for DumpRestore {
         })
     }
 
-    fn survey<'a>(&'a mut self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    fn survey<'a>(&'a mut self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
             if worker.pipe_end() == PipeEnd::Write {
-                self.dump = Some(Dump::survey(system, worker, || self.tree(worker))?);
+                self.surveyed_dump = Some(DumpPlan::survey(system, worker, || self.new_tree(worker))?);
             }
             Ok(())
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
         Box::pin(async move {
             let pipe = system.pipe_end(0).await?;
             match worker.pipe_end() {
                 PipeEnd::Write => {
-                    let dump = self.dump.as_ref().expect("the survey found what to dump");
+                    let dump = self.surveyed_dump.as_ref().expect("the survey found what to dump");
                     dump.run(system, worker, (pipe, buffer)).await
                 }
                 PipeEnd::Read => {
-                    let top = self.restored(worker)?;
+                    let top = self.restored_path(worker)?;
                     restore::run(system, &top, (pipe, buffer)).await?;
                     match self.verify {
-                        YesNo::Yes => self.verify((system, worker), &top).await,
+                        YesNo::Yes => self.verify_restored((system, worker), &top).await,
                         YesNo::No => Ok(()),
                     }
                 }
@@ -176,20 +175,19 @@ impl Pattern for DumpRestore {
 }
 
 impl DumpRestore {
-    fn tree(&self, worker: &Worker) -> Tree {
-        Tree::new(populate::kind(worker, self.tree_seed))
+    fn new_tree(&self, worker: &Worker) -> Tree {
+        Tree::new(populate::tree_description(worker, self.tree_seed))
     }
 
-    /// Compares what was restored with what was dumped.
-    async fn verify(
+    async fn verify_restored(
         &self,
         place: (&mut System, &Worker),
         restored: &str,
     ) -> Result<(), ProgramError> {
-        let (top, tree) = (populate::top(place.1), self.tree(place.1));
+        let (top, tree) = (populate::top_path(place.1), self.new_tree(place.1));
         let copied = tree.files().map(|(path, file)| CopiedFile {
-            source: format!("{top}/{path}"),
-            copy: format!("{restored}/{path}"),
+            source_path: format!("{top}/{path}"),
+            copy_path: format!("{restored}/{path}"),
             copy_offset_bytes: 0,
             bytes: file.size_bytes,
         });
@@ -197,15 +195,15 @@ impl DumpRestore {
         CopyComparison::run(place, &copied, populate::CALL_BYTES).await
     }
 
-    /// The directory that everything is restored in.
-    fn restored(&self, worker: &Worker) -> Result<String, ProgramError> {
+    /// Returns the directory into which the tree is restored.
+    fn restored_path(&self, worker: &Worker) -> Result<String, ProgramError> {
         match self.destination {
-            Destination::Same => Ok(worker.file("restored")),
+            Destination::Same => Ok(worker.file_path("restored")),
             Destination::Other => {
                 let other = worker
                     .other
                     .filter(|other| other.medium == Medium::Directory);
-                let mount = other.ok_or(ProgramError::NoOtherFilesystem)?.number;
+                let mount = other.ok_or(ProgramError::NoSecondFilesystem)?.number;
                 let Worker { folder, drive, .. } = worker;
                 Ok(format!("/mnt{mount}/{folder}restored{drive}"))
             }

@@ -1,27 +1,25 @@
-//! `fsck`: reads a populated file system past every cache as fsck of 4.2BSD
-//! does (Zachariassen 1987), in one process or in several that start one after the
-//! other.
+//! Program `fsck`: reads a populated file system past every cache as fsck of 4.2BSD does
+//! (Zachariassen 1987), in one process or in several that start one after the other.
 //!
-//! On a model it reads the drive of the mounted file system, where its parts
-//! are. On the host an image of a file system of the same shape takes the
-//! drive's place, or a device, which is only read; where its parts would be is
-//! computed from the same tree by the same allocator. Nothing is checked: the
-//! work that checking was takes the processor's time, on a machine of 1987.
+//! On a modelled system it reads the drive of the mounted file system, at the addresses of its
+//! parts. On the host, an image of a file system of the same shape stands for the drive, or a
+//! device, which is only read. The same allocator computes the addresses from the same tree.
+//! Nothing is checked: the checking of the original takes CPU time on a machine of 1987.
 
 use crate::blocks::{ensure_file, read_block, seek_to};
-use crate::parameter::{Field, Value};
-use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::parameter::{ParameterField, ParameterValue};
+use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
 use crate::program::{Input, ProgramError};
 use crate::worker::{Medium, Worker};
 use crate::workload::populate::{self, CALL_BYTES, seed_field};
-use crate::workload::tree::{self, TREE, Tree};
+use crate::workload::tree::{self, TREE_NAME, Tree};
 use diskperf_system::{Buffer, FsckPass, FsckRead, Layout, Open, System, Work};
 
-pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "fsck",
-    does: "reads a populated file system past every cache as fsck does (1987)",
-    files: "image",
-    pattern: || Box::new(Fsck::default()),
+    summary: "reads a populated file system like fsck, bypassing all caches (1987)",
+    files_name: "image",
+    new_pattern: || Box::new(Fsck::default()),
 }];
 
 #[derive(Clone, Debug)]
@@ -30,8 +28,7 @@ struct Fsck {
     offset_ms: u64,
     tree_seed: u64,
     used_share: f64,
-    /// What the survey found.
-    reads: Option<Reads>,
+    reads: Option<SurveyedReads>,
 }
 
 impl Default for Fsck {
@@ -48,41 +45,42 @@ impl Default for Fsck {
     }
 }
 
-/// What a worker knows of the file system before it starts.
+/// Reads of a worker, determined before it starts.
 #[derive(Clone, Debug)]
-struct Reads {
-    device: Option<String>,
+struct SurveyedReads {
+    device_path: Option<String>,
     reads: Vec<FsckRead>,
 }
 
 impl Pattern for Fsck {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            Field {
+            ParameterField {
                 name: "checkers",
-                meaning: "processes that check the file system at once",
-                value: Value::Count(&mut self.checkers, 1, 256),
+                meaning: "processes that check the file system in parallel",
+                value: ParameterValue::Count(&mut self.checkers, 1, 256),
             },
-            Field {
+            ParameterField {
                 name: "offset_ms",
-                meaning: "milliseconds from the start of one process to that of the next",
-                value: Value::Count(&mut self.offset_ms, 0, 3_600_000),
+                meaning: "delay between the starts of two processes, in milliseconds",
+                value: ParameterValue::Count(&mut self.offset_ms, 0, 3_600_000),
             },
             seed_field(&mut self.tree_seed),
-            Field {
+            ParameterField {
                 name: "used_share",
-                meaning: "share of an image or of a device that the contents of the tree take; a mounted file system is used as it is",
-                value: Value::Share(&mut self.used_share),
+                meaning: "share of the image or device that the tree fills; a mounted file system \
+                stays as it is",
+                value: ParameterValue::Share(&mut self.used_share),
             },
         ]
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
-            is_of_a_tree: true,
-            workers: self.checkers as u32,
-            offset_ms: self.offset_ms,
-            ..Facts::reading(CALL_BYTES)
+    fn properties(&self) -> ProgramProperties {
+        ProgramProperties {
+            works_on_tree: true,
+            worker_count: self.checkers as u32,
+            start_offset_ms: self.offset_ms,
+            ..ProgramProperties::for_reads(CALL_BYTES)
         }
     }
 
@@ -90,56 +88,57 @@ impl Pattern for Fsck {
         UNIT_BYTES
     }
 
-    fn unfit(&self) -> Option<String> {
+    fn validation_error(&self) -> Option<String> {
         let share = self.used_share;
-        (!(SMALLEST_SHARE..=LARGEST_SHARE).contains(&share)).then(|| {
+        (!(USED_SHARE_MIN..=USED_SHARE_MAX).contains(&share)).then(|| {
             format!(
-                "used_share={share} leaves no room for the other contents of a file system, or too little for a tree; give {SMALLEST_SHARE} to {LARGEST_SHARE}"
+                "used_share={share} leaves too little space for the file system's metadata or for \
+                 the tree; give {USED_SHARE_MIN} to {USED_SHARE_MAX}"
             )
         })
     }
 
-    /// Bytes of the image that a tree of this size is laid out on.
+    /// Returns the size of the image on which a tree of this size is laid out, in bytes.
     fn file_bytes(&self, size_bytes: u64) -> u64 {
-        let bytes = (size_bytes as f64 / self.used_share.max(SMALLEST_SHARE)) as u64 + (2 << 20);
+        let bytes = (size_bytes as f64 / self.used_share.max(USED_SHARE_MIN)) as u64 + (2 << 20);
         bytes.next_multiple_of(IMAGE_UNIT_BYTES)
     }
 
     fn files_without_images(&self, size_bytes: u64) -> Option<(&'static str, u64)> {
-        Some((TREE, tree::room_bytes(size_bytes)))
+        Some((TREE_NAME, tree::footprint_bytes_max(size_bytes)))
     }
 
-    /// Where the drive itself is read there is no image of it.
+    /// Returns the image as the input to prepare. If the drive itself is read, no image exists.
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
         vec![Input::read(
-            Self::image(worker),
+            Self::image_path(worker),
             self.file_bytes(worker.size_bytes),
         )]
     }
 
-    /// The first process makes the tree, or the image that stands for it.
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    /// Makes the tree, or the image that stands for it. The first process does this for all.
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
             if worker.index > 0 || worker.medium != Medium::Directory {
                 return Ok(());
             }
             if system.layout(worker.drive).is_some() {
-                return populate::ensure(system, worker, self.tree_seed).await;
+                return populate::ensure_tree(system, worker, self.tree_seed).await;
             }
             let image_bytes = self.file_bytes(worker.size_bytes);
-            ensure_file(system, worker, &Self::image(worker), image_bytes).await
+            ensure_file(system, worker, &Self::image_path(worker), image_bytes).await
         })
     }
 
-    /// What there is to read, now that it is all there.
-    fn survey<'a>(&'a mut self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    /// Determines the reads from the layout of the file system, once it is complete.
+    fn survey<'a>(&'a mut self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
             let layout = match (worker.medium, system.layout(worker.drive)) {
                 (Medium::Directory, Some(layout)) => layout,
                 (Medium::Directory, None) => self.image_layout(worker)?,
                 (Medium::Device | Medium::File, _) => {
                     let how = Open::READ.direct(worker.direct);
-                    let file = system.open(&Self::image(worker), how).await?;
+                    let file = system.open(&Self::image_path(worker), how).await?;
                     let room_bytes = system.length(file).await?;
                     system.close(file).await?;
                     if self.file_bytes(worker.size_bytes) > room_bytes {
@@ -148,22 +147,22 @@ impl Pattern for Fsck {
                     self.image_layout(worker)?
                 }
             };
-            self.reads = Some(Reads {
-                device: layout.device().map(str::to_owned),
+            self.reads = Some(SurveyedReads {
+                device_path: layout.device().map(str::to_owned),
                 reads: layout.fsck_reads(),
             });
             Ok(())
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
         Box::pin(async move {
             let reads = self.reads.as_ref().expect("the survey found what to read");
-            let file = match &reads.device {
+            let file = match &reads.device_path {
                 Some(device) => system.open(device, Open::READ.direct(true)).await?,
                 None => {
                     let how = Open::READ.direct(worker.direct);
-                    system.open(&Self::image(worker), how).await?
+                    system.open(&Self::image_path(worker), how).await?
                 }
             };
             for FsckRead { pass, extent } in &reads.reads {
@@ -186,24 +185,23 @@ impl Pattern for Fsck {
 }
 
 impl Fsck {
-    fn image(worker: &Worker) -> String {
-        worker.file("fsck.image")
+    fn image_path(worker: &Worker) -> String {
+        worker.file_path("fsck.image")
     }
 
     fn image_layout(&self, worker: &Worker) -> Result<Layout, ProgramError> {
-        let tree = Tree::new(populate::kind(worker, self.tree_seed));
+        let tree = Tree::new(populate::tree_description(worker, self.tree_seed));
         tree.layout(self.file_bytes(worker.size_bytes))
     }
 }
 
-/// The least and the most of an image that a tree takes. The rest holds the
-/// inodes, and the reserve.
-const SMALLEST_SHARE: f64 = 0.05;
-const LARGEST_SHARE: f64 = 0.75;
+/// Minimum share of an image that a tree takes. `USED_SHARE_MAX` is the maximum. The rest holds the
+/// inodes and the reserve.
+const USED_SHARE_MIN: f64 = 0.05;
+const USED_SHARE_MAX: f64 = 0.75;
 
-/// What offset and length of every read are multiples of: a fragment.
+/// Common divisor of the offsets and lengths of all reads: a fragment, in bytes.
 const UNIT_BYTES: u64 = 1024;
 
-/// What the size of an image is a multiple of: a block of the file system, and
-/// a page of whatever it is kept in.
+/// Unit of an image's size, in bytes: a block of the file system, and a multiple of a memory page.
 const IMAGE_UNIT_BYTES: u64 = 8192;

@@ -1,41 +1,39 @@
-//! `log_append`: a write-ahead log. Records are appended, and a sync makes them durable
-//! before anybody is told that they are: that is a commit, and its latency is what a
-//! database's client waits for.
+//! Program `log_append`: a write-ahead log. Records are appended, and a sync makes them durable
+//! before the transaction is reported as committed. The latency of such a commit is the time for
+//! which a database client waits.
 
-use crate::load::pace::Pace;
-use crate::load::{COMMIT_RATE, Load, SyncCall, YesNo, field};
-use crate::parameter::{Field, SizeMix, Value};
-use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::load::pace::IssuePace;
+use crate::load::{COMMIT_RATE, Load, SyncCall, YesNo, new_field};
+use crate::parameter::{ParameterField, SizeMix, ParameterValue};
+use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
 use crate::program::{Input, gcd};
-use crate::random::Draws;
-use crate::ring::Ring;
+use crate::random::RandomDraws;
+use crate::ring::IoRing;
 use crate::ring::slots::Slots;
 use crate::worker::{Medium, Worker};
-use crate::workload::log::{Log, LogFile, next_commit};
+use crate::workload::log::{AppendLog, LogFile, wait_for_next_commit};
 use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::WorkerMeasure;
 use diskperf_timeline::units::MIB;
 
-/// Each worker has a log of its own.
-const LOG: &str = "log";
+const LOG_FILE_NAME: &str = "log";
 
-/// The random stream that sizes of records are drawn from.
 const RECORD_STREAM: u128 = 6;
 
-pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "log_append",
-    does: "a write-ahead log: records appended and made durable, commit by commit",
-    files: LOG,
-    pattern: || Box::new(LogAppend::default()),
+    summary: "write-ahead log: appends records and makes them durable, commit by commit",
+    files_name: LOG_FILE_NAME,
+    new_pattern: || Box::new(LogAppend::default()),
 }];
 
 #[derive(Clone, Debug)]
 struct LogAppend {
     load: Load,
     record_bytes: SizeMix,
-    group: u64,
+    records_per_commit: u64,
     sync_call: SyncCall,
-    preallocated: YesNo,
+    preallocate: YesNo,
 }
 
 impl Default for LogAppend {
@@ -46,41 +44,42 @@ impl Default for LogAppend {
                 ..Load::default()
             },
             record_bytes: SizeMix::new(&[(4096, 1)]),
-            group: 1,
+            records_per_commit: 1,
             sync_call: SyncCall::Fdatasync,
-            preallocated: YesNo::No,
+            preallocate: YesNo::No,
         }
     }
 }
 
 impl LogAppend {
-    fn file(&self, worker: &Worker) -> String {
-        worker.file(&format!("{LOG}{}", worker.index))
+    fn file_path(&self, worker: &Worker) -> String {
+        worker.file_path(&format!("{LOG_FILE_NAME}{}", worker.index))
     }
 }
 
 impl Pattern for LogAppend {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         let mut fields = vec![
-            field(
+            new_field(
                 "record_bytes",
-                "bytes of a record, or a distribution of sizes, each with its weight",
-                Value::Mix(&mut self.record_bytes),
+                "record size in bytes, or several sizes with weights",
+                ParameterValue::Mix(&mut self.record_bytes),
             ),
-            field(
+            new_field(
                 "group",
-                "records that one sync makes durable (group commit)",
-                Value::Count(&mut self.group, 1, 4096),
+                "records per sync (group commit)",
+                ParameterValue::Count(&mut self.records_per_commit, 1, 4096),
             ),
-            field(
+            new_field(
                 "sync_call",
-                "the call that makes them durable",
-                Value::Choice(&mut self.sync_call),
+                "system call that makes the records durable",
+                ParameterValue::Choice(&mut self.sync_call),
             ),
-            field(
+            new_field(
                 "preallocated",
-                "write over a log of area_bytes that is there, as a recycled log does, instead of growing one",
-                Value::Choice(&mut self.preallocated),
+                "overwriting of an existing log of area_bytes, like a recycled log, instead of \
+                 growing a new one",
+                ParameterValue::Choice(&mut self.preallocate),
             ),
         ];
         fields.extend(self.load.fields());
@@ -92,13 +91,13 @@ impl Pattern for LogAppend {
         fields
     }
 
-    fn facts(&self) -> Facts {
-        let largest = self.record_bytes.largest();
-        Facts {
+    fn properties(&self) -> ProgramProperties {
+        let largest = self.record_bytes.size_max();
+        ProgramProperties {
             media: &[Medium::Directory],
-            is_log: true,
-            offered_bytes_per_s: self.load.offered_bytes_per_s(largest * self.group),
-            ..self.load.facts(largest, true)
+            appends_log: true,
+            offered_bytes_per_s: self.load.offered_bytes_per_s(largest * self.records_per_commit),
+            ..self.load.properties(largest, true)
         }
     }
 
@@ -106,8 +105,8 @@ impl Pattern for LogAppend {
         self.record_bytes.sizes().fold(0, gcd)
     }
 
-    fn unfit(&self) -> Option<String> {
-        self.load.unfit(self.record_bytes.largest() * self.group)
+    fn validation_error(&self) -> Option<String> {
+        self.load.validation_error(self.record_bytes.size_max() * self.records_per_commit)
     }
 
     fn file_bytes(&self, _size_bytes: u64) -> u64 {
@@ -115,17 +114,17 @@ impl Pattern for LogAppend {
     }
 
     fn prepared_bytes(&self, size_bytes: u64) -> u64 {
-        match self.preallocated {
+        match self.preallocate {
             YesNo::Yes => self.file_bytes(size_bytes),
             YesNo::No => 0,
         }
     }
 
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        match self.preallocated {
+        match self.preallocate {
             YesNo::No => Vec::new(),
             YesNo::Yes => vec![Input {
-                path: self.file(worker),
+                path: self.file_path(worker),
                 length_bytes: self.load.area_bytes,
                 read: false,
             }],
@@ -136,48 +135,48 @@ impl Pattern for LogAppend {
         measure.written_bytes
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
             let log = LogFile {
-                path: self.file(worker),
+                file_path: self.file_path(worker),
                 bytes: self.load.area_bytes,
-                preallocated: self.preallocated == YesNo::Yes,
+                preallocated: self.preallocate == YesNo::Yes,
             };
             log.prepare((system, worker)).await
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, _buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(&'a self, (system, worker): RunContext<'a>, _buffer: &'a mut Buffer) -> PhaseFuture<'a> {
         Box::pin(async move {
-            let how = match (self.preallocated, self.load.verify) {
+            let how = match (self.preallocate, self.load.verify) {
                 (YesNo::No, YesNo::No) => Open::CREATE,
                 (YesNo::No, YesNo::Yes) => Open::READ_WRITE.create(),
                 (YesNo::Yes, YesNo::No) => Open::WRITE,
                 (YesNo::Yes, YesNo::Yes) => Open::READ_WRITE,
             };
-            let path = self.file(worker);
+            let path = self.file_path(worker);
             let file = system.open(&path, how.direct(worker.direct)).await?;
             let ring = Load {
-                depth: self.group,
+                queue_depth: self.records_per_commit,
                 ..self.load.clone()
             };
-            let largest = self.record_bytes.largest();
+            let largest = self.record_bytes.size_max();
             ring.open_ring((system, worker), &[file], largest).await?;
-            let mut ring = Ring::new(system, Slots::new(self.group), vec![(file, path)]);
-            ring.verifier = self.load.verifier(ring.system, worker);
-            let mut log = Log::new((file, 0), self.load.area_bytes, self.sync_call);
-            let mut random = Draws::new(worker.seed, RECORD_STREAM);
+            let mut ring = IoRing::new(system, Slots::new(self.records_per_commit), vec![(file, path)]);
+            ring.verifier = self.load.new_verifier(ring.system, worker);
+            let mut log = AppendLog::new((file, 0), self.load.area_bytes, self.sync_call);
+            let mut random = RandomDraws::new(worker.seed, RECORD_STREAM);
             let weight = self.record_bytes.total_weight();
-            let mut pace = Pace::new(&self.load, worker, ring.system.now());
+            let mut pace = IssuePace::new(&self.load, worker, ring.system.now());
             ring.system.judge_by_commits();
-            while let Some(start) = next_commit(&mut pace, &mut ring).await? {
+            while let Some(start) = wait_for_next_commit(&mut pace, &mut ring).await? {
                 let mut group_bytes = 0;
-                for _ in 0..self.group {
-                    let bytes = self.record_bytes.at(random.below(weight));
-                    log.append(bytes as u32);
+                for _ in 0..self.records_per_commit {
+                    let bytes = self.record_bytes.size_at_weight(random.draw_below(weight));
+                    log.append_record(bytes as u32);
                     group_bytes += bytes;
                 }
-                pace.issued(group_bytes);
+                pace.count_issued(group_bytes);
                 log.commit(&mut ring, worker, start).await?;
             }
             ring.read_back(worker).await

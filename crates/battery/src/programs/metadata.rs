@@ -1,15 +1,15 @@
-//! `metadata`: many small files are made, looked at, renamed and removed, as mail servers,
-//! builds and package managers do. What is measured is what a file system does to names
-//! and inodes, and what it costs to make that durable: fsync of the file, and of the
-//! directory that has its name, without which a crash may leave neither.
+//! Program `metadata`: creates, stats, renames and removes many small files, as mail servers,
+//! builds and package managers do. It measures the operations of a file system on names and inodes,
+//! and the cost of making them durable: fsync of the file, and of the directory that has its name.
+//! Without both, a crash may lose the file or its name.
 //!
-//! Phases follow each other, each over all files; of one that is left out, what it would
-//! have left is there before the clock starts.
+//! The phases follow each other, each over all files. The result of a phase that is left out is
+//! prepared before the clock starts.
 
 use crate::blocks::{pause, write_block};
-use crate::load::{YesNo, field};
-use crate::parameter::{Field, Subset, Value, choices};
-use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::load::{YesNo, new_field};
+use crate::parameter::{ParameterField, NameSubset, ParameterValue, choices};
+use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
 use crate::program::ProgramError;
 use crate::verify::calls::CallVerifier;
 use crate::verify::verify_field;
@@ -18,26 +18,27 @@ use diskperf_system::{Buffer, Errno, File, NameCall, Open, System};
 use diskperf_timeline::units::{GIB, MIB};
 use diskperf_timeline::{Nanoseconds, WorkerMeasure};
 
-pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "metadata",
-    does: "many small files made, looked at, renamed and removed, with syncs of files and directories",
-    files: "metadata",
-    pattern: || Box::new(Metadata::default()),
+    summary: "creates, stats, renames and removes many small files, with syncs of files and \
+    directories",
+    files_name: "metadata",
+    new_pattern: || Box::new(Metadata::default()),
 }];
 
 choices! {
-    /// What is made durable after each operation.
+    /// Choice of the objects that are made durable after each operation.
     Fsync {
-        /// Nothing.
+        /// No fsync after any operation.
         None = "none",
-        /// A file that was made.
+        /// fsync of each created file.
         File = "file",
-        /// That, and the directory of every name that changed.
+        /// fsync of each created file, and of the directory of every changed name.
         FileAndDirectory = "file_and_directory",
     }
 }
 
-/// What is done to all files, in this order.
+/// Phase of the program: an operation on all files, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Create,
@@ -48,7 +49,6 @@ enum Phase {
 
 impl Phase {
     const ALL: [Self; 4] = [Self::Create, Self::Stat, Self::Rename, Self::Unlink];
-    /// Their names, in the same order.
     const NAMES: &'static [&'static str] = &["create", "stat", "rename", "unlink"];
 }
 
@@ -58,8 +58,8 @@ struct Metadata {
     files: u64,
     directories: u64,
     file_bytes: u64,
-    fsync: Fsync,
-    phases: Subset,
+    fsync_mode: Fsync,
+    phases: NameSubset,
     verify: YesNo,
 }
 
@@ -70,77 +70,77 @@ impl Default for Metadata {
             files: 1000,
             directories: 10,
             file_bytes: 4096,
-            fsync: Fsync::FileAndDirectory,
-            phases: Subset::all(Phase::NAMES),
+            fsync_mode: Fsync::FileAndDirectory,
+            phases: NameSubset::all(Phase::NAMES),
             verify: YesNo::No,
         }
     }
 }
 
-/// The interval of the course over time: some of them in each phase.
-const INTERVAL: Nanoseconds = Nanoseconds(100_000_000);
+/// Interval of the samples over time. Each phase spans several.
+const SAMPLE_INTERVAL: Nanoseconds = Nanoseconds(100_000_000);
 
-/// What a file takes of a file system beside its blocks: an inode and a name.
+/// Space of a file system that a file takes apart from its blocks: an inode and a name, in bytes.
 const INODE_AND_NAME_BYTES: u64 = 512;
-/// The blocks that files are rounded up to, when their space is reckoned.
+/// Block size to which file sizes are rounded up when the needed space is estimated, in bytes.
 const BLOCK_BYTES: u64 = 4096;
 
 impl Pattern for Metadata {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            field(
+            new_field(
                 "workers",
-                "workers on each drive, each with files of its own",
-                Value::Count(&mut self.workers, 1, 1024),
+                "workers per drive, each with its own files",
+                ParameterValue::Count(&mut self.workers, 1, 1024),
             ),
-            field(
+            new_field(
                 "files",
-                "files of each worker; with a --size, as many as have that together",
-                Value::Count(&mut self.files, 1, 100_000_000),
+                "files per worker; a --size determines their number instead",
+                ParameterValue::Count(&mut self.files, 1, 100_000_000),
             ),
-            field(
+            new_field(
                 "directories",
-                "directories that they are spread over",
-                Value::Count(&mut self.directories, 1, 1_000_000),
+                "directories over which the files are spread",
+                ParameterValue::Count(&mut self.directories, 1, 1_000_000),
             ),
-            field(
+            new_field(
                 "file_bytes",
-                "bytes of each file, in one write; 0: files without any",
-                Value::Bytes(&mut self.file_bytes, 0, 64 * MIB),
+                "bytes per file, in one write; 0: empty files",
+                ParameterValue::Bytes(&mut self.file_bytes, 0, 64 * MIB),
             ),
-            field(
+            new_field(
                 "fsync",
-                "what is made durable after each operation",
-                Value::Choice(&mut self.fsync),
+                "objects that are made durable after each operation",
+                ParameterValue::Choice(&mut self.fsync_mode),
             ),
-            field(
+            new_field(
                 "phases",
-                "what is done to all files and timed, in this order",
-                Value::Subset(&mut self.phases),
+                "operations on all files that are timed, in this order",
+                ParameterValue::Subset(&mut self.phases),
             ),
             verify_field(&mut self.verify),
         ]
     }
 
-    fn usual_bytes(&self) -> Option<u64> {
-        Some(self.files * self.unit())
+    fn default_bytes(&self) -> Option<u64> {
+        Some(self.files * self.counted_file_bytes())
     }
 
-    fn facts(&self) -> Facts {
-        let own_bytes = self.files * self.unit();
-        Facts {
-            takes_any_size: true,
-            workers: self.workers as u32,
+    fn properties(&self) -> ProgramProperties {
+        let own_bytes = self.files * self.counted_file_bytes();
+        ProgramProperties {
+            accepts_any_size: true,
+            worker_count: self.workers as u32,
             media: &[Medium::Directory],
-            renames: self.has(Phase::Rename),
-            syncs_names: self.fsync != Fsync::None,
-            sizes_bytes: (own_bytes, own_bytes.max(GIB)),
-            ..Facts::writing(self.unit())
+            renames_files: self.has_phase(Phase::Rename),
+            syncs_directory_entries: self.fsync_mode != Fsync::None,
+            size_bytes_range: (own_bytes, own_bytes.max(GIB)),
+            ..ProgramProperties::for_writes(self.counted_file_bytes())
         }
     }
 
-    fn unfit(&self) -> Option<String> {
-        if self.verify == YesNo::Yes && self.has(Phase::Unlink) && self.has(Phase::Create) {
+    fn validation_error(&self) -> Option<String> {
+        if self.verify == YesNo::Yes && self.has_phase(Phase::Unlink) && self.has_phase(Phase::Create) {
             return Some(
                 "files that are removed cannot be read back; give program.phases=create+stat+rename"
                     .to_owned(),
@@ -148,7 +148,8 @@ impl Pattern for Metadata {
         }
         (self.directories > self.files).then(|| {
             format!(
-                "{} directories for {} files leave some empty; give fewer directories or more files",
+                "some of the {} directories would stay empty with {} files; give fewer \
+                 directories or more files",
                 self.directories, self.files
             )
         })
@@ -157,11 +158,11 @@ impl Pattern for Metadata {
     fn file_bytes(&self, size_bytes: u64) -> u64 {
         let each = self.file_bytes.next_multiple_of(BLOCK_BYTES) + INODE_AND_NAME_BYTES;
         let directories = self.directories * BLOCK_BYTES;
-        (self.count(size_bytes) * each + directories) * self.workers
+        (self.file_count(size_bytes) * each + directories) * self.workers
     }
 
     fn prepared_bytes(&self, size_bytes: u64) -> u64 {
-        match self.has(Phase::Create) {
+        match self.has_phase(Phase::Create) {
             true => 0,
             false => self.file_bytes(size_bytes),
         }
@@ -171,16 +172,16 @@ impl Pattern for Metadata {
         measure.written_bytes
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
-            let tree = Tree::new(self, worker);
+            let tree = MetadataTree::new(self, worker);
             if tree.make_directories(system).await? {
                 tree.remove_files(system).await?;
             }
-            if !self.has(Phase::Create) {
-                let data = crate::blocks::data(self.unit(), worker.seed);
-                for number in 0..tree.files {
-                    let file = system.open(&tree.path(number), Open::CREATE).await?;
+            if !self.has_phase(Phase::Create) {
+                let data = crate::blocks::new_data_buffer(self.counted_file_bytes(), worker.seed);
+                for number in 0..tree.file_count {
+                    let file = system.open(&tree.file_path(number), Open::CREATE).await?;
                     let data = &data[..self.file_bytes as usize];
                     write_block(system, file, data, Nanoseconds::ZERO).await?;
                     system.fsync(file).await?;
@@ -191,29 +192,29 @@ impl Pattern for Metadata {
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
         Box::pin(async move {
-            system.count_calls(INTERVAL);
-            let tree = Tree::new(self, worker);
+            system.count_calls(SAMPLE_INTERVAL);
+            let tree = MetadataTree::new(self, worker);
             let data = &buffer[..self.file_bytes as usize];
-            let mut verifier = CallVerifier::new(self.verify, (&*system, worker), self.unit());
-            for phase in Phase::ALL.into_iter().filter(|phase| self.has(*phase)) {
-                for directory in 0..tree.directories {
-                    let names = match self.fsync {
+            let mut verifier = CallVerifier::new(self.verify, (&*system, worker), self.counted_file_bytes());
+            for phase in Phase::ALL.into_iter().filter(|phase| self.has_phase(*phase)) {
+                for directory in 0..tree.directory_count {
+                    let names = match self.fsync_mode {
                         Fsync::FileAndDirectory if phase != Phase::Stat => {
-                            Some(system.open(&tree.directory(directory), Open::READ).await?)
+                            Some(system.open(&tree.directory_path(directory), Open::READ).await?)
                         }
                         _ => None,
                     };
-                    for number in tree.files_of(directory) {
+                    for number in tree.files_in_directory(directory) {
                         let contents = match &mut verifier {
-                            Some(verifier) => Contents::Verified(verifier),
-                            None => Contents::Same(data),
+                            Some(verifier) => FileContents::Verified(verifier),
+                            None => FileContents::Constant(data),
                         };
-                        self.operate((system, &tree), (phase, number), contents)
+                        self.do_operation((system, &tree), (phase, number), contents)
                             .await?;
                         if let Some(names) = names {
-                            sync(system, names).await?;
+                            sync_file(system, names).await?;
                         }
                         pause(system, worker.think).await?;
                     }
@@ -231,33 +232,32 @@ impl Pattern for Metadata {
 }
 
 impl Metadata {
-    fn has(&self, phase: Phase) -> bool {
-        self.phases.has(phase as usize)
+    fn has_phase(&self, phase: Phase) -> bool {
+        self.phases.is_selected(phase as usize)
     }
 
-    /// Bytes that a file counts for: a size is so many files. Files without bytes are told
-    /// apart by one.
-    fn unit(&self) -> u64 {
+    /// Returns the bytes for which a file counts in a size. Files without bytes count for one byte.
+    fn counted_file_bytes(&self) -> u64 {
         self.file_bytes.max(1)
     }
 
-    /// Files of a size.
-    fn count(&self, size_bytes: u64) -> u64 {
-        (size_bytes / self.unit()).max(1)
+    /// Returns the number of files whose bytes add up to the given size, at least one.
+    fn file_count(&self, size_bytes: u64) -> u64 {
+        (size_bytes / self.counted_file_bytes()).max(1)
     }
 
-    /// Does to a file what a phase does, and counts it.
-    async fn operate(
+    /// Performs the operation of a phase on a file, and records it.
+    async fn do_operation(
         &self,
-        (system, tree): (&mut System, &Tree),
+        (system, tree): (&mut System, &MetadataTree),
         (phase, number): (Phase, u64),
-        contents: Contents<'_>,
+        contents: FileContents<'_>,
     ) -> Result<(), ProgramError> {
         let begin = system.now();
         let call = match phase {
-            Phase::Create => return self.create((system, tree), number, contents).await,
+            Phase::Create => return self.create_file((system, tree), number, contents).await,
             Phase::Stat => {
-                let length = system.stat(&tree.path(number)).await?;
+                let length = system.stat(&tree.file_path(number)).await?;
                 if length != self.file_bytes {
                     return Err(ProgramError::ShortFile);
                 }
@@ -265,7 +265,7 @@ impl Metadata {
             }
             Phase::Rename => {
                 system
-                    .rename(&tree.path(number), &tree.renamed(number))
+                    .rename(&tree.file_path(number), &tree.second_path(number))
                     .await?;
                 NameCall::Rename
             }
@@ -279,20 +279,20 @@ impl Metadata {
         Ok(())
     }
 
-    /// Makes a file. Its sync, in between, counts apart.
-    async fn create(
+    /// Creates a file. Its sync, between the write and the close, is timed separately.
+    async fn create_file(
         &self,
-        (system, tree): (&mut System, &Tree),
+        (system, tree): (&mut System, &MetadataTree),
         number: u64,
-        contents: Contents<'_>,
+        contents: FileContents<'_>,
     ) -> Result<(), ProgramError> {
         let begin = system.now();
-        let path = tree.path(number);
+        let path = tree.file_path(number);
         let file = system.open(&path, Open::WRITE.create_new()).await?;
         match contents {
             _ if self.file_bytes == 0 => {}
-            Contents::Same(data) => write_block(system, file, data, Nanoseconds::ZERO).await?,
-            Contents::Verified(verifier) => {
+            FileContents::Constant(data) => write_block(system, file, data, Nanoseconds::ZERO).await?,
+            FileContents::Verified(verifier) => {
                 let index = verifier.add_file(tree.last_name(number));
                 let open = (&mut *system, file);
                 verifier
@@ -301,8 +301,8 @@ impl Metadata {
             }
         }
         let mut took = system.now().since(begin);
-        if self.fsync != Fsync::None {
-            sync(system, file).await?;
+        if self.fsync_mode != Fsync::None {
+            sync_file(system, file).await?;
         }
         let closing = system.now();
         system.close(file).await?;
@@ -312,16 +312,14 @@ impl Metadata {
     }
 }
 
-/// Bytes of the files.
-enum Contents<'c> {
-    /// The same in each.
-    Same(&'c [u8]),
-    /// Others in each, which are verified.
+enum FileContents<'c> {
+    Constant(&'c [u8]),
+    /// Distinct contents for each file, which are verified.
     Verified(&'c mut CallVerifier),
 }
 
-/// Makes a file, or a directory's names, durable, and counts it.
-async fn sync(system: &mut System, file: File) -> Result<(), ProgramError> {
+/// Makes a file or the names in a directory durable, and records the sync.
+async fn sync_file(system: &mut System, file: File) -> Result<(), ProgramError> {
     let begin = system.now();
     system.fsync(file).await?;
     let took = system.now().since(begin);
@@ -329,65 +327,66 @@ async fn sync(system: &mut System, file: File) -> Result<(), ProgramError> {
     Ok(())
 }
 
-/// The names of a worker's files.
-struct Tree {
-    top: String,
-    files: u64,
-    directories: u64,
+/// Names of a worker's files.
+struct MetadataTree {
+    top_path: String,
+    file_count: u64,
+    directory_count: u64,
     /// Whether the files have their second names when they are removed.
-    renamed: bool,
+    has_second_names: bool,
 }
 
-impl Tree {
+impl MetadataTree {
     fn new(metadata: &Metadata, worker: &Worker) -> Self {
-        let files = metadata.count(worker.size_bytes);
+        let files = metadata.file_count(worker.size_bytes);
         Self {
-            top: worker.file(&format!("names{}", worker.index)),
-            files,
-            directories: metadata.directories.min(files),
-            renamed: metadata.has(Phase::Rename),
+            top_path: worker.file_path(&format!("names{}", worker.index)),
+            file_count: files,
+            directory_count: metadata.directories.min(files),
+            has_second_names: metadata.has_phase(Phase::Rename),
         }
     }
 
-    fn directory(&self, directory: u64) -> String {
-        format!("{}/d{directory}", self.top)
+    fn directory_path(&self, directory: u64) -> String {
+        format!("{}/d{directory}", self.top_path)
     }
 
-    /// The files of a directory: as many as any other has, or one more.
-    fn files_of(&self, directory: u64) -> std::ops::Range<u64> {
+    /// Returns the files of a directory. The numbers of files in two directories differ by at most
+    /// one.
+    fn files_in_directory(&self, directory: u64) -> std::ops::Range<u64> {
         let first = |directory: u64| {
-            let product = u128::from(self.files) * u128::from(directory);
-            product.div_ceil(u128::from(self.directories)) as u64
+            let product = u128::from(self.file_count) * u128::from(directory);
+            product.div_ceil(u128::from(self.directory_count)) as u64
         };
         first(directory)..first(directory + 1)
     }
 
-    fn directory_of(&self, number: u64) -> u64 {
-        let product = u128::from(number) * u128::from(self.directories);
-        (product / u128::from(self.files)) as u64
+    fn directory_of_file(&self, number: u64) -> u64 {
+        let product = u128::from(number) * u128::from(self.directory_count);
+        (product / u128::from(self.file_count)) as u64
     }
 
-    fn path(&self, number: u64) -> String {
-        format!("{}/f{number}", self.directory(self.directory_of(number)))
+    fn file_path(&self, number: u64) -> String {
+        format!("{}/f{number}", self.directory_path(self.directory_of_file(number)))
     }
 
-    fn renamed(&self, number: u64) -> String {
-        format!("{}/r{number}", self.directory(self.directory_of(number)))
+    fn second_path(&self, number: u64) -> String {
+        format!("{}/r{number}", self.directory_path(self.directory_of_file(number)))
     }
 
-    /// What a file is called in the end.
+    /// Returns the last name of a file, after all phases that rename it.
     fn last_name(&self, number: u64) -> String {
-        match self.renamed {
-            true => self.renamed(number),
-            false => self.path(number),
+        match self.has_second_names {
+            true => self.second_path(number),
+            false => self.file_path(number),
         }
     }
 
-    /// Makes those that are not there; whether one was.
+    /// Makes the missing directories, and returns whether any of them existed.
     async fn make_directories(&self, system: &mut System) -> Result<bool, ProgramError> {
         let mut was_there = false;
-        let below = (0..self.directories).map(|directory| self.directory(directory));
-        for path in [self.top.clone()].into_iter().chain(below) {
+        let below = (0..self.directory_count).map(|directory| self.directory_path(directory));
+        for path in [self.top_path.clone()].into_iter().chain(below) {
             match system.mkdir(&path).await {
                 Ok(()) => {}
                 Err(error) if error.errno() == Some(Errno::Exists) => was_there = true,
@@ -397,10 +396,10 @@ impl Tree {
         Ok(was_there)
     }
 
-    /// Removes what an earlier repetition left, by whichever name.
+    /// Removes the files of an earlier repetition under either name.
     async fn remove_files(&self, system: &mut System) -> Result<(), ProgramError> {
-        for number in 0..self.files {
-            for path in [self.path(number), self.renamed(number)] {
+        for number in 0..self.file_count {
+            for path in [self.file_path(number), self.second_path(number)] {
                 match system.unlink(&path).await {
                     Err(error) if error.errno() != Some(Errno::NoEntry) => {
                         return Err(error.into());
@@ -421,19 +420,19 @@ mod tests {
     fn each_file_is_in_the_directory_that_has_it() {
         for files in [1, 2, 7, 10, 1000] {
             for directories in (1..=10).filter(|directories| *directories <= files) {
-                let tree = Tree {
-                    top: "/mnt0/names0".to_owned(),
-                    files,
-                    directories,
-                    renamed: false,
+                let tree = MetadataTree {
+                    top_path: "/mnt0/names0".to_owned(),
+                    file_count: files,
+                    directory_count: directories,
+                    has_second_names: false,
                 };
-                let of = |directory| tree.files_of(directory).map(move |file| (file, directory));
+                let of = |directory| tree.files_in_directory(directory).map(move |file| (file, directory));
                 let all: Vec<(u64, u64)> = (0..directories).flat_map(of).collect();
                 let expected: Vec<(u64, u64)> = (0..files)
-                    .map(|file| (file, tree.directory_of(file)))
+                    .map(|file| (file, tree.directory_of_file(file)))
                     .collect();
                 assert_eq!(all, expected, "{files} files in {directories} directories");
-                let counts = (0..directories).map(|one| tree.files_of(one).count() as u64);
+                let counts = (0..directories).map(|one| tree.files_in_directory(one).count() as u64);
                 let (least, most) = (counts.clone().min().unwrap(), counts.max().unwrap());
                 assert!(
                     most - least <= 1,

@@ -1,97 +1,97 @@
-//! `random`: requests at random places, with several under way, as a storage device of
-//! today is asked; in closed loop, or arriving by the clock.
+//! Program `random`: requests at random offsets with several in flight, the usual test of a modern
+//! storage device, in a closed loop or with arrivals by the clock.
 
-use crate::load::area::{Area, AreaProgram, Places};
+use crate::load::area::{Area, AreaProgram, OffsetChoice};
 use crate::load::distribution::Distribution;
-use crate::load::generator::{Choice, RandomRequests};
-use crate::load::{AREA, Request, YesNo, field};
-use crate::parameter::{Field, SizeMix, Value};
-use crate::pattern::Entry;
+use crate::load::generator::{RandomOffsetOptions, RandomRequests};
+use crate::load::{AREA, LoadRequest, YesNo, new_field};
+use crate::parameter::{ParameterField, SizeMix, ParameterValue};
+use crate::pattern::ProgramEntry;
 use crate::program::gcd;
 use crate::worker::Worker;
 
-pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "random",
-    does: "requests at random places, several under way, or arriving by the clock",
-    files: AREA,
-    pattern: || Box::new(AreaProgram::<Random>::of(4096)),
+    summary: "requests at random offsets, at a queue depth or at a request rate",
+    files_name: AREA,
+    new_pattern: || Box::new(AreaProgram::<RandomOffsets>::with_block_bytes(4096)),
 }];
 
 #[derive(Clone, Debug)]
-struct Random {
+struct RandomOffsets {
     distribution: Distribution,
-    each_once: YesNo,
+    each_block_once: YesNo,
     align_bytes: u64,
 }
 
-impl Default for Random {
+impl Default for RandomOffsets {
     fn default() -> Self {
         Self {
             distribution: Distribution::Uniform,
-            each_once: YesNo::No,
+            each_block_once: YesNo::No,
             align_bytes: 0,
         }
     }
 }
 
-impl Places for Random {
-    const MEANINGS: [&'static str; 2] =
-        ["share of the requests that write", "where the area begins"];
-    const PARTS: bool = false;
+impl OffsetChoice for RandomOffsets {
+    const PARAMETER_MEANINGS: [&'static str; 2] =
+        ["share of writes among the requests", "start of the area"];
+    const HAS_WORKER_PARTS: bool = false;
 
-    fn fields(&mut self) -> Vec<Field<'_>> {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            field(
+            new_field(
                 "distribution",
-                "how often each block is asked for",
-                Value::Distribution(&mut self.distribution),
+                "distribution of accesses over the blocks",
+                ParameterValue::Distribution(&mut self.distribution),
             ),
-            field(
+            new_field(
                 "each_once",
-                "ask for each block once before any comes again",
-                Value::Choice(&mut self.each_once),
+                "access to each block once before any block repeats",
+                ParameterValue::Choice(&mut self.each_block_once),
             ),
-            field(
+            new_field(
                 "align_bytes",
-                "what every offset is a multiple of; 0: of the smallest block",
-                Value::Bytes(&mut self.align_bytes, 0, 1 << 30),
+                "alignment of the offsets; 0: the smallest block size",
+                ParameterValue::Bytes(&mut self.align_bytes, 0, 1 << 30),
             ),
         ]
     }
 
-    fn step_bytes(&self, sizes: &SizeMix) -> u64 {
+    fn offset_step_bytes(&self, sizes: &SizeMix) -> u64 {
         match self.align_bytes {
             0 => sizes.sizes().fold(0, gcd),
             bytes => bytes,
         }
     }
 
-    fn unfit(&self, area: &Area) -> Option<String> {
-        if self.each_once == YesNo::No {
+    fn validation_error(&self, area: &Area) -> Option<String> {
+        if self.each_block_once == YesNo::No {
             return None;
         }
-        if area.block_bytes.only() != Some(self.step_bytes(&area.block_bytes)) {
+        if area.block_sizes.only_size() != Some(self.offset_step_bytes(&area.block_sizes)) {
             return Some(
-                "each_once=yes takes one block_bytes, and align_bytes of the same".to_owned(),
+                "each_once=yes needs a single block_bytes, and align_bytes equal to it".to_owned(),
             );
         }
         (self.distribution != Distribution::Uniform)
-            .then(|| "each_once=yes asks for all blocks equally often".to_owned())
+            .then(|| "each_once=yes accesses all blocks equally often".to_owned())
     }
 
-    fn requests<'a>(
+    fn new_requests<'a>(
         &'a self,
         area: &'a Area,
         bytes: u64,
         worker: &Worker,
-    ) -> impl FnMut() -> Request + 'a {
-        let choice = Choice {
+    ) -> impl FnMut() -> LoadRequest + 'a {
+        let choice = RandomOffsetOptions {
             distribution: &self.distribution,
-            each_once: self.each_once == YesNo::Yes,
-            align_bytes: self.step_bytes(&area.block_bytes),
+            each_block_once: self.each_block_once == YesNo::Yes,
+            align_bytes: self.offset_step_bytes(&area.block_sizes),
         };
         let place = (area.start_bytes, bytes);
-        let mut requests = RandomRequests::new(area.mix(), &choice, place, worker.seed);
-        move || requests.draw()
+        let mut requests = RandomRequests::new(area.size_mix_and_write_share(), &choice, place, worker.seed);
+        move || requests.draw_request()
     }
 }

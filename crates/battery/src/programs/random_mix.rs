@@ -1,17 +1,17 @@
-//! `random_mix`: DEC's indirect approach (Kridle and McKusick 1983, section 3), which replays
-//! the measured mix of a system's requests instead of running its programs.
+//! Program `random_mix`: DEC's indirect approach (Kridle and McKusick 1983, section 3), which
+//! replays the measured mix of a system's requests instead of running its programs.
 //!
-//! The mix that DEC measured under VMS is not printed. The default here is a
-//! stand-in of small transfers with three reads to one write; a measured one
-//! goes into `sizes` and `write_share`. `local_share` is what the paper finds
-//! missing: no real system spreads its requests over the disk at random.
+//! The mix that DEC measured under VMS is not printed. The default here is a stand-in of small
+//! transfers with three reads to one write. A measured mix goes into `sizes` and `write_share`.
+//! `local_share` adds what the paper finds missing: no real system spreads its requests over the
+//! disk at random.
 
 use crate::blocks::{ensure_file, pause, read_block, seek_to, write_block};
 use crate::load::YesNo;
-use crate::parameter::{Field, SizeMix, Value};
-use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::parameter::{ParameterField, SizeMix, ParameterValue};
+use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
 use crate::program::{Input, gcd};
-use crate::random::Draws;
+use crate::random::RandomDraws;
 use crate::verify::calls::CallVerifier;
 use crate::verify::verify_field;
 use crate::worker::{Medium, Worker};
@@ -19,19 +19,19 @@ use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::units::{GIB, MIB};
 use diskperf_timeline::{Nanoseconds, WorkerMeasure};
 
-pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "random_mix",
-    does: "a measured mix of requests at random places (DEC's approach of 1983)",
-    files: "mix",
-    pattern: || Box::new(RandomMix::default()),
+    summary: "random requests in a measured mix of sizes and writes (DEC's method of 1983)",
+    files_name: "mix",
+    new_pattern: || Box::new(RandomMix::default()),
 }];
 
 #[derive(Clone, Debug)]
 struct RandomMix {
     sizes: SizeMix,
     write_share: f64,
-    local_share: f64,
-    local_bytes: u64,
+    local_request_share: f64,
+    local_range_bytes: u64,
     area_bytes: u64,
     align_bytes: u64,
     verify: YesNo,
@@ -42,8 +42,8 @@ impl Default for RandomMix {
         Self {
             sizes: SizeMix::new(&[(4096, 50), (8192, 30), (16384, 15), (65536, 5)]),
             write_share: 0.25,
-            local_share: 0.0,
-            local_bytes: MIB,
+            local_request_share: 0.0,
+            local_range_bytes: MIB,
             area_bytes: 64 * MIB,
             align_bytes: 4096,
             verify: YesNo::No,
@@ -51,61 +51,59 @@ impl Default for RandomMix {
     }
 }
 
-/// One request of the mix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Request {
+struct MixRequest {
     offset_bytes: u64,
     bytes: u64,
-    write: bool,
+    is_write: bool,
 }
 
-/// The random stream that requests are drawn from.
 const REQUEST_STREAM: u128 = 2;
 
 impl Pattern for RandomMix {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            Field {
+            ParameterField {
                 name: "sizes",
-                meaning: "distribution of request sizes, each with its weight",
-                value: Value::Mix(&mut self.sizes),
+                meaning: "request sizes in bytes with their weights",
+                value: ParameterValue::Mix(&mut self.sizes),
             },
-            Field {
+            ParameterField {
                 name: "write_share",
-                meaning: "share of the requests that write",
-                value: Value::Share(&mut self.write_share),
+                meaning: "share of writes among the requests",
+                value: ParameterValue::Share(&mut self.write_share),
             },
-            Field {
+            ParameterField {
                 name: "local_share",
-                meaning: "share of the requests that fall near the one before; 0 is uniformly random",
-                value: Value::Share(&mut self.local_share),
+                meaning: "share of requests near the previous one; 0: uniformly random offsets",
+                value: ParameterValue::Share(&mut self.local_request_share),
             },
-            Field {
+            ParameterField {
                 name: "local_bytes",
-                meaning: "how far from the one before a local request falls at most",
-                value: Value::Bytes(&mut self.local_bytes, 4096, 1 << 50),
+                meaning: "maximum distance of a local request from the previous request",
+                value: ParameterValue::Bytes(&mut self.local_range_bytes, 4096, 1 << 50),
             },
-            Field {
+            ParameterField {
                 name: "area_bytes",
-                meaning: "the area that requests fall into",
-                value: Value::Bytes(&mut self.area_bytes, MIB, 1024 * GIB),
+                meaning: "size of the area that requests address",
+                value: ParameterValue::Bytes(&mut self.area_bytes, MIB, 1024 * GIB),
             },
-            Field {
+            ParameterField {
                 name: "align_bytes",
-                meaning: "what every offset is a multiple of",
-                value: Value::Bytes(&mut self.align_bytes, 512, MIB),
+                meaning: "alignment of the offsets",
+                value: ParameterValue::Bytes(&mut self.align_bytes, 512, MIB),
             },
             verify_field(&mut self.verify),
         ]
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
+    fn properties(&self) -> ProgramProperties {
+        ProgramProperties {
             // One call's worth to read into, one to write from.
             buffer_calls: 2,
-            takes_any_size: true,
-            writes: self.write_share > 0.0,
-            ..Facts::reading(self.sizes.largest())
+            accepts_any_size: true,
+            writes_target: self.write_share > 0.0,
+            ..ProgramProperties::for_reads(self.sizes.size_max())
         }
     }
 
@@ -113,11 +111,12 @@ impl Pattern for RandomMix {
         self.sizes.sizes().fold(self.align_bytes, gcd)
     }
 
-    fn unfit(&self) -> Option<String> {
-        let largest = self.sizes.largest();
+    fn validation_error(&self) -> Option<String> {
+        let largest = self.sizes.size_max();
         (largest > self.area_bytes).then(|| {
             format!(
-                "a request of {largest} bytes does not fit in area_bytes={}",
+                "a request of {largest} bytes exceeds area_bytes={}; give a larger area_bytes or \
+                 smaller requests",
                 self.area_bytes
             )
         })
@@ -128,20 +127,20 @@ impl Pattern for RandomMix {
     }
 
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        vec![Input::read(Self::input(worker), self.area_bytes)]
+        vec![Input::read(Self::input_path(worker), self.area_bytes)]
     }
 
     fn payload_bytes(&self, _worker: &Worker, measure: &WorkerMeasure) -> u64 {
         measure.read_bytes + measure.written_bytes
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(
-            async move { ensure_file(system, worker, &Self::input(worker), self.area_bytes).await },
+            async move { ensure_file(system, worker, &Self::input_path(worker), self.area_bytes).await },
         )
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
         Box::pin(async move {
             let access = if self.write_share > 0.0 {
                 Open::READ_WRITE
@@ -149,27 +148,27 @@ impl Pattern for RandomMix {
                 Open::READ
             };
             let file = system
-                .open(&Self::input(worker), access.direct(worker.direct))
+                .open(&Self::input_path(worker), access.direct(worker.direct))
                 .await?;
             let area_bytes = match worker.medium {
                 Medium::Directory => self.area_bytes,
                 Medium::Device | Medium::File => self.area_bytes.min(system.length(file).await?),
             };
-            let mut requests = Requests::new(self, area_bytes, worker.seed);
-            let largest = self.sizes.largest();
+            let mut requests = MixRequests::new(self, area_bytes, worker.seed);
+            let largest = self.sizes.size_max();
             let mut verifier = CallVerifier::new(self.verify, (&*system, worker), largest);
             let index = verifier
                 .as_mut()
-                .map(|one| one.add_file(Self::input(worker)));
+                .map(|one| one.add_file(Self::input_path(worker)));
             let mut moved_bytes = 0;
             while moved_bytes < worker.size_bytes {
-                let Request {
+                let MixRequest {
                     offset_bytes,
                     bytes,
-                    write,
-                } = requests.draw();
+                    is_write: write,
+                } = requests.draw_request();
                 // What is written must not be what was read.
-                let (reading, writing) = buffer.split_at_mut(self.sizes.largest() as usize);
+                let (reading, writing) = buffer.split_at_mut(self.sizes.size_max() as usize);
                 seek_to(system, file, offset_bytes).await?;
                 if let (true, Some(verifier), Some(index)) = (write, &mut verifier, index) {
                     let place = (index, offset_bytes);
@@ -196,38 +195,37 @@ impl Pattern for RandomMix {
 }
 
 impl RandomMix {
-    fn input(worker: &Worker) -> String {
-        worker.file("mix")
+    fn input_path(worker: &Worker) -> String {
+        worker.file_path("mix")
     }
 }
 
-/// The requests of one repetition, drawn one after the other.
-struct Requests<'a> {
+struct MixRequests<'a> {
     mix: &'a RandomMix,
     area_bytes: u64,
-    random: Draws,
+    random: RandomDraws,
     last_offset_bytes: u64,
 }
 
-impl<'a> Requests<'a> {
+impl<'a> MixRequests<'a> {
     fn new(mix: &'a RandomMix, area_bytes: u64, seed: u64) -> Self {
         Self {
             mix,
             area_bytes,
-            random: Draws::new(seed, REQUEST_STREAM),
+            random: RandomDraws::new(seed, REQUEST_STREAM),
             last_offset_bytes: area_bytes / 2,
         }
     }
 
-    fn draw(&mut self) -> Request {
+    fn draw_request(&mut self) -> MixRequest {
         let bytes = self
             .mix
             .sizes
-            .at(self.random.below(self.mix.sizes.total_weight()));
-        let write = self.random.happens(self.mix.write_share);
+            .size_at_weight(self.random.draw_below(self.mix.sizes.total_weight()));
+        let write = self.random.draw_chance(self.mix.write_share);
         let room = self.area_bytes.saturating_sub(bytes);
-        let (low, high) = if self.random.happens(self.mix.local_share) {
-            let reach = self.mix.local_bytes;
+        let (low, high) = if self.random.draw_chance(self.mix.local_request_share) {
+            let reach = self.mix.local_range_bytes;
             let low = self.last_offset_bytes.saturating_sub(reach).min(room);
             (low, self.last_offset_bytes.saturating_add(reach).min(room))
         } else {
@@ -236,13 +234,13 @@ impl<'a> Requests<'a> {
         let align = self.mix.align_bytes;
         let first = low.div_ceil(align);
         let slots = (high / align + 1).saturating_sub(first).max(1);
-        let offset_bytes = (first + self.random.below(slots)) * align;
+        let offset_bytes = (first + self.random.draw_below(slots)) * align;
         let offset_bytes = offset_bytes.min(room / align * align);
         self.last_offset_bytes = offset_bytes;
-        Request {
+        MixRequest {
             offset_bytes,
             bytes,
-            write,
+            is_write: write,
         }
     }
 }
@@ -251,13 +249,13 @@ impl<'a> Requests<'a> {
 mod tests {
     use super::*;
 
-    fn drawn(mix: &RandomMix, seed: u64, count: usize) -> Vec<Request> {
-        let mut requests = Requests::new(mix, mix.area_bytes, seed);
-        (0..count).map(|_| requests.draw()).collect()
+    fn drawn(mix: &RandomMix, seed: u64, count: usize) -> Vec<MixRequest> {
+        let mut requests = MixRequests::new(mix, mix.area_bytes, seed);
+        (0..count).map(|_| requests.draw_request()).collect()
     }
 
     /// The distances between neighbours, in requests' offsets.
-    fn distances(requests: &[Request]) -> Vec<u64> {
+    fn distances(requests: &[MixRequest]) -> Vec<u64> {
         requests
             .windows(2)
             .map(|pair| pair[0].offset_bytes.abs_diff(pair[1].offset_bytes))
@@ -275,10 +273,10 @@ mod tests {
             );
             assert_eq!(request.offset_bytes % mix.align_bytes, 0, "{request:?}");
         }
-        let share = |keep: &dyn Fn(&Request) -> bool| {
+        let share = |keep: &dyn Fn(&MixRequest) -> bool| {
             requests.iter().filter(|request| keep(request)).count() as f64 / requests.len() as f64
         };
-        assert!((share(&|request| request.write) - 0.25).abs() < 0.02);
+        assert!((share(&|request| request.is_write) - 0.25).abs() < 0.02);
         assert!((share(&|request| request.bytes == 4096) - 0.50).abs() < 0.02);
         assert!((share(&|request| request.bytes == 65536) - 0.05).abs() < 0.01);
         // Two independent uniform points are a third of the area apart.
@@ -292,14 +290,14 @@ mod tests {
     #[test]
     fn local_requests_stay_near() {
         let mix = RandomMix {
-            local_share: 1.0,
+            local_request_share: 1.0,
             ..RandomMix::default()
         };
         let far = distances(&drawn(&mix, 7, 20_000))
             .into_iter()
             .max()
             .unwrap();
-        assert!(far <= mix.local_bytes, "{far}");
+        assert!(far <= mix.local_range_bytes, "{far}");
     }
 
     #[test]

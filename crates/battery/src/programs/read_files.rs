@@ -1,29 +1,28 @@
-//! `read_files`: one file after the other, all of one size, on a file system
-//! that is fresh or that has aged: what Piziali and Zam 1991 argue about, small and large
-//! files, fragmented or not.
+//! Program `read_files`: reads files of one size, one after the other, on a fresh or on an aged
+//! file system. It tests the claims of Piziali and Zam 1991 about small and large, fragmented and
+//! contiguous files.
 //!
-//! A file system ages as files come and go: before the program makes its own
-//! files it makes small ones, removes them in an order that is drawn, and makes
-//! others in their places, over and over. Where their blocks come from is the
-//! file system's own matter.
+//! A file system ages as files come and go. Before the program makes its own files, it makes small
+//! ones, removes them in a random order, and repeats this. The file system alone decides which
+//! blocks it then allocates.
 
-use crate::blocks::{data, ensure_file, read_block, write_block};
-use crate::parameter::{Field, Value};
-use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::blocks::{new_data_buffer, ensure_file, read_block, write_block};
+use crate::parameter::{ParameterField, ParameterValue};
+use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
 use crate::program::{Input, ProgramError, gcd};
-use crate::random::Draws;
+use crate::random::RandomDraws;
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Errno, Open, System};
 use diskperf_timeline::Nanoseconds;
 
-pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "read_files",
-    does: "reads files of one size, on a file system that is fresh or has aged (1991)",
-    files: "files",
-    pattern: || {
+    summary: "reads files of equal size on a fresh or aged file system (1991)",
+    files_name: "files",
+    new_pattern: || {
         Box::new(ReadFiles {
             file_bytes: 2048,
-            churn: 0,
+            churn_rounds: 0,
             call_bytes: 8192,
         })
     },
@@ -32,44 +31,44 @@ pub(crate) const PROGRAMS: &[Entry] = &[Entry {
 #[derive(Clone, Debug)]
 struct ReadFiles {
     file_bytes: u64,
-    churn: u64,
+    churn_rounds: u64,
     call_bytes: u64,
 }
 
-/// The mean of the sizes of files that come and go, in bytes: most files of
-/// the time have a few kilobytes (see `tree`).
-const CHURNED_MEAN_BYTES: f64 = 2048.0;
-/// No such file is larger.
-const CHURNED_MOST_BYTES: u64 = 16 << 10;
-/// Files that come and go, for each of these bytes of the program's own.
-const BYTES_PER_CHURNED: u64 = 2048;
-/// The random stream that they are drawn from.
+/// Mean size of the small files that age the file system, in bytes. Most files of the time had a
+/// few kilobytes (see `tree`).
+const CHURN_FILE_BYTES_MEAN: f64 = 2048.0;
+/// Maximum size of the small files that age the file system, in bytes.
+const CHURN_FILE_BYTES_MAX: u64 = 16 << 10;
+/// Bytes of the program's own files for each small file that ages the file system.
+const SIZE_BYTES_PER_CHURN_FILE: u64 = 2048;
 const CHURN_STREAM: u128 = 4;
-/// Files of a directory: more would be looked for longer than they are read.
-const PER_DIRECTORY: u64 = 30;
+/// Files per directory. With more of them, the name look-ups would take longer than the reads.
+const FILES_PER_DIRECTORY: u64 = 30;
 
 impl Pattern for ReadFiles {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            Field {
+            ParameterField {
                 name: "file_bytes",
-                meaning: "bytes of each file; one of --size, if that is less",
-                value: Value::Bytes(&mut self.file_bytes, 1, 1 << 40),
+                meaning: "bytes per file, at most the --size",
+                value: ParameterValue::Bytes(&mut self.file_bytes, 1, 1 << 40),
             },
-            Field {
+            ParameterField {
                 name: "churn",
-                meaning: "how often small files came and went before; 0 is a fresh file system",
-                value: Value::Count(&mut self.churn, 0, 100),
+                meaning: "rounds of creating and removing small files before the measurement; 0: \
+                fresh file system",
+                value: ParameterValue::Count(&mut self.churn_rounds, 0, 100),
             },
-            Field::call_bytes(&mut self.call_bytes, "bytes that one call reads at most"),
+            ParameterField::call_bytes(&mut self.call_bytes, "maximum bytes per read call"),
         ]
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
-            takes_any_size: true,
+    fn properties(&self) -> ProgramProperties {
+        ProgramProperties {
+            accepts_any_size: true,
             media: &[Medium::Directory],
-            ..Facts::reading(self.call_bytes)
+            ..ProgramProperties::for_reads(self.call_bytes)
         }
     }
 
@@ -77,12 +76,13 @@ impl Pattern for ReadFiles {
         gcd(gcd(self.call_bytes, self.file_bytes), size_bytes)
     }
 
-    /// Bytes of its files, and of those that came and went.
+    /// Returns the bytes of the program's files and of the small files that aged the file system,
+    /// with an allowance for partly filled blocks.
     fn file_bytes(&self, size_bytes: u64) -> u64 {
-        let churned = match self.churn {
+        let churned = match self.churn_rounds {
             0 => 0,
             // The mean, and as much again for blocks that are not full.
-            _ => churned_files(size_bytes) * 2 * CHURNED_MEAN_BYTES as u64,
+            _ => churn_file_count(size_bytes) * 2 * CHURN_FILE_BYTES_MEAN as u64,
         };
         // Blocks that are not full, and directories.
         let files = size_bytes.div_ceil(self.file_bytes);
@@ -94,7 +94,7 @@ impl Pattern for ReadFiles {
         self.files(worker).into_iter().map(read).collect()
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
             let files = self.files(worker);
             let made = match system.open(&files[0].0, Open::READ).await {
@@ -106,13 +106,13 @@ impl Pattern for ReadFiles {
                 Err(error) => return Err(error.into()),
             };
             if !made {
-                self.begin(system, worker, files.len()).await?;
+                self.remove_old_and_make_directories(system, worker, files.len()).await?;
             }
             for (path, length) in &files {
                 match ensure_file(system, worker, path, *length).await {
                     // The files before it were made when the size was smaller.
                     Err(ProgramError::System(error)) if error.errno() == Some(Errno::NoEntry) => {
-                        self.begin(system, worker, files.len()).await?;
+                        self.remove_old_and_make_directories(system, worker, files.len()).await?;
                         ensure_file(system, worker, path, *length).await?;
                     }
                     result => result?,
@@ -122,7 +122,7 @@ impl Pattern for ReadFiles {
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
         Box::pin(async move {
             for (path, length) in self.files(worker) {
                 let how = Open::READ.direct(worker.direct);
@@ -139,57 +139,58 @@ impl Pattern for ReadFiles {
 }
 
 impl ReadFiles {
-    /// The files and their lengths: all of one, but the last.
+    /// Returns the paths and the lengths of the files. All have the same length but the last.
     fn files(&self, worker: &Worker) -> Vec<(String, u64)> {
         let count = worker.size_bytes.div_ceil(self.file_bytes);
         let length = |number| {
             self.file_bytes
                 .min(worker.size_bytes - number * self.file_bytes)
         };
-        let top = self.top(worker);
-        let path = |number| format!("{top}/{}/{number}", number / PER_DIRECTORY);
+        let top = self.top_path(worker);
+        let path = |number| format!("{top}/{}/{number}", number / FILES_PER_DIRECTORY);
         (0..count)
             .map(|number| (path(number), length(number)))
             .collect()
     }
 
-    /// Each set of files has a directory of its own, for others.
-    fn top(&self, worker: &Worker) -> String {
-        worker.file(&format!("f{}-{}", self.file_bytes, self.churn))
+    /// Returns the directory of the files. Each combination of file size and ageing has its own
+    /// directory.
+    fn top_path(&self, worker: &Worker) -> String {
+        worker.file_path(&format!("f{}-{}", self.file_bytes, self.churn_rounds))
     }
 
-    /// What comes before so many files are made.
-    async fn begin(
+    /// Ages the file system and makes the directories for the given number of files.
+    async fn remove_old_and_make_directories(
         &self,
         system: &mut System,
         worker: &Worker,
         files: usize,
     ) -> Result<(), ProgramError> {
-        self.age(system, worker).await?;
-        make_directories(system, &self.top(worker), files as u64).await
+        self.age_filesystem(system, worker).await?;
+        make_directories(system, &self.top_path(worker), files as u64).await
     }
 
-    /// Has small files come and go; none is left.
-    async fn age(&self, system: &mut System, worker: &Worker) -> Result<(), ProgramError> {
-        let mut draws = Draws::new(worker.seed, CHURN_STREAM);
-        let buffer = data(CHURNED_MOST_BYTES, worker.seed);
-        let count = churned_files(worker.size_bytes);
-        let top = worker.file("churn");
-        if self.churn > 0 {
+    /// Ages the file system: creates small files and removes them all, as often as `churn` says.
+    async fn age_filesystem(&self, system: &mut System, worker: &Worker) -> Result<(), ProgramError> {
+        let mut draws = RandomDraws::new(worker.seed, CHURN_STREAM);
+        let buffer = new_data_buffer(CHURN_FILE_BYTES_MAX, worker.seed);
+        let count = churn_file_count(worker.size_bytes);
+        let top = worker.file_path("churn");
+        if self.churn_rounds > 0 {
             make_directories(system, &top, count).await?;
         }
-        let path = |number: u64| format!("{top}/{}/{number}", number / PER_DIRECTORY);
-        for _ in 0..self.churn {
+        let path = |number: u64| format!("{top}/{}/{number}", number / FILES_PER_DIRECTORY);
+        for _ in 0..self.churn_rounds {
             for number in 0..count {
-                let bytes = (draws.exponential() * CHURNED_MEAN_BYTES) as u64;
-                let bytes = bytes.clamp(1, CHURNED_MOST_BYTES) as usize;
+                let bytes = (draws.draw_exponential() * CHURN_FILE_BYTES_MEAN) as u64;
+                let bytes = bytes.clamp(1, CHURN_FILE_BYTES_MAX) as usize;
                 let file = system.open(&path(number), Open::CREATE).await?;
                 write_block(system, file, &buffer[..bytes], Nanoseconds::ZERO).await?;
                 system.close(file).await?;
             }
             let mut left: Vec<u64> = (0..count).collect();
             while !left.is_empty() {
-                let gone = left.swap_remove(draws.below(left.len() as u64) as usize);
+                let gone = left.swap_remove(draws.draw_below(left.len() as u64) as usize);
                 system.unlink(&path(gone)).await?;
             }
         }
@@ -197,9 +198,9 @@ impl ReadFiles {
     }
 }
 
-/// Those that so many files need; what is there already may stay.
+/// Makes the directories for the given number of files. Existing directories stay.
 async fn make_directories(system: &mut System, top: &str, files: u64) -> Result<(), ProgramError> {
-    let below = (0..files.div_ceil(PER_DIRECTORY)).map(|number| format!("{top}/{number}"));
+    let below = (0..files.div_ceil(FILES_PER_DIRECTORY)).map(|number| format!("{top}/{number}"));
     for path in [top.to_owned()].into_iter().chain(below) {
         match system.mkdir(&path).await {
             Err(error) if error.errno() != Some(Errno::Exists) => return Err(error.into()),
@@ -209,8 +210,8 @@ async fn make_directories(system: &mut System, top: &str, files: u64) -> Result<
     Ok(())
 }
 
-fn churned_files(size_bytes: u64) -> u64 {
-    size_bytes.div_ceil(BYTES_PER_CHURNED)
+fn churn_file_count(size_bytes: u64) -> u64 {
+    size_bytes.div_ceil(SIZE_BYTES_PER_CHURN_FILE)
 }
 
 #[cfg(test)]
@@ -239,7 +240,7 @@ mod tests {
         for file_bytes in [1, 1024, 2048, 99_999, 100_000, 1 << 30] {
             let program = ReadFiles {
                 file_bytes,
-                churn: 0,
+                churn_rounds: 0,
                 call_bytes: 8192,
             };
             let files = program.files(&worker);

@@ -1,10 +1,10 @@
-//! `rewrite_8192`: a file that exists, written over a block at a time (Kridle and
-//! McKusick 1983, appendix A). No block is allocated.
+//! Program `rewrite_8192`: overwrites an existing file one block at a time (Kridle and McKusick
+//! 1983, appendix A). The file system allocates no blocks.
 
 use crate::blocks::{ensure_file, write_file};
 use crate::load::YesNo;
-use crate::parameter::Field;
-use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::parameter::ParameterField;
+use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
 use crate::program::Input;
 use crate::verify::calls::CallVerifier;
 use crate::verify::verify_field;
@@ -12,21 +12,21 @@ use crate::worker::Worker;
 use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::WorkerMeasure;
 
-pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "rewrite_8192",
-    does: "writes over a file that exists, 8192 bytes a call (1983)",
-    files: "tst2",
-    pattern: || Box::new(Rewrite::of(8192)),
+    summary: "overwrites an existing file in calls of 8192 bytes (1983)",
+    files_name: "tst2",
+    new_pattern: || Box::new(RewriteProgram::with_call_bytes(8192)),
 }];
 
 #[derive(Clone, Debug)]
-struct Rewrite {
+struct RewriteProgram {
     call_bytes: u64,
     verify: YesNo,
 }
 
-impl Rewrite {
-    fn of(call_bytes: u64) -> Self {
+impl RewriteProgram {
+    fn with_call_bytes(call_bytes: u64) -> Self {
         Self {
             call_bytes,
             verify: YesNo::No,
@@ -34,21 +34,21 @@ impl Rewrite {
     }
 }
 
-impl Pattern for Rewrite {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+impl Pattern for RewriteProgram {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            Field::call_bytes(&mut self.call_bytes, "bytes that one call writes"),
+            ParameterField::call_bytes(&mut self.call_bytes, "bytes per write call"),
             verify_field(&mut self.verify),
         ]
     }
 
-    fn facts(&self) -> Facts {
-        Facts::writing(self.call_bytes)
+    fn properties(&self) -> ProgramProperties {
+        ProgramProperties::for_writes(self.call_bytes)
     }
 
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
         vec![Input {
-            path: worker.shared_file(),
+            path: worker.shared_file_path(),
             length_bytes: worker.size_bytes,
             read: false,
         }]
@@ -58,22 +58,22 @@ impl Pattern for Rewrite {
         measure.written_bytes
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
-            ensure_file(system, worker, &worker.shared_file(), worker.size_bytes).await
+            ensure_file(system, worker, &worker.shared_file_path(), worker.size_bytes).await
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
         Box::pin(async move {
             let how = Open::READ_WRITE.direct(worker.direct);
-            let file = system.open(&worker.shared_file(), how).await?;
+            let file = system.open(&worker.shared_file_path(), how).await?;
             let sizes = (self.call_bytes, worker.size_bytes);
             let verifier = CallVerifier::new(self.verify, (&*system, worker), self.call_bytes);
             let Some(mut verifier) = verifier else {
                 return write_file(system, file, sizes, buffer, worker.think).await;
             };
-            let (path, think) = (worker.shared_file(), worker.think);
+            let (path, think) = (worker.shared_file_path(), worker.think);
             verifier
                 .write_file((&mut *system, file), path, sizes, think)
                 .await?;

@@ -1,21 +1,21 @@
-//! `scan`: several readers of the same or of different areas, each started a
-//! while after the one before it (Zachariassen 1987, the parallel fscks).
+//! Program `scan`: several readers of the same area or of different areas, each of which starts
+//! some time after the previous one (Zachariassen 1987, the parallel fscks).
 
 use crate::blocks::{ensure_file, read_block, seek_to};
-use crate::parameter::{Field, Value, choices};
-use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::parameter::{ParameterField, ParameterValue, choices};
+use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
 use crate::program::Input;
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Open, System};
 
-pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "scan",
-    does: "several readers of the same or of different areas (1987)",
-    files: "area",
-    pattern: || {
-        Box::new(Scan {
-            readers: 4,
-            areas: Areas::Same,
+    summary: "several parallel readers of the same area or of different areas (1987)",
+    files_name: "area",
+    new_pattern: || {
+        Box::new(ScanProgram {
+            reader_count: 4,
+            area_choice: Areas::Same,
             offset_ms: 100,
             call_bytes: 8192,
         })
@@ -23,50 +23,50 @@ pub(crate) const PROGRAMS: &[Entry] = &[Entry {
 }];
 
 #[derive(Clone, Debug)]
-struct Scan {
-    readers: u64,
-    areas: Areas,
+struct ScanProgram {
+    reader_count: u64,
+    area_choice: Areas,
     offset_ms: u64,
     call_bytes: u64,
 }
 
 choices! {
-    /// Whether the readers read the same bytes.
+    /// Choice of the areas that the readers read.
     Areas {
-        /// All read the same area.
+        /// The same area for all readers.
         Same = "same",
-        /// Each reads its own.
+        /// An area of its own for each reader.
         Different = "different",
     }
 }
 
-impl Pattern for Scan {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+impl Pattern for ScanProgram {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            Field {
+            ParameterField {
                 name: "readers",
-                meaning: "readers at once",
-                value: Value::Count(&mut self.readers, 1, 256),
+                meaning: "number of parallel readers",
+                value: ParameterValue::Count(&mut self.reader_count, 1, 256),
             },
-            Field {
+            ParameterField {
                 name: "areas",
-                meaning: "whether the readers read the same bytes",
-                value: Value::Choice(&mut self.areas),
+                meaning: "choice between one area for all readers and one area for each",
+                value: ParameterValue::Choice(&mut self.area_choice),
             },
-            Field {
+            ParameterField {
                 name: "offset_ms",
-                meaning: "milliseconds from the start of one reader to that of the next",
-                value: Value::Count(&mut self.offset_ms, 0, 3_600_000),
+                meaning: "delay between the starts of two readers, in milliseconds",
+                value: ParameterValue::Count(&mut self.offset_ms, 0, 3_600_000),
             },
-            Field::call_bytes(&mut self.call_bytes, "bytes that one call reads"),
+            ParameterField::call_bytes(&mut self.call_bytes, "bytes per read call"),
         ]
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
-            workers: self.readers as u32,
-            offset_ms: self.offset_ms,
-            ..Facts::reading(self.call_bytes)
+    fn properties(&self) -> ProgramProperties {
+        ProgramProperties {
+            worker_count: self.reader_count as u32,
+            start_offset_ms: self.offset_ms,
+            ..ProgramProperties::for_reads(self.call_bytes)
         }
     }
 
@@ -80,16 +80,16 @@ impl Pattern for Scan {
             Medium::Directory => 1,
             Medium::Device | Medium::File => self.area_count(),
         };
-        vec![Input::read(self.input(worker), areas * worker.size_bytes)]
+        vec![Input::read(self.input_path(worker), areas * worker.size_bytes)]
     }
 
-    /// The first reader makes all areas, one after the other: made at the same
-    /// time, their blocks would be mixed on the disk.
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    /// Makes all areas, one after the other, in the first reader. If they were made at the same
+    /// time, their blocks would be interleaved on the disk.
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         Box::pin(async move {
             if worker.index == 0 {
                 for area in 0..self.area_count() as u32 {
-                    ensure_file(system, worker, &Self::path(worker, area), worker.size_bytes)
+                    ensure_file(system, worker, &Self::area_path(worker, area), worker.size_bytes)
                         .await?;
                 }
             }
@@ -97,16 +97,16 @@ impl Pattern for Scan {
         })
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
         Box::pin(async move {
             let file = system
-                .open(&self.input(worker), Open::READ.direct(worker.direct))
+                .open(&self.input_path(worker), Open::READ.direct(worker.direct))
                 .await?;
             if worker.medium != Medium::Directory {
                 seek_to(
                     system,
                     file,
-                    u64::from(self.area(worker)) * worker.size_bytes,
+                    u64::from(self.area_index(worker)) * worker.size_bytes,
                 )
                 .await?;
             }
@@ -119,28 +119,26 @@ impl Pattern for Scan {
     }
 }
 
-impl Scan {
-    /// Which of the areas this reader reads.
-    fn area(&self, worker: &Worker) -> u32 {
-        match self.areas {
+impl ScanProgram {
+    fn area_index(&self, worker: &Worker) -> u32 {
+        match self.area_choice {
             Areas::Same => 0,
             Areas::Different => worker.index,
         }
     }
 
-    /// How many areas there are.
     fn area_count(&self) -> u64 {
-        match self.areas {
+        match self.area_choice {
             Areas::Same => 1,
-            Areas::Different => self.readers,
+            Areas::Different => self.reader_count,
         }
     }
 
-    fn path(worker: &Worker, area: u32) -> String {
-        worker.file(&format!("area{area}"))
+    fn area_path(worker: &Worker, area: u32) -> String {
+        worker.file_path(&format!("area{area}"))
     }
 
-    fn input(&self, worker: &Worker) -> String {
-        Self::path(worker, self.area(worker))
+    fn input_path(&self, worker: &Worker) -> String {
+        Self::area_path(worker, self.area_index(worker))
     }
 }

@@ -1,20 +1,20 @@
-//! `seqread`: the same bytes, read with calls of different sizes over
-//! different layers of the system (Kirkendall 1989). Each layer adds one thing to the
-//! one before it, so that their differences say where the time of a call goes.
+//! Program `seqread`: reads the same bytes with calls of different sizes through different layers
+//! of the system (Kirkendall 1989). Each layer adds one component to the previous one, so that the
+//! differences show where the time of a call goes.
 
 use crate::blocks::{ensure_file, pause, read_block};
-use crate::parameter::{Field, Value, choices};
-use crate::pattern::{Entry, Facts, Pattern, Place, Steps, nothing};
+use crate::parameter::{ParameterField, ParameterValue, choices};
+use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture, empty_phase};
 use crate::program::Input;
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Open, System};
 use diskperf_timeline::{CacheMode, WorkerMeasure};
 
-pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "seqread",
-    does: "reads the same bytes over different layers of the system (1989)",
-    files: "twomegs",
-    pattern: || {
+    summary: "reads the same data through different layers of the system (1989)",
+    files_name: "twomegs",
+    new_pattern: || {
         Box::new(SequentialRead {
             layer: Layer::Dropped,
             call_bytes: 8192,
@@ -29,42 +29,44 @@ struct SequentialRead {
 }
 
 choices! {
-    /// What is read, and through what.
+    /// Source of the bytes, and the layers that a read passes through.
     Layer {
-        /// `/dev/null`: every read returns nothing; the cost of the call.
+        /// `/dev/null`. Every read returns nothing, which shows the cost of the call.
         Null = "null",
-        /// `/dev/bnull`, the same as a block device: the cache's work too,
-        /// though there is nothing to be cached.
+        /// `/dev/bnull`, a null device as a block device. It adds the work of the cache, although
+        /// there is nothing to cache.
         BlockNull = "bnull",
-        /// `/dev/zero`: the call, and memory filled; no device, no cache.
+        /// `/dev/zero`. A read costs the call and the filling of memory, without a device or a
+        /// cache.
         Zero = "zero",
-        /// A file that is in the page cache: the call, the look-up, the copy.
+        /// File in the page cache. A read costs the call, the look-up and the copy.
         Cached = "cached",
-        /// The same file, its pages dropped: the misses and the device too.
+        /// File whose pages were dropped from the cache. A read also costs the cache misses and the
+        /// device.
         Dropped = "dropped",
-        /// The same file with O_DIRECT: the call and the device, no cache.
+        /// File read with O_DIRECT. A read costs the call and the device, without the cache.
         Direct = "direct",
-        /// A block device through the page cache, its pages dropped.
+        /// Block device read through the page cache, after its pages were dropped.
         Device = "device",
-        /// A block device with O_DIRECT.
+        /// Block device read with O_DIRECT.
         DeviceDirect = "device_direct",
     }
 }
 
 impl Pattern for SequentialRead {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            Field {
+            ParameterField {
                 name: "layer",
-                meaning: "what is read, and through what",
-                value: Value::Choice(&mut self.layer),
+                meaning: "data source and the layer through which it is read",
+                value: ParameterValue::Choice(&mut self.layer),
             },
-            Field::call_bytes(&mut self.call_bytes, "bytes that one call asks for"),
+            ParameterField::call_bytes(&mut self.call_bytes, "bytes requested per call"),
         ]
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
+    fn properties(&self) -> ProgramProperties {
+        ProgramProperties {
             media: match self.layer {
                 Layer::Null | Layer::Zero => &[Medium::Directory, Medium::Device, Medium::File],
                 // No system has one but Minix.
@@ -74,22 +76,22 @@ impl Pattern for SequentialRead {
                 }
                 Layer::Device | Layer::DeviceDirect => &[Medium::Device],
             },
-            is_of_minix: !matches!(self.layer, Layer::Zero | Layer::Direct),
-            is_of_block_null: self.layer == Layer::BlockNull,
-            names_its_device: matches!(self.layer, Layer::Device | Layer::DeviceDirect),
-            touches_target: !matches!(self.layer, Layer::Null | Layer::BlockNull | Layer::Zero),
-            cache: match self.layer {
+            is_for_minix: !matches!(self.layer, Layer::Zero | Layer::Direct),
+            is_for_block_null: self.layer == Layer::BlockNull,
+            has_own_device: matches!(self.layer, Layer::Device | Layer::DeviceDirect),
+            accesses_target: !matches!(self.layer, Layer::Null | Layer::BlockNull | Layer::Zero),
+            cache_mode: match self.layer {
                 Layer::Cached => Some(CacheMode::Warm),
                 Layer::Dropped | Layer::Device => Some(CacheMode::Cold),
                 Layer::Direct | Layer::DeviceDirect => Some(CacheMode::Direct),
                 Layer::Null | Layer::BlockNull | Layer::Zero => None,
             },
-            ..Facts::reading(self.call_bytes)
+            ..ProgramProperties::for_reads(self.call_bytes)
         }
     }
 
     fn file_bytes(&self, size_bytes: u64) -> u64 {
-        if self.facts().touches_target {
+        if self.properties().accesses_target {
             size_bytes
         } else {
             0
@@ -97,38 +99,38 @@ impl Pattern for SequentialRead {
     }
 
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        let read = || Input::read(self.path(worker), worker.size_bytes);
-        self.facts().touches_target.then(read).into_iter().collect()
+        let read = || Input::read(self.input_path(worker), worker.size_bytes);
+        self.properties().accesses_target.then(read).into_iter().collect()
     }
 
     fn payload_bytes(&self, worker: &Worker, measure: &WorkerMeasure) -> u64 {
-        if self.is_at_its_end() {
+        if self.reads_device() {
             worker.size_bytes
         } else {
             measure.read_bytes
         }
     }
 
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
         // A device is as it is.
-        let facts = self.facts();
-        if !facts.touches_target || facts.names_its_device {
-            return nothing();
+        let facts = self.properties();
+        if !facts.accesses_target || facts.has_own_device {
+            return empty_phase();
         }
         Box::pin(
-            async move { ensure_file(system, worker, &self.path(worker), worker.size_bytes).await },
+            async move { ensure_file(system, worker, &self.input_path(worker), worker.size_bytes).await },
         )
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
         Box::pin(async move {
             let direct = matches!(self.layer, Layer::Direct | Layer::DeviceDirect);
             let file = system
-                .open(&self.path(worker), Open::READ.direct(direct))
+                .open(&self.input_path(worker), Open::READ.direct(direct))
                 .await?;
             let block = &mut buffer[..self.call_bytes as usize];
             for _ in 0..worker.size_bytes / self.call_bytes {
-                if self.is_at_its_end() {
+                if self.reads_device() {
                     system.read(file, block).await?;
                     pause(system, worker.think).await?;
                 } else {
@@ -141,19 +143,18 @@ impl Pattern for SequentialRead {
 }
 
 impl SequentialRead {
-    /// What is read.
-    fn path(&self, worker: &Worker) -> String {
+    fn input_path(&self, worker: &Worker) -> String {
         match self.layer {
             Layer::Null => "/dev/null".to_owned(),
             Layer::BlockNull => "/dev/bnull".to_owned(),
             Layer::Zero => "/dev/zero".to_owned(),
-            Layer::Cached | Layer::Dropped | Layer::Direct => worker.file("twomegs"),
+            Layer::Cached | Layer::Dropped | Layer::Direct => worker.file_path("twomegs"),
             Layer::Device | Layer::DeviceDirect => format!("/dev/drive{}", worker.drive),
         }
     }
 
-    /// Whether every read is at its end at once.
-    fn is_at_its_end(&self) -> bool {
+    /// Reports whether every read returns nothing, because the device has length 0.
+    fn reads_device(&self) -> bool {
         matches!(self.layer, Layer::Null | Layer::BlockNull)
     }
 }

@@ -1,72 +1,73 @@
-//! `sequential`: requests one behind the other, with several under way.
+//! Program `sequential`: sequential requests with several in flight.
 
-use crate::load::area::{Area, AreaProgram, Places};
+use crate::load::area::{Area, AreaProgram, OffsetChoice};
 use crate::load::generator::SequentialRequests;
-use crate::load::{AREA, Request, field};
-use crate::parameter::{Field, SizeMix, Value};
-use crate::pattern::Entry;
+use crate::load::{AREA, LoadRequest, new_field};
+use crate::parameter::{ParameterField, SizeMix, ParameterValue};
+use crate::pattern::ProgramEntry;
 use crate::worker::Worker;
 use diskperf_timeline::units::MIB;
 
-pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "sequential",
-    does: "requests one behind the other, several under way, or arriving by the clock",
-    files: AREA,
-    pattern: || Box::new(AreaProgram::<Sequential>::of(MIB)),
+    summary: "sequential requests, at a queue depth or at a request rate",
+    files_name: AREA,
+    new_pattern: || Box::new(AreaProgram::<SequentialOffsets>::with_block_bytes(MIB)),
 }];
 
 #[derive(Clone, Debug, Default)]
-struct Sequential {
+struct SequentialOffsets {
     skip_bytes: u64,
 }
 
-impl Sequential {
-    /// What each worker has of so many bytes: a part of its own, in whole steps.
-    fn part_bytes(&self, area: &Area, bytes: u64) -> u64 {
+impl SequentialOffsets {
+    /// Returns the bytes of each worker's own part of the area, in whole steps.
+    fn worker_part_bytes(&self, area: &Area, bytes: u64) -> u64 {
         let step_bytes = area.unit_bytes(self.skip_bytes).max(1);
         bytes / area.load.workers / step_bytes * step_bytes
     }
 }
 
-impl Places for Sequential {
-    const MEANINGS: [&'static str; 2] = [
-        "share of the requests that write; reads and writes walk apart",
-        "where the area begins; each worker has a part of it",
+impl OffsetChoice for SequentialOffsets {
+    const PARAMETER_MEANINGS: [&'static str; 2] = [
+        "share of writes among the requests; reads and writes are separate sequential streams",
+        "start of the area, which the workers divide among them",
     ];
-    const PARTS: bool = true;
+    const HAS_WORKER_PARTS: bool = true;
 
-    fn fields(&mut self) -> Vec<Field<'_>> {
-        vec![field(
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
+        vec![new_field(
             "skip_bytes",
-            "bytes that are left out after each request",
-            Value::Bytes(&mut self.skip_bytes, 0, 1 << 40),
+            "bytes skipped after each request",
+            ParameterValue::Bytes(&mut self.skip_bytes, 0, 1 << 40),
         )]
     }
 
-    fn step_bytes(&self, _sizes: &SizeMix) -> u64 {
+    fn offset_step_bytes(&self, _sizes: &SizeMix) -> u64 {
         self.skip_bytes
     }
 
-    fn unfit(&self, area: &Area) -> Option<String> {
-        let largest = area.block_bytes.largest();
-        (self.part_bytes(area, area.load.area_bytes) < largest).then(|| {
+    fn validation_error(&self, area: &Area) -> Option<String> {
+        let largest = area.block_sizes.size_max();
+        (self.worker_part_bytes(area, area.load.area_bytes) < largest).then(|| {
             format!(
-                "a request of {largest} bytes does not fit in the part of area_bytes={} that each of {} workers has",
+                "a request of {largest} bytes exceeds a worker's part of area_bytes={}, which {} \
+                 workers divide",
                 area.load.area_bytes, area.load.workers
             )
         })
     }
 
-    fn requests<'a>(
+    fn new_requests<'a>(
         &'a self,
         area: &'a Area,
         bytes: u64,
         worker: &Worker,
-    ) -> impl FnMut() -> Request + 'a {
-        let part_bytes = self.part_bytes(area, bytes);
+    ) -> impl FnMut() -> LoadRequest + 'a {
+        let part_bytes = self.worker_part_bytes(area, bytes);
         let first_bytes = area.start_bytes + part_bytes * u64::from(worker.index);
         let place = (first_bytes, part_bytes);
-        let mut requests = SequentialRequests::new(area.mix(), self.skip_bytes, place, worker.seed);
-        move || requests.draw()
+        let mut requests = SequentialRequests::new(area.size_mix_and_write_share(), self.skip_bytes, place, worker.seed);
+        move || requests.draw_request()
     }
 }

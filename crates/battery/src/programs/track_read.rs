@@ -1,26 +1,25 @@
-//! `track_read`: a drive by itself, past every cache, in order and over and
-//! over within an area such as a cylinder (Piziali and Zam 1991). With calls of a track it
-//! shows what the drive gives, with calls of a sector what turnaround and
-//! interleave leave of that.
+//! Program `track_read`: reads a bare drive past every cache, sequentially and repeatedly within an
+//! area such as a cylinder (Piziali and Zam 1991). Calls of a track show the throughput of the
+//! drive. Calls of a sector show how much turnaround and interleave leave of it.
 
 use crate::blocks::{read_block, seek_to};
-use crate::parameter::{Field, Value};
-use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::parameter::{ParameterField, ParameterValue};
+use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
 use crate::program::Input;
 use crate::worker::{Medium, Worker};
 use diskperf_system::{Buffer, Open};
 use diskperf_timeline::CacheMode;
 
-/// A track and a cylinder of Piziali and Zam 1991's drive: 17 sectors of 512 bytes, 6
+/// Bytes of a track of the drive of Piziali and Zam 1991: 17 sectors of 512 bytes. A cylinder has 6
 /// tracks.
 pub(crate) const TRACK_BYTES: u64 = 17 * 512;
 const CYLINDER_BYTES: u64 = 6 * TRACK_BYTES;
 
-pub(crate) const PROGRAMS: &[Entry] = &[Entry {
+pub(crate) const PROGRAMS: &[ProgramEntry] = &[ProgramEntry {
     name: "track_read",
-    does: "reads a drive past every cache, over and over within an area (1991)",
-    files: "drive",
-    pattern: || {
+    summary: "reads an area of a drive repeatedly, bypassing all caches (1991)",
+    files_name: "drive",
+    new_pattern: || {
         Box::new(TrackRead {
             call_bytes: TRACK_BYTES,
             area_bytes: CYLINDER_BYTES,
@@ -35,27 +34,27 @@ struct TrackRead {
 }
 
 impl Pattern for TrackRead {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            Field::call_bytes(&mut self.call_bytes, "bytes that one call reads"),
-            Field {
+            ParameterField::call_bytes(&mut self.call_bytes, "bytes per read call"),
+            ParameterField {
                 name: "area_bytes",
-                meaning: "bytes from the start of the drive that are read again and again",
-                value: Value::Bytes(&mut self.area_bytes, 512, 1 << 50),
+                meaning: "bytes from the start of the drive that are read repeatedly",
+                value: ParameterValue::Bytes(&mut self.area_bytes, 512, 1 << 50),
             },
         ]
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
+    fn properties(&self) -> ProgramProperties {
+        ProgramProperties {
             // Only a drive, or a file in its place, has tracks.
             media: &[Medium::Device, Medium::File],
-            cache: Some(CacheMode::Direct),
-            ..Facts::reading(self.call_bytes)
+            cache_mode: Some(CacheMode::Direct),
+            ..ProgramProperties::for_reads(self.call_bytes)
         }
     }
 
-    fn unfit(&self) -> Option<String> {
+    fn validation_error(&self) -> Option<String> {
         (!self.area_bytes.is_multiple_of(self.call_bytes)).then(|| {
             format!(
                 "the area of {} bytes is not a multiple of the call of {}",
@@ -69,13 +68,13 @@ impl Pattern for TrackRead {
     }
 
     fn inputs(&self, worker: &Worker) -> Vec<Input> {
-        vec![Input::read(worker.file(""), self.area_bytes)]
+        vec![Input::read(worker.file_path(""), self.area_bytes)]
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
         Box::pin(async move {
             let file = system
-                .open(&worker.file(""), Open::READ.direct(true))
+                .open(&worker.file_path(""), Open::READ.direct(true))
                 .await?;
             let block = &mut buffer[..self.call_bytes as usize];
             let calls = self.area_bytes / self.call_bytes;

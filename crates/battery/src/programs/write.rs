@@ -1,39 +1,39 @@
-//! `write_4096` and `write_8192`: a new file, written a block at a time (Kridle and
-//! McKusick 1983, appendix A). The two are one program with two sizes of call.
+//! Programs `write_4096` and `write_8192`: write a new file one block at a time (Kridle and
+//! McKusick 1983, appendix A). They are one program with two call sizes.
 
 use crate::blocks::{create, remove_file, write_file};
 use crate::load::YesNo;
-use crate::parameter::Field;
-use crate::pattern::{Entry, Facts, Pattern, Place, Steps};
+use crate::parameter::ParameterField;
+use crate::pattern::{ProgramEntry, ProgramProperties, Pattern, RunContext, PhaseFuture};
 use crate::verify::calls::CallVerifier;
 use crate::verify::verify_field;
 use crate::worker::Worker;
 use diskperf_system::{Buffer, System};
 use diskperf_timeline::WorkerMeasure;
 
-pub(crate) const PROGRAMS: &[Entry] = &[
-    Entry {
+pub(crate) const PROGRAMS: &[ProgramEntry] = &[
+    ProgramEntry {
         name: "write_4096",
-        does: "writes a new file, 4096 bytes a call (1983)",
-        files: "tst2",
-        pattern: || Box::new(Write::of(4096)),
+        summary: "writes a new file in calls of 4096 bytes (1983)",
+        files_name: "tst2",
+        new_pattern: || Box::new(WriteProgram::with_call_bytes(4096)),
     },
-    Entry {
+    ProgramEntry {
         name: "write_8192",
-        does: "writes a new file, 8192 bytes a call (1983)",
-        files: "tst2",
-        pattern: || Box::new(Write::of(8192)),
+        summary: "writes a new file in calls of 8192 bytes (1983)",
+        files_name: "tst2",
+        new_pattern: || Box::new(WriteProgram::with_call_bytes(8192)),
     },
 ];
 
 #[derive(Clone, Debug)]
-struct Write {
+struct WriteProgram {
     call_bytes: u64,
     verify: YesNo,
 }
 
-impl Write {
-    fn of(call_bytes: u64) -> Self {
+impl WriteProgram {
+    fn with_call_bytes(call_bytes: u64) -> Self {
         Self {
             call_bytes,
             verify: YesNo::No,
@@ -41,16 +41,16 @@ impl Write {
     }
 }
 
-impl Pattern for Write {
-    fn fields(&mut self) -> Vec<Field<'_>> {
+impl Pattern for WriteProgram {
+    fn fields(&mut self) -> Vec<ParameterField<'_>> {
         vec![
-            Field::call_bytes(&mut self.call_bytes, "bytes that one call writes"),
+            ParameterField::call_bytes(&mut self.call_bytes, "bytes per write call"),
             verify_field(&mut self.verify),
         ]
     }
 
-    fn facts(&self) -> Facts {
-        Facts::writing(self.call_bytes)
+    fn properties(&self) -> ProgramProperties {
+        ProgramProperties::for_writes(self.call_bytes)
     }
 
     fn prepared_bytes(&self, _size_bytes: u64) -> u64 {
@@ -61,20 +61,20 @@ impl Pattern for Write {
         measure.written_bytes
     }
 
-    /// `rm -f` before the clock starts, as in the paper's script.
-    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> Steps<'a> {
-        Box::pin(async move { remove_file(system, worker.medium, &worker.shared_file()).await })
+    /// Removes the file before the clock starts, like `rm -f` in the paper's script.
+    fn prepare<'a>(&'a self, system: &'a mut System, worker: &'a Worker) -> PhaseFuture<'a> {
+        Box::pin(async move { remove_file(system, worker.medium, &worker.shared_file_path()).await })
     }
 
-    fn run<'a>(&'a self, (system, worker): Place<'a>, buffer: &'a mut Buffer) -> Steps<'a> {
+    fn run<'a>(&'a self, (system, worker): RunContext<'a>, buffer: &'a mut Buffer) -> PhaseFuture<'a> {
         Box::pin(async move {
-            let file = create(system, worker.medium, &worker.shared_file(), worker.direct).await?;
+            let file = create(system, worker.medium, &worker.shared_file_path(), worker.direct).await?;
             let sizes = (self.call_bytes, worker.size_bytes);
             let verifier = CallVerifier::new(self.verify, (&*system, worker), self.call_bytes);
             let Some(mut verifier) = verifier else {
                 return write_file(system, file, sizes, buffer, worker.think).await;
             };
-            let (path, think) = (worker.shared_file(), worker.think);
+            let (path, think) = (worker.shared_file_path(), worker.think);
             verifier
                 .write_file((&mut *system, file), path, sizes, think)
                 .await?;

@@ -1,174 +1,180 @@
-//! Which completion each request of a trace followed, and how long after it.
+//! Dependencies between the requests of a trace: the completion that each request followed, and the
+//! pause after it.
 //!
-//! A trace is taken apart into chains: a request follows the latest completion before it
-//! that no other request followed. Where there is none, it overlaps all that are under way,
-//! and comes as long after the issue of the request before it as in the trace. So a trace of
-//! one thread is one chain with its pauses, one that was kept at depth 4 is four, and there
-//! are never more than requests were under way at once.
+//! The trace is split into chains: a request follows the latest earlier completion that no other
+//! request followed. Without such a completion, the request overlaps all requests in flight. It
+//! then comes as long after the issue of the previous request as in the trace. A trace of one
+//! thread so becomes one chain with its pauses, and a trace at queue depth 4 becomes four chains.
+//! There are never more chains than requests in flight.
 
-use super::schedule::Turn;
-use super::{Requests, unreadable};
+use super::schedule::ReplayAction;
+use super::{Requests, trace_error};
 use crate::program::ProgramError;
 use diskperf_blocktrace::Record;
 use diskperf_timeline::Nanoseconds;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-/// Requests that are read and not issued, at most: a chain whose next request is further on
-/// waits until the others come as far, and is not late then.
+/// Maximum number of requests that are read and not issued. A chain whose next request lies further
+/// ahead waits until the other chains have come as far; that request is not late.
 const MOST_AHEAD: usize = 4096;
 
-/// What a request comes after.
+/// Event that a request follows, and the time between the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum After {
-    /// The start.
+enum Predecessor {
     Start,
-    /// The completion of a request, with a pause.
+    /// The completion of the request with this number, and the pause after it.
     Completion(u64, Nanoseconds),
-    /// The issue of the request before it, with a gap.
+    /// The issue of the previous request, and the gap after it.
     Issue(Nanoseconds),
 }
 
-/// Tells what each request comes after, one by one in the trace's order.
+/// Finder of each request's predecessor, in the order of the trace.
 #[derive(Debug, Default)]
-struct Chains {
-    /// Completions that no request followed so far, with the number of the request, the
-    /// lowest last.
-    ends: BTreeSet<(u64, Reverse<u64>)>,
+struct PredecessorFinder {
+    /// Completions that no request has followed so far, as pairs of time and request number. At
+    /// equal times, the lowest number is last.
+    open_completions: BTreeSet<(u64, Reverse<u64>)>,
     last_issued_ns: u64,
-    count: u64,
+    request_count: u64,
 }
 
-impl Chains {
-    fn after(&mut self, record: &Record) -> After {
+impl PredecessorFinder {
+    fn predecessor_of(&mut self, record: &Record) -> Predecessor {
         let at_ns = record.issued_ns;
-        let before = self.ends.range(..=(at_ns, Reverse(0))).next_back();
+        let before = self
+            .open_completions
+            .range(..=(at_ns, Reverse(0)))
+            .next_back();
         let after = match before.copied() {
             Some(end) => {
-                self.ends.remove(&end);
+                self.open_completions.remove(&end);
                 let (ended_ns, Reverse(number)) = end;
-                After::Completion(number, Nanoseconds(at_ns - ended_ns))
+                Predecessor::Completion(number, Nanoseconds(at_ns - ended_ns))
             }
-            None if self.count == 0 => After::Start,
-            None => After::Issue(Nanoseconds(at_ns.saturating_sub(self.last_issued_ns))),
+            None if self.request_count == 0 => Predecessor::Start,
+            None => Predecessor::Issue(Nanoseconds(at_ns.saturating_sub(self.last_issued_ns))),
         };
         if let Some(ended_ns) = record.completed_ns {
-            self.ends.insert((ended_ns, Reverse(self.count)));
+            self.open_completions
+                .insert((ended_ns, Reverse(self.request_count)));
         }
         self.last_issued_ns = at_ns.max(self.last_issued_ns);
-        self.count += 1;
+        self.request_count += 1;
         after
     }
 }
 
-/// Requests that wait for others, and those that are due.
-pub(super) struct Pauses {
+/// Requests that wait for others, and requests that are due.
+pub(super) struct DependentSchedule {
     requests: Requests,
-    are_read: bool,
-    chains: Chains,
+    has_read_all: bool,
+    predecessors: PredecessorFinder,
     start: Nanoseconds,
-    /// Requests that are read and not issued.
-    ahead: BTreeMap<u64, Record>,
-    /// Those of them that are due, by when.
-    due: BinaryHeap<Reverse<(Nanoseconds, u64)>>,
-    /// Which one waits for the completion of a request, and how long after it.
-    after_completion: BTreeMap<u64, (u64, Nanoseconds)>,
-    /// Completions for which nothing waits that is read.
-    completed: BTreeMap<u64, Nanoseconds>,
-    /// The gap of each that waits for the issue of the one before it.
-    after_issue: BTreeMap<u64, Nanoseconds>,
-    /// When the last that is read was issued, if it was.
-    last_read: Option<Nanoseconds>,
+    /// Requests that are read and not issued, by number.
+    pending: BTreeMap<u64, Record>,
+    /// Due requests, by due time and number.
+    due_requests: BinaryHeap<Reverse<(Nanoseconds, u64)>>,
+    /// Request that waits for the completion of another request, and the pause after it, by the
+    /// number of that other request.
+    awaiting_completion: BTreeMap<u64, (u64, Nanoseconds)>,
+    /// Completion times of requests that no request read so far waits for, by request number.
+    completion_times: BTreeMap<u64, Nanoseconds>,
+    /// Requests that wait for the issue of the previous request, with the gaps after it.
+    awaiting_issue: BTreeMap<u64, Nanoseconds>,
+    /// Time at which the last request read so far was issued. `None` if it was not issued yet.
+    last_read_due: Option<Nanoseconds>,
 }
 
-impl Pauses {
+impl DependentSchedule {
     pub(super) fn new(requests: Requests, start: Nanoseconds) -> Self {
         Self {
             requests,
-            are_read: false,
-            chains: Chains::default(),
+            has_read_all: false,
+            predecessors: PredecessorFinder::default(),
             start,
-            ahead: BTreeMap::new(),
-            due: BinaryHeap::new(),
-            after_completion: BTreeMap::new(),
-            completed: BTreeMap::new(),
-            after_issue: BTreeMap::new(),
-            last_read: None,
+            pending: BTreeMap::new(),
+            due_requests: BinaryHeap::new(),
+            awaiting_completion: BTreeMap::new(),
+            completion_times: BTreeMap::new(),
+            awaiting_issue: BTreeMap::new(),
+            last_read_due: None,
         }
     }
 
-    pub(super) fn turn(&mut self, now: Nanoseconds) -> Result<Turn, ProgramError> {
+    pub(super) fn next_action(&mut self, now: Nanoseconds) -> Result<ReplayAction, ProgramError> {
         self.read_ahead(now)?;
-        match self.due.peek().copied() {
+        match self.due_requests.peek().copied() {
             Some(Reverse((due, number))) if due <= now => {
-                self.due.pop();
-                let record = self.ahead.remove(&number);
+                self.due_requests.pop();
+                let record = self.pending.remove(&number);
                 let record = record.expect("what is due is read and not issued");
-                self.issued(number, now);
+                self.record_issue(number, now);
                 let due = Some(due);
-                Ok(Turn::Issue {
+                Ok(ReplayAction::Issue {
                     number,
                     record,
                     due,
                 })
             }
-            Some(Reverse((due, _))) => Ok(Turn::Wait(due)),
-            None if self.ahead.is_empty() => Ok(Turn::Over),
-            None => Ok(Turn::Await),
+            Some(Reverse((due, _))) => Ok(ReplayAction::Wait(due)),
+            None if self.pending.is_empty() => Ok(ReplayAction::End),
+            None => Ok(ReplayAction::AwaitCompletion),
         }
     }
 
     fn read_ahead(&mut self, now: Nanoseconds) -> Result<(), ProgramError> {
-        while !self.are_read && self.ahead.len() < MOST_AHEAD {
+        while !self.has_read_all && self.pending.len() < MOST_AHEAD {
             let record = match self.requests.next() {
                 None => {
-                    self.are_read = true;
+                    self.has_read_all = true;
                     break;
                 }
-                Some(record) => record.map_err(unreadable)?,
+                Some(record) => record.map_err(trace_error)?,
             };
-            self.read(record, now);
+            self.add_record(record, now);
         }
         Ok(())
     }
 
-    fn read(&mut self, record: Record, now: Nanoseconds) {
-        let number = self.chains.count;
-        let before_issued = self.last_read.take();
-        let due = match self.chains.after(&record) {
-            After::Start => Some(self.start),
-            After::Completion(of, pause) => match self.completed.remove(&of) {
+    fn add_record(&mut self, record: Record, now: Nanoseconds) {
+        let number = self.predecessors.request_count;
+        let before_issued = self.last_read_due.take();
+        let due = match self.predecessors.predecessor_of(&record) {
+            Predecessor::Start => Some(self.start),
+            Predecessor::Completion(of, pause) => match self.completion_times.remove(&of) {
                 Some(at) => Some((at + pause).max(now)),
                 None => {
-                    self.after_completion.insert(of, (number, pause));
+                    self.awaiting_completion.insert(of, (number, pause));
                     None
                 }
             },
-            After::Issue(gap) => match before_issued {
+            Predecessor::Issue(gap) => match before_issued {
                 Some(at) => Some((at + gap).max(now)),
                 None => {
-                    self.after_issue.insert(number, gap);
+                    self.awaiting_issue.insert(number, gap);
                     None
                 }
             },
         };
-        self.due.extend(due.map(|due| Reverse((due, number))));
-        self.ahead.insert(number, record);
+        self.due_requests
+            .extend(due.map(|due| Reverse((due, number))));
+        self.pending.insert(number, record);
     }
 
-    fn issued(&mut self, number: u64, now: Nanoseconds) {
-        if number + 1 == self.chains.count {
-            self.last_read = Some(now);
-        } else if let Some(gap) = self.after_issue.remove(&(number + 1)) {
-            self.due.push(Reverse((now + gap, number + 1)));
+    fn record_issue(&mut self, number: u64, now: Nanoseconds) {
+        if number + 1 == self.predecessors.request_count {
+            self.last_read_due = Some(now);
+        } else if let Some(gap) = self.awaiting_issue.remove(&(number + 1)) {
+            self.due_requests.push(Reverse((now + gap, number + 1)));
         }
     }
 
-    pub(super) fn completed(&mut self, number: u64, at: Nanoseconds) {
-        match self.after_completion.remove(&number) {
-            Some((waits, pause)) => self.due.push(Reverse((at + pause, waits))),
+    pub(super) fn record_completion(&mut self, number: u64, at: Nanoseconds) {
+        match self.awaiting_completion.remove(&number) {
+            Some((waits, pause)) => self.due_requests.push(Reverse((at + pause, waits))),
             None => {
-                self.completed.insert(number, at);
+                self.completion_times.insert(number, at);
             }
         }
     }
@@ -195,22 +201,22 @@ mod tests {
         }
     }
 
-    fn after(requests: &[(u64, u64)]) -> Vec<After> {
-        let mut chains = Chains::default();
+    fn after(requests: &[(u64, u64)]) -> Vec<Predecessor> {
+        let mut chains = PredecessorFinder::default();
         let requests = requests.iter().copied().map(request);
-        requests.map(|one| chains.after(&one)).collect()
+        requests.map(|one| chains.predecessor_of(&one)).collect()
     }
 
-    const fn completion(number: u64, pause_ns: u64) -> After {
-        After::Completion(number, Nanoseconds(pause_ns))
+    const fn completion(number: u64, pause_ns: u64) -> Predecessor {
+        Predecessor::Completion(number, Nanoseconds(pause_ns))
     }
 
-    const fn issue(gap_ns: u64) -> After {
-        After::Issue(Nanoseconds(gap_ns))
+    const fn issue(gap_ns: u64) -> Predecessor {
+        Predecessor::Issue(Nanoseconds(gap_ns))
     }
 
     /// What is looked at, its requests, and what each comes after.
-    type Case<'a> = (&'a str, &'a [(u64, u64)], &'a [After]);
+    type Case<'a> = (&'a str, &'a [(u64, u64)], &'a [Predecessor]);
 
     #[test]
     fn a_trace_is_taken_apart_into_chains() {
@@ -218,13 +224,13 @@ mod tests {
             (
                 "one thread with pauses",
                 &[(0, 10), (15, 20), (20, 30)],
-                &[After::Start, completion(0, 5), completion(1, 0)],
+                &[Predecessor::Start, completion(0, 5), completion(1, 0)],
             ),
             (
                 "two under way all the time",
                 &[(0, 10), (0, 12), (10, 21), (12, 19), (19, 30), (21, 33)],
                 &[
-                    After::Start,
+                    Predecessor::Start,
                     issue(0),
                     completion(0, 0),
                     completion(1, 0),
@@ -235,12 +241,22 @@ mod tests {
             (
                 "two that complete at once",
                 &[(0, 10), (4, 10), (10, 20), (10, 20)],
-                &[After::Start, issue(4), completion(0, 0), completion(1, 0)],
+                &[
+                    Predecessor::Start,
+                    issue(4),
+                    completion(0, 0),
+                    completion(1, 0),
+                ],
             ),
             (
                 "two threads that pause",
                 &[(0, 10), (1, 12), (13, 30), (15, 31)],
-                &[After::Start, issue(1), completion(1, 1), completion(0, 5)],
+                &[
+                    Predecessor::Start,
+                    issue(1),
+                    completion(1, 1),
+                    completion(0, 5),
+                ],
             ),
         ];
         for (name, requests, wanted) in cases {
@@ -252,30 +268,30 @@ mod tests {
     fn replayed(requests: &[(u64, u64)], takes_ns: u64) -> Vec<u64> {
         let all: Vec<_> = requests.iter().map(|one| Ok(request(*one))).collect();
         let start = Nanoseconds(1000);
-        let mut pauses = Pauses::new(Box::new(all.into_iter()), start);
+        let mut pauses = DependentSchedule::new(Box::new(all.into_iter()), start);
         let mut under_way: BTreeSet<(Nanoseconds, u64)> = BTreeSet::new();
         let mut issued = vec![0; requests.len()];
         let mut now = start;
         loop {
             let first = under_way.first().copied();
-            let wait = match pauses.turn(now).unwrap() {
-                Turn::Issue { number, due, .. } => {
+            let wait = match pauses.next_action(now).unwrap() {
+                ReplayAction::Issue { number, due, .. } => {
                     assert_eq!(due, Some(now));
                     issued[number as usize] = now.since(start).0;
                     under_way.insert((now + Nanoseconds(takes_ns), number));
                     continue;
                 }
-                Turn::Wait(due) => Some(due),
-                Turn::Await => None,
-                Turn::Over if first.is_none() => return issued,
-                Turn::Over => None,
+                ReplayAction::Wait(due) => Some(due),
+                ReplayAction::AwaitCompletion => None,
+                ReplayAction::End if first.is_none() => return issued,
+                ReplayAction::End => None,
             };
             match (first, wait) {
                 (Some((end, _)), Some(due)) if due < end => now = due,
                 (Some((end, number)), _) => {
                     under_way.pop_first();
                     now = end;
-                    pauses.completed(number, end);
+                    pauses.record_completion(number, end);
                 }
                 (None, Some(due)) => now = due,
                 (None, None) => panic!("nothing is under way, and nothing is due"),

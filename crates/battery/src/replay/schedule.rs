@@ -1,58 +1,59 @@
-//! Which request of a trace is next, and when.
+//! Schedule of a replay: the next request of the trace and its time of issue.
 
-use super::pauses::Pauses;
-use super::{Requests, unreadable};
+use super::pauses::DependentSchedule;
+use super::{Requests, trace_error};
 use crate::program::ProgramError;
 use diskperf_blocktrace::Record;
 use diskperf_timeline::{Nanoseconds, ReplayPace};
 use std::iter::Peekable;
 
-/// What is to be done now.
+/// Action of a replay at the current time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
-    /// To issue a request, which was due at a moment if it had one. Its number is what
-    /// [`Schedule::completed`] is told.
+pub(super) enum ReplayAction {
+    /// Issue of a request. `due` is its due time, if it has one. [`ReplaySchedule::record_completion`] takes its
+    /// number.
     Issue {
         number: u64,
         record: Record,
         due: Option<Nanoseconds>,
     },
-    /// Nothing before this moment.
+    /// Wait until this time, before which no request is due.
     Wait(Nanoseconds),
-    /// Nothing before a request completes.
-    Await,
-    /// Nothing any more.
-    Over,
+    /// Wait for a completion, before which no request can be issued.
+    AwaitCompletion,
+    /// End of the replay: the trace has no further requests.
+    End,
 }
 
-/// The requests of a trace by their turns.
-pub(super) enum Schedule {
-    /// By the clock alone.
-    Open {
+/// Schedule of the requests of a trace.
+pub(super) enum ReplaySchedule {
+    /// Open loop: requests are issued by the clock alone.
+    OpenLoop {
         requests: Peekable<Requests>,
         speed: f64,
         start: Nanoseconds,
-        /// The moment of the trace that `start` is.
+        /// Time within the trace that corresponds to `start`.
         begins: Option<Nanoseconds>,
-        /// When the last one was due: what is out of order is not issued before it.
+        /// Due time of the last request. Requests out of order are not issued before it.
         last: Nanoseconds,
         issued: u64,
     },
-    /// When there is room for one.
-    Closed { requests: Requests, issued: u64 },
-    /// After others complete.
-    Dependent(Box<Pauses>),
+    /// Closed loop: a request is issued whenever there is room for one.
+    ClosedLoop { requests: Requests, issued: u64 },
+    /// Dependent: requests follow the completions of others.
+    Dependent(Box<DependentSchedule>),
 }
 
-impl Schedule {
-    /// `begins` is the moment of the trace that is now, if not that of its first request.
+impl ReplaySchedule {
+    /// Creates a schedule. `begins` is the time within the trace that corresponds to `start`, or
+    /// `None` for the time of its first request.
     pub(super) fn new(
         pace: ReplayPace,
         requests: Requests,
         (start, begins): (Nanoseconds, Option<Nanoseconds>),
     ) -> Self {
         match pace {
-            ReplayPace::Open { speed } => Self::Open {
+            ReplayPace::Open { speed } => Self::OpenLoop {
                 requests: requests.peekable(),
                 speed,
                 start,
@@ -60,23 +61,26 @@ impl Schedule {
                 last: start,
                 issued: 0,
             },
-            ReplayPace::Closed { .. } => Self::Closed {
+            ReplayPace::Closed { .. } => Self::ClosedLoop {
                 requests,
                 issued: 0,
             },
-            ReplayPace::Dependent => Self::Dependent(Box::new(Pauses::new(requests, start))),
+            ReplayPace::Dependent => {
+                Self::Dependent(Box::new(DependentSchedule::new(requests, start)))
+            }
         }
     }
 
-    /// Whether no completion changes which request is next, or when.
-    pub(super) fn goes_by_the_clock(&self) -> bool {
-        matches!(self, Self::Open { .. })
+    /// Reports whether the schedule depends on the clock alone, so that completions change neither
+    /// the next request nor its time.
+    pub(super) fn depends_on_clock_only(&self) -> bool {
+        matches!(self, Self::OpenLoop { .. })
     }
 
-    /// What is to be done at this moment, with room for a request.
-    pub(super) fn turn(&mut self, now: Nanoseconds) -> Result<Turn, ProgramError> {
+    /// Returns the action at the current time, with room for another request.
+    pub(super) fn next_action(&mut self, now: Nanoseconds) -> Result<ReplayAction, ProgramError> {
         match self {
-            Self::Open {
+            Self::OpenLoop {
                 requests,
                 speed,
                 start,
@@ -85,54 +89,54 @@ impl Schedule {
                 issued,
             } => {
                 let record = match requests.peek() {
-                    None => return Ok(Turn::Over),
-                    Some(Err(what)) => return Err(unreadable(what.clone())),
+                    None => return Ok(ReplayAction::End),
+                    Some(Err(what)) => return Err(trace_error(what.clone())),
                     Some(Ok(record)) => *record,
                 };
                 let at = Nanoseconds(record.issued_ns);
                 let begins = *begins.get_or_insert(at);
-                let due = (*start + at_speed(at.since(begins), *speed)).max(*last);
+                let due = (*start + scale_to_speed(at.since(begins), *speed)).max(*last);
                 if due > now {
-                    return Ok(Turn::Wait(due));
+                    return Ok(ReplayAction::Wait(due));
                 }
                 requests.next();
                 *last = due;
                 let number = *issued;
                 *issued += 1;
-                Ok(Turn::Issue {
+                Ok(ReplayAction::Issue {
                     number,
                     record,
                     due: Some(due),
                 })
             }
-            Self::Closed { requests, issued } => match requests.next() {
-                None => Ok(Turn::Over),
-                Some(Err(what)) => Err(unreadable(what)),
+            Self::ClosedLoop { requests, issued } => match requests.next() {
+                None => Ok(ReplayAction::End),
+                Some(Err(what)) => Err(trace_error(what)),
                 Some(Ok(record)) => {
                     let number = *issued;
                     *issued += 1;
-                    Ok(Turn::Issue {
+                    Ok(ReplayAction::Issue {
                         number,
                         record,
                         due: None,
                     })
                 }
             },
-            Self::Dependent(pauses) => pauses.turn(now),
+            Self::Dependent(pauses) => pauses.next_action(now),
         }
     }
 
-    /// A request is complete at this moment.
-    pub(super) fn completed(&mut self, number: u64, at: Nanoseconds) {
+    /// Records the completion of a request.
+    pub(super) fn record_completion(&mut self, number: u64, at: Nanoseconds) {
         match self {
-            Self::Open { .. } | Self::Closed { .. } => {}
-            Self::Dependent(pauses) => pauses.completed(number, at),
+            Self::OpenLoop { .. } | Self::ClosedLoop { .. } => {}
+            Self::Dependent(pauses) => pauses.record_completion(number, at),
         }
     }
 }
 
-/// How long what took so long takes at another speed.
-pub(super) fn at_speed(span: Nanoseconds, speed: f64) -> Nanoseconds {
+/// Scales a duration of the trace to another speed.
+pub(super) fn scale_to_speed(span: Nanoseconds, speed: f64) -> Nanoseconds {
     match speed {
         // A nanosecond is not lost where nothing changes.
         1.0 => span,

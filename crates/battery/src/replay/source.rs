@@ -1,156 +1,159 @@
-//! Requests of a trace, issued when the schedule says.
+//! Source of requests that issues a trace's requests by its schedule.
 
 use super::Requests;
-use super::schedule::{Schedule, Turn};
+use super::schedule::{ReplayAction, ReplaySchedule};
 use crate::program::ProgramError;
-use crate::ring::slots::{Completed, Slots};
-use crate::ring::{Ring, RingStep, Source};
+use crate::ring::slots::{CompletedRequest, Slots};
+use crate::ring::{IoRing, RequestSource, RingStep};
 use diskperf_blocktrace as blocktrace;
 use diskperf_system::{File, Operation, Submission};
 use diskperf_timeline::{Nanoseconds, ReplayPace};
 
-/// A worker on real storage that sleeps is woken late: this long before a request is due
-/// it looks at the clock again and again instead.
-const AWAKE: Nanoseconds = Nanoseconds::from_millis(1);
+/// Time before a request is due from which a worker on real storage polls the clock instead of
+/// sleeping, because a sleeping worker wakes up late.
+const POLL_LEAD: Nanoseconds = Nanoseconds::from_millis(1);
 
-/// How long it looks at nothing but the clock.
-const LOOK: Nanoseconds = Nanoseconds(100_000);
+/// Time before a due request from which a worker with nothing in flight polls only the clock.
+const CLOCK_ONLY_POLL_LEAD: Nanoseconds = Nanoseconds(100_000);
 
-/// Requests of a trace.
+/// Source of the requests of a trace.
 pub(super) struct TraceSource {
     file: File,
-    /// Open file for writes that were durable, if these are made so.
-    durable: Option<File>,
-    schedule: Schedule,
-    /// Moment for which requests have their slots that are due then.
-    ready_for: Option<Nanoseconds>,
-    /// Number of the request that gets its slot.
-    number: u64,
-    /// Number of the request in each slot.
-    numbers: Vec<u64>,
-    /// Whether no slot was free at the last step.
+    /// Open file with O_DSYNC for writes that were durable in the trace. `None` if they are not
+    /// made durable.
+    durable_file: Option<File>,
+    schedule: ReplaySchedule,
+    /// Due time of the requests that have slots already and are submitted at that time.
+    prepared_due: Option<Nanoseconds>,
+    /// Number of the request that is about to get a slot.
+    next_number: u64,
+    number_of_slot: Vec<u64>,
     was_full: bool,
-    /// Time at which a slot became free after all had been in use.
-    free_again: Option<Nanoseconds>,
-    /// Requests that were due before that, and the highest number in flight.
-    held_up: u64,
+    /// Time at which a slot became free after all slots had been in use.
+    slot_freed_at: Option<Nanoseconds>,
+    /// Requests that were due before a slot became free. `in_flight_max` is the maximum number in
+    /// flight.
+    delayed_by_slots: u64,
     in_flight_max: usize,
 }
 
 impl TraceSource {
     pub(super) fn new(
-        ring: &Ring<'_>,
+        ring: &IoRing<'_>,
         (file, durable): (File, Option<File>),
         (pace, begins, requests): (ReplayPace, Option<Nanoseconds>, Requests),
     ) -> Self {
         // Memory for many slots takes milliseconds: the trace begins after that.
-        let numbers = vec![0; ring.slots.count()];
-        let schedule = Schedule::new(pace, requests, (ring.system.now(), begins));
+        let numbers = vec![0; ring.slots.slot_count()];
+        let schedule = ReplaySchedule::new(pace, requests, (ring.system.now(), begins));
         Self {
             file,
-            durable,
+            durable_file: durable,
             schedule,
-            ready_for: None,
-            number: 0,
-            numbers,
+            prepared_due: None,
+            next_number: 0,
+            number_of_slot: numbers,
             was_full: false,
-            free_again: None,
-            held_up: 0,
+            slot_freed_at: None,
+            delayed_by_slots: 0,
             in_flight_max: 0,
         }
     }
 
-    /// Waits for the moment when the next request is due, or for a completion.
-    fn wait_for(
+    /// Waits until the next request is due or a request completes.
+    fn wait_for_due_or_completion(
         &mut self,
-        ring: &mut Ring<'_>,
+        ring: &mut IoRing<'_>,
         due: Nanoseconds,
     ) -> Result<RingStep, ProgramError> {
         let ahead = due.since(ring.now);
         match ring.system.wakes_late() {
             false => Ok(RingStep::reap(1, Some(due))),
-            true if ahead > AWAKE => Ok(RingStep::reap(1, Some(Nanoseconds(due.0 - AWAKE.0)))),
+            true if ahead > POLL_LEAD => {
+                Ok(RingStep::reap(1, Some(Nanoseconds(due.0 - POLL_LEAD.0))))
+            }
             // What is due already goes first.
-            true if !ring.slots.waiting().is_empty() => Ok(RingStep::Submit(None)),
-            true if self.schedule.goes_by_the_clock() => {
-                self.ready_for = Some(due);
+            true if !ring.slots.unsubmitted_requests().is_empty() => Ok(RingStep::Submit(None)),
+            true if self.schedule.depends_on_clock_only() => {
+                self.prepared_due = Some(due);
                 self.next(ring)
             }
             true => Ok(RingStep::reap(0, Some(due))),
         }
     }
 
-    /// Looks at the clock until the requests that are ready are due, and submits them: nothing
-    /// but that is left to be done then.
-    fn submit_at(&mut self, ring: &Ring<'_>, due: Nanoseconds) -> RingStep {
-        let in_flight = ring.slots.in_use() - ring.slots.waiting().len();
+    /// Polls the clock until the prepared requests are due, and submits them without further work.
+    fn poll_and_submit(&mut self, ring: &IoRing<'_>, due: Nanoseconds) -> RingStep {
+        let in_flight = ring.slots.in_use_count() - ring.slots.unsubmitted_requests().len();
         // In the end nothing can complete, and there is but the clock to be looked at.
-        if ring.now < due && (in_flight > 0 || due.since(ring.now) > LOOK) {
-            return RingStep::Look(due);
+        if ring.now < due && (in_flight > 0 || due.since(ring.now) > CLOCK_ONLY_POLL_LEAD) {
+            return RingStep::Poll(due);
         }
-        self.ready_for = None;
-        self.count_in_flight(&ring.slots);
+        self.prepared_due = None;
+        self.update_in_flight_max(&ring.slots);
         RingStep::Submit(Some(due))
     }
 
-    /// Counts the requests in flight, and those that are submitted next.
-    fn count_in_flight(&mut self, slots: &Slots) {
-        self.in_flight_max = self.in_flight_max.max(slots.in_use());
+    /// Updates the maximum number of requests in flight, including those about to be submitted.
+    fn update_in_flight_max(&mut self, slots: &Slots) {
+        self.in_flight_max = self.in_flight_max.max(slots.in_use_count());
     }
 
-    /// Makes a request of a record.
-    fn request(
+    fn new_submission(
         &mut self,
         record: &blocktrace::Record,
         due: Option<Nanoseconds>,
     ) -> Result<Submission, ProgramError> {
         let is_durable = record.fua && record.operation == blocktrace::Operation::Write;
-        let durable = self.durable.filter(|_| is_durable);
-        let free = self.free_again;
+        let durable = self.durable_file.filter(|_| is_durable);
+        let free = self.slot_freed_at;
         let is_held_up = free.is_some_and(|free| due.is_some_and(|due| due < free));
-        self.held_up += u64::from(is_held_up);
+        self.delayed_by_slots += u64::from(is_held_up);
         Ok(Submission {
             operation: operation(record.operation),
             file: durable.unwrap_or(self.file),
             offset_bytes: record.offset_bytes,
-            bytes: bytes(record)?,
+            bytes: request_bytes(record)?,
             slot: 0,
             intended: due,
         })
     }
 }
 
-impl Source for TraceSource {
-    fn next(&mut self, ring: &mut Ring<'_>) -> Result<RingStep, ProgramError> {
-        if self.ready_for.is_none() {
-            self.count_in_flight(&ring.slots);
+impl RequestSource for TraceSource {
+    fn next(&mut self, ring: &mut IoRing<'_>) -> Result<RingStep, ProgramError> {
+        if self.prepared_due.is_none() {
+            self.update_in_flight_max(&ring.slots);
         }
         if std::mem::take(&mut self.was_full) {
-            self.free_again = Some(ring.now);
+            self.slot_freed_at = Some(ring.now);
         }
-        let turn = match ring.slots.are_full() {
+        let turn = match ring.slots.is_full() {
             true => None,
-            false => Some(self.schedule.turn(self.ready_for.unwrap_or(ring.now))?),
+            false => Some(
+                self.schedule
+                    .next_action(self.prepared_due.unwrap_or(ring.now))?,
+            ),
         };
-        match (turn, self.ready_for) {
+        match (turn, self.prepared_due) {
             (
-                Some(Turn::Issue {
+                Some(ReplayAction::Issue {
                     number,
                     record,
                     due,
                 }),
                 _,
             ) => {
-                self.number = number;
-                Ok(RingStep::Put(0, self.request(&record, due)?))
+                self.next_number = number;
+                Ok(RingStep::PutRequest(0, self.new_submission(&record, due)?))
             }
-            (_, Some(due)) => Ok(self.submit_at(ring, due)),
-            (Some(Turn::Wait(due)), None) => self.wait_for(ring, due),
-            (Some(Turn::Await), None) => Ok(RingStep::reap(1, None)),
-            (Some(Turn::Over), None) => {
-                if ring.slots.in_use() == 0 {
+            (_, Some(due)) => Ok(self.poll_and_submit(ring, due)),
+            (Some(ReplayAction::Wait(due)), None) => self.wait_for_due_or_completion(ring, due),
+            (Some(ReplayAction::AwaitCompletion), None) => Ok(RingStep::reap(1, None)),
+            (Some(ReplayAction::End), None) => {
+                if ring.slots.in_use_count() == 0 {
                     let in_flight_max = self.in_flight_max as u64;
-                    ring.system.used_slots(self.held_up, in_flight_max);
+                    ring.system.used_slots(self.delayed_by_slots, in_flight_max);
                 }
                 Ok(RingStep::drain(&ring.slots))
             }
@@ -161,21 +164,25 @@ impl Source for TraceSource {
         }
     }
 
-    fn prepare(&mut self, _ring: &mut Ring<'_>, request: &Submission) {
-        self.numbers[request.slot as usize] = self.number;
+    fn prepare(&mut self, _ring: &mut IoRing<'_>, request: &Submission) {
+        self.number_of_slot[request.slot as usize] = self.next_number;
     }
 
-    fn complete(&mut self, ring: &mut Ring<'_>, done: &mut Completed) -> Result<(), ProgramError> {
-        let number = self.numbers[done.request.slot as usize];
-        self.schedule.completed(number, ring.now);
+    fn complete(
+        &mut self,
+        ring: &mut IoRing<'_>,
+        done: &mut CompletedRequest,
+    ) -> Result<(), ProgramError> {
+        let number = self.number_of_slot[done.request.slot as usize];
+        self.schedule.record_completion(number, ring.now);
         Ok(())
     }
 }
 
-fn bytes(record: &blocktrace::Record) -> Result<u32, ProgramError> {
+fn request_bytes(record: &blocktrace::Record) -> Result<u32, ProgramError> {
     u32::try_from(record.length_bytes).map_err(|_| {
-        ProgramError::Trace(format!(
-            "a request of {} bytes is longer than any call",
+        ProgramError::TraceUnreadable(format!(
+            "a request of {} bytes exceeds the maximum length of a call",
             record.length_bytes
         ))
     })

@@ -1,50 +1,50 @@
-//! Requests that are calls on files and move no data, made one after the other without a
-//! ring: fio's engines of that kind.
+//! Requests that are calls on files and move no data. They run one after the other without a ring,
+//! for the fio engines of this kind.
 
 use diskperf_system::{Call, Completion, File, Open, Operation, Result};
 use diskperf_system::{Submission, System};
 
-/// Calls that stand for requests.
+/// Calls on files that stand for requests.
 #[derive(Clone, Debug)]
 pub(crate) enum FileCalls {
-    /// fallocate(2) of the request's range: a read keeps the length of the file, a write
-    /// extends it, a discard makes a hole.
+    /// fallocate(2) on the request's range. A read keeps the length of the file, a write extends
+    /// it, and a discard punches a hole.
     Allocate,
     /// ftruncate(2) to the offset of a write.
     Truncate,
-    /// A call on the name of a file that is [not open](File::closed).
-    Name {
-        /// The call.
+    /// Call on the name of a file that is [not open](File::closed).
+    NameCalls {
+        /// System call to make on the file's name.
         call: NamedCall,
-        /// The names, by the files' numbers.
+        /// Paths of the files, by file number.
         paths: Vec<String>,
     },
 }
 
-/// A call on a name.
+/// Call on the name of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NamedCall {
-    /// open(2) with O_CREAT.
+    /// open(2) with O_CREAT, which creates the file.
     Create,
-    /// stat(2).
+    /// stat(2), which reads the attributes of the file.
     Stat,
-    /// unlink(2).
+    /// unlink(2), which removes the file.
     Unlink,
 }
 
 impl FileCalls {
-    /// Makes the call of a request, and counts it.
+    /// Makes the call that stands for a request, and counts it.
     ///
     /// # Errors
     ///
-    /// Only where the run has ended: what the call failed with is in its completion.
-    pub(crate) async fn carry_out(
+    /// Fails only if the run has ended. The error of the call itself is part of its completion.
+    pub(crate) async fn make_calls(
         &self,
         system: &mut System,
         request: &Submission,
     ) -> Result<Completion> {
         let begin = system.now();
-        let done = self.call(system, request).await;
+        let done = self.make_call(system, request).await;
         let now = system.now();
         let response = now.since(request.intended.unwrap_or(begin));
         let result = match done {
@@ -66,8 +66,8 @@ impl FileCalls {
         })
     }
 
-    /// The file that the call opened, if it did.
-    async fn call(&self, system: &mut System, request: &Submission) -> Result<Option<File>> {
+    /// Makes the call and returns the file that it opened, if any.
+    async fn make_call(&self, system: &mut System, request: &Submission) -> Result<Option<File>> {
         let &Submission {
             operation,
             file,
@@ -81,10 +81,10 @@ impl FileCalls {
             (Self::Allocate, Operation::Write) => system.allocate(file, range, true).await?,
             (Self::Allocate, Operation::Discard) => system.punch_hole(file, range).await?,
             (Self::Truncate, Operation::Write) => system.ftruncate(file, offset_bytes).await?,
-            (Self::Name { call, paths }, _) => {
+            (Self::NameCalls { call, paths }, _) => {
                 let path = file.closed_number().and_then(|at| paths.get(at as usize));
                 let path = path.expect("a file of the program");
-                return call.make(system, path).await;
+                return call.make_call(system, path).await;
             }
             (Self::Allocate | Self::Truncate, _) => {
                 unreachable!("refused before anything runs: {operation:?}")
@@ -93,12 +93,12 @@ impl FileCalls {
         Ok(None)
     }
 
-    /// The system call, for an error's words.
-    pub(crate) fn name(&self) -> Call {
+    /// Returns the system call, for error messages.
+    pub(crate) fn call_kind(&self) -> Call {
         match self {
             Self::Allocate => Call::Fallocate,
             Self::Truncate => Call::Ftruncate,
-            Self::Name { call, .. } => match call {
+            Self::NameCalls { call, .. } => match call {
                 NamedCall::Create => Call::Open,
                 NamedCall::Stat => Call::Stat,
                 NamedCall::Unlink => Call::Unlink,
@@ -108,7 +108,7 @@ impl FileCalls {
 }
 
 impl NamedCall {
-    async fn make(self, system: &mut System, path: &str) -> Result<Option<File>> {
+    async fn make_call(self, system: &mut System, path: &str) -> Result<Option<File>> {
         match self {
             Self::Create => system.open(path, Open::READ_WRITE.create()).await.map(Some),
             Self::Stat => system.stat(path).await.map(|_| None),
@@ -117,7 +117,7 @@ impl NamedCall {
     }
 }
 
-/// The files of names, which are not open.
+/// Returns placeholders for files that are not open, for calls on their names.
 pub(crate) fn closed_files(count: usize) -> impl Iterator<Item = File> {
     (0..count as u32).map(File::closed)
 }

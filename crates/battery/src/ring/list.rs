@@ -1,17 +1,17 @@
-//! Requests that are issued in order, all of which complete.
+//! Requests that are issued in order, until all of them are complete.
 
-use super::{Ring, RingStep, Source};
+use super::{IoRing, RequestSource, RingStep};
 use crate::program::ProgramError;
 use crate::worker::Worker;
 use diskperf_system::Submission;
 use diskperf_timeline::Nanoseconds;
 
-/// Steps that each put a request into a slot; `None` when there are no more.
-struct List<Next>(Next);
+/// Source of the steps that each put a request into a slot. `None` ends them.
+struct RequestList<Next>(Next);
 
-impl<Next: FnMut(&mut Ring<'_>) -> Option<RingStep>> Source for List<Next> {
-    fn next(&mut self, ring: &mut Ring<'_>) -> Result<RingStep, ProgramError> {
-        let step = match ring.slots.are_full() {
+impl<Next: FnMut(&mut IoRing<'_>) -> Option<RingStep>> RequestSource for RequestList<Next> {
+    fn next(&mut self, ring: &mut IoRing<'_>) -> Result<RingStep, ProgramError> {
+        let step = match ring.slots.is_full() {
             true => None,
             false => (self.0)(ring),
         };
@@ -19,21 +19,22 @@ impl<Next: FnMut(&mut Ring<'_>) -> Option<RingStep>> Source for List<Next> {
     }
 }
 
-impl Ring<'_> {
-    /// Issues requests of the file with an index in order, and waits for all. Nothing else may
-    /// be in flight.
+impl IoRing<'_> {
+    /// Issues requests to the file with this index in order, and waits for all of them. Nothing
+    /// else may be in flight.
     pub(crate) async fn issue_all(
         &mut self,
         file: usize,
         requests: &[Submission],
     ) -> Result<(), ProgramError> {
         let mut requests = requests.iter();
-        let put = |_: &mut Ring<'_>| Some(RingStep::Put(file, *requests.next()?));
-        self.run(&mut List(put)).await
+        let put = |_: &mut IoRing<'_>| Some(RingStep::PutRequest(file, *requests.next()?));
+        self.run(&mut RequestList(put)).await
     }
 
-    /// Reads back what was written, where it is verified, from storage: past the page cache, or
-    /// with it dropped. That is no part of what is measured. Nothing else may be in flight.
+    /// Reads the written blocks back from storage if they are verified, past the page cache or with
+    /// the page cache dropped. The time does not count in the measurements. Nothing else may be in
+    /// flight.
     pub(crate) async fn read_back(&mut self, worker: &Worker) -> Result<(), ProgramError> {
         if self.verifier.is_none() {
             return Ok(());
@@ -49,7 +50,7 @@ impl Ring<'_> {
                 self.system.drop_cached(path).await?;
             }
         }
-        let read = |ring: &mut Ring<'_>| {
+        let read = |ring: &mut IoRing<'_>| {
             let verifier = ring.verifier.as_mut()?;
             let unread = verifier.next_unread();
             if let Some(shown) = shown {
@@ -57,10 +58,10 @@ impl Ring<'_> {
             }
             unread.map(RingStep::ReadBack)
         };
-        let mut outcome = self.run(&mut List(read)).await;
+        let mut outcome = self.run(&mut RequestList(read)).await;
         if let Some(verifier) = &mut self.verifier {
-            outcome = outcome.and_then(|()| verifier.judge_all());
-            self.system.count_verified(verifier.verified());
+            outcome = outcome.and_then(|()| verifier.evaluate());
+            self.system.count_verified(verifier.verified_blocks());
         }
         outcome
     }

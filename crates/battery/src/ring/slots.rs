@@ -1,5 +1,4 @@
-//! The slots of a ring: which are free, what each of the others does, and what becomes of
-//! a request that did less than it was to do.
+//! Slots of a ring: free slots, requests in the others, and the remainders of short writes.
 
 use super::file_calls::FileCalls;
 use crate::program::ProgramError;
@@ -10,103 +9,103 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Request that completed.
-pub(crate) struct Completed {
+pub(crate) struct CompletedRequest {
     pub(crate) request: Submission,
-    /// Response time of the request; of a write in several parts, the longest.
+    /// Response time of the request. For a write in several parts, the longest of their response
+    /// times.
     pub(crate) response: Nanoseconds,
-    /// Failed call, and its error.
+    /// Failed system call with its error, or `None` if the request succeeded.
     pub(crate) failure: Option<(Call, Errno)>,
-    /// Whether the program goes on although the request failed.
-    pub(crate) is_passed_over: bool,
+    /// Whether the program continues although the request failed.
+    pub(crate) is_failure_ignored: bool,
 }
 
-/// Parts of a short write that completed.
 #[derive(Clone, Copy, Default)]
-struct Parts {
+struct RequestProgress {
     moved_bytes: u32,
     response_max: Nanoseconds,
 }
 
-/// The slots of a ring.
+/// Slots of a ring, one for each request.
 pub(crate) struct Slots {
-    free: Vec<u32>,
-    /// Request of each slot; `None` of a free one.
+    free_slots: Vec<u32>,
+    /// Request in each slot. `None` for a free slot.
     requests: Vec<Option<Submission>>,
-    /// What each slot's write came to before the rest of it was submitted.
-    parts: Vec<Parts>,
-    /// What is to be submitted.
+    /// Completed part of the write in each slot, before its remainder is submitted.
+    progress: Vec<RequestProgress>,
+    /// Requests that wait for submission.
     batch: Vec<Submission>,
-    /// How much of it at once, at most; a quarter of that of the first.
-    at_once: usize,
-    /// What completed, and how many of them were taken.
-    done: Vec<Completion>,
-    taken: usize,
-    /// Calls that are made instead of requests to a ring.
-    calls: Option<FileCalls>,
+    /// Maximum number of requests per submission. The first submission of a batch has a quarter of
+    /// it.
+    submission_size_max: usize,
+    /// Completions of the last reap. `taken_count` counts those that were taken.
+    completions: Vec<Completion>,
+    taken_count: usize,
+    /// Calls on files that stand for requests to a ring, if any.
+    file_calls: Option<FileCalls>,
     /// First byte of each file that is an area of a drive.
-    starts: HashMap<File, u64>,
-    /// Requests at their offsets on the drive.
-    placed: Vec<Submission>,
+    file_starts_bytes: HashMap<File, u64>,
+    /// Requests with their offsets on the drive.
+    placed_batch: Vec<Submission>,
 }
 
 impl Slots {
-    /// Of a ring of so many slots, which submits all that it can at once.
+    /// Creates the slots of a ring of this depth that submits all waiting requests in one call.
     pub(crate) fn new(depth: u64) -> Self {
-        Self::submitting(depth, depth)
+        Self::with_submission_size(depth, depth)
     }
 
-    /// The same, which submits at most so many at once.
-    pub(crate) fn submitting(depth: u64, at_once: u64) -> Self {
+    /// Creates the slots of a ring of this depth that submits at most `at_once` requests per call.
+    pub(crate) fn with_submission_size(depth: u64, at_once: u64) -> Self {
         let depth = depth as usize;
         Self {
-            free: (0..depth as u32).rev().collect(),
+            free_slots: (0..depth as u32).rev().collect(),
             requests: vec![None; depth],
-            parts: vec![Parts::default(); depth],
-            batch: with_memory(depth),
-            at_once: at_once.max(1) as usize,
-            done: with_memory(depth),
-            taken: 0,
-            calls: None,
-            starts: HashMap::new(),
-            placed: Vec::new(),
+            progress: vec![RequestProgress::default(); depth],
+            batch: new_touched_vec(depth),
+            submission_size_max: at_once.max(1) as usize,
+            completions: new_touched_vec(depth),
+            taken_count: 0,
+            file_calls: None,
+            file_starts_bytes: HashMap::new(),
+            placed_batch: Vec::new(),
         }
     }
 
-    /// Puts files at first bytes of their drive. Requests keep their offsets in the file, and
-    /// are submitted at those on the drive.
-    pub(crate) fn place_files(&mut self, starts: impl Iterator<Item = (File, u64)>) {
-        self.starts = starts.filter(|(_, start_bytes)| *start_bytes > 0).collect();
+    /// Sets the first bytes of files on their drive. Requests keep their offsets within the file
+    /// and are submitted at the offsets on the drive.
+    pub(crate) fn set_file_starts(&mut self, starts: impl Iterator<Item = (File, u64)>) {
+        self.file_starts_bytes = starts.filter(|(_, start_bytes)| *start_bytes > 0).collect();
     }
 
-    /// One slot without a ring: each request is a call on a file, which is made as the
-    /// request is submitted.
-    pub(crate) fn calling(calls: FileCalls) -> Self {
+    /// Creates one slot without a ring. Each request is a call on a file, made when the request is
+    /// submitted.
+    pub(crate) fn with_file_calls(calls: FileCalls) -> Self {
         Self {
-            calls: Some(calls),
+            file_calls: Some(calls),
             ..Self::new(1)
         }
     }
 
-    /// Whether no slot is free.
+    /// Reports whether all slots of the ring are in use.
     #[inline]
-    pub(crate) fn are_full(&self) -> bool {
-        self.free.is_empty()
+    pub(crate) fn is_full(&self) -> bool {
+        self.free_slots.is_empty()
     }
 
-    /// Slots of the ring.
-    pub(crate) fn count(&self) -> usize {
+    /// Returns the number of slots of the ring.
+    pub(crate) fn slot_count(&self) -> usize {
         self.requests.len()
     }
 
-    /// Slots that are not free: of requests in flight, and of those that wait to be submitted.
+    /// Returns the number of slots in use, by requests in flight or waiting for submission.
     #[inline]
-    pub(crate) fn in_use(&self) -> usize {
-        self.requests.len() - self.free.len()
+    pub(crate) fn in_use_count(&self) -> usize {
+        self.requests.len() - self.free_slots.len()
     }
 
-    /// Whether a request in flight has bytes of a range of a file.
-    pub(crate) fn overlap(&self, file: File, range: Range<u64>) -> bool {
+    /// Reports whether a request in a slot overlaps a range of a file.
+    pub(crate) fn has_overlapping_request(&self, file: File, range: Range<u64>) -> bool {
         let in_flight = self.requests.iter().flatten();
         in_flight.filter(|one| one.file == file).any(|one| {
             let end_bytes = one.offset_bytes + u64::from(one.bytes);
@@ -114,70 +113,71 @@ impl Slots {
         })
     }
 
-    /// Gives a request a free slot, whatever slot it names, and returns it with that; it is
+    /// Assigns a free slot to a request, and returns the request with that slot. The request is
     /// submitted with the next batch.
     ///
     /// # Panics
     ///
-    /// If no slot is free.
+    /// Panics if no slot is free.
     #[inline]
-    pub(super) fn put(&mut self, request: Submission) -> Submission {
-        let slot = self.free.pop().expect("a slot is free");
+    pub(super) fn put_request(&mut self, request: Submission) -> Submission {
+        let slot = self.free_slots.pop().expect("a slot is free");
         let request = Submission { slot, ..request };
         self.requests[slot as usize] = Some(request);
         self.batch.push(request);
         request
     }
 
-    /// Submits the waiting requests, not before a moment that is near, where one is given.
+    /// Submits the waiting requests, but not before `moment`, which must be near, if it is given.
     #[inline]
     pub(super) async fn submit(
         &mut self,
         system: &mut System,
         moment: Option<Nanoseconds>,
     ) -> Result<(), ProgramError> {
-        if let Some(calls) = &self.calls {
+        if let Some(calls) = &self.file_calls {
             for request in self.batch.drain(..) {
-                self.done.push(calls.carry_out(system, &request).await?);
+                self.completions
+                    .push(calls.make_calls(system, &request).await?);
             }
             return Ok(());
         }
-        let batch = match self.starts.is_empty() {
+        let batch = match self.file_starts_bytes.is_empty() {
             true => &self.batch,
             false => {
-                let starts = &self.starts;
+                let starts = &self.file_starts_bytes;
                 let placed = self.batch.iter().map(|request| Submission {
                     offset_bytes: request.offset_bytes
                         + starts.get(&request.file).copied().unwrap_or(0),
                     ..*request
                 });
-                self.placed.clear();
-                self.placed.extend(placed);
-                &self.placed
+                self.placed_batch.clear();
+                self.placed_batch.extend(placed);
+                &self.placed_batch
             }
         };
         // A device that has completed all that it had begins again with the first few.
-        let few = batch.len().min(self.at_once.div_ceil(4));
+        let few = batch.len().min(self.submission_size_max.div_ceil(4));
         let (first, others) = batch.split_at(few);
         match moment {
             _ if first.is_empty() => {}
             None => system.submit(first).await?,
             Some(moment) => system.submit_at(moment, first).await?,
         }
-        for some in others.chunks(self.at_once) {
+        for some in others.chunks(self.submission_size_max) {
             system.submit(some).await?;
         }
         self.batch.clear();
         Ok(())
     }
 
-    /// Requests that have a slot and are not submitted.
+    /// Returns the requests that have a slot and are not submitted.
     #[inline]
-    pub(crate) fn waiting(&self) -> &[Submission] {
+    pub(crate) fn unsubmitted_requests(&self) -> &[Submission] {
         &self.batch
     }
 
-    /// Waits as [`System::reap`] does; completions that are there and not [taken](Self::take)
+    /// Waits as [`System::reap`] does. Completions that are available and not [taken](Self::take)
     /// count.
     #[inline]
     pub(crate) async fn reap(
@@ -186,15 +186,15 @@ impl Slots {
         at_least: usize,
         until: Option<Nanoseconds>,
     ) -> Result<Nanoseconds, ProgramError> {
-        let ready = self.done.len() - self.taken;
+        let ready = self.completions.len() - self.taken_count;
         if ready > 0 && ready >= at_least {
             return Ok(system.now());
         }
-        self.done.drain(..self.taken);
-        self.taken = 0;
-        if self.calls.is_none() {
+        self.completions.drain(..self.taken_count);
+        self.taken_count = 0;
+        if self.file_calls.is_none() {
             let at_least = at_least - ready;
-            return Ok(system.reap(at_least, until, &mut self.done).await?);
+            return Ok(system.reap(at_least, until, &mut self.completions).await?);
         }
         // What was submitted is complete: there is a moment, or no wait.
         if let (true, Some(until)) = (ready < at_least, until) {
@@ -203,60 +203,65 @@ impl Slots {
         Ok(system.now())
     }
 
-    /// Takes the next request that did all that it was to do, or failed, if there is one. The
-    /// rest of a short write is in the next batch, in the same slot.
+    /// Takes the next request that did all its work or failed, if there is one. The remainder of a
+    /// short write joins the next batch, in the same slot.
     ///
     /// # Errors
     ///
-    /// A read that ends before its bytes do, and a write of which nothing was taken.
+    /// Fails for a read that ends early, and for a write that accepted no bytes.
     #[inline]
-    pub(super) fn take(&mut self) -> Result<Option<Completed>, ProgramError> {
-        while let Some(completion) = self.done.get(self.taken).copied() {
-            self.taken += 1;
+    pub(super) fn take_completed(&mut self) -> Result<Option<CompletedRequest>, ProgramError> {
+        while let Some(completion) = self.completions.get(self.taken_count).copied() {
+            self.taken_count += 1;
             let slot = completion.slot as usize;
             let request = self.requests[slot].expect("a slot that completes is in use");
             let failure = match completion.result {
-                Ok(moved_bytes) if self.is_short(&request, moved_bytes)? => {
-                    let longest = &mut self.parts[slot].response_max;
+                Ok(moved_bytes) if self.continue_if_short(&request, moved_bytes)? => {
+                    let longest = &mut self.progress[slot].response_max;
                     *longest = completion.response.max(*longest);
                     continue;
                 }
                 Ok(_) => None,
                 Err(errno) => {
-                    let calls = self.calls.as_ref();
-                    let call = calls.map_or_else(|| call_of(request.operation), FileCalls::name);
+                    let calls = self.file_calls.as_ref();
+                    let call = calls
+                        .map_or_else(|| system_call_of(request.operation), FileCalls::call_kind);
                     Some((call, errno))
                 }
             };
-            self.free.push(completion.slot);
+            self.free_slots.push(completion.slot);
             self.requests[slot] = None;
-            let parts = std::mem::take(&mut self.parts[slot]);
-            return Ok(Some(Completed {
+            let parts = std::mem::take(&mut self.progress[slot]);
+            return Ok(Some(CompletedRequest {
                 request,
                 response: completion.response.max(parts.response_max),
                 failure,
-                is_passed_over: false,
+                is_failure_ignored: false,
             }));
         }
-        self.done.clear();
-        self.taken = 0;
+        self.completions.clear();
+        self.taken_count = 0;
         Ok(None)
     }
 
-    /// Returns whether a request moved fewer bytes than it was to move, and has the rest of a
-    /// write submitted with the next batch.
+    /// Returns whether a request moved fewer bytes than it had to. The remainder of a write joins
+    /// the next batch.
     #[inline]
-    fn is_short(&mut self, request: &Submission, moved_bytes: u32) -> Result<bool, ProgramError> {
-        let moved_before = &mut self.parts[request.slot as usize].moved_bytes;
+    fn continue_if_short(
+        &mut self,
+        request: &Submission,
+        moved_bytes: u32,
+    ) -> Result<bool, ProgramError> {
+        let moved_before = &mut self.progress[request.slot as usize].moved_bytes;
         let all_moved_bytes = *moved_before + moved_bytes;
-        if all_moved_bytes >= request.bytes || is_of_no_bytes(request.operation) {
+        if all_moved_bytes >= request.bytes || moves_no_bytes(request.operation) {
             return Ok(false);
         }
         if request.operation == Operation::Read {
             return Err(ProgramError::ShortFile);
         }
         if moved_bytes == 0 {
-            return Err(ProgramError::NothingTaken);
+            return Err(ProgramError::WriteAcceptedNothing);
         }
         *moved_before = all_moved_bytes;
         self.batch.push(Submission {
@@ -268,17 +273,17 @@ impl Slots {
     }
 }
 
-/// Room for so many, in memory that is there already: the first touch of a page takes as long
-/// as a fast request.
-fn with_memory<T: Copy>(count: usize) -> Vec<T> {
+/// Allocates a vector with room for `count` items and touches its memory, because the first touch
+/// of a page takes as long as a fast request.
+fn new_touched_vec<T: Copy>(count: usize) -> Vec<T> {
     let mut room = Vec::with_capacity(count);
     // Else the memory would be asked for as zeroes, which are there when they are touched.
     black_box(room.spare_capacity_mut()).fill(MaybeUninit::zeroed());
     room
 }
 
-/// Whether an operation's result is no number of bytes.
-fn is_of_no_bytes(operation: Operation) -> bool {
+/// Reports whether an operation's result is not a number of bytes.
+fn moves_no_bytes(operation: Operation) -> bool {
     match operation {
         Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) | Operation::Discard => {
             true
@@ -287,8 +292,7 @@ fn is_of_no_bytes(operation: Operation) -> bool {
     }
 }
 
-/// The call that a request to a ring is.
-fn call_of(operation: Operation) -> Call {
+fn system_call_of(operation: Operation) -> Call {
     match operation {
         Operation::Read => Call::Read,
         Operation::Write => Call::Write,

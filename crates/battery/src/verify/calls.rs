@@ -1,7 +1,7 @@
-//! Blocks that calls write one after the other, and read back.
+//! Verification of blocks that are written and read back by one call after another.
 
 use super::record::BlockPlace;
-use super::{Block, Purpose, Unread, Verifier};
+use super::{SlotBlock, SlotPurpose, UnreadBlock, Verifier};
 use crate::blocks::{read_block, seek_to, write_block};
 use crate::load::YesNo;
 use crate::program::ProgramError;
@@ -9,36 +9,36 @@ use crate::worker::Worker;
 use diskperf_system::{Buffer, File, Open, System};
 use diskperf_timeline::Nanoseconds;
 
-/// Verification of a worker whose calls write one block after the other.
+/// Verifier of a worker whose calls write one block after another.
 pub(crate) struct CallVerifier {
     verifier: Verifier,
-    /// Names of the files, by their indices.
-    paths: Vec<String>,
-    /// Block that is written, or was read.
-    block: Buffer,
+    file_paths: Vec<String>,
+    /// Buffer of the block that is being written or was read.
+    block_buffer: Buffer,
 }
 
 impl CallVerifier {
-    /// The verification of a worker with calls of at most `call_bytes`, where it is asked for.
+    /// Creates the verifier of a worker with calls of at most `call_bytes`, or returns `None` if
+    /// verification is off.
     pub(crate) fn new(
         verify: YesNo,
         (system, worker): (&System, &Worker),
         call_bytes: u64,
     ) -> Option<Self> {
         (verify == YesNo::Yes).then(|| Self {
-            verifier: Verifier::of_program(system, worker),
-            paths: Vec::new(),
-            block: Buffer::new(call_bytes as usize),
+            verifier: Verifier::for_program(system, worker),
+            file_paths: Vec::new(),
+            block_buffer: Buffer::new(call_bytes as usize),
         })
     }
 
-    /// Adds a file under the name by which it is read back; returns its index.
+    /// Adds a file under the path by which it is read back, and returns its index.
     pub(crate) fn add_file(&mut self, path: String) -> usize {
-        self.paths.push(path);
-        self.paths.len() - 1
+        self.file_paths.push(path);
+        self.file_paths.len() - 1
     }
 
-    /// Writes the next block of an open file, which is at this offset.
+    /// Writes the next block of an open file, whose position is at the given offset.
     pub(crate) async fn write(
         &mut self,
         (system, file): (&mut System, File),
@@ -47,19 +47,19 @@ impl CallVerifier {
         think: Nanoseconds,
     ) -> Result<(), ProgramError> {
         let place = BlockPlace {
-            file: index,
+            file_index: index,
             offset_bytes,
         };
         let time_ns = Some(system.now().0);
         let write = self.verifier.record_write(place, bytes as u32, time_ns);
-        let block = &mut self.block[..bytes as usize];
+        let block = &mut self.block_buffer[..bytes as usize];
         self.verifier.layout(bytes as u32).fill(block, write);
         write_block(system, file, &*block, think).await?;
-        self.verifier.complete_last(place);
+        self.verifier.complete_last_write(place);
         Ok(())
     }
 
-    /// Writes a whole file from its start, in calls of so many bytes.
+    /// Writes a whole file from its start, in calls of `call_bytes`.
     pub(crate) async fn write_file(
         &mut self,
         (system, file): (&mut System, File),
@@ -75,20 +75,20 @@ impl CallVerifier {
         Ok(())
     }
 
-    /// Reads all blocks back from storage: past the page cache, or with it dropped. That is no
-    /// part of what is measured.
+    /// Reads all blocks back from storage, past the page cache or with the page cache dropped. The
+    /// time does not count in the measurements.
     pub(crate) async fn read_back(
         mut self,
         (system, worker): (&mut System, &Worker),
     ) -> Result<(), ProgramError> {
         system.end_timed_part().await?;
-        let read = self.read_all((&mut *system, worker)).await;
-        let outcome = read.and_then(|()| self.verifier.judge_all());
-        system.count_verified(self.verifier.verified());
+        let read = self.read_back_all((&mut *system, worker)).await;
+        let outcome = read.and_then(|()| self.verifier.evaluate());
+        system.count_verified(self.verifier.verified_blocks());
         outcome
     }
 
-    async fn read_all(
+    async fn read_back_all(
         &mut self,
         (system, worker): (&mut System, &Worker),
     ) -> Result<(), ProgramError> {
@@ -101,26 +101,26 @@ impl CallVerifier {
                     if let Some((_, file)) = other {
                         system.close(file).await?;
                     }
-                    let path = &self.paths[unread.file()];
+                    let path = &self.file_paths[unread.file()];
                     let file = open_uncached((system, worker), path).await?;
                     open = Some((unread.file(), file));
                     file
                 }
             };
-            self.compare((&mut *system, file), unread).await?;
+            self.compare_block((&mut *system, file), unread).await?;
             shown.show(system, &self.verifier);
         }
         Ok(())
     }
 
-    async fn compare(
+    async fn compare_block(
         &mut self,
         (system, file): (&mut System, File),
-        unread: Unread,
+        unread: UnreadBlock,
     ) -> Result<(), ProgramError> {
-        let paths = &self.paths;
+        let paths = &self.file_paths;
         let path = |file: usize| paths[file].clone();
-        let bytes = &mut self.block[..unread.bytes() as usize];
+        let bytes = &mut self.block_buffer[..unread.bytes() as usize];
         seek_to(system, file, unread.offset_bytes()).await?;
         match read_block(system, file, bytes, Nanoseconds::ZERO).await {
             Ok(()) => {}
@@ -130,21 +130,21 @@ impl CallVerifier {
                 let text = format!(
                     "{path}: byte {offset}: expected a block of {count} bytes, got the end of the file"
                 );
-                return self.verifier.note(text);
+                return self.verifier.add_difference(text);
             }
             Err(error) => return Err(error),
         }
-        let block = Block {
+        let block = SlotBlock {
             place: unread.place,
             bytes: unread.bytes(),
-            purpose: Purpose::Compare(unread.record),
-            taken_bytes: 0,
+            purpose: SlotPurpose::Compare(unread.record),
+            written_bytes: 0,
         };
-        self.verifier.judge(block, bytes, path)
+        self.verifier.compare_and_count(block, bytes, path)
     }
 }
 
-/// Opens a file to read what is on storage.
+/// Opens a file for reads from storage, past the page cache or with the page cache dropped.
 pub(super) async fn open_uncached(
     (system, worker): (&mut System, &Worker),
     path: &str,

@@ -1,32 +1,31 @@
-//! Comparison of a block that was read with what was written.
+//! Comparison of a block that was read with the data that was written.
 
 use super::record::WriteState;
-use super::{Block, NAMED_MAX, Purpose, Verifier};
+use super::{LISTED_DIFFERENCES_MAX, SlotBlock, SlotPurpose, Verifier};
 use crate::program::ProgramError;
 use diskperf_fio::verify::{DifferingByte, Expectation, Field, Mismatch};
 
 /// Outcome of a comparison without a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Compared {
-    /// It is what was written.
-    Same,
-    /// Another run was interrupted before it wrote the block.
+enum ComparisonResult {
+    Equal,
+    /// The block was not written, because the other run was interrupted before.
     NotWritten,
 }
 
 impl Verifier {
     /// Compares a block that was read, and counts it.
-    pub(super) fn judge(
+    pub(super) fn compare_and_count(
         &mut self,
-        block: Block,
+        block: SlotBlock,
         bytes: &mut [u8],
         path: impl Fn(usize) -> String,
     ) -> Result<(), ProgramError> {
-        if self.is_surveying() {
-            return self.judge_surveyed(block, bytes, path);
+        if self.is_searching() {
+            return self.compare_searched(block, bytes, path);
         }
-        let compared = self.compare(block, bytes);
-        if compared == Ok(Compared::NotWritten) {
+        let compared = self.compare_block(block, bytes);
+        if compared == Ok(ComparisonResult::NotWritten) {
             return Ok(());
         }
         self.verified.blocks += 1;
@@ -34,37 +33,37 @@ impl Verifier {
         let Err(mismatch) = compared else {
             return Ok(());
         };
-        let dumped = self.dump(block, bytes);
-        let text = format!("{}: {mismatch}{dumped}", path(block.place.file));
+        let dumped = self.write_dump(block, bytes);
+        let text = format!("{}: {mismatch}{dumped}", path(block.place.file_index));
         match &mut self.other_run {
-            Some(other) if mismatch.field == Field::Seed && !other.is_met => {
-                other.strangers.push(text);
+            Some(other) if mismatch.field == Field::Seed && !other.has_own_seed => {
+                other.foreign_seed_differences.push(text);
                 Ok(())
             }
-            Some(_) | None => self.note(text),
+            Some(_) | None => self.add_difference(text),
         }
     }
 
-    /// Writes a block that differs to files, where that is asked for; says where.
-    pub(super) fn dump(&self, block: Block, bytes: &[u8]) -> String {
-        let is_named = self.differences.len() < NAMED_MAX;
-        let Some(dump) = self.plan.dump.as_ref().filter(|_| is_named) else {
+    /// Writes a differing block to files if dumps are on, and returns a text that names the files.
+    pub(super) fn write_dump(&self, block: SlotBlock, bytes: &[u8]) -> String {
+        let is_named = self.differences.len() < LISTED_DIFFERENCES_MAX;
+        let Some(dump) = self.rules.dump.as_ref().filter(|_| is_named) else {
             return String::new();
         };
         let mut expected = Expectation {
             offset_bytes: block.place.offset_bytes,
             ..Expectation::default()
         };
-        if let Purpose::Compare(record) = block.purpose
-            && !self.is_reading_units()
+        if let SlotPurpose::Compare(record) = block.purpose
+            && !self.is_reading_all_units()
         {
             expected.seed = Some(record.seed);
             if self.other_run.is_none() {
-                expected.number = Some(record.number as u16);
+                expected.number = Some(record.write_number as u16);
             }
         }
         if let Some(other) = &self.other_run {
-            let header = self.plan.layout.header(bytes).map(|one| one.header.seed);
+            let header = self.rules.layout.header(bytes).map(|one| one.header.seed);
             expected.seed = header
                 .filter(|seed| other.seeds.contains(seed))
                 .or(expected.seed);
@@ -72,53 +71,59 @@ impl Verifier {
         let layout = self.layout(block.bytes);
         let restored = layout.restore(bytes, expected);
         let step_bytes = layout.step_bytes(bytes.len());
-        let place = (block.place.file, block.place.offset_bytes);
+        let place = (block.place.file_index, block.place.offset_bytes);
         dump.write(place, step_bytes, (&restored, bytes))
     }
 
-    fn compare(&mut self, block: Block, bytes: &mut [u8]) -> Result<Compared, Mismatch> {
+    fn compare_block(
+        &mut self,
+        block: SlotBlock,
+        bytes: &mut [u8],
+    ) -> Result<ComparisonResult, Mismatch> {
         let mut expected = Expectation {
             offset_bytes: block.place.offset_bytes,
             ..Expectation::default()
         };
-        let Purpose::Compare(record) = block.purpose else {
+        let SlotPurpose::Compare(record) = block.purpose else {
             let checked = self.layout(block.bytes).check(bytes, expected);
-            return checked.map(|()| Compared::Same);
+            return checked.map(|()| ComparisonResult::Equal);
         };
         if record.is_trimmed {
-            return self.compare_trimmed(block, bytes).map(|()| Compared::Same);
+            return self
+                .compare_trimmed_block(block, bytes)
+                .map(|()| ComparisonResult::Equal);
         }
         let Some(other) = &mut self.other_run else {
-            if self.plan.is_alone && record.state == WriteState::Complete {
+            if self.rules.is_only_writer && record.state == WriteState::Complete {
                 expected.seed = Some(record.seed);
-                expected.number = Some(record.number as u16);
+                expected.number = Some(record.write_number as u16);
                 expected.time_ns = record.time_ns;
             }
             let checked = self.layout(block.bytes).check(bytes, expected);
-            return checked.map(|()| Compared::Same);
+            return checked.map(|()| ComparisonResult::Equal);
         };
-        let layout = &self.plan.layout;
+        let layout = &self.rules.layout;
         let header = layout.header(bytes).map(|decoded| decoded.header);
         // Of the job in another order, too, as fio's of random writes.
         let seed = header.map(|header| header.seed);
         let seed = seed.filter(|seed| other.seeds.contains(seed));
         if other.writes_min.is_some() && seed.is_none() {
-            return Ok(Compared::NotWritten);
+            return Ok(ComparisonResult::NotWritten);
         }
-        other.found += u64::from(seed.is_some());
+        other.own_seed_count += u64::from(seed.is_some());
         layout.check(bytes, Expectation { seed, ..expected })?;
-        other.is_met |= seed.is_some();
+        other.has_own_seed |= seed.is_some();
         if header.is_some() && seed.is_none() {
             expected.seed = Some(record.seed);
             layout.check(bytes, expected)?;
         }
-        Ok(Compared::Same)
+        Ok(ComparisonResult::Equal)
     }
 
-    /// Compares a block that was trimmed with zeroes, where it must be zero.
-    fn compare_trimmed(&self, block: Block, bytes: &[u8]) -> Result<(), Mismatch> {
+    /// Compares a trimmed block with zeroes, if trimmed blocks must be zero.
+    fn compare_trimmed_block(&self, block: SlotBlock, bytes: &[u8]) -> Result<(), Mismatch> {
         let different = bytes.iter().position(|byte| *byte != 0);
-        let Some(at) = different.filter(|_| self.plan.trims_to_zero) else {
+        let Some(at) = different.filter(|_| self.rules.trims_to_zero) else {
             return Ok(());
         };
         let offset_bytes = block.place.offset_bytes + at as u64;

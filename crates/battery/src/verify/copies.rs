@@ -1,53 +1,53 @@
-//! Copies that are compared with what they are of.
+//! Comparison of copied files with their sources.
 
 use super::calls::open_uncached;
-use super::{NAMED_MAX, begin_read_back};
+use super::{LISTED_DIFFERENCES_MAX, run_read_back_hook};
 use crate::blocks::{read_block, seek_to};
 use crate::program::ProgramError;
 use crate::worker::Worker;
 use diskperf_system::{Buffer, ReadBackProgress, System};
 use diskperf_timeline::{Nanoseconds, Verified};
 
-/// A copy, and what it is of.
+/// Copied file and its source.
 #[derive(Clone, Debug)]
 pub(crate) struct CopiedFile {
-    pub(crate) source: String,
-    pub(crate) copy: String,
-    /// Offset of the copy in its file or device.
+    pub(crate) source_path: String,
+    pub(crate) copy_path: String,
+    /// Offset of the copy in its file or device, in bytes.
     pub(crate) copy_offset_bytes: u64,
     pub(crate) bytes: u64,
 }
 
-/// Comparison of copies with what they are of, block by block.
+/// Comparison of copies with their sources, block by block.
 pub(crate) struct CopyComparison {
     expected: Buffer,
-    got: Buffer,
+    actual: Buffer,
     verified: Verified,
     differences: Vec<String>,
 }
 
-/// Kind of this verification: there is no checksum in between.
-const KIND: &str = "each byte";
+/// Name of this kind of verification in results. Bytes are compared directly, without a checksum.
+const VERIFICATION_KIND: &str = "each byte";
 
 impl CopyComparison {
-    /// Reads all copies and what they are of from storage, past the page cache or with it
-    /// dropped, and compares each byte. That is no part of what is measured.
+    /// Reads all copies and their sources from storage, past the page cache or with the page cache
+    /// dropped, and compares each byte. The time does not count in the measurements.
     ///
     /// # Errors
     ///
-    /// All differences, the first of them by name.
+    /// Returns all differences. The first of them are listed individually.
     pub(crate) async fn run(
         (system, worker): (&mut System, &Worker),
         files: &[CopiedFile],
         block_bytes: u64,
     ) -> Result<(), ProgramError> {
         system.end_timed_part().await?;
-        begin_read_back();
+        run_read_back_hook();
         let mut comparison = Self {
             expected: Buffer::new(block_bytes as usize),
-            got: Buffer::new(block_bytes as usize),
+            actual: Buffer::new(block_bytes as usize),
             verified: Verified {
-                kind: KIND.to_owned(),
+                kind: VERIFICATION_KIND.to_owned(),
                 ..Verified::default()
             },
             differences: Vec::new(),
@@ -58,7 +58,7 @@ impl CopyComparison {
             differences,
             ..
         } = comparison;
-        let outcome = compared.and_then(|()| super::judge_all(&verified, &differences));
+        let outcome = compared.and_then(|()| super::evaluate(&verified, &differences));
         system.count_verified(verified);
         outcome
     }
@@ -68,7 +68,7 @@ impl CopyComparison {
         (system, worker): (&mut System, &Worker),
         files: &[CopiedFile],
     ) -> Result<(), ProgramError> {
-        let block_bytes = self.got.len() as u64;
+        let block_bytes = self.actual.len() as u64;
         let blocks_of = |file: &CopiedFile| file.bytes.div_ceil(block_bytes);
         let blocks_total = files.iter().map(blocks_of).sum();
         for file in files {
@@ -76,27 +76,28 @@ impl CopyComparison {
                 blocks,
                 blocks_total,
             };
-            self.compare((&mut *system, worker), file, shown).await?;
+            self.compare_file((&mut *system, worker), file, shown)
+                .await?;
         }
         Ok(())
     }
 
-    async fn compare(
+    async fn compare_file(
         &mut self,
         (system, worker): (&mut System, &Worker),
         file: &CopiedFile,
         shown: impl Fn(u64) -> ReadBackProgress,
     ) -> Result<(), ProgramError> {
-        let source = open_uncached((&mut *system, worker), &file.source).await?;
-        let copy = open_uncached((&mut *system, worker), &file.copy).await?;
+        let source = open_uncached((&mut *system, worker), &file.source_path).await?;
+        let copy = open_uncached((&mut *system, worker), &file.copy_path).await?;
         let mut offset_bytes = 0;
         self.verified.written_bytes += file.bytes;
         while offset_bytes < file.bytes {
-            let bytes = (file.bytes - offset_bytes).min(self.got.len() as u64);
+            let bytes = (file.bytes - offset_bytes).min(self.actual.len() as u64);
             let expected = &mut self.expected[..bytes as usize];
             seek_to(system, source, offset_bytes).await?;
             read_block(system, source, expected, Nanoseconds::ZERO).await?;
-            let got = &mut self.got[..bytes as usize];
+            let got = &mut self.actual[..bytes as usize];
             let at = file.copy_offset_bytes + offset_bytes;
             seek_to(system, copy, at).await?;
             let difference = match read_block(system, copy, got, Nanoseconds::ZERO).await {
@@ -110,8 +111,8 @@ impl CopyComparison {
             self.verified.bytes += bytes;
             if let Some(difference) = difference {
                 self.verified.mismatches += 1;
-                if self.differences.len() < NAMED_MAX {
-                    let (copy, source) = (&file.copy, &file.source);
+                if self.differences.len() < LISTED_DIFFERENCES_MAX {
+                    let (copy, source) = (&file.copy_path, &file.source_path);
                     let text = format!("{copy}: {difference} (the copy of {source})");
                     self.differences.push(text);
                 }
@@ -124,7 +125,7 @@ impl CopyComparison {
     }
 }
 
-/// The first byte that differs, in words.
+/// Describes the first differing byte, or returns `None` if there is none.
 fn first_difference((expected, got): (&[u8], &[u8]), at: u64) -> Option<String> {
     let mut pairs = expected.iter().zip(got);
     let index = pairs.position(|(expected, got)| expected != got)?;

@@ -1,15 +1,16 @@
-//! Blocks that differ, written to files beside what was expected: fio's `verify_dump`.
+//! Dumps of differing blocks to files, together with the expected data, for `verify_dump` of fio.
 
 use diskperf_system::write_new_file;
 
-/// Files that the blocks of a worker are dumped to.
-pub(crate) struct Dump {
-    /// Last component of the name of each file of the worker.
-    pub(crate) names: Vec<String>,
+/// Files to which the differing blocks of a worker are dumped.
+pub(crate) struct DumpFiles {
+    /// Last path component of each file of the worker.
+    pub(crate) base_names: Vec<String>,
 }
 
-impl Dump {
-    /// Writes each part of an I/O that differs, and says where. A file that is there stays.
+impl DumpFiles {
+    /// Writes each differing part of an I/O to files, and returns a text that names them. Existing
+    /// files are not overwritten.
     pub(super) fn write(
         &self,
         (file, offset_bytes): (usize, u64),
@@ -23,7 +24,7 @@ impl Dump {
                 continue;
             }
             let offset_bytes = offset_bytes + (number * step_bytes) as u64;
-            let path = |kind: &str| format!("{}.{offset_bytes}.{kind}", self.names[file]);
+            let path = |kind: &str| format!("{}.{offset_bytes}.{kind}", self.base_names[file]);
             for (kind, bytes) in [("received", received), ("expected", expected)] {
                 let path = path(kind);
                 text += &match write_new_file(&path, bytes) {

@@ -1,88 +1,94 @@
 //! Blocks that another run of the same job wrote (`verify_only`).
 
 use super::Verifier;
-use super::survey::Survey;
+use super::survey::BlockSearch;
 use crate::program::ProgramError;
 use diskperf_fio::verify::Seeds;
 use std::collections::BTreeSet;
 
-/// Knowledge of the run that wrote the blocks. Where any order of the job's writes leaves the
-/// same blocks: once a block is met that has a seed of the job, one with another seed is of
-/// another run: a stale block. Where none is met, all were written by another job, whose seeds
-/// nobody knows. Where fio's order leaves other blocks, the survey decides.
+/// Knowledge of the other run that wrote the blocks. If every order of the job's writes leaves the
+/// same blocks, the seeds decide. Once some block has a seed of the job, a block with another seed
+/// is stale, left by a different run. If no block has one, a different job wrote all blocks with
+/// unknown seeds. If fio's order leaves other blocks, the survey decides.
 pub(super) struct OtherRun {
     /// Seeds of the job's writes.
     pub(super) seeds: BTreeSet<u64>,
-    /// Whether a block had one of them.
-    pub(super) is_met: bool,
-    /// Differences of blocks with other seeds, before one was met.
-    pub(super) strangers: Vec<String>,
-    /// Blocks that must have a seed of the job, of a run that was interrupted and drew its
-    /// offsets in an order of its own: the others were not written.
+    /// Whether some block had a seed of the job.
+    pub(super) has_own_seed: bool,
+    /// Differences of blocks with foreign seeds that were read before any block had a seed of the
+    /// job.
+    pub(super) foreign_seed_differences: Vec<String>,
+    /// Minimum number of blocks that must have a seed of the job, for an interrupted run with an
+    /// order of offsets of its own. The remaining blocks were not written.
     pub(super) writes_min: Option<u64>,
-    /// Blocks that have one.
-    pub(super) found: u64,
-    /// Search for the blocks of a run whose order is not known.
-    pub(super) survey: Option<Survey>,
+    /// Number of blocks with a seed of the job.
+    pub(super) own_seed_count: u64,
+    /// Search for the blocks of a run whose order is unknown.
+    pub(super) search: Option<BlockSearch>,
 }
 
 impl Verifier {
-    /// Takes what is recorded for writes of another run. fio draws a seed as well for each
-    /// block that it reads back between its writes: `reads_between` where the job does so, and
-    /// the run that wrote the blocks may have, which moves seeds behind those of all writes.
-    /// A `survey` is of a job whose blocks follow from its order.
-    pub(crate) fn expect_other_run(&mut self, reads_between: bool, survey: Option<Survey>) {
-        let mut seeds: BTreeSet<u64> = self.records.seeds().collect();
-        if self.plan.layout.is_seeded() {
-            let mut drawn = Seeds::new(self.plan.randseed, self.plan.thread);
-            let drawn = (0..2 * self.writes).map(|_| drawn.next_seed());
-            let behind = match reads_between || self.plan.is_random {
+    /// Treats the recorded writes as those of another run. fio also draws a seed for each block
+    /// that it reads back between its writes. `reads_between` says that the job does so, and that
+    /// the other run may have done so, which moves its seeds beyond those of the writes. A `survey`
+    /// is given for a job whose blocks depend on its order.
+    pub(crate) fn expect_other_run(&mut self, reads_between: bool, survey: Option<BlockSearch>) {
+        let mut seeds: BTreeSet<u64> = self.block_records.seeds().collect();
+        if self.rules.layout.is_seeded() {
+            let mut drawn = Seeds::new(self.rules.job_randseed, self.rules.thread_number);
+            let drawn = (0..2 * self.write_count).map(|_| drawn.next_seed());
+            let behind = match reads_between || self.rules.has_random_offsets {
                 true => 0,
-                false => self.writes,
+                false => self.write_count,
             };
             seeds.extend(drawn.skip(behind as usize));
         }
         self.other_run = Some(OtherRun {
             seeds,
-            is_met: false,
-            strangers: Vec::new(),
+            has_own_seed: false,
+            foreign_seed_differences: Vec::new(),
             writes_min: None,
-            found: 0,
-            survey,
+            own_seed_count: 0,
+            search: survey,
         });
     }
 
-    /// Takes what is recorded for writes of a run that was interrupted, which drew its offsets
-    /// in an order of its own: it issued so many writes, the last `depth` of which may not
-    /// have been complete.
+    /// Treats the recorded writes as those of an interrupted run with an order of offsets of its
+    /// own. The run issued `writes` writes, the last `depth` of which may be incomplete.
     pub(crate) fn expect_part_of_other_run(&mut self, (writes, depth): (u64, u64)) {
-        let mut drawn = Seeds::new(self.plan.randseed, self.plan.thread);
+        let mut drawn = Seeds::new(self.rules.job_randseed, self.rules.thread_number);
         let seeds = (0..writes).map(|_| drawn.next_seed()).collect();
         self.other_run = Some(OtherRun {
             seeds,
-            is_met: true,
-            strangers: Vec::new(),
-            writes_min: Some(writes.saturating_sub(depth).min(self.records.count())),
-            found: 0,
-            survey: None,
+            has_own_seed: true,
+            foreign_seed_differences: Vec::new(),
+            writes_min: Some(
+                writes
+                    .saturating_sub(depth)
+                    .min(self.block_records.block_count()),
+            ),
+            own_seed_count: 0,
+            search: None,
         });
     }
 
-    /// Decides what blocks with other seeds are, when all are read.
-    pub(super) fn settle_strangers(&mut self) -> Result<(), ProgramError> {
+    /// Decides how blocks with foreign seeds count, after all reads.
+    pub(super) fn judge_foreign_seeds(&mut self) -> Result<(), ProgramError> {
         let Some(other) = &mut self.other_run else {
             return Ok(());
         };
-        if let Some(writes_min) = other.writes_min.filter(|min| other.found < *min) {
-            let found = other.found;
-            return self.note(format!(
-                "expected at least {writes_min} blocks that the interrupted run wrote, got {found}"
+        if let Some(writes_min) = other.writes_min.filter(|min| other.own_seed_count < *min) {
+            let found = other.own_seed_count;
+            return self.add_difference(format!(
+                "expected at least {writes_min} blocks of the interrupted run, got {found}"
             ));
         }
-        let strangers = std::mem::take(&mut other.strangers);
-        if !other.is_met {
+        let strangers = std::mem::take(&mut other.foreign_seed_differences);
+        if !other.has_own_seed {
             return Ok(());
         }
-        strangers.into_iter().try_for_each(|text| self.note(text))
+        strangers
+            .into_iter()
+            .try_for_each(|text| self.add_difference(text))
     }
 }

@@ -1,82 +1,82 @@
-//! A write-ahead log: records behind each other in a file, made durable by a sync.
+//! Write-ahead log: consecutive records in a file that a sync makes durable.
 
 use crate::blocks::{ensure_file, pause, remove_file};
 use crate::load::SyncCall;
-use crate::load::pace::Pace;
+use crate::load::pace::IssuePace;
 use crate::program::ProgramError;
-use crate::ring::Ring;
+use crate::ring::IoRing;
 use crate::worker::Worker;
 use diskperf_system::{Commit, File, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
-/// The file of a log.
+/// File of a log.
 pub(crate) struct LogFile {
-    pub(crate) path: String,
-    /// Of the whole log: behind its end, records begin at its front again.
+    pub(crate) file_path: String,
+    /// Length of the log in bytes. After its end, records continue at its start.
     pub(crate) bytes: u64,
-    /// Whether it is there from the start.
+    /// Whether the log file has its full length from the start.
     pub(crate) preallocated: bool,
 }
 
 impl LogFile {
-    /// Makes it, or sees that it is not there.
+    /// Creates the log file at its full length, or removes it if it must not exist yet.
     pub(crate) async fn prepare(
         &self,
         (system, worker): (&mut System, &Worker),
     ) -> Result<(), ProgramError> {
         match self.preallocated {
-            true => ensure_file(system, worker, &self.path, self.bytes).await,
-            false => remove_file(system, worker.medium, &self.path).await,
+            true => ensure_file(system, worker, &self.file_path, self.bytes).await,
+            false => remove_file(system, worker.medium, &self.file_path).await,
         }
     }
 }
 
-/// A log that is being written, by the worker's ring.
-pub(crate) struct Log {
+/// Log that a worker writes through its ring.
+pub(crate) struct AppendLog {
     file: File,
-    /// Index of the file among those of the ring.
-    index: usize,
-    bytes: u64,
+    /// Index of the log file among the files of the ring.
+    file_index: usize,
+    file_bytes: u64,
     sync_call: SyncCall,
-    next_bytes: u64,
-    records: Vec<Submission>,
+    next_offset_bytes: u64,
+    pending_records: Vec<Submission>,
 }
 
-impl Log {
-    /// A log in an open file, of so many bytes at most. `index` is that of the file among those
-    /// of the ring.
+impl AppendLog {
+    /// Creates a log of at most `bytes` in an open file. `index` is the file's index among the
+    /// files of the ring.
     pub(crate) fn new((file, index): (File, usize), bytes: u64, sync_call: SyncCall) -> Self {
         Self {
             file,
-            index,
-            bytes,
+            file_index: index,
+            file_bytes: bytes,
             sync_call,
-            next_bytes: 0,
-            records: Vec::new(),
+            next_offset_bytes: 0,
+            pending_records: Vec::new(),
         }
     }
 
     /// Adds a record to the next commit.
-    pub(crate) fn append(&mut self, bytes: u32) {
-        if self.next_bytes + u64::from(bytes) > self.bytes {
-            self.next_bytes = 0;
+    pub(crate) fn append_record(&mut self, bytes: u32) {
+        if self.next_offset_bytes + u64::from(bytes) > self.file_bytes {
+            self.next_offset_bytes = 0;
         }
-        self.records.push(Submission {
+        self.pending_records.push(Submission {
             operation: Operation::Write,
             file: self.file,
-            offset_bytes: self.next_bytes,
+            offset_bytes: self.next_offset_bytes,
             bytes,
             slot: 0,
             intended: None,
         });
-        self.next_bytes += u64::from(bytes);
+        self.next_offset_bytes += u64::from(bytes);
     }
 
-    /// Writes the records, syncs, and counts the commit, in open loop from its arrival on.
-    /// Nothing else may be in flight.
+    /// Writes the records, syncs them, and counts the commit. In an open loop, its latency counts
+    /// from its arrival. Nothing else may be in flight.
     pub(crate) async fn commit(
         &mut self,
-        ring: &mut Ring<'_>,
+        ring: &mut IoRing<'_>,
         worker: &Worker,
         start: CommitStart,
     ) -> Result<(), ProgramError> {
@@ -85,44 +85,51 @@ impl Log {
             operation: self.sync_call.operation(),
             offset_bytes: 0,
             bytes: 0,
-            ..self.records[0]
+            ..self.pending_records[0]
         };
-        ring.issue_all(self.index, &self.records).await?;
-        ring.issue_all(self.index, &[sync]).await?;
-        let bytes = self.records.iter().map(|record| u64::from(record.bytes));
+        ring.issue_all(self.file_index, &self.pending_records)
+            .await?;
+        ring.issue_all(self.file_index, &[sync]).await?;
+        let bytes = self
+            .pending_records
+            .iter()
+            .map(|record| u64::from(record.bytes));
         ring.system.count_commit(Commit {
             bytes: bytes.sum(),
             response: ring.system.now().since(start.arrival.unwrap_or(begin)),
-            lag: start.lag,
+            lag: start.arrival_lag,
         });
-        self.records.clear();
+        self.pending_records.clear();
         pause(ring.system, worker.think).await
     }
 }
 
-/// The start of a commit.
+/// Start of a commit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommitStart {
-    /// Arrival by the clock; `None` in closed loop.
+    /// Arrival time by the clock, or `None` in a closed loop.
     arrival: Option<Nanoseconds>,
-    /// Time from the arrival to the start; `None` in closed loop.
-    lag: Option<Nanoseconds>,
+    /// Time from the arrival to the start of the commit, or `None` in a closed loop.
+    arrival_lag: Option<Nanoseconds>,
 }
 
-/// Waits until a worker's next commit is to begin; `None` when there are no more. Commits
-/// that had arrived by then and are given up count as unfinished.
-pub(crate) async fn next_commit(
-    pace: &mut Pace,
-    ring: &mut Ring<'_>,
+/// Waits until a worker's next commit is due. Returns `None` if there are no more commits. Commits
+/// that have arrived by then and are never started count as unfinished.
+pub(crate) async fn wait_for_next_commit(
+    pace: &mut IssuePace,
+    ring: &mut IoRing<'_>,
 ) -> Result<Option<CommitStart>, ProgramError> {
     loop {
         let now = ring.system.now();
         pace.end_ramp(now, ring.system)?;
-        if let Some(arrival) = pace.arrival(now) {
+        if let Some(arrival) = pace.next_issue(now) {
             let lag = arrival.map(|arrival| now.since(arrival));
-            return Ok(Some(CommitStart { arrival, lag }));
+            return Ok(Some(CommitStart {
+                arrival,
+                arrival_lag: lag,
+            }));
         }
-        let Some(moment) = pace.next_moment(now) else {
+        let Some(moment) = pace.next_due(now) else {
             break;
         };
         // Who would be woken late looks at the clock again and again.
@@ -130,8 +137,8 @@ pub(crate) async fn next_commit(
         let slots = &mut ring.slots;
         slots.reap(ring.system, at_least, Some(moment)).await?;
     }
-    while let Some(intended) = pace.given_up() {
-        pace.issued(0);
+    while let Some(intended) = pace.abandoned_arrival() {
+        pace.count_issued(0);
         ring.system.count_uncommitted(intended);
     }
     Ok(None)

@@ -1,71 +1,74 @@
-//! The tree of a populated file system: made, recognised and removed.
+//! Tree of files of a populated file system: it is made, recognised and removed.
 
-use crate::blocks::{data, write_block};
-use crate::parameter::{Field, Value};
+use crate::blocks::{new_data_buffer, write_block};
+use crate::parameter::{ParameterField, ParameterValue};
 use crate::program::ProgramError;
 use crate::verify::calls::CallVerifier;
 use crate::worker::{Medium, Worker};
-use crate::workload::tree::{Kind, TOP, Tree, TreeFile};
+use crate::workload::tree::{TOP_NAME, Tree, TreeDescription, TreeFile};
 use diskperf_system::{Buffer, Errno, Open, System, Written};
 use diskperf_timeline::Nanoseconds;
 use std::rc::Rc;
 
-/// Files are written in calls of the block size of Zachariassen 1987's file systems.
+/// Length of the calls that write files: the block size of the file systems of Zachariassen 1987.
 pub(crate) const CALL_BYTES: u64 = 8192;
 
-/// Which tree it is, where there is one.
-const MADE: &str = "usr.made";
+/// Name of the file that records which tree exists.
+const TREE_RECORD_NAME: &str = "usr.made";
 
-/// The seed of the bytes in the files of trees: the same for all, so that they
-/// can be told wherever they are found.
+/// Seed of the contents of all files of trees. It is always the same, so that the contents can be
+/// recognised anywhere.
 const CONTENTS_SEED: u64 = 1987;
 
-/// The seed of the tree, as every program has it that works on one.
-pub(crate) fn seed_field(seed: &mut u64) -> Field<'_> {
-    Field {
+/// Creates the parameter for the seed of the tree, which all programs on trees have.
+pub(crate) fn seed_field(seed: &mut u64) -> ParameterField<'_> {
+    ParameterField {
         name: "tree_seed",
-        meaning: "the seed that the tree of directories and files is drawn from",
-        value: Value::Count(seed, 0, u64::MAX),
+        meaning: "random seed of the directory tree",
+        value: ParameterValue::Count(seed, 0, u64::MAX),
     }
 }
 
-/// The tree that a worker's size and a seed stand for.
-pub(crate) fn kind(worker: &Worker, seed: u64) -> Kind {
-    Kind {
+/// Returns the tree description for a worker's size and a seed.
+pub(crate) fn tree_description(worker: &Worker, seed: u64) -> TreeDescription {
+    TreeDescription {
         content_bytes: worker.size_bytes,
         seed,
     }
 }
 
-/// The top of the tree.
-pub(crate) fn top(worker: &Worker) -> String {
-    worker.file(TOP)
+/// Returns the path of the top directory of a worker's tree.
+pub(crate) fn top_path(worker: &Worker) -> String {
+    worker.file_path(TOP_NAME)
 }
 
-/// The same, from the top of the file system on, without a slash at the start.
-pub(crate) fn top_on_mount(worker: &Worker) -> String {
-    format!("{}{TOP}", worker.folder)
+/// Returns the path of the top directory of a worker's tree relative to the top of the file system,
+/// without a leading slash.
+pub(crate) fn top_path_below_mount(worker: &Worker) -> String {
+    format!("{}{TOP_NAME}", worker.folder)
 }
 
-/// The bytes of the files of a tree: a stretch of random bytes that repeats,
-/// from another place on for each file.
-pub(crate) struct Contents {
+/// Contents of the files of a tree: random bytes that repeat, from another offset on for each file.
+pub(crate) struct TreeContents {
     data: Buffer,
-    /// The same, if the system knows again what it was given before.
-    kept: Option<Rc<[u8]>>,
+    /// Shared copy of the data, if the system recognises data that it was given before.
+    shared_data: Option<Rc<[u8]>>,
 }
 
-impl Contents {
+impl TreeContents {
     pub(crate) fn new(system: &System) -> Self {
-        let data = data(CALL_BYTES, CONTENTS_SEED);
+        let data = new_data_buffer(CALL_BYTES, CONTENTS_SEED);
         let kept = system.keeping(&data);
-        Self { data, kept }
+        Self {
+            data,
+            shared_data: kept,
+        }
     }
 
-    /// So many of a file's bytes, at most one call's worth, from an offset on that is a
-    /// multiple of a call.
-    fn call(&self, file: u64, offset_bytes: u64, bytes: u64) -> Written<'_> {
-        let kept = self.kept.as_ref().map(Written::kept);
+    /// Returns the contents of a file from an offset on, at most one call. The offset is a multiple
+    /// of the call length.
+    fn call_contents(&self, file: u64, offset_bytes: u64, bytes: u64) -> Written<'_> {
+        let kept = self.shared_data.as_ref().map(Written::kept);
         let data = kept.unwrap_or_else(|| Written::from(&self.data[..]));
         let calls = data.len() as u64 / CALL_BYTES;
         let call = (file + offset_bytes / CALL_BYTES) % calls;
@@ -74,21 +77,23 @@ impl Contents {
     }
 }
 
-/// Makes a tree, directory by directory. Where its files are verified, their contents are
-/// those by which they are.
-pub(crate) async fn make(
+/// Makes a tree, directory by directory. With a verifier, the files get the contents that it
+/// verifies.
+pub(crate) async fn make_tree(
     system: &mut System,
     top: &str,
     (tree, think): (&Tree, Nanoseconds),
     mut verifier: Option<&mut CallVerifier>,
 ) -> Result<(), ProgramError> {
-    let contents = Contents::new(system);
+    let contents = TreeContents::new(system);
     for directory in &tree.directories {
-        let path = under(top, &directory.path);
+        let path = join_path(top, &directory.path);
         system.mkdir(&path).await?;
         for file in &directory.files {
             match &mut verifier {
-                Some(verifier) => make_verified(system, &path, file, (verifier, think)).await?,
+                Some(verifier) => {
+                    make_verified_file(system, &path, file, (verifier, think)).await?
+                }
                 None => make_file(system, &path, file, (&contents, think)).await?,
             }
         }
@@ -100,19 +105,19 @@ async fn make_file(
     system: &mut System,
     directory: &str,
     file: &TreeFile,
-    (contents, think): (&Contents, Nanoseconds),
+    (contents, think): (&TreeContents, Nanoseconds),
 ) -> Result<(), ProgramError> {
     let path = format!("{directory}/{}", file.name);
     let open = system.open(&path, Open::CREATE).await?;
     for offset_bytes in (0..file.size_bytes).step_by(CALL_BYTES as usize) {
         let left = (file.size_bytes - offset_bytes).min(CALL_BYTES);
-        let call = contents.call(file.number, offset_bytes, left);
+        let call = contents.call_contents(file.number, offset_bytes, left);
         write_block(system, open, call, think).await?;
     }
     Ok(system.close(open).await?)
 }
 
-async fn make_verified(
+async fn make_verified_file(
     system: &mut System,
     directory: &str,
     file: &TreeFile,
@@ -131,8 +136,8 @@ async fn make_verified(
     Ok(system.close(open).await?)
 }
 
-/// A name under a directory; the directory itself, if the name is empty.
-pub(crate) fn under(top: &str, path: &str) -> String {
+/// Returns the path of a name under a directory, or of the directory itself if the name is empty.
+pub(crate) fn join_path(top: &str, path: &str) -> String {
     if path.is_empty() {
         top.to_owned()
     } else {
@@ -140,74 +145,86 @@ pub(crate) fn under(top: &str, path: &str) -> String {
     }
 }
 
-/// Makes the worker's tree, unless it is there, and brings it to the drive.
-pub(crate) async fn ensure(
+/// Makes the worker's tree unless it exists, and flushes it to the drive.
+pub(crate) async fn ensure_tree(
     system: &mut System,
     worker: &Worker,
     seed: u64,
 ) -> Result<(), ProgramError> {
-    let wanted = kind(worker, seed);
-    if noted(system, worker).await? != Some(wanted) {
-        remove_old(system, worker).await?;
-        note(system, worker, wanted).await?;
+    let wanted = tree_description(worker, seed);
+    if read_tree_record(system, worker).await? != Some(wanted) {
+        remove_old_trees(system, worker).await?;
+        record_tree(system, worker, wanted).await?;
         let tree = Tree::new(wanted);
-        make(system, &top(worker), (&tree, Nanoseconds::ZERO), None).await?;
+        make_tree(system, &top_path(worker), (&tree, Nanoseconds::ZERO), None).await?;
     }
-    let file = system.open(&worker.file(MADE), Open::READ_WRITE).await?;
+    let file = system
+        .open(&worker.file_path(TREE_RECORD_NAME), Open::READ_WRITE)
+        .await?;
     system.fsync(file).await?;
     Ok(system.close(file).await?)
 }
 
-/// Removes the tree that was made before, if one was.
-pub(crate) async fn remove_old(system: &mut System, worker: &Worker) -> Result<(), ProgramError> {
-    if let Some(old) = noted(system, worker).await? {
-        remove(system, &top(worker), &Tree::new(old)).await?;
-        system.unlink(&worker.file(MADE)).await?;
+/// Removes the tree that was made before, if any.
+pub(crate) async fn remove_old_trees(
+    system: &mut System,
+    worker: &Worker,
+) -> Result<(), ProgramError> {
+    if let Some(old) = read_tree_record(system, worker).await? {
+        remove_tree(system, &top_path(worker), &Tree::new(old)).await?;
+        system.unlink(&worker.file_path(TREE_RECORD_NAME)).await?;
     }
     Ok(())
 }
 
-/// Removes what is there of a tree.
-pub(crate) async fn remove(
+/// Removes the existing files and directories of a tree.
+pub(crate) async fn remove_tree(
     system: &mut System,
     top: &str,
     tree: &Tree,
 ) -> Result<(), ProgramError> {
     for directory in tree.directories.iter().rev() {
-        let path = under(top, &directory.path);
+        let path = join_path(top, &directory.path);
         for file in &directory.files {
-            unless_absent(system.unlink(&format!("{path}/{}", file.name)).await)?;
+            ignore_absence(system.unlink(&format!("{path}/{}", file.name)).await)?;
         }
-        unless_absent(system.rmdir(&path).await)?;
+        ignore_absence(system.rmdir(&path).await)?;
     }
     Ok(())
 }
 
-/// Done as well if there is nothing to remove.
-pub(crate) fn unless_absent(result: diskperf_system::Result<()>) -> Result<(), ProgramError> {
+/// Treats the absence of a file to be removed as success.
+pub(crate) fn ignore_absence(result: diskperf_system::Result<()>) -> Result<(), ProgramError> {
     match result {
         Err(error) if error.errno() == Some(Errno::NoEntry) => Ok(()),
         result => Ok(result?),
     }
 }
 
-/// Notes which tree is being made: whatever is there of it, this is what it is
-/// a part of.
-pub(crate) async fn note(
+/// Records which tree is about to be made, so that a partly made tree can be recognised.
+pub(crate) async fn record_tree(
     system: &mut System,
     worker: &Worker,
-    kind: Kind,
+    kind: TreeDescription,
 ) -> Result<(), ProgramError> {
     debug_assert!(worker.medium == Medium::Directory, "only files are noted");
-    let file = system.open(&worker.file(MADE), Open::CREATE).await?;
+    let file = system
+        .open(&worker.file_path(TREE_RECORD_NAME), Open::CREATE)
+        .await?;
     let text = [kind.content_bytes.to_le_bytes(), kind.seed.to_le_bytes()].concat();
     write_block(system, file, &text, Nanoseconds::ZERO).await?;
     Ok(system.close(file).await?)
 }
 
-/// Which tree was made here, if one was.
-async fn noted(system: &mut System, worker: &Worker) -> Result<Option<Kind>, ProgramError> {
-    let file = match system.open(&worker.file(MADE), Open::READ).await {
+/// Returns the description of the tree that was made here, or `None` if there is none.
+async fn read_tree_record(
+    system: &mut System,
+    worker: &Worker,
+) -> Result<Option<TreeDescription>, ProgramError> {
+    let file = match system
+        .open(&worker.file_path(TREE_RECORD_NAME), Open::READ)
+        .await
+    {
         Ok(file) => file,
         Err(error) if error.errno() == Some(Errno::NoEntry) => return Ok(None),
         Err(error) => return Err(error.into()),
@@ -216,8 +233,10 @@ async fn noted(system: &mut System, worker: &Worker) -> Result<Option<Kind>, Pro
     let read = system.read(file, text.as_flattened_mut()).await?;
     system.close(file).await?;
     let [content_bytes, seed] = text.map(u64::from_le_bytes);
-    Ok((read == text.as_flattened().len()).then_some(Kind {
-        content_bytes,
-        seed,
-    }))
+    Ok(
+        (read == text.as_flattened().len()).then_some(TreeDescription {
+            content_bytes,
+            seed,
+        }),
+    )
 }

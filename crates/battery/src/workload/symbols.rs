@@ -1,27 +1,26 @@
-//! The table of names that restore leaves for the next restore, of an
-//! incremental dump: `./restoresymtable` (4.2BSD symtab.c, dumpsymtable).
+//! Table of names that restore leaves for the next restore, of an incremental dump:
+//! `./restoresymtable` (4.2BSD symtab.c, dumpsymtable).
 //!
-//! All names come first, then an entry for each, then the heads of the lists
-//! that its inode is found by, then a header.
+//! All names come first, then an entry for each name, then the heads of the lists by which its
+//! inode is found, then a header.
 
 use std::collections::BTreeMap;
 
-/// What the table is called, in the directory that is restored in.
-pub(crate) const NAME: &str = "restoresymtable";
+/// Name of restore's table, in the directory of the restored tree.
+pub(crate) const TABLE_FILE_NAME: &str = "restoresymtable";
 
-/// Bytes of an entry: where its name is and how long, its inode and its number,
-/// and five other entries.
+/// Bytes of a table entry: offset and length of its name, its inode, its number, and references to
+/// five other entries.
 const ENTRY_BYTES: usize = 36;
-/// What the length of a name is made a multiple of.
+/// Unit to which name lengths are rounded up, in bytes.
 const NAME_UNIT_BYTES: usize = 4;
-/// Inodes for each list.
+/// Inodes for each list of the table.
 const INODES_PER_LIST: u32 = 5;
-/// Bytes of the header.
 const HEADER_BYTES: usize = 32;
 
-/// The table of these paths, by inode. Of an entry its name, inode and number
-/// are filled in: nobody reads the others here.
-pub(crate) fn table(paths: &BTreeMap<u32, String>) -> Vec<u8> {
+/// Returns the table for these paths, by inode. Each entry has its name, inode and number. The
+/// other fields stay zero, because nothing reads them here.
+pub(crate) fn encode_table(paths: &BTreeMap<u32, String>) -> Vec<u8> {
     let mut table = Vec::new();
     let mut entries = Vec::new();
     for (number, (inode, path)) in (0_u32..).zip(paths) {
@@ -54,7 +53,7 @@ mod tests {
     fn the_table_has_every_name() {
         let paths = [(2, "/mnt0/restored"), (7, "/mnt0/restored/abc")];
         let paths = paths.map(|(inode, path)| (inode, path.to_owned()));
-        let table = table(&BTreeMap::from(paths));
+        let table = encode_table(&BTreeMap::from(paths));
         // "restored" and its end take 12 bytes, "abc" 4; 7 inodes are in 2 lists.
         assert_eq!(table.len(), 16 + 2 * 36 + 2 * 4 + 32);
         assert!(table.starts_with(b"restored\0\0\0\0abc\0"));

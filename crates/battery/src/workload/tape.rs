@@ -1,35 +1,35 @@
-//! What dump puts on a tape, or into a pipe: records of 1 KB, ten at a time
-//! (TP_BSIZE and NTREC of 4.2BSD's dumprestor.h). Each inode has a record of
-//! its own before its contents, which fill whole records.
+//! Tape format of dump, as written to a pipe: records of 1 KB, ten per write (TP_BSIZE and NTREC of
+//! 4.2BSD's dumprestor.h). Each inode has a header record before its contents, which fill whole
+//! records.
 
 use crate::blocks::{pause, write_block};
 use crate::program::ProgramError;
 use diskperf_system::{File, System, Work};
 use diskperf_timeline::Nanoseconds;
 
-/// Bytes of a record.
+/// Bytes of a tape record.
 pub(crate) const RECORD_BYTES: usize = 1024;
-/// Bytes that go to the tape at once.
+/// Bytes of one write to the tape.
 pub(crate) const TAPE_BYTES: usize = 10 * RECORD_BYTES;
 
-/// A record that is no contents.
+/// Header record of the tape, in contrast to contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Header {
-    /// The first of all: the inode of the directory that is the top.
+pub(crate) enum RecordHeader {
+    /// First header: the inode of the top directory.
     Volume { top: u32 },
-    /// A directory; its records follow.
+    /// Directory, followed by its directory records.
     Directory { inode: u32, size_bytes: u64 },
-    /// A file; its contents follow.
+    /// File, followed by its contents.
     File { inode: u32, size_bytes: u64 },
-    /// The last of all: how many files there were, and how many bytes of theirs.
+    /// Last header: the number of files and their total bytes.
     End { files: u32, content_bytes: u64 },
 }
 
-/// What a header starts with: the magic number of 4.2BSD's tapes.
+/// First word of each header: the magic number of 4.2BSD's tapes.
 const MAGIC: u32 = 60_012;
 
-impl Header {
-    fn fields(self) -> [u64; 3] {
+impl RecordHeader {
+    fn to_fields(self) -> [u64; 3] {
         match self {
             Self::Volume { top } => [1, u64::from(top), 0],
             Self::Directory { inode, size_bytes } => [2, u64::from(inode), size_bytes],
@@ -41,16 +41,16 @@ impl Header {
         }
     }
 
-    /// Writes the header over the start of a record of zeroes.
-    fn put(self, record: &mut [u8]) {
+    /// Writes the header to the start of a record of zeroes.
+    fn write_to(self, record: &mut [u8]) {
         record[..4].copy_from_slice(&MAGIC.to_be_bytes());
-        for (place, field) in record[8..].chunks_exact_mut(8).zip(self.fields()) {
+        for (place, field) in record[8..].chunks_exact_mut(8).zip(self.to_fields()) {
             place.copy_from_slice(&field.to_be_bytes());
         }
     }
 
-    /// The header in a record; none, if it is not one.
-    pub(crate) fn of(record: &[u8]) -> Option<Self> {
+    /// Parses the header in a record. Returns `None` if the record is not a header.
+    pub(crate) fn parse(record: &[u8]) -> Option<Self> {
         let field = |number: usize| {
             let bytes = record.get(8 + number * 8..)?.first_chunk()?;
             Some(u64::from_be_bytes(*bytes))
@@ -77,103 +77,108 @@ impl Header {
     }
 }
 
-/// The writing end.
+/// Writer of the tape format to a pipe.
 pub(crate) struct TapeWriter<'b> {
     pub(crate) pipe: File,
-    /// Of [`TAPE_BYTES`].
+    /// Write buffer of [`TAPE_BYTES`].
     pub(crate) buffer: &'b mut [u8],
-    pub(crate) filled: usize,
-    /// What the program computes after each write.
+    pub(crate) filled_bytes: usize,
+    /// CPU time that the program uses after each write.
     pub(crate) think: Nanoseconds,
 }
 
 impl TapeWriter<'_> {
-    /// Bytes left before the buffer goes out: whole records, at least one.
-    pub(crate) fn room(&self) -> usize {
-        TAPE_BYTES - self.filled
+    /// Returns the free bytes in the write buffer: whole records, at least one.
+    pub(crate) fn free_bytes(&self) -> usize {
+        TAPE_BYTES - self.filled_bytes
     }
 
-    /// The next bytes to be filled, no more than there is room for.
-    pub(crate) fn space(&mut self, bytes: usize) -> &mut [u8] {
-        &mut self.buffer[self.filled..self.filled + bytes]
+    /// Returns the next `bytes` bytes of the buffer to fill. There must be room for them.
+    pub(crate) fn space_mut(&mut self, bytes: usize) -> &mut [u8] {
+        &mut self.buffer[self.filled_bytes..self.filled_bytes + bytes]
     }
 
-    /// Takes what was put into the space. What is missing to a whole record is
-    /// zeroes; a full buffer goes out.
-    pub(crate) async fn take(
+    /// Accepts bytes that were put into the buffer, pads them with zeroes to a whole record, and
+    /// writes the buffer to the pipe once it is full.
+    pub(crate) async fn accept(
         &mut self,
         system: &mut System,
         bytes: usize,
     ) -> Result<(), ProgramError> {
         let whole = bytes.next_multiple_of(RECORD_BYTES);
-        self.space(whole)[bytes..].fill(0);
-        self.filled += whole;
-        if self.filled == TAPE_BYTES {
+        self.space_mut(whole)[bytes..].fill(0);
+        self.filled_bytes += whole;
+        if self.filled_bytes == TAPE_BYTES {
             write_block(system, self.pipe, &*self.buffer, Nanoseconds::ZERO).await?;
             pause(system, self.think).await?;
-            self.filled = 0;
+            self.filled_bytes = 0;
         }
         Ok(())
     }
 
-    /// Takes a header.
-    pub(crate) async fn header(
+    /// Adds a header record.
+    pub(crate) async fn write_header(
         &mut self,
         system: &mut System,
-        header: Header,
+        header: RecordHeader,
     ) -> Result<(), ProgramError> {
-        let record = self.space(RECORD_BYTES);
+        let record = self.space_mut(RECORD_BYTES);
         record.fill(0);
-        header.put(record);
-        self.take(system, RECORD_BYTES).await
+        header.write_to(record);
+        self.accept(system, RECORD_BYTES).await
     }
 
-    /// Sends what is left, made whole with zeroes.
+    /// Writes the rest of the buffer, padded with zeroes.
     pub(crate) async fn finish(&mut self, system: &mut System) -> Result<(), ProgramError> {
-        while self.filled > 0 {
-            self.space(RECORD_BYTES).fill(0);
-            self.take(system, RECORD_BYTES).await?;
+        while self.filled_bytes > 0 {
+            self.space_mut(RECORD_BYTES).fill(0);
+            self.accept(system, RECORD_BYTES).await?;
         }
         Ok(())
     }
 }
 
-/// The reading end.
+/// Reader of the tape format from a pipe.
 pub(crate) struct TapeReader<'b> {
     pub(crate) pipe: File,
-    /// Of [`TAPE_BYTES`].
+    /// Read buffer of [`TAPE_BYTES`].
     pub(crate) buffer: &'b mut [u8],
-    /// How many of them have been taken out.
-    pub(crate) taken: usize,
+    /// Bytes of the buffer that were taken out already.
+    pub(crate) taken_bytes: usize,
 }
 
 impl TapeReader<'_> {
-    /// The next record.
-    pub(crate) async fn record(&mut self, system: &mut System) -> Result<&[u8], ProgramError> {
-        if self.taken == TAPE_BYTES {
+    /// Returns the next tape record.
+    pub(crate) async fn next_record(&mut self, system: &mut System) -> Result<&[u8], ProgramError> {
+        if self.taken_bytes == TAPE_BYTES {
             let mut filled = 0;
             // A pipe gives what is in it, which is less.
             while filled < TAPE_BYTES {
                 match system.read(self.pipe, &mut self.buffer[filled..]).await? {
-                    0 => return Err(ProgramError::Tape("the pipe ends before the dump does")),
+                    0 => {
+                        return Err(ProgramError::Tape(
+                            "the pipe ends before the end of the dump",
+                        ));
+                    }
                     count => filled += count,
                 }
             }
-            self.taken = 0;
+            self.taken_bytes = 0;
             let records = (TAPE_BYTES / RECORD_BYTES) as u32;
             system.work(Work::RestoreRecords(records)).await?;
         }
-        let start = self.taken;
-        self.taken += RECORD_BYTES;
-        Ok(&self.buffer[start..self.taken])
+        let start = self.taken_bytes;
+        self.taken_bytes += RECORD_BYTES;
+        Ok(&self.buffer[start..self.taken_bytes])
     }
 
-    /// The next header.
-    pub(crate) async fn header(&mut self, system: &mut System) -> Result<Header, ProgramError> {
-        let header = Header::of(self.record(system).await?);
-        header.ok_or(ProgramError::Tape(
-            "a record is no header where one must be",
-        ))
+    /// Returns the next tape record as a header. It is an error if the record is not one.
+    pub(crate) async fn next_header(
+        &mut self,
+        system: &mut System,
+    ) -> Result<RecordHeader, ProgramError> {
+        let header = RecordHeader::parse(self.next_record(system).await?);
+        header.ok_or(ProgramError::Tape("a header record was expected"))
     }
 }
 
@@ -184,27 +189,27 @@ mod tests {
     #[test]
     fn headers_read_back() {
         for header in [
-            Header::Volume { top: 2 },
-            Header::Directory {
+            RecordHeader::Volume { top: 2 },
+            RecordHeader::Directory {
                 inode: 2049,
                 size_bytes: 512,
             },
-            Header::File {
+            RecordHeader::File {
                 inode: u32::MAX,
                 size_bytes: u64::MAX,
             },
-            Header::End {
+            RecordHeader::End {
                 files: 0,
                 content_bytes: 1,
             },
         ] {
             let mut record = [0; RECORD_BYTES];
-            header.put(&mut record);
-            assert_eq!(Header::of(&record), Some(header));
+            header.write_to(&mut record);
+            assert_eq!(RecordHeader::parse(&record), Some(header));
             record[0] = 1;
-            assert_eq!(Header::of(&record), None);
+            assert_eq!(RecordHeader::parse(&record), None);
         }
-        assert_eq!(Header::of(&[0; RECORD_BYTES]), None);
-        assert_eq!(Header::of(&[]), None);
+        assert_eq!(RecordHeader::parse(&[0; RECORD_BYTES]), None);
+        assert_eq!(RecordHeader::parse(&[]), None);
     }
 }

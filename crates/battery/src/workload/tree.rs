@@ -1,133 +1,134 @@
-//! The tree that the workloads of Zachariassen 1987 work on: the directories and files
-//! of a UNIX `/usr` of the 1980s, drawn from a seed.
+//! Tree of files for the workloads of Zachariassen 1987: the directories and files of a UNIX `/usr`
+//! of the 1980s, drawn from a seed.
 //!
 //! # Sizes
 //!
-//! File sizes are log-normal: the long tail that every study of the time
-//! found (Satyanarayanan 1981, "A study of file sizes and functional
-//! lifetimes"; Mullender and Tanenbaum 1984, "Immediate files"). Two numbers
-//! fix it. The median is assumed, 2.8 KB, above the one or two KB of users'
-//! files that the second of these reports, since `/usr` holds programs and
-//! libraries. The spread then follows from the mean of 12 to 20 KB that the
-//! restore times of Zachariassen 1987 lead to. About 75 % of the files are below 10 KB:
-//! Ousterhout et al. 1985 find 80 % of all accesses there.
+//! File sizes are log-normal: the long tail that every study of the time found (Satyanarayanan
+//! 1981, "A study of file sizes and functional lifetimes"; Mullender and Tanenbaum 1984, "Immediate
+//! files"). Two numbers fix the distribution. The median is assumed, 2.8 KB, above the one or two
+//! KB of users' files that the second study reports, since `/usr` holds programs and libraries. The
+//! spread then follows from the mean of 12 to 20 KB that the restore times of Zachariassen 1987
+//! lead to. About 75 % of the files are below 10 KB: Ousterhout et al. 1985 find 80 % of all
+//! accesses there.
 //!
-//! Nothing is read of real file systems: it is a likely tree, not a certain
-//! one. Other seeds give other trees of the same kind.
+//! No real file system is read: the tree is a likely one, not a certain one. Other seeds give other
+//! trees of the same kind.
 
 use crate::program::ProgramError;
-use crate::random::Draws;
+use crate::random::RandomDraws;
 use diskperf_system::{Layout, Node, Shape};
 use std::collections::BTreeSet;
 
-/// The directory that a tree is made in.
-pub(crate) const TOP: &str = "usr";
+/// Name of the directory in which a tree is made.
+pub(crate) const TOP_NAME: &str = "usr";
 
-/// The files of the programs that work on a tree.
-pub(crate) const TREE: &str = "tree";
+/// Name of the files of the programs that work on a tree.
+pub(crate) const TREE_NAME: &str = "tree";
 
-/// Bytes of the files with which the file system of Zachariassen 1987 is as full as
-/// printed: 90,838 KB with their directories and what blocks waste.
-pub(crate) const USUAL_BYTES: u64 = 90_000_000;
+/// Default bytes of the files of a tree. With them, the file system of Zachariassen 1987 is as full
+/// as printed: 90,838 KB including directories and partly filled blocks.
+pub(crate) const DEFAULT_TREE_BYTES: u64 = 90_000_000;
 
-/// The largest tree, of a quarter of a million files.
-pub(crate) const LARGEST_TREE_BYTES: u64 = 4 << 30;
+/// Maximum bytes of a tree. Such a tree has a quarter of a million files.
+pub(crate) const TREE_BYTES_MAX: u64 = 4 << 30;
 
-/// Half of the files are smaller.
-const MEDIAN_BYTES: f64 = 2800.0;
-/// Of the logarithm of the size.
-const SPREAD: f64 = 1.96;
-/// No file is larger; one that is drawn larger is drawn again. A kernel, or an
-/// emacs, was well below.
-const LARGEST_BYTES: f64 = 2_097_152.0;
-/// No file is a larger part of a small tree.
-const LARGEST_SHARE: f64 = 0.125;
-/// One directory for these many files: Zachariassen 1987's 91 MB in about 500
-/// directories.
+/// Median file size of a tree, in bytes.
+const FILE_BYTES_MEDIAN: f64 = 2800.0;
+/// Standard deviation of the natural logarithm of the file size.
+const FILE_BYTES_LOG_DEVIATION: f64 = 1.96;
+/// Maximum file size of a tree, in bytes. Larger draws are repeated. A kernel or an emacs was well
+/// below this size.
+const FILE_BYTES_MAX: f64 = 2_097_152.0;
+/// Maximum share of a small tree that one file takes.
+const FILE_SHARE_MAX: f64 = 0.125;
+/// Mean number of files per directory, from Zachariassen 1987: 91 MB in about 500 directories.
 const FILES_PER_DIRECTORY: f64 = 10.6;
-/// A directory has fewer names than this on the way to it.
+/// Maximum depth of a directory below the top of the tree.
 const DEEPEST: usize = 7;
-/// The random stream that trees are drawn from.
 const TREE_STREAM: u128 = 3;
 
-/// The drive of Zachariassen 1987, a Fujitsu 2344 ("620 cylinders 27 heads 67
-/// sectors/track"), whose shape an image has that stands for it.
-const SHAPE: Shape = Shape {
+/// Geometry of an image that stands for the drive of Zachariassen 1987, a Fujitsu 2344 ("620
+/// cylinders 27 heads 67 sectors/track").
+const IMAGE_SHAPE: Shape = Shape {
     sectors_per_track: 67,
     tracks_per_cylinder: 27,
     revolutions_per_second: 60,
 };
 
-/// Which tree: its contents' bytes, and the seed that it is drawn from.
+/// Description of a tree: the total bytes of its files, and the seed from which it is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kind {
+pub(crate) struct TreeDescription {
     pub(crate) content_bytes: u64,
     pub(crate) seed: u64,
 }
 
-/// A tree, in the order in which it is made: each directory, then its files,
-/// then its subdirectories, each with all that is in it.
+/// Tree of files in the order of its creation: each directory, then its files, then its
+/// subdirectories with all their contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tree {
-    pub(crate) kind: Kind,
-    /// The first one is the top.
-    pub(crate) directories: Vec<Directory>,
+    pub(crate) description: TreeDescription,
+    /// Directories of the tree. The first is the top directory.
+    pub(crate) directories: Vec<TreeDirectory>,
 }
 
-/// A directory of a tree.
+/// Directory of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Directory {
-    /// Its name from the top on; the top's is empty.
+pub(crate) struct TreeDirectory {
+    /// Path of the directory relative to the top. It is empty for the top directory.
     pub(crate) path: String,
-    /// Its number among the directories of the directory that it is in; the
-    /// top's is its own.
-    parent: usize,
+    /// Index of the parent directory in the tree. The top directory is its own parent.
+    parent_index: usize,
     pub(crate) files: Vec<TreeFile>,
 }
 
-/// A file of a tree.
+/// File of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TreeFile {
-    /// Its number among all files of the tree.
+    /// Number of the file among all files of the tree.
     pub(crate) number: u64,
     pub(crate) name: String,
     pub(crate) size_bytes: u64,
 }
 
 impl Tree {
-    /// The tree of this kind, the same whenever it is asked for.
-    pub(crate) fn new(kind: Kind) -> Self {
-        let mut draws = Draws::new(kind.seed, TREE_STREAM);
-        let sizes = sizes(&mut draws, kind.content_bytes);
+    /// Creates the tree of this description. The same description always gives the same tree.
+    pub(crate) fn new(kind: TreeDescription) -> Self {
+        let mut draws = RandomDraws::new(kind.seed, TREE_STREAM);
+        let sizes = draw_file_sizes(&mut draws, kind.content_bytes);
         let count = (sizes.len() as f64 / FILES_PER_DIRECTORY + 0.5) as usize;
-        let parents = parents(&mut draws, count.max(1));
+        let parents = draw_parents(&mut draws, count.max(1));
         // Some directories have many files, most have few.
-        let weights: Vec<f64> = parents.iter().map(|_| draws.exponential()).collect();
+        let weights: Vec<f64> = parents.iter().map(|_| draws.draw_exponential()).collect();
         let mut in_directory = vec![Vec::new(); parents.len()];
         for size_bytes in sizes {
-            in_directory[draws.weighted(&weights)].push(size_bytes);
+            in_directory[draws.draw_weighted(&weights)].push(size_bytes);
         }
         let mut tree = Self {
-            kind,
+            description: kind,
             directories: Vec::new(),
         };
         let mut children = vec![Vec::new(); parents.len()];
         for (directory, parent) in parents.iter().enumerate().skip(1) {
             children[*parent].push(directory);
         }
-        tree.lay_down(&mut draws, &children, &in_directory);
+        tree.name_entries(&mut draws, &children, &in_directory);
         tree
     }
 
     /// Names the directories and files, depth first.
-    fn lay_down(&mut self, draws: &mut Draws, children: &[Vec<usize>], sizes: &[Vec<u64>]) {
+    fn name_entries(
+        &mut self,
+        draws: &mut RandomDraws,
+        children: &[Vec<usize>],
+        sizes: &[Vec<u64>],
+    ) {
         let mut number = 0;
         let mut stack = vec![(0, 0, String::new())];
         while let Some((drawn, parent, path)) = stack.pop() {
             let mut taken = BTreeSet::new();
             let mut files = Vec::new();
             for size_bytes in &sizes[drawn] {
-                let name = draws.name(&mut taken, &FILE_ENDINGS);
+                let name = draws.draw_name(&mut taken, &FILE_ENDINGS);
                 files.push(TreeFile {
                     number,
                     name,
@@ -142,18 +143,18 @@ impl Tree {
                 format!("{path}/")
             };
             for child in children[drawn].iter().rev() {
-                let name = draws.name(&mut taken, &DIRECTORY_ENDINGS);
+                let name = draws.draw_name(&mut taken, &DIRECTORY_ENDINGS);
                 stack.push((*child, place, format!("{prefix}{name}")));
             }
-            self.directories.push(Directory {
+            self.directories.push(TreeDirectory {
                 path,
-                parent,
+                parent_index: parent,
                 files,
             });
         }
     }
 
-    /// All files, each with its name from the top on.
+    /// Iterates over all files, each with its path relative to the top of the tree.
     pub(crate) fn files(&self) -> impl Iterator<Item = (String, &TreeFile)> {
         self.directories.iter().flat_map(|directory| {
             let prefix = if directory.path.is_empty() {
@@ -168,20 +169,20 @@ impl Tree {
         })
     }
 
-    /// Where all of it comes to lie on a fresh file system of this size, in the
-    /// directory [`TOP`] of it.
+    /// Returns the layout of the tree on a fresh file system of this size, in its directory
+    /// [`TOP_NAME`].
     pub(crate) fn layout(&self, image_bytes: u64) -> Result<Layout, ProgramError> {
         let nodes = self.directories.iter().enumerate();
         let nodes = nodes.flat_map(|(number, directory)| {
             // The top of the file system comes before the tree's directories.
             let made = match directory.path.rsplit('/').next() {
                 Some(name) if number > 0 => Node::Directory {
-                    parent: directory.parent + 1,
+                    parent: directory.parent_index + 1,
                     name,
                 },
                 _ => Node::Directory {
                     parent: 0,
-                    name: TOP,
+                    name: TOP_NAME,
                 },
             };
             let files = directory.files.iter().map(move |file| Node::File {
@@ -191,24 +192,25 @@ impl Tree {
             });
             [made].into_iter().chain(files)
         });
-        Ok(Layout::of_tree((image_bytes, SHAPE), nodes)?)
+        Ok(Layout::of_tree((image_bytes, IMAGE_SHAPE), nodes)?)
     }
 }
 
-/// The most that a tree takes on a file system with fragments of 1 KB: half a fragment
-/// for each file, the directories, and what is drawn more than that.
-pub(crate) fn room_bytes(content_bytes: u64) -> u64 {
+/// Returns the maximum bytes that a tree takes on a file system with fragments of 1 KB. This
+/// includes half a fragment for each file, the directories, and a reserve for random variation.
+pub(crate) fn footprint_bytes_max(content_bytes: u64) -> u64 {
     content_bytes + content_bytes / 12 + (1 << 20)
 }
 
-/// Sizes of files that are this many bytes together.
-fn sizes(draws: &mut Draws, content_bytes: u64) -> Vec<u64> {
-    let largest = LARGEST_BYTES.min(content_bytes as f64 * LARGEST_SHARE);
+/// Draws file sizes that add up to `content_bytes`.
+fn draw_file_sizes(draws: &mut RandomDraws, content_bytes: u64) -> Vec<u64> {
+    let largest = FILE_BYTES_MAX.min(content_bytes as f64 * FILE_SHARE_MAX);
     let mut left = content_bytes;
     let mut sizes = Vec::new();
     while left > 0 {
         let drawn = loop {
-            let drawn = MEDIAN_BYTES * libm::exp(SPREAD * draws.normal());
+            let drawn =
+                FILE_BYTES_MEDIAN * libm::exp(FILE_BYTES_LOG_DEVIATION * draws.draw_normal());
             if drawn <= largest || largest < 1.0 {
                 break drawn;
             }
@@ -220,13 +222,12 @@ fn sizes(draws: &mut Draws, content_bytes: u64) -> Vec<u64> {
     sizes
 }
 
-/// For each directory the one that it is in, drawn before it: any of those
-/// that are not too deep.
-fn parents(draws: &mut Draws, count: usize) -> Vec<usize> {
+/// Draws the parent of each directory from the directories before it that are not too deep.
+fn draw_parents(draws: &mut RandomDraws, count: usize) -> Vec<usize> {
     let mut depths = vec![0];
     let mut parents = vec![0];
     while parents.len() < count {
-        let parent = draws.below(parents.len() as u64) as usize;
+        let parent = draws.draw_below(parents.len() as u64) as usize;
         if depths[parent] < DEEPEST {
             depths.push(depths[parent] + 1);
             parents.push(parent);
@@ -235,9 +236,8 @@ fn parents(draws: &mut Draws, count: usize) -> Vec<usize> {
     parents
 }
 
-/// What names of files end in, each as likely as the others.
+/// Endings of file names, all equally likely.
 const FILE_ENDINGS: [&str; 8] = ["", "", "", ".c", ".h", ".o", ".1", ".a"];
-/// What names of directories end in.
 const DIRECTORY_ENDINGS: [&str; 1] = [""];
 
 #[cfg(test)]

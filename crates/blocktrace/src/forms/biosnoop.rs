@@ -1,40 +1,46 @@
-//! The table of `biosnoop`, of bcc and of its libbpf tools: a line for each completion.
+//! Parser of the table of `biosnoop`, from bcc or its libbpf tools, with one line for each
+//! completion.
 
-use super::block_layer::Asked;
-use super::{Context, SECTOR_BYTES, Said, bytes, number, time, wrong};
+use super::block_layer::RequestKind;
+use super::{
+    LineMeaning, ParseContext, SECTOR_BYTES, parse_bytes, parse_number, parse_time_ns,
+    unexpected_word,
+};
 use crate::record::{Operation, Record};
 
-/// A table while it is read.
+/// Parser of a biosnoop table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Biosnoop {
-    columns: Option<Columns>,
+    columns: Option<HeadingColumns>,
 }
 
-/// Columns counted from the right, as the name of a process may have blanks in it.
+/// Positions of the table's columns, counted from the right, because the name of a process may
+/// contain blanks.
 #[derive(Clone, Copy, Debug)]
-struct Columns {
+struct HeadingColumns {
     disk: usize,
     operation: usize,
     sector: usize,
     bytes: usize,
     queued: Option<usize>,
     latency: usize,
-    /// Columns of the heading, one word each.
-    count: usize,
+    /// Number of columns in the heading, one word each.
+    column_count: usize,
 }
 
-/// The moment zero of a table, late enough for what began before the tracer did.
+/// Offset that is added to all times of a table, so that requests issued before the tracer started
+/// have positive times.
 const ZERO_NS: u64 = 3600 * 1_000_000_000;
 
 const WORDS_MAX: usize = 32;
 
-impl Columns {
-    /// Finds the columns in the heading.
+impl HeadingColumns {
+    /// Finds the columns in the table's heading.
     ///
     /// # Errors
     ///
-    /// A table without what a request needs.
-    fn of_heading(names: &[&[u8]]) -> Result<Self, String> {
+    /// Fails if a column that a request needs is missing.
+    fn from_heading(names: &[&[u8]]) -> Result<Self, String> {
         let at = |name: &[u8]| {
             let from_left = names.iter().position(|one| *one == name);
             from_left.map(|at| names.len() - 1 - at)
@@ -42,7 +48,8 @@ impl Columns {
         let wanted = |name: &'static str| {
             at(name.as_bytes()).ok_or_else(|| {
                 format!(
-                    "the table has no column {name}, so it does not say what was asked of the disk: bpftrace's biosnoop prints none; record with biosnoop of bcc, or with `diskperf record`"
+                    "the table has no column {name}, which the requests need: bpftrace's biosnoop \
+                     does not print it; record with biosnoop of bcc, or with `diskperf record`"
                 )
             })
         };
@@ -53,27 +60,31 @@ impl Columns {
             disk: wanted("DISK")?,
             latency: wanted("LAT(ms)")?,
             queued: at(b"QUE(ms)"),
-            count: names.len(),
+            column_count: names.len(),
         })
     }
 }
 
 impl Biosnoop {
-    /// Reads a line: the heading, or a request.
-    pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
+    /// Parses a line of the table: the heading or a request.
+    pub(crate) fn parse_line(
+        &mut self,
+        line: &[u8],
+        context: &mut ParseContext,
+    ) -> Result<LineMeaning, String> {
         let all = line.split(u8::is_ascii_whitespace);
         let mut found = [&line[..0]; WORDS_MAX];
         let mut count = 0;
         for word in all.filter(|word| !word.is_empty()) {
-            let place = found.get_mut(count).ok_or("more words than a line has")?;
+            let place = found.get_mut(count).ok_or("the line has too many words")?;
             *place = word;
             count += 1;
         }
         let found = &found[..count];
         if let [b"TIME(s)" | b"TIME(ms)", ..] = found {
-            self.columns = Some(Columns::of_heading(found)?);
+            self.columns = Some(HeadingColumns::from_heading(found)?);
             return match found[0] {
-                b"TIME(s)" => Ok(Said::Aside),
+                b"TIME(s)" => Ok(LineMeaning::NoRequest),
                 _ => Err("its times are in ms: record with biosnoop of bcc".to_owned()),
             };
         }
@@ -81,45 +92,48 @@ impl Biosnoop {
             .iter()
             .any(|said| line.starts_with(said))
         {
-            return Ok(Said::Aside);
+            return Ok(LineMeaning::NoRequest);
         }
-        let columns = self
-            .columns
-            .ok_or("no heading `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)` stands before it")?;
-        if count < columns.count {
-            let wanted = columns.count;
-            return Err(format!("{count} columns, and the heading has {wanted}"));
+        let columns = self.columns.ok_or(
+            "the line has no heading `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)` before \
+            it",
+        )?;
+        if count < columns.column_count {
+            let wanted = columns.column_count;
+            return Err(format!(
+                "the line has {count} columns, and the heading has {wanted}"
+            ));
         }
         let of = |from_right: usize| found[count - 1 - from_right];
-        let ms = |what, column| time(what, of(column), 6);
-        let completed_ns = time("a time in seconds", found[0], 9)?;
+        let ms = |what, column| parse_time_ns(what, of(column), 6);
+        let completed_ns = parse_time_ns("a time in seconds", found[0], 9)?;
         let took_ns = ms("a latency in ms", columns.latency)?;
         let queued_ns = columns
             .queued
             .map_or(Ok(0), |column| ms("a time in the queue in ms", column))?;
-        let asked = Asked::of_letters(of(columns.operation))?;
-        let length_bytes = number("a number of bytes", of(columns.bytes))?;
+        let asked = RequestKind::from_rwbs(of(columns.operation))?;
+        let length_bytes = parse_number("a number of bytes", of(columns.bytes))?;
         let operation = match asked.operation {
             Some(Operation::Write) if length_bytes == 0 => Operation::Flush,
             Some(operation) if length_bytes > 0 || operation == Operation::Flush => operation,
-            _ => return Ok(context.drop(super::block_layer::NO_DATA)),
+            _ => return Ok(context.count_dropped(super::block_layer::NO_DATA)),
         };
         let offset_bytes = match operation {
             Operation::Flush => 0,
-            _ => bytes("a sector", of(columns.sector), SECTOR_BYTES)?,
+            _ => parse_bytes("a sector", of(columns.sector), SECTOR_BYTES)?,
         };
         let completed_ns = completed_ns.checked_add(ZERO_NS);
         let issued_ns = completed_ns.and_then(|at| at.checked_sub(took_ns)?.checked_sub(queued_ns));
-        let issued_ns = issued_ns.ok_or_else(|| wrong("a latency that fits", line))?;
-        Ok(Said::Request(Record {
+        let issued_ns = issued_ns.ok_or_else(|| unexpected_word("a latency that fits", line))?;
+        Ok(LineMeaning::Request(Record {
             completed_ns,
             operation,
             fua: asked.fua,
             sync: asked.sync,
-            device: context.device(of(columns.disk)),
+            device: context.device_index(of(columns.disk)),
             offset_bytes,
             length_bytes,
-            ..Record::at(issued_ns)
+            ..Record::new_at(issued_ns)
         }))
     }
 }

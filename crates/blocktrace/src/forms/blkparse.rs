@@ -1,21 +1,26 @@
-//! What `blkparse` prints.
+//! Parser of the text output of `blkparse`.
 
 use super::block_layer::{
-    Asked, Begin, Event, NO_DATA, NO_EVENT, NO_TEXT_OF_BLKPARSE, OTHER_STEP, Step,
+    BlockLayerEvent, BlockLayerStep, NO_BLKPARSE_TEXT, NO_DATA, NO_EVENT, OTHER_STEP,
+    RequestBeginStep, RequestKind,
 };
-use super::{Context, SECTOR_BYTES, Said, number, time, words};
+use super::{LineMeaning, ParseContext, SECTOR_BYTES, parse_number, parse_time_ns, split_words};
 use crate::record::{Operation, Record};
 
-/// Lines of blkparse, whose issues and completions are matched.
+/// Parser of blkparse lines, which matches issues with completions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Blkparse {
-    pub(crate) begin: Begin,
+    pub(crate) request_begin: RequestBeginStep,
 }
 
 impl Blkparse {
-    /// What a line says.
-    pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
-        let (found, count) = words::<12>(line);
+    /// Parses a line of blkparse.
+    pub(crate) fn parse_line(
+        &mut self,
+        line: &[u8],
+        context: &mut ParseContext,
+    ) -> Result<LineMeaning, String> {
+        let (found, count) = split_words::<12>(line);
         let [
             device,
             cpu,
@@ -30,62 +35,62 @@ impl Blkparse {
             ..,
         ] = found;
         if !is_device(device) || !cpu.iter().all(u8::is_ascii_digit) {
-            return Ok(context.drop(match is_summary(line) {
+            return Ok(context.count_dropped(match is_summary(line) {
                 true => NO_EVENT,
-                false => NO_TEXT_OF_BLKPARSE,
+                false => NO_BLKPARSE_TEXT,
             }));
         }
         if count < 7 {
             return Err(format!(
-                "an event has 7 words and more, and this one {count}"
+                "an event has at least 7 words, and this one has {count}"
             ));
         }
-        let at_ns = time("a time in seconds", at, 9)?;
+        let at_ns = parse_time_ns("a time in seconds", at, 9)?;
         let step = match action {
-            b"Q" => Step::Queue,
-            b"M" | b"F" => Step::Merge,
-            b"R" => Step::Requeue,
-            b"D" => Step::Issue,
-            b"C" => Step::Complete,
-            _ => return Ok(context.drop(OTHER_STEP)),
+            b"Q" => BlockLayerStep::Queue,
+            b"M" | b"F" => BlockLayerStep::Merge,
+            b"R" => BlockLayerStep::Requeue,
+            b"D" => BlockLayerStep::Issue,
+            b"C" => BlockLayerStep::Complete,
+            _ => return Ok(context.count_dropped(OTHER_STEP)),
         };
-        let asked = Asked::of_letters(rwbs)?;
+        let asked = RequestKind::from_rwbs(rwbs)?;
         let is_whole = |word: &&[u8]| matches!(*word, [b'+', ..] | [b'[', ..] | [b'(', ..]);
         if !found.iter().any(is_whole) {
-            return Err("an event that ends before its length and its process".to_owned());
+            return Err("the event ends before its length and its process".to_owned());
         }
         // Without `+` there may be a sector, of what ends a flush sequence.
         let (offset_bytes, length_bytes) = match plus == b"+" {
             true => (
-                super::bytes("a sector", sector, SECTOR_BYTES)?,
-                super::bytes("a number of sectors", sectors, SECTOR_BYTES)?,
+                super::parse_bytes("a sector", sector, SECTOR_BYTES)?,
+                super::parse_bytes("a number of sectors", sectors, SECTOR_BYTES)?,
             ),
             false if asked.operation == Some(Operation::Read) => {
-                return Ok(context.drop(NO_DATA));
+                return Ok(context.count_dropped(NO_DATA));
             }
             false => (
-                super::bytes("a sector", sector, SECTOR_BYTES).unwrap_or(0),
+                super::parse_bytes("a sector", sector, SECTOR_BYTES).unwrap_or(0),
                 0,
             ),
         };
         let record = Record {
-            device: context.device(device),
+            device: context.device_index(device),
             offset_bytes,
             length_bytes,
-            ..Record::at(at_ns)
+            ..Record::new_at(at_ns)
         };
-        let errno = found.iter().find_map(|word| errno(word)).unwrap_or(0);
-        let event = Event {
+        let errno = found.iter().find_map(|word| parse_errno(word)).unwrap_or(0);
+        let event = BlockLayerEvent {
             step,
-            asked,
+            request_kind: asked,
             record,
             errno,
         };
-        Ok(event.tell(self.begin, context))
+        Ok(event.apply(self.request_begin, context))
     }
 }
 
-/// `8,16`: major and minor number.
+/// Reports whether a word is a device number, such as `8,16` for major and minor number.
 fn is_device(word: &[u8]) -> bool {
     let mut numbers = word.split(|byte| *byte == b',');
     let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
@@ -98,9 +103,10 @@ fn is_device(word: &[u8]) -> bool {
         && numbers.next().is_none()
 }
 
-/// Whether a line is of the counts that blkparse prints behind the events, or of its input.
+/// Reports whether a line belongs to the statistics that blkparse prints after the events, or names
+/// its input.
 fn is_summary(line: &[u8]) -> bool {
-    const BEGINS: [&[u8]; 7] = [
+    const SUMMARY_PREFIXES: [&[u8]; 7] = [
         b"CPU",
         b"Total (",
         b"Throughput (",
@@ -111,12 +117,12 @@ fn is_summary(line: &[u8]) -> bool {
     ];
     let is_count = line.first().is_some_and(u8::is_ascii_whitespace) && line.contains(&b':');
     let text = line.trim_ascii();
-    is_count || text.is_empty() || BEGINS.iter().any(|begin| text.starts_with(begin))
+    is_count || text.is_empty() || SUMMARY_PREFIXES.iter().any(|begin| text.starts_with(begin))
 }
 
-/// `[65531]`: an error as 16 bits without a sign.
-fn errno(word: &[u8]) -> Option<u16> {
+/// Parses an error number such as `[65531]`, which is printed as an unsigned 16-bit number.
+fn parse_errno(word: &[u8]) -> Option<u16> {
     let inside = word.strip_prefix(b"[")?.strip_suffix(b"]")?;
-    let code = number("an error", inside).ok()? as u16;
+    let code = parse_number("an error", inside).ok()? as u16;
     Some(code.wrapping_neg().min(code))
 }

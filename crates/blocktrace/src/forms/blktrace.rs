@@ -1,16 +1,18 @@
-//! The binary files of `blktrace`, versions 7 and 8.
+//! Parser of the binary files of `blktrace`, versions 7 and 8.
 
-use super::block_layer::{Asked, Begin, Event, OTHER_STEP, Step};
-use super::{Context, SECTOR_BYTES, Said};
+use super::block_layer::{
+    BlockLayerEvent, BlockLayerStep, OTHER_STEP, RequestBeginStep, RequestKind,
+};
+use super::{LineMeaning, ParseContext, SECTOR_BYTES};
 use crate::record::{Operation, Record};
 
 const MAGIC: u32 = 0x6561_7400;
-/// The longest text or data behind an event.
-const LONGEST_DATA: usize = 1 << 16;
+/// Maximum length of the text or data after an event, in bytes.
+const DATA_BYTES_MAX: usize = 1 << 16;
 
-const QUEUE: u32 = 1;
+const QUEUE_ACTION: u32 = 1;
 
-/// Bits of what an event is of, above its action.
+/// Bits that describe the request of an event, above its action.
 mod bit {
     pub(super) const READ: u32 = 0;
     pub(super) const WRITE: u32 = 1;
@@ -19,28 +21,29 @@ mod bit {
     pub(super) const NOTIFY: u32 = 10;
     pub(super) const DISCARD: u32 = 13;
     pub(super) const FUA: u32 = 15;
-    /// The first of those of zones, which version 8 alone has.
+    /// First of the bits for zone operations, which only version 8 has.
     pub(super) const ZONE_APPEND: u32 = 16;
     pub(super) const ZONE_CLOSE: u32 = 21;
-    /// Of version 8 alone; a write of version 7.
+    /// Bit of a write of zeroes, which only version 8 has. In version 7 it is a plain write.
     pub(super) const WRITE_ZEROES: u32 = 22;
 }
 
-/// A file while it is read.
+/// Parser of a blktrace file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blktrace {
-    is_big: bool,
+    is_big_endian: bool,
     version: u8,
-    pub(crate) begin: Begin,
+    pub(crate) request_begin: RequestBeginStep,
 }
 
 impl Blktrace {
-    /// By the first bytes of a file.
+    /// Creates the parser from the first bytes of a file. Returns `None` if the file is not a
+    /// blktrace file.
     ///
     /// # Errors
     ///
-    /// A version that is not known.
-    pub(crate) fn of(head: &[u8]) -> Option<Result<Self, String>> {
+    /// Fails for an unknown version.
+    pub(crate) fn from_head(head: &[u8]) -> Option<Result<Self, String>> {
         let first: [u8; 4] = head.get(..4)?.try_into().ok()?;
         let (little, big) = (u32::from_le_bytes(first), u32::from_be_bytes(first));
         let (magic, is_big) = match (little & !0xff, big & !0xff) {
@@ -52,27 +55,30 @@ impl Blktrace {
         Some(match version {
             7 | 8 => {
                 let mut of = Self {
-                    is_big,
+                    is_big_endian: is_big,
                     version,
-                    begin: Begin::Issue,
+                    request_begin: RequestBeginStep::Issue,
                 };
                 if of.has_queue_events(head) {
-                    of.begin = Begin::Queue;
+                    of.request_begin = RequestBeginStep::Queue;
                 }
                 Ok(of)
             }
-            _ => Err(format!("version {version} of blktrace; 7 and 8 are known")),
+            _ => Err(format!(
+                "version {version} of blktrace is unknown; known versions are 7 and \
+            8"
+            )),
         })
     }
 
-    /// Whether the beginning of a file has events of requests that are queued.
+    /// Reports whether the beginning of a file has events of queued requests.
     fn has_queue_events(&self, mut head: &[u8]) -> bool {
         while head.len() >= self.event_bytes() {
             let Ok(behind) = self.data_bytes(head) else {
                 return false;
             };
-            let (action, bits) = self.action(head);
-            if action == QUEUE && bits & (1 << bit::NOTIFY) == 0 {
+            let (action, bits) = self.action_and_category(head);
+            if action == QUEUE_ACTION && bits & (1 << bit::NOTIFY) == 0 {
                 return true;
             }
             head = head.get(self.event_bytes() + behind..).unwrap_or_default();
@@ -80,21 +86,21 @@ impl Blktrace {
         false
     }
 
-    /// Action of an event, and the bits of what it is of.
-    fn action(&self, event: &[u8]) -> (u32, u32) {
+    /// Returns the action of an event and the bits that describe its request.
+    fn action_and_category(&self, event: &[u8]) -> (u32, u32) {
         match self.version {
             7 => {
-                let action = self.u32(event, 28);
+                let action = self.read_u32(event, 28);
                 (action & 0xffff, action >> 16)
             }
             _ => {
-                let action = self.u64(event, 32);
+                let action = self.read_u64(event, 32);
                 ((action & 0xffff) as u32, (action >> 16) as u32)
             }
         }
     }
 
-    /// Bytes of an event, without what is behind it.
+    /// Returns the bytes of an event, without the data after it.
     pub(crate) fn event_bytes(&self) -> usize {
         match self.version {
             7 => 48,
@@ -102,74 +108,78 @@ impl Blktrace {
         }
     }
 
-    fn u16(&self, bytes: &[u8], at: usize) -> u16 {
+    fn read_u16(&self, bytes: &[u8], at: usize) -> u16 {
         let two = [bytes[at], bytes[at + 1]];
-        if self.is_big {
+        if self.is_big_endian {
             u16::from_be_bytes(two)
         } else {
             u16::from_le_bytes(two)
         }
     }
 
-    fn u32(&self, bytes: &[u8], at: usize) -> u32 {
+    fn read_u32(&self, bytes: &[u8], at: usize) -> u32 {
         let four = [0, 1, 2, 3].map(|of| bytes[at + of]);
-        if self.is_big {
+        if self.is_big_endian {
             u32::from_be_bytes(four)
         } else {
             u32::from_le_bytes(four)
         }
     }
 
-    fn u64(&self, bytes: &[u8], at: usize) -> u64 {
+    fn read_u64(&self, bytes: &[u8], at: usize) -> u64 {
         let eight = [0, 1, 2, 3, 4, 5, 6, 7].map(|of| bytes[at + of]);
-        if self.is_big {
+        if self.is_big_endian {
             u64::from_be_bytes(eight)
         } else {
             u64::from_le_bytes(eight)
         }
     }
 
-    /// When an event was.
-    pub(crate) fn time(&self, event: &[u8]) -> u64 {
-        self.u64(event, 8)
+    /// Returns the time of an event, in nanoseconds.
+    pub(crate) fn event_time_ns(&self, event: &[u8]) -> u64 {
+        self.read_u64(event, 8)
     }
 
-    /// Bytes behind an event.
+    /// Returns the bytes of data after an event.
     ///
     /// # Errors
     ///
-    /// What is no event.
+    /// Fails if the bytes are not an event.
     pub(crate) fn data_bytes(&self, event: &[u8]) -> Result<usize, String> {
-        let magic = self.u32(event, 0);
+        let magic = self.read_u32(event, 0);
         if magic != MAGIC | u32::from(self.version) {
-            return Err(format!("{magic:#010x} begins no event of this file"));
+            return Err(format!("{magic:#010x} is not the magic number of an event"));
         }
         let at = if self.version == 7 { 46 } else { 50 };
-        match usize::from(self.u16(event, at)) {
-            bytes if bytes <= LONGEST_DATA => Ok(bytes),
-            bytes => Err(format!("{bytes} bytes behind an event")),
+        match usize::from(self.read_u16(event, at)) {
+            bytes if bytes <= DATA_BYTES_MAX => Ok(bytes),
+            bytes => Err(format!("an event with {bytes} bytes of data is too long")),
         }
     }
 
-    /// What an event says.
-    pub(crate) fn event(&self, event: &[u8], context: &mut Context) -> Result<Said, String> {
-        let at_ns = self.u64(event, 8);
-        let (action, bits) = self.action(event);
+    /// Parses an event of a blktrace file.
+    pub(crate) fn parse_event(
+        &self,
+        event: &[u8],
+        context: &mut ParseContext,
+    ) -> Result<LineMeaning, String> {
+        let at_ns = self.read_u64(event, 8);
+        let (action, bits) = self.action_and_category(event);
         let (device, error) = match self.version {
-            7 => (self.u32(event, 36), self.u16(event, 44)),
-            _ => (self.u32(event, 40), self.u16(event, 48)),
+            7 => (self.read_u32(event, 36), self.read_u16(event, 44)),
+            _ => (self.read_u32(event, 40), self.read_u16(event, 48)),
         };
         let has = |bit: u32| bits & (1 << bit) != 0;
         if has(bit::NOTIFY) {
-            return Ok(Said::Aside);
+            return Ok(LineMeaning::NoRequest);
         }
         let step = match action {
-            QUEUE => Step::Queue,
-            2 | 3 => Step::Merge,
-            6 => Step::Requeue,
-            7 => Step::Issue,
-            8 => Step::Complete,
-            _ => return Ok(context.drop(OTHER_STEP)),
+            QUEUE_ACTION => BlockLayerStep::Queue,
+            2 | 3 => BlockLayerStep::Merge,
+            6 => BlockLayerStep::Requeue,
+            7 => BlockLayerStep::Issue,
+            8 => BlockLayerStep::Complete,
+            _ => return Ok(context.count_dropped(OTHER_STEP)),
         };
         let is_of_zones = (bit::ZONE_APPEND..=bit::ZONE_CLOSE).any(has);
         let operation = match () {
@@ -181,30 +191,32 @@ impl Blktrace {
             () if has(bit::READ) => Some(Operation::Read),
             () => None,
         };
-        let sector = self.u64(event, 16);
-        let length_bytes = u64::from(self.u32(event, 24));
+        let sector = self.read_u64(event, 16);
+        let length_bytes = u64::from(self.read_u32(event, 24));
         let offset = sector.checked_mul(SECTOR_BYTES);
         let offset_bytes = match length_bytes {
             0 => offset.unwrap_or(0),
-            _ => offset.ok_or_else(|| format!("sector {sector}, which no device has"))?,
+            _ => {
+                offset.ok_or_else(|| format!("sector {sector} is beyond the end of any device"))?
+            }
         };
         let name = format!("{},{}", device >> 20, device & 0xf_ffff);
-        let event = Event {
+        let event = BlockLayerEvent {
             step,
-            asked: Asked {
+            request_kind: RequestKind {
                 operation,
                 fua: has(bit::FUA),
                 sync: has(bit::SYNC),
-                flushes_first: has(bit::FLUSH),
+                has_preflush: has(bit::FLUSH),
             },
             record: Record {
-                device: context.device(name.as_bytes()),
+                device: context.device_index(name.as_bytes()),
                 offset_bytes,
                 length_bytes,
-                ..Record::at(at_ns)
+                ..Record::new_at(at_ns)
             },
             errno: error.wrapping_neg().min(error),
         };
-        Ok(event.tell(self.begin, context))
+        Ok(event.apply(self.request_begin, context))
     }
 }

@@ -1,42 +1,43 @@
-//! Events of the kernel's block layer, which blktrace, blkparse and the tracepoints print each
-//! in its way: which of them begin a request, say more of one, or are none.
+//! Events of the Linux block layer, common to blktrace, blkparse and the tracepoints. An event
+//! begins a request, adds to one, or is left out.
 
-use super::{Context, Said, wrong};
+use super::{LineMeaning, ParseContext, unexpected_word};
 use crate::record::{Operation, Record};
 
-/// Steps of a request through the block layer that traces are read for.
+/// Step of a request through the block layer that a trace may record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Q: somebody asked for it.
+pub(crate) enum BlockLayerStep {
+    /// Q: the request was queued.
     Queue,
-    /// M, F: it became a part of another request.
+    /// M, F: the request was merged into another one.
     Merge,
-    /// R: the device did not take it, and gets it again.
+    /// R: the device rejected the request, which will be issued again.
     Requeue,
-    /// D: the device has it.
+    /// D: the request was issued to the device.
     Issue,
-    /// C: the device is done with it, or with a part of it.
+    /// C: the device completed the request or a part of it.
     Complete,
 }
 
-/// Request as RWBS letters or the bits of blktrace describe it.
+/// Kind and flags of a request, from its RWBS letters or from the bits of blktrace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
-    /// `None` of a request that moves no data of the device: pass-through and zone management.
+pub(crate) struct RequestKind {
+    /// Operation, or `None` for a request that moves no data of the device: pass-through or zone
+    /// management.
     pub(crate) operation: Option<Operation>,
-    /// Durable when it completes.
+    /// Whether a write is durable when it completes (forced unit access).
     pub(crate) fua: bool,
-    /// Somebody waits for it.
+    /// Whether the issuer waits for the request.
     pub(crate) sync: bool,
-    /// A flush of the device comes first.
-    pub(crate) flushes_first: bool,
+    /// Whether a flush of the device precedes the request.
+    pub(crate) has_preflush: bool,
 }
 
-impl Asked {
-    /// Reads RWBS as `WS`, `FF`, `RAM`, of any kernel: `WZ`, `ZR` and the like are of 6.19 and
-    /// later; before, zeroes that are written and zone management are both `N`.
-    pub(crate) fn of_letters(rwbs: &[u8]) -> Result<Self, String> {
-        let refused = || wrong("what a request asks, as R, WS or FF", rwbs);
+impl RequestKind {
+    /// Parses RWBS letters such as `WS`, `FF` or `RAM` of any kernel. `WZ`, `ZR` and the like exist
+    /// since 6.19. Before, writes of zeroes and zone management are both `N`.
+    pub(crate) fn from_rwbs(rwbs: &[u8]) -> Result<Self, String> {
+        let refused = || unexpected_word("a set of request letters such as R, WS or FF", rwbs);
         let flushes_first = rwbs.first() == Some(&b'F');
         let body = rwbs.strip_prefix(b"F").unwrap_or(rwbs);
         let (operation, flags) = match body {
@@ -59,36 +60,36 @@ impl Asked {
             operation,
             fua: flags.contains(&b'F') && operation != Some(Operation::Flush),
             sync: flags.contains(&b'S'),
-            flushes_first,
+            has_preflush: flushes_first,
         })
     }
 }
 
-/// Event of a request.
-pub(crate) struct Event {
-    pub(crate) step: Step,
-    pub(crate) asked: Asked,
-    /// Time, device, sectors; the rest is filled in from `asked`.
+/// Event of a request in the Linux block layer.
+pub(crate) struct BlockLayerEvent {
+    pub(crate) step: BlockLayerStep,
+    pub(crate) request_kind: RequestKind,
+    /// Time, device and range of the request. The other fields follow from `request_kind`.
     pub(crate) record: Record,
     pub(crate) errno: u16,
 }
 
-/// Step from which the requests of a trace count.
+/// Step at which the requests of a trace begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Begin {
-    /// When they are queued (Q), as whoever asked sees them.
+pub(crate) enum RequestBeginStep {
+    /// Queueing of a request (Q), as its issuer sees it.
     #[default]
     Queue,
-    /// When the device gets them (D), of a trace that has no Q.
+    /// Issue of a request to the device (D), for a trace that has no Q events.
     Issue,
 }
 
 pub(crate) const NO_EVENT: &str = "no event: the summary of blkparse";
-pub(crate) const NO_TEXT_OF_BLKPARSE: &str =
+pub(crate) const NO_BLKPARSE_TEXT: &str =
     "text that is neither an event nor of the summary of blkparse";
 pub(crate) const NO_DATA: &str =
     "requests that move no data of the device: pass-through and zone management";
-pub(crate) const FLUSH_OF_SEQUENCE: &str =
+pub(crate) const FLUSH_IN_SEQUENCE: &str =
     "flushes that the kernel put before or behind a write, which nobody queued";
 pub(crate) const END_OF_SEQUENCE: &str =
     "ends of flush sequences, whose parts have completions of their own";
@@ -96,67 +97,91 @@ pub(crate) const OTHER_STEP: &str = "other steps of the block layer: plugs, spli
 pub(crate) const LATE_QUEUE: &str =
     "queued (Q), in a trace that begins without Q and is counted from D";
 
-impl Event {
-    /// Hands the event to those that belong to the same request.
-    pub(crate) fn tell(mut self, begin: Begin, context: &mut Context) -> Said {
+impl BlockLayerEvent {
+    /// Applies the event to the requests that it belongs to.
+    pub(crate) fn apply(
+        mut self,
+        begin: RequestBeginStep,
+        context: &mut ParseContext,
+    ) -> LineMeaning {
         let is_empty = self.record.length_bytes == 0;
-        let operation = match self.asked.operation {
+        let operation = match self.request_kind.operation {
             Some(Operation::Flush) => Operation::Flush,
             // `FW` of nothing is a flush.
-            Some(Operation::Write) if is_empty && self.asked.flushes_first => Operation::Flush,
-            Some(Operation::Write) if is_empty && self.step == Step::Complete => {
-                return self.end_sequence(begin, context);
+            Some(Operation::Write) if is_empty && self.request_kind.has_preflush => {
+                Operation::Flush
+            }
+            Some(Operation::Write) if is_empty && self.step == BlockLayerStep::Complete => {
+                return self.apply_sequence_end(begin, context);
             }
             Some(operation) if !is_empty => operation,
-            _ => return context.drop(NO_DATA),
+            _ => return context.count_dropped(NO_DATA),
         };
         self.record.operation = operation;
-        self.record.fua = self.asked.fua;
-        self.record.sync = self.asked.sync;
+        self.record.fua = self.request_kind.fua;
+        self.record.sync = self.request_kind.sync;
         if operation == Operation::Flush {
             (self.record.offset_bytes, self.record.length_bytes) = (0, 0);
         }
         match self.step {
-            Step::Queue if begin == Begin::Issue => context.drop(LATE_QUEUE),
-            Step::Queue => self.begin(context),
-            Step::Merge => Said::More,
-            Step::Requeue => {
-                context.order.requeue(&self.record);
-                Said::More
+            BlockLayerStep::Queue if begin == RequestBeginStep::Issue => {
+                context.count_dropped(LATE_QUEUE)
             }
-            Step::Issue if context.order.is_again(&self.record) => Said::More,
-            Step::Issue if begin == Begin::Issue => self.begin(context),
-            Step::Issue if context.order.covers(&self.record) => Said::More,
-            Step::Issue if operation == Operation::Flush => context.drop(FLUSH_OF_SEQUENCE),
+            BlockLayerStep::Queue => self.apply_begin(context),
+            BlockLayerStep::Merge => LineMeaning::RequestEvent,
+            BlockLayerStep::Requeue => {
+                context.open_requests.record_requeue(&self.record);
+                LineMeaning::RequestEvent
+            }
+            BlockLayerStep::Issue if context.open_requests.take_requeue(&self.record) => {
+                LineMeaning::RequestEvent
+            }
+            BlockLayerStep::Issue if begin == RequestBeginStep::Issue => self.apply_begin(context),
+            BlockLayerStep::Issue if context.open_requests.is_in_flight(&self.record) => {
+                LineMeaning::RequestEvent
+            }
+            BlockLayerStep::Issue if operation == Operation::Flush => {
+                context.count_dropped(FLUSH_IN_SEQUENCE)
+            }
             // Its Q is from before the trace began.
-            Step::Issue => self.begin(context),
-            Step::Complete => self.complete(begin, context),
+            BlockLayerStep::Issue => self.apply_begin(context),
+            BlockLayerStep::Complete => self.apply_completion(begin, context),
         }
     }
 
-    fn begin(self, context: &mut Context) -> Said {
-        context.order.issue(self.record);
-        Said::Begin
+    fn apply_begin(self, context: &mut ParseContext) -> LineMeaning {
+        context.open_requests.add_issue(self.record);
+        LineMeaning::RequestBegin
     }
 
-    fn complete(self, begin: Begin, context: &mut Context) -> Said {
-        let is_device_flush =
-            self.asked.operation == Some(Operation::Flush) && begin == Begin::Queue;
+    fn apply_completion(self, begin: RequestBeginStep, context: &mut ParseContext) -> LineMeaning {
+        let is_device_flush = self.request_kind.operation == Some(Operation::Flush)
+            && begin == RequestBeginStep::Queue;
         let at_ns = self.record.issued_ns;
         if is_device_flush {
-            return match context.order.device_flushed(&self.record, at_ns) {
-                true => Said::More,
-                false => context.drop(FLUSH_OF_SEQUENCE),
+            return match context
+                .open_requests
+                .mark_device_flushed(&self.record, at_ns)
+            {
+                true => LineMeaning::RequestEvent,
+                false => context.count_dropped(FLUSH_IN_SEQUENCE),
             };
         }
-        match context.order.complete(&self.record, at_ns, self.errno) {
-            true => Said::More,
-            false => context.without_issue(),
+        match context
+            .open_requests
+            .complete_range(&self.record, at_ns, self.errno)
+        {
+            true => LineMeaning::RequestEvent,
+            false => context.count_without_issue(),
         }
     }
 
-    /// A write of nothing completes: of a flush that was queued, its true end.
-    fn end_sequence(self, begin: Begin, context: &mut Context) -> Said {
+    /// Handles the completion of an empty write: it is the actual end of a flush that was queued.
+    fn apply_sequence_end(
+        self,
+        begin: RequestBeginStep,
+        context: &mut ParseContext,
+    ) -> LineMeaning {
         let flush = Record {
             operation: Operation::Flush,
             offset_bytes: 0,
@@ -164,14 +189,14 @@ impl Event {
             ..self.record
         };
         // That of a durable write has the sector of the write.
-        let is_found = begin == Begin::Queue
+        let is_found = begin == RequestBeginStep::Queue
             && self.record.offset_bytes == 0
             && context
-                .order
-                .complete(&flush, self.record.issued_ns, self.errno);
+                .open_requests
+                .complete_range(&flush, self.record.issued_ns, self.errno);
         match is_found {
-            true => Said::More,
-            false => context.drop(END_OF_SEQUENCE),
+            true => LineMeaning::RequestEvent,
+            false => context.count_dropped(END_OF_SEQUENCE),
         }
     }
 }
@@ -207,12 +232,15 @@ mod tests {
             ("ZFS", None, false, true),
             ("ZAS", None, false, true),
         ] {
-            let asked = Asked::of_letters(letters.as_bytes()).expect(letters);
+            let asked = RequestKind::from_rwbs(letters.as_bytes()).expect(letters);
             let found = (asked.operation, asked.fua, asked.sync);
             assert_eq!(found, (operation, fua, sync), "{letters}");
         }
         for letters in ["", "X", "S", "RX", "ZX", "8192"] {
-            assert!(Asked::of_letters(letters.as_bytes()).is_err(), "{letters}");
+            assert!(
+                RequestKind::from_rwbs(letters.as_bytes()).is_err(),
+                "{letters}"
+            );
         }
     }
 }

@@ -1,37 +1,36 @@
-//! Tables with columns that somebody named, between commas, semicolons, tabs or blanks.
+//! Parser of tables with named columns, separated by commas, semicolons, tabs or blanks.
 
-use super::block_layer::Asked;
-use super::{Context, Said, bytes, time, wrong};
+use super::block_layer::RequestKind;
+use super::{LineMeaning, ParseContext, parse_bytes, parse_time_ns, unexpected_word};
 use crate::columns::Columns;
 use crate::record::{Operation, Record};
 
-/// Columns that a line may have.
-const MOST: usize = 64;
+const COLUMNS_MAX: usize = 64;
 
-/// Character that stands between columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Separator {
     Byte(u8),
-    /// One blank or several.
     Blanks,
 }
 
 impl Separator {
-    /// By the first line: of several the one that is least often a part of a value.
-    fn of(line: &[u8]) -> Self {
+    /// Chooses the separator from the first line: of the characters that it contains, the one that
+    /// is least likely in a value.
+    fn detect(line: &[u8]) -> Self {
         let found = [b',', b'\t', b';']
             .into_iter()
             .find(|byte| line.contains(byte));
         found.map_or(Self::Blanks, Self::Byte)
     }
 
-    /// The columns of a line, as many as have room, and how many there are.
+    /// Splits a line into its columns, as far as `found` has room, and returns the number of all
+    /// columns.
     #[inline]
-    fn columns<'l>(self, line: &'l [u8], found: &mut [&'l [u8]; MOST]) -> usize {
+    fn split_columns<'l>(self, line: &'l [u8], found: &mut [&'l [u8]; COLUMNS_MAX]) -> usize {
         let mut count = 0;
         let mut take = |field: &'l [u8]| {
-            if count < MOST {
-                found[count] = plain(field);
+            if count < COLUMNS_MAX {
+                found[count] = strip_quotes(field);
             }
             count += 1;
         };
@@ -46,9 +45,9 @@ impl Separator {
     }
 }
 
-/// A value without blanks around it, and without quotes.
+/// Strips blanks and quotes around a value.
 #[inline]
-fn plain(field: &[u8]) -> &[u8] {
+fn strip_quotes(field: &[u8]) -> &[u8] {
     let field = field.trim_ascii();
     match field {
         [b'"', inner @ .., b'"'] => inner,
@@ -56,28 +55,28 @@ fn plain(field: &[u8]) -> &[u8] {
     }
 }
 
-/// Named columns.
+/// Parser of a table with named columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Csv {
-    /// By their numbers from 0.
+    /// Positions of the table's columns, from 0.
     columns: Columns<usize>,
     separator: Separator,
-    last: usize,
-    began: bool,
-    /// Whether the first line is a heading, for the columns have its names.
+    last_column: usize,
+    has_begun: bool,
+    /// Whether the first line is a heading. It is one if a column is given by its name.
     has_heading: bool,
 }
 
 impl Csv {
-    /// A table whose first line this is.
+    /// Creates the parser from the columns and the first line of a table.
     ///
     /// # Errors
     ///
-    /// A column that the first line does not name.
+    /// Fails for a column name that is missing in the first line.
     pub(crate) fn new(columns: &Columns, first: &[u8]) -> Result<Self, String> {
-        let separator = Separator::of(first);
-        let has_heading = columns.have_names();
-        let columns = columns.numbers(&names(first))?;
+        let separator = Separator::detect(first);
+        let has_heading = columns.needs_heading();
+        let columns = columns.resolve_numbers(&column_names(first))?;
         let all = [
             Some(columns.time.column),
             Some(columns.operation),
@@ -87,45 +86,49 @@ impl Csv {
             columns.device,
         ];
         Ok(Self {
-            last: all.into_iter().flatten().max().unwrap_or(0),
+            last_column: all.into_iter().flatten().max().unwrap_or(0),
             columns,
             separator,
-            began: false,
+            has_begun: false,
             has_heading,
         })
     }
 
-    /// Columns that the first line names as `--columns` would.
-    pub(crate) fn heading(first: &[u8]) -> Option<Columns> {
-        Columns::of_heading(&names(first))
+    /// Returns the columns if the first line is a heading with usual names.
+    pub(crate) fn columns_of_heading(first: &[u8]) -> Option<Columns> {
+        Columns::from_heading(&column_names(first))
     }
 
-    /// What a line says; the first may be a heading.
+    /// Parses a line of the table. The first line may be a heading.
     #[inline]
-    pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
-        let is_first = !std::mem::replace(&mut self.began, true);
+    pub(crate) fn parse_line(
+        &mut self,
+        line: &[u8],
+        context: &mut ParseContext,
+    ) -> Result<LineMeaning, String> {
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
         if line.starts_with(b"#") || (is_first && self.has_heading) {
-            return Ok(Said::Aside);
+            return Ok(LineMeaning::NoRequest);
         }
-        let mut found = [&line[..0]; MOST];
-        let count = self.separator.columns(line, &mut found);
-        if count <= self.last || self.last >= MOST {
+        let mut found = [&line[..0]; COLUMNS_MAX];
+        let count = self.separator.split_columns(line, &mut found);
+        if count <= self.last_column || self.last_column >= COLUMNS_MAX {
             return Err(format!(
-                "{count} columns, and column {} is wanted",
-                self.last + 1
+                "the line has {count} columns, and column {} is required",
+                self.last_column + 1
             ));
         }
         let columns = &self.columns;
         let at = found[columns.time.column];
-        let issued = time("a time", at, columns.time.unit.digits_of_ns());
+        let issued = parse_time_ns("a time", at, columns.time.unit.digits_of_ns());
         if is_first && issued.is_err() && !at.iter().any(u8::is_ascii_digit) {
-            return Ok(Said::Aside);
+            return Ok(LineMeaning::NoRequest);
         }
         let issued_ns = issued?;
         let response_ns = match &columns.response {
             // Not every request of a table need have an answer.
             Some(response) if found[response.column].is_empty() => None,
-            Some(response) => Some(time(
+            Some(response) => Some(parse_time_ns(
                 "a response time",
                 found[response.column],
                 response.unit.digits_of_ns(),
@@ -134,30 +137,30 @@ impl Csv {
         };
         let device = columns.device.map_or(&b"0"[..], |column| found[column]);
         let (offset, length) = (&columns.offset, &columns.length);
-        Ok(Said::Request(Record {
+        Ok(LineMeaning::Request(Record {
             completed_ns: response_ns.and_then(|response| issued_ns.checked_add(response)),
-            operation: operation(found[columns.operation])?,
-            device: context.device(device),
-            offset_bytes: bytes("an address", found[offset.column], offset.unit)?,
-            length_bytes: bytes("a length", found[length.column], length.unit)?,
-            ..Record::at(issued_ns)
+            operation: parse_operation(found[columns.operation])?,
+            device: context.device_index(device),
+            offset_bytes: parse_bytes("an address", found[offset.column], offset.unit)?,
+            length_bytes: parse_bytes("a length", found[length.column], length.unit)?,
+            ..Record::new_at(issued_ns)
         }))
     }
 }
 
-/// The columns of a heading, as text.
-fn names(first: &[u8]) -> Vec<&str> {
-    let mut found = [&first[..0]; MOST];
-    let count = Separator::of(first).columns(first, &mut found);
-    let named = found[..count.min(MOST)].iter();
+/// Returns the column names of a heading as text.
+fn column_names(first: &[u8]) -> Vec<&str> {
+    let mut found = [&first[..0]; COLUMNS_MAX];
+    let count = Separator::detect(first).split_columns(first, &mut found);
+    let named = found[..count.min(COLUMNS_MAX)].iter();
     named
         .map(|name| std::str::from_utf8(name).unwrap_or_default())
         .collect()
 }
 
-/// As people write it, and as RWBS has it.
+/// Parses an operation as a word, as a letter, or as RWBS letters.
 #[inline]
-fn operation(word: &[u8]) -> Result<Operation, String> {
+fn parse_operation(word: &[u8]) -> Result<Operation, String> {
     Ok(match word {
         b"R" | b"r" => Operation::Read,
         b"W" | b"w" => Operation::Write,
@@ -167,10 +170,12 @@ fn operation(word: &[u8]) -> Result<Operation, String> {
             b"f" | b"flush" | b"sync" | b"fsync" => Operation::Flush,
             b"d" | b"discard" | b"trim" | b"unmap" => Operation::Discard,
             b"z" | b"zeroes" | b"write_zeroes" | b"writezeroes" => Operation::WriteZeroes,
-            _ => Asked::of_letters(word)
+            _ => RequestKind::from_rwbs(word)
                 .ok()
                 .and_then(|asked| asked.operation)
-                .ok_or_else(|| wrong("read, write, flush, discard or write_zeroes", word))?,
+                .ok_or_else(|| {
+                    unexpected_word("read, write, flush, discard or write_zeroes", word)
+                })?,
         },
     })
 }

@@ -1,126 +1,146 @@
-//! DiskSim's ASCII form, MQSim's, which has the same columns, and DiskSim's `validate`.
+//! Parsers of DiskSim's ASCII format, of MQSim's format with the same columns, and of DiskSim's
+//! `validate` format.
 
-use super::{Context, SECTOR_BYTES, Said, bytes, number, time, words, wrong};
+use super::{
+    LineMeaning, ParseContext, SECTOR_BYTES, parse_bytes, parse_number, parse_time_ns, split_words,
+    unexpected_word,
+};
 use crate::form::TimeUnit;
-use crate::number::hexadecimal;
+use crate::number::parse_hexadecimal;
 use crate::record::{Operation, Record};
 
-/// Where the pause of a line of `validate` stands.
+/// Position of the pause that a line of a `validate` trace gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pause {
-    /// Between the request and the next one.
-    After,
-    /// Between the one before and the request.
-    Before,
+pub(crate) enum PausePosition {
+    /// Pause between the request of the line and the next request.
+    AfterRequest,
+    /// Pause between the previous request and the request of the line.
+    BeforeRequest,
 }
 
-/// One of these forms.
+/// Parser of a DiskSim or MQSim trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum DiskSim {
-    /// Time, device, block, blocks, flags, with times in this unit.
-    Open(TimeUnit),
-    /// What, mark, block, blocks, service and pause in us: one request at a time.
-    Validate(Validate),
+    /// Lines with time, device, block, block count and flags. Times are in this unit.
+    OpenTrace(TimeUnit),
+    /// Lines of `validate` with operation, mark, block, block count, service time and pause in
+    /// microseconds, for one request at a time.
+    ValidateTrace(ValidateParser),
 }
 
 impl DiskSim {
-    /// `validate`, at its beginning.
-    pub(crate) fn validate(pause: Pause) -> Self {
-        Self::Validate(Validate {
-            pause,
-            next_ns: 0,
+    /// Creates the parser of a `validate` trace.
+    pub(crate) fn new_validate(pause: PausePosition) -> Self {
+        Self::ValidateTrace(ValidateParser {
+            pause_position: pause,
+            next_issue_ns: 0,
             think_ns: None,
         })
     }
 
-    /// What a line says.
-    pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
+    /// Parses a line of DiskSim or MQSim.
+    pub(crate) fn parse_line(
+        &mut self,
+        line: &[u8],
+        context: &mut ParseContext,
+    ) -> Result<LineMeaning, String> {
         match self {
-            Self::Open(unit) => open(line, *unit, context),
-            Self::Validate(validate) => validate.line(line, context),
+            Self::OpenTrace(unit) => parse_open_line(line, *unit, context),
+            Self::ValidateTrace(validate) => validate.parse_line(line, context),
         }
     }
 }
 
-/// How far a trace of `validate` has come.
+/// Parser of a `validate` trace, with its progress.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Validate {
-    pause: Pause,
-    /// When the next request is issued, but for a pause of its own.
-    next_ns: u64,
-    /// The pause of the line before; nothing before the first line.
+pub(crate) struct ValidateParser {
+    pause_position: PausePosition,
+    /// Time of issue of the next request in nanoseconds, without its own pause.
+    next_issue_ns: u64,
+    /// Pause of the previous line in nanoseconds. `None` before the first line.
     think_ns: Option<u64>,
 }
 
-/// `12.345 0 70336 16 1`.
-fn open(line: &[u8], unit: TimeUnit, context: &mut Context) -> Result<Said, String> {
-    let ([at, device, block, blocks, flags], count) = words::<5>(line);
+/// Parses an open-loop line such as `12.345 0 70336 16 1`.
+fn parse_open_line(
+    line: &[u8],
+    unit: TimeUnit,
+    context: &mut ParseContext,
+) -> Result<LineMeaning, String> {
+    let ([at, device, block, blocks, flags], count) = split_words::<5>(line);
     if count != 5 {
         return Err(format!(
-            "{count} columns; time, device, block, blocks and flags are wanted"
+            "the line has {count} columns instead of time, device, block, blocks and flags"
         ));
     }
-    let flags = hexadecimal(flags).ok_or_else(|| wrong("hexadecimal flags", flags))?;
+    let flags =
+        parse_hexadecimal(flags).ok_or_else(|| unexpected_word("hexadecimal flags", flags))?;
     let operation = match flags & 1 {
         1 => Operation::Read,
         _ => Operation::Write,
     };
-    Ok(Said::Request(Record {
+    Ok(LineMeaning::Request(Record {
         operation,
-        device: context.device(device),
-        offset_bytes: bytes("a block", block, SECTOR_BYTES)?,
-        length_bytes: bytes("a number of blocks", blocks, SECTOR_BYTES)?,
-        ..Record::at(time("a time", at, unit.digits_of_ns())?)
+        device: context.device_index(device),
+        offset_bytes: parse_bytes("a block", block, SECTOR_BYTES)?,
+        length_bytes: parse_bytes("a number of blocks", blocks, SECTOR_BYTES)?,
+        ..Record::new_at(parse_time_ns("a time", at, unit.digits_of_ns())?)
     }))
 }
 
-impl Validate {
-    /// `R Miss 70336 16 12500.0 8000.0`.
-    fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
-        let ([what, _, block, blocks, service, pause], count) = words::<6>(line);
+impl ValidateParser {
+    /// Parses a `validate` line such as `R Miss 70336 16 12500.0 8000.0`.
+    fn parse_line(
+        &mut self,
+        line: &[u8],
+        context: &mut ParseContext,
+    ) -> Result<LineMeaning, String> {
+        let ([what, _, block, blocks, service, pause], count) = split_words::<6>(line);
         if count != 6 {
             return Err(format!(
-                "{count} columns; what, mark, block, blocks, service and pause are wanted"
+                "the line has {count} columns instead of operation, mark, block, blocks, service \
+                 time and pause"
             ));
         }
         let operation = match what {
             b"R" => Operation::Read,
             b"W" => Operation::Write,
-            _ => return Err(wrong("R or W", what)),
+            _ => return Err(unexpected_word("R or W", what)),
         };
-        let service_ns = time("a service time in microseconds", service, 3)?;
-        let pause_ns = time("a pause in microseconds", pause, 3)?;
-        let (issued_ns, think_ns) = self.issue(service_ns, pause_ns)?;
-        Ok(Said::Request(Record {
+        let service_ns = parse_time_ns("a service time in microseconds", service, 3)?;
+        let pause_ns = parse_time_ns("a pause in microseconds", pause, 3)?;
+        let (issued_ns, think_ns) = self.next_issue(service_ns, pause_ns)?;
+        Ok(LineMeaning::Request(Record {
             operation,
             completed_ns: Some(issued_ns + service_ns),
             think_ns,
-            device: context.device(b"0"),
-            offset_bytes: bytes("a block", block, SECTOR_BYTES)?,
-            length_bytes: number("a number of blocks", blocks)?
+            device: context.device_index(b"0"),
+            offset_bytes: parse_bytes("a block", block, SECTOR_BYTES)?,
+            length_bytes: parse_number("a number of blocks", blocks)?
                 .checked_mul(SECTOR_BYTES)
                 .ok_or("a length beyond 2^64 bytes")?,
-            ..Record::at(issued_ns)
+            ..Record::new_at(issued_ns)
         }))
     }
 
-    /// When a request is issued, and the pause before it: none before the first.
-    fn issue(&mut self, service_ns: u64, pause_ns: u64) -> Result<(u64, Option<u64>), String> {
+    /// Returns the time of issue of a request, and the pause before it, which is `None` for the
+    /// first request.
+    fn next_issue(&mut self, service_ns: u64, pause_ns: u64) -> Result<(u64, Option<u64>), String> {
         let is_first = self.think_ns.is_none();
-        let think_ns = match self.pause {
-            Pause::After => self.think_ns,
-            Pause::Before => (!is_first).then_some(pause_ns),
+        let think_ns = match self.pause_position {
+            PausePosition::AfterRequest => self.think_ns,
+            PausePosition::BeforeRequest => (!is_first).then_some(pause_ns),
         };
         self.think_ns = Some(pause_ns);
-        let (before_ns, after_ns) = match self.pause {
-            Pause::After => (0, pause_ns),
-            Pause::Before => (think_ns.unwrap_or(0), 0),
+        let (before_ns, after_ns) = match self.pause_position {
+            PausePosition::AfterRequest => (0, pause_ns),
+            PausePosition::BeforeRequest => (think_ns.unwrap_or(0), 0),
         };
-        let issued_ns = self.next_ns.checked_add(before_ns);
+        let issued_ns = self.next_issue_ns.checked_add(before_ns);
         let completed_ns = issued_ns.and_then(|at| at.checked_add(service_ns));
         let next_ns = completed_ns.and_then(|at| at.checked_add(after_ns));
-        const TOO_LONG: &str = "the times come to more than 584 years";
-        self.next_ns = next_ns.ok_or(TOO_LONG)?;
-        Ok((issued_ns.ok_or(TOO_LONG)?, think_ns))
+        const TIMES_TOO_LONG: &str = "the times add up to more than 584 years";
+        self.next_issue_ns = next_ns.ok_or(TIMES_TOO_LONG)?;
+        Ok((issued_ns.ok_or(TIMES_TOO_LONG)?, think_ns))
     }
 }

@@ -1,19 +1,19 @@
-//! fio's iologs, versions 2 and 3.
+//! Parser of fio's iologs, versions 2 and 3.
 
-use super::{Context, Said, number, time, words, wrong};
+use super::{LineMeaning, ParseContext, parse_number, parse_time_ns, split_words, unexpected_word};
 use crate::record::{Operation, Record};
 
-/// An iolog while it is read.
+/// Parser of an iolog.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FioIolog {
     has_times: bool,
-    /// What `wait` of version 2 has come to.
-    waited_ns: u64,
-    began: bool,
+    /// Time reached by `wait` lines of version 2, in nanoseconds.
+    wait_ns_total: u64,
+    has_begun: bool,
 }
 
 impl FioIolog {
-    /// Of version 3 if `has_times`.
+    /// Creates the parser for version 3 if `has_times` is set, else for version 2.
     pub(crate) fn new(has_times: bool) -> Self {
         Self {
             has_times,
@@ -21,35 +21,40 @@ impl FioIolog {
         }
     }
 
-    /// What a line says.
-    pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
+    /// Parses a line of an iolog.
+    pub(crate) fn parse_line(
+        &mut self,
+        line: &[u8],
+        context: &mut ParseContext,
+    ) -> Result<LineMeaning, String> {
         if line.starts_with(b"fio version ") {
-            if self.began {
+            if self.has_begun {
                 return Err(
-                    "a second header: fio appends to a log that is there; cut the file in two"
+                    "a second header: fio appended to an existing log; split the file before this \
+                     line"
                         .to_owned(),
                 );
             }
-            self.began = true;
-            return Ok(Said::Aside);
+            self.has_begun = true;
+            return Ok(LineMeaning::NoRequest);
         }
-        let (found, count) = words::<5>(line);
+        let (found, count) = split_words::<5>(line);
         let (at_ns, [file, what, offset, length]) = match self.has_times {
             true => (
-                Some(time("a time in microseconds", found[0], 3)?),
+                Some(parse_time_ns("a time in microseconds", found[0], 3)?),
                 [found[1], found[2], found[3], found[4]],
             ),
             false => (None, [found[0], found[1], found[2], found[3]]),
         };
         let wanted = usize::from(self.has_times);
         let operation = match (what, count - wanted.min(count)) {
-            (b"add" | b"open" | b"close", 2) => return Ok(Said::Aside),
+            (b"add" | b"open" | b"close", 2) => return Ok(LineMeaning::NoRequest),
             (b"wait", 3 | 4) if !self.has_times => {
                 // Documented as us since the last one; fio sleeps until so many ms from its
                 // start.
-                let until_ns = super::bytes("a time in ms", offset, 1_000_000)?;
-                self.waited_ns = self.waited_ns.max(until_ns);
-                return Ok(Said::Aside);
+                let until_ns = super::parse_bytes("a time in ms", offset, 1_000_000)?;
+                self.wait_ns_total = self.wait_ns_total.max(until_ns);
+                return Ok(LineMeaning::NoRequest);
             }
             (b"read", 4) => Operation::Read,
             (b"write", 4) => Operation::Write,
@@ -57,12 +62,13 @@ impl FioIolog {
             (b"trim", 4) => Operation::Discard,
             (b"read" | b"write" | b"trim", count) => {
                 return Err(format!(
-                    "{count} words: FILE {} OFFSET LENGTH is wanted, with no blank in FILE",
+                    "the line has {count} words instead of FILE {} OFFSET LENGTH, without blanks \
+                     in FILE",
                     String::from_utf8_lossy(what)
                 ));
             }
             _ => {
-                return Err(wrong(
+                return Err(unexpected_word(
                     "add, open, close, read, write, sync, datasync, sync_file_range, trim or wait",
                     what,
                 ));
@@ -71,14 +77,14 @@ impl FioIolog {
         let is_flush = operation == Operation::Flush;
         let of = |what, word: &[u8]| match is_flush {
             true => Ok(0),
-            false => number(what, word),
+            false => parse_number(what, word),
         };
-        Ok(Said::Request(Record {
+        Ok(LineMeaning::Request(Record {
             operation,
-            device: context.device(file),
+            device: context.device_index(file),
             offset_bytes: of("an offset in bytes", offset)?,
             length_bytes: of("a length in bytes", length)?,
-            ..Record::at(at_ns.unwrap_or(self.waited_ns))
+            ..Record::new_at(at_ns.unwrap_or(self.wait_ns_total))
         }))
     }
 }

@@ -1,47 +1,53 @@
-//! The kernel's block events as text: `block_rq_issue`, `block_rq_complete` and their like, of
-//! tracefs, of `trace-cmd report` and of `perf script`.
+//! Parser of the Linux kernel's block events as text, such as `block_rq_issue` and
+//! `block_rq_complete`, from tracefs, `trace-cmd report` or `perf script`.
 
-use super::block_layer::{Asked, Begin, Event, Step};
-use super::{Context, SECTOR_BYTES, Said, bytes, time, words, wrong};
+use super::block_layer::{BlockLayerEvent, BlockLayerStep, RequestBeginStep, RequestKind};
+use super::{
+    LineMeaning, ParseContext, SECTOR_BYTES, parse_bytes, parse_time_ns, split_words,
+    unexpected_word,
+};
 use crate::record::Record;
 
-/// Lines of tracefs, `trace-cmd report` or `perf script`.
+/// Parser of lines from tracefs, `trace-cmd report` or `perf script`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ftrace;
 
-/// The sector of a flush, which has none.
+/// Sector number that the kernel prints for a flush, which has no sector.
 const NO_SECTOR: &[u8] = b"18446744073709551615";
 
-/// Events that are read, and the step of a request that each is.
-const EVENTS: [(&[u8], Step); 4] = [
-    (b"block_rq_issue: ", Step::Issue),
-    (b"block_rq_complete: ", Step::Complete),
-    (b"block_rq_requeue: ", Step::Requeue),
-    (b"block_rq_merge: ", Step::Merge),
+const EVENTS: [(&[u8], BlockLayerStep); 4] = [
+    (b"block_rq_issue: ", BlockLayerStep::Issue),
+    (b"block_rq_complete: ", BlockLayerStep::Complete),
+    (b"block_rq_requeue: ", BlockLayerStep::Requeue),
+    (b"block_rq_merge: ", BlockLayerStep::Merge),
 ];
 
 impl Ftrace {
-    /// What a line says.
-    pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
-        if is_aside(line) {
-            return Ok(Said::Aside);
+    /// Parses a line with a block event.
+    pub(crate) fn parse_line(
+        &mut self,
+        line: &[u8],
+        context: &mut ParseContext,
+    ) -> Result<LineMeaning, String> {
+        if is_tool_line(line) {
+            return Ok(LineMeaning::NoRequest);
         }
-        if find(line, b" EVENTS]").is_some() && find(line, b"[LOST ").is_some() {
-            return Ok(context.drop("notes of events that the tracer lost"));
+        if find_bytes(line, b" EVENTS]").is_some() && find_bytes(line, b"[LOST ").is_some() {
+            return Ok(context.count_dropped("notes of events that the tracer lost"));
         }
         let found = EVENTS.iter().find_map(|(name, step)| {
-            let at = find(line, name)?;
+            let at = find_bytes(line, name)?;
             Some((&line[..at], &line[at + name.len()..], *step))
         });
         let Some((before, event, step)) = found else {
             return match is_event(line) {
-                true => Ok(context.drop("other events")),
-                false => Err(wrong("an event of the kernel", line)),
+                true => Ok(context.count_dropped("other events")),
+                false => Err(unexpected_word("an event of the kernel", line)),
             };
         };
-        let at_ns = moment(before)?;
+        let at_ns = parse_event_time_ns(before)?;
         // `7,1 WS 8192 () 0 + 16 be,0,4 [prog]`, or without the bytes: `7,1 WS () 0 + 16 [0]`.
-        let (found, count) = words::<24>(event);
+        let (found, count) = split_words::<24>(event);
         let found = &found[..count.min(24)];
         let plus = found.iter().position(|word| *word == b"+");
         let (Some(plus), [device, rwbs, ..]) = (plus.filter(|at| *at >= 2), found) else {
@@ -50,26 +56,26 @@ impl Ftrace {
         let (sector, sectors) = (found[plus - 1], found.get(plus + 1).copied().unwrap_or(b""));
         let offset_bytes = match sector {
             NO_SECTOR => 0,
-            sector => bytes("a sector", sector, SECTOR_BYTES)?,
+            sector => parse_bytes("a sector", sector, SECTOR_BYTES)?,
         };
-        let event = Event {
+        let event = BlockLayerEvent {
             step,
-            asked: Asked::of_letters(rwbs)?,
+            request_kind: RequestKind::from_rwbs(rwbs)?,
             record: Record {
-                device: context.device(device),
+                device: context.device_index(device),
                 offset_bytes,
-                length_bytes: bytes("a number of sectors", sectors, SECTOR_BYTES)?,
-                ..Record::at(at_ns)
+                length_bytes: parse_bytes("a number of sectors", sectors, SECTOR_BYTES)?,
+                ..Record::new_at(at_ns)
             },
-            errno: errno(found),
+            errno: parse_errno(found),
         };
-        Ok(event.tell(Begin::Issue, context))
+        Ok(event.apply(RequestBeginStep::Issue, context))
     }
 }
 
-/// Whether a line is of the tool and not of the kernel: a comment, the first lines of
+/// Reports whether a line comes from the tool instead of the kernel: a comment, the first lines of
 /// `trace-cmd report`, or a stack of `perf script -g`.
-fn is_aside(line: &[u8]) -> bool {
+fn is_tool_line(line: &[u8]) -> bool {
     let text = line.trim_ascii_start();
     let is_indented = text.len() < line.len();
     let first = text.split(u8::is_ascii_whitespace).next();
@@ -82,31 +88,31 @@ fn is_aside(line: &[u8]) -> bool {
         || (is_indented && is_address)
 }
 
-/// Whether a line has a time and the name of an event, each with its colon.
+/// Reports whether a line has a time and the name of an event, each with a colon.
 fn is_event(line: &[u8]) -> bool {
     let times = |word: &[u8]| {
         let number = word.strip_suffix(b":");
-        number.is_some_and(|number| time("a time", number, 9).is_ok())
+        number.is_some_and(|number| parse_time_ns("a time", number, 9).is_ok())
     };
     line.split(u8::is_ascii_whitespace).any(times)
 }
 
-fn errno(words: &[&[u8]]) -> u16 {
+fn parse_errno(words: &[&[u8]]) -> u16 {
     let last = words.last().copied().unwrap_or_default();
     let inside = last
         .strip_prefix(b"[")
         .and_then(|word| word.strip_suffix(b"]"));
     let digits = inside.map(|word| word.strip_prefix(b"-").unwrap_or(word));
-    digits.and_then(crate::number::whole).unwrap_or(0) as u16
+    digits.and_then(crate::number::parse_decimal).unwrap_or(0) as u16
 }
 
-fn find(line: &[u8], what: &[u8]) -> Option<usize> {
+fn find_bytes(line: &[u8], what: &[u8]) -> Option<usize> {
     line.windows(what.len()).position(|window| window == what)
 }
 
-/// The seconds before the event: the last word, but for its colon. `perf script` has the
-/// name of the events' group behind it.
-fn moment(before: &[u8]) -> Result<u64, String> {
+/// Parses the time before an event, in seconds: the last word, without its colon. `perf script`
+/// prints the name of the event group after the time.
+fn parse_event_time_ns(before: &[u8]) -> Result<u64, String> {
     let trimmed = before.strip_suffix(b"block:").unwrap_or(before);
     let trimmed = trimmed.trim_ascii_end();
     let trimmed = trimmed.strip_suffix(b":").unwrap_or(trimmed);
@@ -114,5 +120,5 @@ fn moment(before: &[u8]) -> Result<u64, String> {
         .rsplit(u8::is_ascii_whitespace)
         .next()
         .unwrap_or_default();
-    time("a time in seconds", word, 9)
+    parse_time_ns("a time in seconds", word, 9)
 }

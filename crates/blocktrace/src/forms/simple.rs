@@ -1,53 +1,61 @@
-//! Forms of one line for each request, in which nothing depends on other lines: MSR, SPC,
-//! Systor '17, Alibaba, Tencent.
+//! Parsers of formats with one independent line per request: MSR, SPC, Systor '17, Alibaba and
+//! Tencent.
 
-use super::{Context, SECTOR_BYTES, Said, bytes, fields, number, time, wrong};
+use super::{
+    LineMeaning, ParseContext, SECTOR_BYTES, parse_bytes, parse_number, parse_time_ns,
+    split_fields, unexpected_word,
+};
 use crate::form::Form;
 use crate::record::{Operation, Record};
 
-/// One of these forms.
+/// Parser of a trace with one independent line per request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Simple {
+pub(crate) struct SimpleParser {
     form: Form,
-    /// Whether a request was read: a heading stands before all of them.
+    /// Whether a request was read already. A heading can only precede all requests.
     has_begun: bool,
 }
 
-/// Windows' ticks of 100 ns.
+/// Tick of the Windows clock, in nanoseconds.
 const TICK_NS: u64 = 100;
-/// Windows' ticks from 1601 to 1970, from which others count.
+/// Ticks of the Windows clock from 1601, its origin, to 1970.
 const TICKS_TO_1970: u64 = 116_444_736_000_000_000;
 
-impl Simple {
-    /// One of these forms, at its beginning.
+impl SimpleParser {
+    /// Creates the parser of a format with one line per request.
     pub(crate) fn new(form: Form) -> Self {
         let has_begun = false;
         Self { form, has_begun }
     }
 
-    /// What a line says.
+    /// Parses a line of a trace of MSR, SPC, Systor '17, Alibaba or Tencent.
     #[inline]
-    pub(crate) fn line(&mut self, line: &[u8], context: &mut Context) -> Result<Said, String> {
+    pub(crate) fn parse_line(
+        &mut self,
+        line: &[u8],
+        context: &mut ParseContext,
+    ) -> Result<LineMeaning, String> {
         if !self.has_begun && is_heading(line) {
-            return self.heading(line);
+            return self.parse_heading(line);
         }
         let said = match self.form {
-            Form::Msr => msr(line, context),
-            Form::Spc => spc(line, context),
-            Form::Systor17 => systor17(line, context),
-            Form::Alibaba => alibaba(line, context),
-            _ => tencent(line, context),
+            Form::Msr => parse_msr_line(line, context),
+            Form::Spc => parse_spc_line(line, context),
+            Form::Systor17 => parse_systor17_line(line, context),
+            Form::Alibaba => parse_alibaba_line(line, context),
+            _ => parse_tencent_line(line, context),
         }?;
         self.has_begun = true;
         Ok(said)
     }
 
-    /// What a heading says: nothing, unless its time is where the form has something else.
-    fn heading(self, line: &[u8]) -> Result<Said, String> {
+    /// Handles a heading. It is ignored, unless its time column is elsewhere than in the format,
+    /// which is an error.
+    fn parse_heading(self, line: &[u8]) -> Result<LineMeaning, String> {
         let columns = line.split(|byte| *byte == b',');
         let mut times = columns
             .zip(1..)
-            .filter(|(name, _)| is_time(name))
+            .filter(|(name, _)| is_time_column(name))
             .peekable();
         let column = match self.form {
             Form::Spc | Form::Alibaba => 5,
@@ -55,17 +63,18 @@ impl Simple {
         };
         let has_none = times.peek().is_none();
         match has_none || times.any(|(_, number)| number == column) {
-            true => Ok(Said::Aside),
+            true => Ok(LineMeaning::NoRequest),
             false => Err(format!(
-                "the heading has its time in another column than {column}, where {} has it",
+                "the heading has its time in a column other than {column}, unlike {}",
                 self.form
             )),
         }
     }
 }
 
-/// Whether a column's name is that of a time of issue: `Timestamp` is, and `ResponseTime` is not.
-fn is_time(name: &[u8]) -> bool {
+/// Reports whether a column holds the time of issue, by its name: `Timestamp` does, `ResponseTime`
+/// does not.
+fn is_time_column(name: &[u8]) -> bool {
     let name = name.trim_ascii().to_ascii_lowercase();
     let has = |word: &[u8]| name.windows(word.len()).any(|part| part == word);
     has(b"time")
@@ -74,99 +83,104 @@ fn is_time(name: &[u8]) -> bool {
             .any(has)
 }
 
-/// Whether a line names columns: it has several, and no number in any.
+/// Reports whether a line is a heading: it has several columns and no digit.
 fn is_heading(line: &[u8]) -> bool {
     line.contains(&b',') && !line.iter().any(u8::is_ascii_digit)
 }
 
-fn operation(word: &[u8]) -> Result<Operation, String> {
+fn parse_operation(word: &[u8]) -> Result<Operation, String> {
     match word {
         b"R" | b"r" | b"Read" | b"read" => Ok(Operation::Read),
         b"W" | b"w" | b"Write" | b"write" => Ok(Operation::Write),
-        _ => Err(wrong("a read or a write", word)),
+        _ => Err(unexpected_word("a read or a write", word)),
     }
 }
 
-/// `128166400000000000,web,0,Write,8192,4096,1500`: ticks, host, disk, what, bytes, bytes, ticks.
-fn msr(line: &[u8], context: &mut Context) -> Result<Said, String> {
-    let [ticks, host, disk, what, offset, length, response] = fields(line)?;
-    let ticks = number("a time in ticks of 100 ns", ticks)?;
+/// Parses a line of MSR, such as `128166400000000000,web,0,Write,8192,4096,1500`: ticks, host,
+/// disk, operation, offset and length in bytes, response time in ticks.
+fn parse_msr_line(line: &[u8], context: &mut ParseContext) -> Result<LineMeaning, String> {
+    let [ticks, host, disk, what, offset, length, response] = split_fields(line)?;
+    let ticks = parse_number("a time in ticks of 100 ns", ticks)?;
     let since_1970 = ticks
         .checked_sub(TICKS_TO_1970)
-        .ok_or("a time before 1970: Windows counts ticks of 100 ns from 1601")?;
+        .ok_or("the time is before 1970: Windows counts ticks of 100 ns from 1601")?;
     let issued_ns = since_1970
         .checked_mul(TICK_NS)
-        .ok_or("a time beyond 2554")?;
-    let response_ns = bytes("a response time in ticks", response, TICK_NS)?;
+        .ok_or("the time is after the year 2554")?;
+    let response_ns = parse_bytes("a response time in ticks", response, TICK_NS)?;
     let name = [host, b".", disk].concat();
-    Ok(Said::Request(Record {
+    Ok(LineMeaning::Request(Record {
         completed_ns: issued_ns.checked_add(response_ns),
-        device: context.device(&name),
-        operation: operation(what)?,
-        offset_bytes: number("an offset in bytes", offset)?,
-        length_bytes: number("a length in bytes", length)?,
-        ..Record::at(issued_ns)
+        device: context.device_index(&name),
+        operation: parse_operation(what)?,
+        offset_bytes: parse_number("an offset in bytes", offset)?,
+        length_bytes: parse_number("a length in bytes", length)?,
+        ..Record::new_at(issued_ns)
     }))
 }
 
-/// `0,20941264,8192,W,0.551706`: unit, sector, bytes, what, seconds.
-fn spc(line: &[u8], context: &mut Context) -> Result<Said, String> {
-    let [unit, sector, length, what, seconds] = fields(line)?;
-    Ok(Said::Request(Record {
-        device: context.device(unit),
-        operation: operation(what)?,
-        offset_bytes: bytes("a sector", sector, SECTOR_BYTES)?,
-        length_bytes: number("a length in bytes", length)?,
-        ..Record::at(time("a time in seconds", seconds, 9)?)
+/// Parses a line of SPC, such as `0,20941264,8192,W,0.551706`: unit, sector, length in bytes,
+/// operation, seconds.
+fn parse_spc_line(line: &[u8], context: &mut ParseContext) -> Result<LineMeaning, String> {
+    let [unit, sector, length, what, seconds] = split_fields(line)?;
+    Ok(LineMeaning::Request(Record {
+        device: context.device_index(unit),
+        operation: parse_operation(what)?,
+        offset_bytes: parse_bytes("a sector", sector, SECTOR_BYTES)?,
+        length_bytes: parse_number("a length in bytes", length)?,
+        ..Record::new_at(parse_time_ns("a time in seconds", seconds, 9)?)
     }))
 }
 
-/// `Timestamp,Response,IOType,LUN,Offset,Size`: seconds, seconds, what, LUN, bytes, bytes.
-fn systor17(line: &[u8], context: &mut Context) -> Result<Said, String> {
-    let [seconds, response, what, lun, offset, length] = fields(line)?;
+/// Parses a line of Systor '17, `Timestamp,Response,IOType,LUN,Offset,Size`: seconds, response time
+/// in seconds, operation, LUN, offset and length in bytes.
+fn parse_systor17_line(line: &[u8], context: &mut ParseContext) -> Result<LineMeaning, String> {
+    let [seconds, response, what, lun, offset, length] = split_fields(line)?;
     if what.is_empty() {
-        return Ok(context.drop("without an answer, and so without what it was"));
+        return Ok(context.count_dropped("without an answer, and so without what it was"));
     }
-    let issued_ns = time("a time in seconds", seconds, 9)?;
+    let issued_ns = parse_time_ns("a time in seconds", seconds, 9)?;
     let response_ns = match response {
         b"" => None,
-        word => Some(time("a response time in seconds", word, 9)?),
+        word => Some(parse_time_ns("a response time in seconds", word, 9)?),
     };
-    Ok(Said::Request(Record {
+    Ok(LineMeaning::Request(Record {
         completed_ns: response_ns.and_then(|response| issued_ns.checked_add(response)),
-        device: context.device(lun),
-        operation: operation(what)?,
-        offset_bytes: number("an offset in bytes", offset)?,
-        length_bytes: number("a length in bytes", length)?,
-        ..Record::at(issued_ns)
+        device: context.device_index(lun),
+        operation: parse_operation(what)?,
+        offset_bytes: parse_number("an offset in bytes", offset)?,
+        length_bytes: parse_number("a length in bytes", length)?,
+        ..Record::new_at(issued_ns)
     }))
 }
 
-/// `12,W,126976,4096,1577808000000411`: device, what, bytes, bytes, microseconds.
-fn alibaba(line: &[u8], context: &mut Context) -> Result<Said, String> {
-    let [device, what, offset, length, us] = fields(line)?;
-    Ok(Said::Request(Record {
-        device: context.device(device),
-        operation: operation(what)?,
-        offset_bytes: number("an offset in bytes", offset)?,
-        length_bytes: number("a length in bytes", length)?,
-        ..Record::at(time("a time in microseconds", us, 3)?)
+/// Parses a line of Alibaba, such as `12,W,126976,4096,1577808000000411`: device, operation, offset
+/// and length in bytes, microseconds.
+fn parse_alibaba_line(line: &[u8], context: &mut ParseContext) -> Result<LineMeaning, String> {
+    let [device, what, offset, length, us] = split_fields(line)?;
+    Ok(LineMeaning::Request(Record {
+        device: context.device_index(device),
+        operation: parse_operation(what)?,
+        offset_bytes: parse_number("an offset in bytes", offset)?,
+        length_bytes: parse_number("a length in bytes", length)?,
+        ..Record::new_at(parse_time_ns("a time in microseconds", us, 3)?)
     }))
 }
 
-/// `1538323200,4096,8,1,1283`: seconds, sector, sectors, 0 or 1, volume.
-fn tencent(line: &[u8], context: &mut Context) -> Result<Said, String> {
-    let [seconds, sector, sectors, what, volume] = fields(line)?;
+/// Parses a line of Tencent, such as `1538323200,4096,8,1,1283`: seconds, sector, sectors, 0 for a
+/// read or 1 for a write, volume.
+fn parse_tencent_line(line: &[u8], context: &mut ParseContext) -> Result<LineMeaning, String> {
+    let [seconds, sector, sectors, what, volume] = split_fields(line)?;
     let operation = match what {
         b"0" => Operation::Read,
         b"1" => Operation::Write,
-        _ => return Err(wrong("0 for a read or 1 for a write", what)),
+        _ => return Err(unexpected_word("0 for a read or 1 for a write", what)),
     };
-    Ok(Said::Request(Record {
-        device: context.device(volume),
+    Ok(LineMeaning::Request(Record {
+        device: context.device_index(volume),
         operation,
-        offset_bytes: bytes("a sector", sector, SECTOR_BYTES)?,
-        length_bytes: bytes("a number of sectors", sectors, SECTOR_BYTES)?,
-        ..Record::at(time("a time in whole seconds", seconds, 9)?)
+        offset_bytes: parse_bytes("a sector", sector, SECTOR_BYTES)?,
+        length_bytes: parse_bytes("a number of sectors", sectors, SECTOR_BYTES)?,
+        ..Record::new_at(parse_time_ns("a time in whole seconds", seconds, 9)?)
     }))
 }

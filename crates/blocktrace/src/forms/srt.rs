@@ -1,28 +1,29 @@
-//! Hewlett-Packard's SRT 1.3: a header of text, then records of big-endian words.
+//! Parser of Hewlett-Packard's SRT 1.3: a text header, then records of big-endian words.
 
-use super::{Context, Said};
+use super::{LineMeaning, ParseContext};
 use crate::record::{Operation, Record};
 use std::collections::BTreeMap;
 
-/// The longest header.
-pub(crate) const LONGEST_HEADER: usize = 60 << 10;
-/// What every trace begins with.
+/// Maximum length of the text header, in bytes.
+pub(crate) const HEADER_BYTES_MAX: usize = 60 << 10;
+/// First bytes of every SRT trace.
 pub(crate) const MAGIC: &[u8] = b"$$TR_IOREC-1.3";
 
-/// Words of a record up to its flags and what is behind them.
-const LEAST_WORDS: usize = 13;
-const MOST_WORDS: usize = 64;
+/// Minimum number of words in a record: up to its flags and the words after them. `RECORD_WORDS_MAX` is
+/// the maximum.
+const RECORD_WORDS_MIN: usize = 13;
+const RECORD_WORDS_MAX: usize = 64;
 
-/// A trace, by its header.
+/// Parser of an SRT trace, with the information from its header.
 #[derive(Clone, Debug)]
 pub(crate) struct Srt {
-    /// Bytes of a sector, by disk.
+    /// Sector size of each disk, in bytes.
     sector_bytes: BTreeMap<u32, u64>,
 }
 
 impl Srt {
-    /// By the text before the form feed.
-    pub(crate) fn of(header: &str) -> Self {
+    /// Creates the parser from the header, the text before the form feed.
+    pub(crate) fn from_header(header: &str) -> Self {
         let mut sector_bytes = BTreeMap::new();
         let mut disk = None;
         for line in header.lines() {
@@ -39,21 +40,22 @@ impl Srt {
         Self { sector_bytes }
     }
 
-    /// Bytes of a record, by its first word.
-    ///
-    /// # Errors
-    ///
-    /// No record has so many.
+    /// Returns the bytes of an SRT record, from its first word.
     pub(crate) fn record_bytes(&self, first: &[u8]) -> Result<usize, String> {
         let bytes = u32::from_be_bytes([0, 1, 2, 3].map(|of| first[of])) as usize;
-        let legal = (4 * LEAST_WORDS..=4 * MOST_WORDS).contains(&bytes) && bytes.is_multiple_of(4);
+        let legal = (4 * RECORD_WORDS_MIN..=4 * RECORD_WORDS_MAX).contains(&bytes)
+            && bytes.is_multiple_of(4);
         legal
             .then_some(bytes)
-            .ok_or_else(|| format!("a record of {bytes} bytes; records have 52 to 256"))
+            .ok_or_else(|| format!("a record of {bytes} bytes is invalid: records have 52 to 256"))
     }
 
-    /// What a record says.
-    pub(crate) fn record(&self, record: &[u8], context: &mut Context) -> Result<Said, String> {
+    /// Parses an SRT record.
+    pub(crate) fn parse_record(
+        &self,
+        record: &[u8],
+        context: &mut ParseContext,
+    ) -> Result<LineMeaning, String> {
         let word = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|of| record[4 * at + of]));
         let (seconds, us, stop_us) = (word(2), word(3), word(5));
         let issued_ns = u64::from(seconds) * 1_000_000_000 + u64::from(us) * 1000;
@@ -63,17 +65,17 @@ impl Srt {
         let flags = word(11);
         let name = format!("{disk}.{}", device & 0xff);
         let offset = u64::from(word(7)).checked_mul(size);
-        Ok(Said::Request(Record {
+        Ok(LineMeaning::Request(Record {
             operation: match flags & 1 {
                 1 => Operation::Read,
                 _ => Operation::Write,
             },
             sync: flags >> 24 & 1 == 1,
             completed_ns: Some(issued_ns + u64::from(stop_us) * 1000),
-            device: context.device(name.as_bytes()),
-            offset_bytes: offset.ok_or("a sector that no disk has")?,
+            device: context.device_index(name.as_bytes()),
+            offset_bytes: offset.ok_or("the sector is beyond the end of any disk")?,
             length_bytes: u64::from(word(6)),
-            ..Record::at(issued_ns)
+            ..Record::new_at(issued_ns)
         }))
     }
 }

@@ -1,45 +1,57 @@
-//! CloudPhysics' traces of VMware's vscsiStats: binary, versions 1 and 2, and as text.
+//! Parsers of CloudPhysics' traces of VMware's vscsiStats: binary, versions 1 and 2, and as text.
 
-use super::{Context, SECTOR_BYTES, Said, bytes, fields, number, time, wrong};
-use crate::number::hexadecimal;
+use super::{
+    LineMeaning, ParseContext, SECTOR_BYTES, parse_bytes, parse_number, parse_time_ns,
+    split_fields, unexpected_word,
+};
+use crate::number::parse_hexadecimal;
 use crate::record::{Operation, Record};
 
-/// A binary trace of one of the two versions.
+/// Parser of a binary vscsiStats trace of version 1 or 2.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vscsi {
-    is_second: bool,
+    is_second_version: bool,
 }
 
 impl Vscsi {
-    /// By the first two records.
-    pub(crate) fn of(head: &[u8]) -> Option<Self> {
+    /// Creates the parser from the first two records, which show the version. Returns `None` if
+    /// they fit neither.
+    pub(crate) fn from_head(head: &[u8]) -> Option<Self> {
         let version = |bytes: &[u8], at: usize| bytes.get(at + 1).copied();
         let is_io = |bytes: &[u8], at: usize| {
             let command = bytes
                 .get(at..at + 2)
                 .map(|two| u16::from_le_bytes([two[0], two[1]]));
-            command.is_some_and(|command| operation(u64::from(command)).is_some())
+            command.is_some_and(|command| operation_of_command(u64::from(command)).is_some())
         };
         let second = version(head, 2) == Some(2) && version(head, 42).is_none_or(|of| of == 2);
         if second && is_io(head, 0) {
-            return Some(Self { is_second: true });
+            return Some(Self {
+                is_second_version: true,
+            });
         }
         let first = version(head, 14) == Some(1) && version(head, 46).is_none_or(|of| of == 1);
-        (first && is_io(head, 12)).then_some(Self { is_second: false })
+        (first && is_io(head, 12)).then_some(Self {
+            is_second_version: false,
+        })
     }
 
-    /// Bytes of a record.
+    /// Returns the bytes of a vscsiStats record.
     pub(crate) fn record_bytes(self) -> usize {
-        if self.is_second { 40 } else { 32 }
+        if self.is_second_version { 40 } else { 32 }
     }
 
-    /// What a record says.
-    pub(crate) fn record(self, record: &[u8], context: &mut Context) -> Result<Said, String> {
+    /// Parses a binary vscsiStats record.
+    pub(crate) fn parse_record(
+        self,
+        record: &[u8],
+        context: &mut ParseContext,
+    ) -> Result<LineMeaning, String> {
         let u16_at = |at: usize| u16::from_le_bytes([record[at], record[at + 1]]);
         let u32_at = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|of| record[at + of]));
         let u64_at =
             |at: usize| u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|of| record[at + of]));
-        let (command, version, length, block, us, response_us) = match self.is_second {
+        let (command, version, length, block, us, response_us) = match self.is_second_version {
             true => (
                 u16_at(0),
                 u16_at(2),
@@ -57,29 +69,38 @@ impl Vscsi {
                 None,
             ),
         };
-        if version >> 8 != if self.is_second { 2 } else { 1 } {
-            return Err(format!("version {} among others", version >> 8));
+        if version >> 8 != if self.is_second_version { 2 } else { 1 } {
+            return Err(format!(
+                "the record has version {}, unlike the records before it",
+                version >> 8
+            ));
         }
-        let Some(operation) = operation(u64::from(command)) else {
-            return Ok(context.drop("a command that moves no data"));
+        let Some(operation) = operation_of_command(u64::from(command)) else {
+            return Ok(context.count_dropped("a command that moves no data"));
         };
-        let ns = |us: u64| us.checked_mul(1000).ok_or("a time beyond 584 years");
+        let ns = |us: u64| us.checked_mul(1000).ok_or("the time exceeds 584 years");
         let issued_ns = ns(us)?;
         let response_ns = response_us.map(ns).transpose()?;
         let offset = block.checked_mul(SECTOR_BYTES);
-        Ok(Said::Request(Record {
+        Ok(LineMeaning::Request(Record {
             operation,
             completed_ns: response_ns.and_then(|response| issued_ns.checked_add(response)),
-            device: context.device(b"0"),
-            offset_bytes: offset.ok_or_else(|| format!("block {block}, which no disk has"))?,
+            device: context.device_index(b"0"),
+            offset_bytes: offset.ok_or_else(|| {
+                format!(
+                    "block {block} is beyond the end of any \
+            disk"
+                )
+            })?,
             length_bytes: u64::from(length),
-            ..Record::at(issued_ns)
+            ..Record::new_at(issued_ns)
         }))
     }
 }
 
-/// READ and WRITE of 6, 10, 12 and 16 bytes.
-fn operation(command: u64) -> Option<Operation> {
+/// Returns the operation of a SCSI command: READ and WRITE of 6, 10, 12 and 16 bytes. `None` for
+/// other commands.
+fn operation_of_command(command: u64) -> Option<Operation> {
     match command {
         0x08 | 0x28 | 0xa8 | 0x88 => Some(Operation::Read),
         0x0a | 0x2a | 0xaa | 0x8a => Some(Operation::Write),
@@ -87,30 +108,35 @@ fn operation(command: u64) -> Option<Operation> {
     }
 }
 
-/// `version,time,op,size,lbn`, with the operation in hexadecimal.
+/// Parser of vscsiStats text, `version,time,op,size,lbn`, with the operation in hexadecimal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VscsiCsv;
 
 impl VscsiCsv {
-    /// What a line says.
-    pub(crate) fn line(self, line: &[u8], context: &mut Context) -> Result<Said, String> {
-        let [version, us, command, length, block] = fields(line)?;
+    /// Parses a line of vscsiStats text.
+    pub(crate) fn parse_line(
+        self,
+        line: &[u8],
+        context: &mut ParseContext,
+    ) -> Result<LineMeaning, String> {
+        let [version, us, command, length, block] = split_fields(line)?;
         if version == b"version" {
-            return Ok(Said::Aside);
+            return Ok(LineMeaning::NoRequest);
         }
         if !matches!(version, b"1" | b"2") {
-            return Err(wrong("version 1 or 2", version));
+            return Err(unexpected_word("version 1 or 2", version));
         }
-        let command = hexadecimal(command).ok_or_else(|| wrong("a command", command))?;
-        let Some(operation) = operation(command) else {
-            return Ok(context.drop("a command that moves no data"));
+        let command =
+            parse_hexadecimal(command).ok_or_else(|| unexpected_word("a command", command))?;
+        let Some(operation) = operation_of_command(command) else {
+            return Ok(context.count_dropped("a command that moves no data"));
         };
-        Ok(Said::Request(Record {
+        Ok(LineMeaning::Request(Record {
             operation,
-            device: context.device(b"0"),
-            offset_bytes: bytes("a block", block, SECTOR_BYTES)?,
-            length_bytes: number("a length in bytes", length)?,
-            ..Record::at(time("a time in microseconds", us, 3)?)
+            device: context.device_index(b"0"),
+            offset_bytes: parse_bytes("a block", block, SECTOR_BYTES)?,
+            length_bytes: parse_number("a length in bytes", length)?,
+            ..Record::new_at(parse_time_ns("a time in microseconds", us, 3)?)
         }))
     }
 }

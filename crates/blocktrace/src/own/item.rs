@@ -1,33 +1,35 @@
-//! What a block holds: items of some kinds, each with the bytes that its kind has.
+//! Items of a block of diskperf's trace format. The kind of an item determines its bytes.
 
 use crate::record::{DeviceIndex, Operation, Record};
 
-/// An item.
+/// Item of a block of diskperf's trace format.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Item {
-    /// A device has a name.
+pub(crate) enum BlockItem {
+    /// Item that names a device.
     Device { number: u32, name: Vec<u8> },
-    /// A request is issued: the next one, as they are counted.
+    /// Item for the issue of the next request. Requests are numbered in the order of issue.
     Issue(Record),
-    /// A request is complete.
+    /// Item for the completion of the request with this number.
     Completion { number: u64, at_ns: u64, errno: u16 },
-    /// Events that the recorder did not see.
-    Lost(u64),
-    /// A part begins: what follows, up to the next, is of it.
+    /// Item for a number of events that the recorder missed.
+    LostEvents(u64),
+    /// Item for the beginning of a part of the trace. The items up to the next such item belong to
+    /// the part.
     PartBegins { at_ns: u64, name: Vec<u8> },
-    /// The part has ended; it counts or not.
+    /// Item for the end of the latest part. It says whether the recorder's results include the
+    /// part.
     PartEnds { at_ns: u64, counts: bool },
-    /// Something that is so of the whole trace.
-    About { name: Vec<u8>, value: Vec<u8> },
+    /// Item with information on the whole trace.
+    Information { name: Vec<u8>, value: Vec<u8> },
 }
 
-const DEVICE: u8 = 1;
-const ISSUE: u8 = 2;
-const COMPLETION: u8 = 3;
-const LOST: u8 = 4;
-const PART_BEGINS: u8 = 5;
-const PART_ENDS: u8 = 6;
-const ABOUT: u8 = 7;
+const DEVICE_KIND: u8 = 1;
+const ISSUE_KIND: u8 = 2;
+const COMPLETION_KIND: u8 = 3;
+const LOST_KIND: u8 = 4;
+const PART_BEGINS_KIND: u8 = 5;
+const PART_ENDS_KIND: u8 = 6;
+const ABOUT_KIND: u8 = 7;
 
 const DEVICE_BYTES: usize = 8;
 const ISSUE_BYTES: usize = 40;
@@ -36,18 +38,17 @@ const LOST_BYTES: usize = 16;
 const PART_BYTES: usize = 16;
 const ABOUT_BYTES: usize = 8;
 
-const FUA: u8 = 1;
-const SYNC: u8 = 2;
-const HAS_THINK: u8 = 4;
+const FUA_FLAG: u8 = 1;
+const SYNC_FLAG: u8 = 2;
+const HAS_THINK_FLAG: u8 = 4;
 
-const COUNTS_NOT: u8 = 1;
+const NOT_COUNTED_FLAG: u8 = 1;
 
-/// The most bytes of an item.
-pub(crate) const LONGEST: usize = PART_BYTES + 2 * LONGEST_NAME;
-/// The most bytes of a name: of a device, of a part, or of what is said of a trace.
+/// Maximum length of an item, in bytes.
+pub(crate) const ITEM_BYTES_MAX: usize = PART_BYTES + 2 * LONGEST_NAME;
+/// Maximum length of a name in bytes: of a device, of a part, or of information on a trace.
 pub const LONGEST_NAME: usize = 4096;
 
-/// Operations by their number in the form.
 const OPERATIONS: [Operation; 5] = [
     Operation::Read,
     Operation::Write,
@@ -56,46 +57,46 @@ const OPERATIONS: [Operation; 5] = [
     Operation::WriteZeroes,
 ];
 
-impl Item {
-    /// Adds it to a block.
-    pub(crate) fn put(&self, block: &mut Vec<u8>) {
+impl BlockItem {
+    /// Appends the item to a block.
+    pub(crate) fn append_to(&self, block: &mut Vec<u8>) {
         match self {
             Self::Device { number, name } => {
-                block.extend([DEVICE, 0]);
+                block.extend([DEVICE_KIND, 0]);
                 block.extend((name.len() as u16).to_le_bytes());
                 block.extend(number.to_le_bytes());
                 block.extend(name);
             }
-            Self::Issue(record) => put_issue(record, block),
+            Self::Issue(record) => append_issue(record, block),
             Self::Completion {
                 number,
                 at_ns,
                 errno,
             } => {
-                block.extend([COMPLETION, 0]);
+                block.extend([COMPLETION_KIND, 0]);
                 block.extend(errno.to_le_bytes());
                 block.extend([0; 4]);
                 block.extend(number.to_le_bytes());
                 block.extend(at_ns.to_le_bytes());
             }
-            Self::Lost(events) => {
-                block.extend([LOST, 0, 0, 0, 0, 0, 0, 0]);
+            Self::LostEvents(events) => {
+                block.extend([LOST_KIND, 0, 0, 0, 0, 0, 0, 0]);
                 block.extend(events.to_le_bytes());
             }
             Self::PartBegins { at_ns, name } => {
-                block.extend([PART_BEGINS, 0]);
+                block.extend([PART_BEGINS_KIND, 0]);
                 block.extend((name.len() as u16).to_le_bytes());
                 block.extend([0; 4]);
                 block.extend(at_ns.to_le_bytes());
                 block.extend(name);
             }
             Self::PartEnds { at_ns, counts } => {
-                let flags = if *counts { 0 } else { COUNTS_NOT };
-                block.extend([PART_ENDS, flags, 0, 0, 0, 0, 0, 0]);
+                let flags = if *counts { 0 } else { NOT_COUNTED_FLAG };
+                block.extend([PART_ENDS_KIND, flags, 0, 0, 0, 0, 0, 0]);
                 block.extend(at_ns.to_le_bytes());
             }
-            Self::About { name, value } => {
-                block.extend([ABOUT, 0]);
+            Self::Information { name, value } => {
+                block.extend([ABOUT_KIND, 0]);
                 block.extend((name.len() as u16).to_le_bytes());
                 block.extend((value.len() as u32).to_le_bytes());
                 block.extend(name);
@@ -104,64 +105,67 @@ impl Item {
         }
     }
 
-    /// Takes the first item off a payload.
+    /// Removes the first item from a payload and returns it.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, in words.
-    pub(crate) fn take(payload: &mut &[u8]) -> Result<Self, String> {
+    /// Returns a description of the error in the item.
+    pub(crate) fn take_from(payload: &mut &[u8]) -> Result<Self, String> {
         let kind = payload.first().copied().unwrap_or_default();
         match kind {
-            DEVICE => {
-                let head = bytes_of(payload, DEVICE_BYTES)?;
-                let name = bytes_of(payload, usize::from(short(head, 2)))?.to_vec();
-                let number = word(head, 4);
+            DEVICE_KIND => {
+                let head = take_bytes(payload, DEVICE_BYTES)?;
+                let name = take_bytes(payload, usize::from(read_u16(head, 2)))?.to_vec();
+                let number = read_u32(head, 4);
                 Ok(Self::Device { number, name })
             }
-            ISSUE => issue(bytes_of(payload, ISSUE_BYTES)?),
-            COMPLETION => {
-                let item = bytes_of(payload, COMPLETION_BYTES)?;
+            ISSUE_KIND => parse_issue(take_bytes(payload, ISSUE_BYTES)?),
+            COMPLETION_KIND => {
+                let item = take_bytes(payload, COMPLETION_BYTES)?;
                 Ok(Self::Completion {
-                    number: long(item, 8),
-                    at_ns: long(item, 16),
-                    errno: short(item, 2),
+                    number: read_u64(item, 8),
+                    at_ns: read_u64(item, 16),
+                    errno: read_u16(item, 2),
                 })
             }
-            LOST => Ok(Self::Lost(long(bytes_of(payload, LOST_BYTES)?, 8))),
-            PART_BEGINS => {
-                let head = bytes_of(payload, PART_BYTES)?;
-                let name = bytes_of(payload, usize::from(short(head, 2)))?.to_vec();
-                let at_ns = long(head, 8);
+            LOST_KIND => Ok(Self::LostEvents(read_u64(
+                take_bytes(payload, LOST_BYTES)?,
+                8,
+            ))),
+            PART_BEGINS_KIND => {
+                let head = take_bytes(payload, PART_BYTES)?;
+                let name = take_bytes(payload, usize::from(read_u16(head, 2)))?.to_vec();
+                let at_ns = read_u64(head, 8);
                 Ok(Self::PartBegins { at_ns, name })
             }
-            PART_ENDS => {
-                let item = bytes_of(payload, PART_BYTES)?;
+            PART_ENDS_KIND => {
+                let item = take_bytes(payload, PART_BYTES)?;
                 Ok(Self::PartEnds {
-                    at_ns: long(item, 8),
-                    counts: item[1] & COUNTS_NOT == 0,
+                    at_ns: read_u64(item, 8),
+                    counts: item[1] & NOT_COUNTED_FLAG == 0,
                 })
             }
-            ABOUT => {
-                let head = bytes_of(payload, ABOUT_BYTES)?;
-                let name = bytes_of(payload, usize::from(short(head, 2)))?.to_vec();
-                let value = bytes_of(payload, word(head, 4) as usize)?.to_vec();
-                Ok(Self::About { name, value })
+            ABOUT_KIND => {
+                let head = take_bytes(payload, ABOUT_BYTES)?;
+                let name = take_bytes(payload, usize::from(read_u16(head, 2)))?.to_vec();
+                let value = take_bytes(payload, read_u32(head, 4) as usize)?.to_vec();
+                Ok(Self::Information { name, value })
             }
-            other => Err(format!("there is no item of kind {other}")),
+            other => Err(format!("item kind {other} is unknown")),
         }
     }
 }
 
-fn put_issue(record: &Record, block: &mut Vec<u8>) {
+fn append_issue(record: &Record, block: &mut Vec<u8>) {
     let operation = OPERATIONS.iter().position(|one| *one == record.operation);
     let operation = operation.expect("all operations have a number") as u8;
     let flags = [
-        (record.fua, FUA),
-        (record.sync, SYNC),
-        (record.think_ns.is_some(), HAS_THINK),
+        (record.fua, FUA_FLAG),
+        (record.sync, SYNC_FLAG),
+        (record.think_ns.is_some(), HAS_THINK_FLAG),
     ];
     let flags = flags.iter().filter(|(is_set, _)| *is_set);
-    block.extend([ISSUE, operation, flags.map(|(_, flag)| flag).sum(), 0]);
+    block.extend([ISSUE_KIND, operation, flags.map(|(_, flag)| flag).sum(), 0]);
     block.extend(record.device.0.to_le_bytes());
     for long in [
         record.issued_ns,
@@ -173,44 +177,44 @@ fn put_issue(record: &Record, block: &mut Vec<u8>) {
     }
 }
 
-fn issue(item: &[u8]) -> Result<Item, String> {
+fn parse_issue(item: &[u8]) -> Result<BlockItem, String> {
     let operation = OPERATIONS.get(usize::from(item[1])).copied();
     let flags = item[2];
-    Ok(Item::Issue(Record {
-        operation: operation.ok_or_else(|| format!("there is no operation {}", item[1]))?,
-        fua: flags & FUA != 0,
-        sync: flags & SYNC != 0,
-        device: DeviceIndex(word(item, 4)),
-        offset_bytes: long(item, 16),
-        length_bytes: long(item, 24),
-        think_ns: (flags & HAS_THINK != 0).then(|| long(item, 32)),
-        ..Record::at(long(item, 8))
+    Ok(BlockItem::Issue(Record {
+        operation: operation.ok_or_else(|| format!("operation {} is unknown", item[1]))?,
+        fua: flags & FUA_FLAG != 0,
+        sync: flags & SYNC_FLAG != 0,
+        device: DeviceIndex(read_u32(item, 4)),
+        offset_bytes: read_u64(item, 16),
+        length_bytes: read_u64(item, 24),
+        think_ns: (flags & HAS_THINK_FLAG != 0).then(|| read_u64(item, 32)),
+        ..Record::new_at(read_u64(item, 8))
     }))
 }
 
-/// So many bytes of the front, which are taken.
-fn bytes_of<'a>(payload: &mut &'a [u8], count: usize) -> Result<&'a [u8], String> {
+/// Removes the first `count` bytes from a payload and returns them.
+fn take_bytes<'a>(payload: &mut &'a [u8], count: usize) -> Result<&'a [u8], String> {
     let (item, rest) = payload
         .split_at_checked(count)
-        .ok_or("an item goes on past the end of its block")?;
+        .ok_or("an item extends past the end of its block")?;
     *payload = rest;
     Ok(item)
 }
 
-fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut array = [0; N];
     array.copy_from_slice(&bytes[at..at + N]);
     array
 }
 
-pub(super) fn short(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes(array(bytes, at))
+pub(super) fn read_u16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(array_at(bytes, at))
 }
 
-pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(array(bytes, at))
+pub(super) fn read_u32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(array_at(bytes, at))
 }
 
-pub(super) fn long(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(array(bytes, at))
+pub(super) fn read_u64(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(array_at(bytes, at))
 }

@@ -1,137 +1,144 @@
-//! From blocks to issues and completions.
+//! Parser of blocks of diskperf's trace format into issues and completions.
 
-use super::item::{Item, long, word};
+use super::item::{BlockItem, read_u32, read_u64};
 use super::{
-    BLOCK_HEADER_BYTES, BLOCK_MAGIC, CHECKED_BYTES, HEADER_BYTES, IS_LAST, LONGEST_PAYLOAD, MAGIC,
-    VERSION, checksum,
+    BLOCK_HEADER_BYTES, BLOCK_MAGIC, CHECKSUMMED_HEADER_BYTES, HEADER_BYTES, LAST_BLOCK_FLAG,
+    MAGIC, PAYLOAD_BYTES_MAX, VERSION, checksum,
 };
-use crate::forms::Context;
+use crate::forms::ParseContext;
 use crate::record::DeviceIndex;
 use std::collections::BTreeMap;
 
-/// How far a trace is read.
+/// Parser of a trace of diskperf's format, with its progress.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Own {
-    /// Whether its header was read.
+pub(crate) struct OwnFormatParser {
     has_begun: bool,
-    /// Blocks that were read.
-    blocks: u64,
+    block_count: u64,
     has_ended: bool,
-    /// The reader's numbers of devices, by those of the trace.
+    /// Map from the device indices of the trace to those of the reader.
     devices: BTreeMap<u32, DeviceIndex>,
 }
 
-impl Own {
-    /// A reader of a trace that begins so; `None` of another form.
+impl OwnFormatParser {
+    /// Creates a parser from the first bytes of a trace. Returns `None` for another format.
     ///
     /// # Errors
     ///
-    /// A version that is not known; a header that is damaged.
-    pub(crate) fn of(head: &[u8]) -> Option<Result<Self, String>> {
+    /// Fails for an unknown version or a damaged header.
+    pub(crate) fn from_head(head: &[u8]) -> Option<Result<Self, String>> {
         if !head.starts_with(MAGIC) {
             return None;
         }
         let Some(header) = head.get(..HEADER_BYTES) else {
-            return Some(Err("the trace ends inside its header".to_owned()));
+            return Some(Err("the trace ends within its header".to_owned()));
         };
-        let version = word(header, 8);
-        if crc32fast::hash(&header[..12]) != word(header, 12) {
+        let version = read_u32(header, 8);
+        if crc32fast::hash(&header[..12]) != read_u32(header, 12) {
             return Some(Err("its header is damaged: the checksum differs".to_owned()));
         }
         Some(match version {
             VERSION => Ok(Self::default()),
             _ => Err(format!(
-                "it is of version {version} of diskperf's form, and this diskperf reads {VERSION}"
+                "it has version {version} of diskperf's format, and this diskperf reads version \
+                 {VERSION}"
             )),
         })
     }
 
-    /// Whether its header was read.
+    /// Reports whether the trace header was read.
     pub(crate) fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// Its header was read.
-    pub(crate) fn begin(&mut self) {
+    /// Records that the trace header was read.
+    pub(crate) fn skip_header(&mut self) {
         self.has_begun = true;
     }
 
-    /// Whether its last block was read.
+    /// Reports whether the last block was read.
     pub(crate) fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// Bytes of a block's payload.
+    /// Returns the payload length of a block, in bytes.
     ///
     /// # Errors
     ///
-    /// No header of the block that is to come.
+    /// Fails if the header is not that of the next block.
     pub(crate) fn payload_bytes(&self, header: &[u8]) -> Result<usize, String> {
-        if word(header, 0) != BLOCK_MAGIC || long(header, 8) != self.blocks {
-            return Err("no block begins here".to_owned());
+        if read_u32(header, 0) != BLOCK_MAGIC || read_u64(header, 8) != self.block_count {
+            return Err("a block header is expected here".to_owned());
         }
-        let bytes = word(header, 4) as usize;
-        match bytes <= LONGEST_PAYLOAD {
+        let bytes = read_u32(header, 4) as usize;
+        match bytes <= PAYLOAD_BYTES_MAX {
             true => Ok(bytes),
-            false => Err(format!("a block of {bytes} bytes")),
+            false => Err(format!("a block of {bytes} bytes is too long")),
         }
     }
 
-    /// Whether a block is as it was written.
-    pub(crate) fn is_whole(block: &[u8]) -> bool {
+    /// Reports whether the checksum of a block is correct.
+    pub(crate) fn is_checksum_correct(block: &[u8]) -> bool {
         let (header, payload) = block.split_at(BLOCK_HEADER_BYTES);
-        checksum(header, payload) == word(header, CHECKED_BYTES)
+        checksum(header, payload) == read_u32(header, CHECKSUMMED_HEADER_BYTES)
     }
 
-    /// Tells what a whole block says.
+    /// Applies the items of a complete block.
     ///
     /// # Errors
     ///
-    /// What no recorder writes.
-    pub(crate) fn block(&mut self, block: &[u8], context: &mut Context) -> Result<(), String> {
+    /// Fails for items that no recorder writes.
+    pub(crate) fn parse_block(
+        &mut self,
+        block: &[u8],
+        context: &mut ParseContext,
+    ) -> Result<(), String> {
         let (header, mut payload) = block.split_at(BLOCK_HEADER_BYTES);
         while !payload.is_empty() {
-            let item = Item::take(&mut payload)?;
-            self.item(item, context)?;
+            let item = BlockItem::take_from(&mut payload)?;
+            self.apply_item(item, context)?;
         }
-        self.blocks += 1;
-        self.has_ended = word(header, 16) & IS_LAST != 0;
+        self.block_count += 1;
+        self.has_ended = read_u32(header, 16) & LAST_BLOCK_FLAG != 0;
         Ok(())
     }
 
-    fn item(&mut self, item: Item, context: &mut Context) -> Result<(), String> {
+    fn apply_item(&mut self, item: BlockItem, context: &mut ParseContext) -> Result<(), String> {
         match item {
-            Item::Device { number, name } => {
-                let known = context.device(&name);
+            BlockItem::Device { number, name } => {
+                let known = context.device_index(&name);
                 self.devices.insert(number, known);
             }
-            Item::Issue(mut record) => {
+            BlockItem::Issue(mut record) => {
                 let device = self.devices.get(&record.device.0);
                 record.device =
-                    *device.ok_or_else(|| format!("device {} was not named", record.device.0))?;
+                    *device.ok_or_else(|| format!("device {} has no name", record.device.0))?;
                 record.validate()?;
-                context.order.push(record);
-                context.said.request();
+                context.open_requests.add_numbered_issue(record);
+                context.trace_information.count_request();
             }
-            Item::Completion {
+            BlockItem::Completion {
                 number,
                 at_ns,
                 errno,
-            } => context.order.end(number, at_ns, errno)?,
-            Item::Lost(events) => {
+            } => context
+                .open_requests
+                .complete_numbered(number, at_ns, errno)?,
+            BlockItem::LostEvents(events) => {
                 let lost = context.dropped.entry("events that the recorder lost");
                 let lost = lost.or_default();
                 *lost = lost.saturating_add(events);
             }
-            Item::PartBegins { at_ns, name } => {
-                if !context.said.begin(at_ns, &name) {
-                    context.drop("parts beyond those that are kept in memory");
+            BlockItem::PartBegins { at_ns, name } => {
+                if !context.trace_information.begin_part(at_ns, &name) {
+                    context.count_dropped("parts beyond those that are kept in memory");
                 }
             }
-            Item::PartEnds { at_ns, counts } => context.said.end(at_ns, counts),
-            Item::About { name, value } => {
-                if !context.said.say(&name, &value) {
-                    context.drop("remarks beyond those that are kept in memory");
+            BlockItem::PartEnds { at_ns, counts } => {
+                context.trace_information.end_part(at_ns, counts)
+            }
+            BlockItem::Information { name, value } => {
+                if !context.trace_information.add_information(&name, &value) {
+                    context.count_dropped("remarks beyond those that are kept in memory");
                 }
             }
         }

@@ -1,53 +1,54 @@
-//! What a trace of diskperf's own form says beside its requests: of itself, and which parts
-//! it has.
+//! Information other than requests in a trace of diskperf's format: on the trace itself, and on its
+//! parts.
 
 use serde::Serialize;
 
-/// Something that a trace says of itself: `target` is `/dev/sda`.
+/// Information that a trace gives on itself, as a name and a value. For example, `target` is
+/// `/dev/sda`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct About {
-    /// Of what it is.
+    /// Name of the information.
     pub name: String,
-    /// What is said of that.
+    /// Value of the information.
     pub value: String,
 }
 
-/// A part of a trace, as a repetition of a run.
+/// Part of a trace, such as a repetition of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Part {
-    /// What its recorder calls it.
+    /// Name that the recorder gave the part.
     pub name: String,
-    /// When it began, in nanoseconds from the trace's first request; 0 of what began before.
+    /// Start of the part in nanoseconds from the trace's first request, or 0 if it began before.
     pub began_ns: u64,
-    /// When it ended; `None` where its recorder did not see that.
+    /// End of the part, or `None` if the recorder did not see it.
     pub ended_ns: Option<u64>,
-    /// Whether it counts for what its recorder measured: a repetition that warms up does not.
+    /// Whether the recorder's results include the part. A warm-up repetition is not included.
     pub counts: bool,
-    /// Requests that were issued in it.
+    /// Number of requests that were issued in the part.
     pub requests: u64,
 }
 
-/// The most bytes that are kept of all that is said, so that no trace takes all memory.
+/// Maximum memory for information and parts in bytes, so that no trace exhausts the memory.
 const MOST_BYTES: usize = 32 << 20;
 
-/// What was said so far. Times are on the trace's own clock.
+/// Information and parts read so far. Times are on the trace's own clock.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct TraceInformation {
     pub(crate) about: Vec<About>,
     parts: Vec<Part>,
-    bytes: usize,
+    used_bytes: usize,
 }
 
-impl Said {
-    /// Whether there is room for one more of so many bytes, which is taken then.
-    fn has_room(&mut self, bytes: usize) -> bool {
-        self.bytes += bytes + size_of::<Part>();
-        self.bytes <= MOST_BYTES
+impl TraceInformation {
+    /// Reserves memory for another entry of `bytes` bytes, and returns whether there was room.
+    fn reserve_bytes(&mut self, bytes: usize) -> bool {
+        self.used_bytes += bytes + size_of::<Part>();
+        self.used_bytes <= MOST_BYTES
     }
 
-    /// Something is said; whether it is kept.
-    pub(crate) fn say(&mut self, name: &[u8], value: &[u8]) -> bool {
-        let is_kept = self.has_room(name.len() + value.len());
+    /// Adds information on the trace, and returns whether there was room for it.
+    pub(crate) fn add_information(&mut self, name: &[u8], value: &[u8]) -> bool {
+        let is_kept = self.reserve_bytes(name.len() + value.len());
         if is_kept {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             let (name, value) = (text(name), text(value));
@@ -56,9 +57,9 @@ impl Said {
         is_kept
     }
 
-    /// A part begins; whether it is kept.
-    pub(crate) fn begin(&mut self, at_ns: u64, name: &[u8]) -> bool {
-        if !self.has_room(name.len()) {
+    /// Begins a part, and returns whether there was room for it.
+    pub(crate) fn begin_part(&mut self, at_ns: u64, name: &[u8]) -> bool {
+        if !self.reserve_bytes(name.len()) {
             return false;
         }
         self.parts.push(Part {
@@ -71,28 +72,29 @@ impl Said {
         true
     }
 
-    pub(crate) fn end(&mut self, at_ns: u64, counts: bool) {
-        if let Some(part) = self.latest() {
+    pub(crate) fn end_part(&mut self, at_ns: u64, counts: bool) {
+        if let Some(part) = self.latest_part() {
             part.ended_ns = Some(at_ns);
             part.counts = counts;
         }
     }
 
-    /// A request of the latest part.
-    pub(crate) fn request(&mut self) {
-        if let Some(part) = self.latest() {
+    /// Counts a request for the latest part.
+    pub(crate) fn count_request(&mut self) {
+        if let Some(part) = self.latest_part() {
             part.requests += 1;
         }
     }
 
-    fn latest(&mut self) -> Option<&mut Part> {
-        match self.bytes <= MOST_BYTES {
+    fn latest_part(&mut self) -> Option<&mut Part> {
+        match self.used_bytes <= MOST_BYTES {
             true => self.parts.last_mut(),
             false => None,
         }
     }
 
-    /// The parts, on a clock that was at `begins_ns` at the trace's first request.
+    /// Returns the parts, with times from the trace's first request, at which the trace's clock
+    /// showed `begins_ns`.
     pub(crate) fn parts(&self, begins_ns: u64) -> Vec<Part> {
         let of = |part: &Part| Part {
             began_ns: part.began_ns.saturating_sub(begins_ns),
@@ -102,7 +104,7 @@ impl Said {
         self.parts.iter().map(of).collect()
     }
 
-    /// The number of the part that a moment is in, from 0, of those that began by now.
+    /// Returns the index of the part that contains a time, among the parts begun so far.
     pub(crate) fn part_at(&self, at_ns: u64) -> Option<usize> {
         let after = self.parts.partition_point(|part| part.began_ns <= at_ns);
         after.checked_sub(1)

@@ -1,149 +1,155 @@
-//! When requests come: gaps, and how counts in windows vary.
+//! Statistics of arrivals: gaps between requests, and the variation of counts in time windows.
 
-use super::histogram::{Counts, Quantiles};
+use super::histogram::{Histogram, Quantiles};
 use serde::Serialize;
 
-/// Windows in which requests are counted, in ms.
+/// Lengths of the windows in which requests are counted, in milliseconds.
 const WINDOWS_MS: [u64; 7] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000];
-const MS: u64 = 1_000_000;
+const NS_PER_MS: u64 = 1_000_000;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Arrivals {
+pub(super) struct ArrivalStatistics {
     last_ns: Option<u64>,
-    gaps: Counts,
-    count: f64,
-    mean: f64,
-    squares: f64,
-    windows: Vec<Window>,
+    gaps: Histogram,
+    gap_count: f64,
+    gap_ns_mean: f64,
+    gap_square_deviations: f64,
+    windows: Vec<CountWindow>,
 }
 
-/// Counts in windows of one length.
 #[derive(Clone, Debug)]
-struct Window {
-    ns: u64,
-    number: u64,
-    count: u64,
-    /// Windows that are over; the sum of their counts, and of the squares of these.
-    over: f64,
-    sum: f64,
-    squares: f64,
-    most: u64,
-    empty: u64,
+struct CountWindow {
+    window_ns: u64,
+    window_number: u64,
+    window_arrivals: u64,
+    /// Number of completed windows. `arrivals_sum` and `arrivals_square_sum` are the sums of their counts and of the
+    /// squared counts.
+    completed_windows: f64,
+    arrivals_sum: f64,
+    arrivals_square_sum: f64,
+    arrivals_max: u64,
+    empty_windows: u64,
 }
 
-impl Window {
+impl CountWindow {
     fn new(ms: u64) -> Self {
         Self {
-            ns: ms * MS,
-            number: 0,
-            count: 0,
-            over: 0.0,
-            sum: 0.0,
-            squares: 0.0,
-            most: 0,
-            empty: 0,
+            window_ns: ms * NS_PER_MS,
+            window_number: 0,
+            window_arrivals: 0,
+            completed_windows: 0.0,
+            arrivals_sum: 0.0,
+            arrivals_square_sum: 0.0,
+            arrivals_max: 0,
+            empty_windows: 0,
         }
     }
 
     fn add(&mut self, at_ns: u64) {
-        let number = at_ns / self.ns;
-        if number > self.number {
-            let between = number - self.number - 1;
-            self.close();
-            self.over += between as f64;
-            self.empty += between;
-            self.number = number;
+        let number = at_ns / self.window_ns;
+        if number > self.window_number {
+            let between = number - self.window_number - 1;
+            self.close_window();
+            self.completed_windows += between as f64;
+            self.empty_windows += between;
+            self.window_number = number;
         }
-        self.count += 1;
+        self.window_arrivals += 1;
     }
 
-    fn close(&mut self) {
-        let count = std::mem::take(&mut self.count);
-        self.over += 1.0;
-        self.sum += count as f64;
-        self.squares += (count * count) as f64;
-        self.most = self.most.max(count);
-        self.empty += u64::from(count == 0);
+    fn close_window(&mut self) {
+        let count = std::mem::take(&mut self.window_arrivals);
+        self.completed_windows += 1.0;
+        self.arrivals_sum += count as f64;
+        self.arrivals_square_sum += (count * count) as f64;
+        self.arrivals_max = self.arrivals_max.max(count);
+        self.empty_windows += u64::from(count == 0);
     }
 
-    /// The index of dispersion: the variance of the counts over their mean. The last window
-    /// is not over.
+    /// Returns the index of dispersion of the completed windows: the variance of the counts divided
+    /// by their mean. `None` for fewer than ten windows.
     fn dispersion(&self) -> Option<f64> {
-        const FEWEST: f64 = 10.0;
-        let mean = self.sum / self.over;
-        (self.over >= FEWEST && mean > 0.0).then(|| (self.squares / self.over - mean * mean) / mean)
+        const WINDOWS_MIN: f64 = 10.0;
+        let mean = self.arrivals_sum / self.completed_windows;
+        (self.completed_windows >= WINDOWS_MIN && mean > 0.0)
+            .then(|| (self.arrivals_square_sum / self.completed_windows - mean * mean) / mean)
     }
 }
 
-impl Arrivals {
+impl ArrivalStatistics {
     pub(super) fn add(&mut self, at_ns: u64) {
         if self.windows.is_empty() {
-            self.windows = WINDOWS_MS.map(Window::new).to_vec();
+            self.windows = WINDOWS_MS.map(CountWindow::new).to_vec();
         }
         for window in &mut self.windows {
-            window.add(at_ns.max(window.number * window.ns));
+            window.add(at_ns.max(window.window_number * window.window_ns));
         }
         if let Some(last_ns) = self.last_ns {
             let gap_ns = at_ns.saturating_sub(last_ns);
             self.gaps.add(gap_ns, 1.0);
             // Welford 1962.
-            self.count += 1.0;
-            let before = gap_ns as f64 - self.mean;
-            self.mean += before / self.count;
-            self.squares += before * (gap_ns as f64 - self.mean);
+            self.gap_count += 1.0;
+            let before = gap_ns as f64 - self.gap_ns_mean;
+            self.gap_ns_mean += before / self.gap_count;
+            self.gap_square_deviations += before * (gap_ns as f64 - self.gap_ns_mean);
         }
         self.last_ns = Some(at_ns.max(self.last_ns.unwrap_or(0)));
     }
 
-    /// The summary, with windows of `finest_ns` at least.
+    /// Returns the summary of the arrivals, with windows of at least `finest_ns`.
     pub(super) fn finish(&self, finest_ns: u64) -> Option<ArrivalSummary> {
         let gaps_ns = self.gaps.quantiles()?;
-        let deviation = (self.squares / self.count).sqrt();
-        let second = self.windows.iter().find(|window| window.ns == 1000 * MS)?;
-        let per_window = |window: &Window| {
+        let deviation = (self.gap_square_deviations / self.gap_count).sqrt();
+        let second = self
+            .windows
+            .iter()
+            .find(|window| window.window_ns == 1000 * NS_PER_MS)?;
+        let per_window = |window: &CountWindow| {
             Some(Dispersion {
-                window_ms: window.ns / MS,
+                window_ms: window.window_ns / NS_PER_MS,
                 index: window.dispersion()?,
             })
         };
-        let seconds = second.over;
+        let seconds = second.completed_windows;
         let windows = self.windows.iter();
-        let windows = windows.filter(|window| window.ns >= finest_ns);
-        let tells_seconds = seconds >= 2.0 && second.ns >= finest_ns;
+        let windows = windows.filter(|window| window.window_ns >= finest_ns);
+        let tells_seconds = seconds >= 2.0 && second.window_ns >= finest_ns;
         Some(ArrivalSummary {
             gaps_ns: Quantiles {
-                mean: self.mean,
+                mean: self.gap_ns_mean,
                 ..gaps_ns
             },
-            coefficient_of_variation: deviation / self.mean.max(f64::MIN_POSITIVE),
+            coefficient_of_variation: deviation / self.gap_ns_mean.max(f64::MIN_POSITIVE),
             dispersion: windows.filter_map(per_window).collect(),
-            peak_over_mean: tells_seconds
-                .then(|| second.most as f64 / (second.sum / seconds).max(f64::MIN_POSITIVE)),
-            idle_seconds_share: tells_seconds.then(|| second.empty as f64 / seconds),
+            peak_over_mean: tells_seconds.then(|| {
+                second.arrivals_max as f64 / (second.arrivals_sum / seconds).max(f64::MIN_POSITIVE)
+            }),
+            idle_seconds_share: tells_seconds.then(|| second.empty_windows as f64 / seconds),
         })
     }
 }
 
-/// When requests come.
+/// Summary of the arrivals of requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ArrivalSummary {
-    /// From one request to the next, in ns.
+    /// Quantiles of the gaps between consecutive requests, in nanoseconds.
     pub gaps_ns: Quantiles,
-    /// Of these gaps: 0 of a clock, 1 of a Poisson process.
+    /// Coefficient of variation of the gaps: 0 for a clock, 1 for a Poisson process.
     pub coefficient_of_variation: f64,
-    /// By the length of the window: 1 for all of a Poisson process, growing of bursts.
+    /// Index of dispersion by window length. It is 1 at all lengths for a Poisson process, and
+    /// grows with the length for bursts.
     pub dispersion: Vec<Dispersion>,
-    /// The most requests of a second over the mean; of two seconds and more.
+    /// Maximum number of requests in a second divided by the mean. `None` below two seconds.
     pub peak_over_mean: Option<f64>,
-    /// The share of the seconds that have no request; of two seconds and more.
+    /// Share of the seconds without requests. `None` below two seconds.
     pub idle_seconds_share: Option<f64>,
 }
 
-/// How counts in windows vary.
+/// Variation of the request counts in windows of one length.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Dispersion {
-    /// The length of a window.
+    /// Length of a window in milliseconds.
     pub window_ms: u64,
-    /// The variance of the counts over their mean.
+    /// Variance of the counts divided by their mean.
     pub index: f64,
 }

@@ -1,50 +1,49 @@
-//! How many requests are under way, and how much passes, over time.
+//! Queue depth and throughput of a trace over time.
 
 use crate::record::{Operation, Record};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Intervals of the series.
-const INTERVALS: usize = 120;
+const INTERVALS_MAX: usize = 120;
 
 #[derive(Clone, Debug)]
-pub(super) struct Depth {
-    ends: BinaryHeap<Reverse<u64>>,
+pub(super) struct DepthStatistics {
+    completion_times_ns: BinaryHeap<Reverse<u64>>,
     now_ns: u64,
-    /// Requests times nanoseconds.
-    area: f64,
-    most: usize,
-    completed: u64,
+    /// Time integral of the queue depth, in requests times nanoseconds.
+    depth_ns_total: f64,
+    depth_max: usize,
+    completed_count: u64,
     last_end_ns: u64,
     interval_ns: u64,
-    series: Vec<Interval>,
+    intervals: Vec<Interval>,
 }
 
-impl Depth {
+impl DepthStatistics {
     pub(super) fn new() -> Self {
         Self {
-            ends: BinaryHeap::new(),
+            completion_times_ns: BinaryHeap::new(),
             now_ns: 0,
-            area: 0.0,
-            most: 0,
-            completed: 0,
+            depth_ns_total: 0.0,
+            depth_max: 0,
+            completed_count: 0,
             last_end_ns: 0,
             interval_ns: 1000,
-            series: vec![Interval::default(); INTERVALS],
+            intervals: vec![Interval::default(); INTERVALS_MAX],
         }
     }
 
     pub(super) fn add(&mut self, record: &Record) {
         let at = record.issued_ns.max(self.now_ns);
-        self.pass(at);
+        self.advance_to(at);
         if let Some(end) = record.completed_ns {
-            self.ends.push(Reverse(end.max(at)));
-            self.most = self.most.max(self.ends.len());
-            self.completed += 1;
+            self.completion_times_ns.push(Reverse(end.max(at)));
+            self.depth_max = self.depth_max.max(self.completion_times_ns.len());
+            self.completed_count += 1;
             self.last_end_ns = self.last_end_ns.max(end);
         }
-        let of = self.interval(at);
+        let of = self.interval_at(at);
         match record.operation {
             Operation::Read => of.reads += 1,
             Operation::Write => of.writes += 1,
@@ -53,64 +52,63 @@ impl Depth {
         of.bytes = of.bytes.saturating_add(record.length_bytes);
     }
 
-    /// Time passes, and requests end.
-    fn pass(&mut self, until: u64) {
+    /// Advances the time, and completes the requests that end until then.
+    fn advance_to(&mut self, until: u64) {
         while let Some(Reverse(end)) = self
-            .ends
+            .completion_times_ns
             .peek()
             .copied()
             .filter(|Reverse(end)| *end <= until)
         {
-            self.stay(end);
-            self.ends.pop();
+            self.add_depth_until(end);
+            self.completion_times_ns.pop();
         }
-        self.stay(until);
+        self.add_depth_until(until);
     }
 
-    fn stay(&mut self, until: u64) {
-        let (depth, mut from) = (self.ends.len() as f64, self.now_ns);
-        self.area += depth * until.saturating_sub(from) as f64;
+    fn add_depth_until(&mut self, until: u64) {
+        let (depth, mut from) = (self.completion_times_ns.len() as f64, self.now_ns);
+        self.depth_ns_total += depth * until.saturating_sub(from) as f64;
         while depth > 0.0 && from < until {
-            self.interval(until);
+            self.interval_at(until);
             let end = (from / self.interval_ns + 1).saturating_mul(self.interval_ns);
             let end = end.min(until);
             let spent = depth * (end - from) as f64;
-            self.interval(from).depth_ns += spent;
+            self.interval_at(from).depth_ns += spent;
             from = end;
         }
         self.now_ns = self.now_ns.max(until);
     }
 
-    /// The interval of a moment: all are made twice as long until it is among them.
-    fn interval(&mut self, at: u64) -> &mut Interval {
-        while at / self.interval_ns >= INTERVALS as u64 {
-            self.widen();
+    /// Returns the interval of a time. All intervals are doubled until the series covers the time.
+    fn interval_at(&mut self, at: u64) -> &mut Interval {
+        while at / self.interval_ns >= INTERVALS_MAX as u64 {
+            self.double_intervals();
         }
-        &mut self.series[(at / self.interval_ns) as usize]
+        &mut self.intervals[(at / self.interval_ns) as usize]
     }
 
-    /// Makes all intervals twice as long.
-    fn widen(&mut self) {
-        for number in 0..INTERVALS / 2 {
-            let (one, other) = (self.series[2 * number], self.series[2 * number + 1]);
-            self.series[number] = one.with(&other);
+    fn double_intervals(&mut self) {
+        for number in 0..INTERVALS_MAX / 2 {
+            let (one, other) = (self.intervals[2 * number], self.intervals[2 * number + 1]);
+            self.intervals[number] = one.combined_with(&other);
         }
-        self.series[INTERVALS / 2..].fill(Interval::default());
+        self.intervals[INTERVALS_MAX / 2..].fill(Interval::default());
         self.interval_ns = self.interval_ns.saturating_mul(2);
     }
 
-    /// Depth and series, with intervals of `finest_ns` at least.
+    /// Returns the queue depth and the time series, with intervals of at least `finest_ns`.
     pub(super) fn finish(mut self, last_ns: u64, finest_ns: u64) -> (Option<DepthSummary>, Series) {
         let end = self.last_end_ns.max(last_ns);
-        self.pass(end);
+        self.advance_to(end);
         while self.interval_ns < finest_ns {
-            self.widen();
+            self.double_intervals();
         }
-        let depth = (self.completed > 0).then(|| DepthSummary {
-            mean: self.area / end.max(1) as f64,
-            most: self.most,
+        let depth = (self.completed_count > 0).then(|| DepthSummary {
+            mean: self.depth_ns_total / end.max(1) as f64,
+            most: self.depth_max,
         });
-        let used = (end / self.interval_ns + 1).min(INTERVALS as u64) as usize;
+        let used = (end / self.interval_ns + 1).min(INTERVALS_MAX as u64) as usize;
         let interval_ns = self.interval_ns;
         let mean = |of: &Interval| Interval {
             depth: of.depth_ns / interval_ns as f64,
@@ -118,33 +116,33 @@ impl Depth {
         };
         let series = Series {
             interval_ns,
-            intervals: self.series[..used].iter().map(mean).collect(),
+            intervals: self.intervals[..used].iter().map(mean).collect(),
         };
         (depth, series)
     }
 }
 
-/// Requests under way.
+/// Summary of the queue depth.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DepthSummary {
-    /// The mean over time.
+    /// Mean queue depth over time.
     pub mean: f64,
-    /// The most.
+    /// Maximum queue depth.
     pub most: usize,
 }
 
-/// A trace over time.
+/// Time series of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series {
-    /// The length of an interval.
+    /// Length of an interval in nanoseconds.
     pub interval_ns: u64,
-    /// From the beginning on.
+    /// Intervals from the beginning of the trace on.
     pub intervals: Vec<Interval>,
 }
 
 impl Series {
-    /// The intervals that a trace of this span fills, for rates: the last one is most often
-    /// over before its end.
+    /// Returns the intervals that a trace of this span fills completely, for rates. The trace
+    /// usually ends before its last interval does.
     pub fn filled(&self, span_ns: u64) -> &[Interval] {
         let whole = (span_ns / self.interval_ns) as usize;
         match whole >= 2 {
@@ -154,25 +152,25 @@ impl Series {
     }
 }
 
-/// What passed in an interval.
+/// Activity in an interval of the time series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Interval {
-    /// Reads that were issued.
+    /// Number of reads that were issued.
     pub reads: u64,
-    /// Writes that were issued.
+    /// Number of writes that were issued.
     pub writes: u64,
-    /// Other requests that were issued.
+    /// Number of other requests that were issued.
     pub others: u64,
-    /// Bytes of all of these.
+    /// Bytes of all requests that were issued.
     pub bytes: u64,
-    /// Requests that were under way, in the mean, where the trace has completions.
+    /// Mean queue depth in the interval, if the trace has completions.
     pub depth: f64,
     #[serde(skip)]
     depth_ns: f64,
 }
 
 impl Interval {
-    fn with(&self, other: &Self) -> Self {
+    fn combined_with(&self, other: &Self) -> Self {
         Self {
             reads: self.reads + other.reads,
             writes: self.writes + other.writes,
@@ -191,17 +189,17 @@ mod tests {
     /// A time may be any that 64 bits have.
     #[test]
     fn a_request_may_last_until_the_last_nanosecond() {
-        let mut depth = Depth::new();
+        let mut depth = DepthStatistics::new();
         for _ in 0..2 {
             depth.add(&Record {
                 completed_ns: Some(u64::MAX),
                 length_bytes: u64::MAX,
-                ..Record::at(0)
+                ..Record::new_at(0)
             });
         }
         let (summary, series) = depth.finish(0, 0);
         assert_eq!(summary.map(|of| (of.mean, of.most)), Some((2.0, 2)));
-        assert!(series.intervals.len() <= INTERVALS);
+        assert!(series.intervals.len() <= INTERVALS_MAX);
         let all = series.intervals.iter().all(|of| of.depth <= 2.0);
         assert!(all && series.intervals[0].depth == 2.0, "{series:?}");
     }

@@ -1,126 +1,130 @@
-//! Counts by value, in bins of a fixed share of the value.
+//! Histogram with bins of a constant relative width.
 
 use serde::Serialize;
 
-/// Bins in each power of two: a value is known to a 128th.
-const BITS: u32 = 6;
-const BINS: usize = 1 << BITS;
+/// Binary logarithm of the number of bins per power of two. Values are known to within a 128th.
+const MANTISSA_BITS: u32 = 6;
+const BINS_PER_OCTAVE: usize = 1 << MANTISSA_BITS;
 
-/// Counts of whole numbers.
+/// Histogram of whole numbers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counts {
-    bins: Vec<f64>,
-    total: f64,
-    sum: f64,
-    most: u64,
+pub(super) struct Histogram {
+    bin_counts: Vec<f64>,
+    total_count: f64,
+    value_sum: f64,
+    value_max: u64,
 }
 
-fn bin(value: u64) -> usize {
+fn bin_of(value: u64) -> usize {
     let exponent = value.checked_ilog2().unwrap_or(0);
-    match exponent < BITS {
+    match exponent < MANTISSA_BITS {
         true => value as usize,
         false => {
-            let within = (value >> (exponent - BITS)) as usize - BINS;
-            BINS + (exponent - BITS) as usize * BINS + within
+            let within = (value >> (exponent - MANTISSA_BITS)) as usize - BINS_PER_OCTAVE;
+            BINS_PER_OCTAVE + (exponent - MANTISSA_BITS) as usize * BINS_PER_OCTAVE + within
         }
     }
 }
 
-/// The first value of a bin, and the one behind its last.
-fn range(bin: usize) -> (f64, f64) {
-    if bin < BINS {
+/// Returns the first value of a bin, and the first value after the bin.
+fn bin_range(bin: usize) -> (f64, f64) {
+    if bin < BINS_PER_OCTAVE {
         return (bin as f64, bin as f64 + 1.0);
     }
-    let (octave, within) = ((bin - BINS) / BINS, (bin - BINS) % BINS);
+    let (octave, within) = (
+        (bin - BINS_PER_OCTAVE) / BINS_PER_OCTAVE,
+        (bin - BINS_PER_OCTAVE) % BINS_PER_OCTAVE,
+    );
     let width = (1u128 << octave) as f64;
-    let first = (BINS + within) as f64 * width;
+    let first = (BINS_PER_OCTAVE + within) as f64 * width;
     (first, first + width)
 }
 
-impl Counts {
-    /// Counts a value so often.
+impl Histogram {
+    /// Counts a value `times` times.
     #[inline]
     pub(super) fn add(&mut self, value: u64, times: f64) {
-        let bin = bin(value);
-        if bin >= self.bins.len() {
-            self.bins.resize(bin + 1, 0.0);
+        let bin = bin_of(value);
+        if bin >= self.bin_counts.len() {
+            self.bin_counts.resize(bin + 1, 0.0);
         }
-        self.bins[bin] += times;
-        self.total += times;
-        self.sum += value as f64 * times;
-        self.most = self.most.max(value);
+        self.bin_counts[bin] += times;
+        self.total_count += times;
+        self.value_sum += value as f64 * times;
+        self.value_max = self.value_max.max(value);
     }
 
-    /// Of all values.
-    pub(super) fn total(&self) -> f64 {
-        self.total
+    /// Returns the sum of all counts.
+    pub(super) fn total_count(&self) -> f64 {
+        self.total_count
     }
 
     pub(super) fn mean(&self) -> f64 {
-        self.sum / self.total.max(f64::MIN_POSITIVE)
+        self.value_sum / self.total_count.max(f64::MIN_POSITIVE)
     }
 
-    /// All counts are of so much less.
+    /// Multiplies all counts by a factor.
     pub(super) fn scale(&mut self, by: f64) {
-        self.bins.iter_mut().for_each(|count| *count *= by);
-        self.total *= by;
-        self.sum *= by;
+        self.bin_counts.iter_mut().for_each(|count| *count *= by);
+        self.total_count *= by;
+        self.value_sum *= by;
     }
 
-    /// The value that this share of all does not exceed; the middle of its bin.
+    /// Returns the value that the given share of all values does not exceed, as the middle of its
+    /// bin.
     pub(super) fn quantile(&self, share: f64) -> f64 {
-        let wanted = share * self.total;
+        let wanted = share * self.total_count;
         let mut below = 0.0;
-        for (bin, count) in self.bins.iter().enumerate() {
+        for (bin, count) in self.bin_counts.iter().enumerate() {
             below += count;
             if below >= wanted && *count > 0.0 {
-                let (first, end) = range(bin);
-                let middle = if bin < BINS {
+                let (first, end) = bin_range(bin);
+                let middle = if bin < BINS_PER_OCTAVE {
                     first
                 } else {
                     (first + end) / 2.0
                 };
-                return middle.min(self.most as f64);
+                return middle.min(self.value_max as f64);
             }
         }
-        self.most as f64
+        self.value_max as f64
     }
 
-    /// The count of values that are at least this: of the bin that it lies in, the share.
-    pub(super) fn at_least(&self, value: f64) -> f64 {
+    /// Returns the number of values of at least `value`. The bin of `value` counts in proportion.
+    pub(super) fn count_at_least(&self, value: f64) -> f64 {
         let of = |(bin, count): (usize, &f64)| {
-            let (first, end) = range(bin);
+            let (first, end) = bin_range(bin);
             count * ((end - value) / (end - first)).clamp(0.0, 1.0)
         };
-        self.bins.iter().enumerate().map(of).sum()
+        self.bin_counts.iter().enumerate().map(of).sum()
     }
 
-    /// The quantile, where there are values enough to tell it.
-    fn told_quantile(&self, share: f64) -> Option<f64> {
-        tells(share, self.total).then(|| self.quantile(share))
+    /// Returns the quantile, or `None` if there are too few values to determine it.
+    fn determined_quantile(&self, share: f64) -> Option<f64> {
+        is_quantile_determined(share, self.total_count).then(|| self.quantile(share))
     }
 
     pub(super) fn quantiles(&self) -> Option<Quantiles> {
-        (self.total > 0.0).then(|| Quantiles {
+        (self.total_count > 0.0).then(|| Quantiles {
             mean: self.mean(),
             p50: self.quantile(0.5),
-            p90: self.told_quantile(0.9),
-            p99: self.told_quantile(0.99),
-            p999: self.told_quantile(0.999),
-            most: self.most as f64,
+            p90: self.determined_quantile(0.9),
+            p99: self.determined_quantile(0.99),
+            p999: self.determined_quantile(0.999),
+            most: self.value_max as f64,
         })
     }
 
-    /// Counts by powers of two: the first value of each, and its count.
-    pub(super) fn octaves(&self) -> Vec<(u64, f64)> {
+    /// Returns the counts by powers of two, as pairs of first value and count.
+    pub(super) fn octave_counts(&self) -> Vec<(u64, f64)> {
         let mut all: Vec<(u64, f64)> = Vec::new();
         for (bin, count) in self
-            .bins
+            .bin_counts
             .iter()
             .enumerate()
             .filter(|(_, count)| **count > 0.0)
         {
-            let (first, _) = range(bin);
+            let (first, _) = bin_range(bin);
             let octave = match first as u64 {
                 0 => 0,
                 value => 1 << value.ilog2(),
@@ -134,26 +138,26 @@ impl Counts {
     }
 }
 
-/// Whether so many values tell a quantile: at least one of them lies above it.
-pub(super) fn tells(share: f64, count: f64) -> bool {
+/// Reports whether `count` values determine a quantile: at least one value lies above it.
+pub(super) fn is_quantile_determined(share: f64, count: f64) -> bool {
     const ROUNDING: f64 = 1e-6;
     count * (1.0 - share) + ROUNDING >= 1.0
 }
 
-/// Of a distribution.
+/// Quantiles of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Quantiles {
-    /// The mean.
+    /// Mean of the values.
     pub mean: f64,
-    /// Half of all are not above it.
+    /// Median of the values.
     pub p50: f64,
-    /// Nine of ten are not above it; `None` of fewer than ten.
+    /// 90th percentile. `None` for fewer than ten values.
     pub p90: Option<f64>,
-    /// 99 of a hundred are not above it; `None` of fewer than a hundred.
+    /// 99th percentile. `None` for fewer than a hundred values.
     pub p99: Option<f64>,
-    /// 999 of a thousand are not above it; `None` of fewer than a thousand.
+    /// 99.9th percentile. `None` for fewer than a thousand values.
     pub p999: Option<f64>,
-    /// The largest.
+    /// Maximum value.
     pub most: f64,
 }
 
@@ -165,8 +169,8 @@ mod tests {
     fn bins_are_narrow_and_follow_each_other() {
         let mut last = 0;
         for value in (0..100_000).chain([1 << 40, u64::MAX]) {
-            let found = bin(value);
-            let (first, end) = range(found);
+            let found = bin_of(value);
+            let (first, end) = bin_range(found);
             assert!(found >= last && first <= value as f64 && (value as f64) <= end);
             assert!(end - first <= 1.0f64.max(first / 63.0), "{value}");
             last = found;

@@ -1,33 +1,34 @@
-//! Where requests go after the one before.
+//! Locality of requests relative to the previous requests.
 
 use crate::record::Record;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Streams that are followed on each device.
-const STREAMS: usize = 32;
-/// What is near, in bytes.
-const NEAR_BYTES: u64 = 128 << 10;
+/// Maximum number of sequential streams that are followed on each device.
+const STREAMS_MAX: usize = 32;
+/// Maximum distance at which a request counts as near, in bytes.
+const NEAR_DISTANCE_BYTES: u64 = 128 << 10;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Locality {
-    devices: BTreeMap<u32, Device>,
+pub(super) struct LocalityStatistics {
+    devices: BTreeMap<u32, DeviceStreams>,
     requests: u64,
-    strict: u64,
-    stream: u64,
-    near: u64,
-    runs: u64,
+    strictly_sequential: u64,
+    stream_sequential: u64,
+    near_previous: u64,
+    run_count: u64,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Device {
-    last_end: Option<u64>,
-    /// Where the last requests ended, the newest at `next - 1`.
-    ends: Vec<u64>,
-    next: usize,
+struct DeviceStreams {
+    last_end_bytes: Option<u64>,
+    /// Ends of the sequential streams that are followed on the device. `next_replaced` is the index of the
+    /// entry to be replaced next.
+    stream_ends_bytes: Vec<u64>,
+    next_replaced: usize,
 }
 
-impl Locality {
+impl LocalityStatistics {
     pub(super) fn add(&mut self, record: &Record) {
         let device = self.devices.entry(record.device.0).or_default();
         let (first, end) = (
@@ -35,47 +36,49 @@ impl Locality {
             record.offset_bytes.saturating_add(record.length_bytes),
         );
         self.requests += 1;
-        let is_strict = device.last_end == Some(first);
-        self.strict += u64::from(is_strict);
-        self.runs += u64::from(!is_strict);
+        let is_strict = device.last_end_bytes == Some(first);
+        self.strictly_sequential += u64::from(is_strict);
+        self.run_count += u64::from(!is_strict);
         let near = device
-            .last_end
-            .is_some_and(|last| last.abs_diff(first) <= NEAR_BYTES);
-        self.near += u64::from(near);
-        match device.ends.iter().position(|of| *of == first) {
+            .last_end_bytes
+            .is_some_and(|last| last.abs_diff(first) <= NEAR_DISTANCE_BYTES);
+        self.near_previous += u64::from(near);
+        match device.stream_ends_bytes.iter().position(|of| *of == first) {
             Some(at) => {
-                self.stream += 1;
-                device.ends[at] = end;
+                self.stream_sequential += 1;
+                device.stream_ends_bytes[at] = end;
             }
-            None if device.ends.len() < STREAMS => device.ends.push(end),
+            None if device.stream_ends_bytes.len() < STREAMS_MAX => {
+                device.stream_ends_bytes.push(end)
+            }
             None => {
-                device.ends[device.next] = end;
-                device.next = (device.next + 1) % STREAMS;
+                device.stream_ends_bytes[device.next_replaced] = end;
+                device.next_replaced = (device.next_replaced + 1) % STREAMS_MAX;
             }
         }
-        device.last_end = Some(end);
+        device.last_end_bytes = Some(end);
     }
 
     pub(super) fn finish(&self) -> LocalitySummary {
         let share = |count: u64| count as f64 / (self.requests.max(1)) as f64;
         LocalitySummary {
-            strict_share: share(self.strict),
-            stream_share: share(self.stream),
-            near_share: share(self.near),
-            run_requests: self.requests as f64 / self.runs.max(1) as f64,
+            strict_share: share(self.strictly_sequential),
+            stream_share: share(self.stream_sequential),
+            near_share: share(self.near_previous),
+            run_requests: self.requests as f64 / self.run_count.max(1) as f64,
         }
     }
 }
 
-/// Where requests go after the one before.
+/// Locality of requests relative to the previous requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LocalitySummary {
-    /// The share that begins where the last of its device ended.
+    /// Share of requests that begin where the device's previous request ended.
     pub strict_share: f64,
-    /// The share that begins where any of 32 streams of its device has come to.
+    /// Share of requests that begin where any of 32 streams of the device has ended.
     pub stream_share: f64,
-    /// The share that begins within 128 KiB of where the last of its device ended.
+    /// Share of requests that begin within 128 KiB of the end of the device's previous request.
     pub near_share: f64,
-    /// Requests of a run that is strictly sequential, in the mean.
+    /// Mean number of requests in a strictly sequential run.
     pub run_requests: f64,
 }

@@ -1,175 +1,178 @@
-//! How far apart the uses of a block are, and what a cache of any size would miss: SHARDS
-//! (Waldspurger and others 2015), of a fixed size and adjusted.
+//! Reuse distances of blocks, and the miss ratio of a cache of any size. The method is SHARDS
+//! (Waldspurger and others 2015), of fixed size and adjusted.
 
-use super::histogram::Counts;
-use super::stack::{ByBlock, Stack, hash};
+use super::histogram::Histogram;
+use super::stack::{ByBlock, LruStack, hash_block};
 use serde::Serialize;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 
-/// A block is sampled if its hash is below a threshold; all of this are.
-const ALL: u64 = 1 << 24;
+/// Range of the block hashes. A block is sampled if its hash is below a threshold, which is this
+/// value while all blocks are sampled.
+const HASH_RANGE: u64 = 1 << 24;
 
-/// What is known of a block that is sampled.
+/// Record of a sampled block.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
-    uses: u64,
+struct SampledBlock {
+    use_count: u64,
     is_read: bool,
     is_written: bool,
 }
 
-/// Distances between uses, of a sample of the blocks.
+/// Reuse distances of a sample of the blocks.
 #[derive(Debug)]
-pub(super) struct Reuse {
-    most_blocks: usize,
-    threshold: u64,
-    known: ByBlock<Known>,
-    by_hash: BinaryHeap<(u64, u64)>,
-    stack: Stack,
-    distances: Counts,
-    first_uses: f64,
-    /// Uses of all blocks.
-    uses: u64,
-    /// From the moment on that not all blocks are sampled.
-    near: Option<Near>,
+pub(super) struct ReuseStatistics {
+    sampled_blocks_max: usize,
+    hash_threshold: u64,
+    sampled_blocks: ByBlock<SampledBlock>,
+    blocks_by_hash: BinaryHeap<(u64, u64)>,
+    lru_stack: LruStack,
+    distances: Histogram,
+    first_use_count: f64,
+    /// Number of uses of all blocks.
+    use_count: u64,
+    /// Most recently used blocks. `None` as long as all blocks are sampled.
+    recent_blocks: Option<RecentBlocks>,
 }
 
-/// The blocks that were used last, all of them: a sample does not tell distances that are no
-/// longer than the gaps between its blocks.
+/// All of the most recently used blocks. A sample cannot show distances as short as the gaps
+/// between its blocks.
 #[derive(Debug)]
-struct Near {
-    stack: Stack,
-    distances: Counts,
+struct RecentBlocks {
+    lru_stack: LruStack,
+    distances: Histogram,
 }
 
-impl Near {
-    fn touch(&mut self, block: u64, most_blocks: usize) {
-        if let Some(distance) = self.stack.touch(block) {
+impl RecentBlocks {
+    fn use_block(&mut self, block: u64, most_blocks: usize) {
+        if let Some(distance) = self.lru_stack.use_block(block) {
             self.distances.add(distance, 1.0);
         }
-        if self.stack.len() > most_blocks {
-            self.stack.remove_oldest();
+        if self.lru_stack.len() > most_blocks {
+            self.lru_stack.remove_oldest();
         }
     }
 }
 
-impl Reuse {
-    /// Of at most so many blocks.
+impl ReuseStatistics {
+    /// Creates a sample of at most `most_blocks` blocks.
     pub(super) fn new(most_blocks: usize) -> Self {
         Self {
-            most_blocks,
-            threshold: ALL,
-            known: ByBlock::default(),
-            by_hash: BinaryHeap::new(),
-            stack: Stack::new(most_blocks),
-            distances: Counts::default(),
-            first_uses: 0.0,
-            uses: 0,
-            near: None,
+            sampled_blocks_max: most_blocks,
+            hash_threshold: HASH_RANGE,
+            sampled_blocks: ByBlock::default(),
+            blocks_by_hash: BinaryHeap::new(),
+            lru_stack: LruStack::new(most_blocks),
+            distances: Histogram::default(),
+            first_use_count: 0.0,
+            use_count: 0,
+            recent_blocks: None,
         }
     }
 
-    /// Uses of blocks so far.
-    pub(super) fn uses(&self) -> u64 {
-        self.uses
+    /// Returns the number of block uses so far.
+    pub(super) fn use_count(&self) -> u64 {
+        self.use_count
     }
 
-    fn rate(&self) -> f64 {
-        self.threshold as f64 / ALL as f64
+    fn sampling_rate(&self) -> f64 {
+        self.hash_threshold as f64 / HASH_RANGE as f64
     }
 
-    /// Blocks that follow each other are used, in a space of addresses.
-    pub(super) fn touch(&mut self, space: u64, blocks: Range<u64>, write: bool) {
+    /// Adds uses of consecutive blocks of an address space.
+    pub(super) fn add_uses(&mut self, space: u64, blocks: Range<u64>, write: bool) {
         // Of a long range, a block in the middle has more blocks before it than are followed,
         // and so was not used near; and the last ones are all that stay.
-        let followed = self.most_blocks as u64;
+        let followed = self.sampled_blocks_max as u64;
         let middle = blocks.start.saturating_add(followed)..blocks.end.saturating_sub(followed);
         for block in blocks {
-            self.touch_one(space ^ block, write, !middle.contains(&block));
+            self.add_use(space ^ block, write, !middle.contains(&block));
         }
     }
 
     #[inline]
-    fn touch_one(&mut self, block: u64, write: bool, is_followed: bool) {
-        self.uses += 1;
-        if let Some(near) = self.near.as_mut().filter(|_| is_followed) {
-            near.touch(block, self.most_blocks);
+    fn add_use(&mut self, block: u64, write: bool, is_followed: bool) {
+        self.use_count += 1;
+        if let Some(near) = self.recent_blocks.as_mut().filter(|_| is_followed) {
+            near.use_block(block, self.sampled_blocks_max);
         }
-        let hash = hash(block) % ALL;
-        if hash < self.threshold {
-            self.touch_sampled(block, hash, write);
+        let hash = hash_block(block) % HASH_RANGE;
+        if hash < self.hash_threshold {
+            self.add_sampled_use(block, hash, write);
         }
     }
 
-    fn touch_sampled(&mut self, block: u64, hash: u64, write: bool) {
-        let known = self.known.entry(block).or_default();
-        known.uses += 1;
+    fn add_sampled_use(&mut self, block: u64, hash: u64, write: bool) {
+        let known = self.sampled_blocks.entry(block).or_default();
+        known.use_count += 1;
         known.is_read |= !write;
         known.is_written |= write;
-        match self.stack.touch(block) {
+        match self.lru_stack.use_block(block) {
             Some(after) => {
-                let distance = (after as f64 / self.rate()).round() as u64;
+                let distance = (after as f64 / self.sampling_rate()).round() as u64;
                 self.distances.add(distance, 1.0);
             }
             None => {
-                self.first_uses += 1.0;
-                self.by_hash.push((hash, block));
+                self.first_use_count += 1.0;
+                self.blocks_by_hash.push((hash, block));
             }
         }
-        while self.known.len() > self.most_blocks {
-            self.lower();
+        while self.sampled_blocks.len() > self.sampled_blocks_max {
+            self.lower_threshold();
         }
     }
 
-    /// The blocks with the largest hash are not sampled any more.
-    fn lower(&mut self) {
-        let Some((largest, _)) = self.by_hash.peek().copied() else {
+    /// Drops the blocks with the largest hash from the sample and lowers the threshold.
+    fn lower_threshold(&mut self) {
+        let Some((largest, _)) = self.blocks_by_hash.peek().copied() else {
             return;
         };
-        if self.near.is_none() {
-            self.near = Some(self.all_near());
+        if self.recent_blocks.is_none() {
+            self.recent_blocks = Some(self.recent_of_full_sample());
         }
-        let by = largest as f64 / self.threshold as f64;
-        self.threshold = largest;
+        let by = largest as f64 / self.hash_threshold as f64;
+        self.hash_threshold = largest;
         self.distances.scale(by);
-        self.first_uses *= by;
+        self.first_use_count *= by;
         while self
-            .by_hash
+            .blocks_by_hash
             .peek()
             .is_some_and(|(hash, _)| *hash >= largest)
         {
-            let (_, block) = self.by_hash.pop().expect("a block");
-            self.known.remove(&block);
-            self.stack.remove(block);
+            let (_, block) = self.blocks_by_hash.pop().expect("a block");
+            self.sampled_blocks.remove(&block);
+            self.lru_stack.remove(block);
         }
     }
 
-    /// As long as all blocks are sampled, all distances are known.
-    fn all_near(&self) -> Near {
-        let mut stack = self.stack.clone();
+    /// Returns the most recently used blocks and their distances, which are all known as long as
+    /// all blocks are sampled.
+    fn recent_of_full_sample(&self) -> RecentBlocks {
+        let mut stack = self.lru_stack.clone();
         stack.remove_oldest();
-        Near {
-            stack,
+        RecentBlocks {
+            lru_stack: stack,
             distances: self.distances.clone(),
         }
     }
 
-    /// The uses that a cache of so many blocks misses, as the sample has them.
+    /// Returns the number of uses that miss in a cache of `cache_blocks` blocks, according to the
+    /// sample.
     fn sampled_misses(&self, cache_blocks: u64) -> f64 {
-        self.distances.at_least(cache_blocks as f64) + self.first_uses
+        self.distances.count_at_least(cache_blocks as f64) + self.first_use_count
     }
 
-    /// The share of the uses that a cache of so many blocks misses. Up to the blocks that are
-    /// all followed it is exact; of what is missed there, a larger cache misses the share that it
-    /// misses in the sample.
+    /// Returns the share of uses that miss in a cache of `cache_blocks` blocks. It is exact up to
+    /// the number of blocks that are all followed. Of the misses there, a larger cache has the
+    /// share that it has in the sample.
     fn miss_share(&self, cache_blocks: u64) -> f64 {
-        let uses = (self.uses as f64).max(1.0);
-        let Some(near) = &self.near else {
+        let uses = (self.use_count as f64).max(1.0);
+        let Some(near) = &self.recent_blocks else {
             return self.sampled_misses(cache_blocks) / uses;
         };
-        let followed = self.most_blocks as u64;
+        let followed = self.sampled_blocks_max as u64;
         let blocks = cache_blocks.min(followed);
-        let hits = near.distances.total() - near.distances.at_least(blocks as f64);
+        let hits = near.distances.total_count() - near.distances.count_at_least(blocks as f64);
         let misses = (1.0 - hits / uses).max(0.0);
         match cache_blocks <= followed {
             true => misses,
@@ -180,16 +183,20 @@ impl Reuse {
         }
     }
 
-    /// What was found.
+    /// Returns the summary of the reuse.
     pub(super) fn finish(self, block_bytes: u64) -> ReuseSummary {
-        let rate = self.rate();
-        let blocks = self.known.len() as f64 / rate;
+        let rate = self.sampling_rate();
+        let blocks = self.sampled_blocks.len() as f64 / rate;
         let point = |cache_blocks: u64| MissRatio {
             cache_bytes: cache_blocks * block_bytes,
             share: self.miss_share(cache_blocks).min(1.0),
         };
-        let of = |which: fn(&Known) -> bool| {
-            let count = self.known.values().filter(|known| which(known)).count();
+        let of = |which: fn(&SampledBlock) -> bool| {
+            let count = self
+                .sampled_blocks
+                .values()
+                .filter(|known| which(known))
+                .count();
             count as f64 / rate
         };
         ReuseSummary {
@@ -200,20 +207,24 @@ impl Reuse {
             written_blocks: of(|known| known.is_written),
             both_blocks: of(|known| known.is_read && known.is_written),
             first_use_share: self.miss_share(u64::MAX).min(1.0),
-            hottest_percent_share: hottest(
-                self.known.values().map(|known| known.uses).collect(),
-                self.uses as f64 * rate,
+            hottest_percent_share: hottest_percent_share(
+                self.sampled_blocks
+                    .values()
+                    .map(|known| known.use_count)
+                    .collect(),
+                self.use_count as f64 * rate,
             ),
-            miss_ratios: sizes(blocks).into_iter().map(point).collect(),
+            miss_ratios: curve_cache_blocks(blocks).into_iter().map(point).collect(),
         }
     }
 }
 
-/// The share of so many uses that the hottest hundredth of the blocks has: what the others have
-/// not. The uses of all are known, and correct those of the others as far as both vary together
-/// from sample to sample (a regression estimator, Cochran 1977, chapter 7): one block that is
-/// much hotter than all others is in a sample or is not, and says nothing of them.
-fn hottest(mut uses: Vec<u64>, all: f64) -> f64 {
+/// Returns the share of `all` uses that address the hottest hundredth of the blocks: one minus the
+/// share of the other blocks. The exact number of all uses corrects that of the others, as far as
+/// the two vary together from sample to sample (a regression estimator, Cochran 1977, chapter 7). A
+/// single block that is much hotter than all others is in the sample or not, and says nothing on
+/// the others.
+fn hottest_percent_share(mut uses: Vec<u64>, all: f64) -> f64 {
     if uses.is_empty() {
         return 0.0;
     }
@@ -226,8 +237,9 @@ fn hottest(mut uses: Vec<u64>, all: f64) -> f64 {
     (1.0 - others / all).clamp(0.0, 1.0)
 }
 
-/// Sizes of caches, four in each power of two, up to one that holds all.
-fn sizes(blocks: f64) -> Vec<u64> {
+/// Returns the cache sizes of the miss-ratio curve, four for each power of two, up to a cache that
+/// holds all blocks.
+fn curve_cache_blocks(blocks: f64) -> Vec<u64> {
     let mut all = BTreeMap::new();
     let mut octave = 1u64;
     loop {
@@ -241,35 +253,35 @@ fn sizes(blocks: f64) -> Vec<u64> {
     }
 }
 
-/// How blocks are used again.
+/// Summary of the reuse of blocks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReuseSummary {
-    /// The share of the blocks that was looked at; 1 is exact.
+    /// Share of the blocks that was sampled. With 1, the summary is exact.
     pub sampled_share: f64,
     /// Bytes of a block.
     pub block_bytes: u64,
-    /// Distinct blocks.
+    /// Number of distinct blocks.
     pub footprint_blocks: f64,
-    /// Distinct blocks that were read.
+    /// Number of distinct blocks that were read.
     pub read_blocks: f64,
-    /// Distinct blocks that were written.
+    /// Number of distinct blocks that were written.
     pub written_blocks: f64,
-    /// Distinct blocks that were both.
+    /// Number of distinct blocks that were both read and written.
     pub both_blocks: f64,
-    /// The share of the uses of blocks that are the first.
+    /// Share of block uses that are the first use of a block.
     pub first_use_share: f64,
-    /// The share of the uses that the hottest hundredth of the blocks has.
+    /// Share of block uses that address the hottest hundredth of the blocks.
     pub hottest_percent_share: f64,
-    /// What a cache that drops what is unused for longest would miss, by its size.
+    /// Miss ratios of an LRU cache, by cache size.
     pub miss_ratios: Vec<MissRatio>,
 }
 
-/// A cache of a size.
+/// Miss ratio of a cache of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MissRatio {
-    /// What it holds.
+    /// Capacity of the cache in bytes.
     pub cache_bytes: u64,
-    /// The share of the uses of blocks that it misses, first uses included.
+    /// Share of block uses that miss, including first uses.
     pub share: f64,
 }
 
@@ -280,15 +292,18 @@ mod tests {
     #[test]
     fn a_range_is_its_blocks_one_by_one() {
         let ranges: Vec<Range<u64>> = (0..400u64)
-            .map(|number| (hash(number) % 3000, hash(!number) % 500))
+            .map(|number| (hash_block(number) % 3000, hash_block(!number) % 500))
             .map(|(first, blocks)| first..first + blocks)
             .collect();
-        let (mut whole, mut single) = (Reuse::new(64), Reuse::new(64));
+        let (mut whole, mut single) = (ReuseStatistics::new(64), ReuseStatistics::new(64));
         for range in ranges {
-            whole.touch(0, range.clone(), false);
-            range.for_each(|block| single.touch_one(block, false, true));
+            whole.add_uses(0, range.clone(), false);
+            range.for_each(|block| single.add_use(block, false, true));
         }
-        assert!(whole.near.is_some(), "more blocks than are followed");
+        assert!(
+            whole.recent_blocks.is_some(),
+            "more blocks than are followed"
+        );
         assert_eq!(whole.finish(4096), single.finish(4096));
     }
 }

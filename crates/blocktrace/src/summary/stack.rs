@@ -1,21 +1,21 @@
-//! Blocks in the order of their last use.
+//! LRU stack: blocks in the order of their last use.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A hash of a block that is the same everywhere: splitmix64.
-pub(super) fn hash(block: u64) -> u64 {
+/// Hashes a block number with splitmix64, which gives the same result on every machine.
+pub(super) fn hash_block(block: u64) -> u64 {
     let mut of = block.wrapping_add(0x9e37_79b9_7f4a_7c15);
     of = (of ^ (of >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     of = (of ^ (of >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     of ^ (of >> 31)
 }
 
-/// Blocks are hashed already.
+/// Hasher of maps that are keyed by block number.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Hashed(u64);
+pub(super) struct BlockHasher(u64);
 
-impl Hasher for Hashed {
+impl Hasher for BlockHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -27,119 +27,121 @@ impl Hasher for Hashed {
     }
 
     fn write_u64(&mut self, block: u64) {
-        self.0 = hash(block);
+        self.0 = hash_block(block);
     }
 }
 
-/// What is known of each block.
-pub(super) type ByBlock<T> = HashMap<u64, T, BuildHasherDefault<Hashed>>;
+/// Map from block numbers to values.
+pub(super) type ByBlock<T> = HashMap<u64, T, BuildHasherDefault<BlockHasher>>;
 
 const NO_BLOCK: u64 = u64::MAX;
 
-/// The stack of Mattson and others (1970). Each use takes the next slot; how many blocks are in
-/// the slots up to one is a sum in a tree (Fenwick 1994).
+/// LRU stack of Mattson and others (1970). Each use takes the next slot. A tree of sums (Fenwick
+/// 1994) gives the number of blocks in all slots up to a given one.
 #[derive(Clone, Debug)]
-pub(super) struct Stack {
-    slot_of: ByBlock<u32>,
-    tree: Vec<u32>,
-    block_of: Vec<u64>,
+pub(super) struct LruStack {
+    slot_by_block: ByBlock<u32>,
+    sum_tree: Vec<u32>,
+    block_by_slot: Vec<u64>,
     next_slot: u32,
-    /// No block is in a slot before this one.
+    /// Slot before which no slot holds a block.
     oldest_slot: u32,
 }
 
-impl Stack {
-    /// For so many blocks, and one more until another is taken out.
+impl LruStack {
+    /// Creates a stack for `most_blocks` blocks. It may temporarily hold one more, until another is
+    /// removed.
     pub(super) fn new(most_blocks: usize) -> Self {
         let slots = most_blocks * 4;
         Self {
-            slot_of: ByBlock::default(),
-            tree: vec![0; slots + 1],
-            block_of: vec![NO_BLOCK; slots],
+            slot_by_block: ByBlock::default(),
+            sum_tree: vec![0; slots + 1],
+            block_by_slot: vec![NO_BLOCK; slots],
             next_slot: 0,
             oldest_slot: 0,
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.slot_of.len()
+        self.slot_by_block.len()
     }
 
-    /// The block comes to the top: how many others were used since its last use, if it is there.
-    pub(super) fn touch(&mut self, block: u64) -> Option<u64> {
-        if self.next_slot as usize == self.block_of.len() {
-            self.renumber();
+    /// Moves a block to the top of the stack. Returns the number of other blocks used since its
+    /// last use, or `None` if the block was not in the stack.
+    pub(super) fn use_block(&mut self, block: u64) -> Option<u64> {
+        if self.next_slot as usize == self.block_by_slot.len() {
+            self.renumber_slots();
         }
         let slot = self.next_slot;
         self.next_slot += 1;
         let blocks = self.len() as u64;
-        let last = self.slot_of.insert(block, slot);
+        let last = self.slot_by_block.insert(block, slot);
         let distance = last.map(|last| {
-            let distance = blocks - u64::from(self.up_to(last));
-            self.clear(last);
+            let distance = blocks - u64::from(self.count_up_to(last));
+            self.clear_slot(last);
             distance
         });
-        self.fill(slot, block);
+        self.fill_slot(slot, block);
         distance
     }
 
     pub(super) fn remove(&mut self, block: u64) {
-        if let Some(slot) = self.slot_of.remove(&block) {
-            self.clear(slot);
+        if let Some(slot) = self.slot_by_block.remove(&block) {
+            self.clear_slot(slot);
         }
     }
 
-    /// Takes out the block that is unused for longest.
+    /// Removes the least recently used block.
     pub(super) fn remove_oldest(&mut self) {
         let from = self.oldest_slot as usize;
-        let held = self.block_of[from..]
+        let held = self.block_by_slot[from..]
             .iter()
             .position(|block| *block != NO_BLOCK);
         if let Some(after) = held {
             self.oldest_slot += after as u32;
-            self.remove(self.block_of[from + after]);
+            self.remove(self.block_by_slot[from + after]);
         }
     }
 
-    fn fill(&mut self, slot: u32, block: u64) {
-        self.block_of[slot as usize] = block;
-        self.each_sum(slot, |sum| *sum += 1);
+    fn fill_slot(&mut self, slot: u32, block: u64) {
+        self.block_by_slot[slot as usize] = block;
+        self.change_sums(slot, |sum| *sum += 1);
     }
 
-    fn clear(&mut self, slot: u32) {
-        self.block_of[slot as usize] = NO_BLOCK;
-        self.each_sum(slot, |sum| *sum -= 1);
+    fn clear_slot(&mut self, slot: u32) {
+        self.block_by_slot[slot as usize] = NO_BLOCK;
+        self.change_sums(slot, |sum| *sum -= 1);
     }
 
-    /// Changes the sums that a slot is in.
-    fn each_sum(&mut self, slot: u32, change: impl Fn(&mut u32)) {
+    /// Changes all sums of the tree that include a slot.
+    fn change_sums(&mut self, slot: u32, change: impl Fn(&mut u32)) {
         let mut at = slot as usize + 1;
-        while at < self.tree.len() {
-            change(&mut self.tree[at]);
+        while at < self.sum_tree.len() {
+            change(&mut self.sum_tree[at]);
             at += at & at.wrapping_neg();
         }
     }
 
-    /// Blocks in the slots up to one.
-    fn up_to(&self, slot: u32) -> u32 {
+    /// Returns the number of blocks in the slots up to a given one.
+    fn count_up_to(&self, slot: u32) -> u32 {
         let mut at = slot as usize + 1;
         let mut sum = 0;
         while at > 0 {
-            sum += self.tree[at];
+            sum += self.sum_tree[at];
             at -= at & at.wrapping_neg();
         }
         sum
     }
 
-    /// Blocks get the first slots, in the order of their last use.
-    fn renumber(&mut self) {
-        let held = self.block_of.iter().copied();
+    /// Moves all blocks to the first slots, in the order of their last use.
+    fn renumber_slots(&mut self) {
+        let held = self.block_by_slot.iter().copied();
         let held: Vec<u64> = held.filter(|block| *block != NO_BLOCK).collect();
-        self.tree.fill(0);
-        self.block_of.fill(NO_BLOCK);
+        self.sum_tree.fill(0);
+        self.block_by_slot.fill(NO_BLOCK);
         for (slot, block) in held.iter().enumerate() {
-            self.slot_of.insert(*block, slot as u32);
-            self.fill(slot as u32, *block);
+            self.slot_by_block.insert(*block, slot as u32);
+            self.fill_slot(slot as u32, *block);
         }
         self.next_slot = held.len() as u32;
         self.oldest_slot = 0;
@@ -166,10 +168,10 @@ mod tests {
     #[test]
     fn distances_are_those_of_a_list() {
         for most in [1, 2, 7, 40] {
-            let uses: Vec<u64> = (0..3000u64).map(|use_| hash(use_) % 50).collect();
-            let mut stack = Stack::new(most);
+            let uses: Vec<u64> = (0..3000u64).map(|use_| hash_block(use_) % 50).collect();
+            let mut stack = LruStack::new(most);
             let of = |block: &u64| {
-                let distance = stack.touch(*block);
+                let distance = stack.use_block(*block);
                 if stack.len() > most {
                     stack.remove_oldest();
                 }

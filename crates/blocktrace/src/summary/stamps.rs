@@ -1,36 +1,40 @@
-//! Fineness of the times of a trace.
+//! Resolution of the times of a trace.
 
 use serde::Serialize;
 
-/// Coarsest step of times that is not worth a word: most requests take longer.
-const COARSE_NS: u64 = 1_000_000;
+/// Minimum resolution that a summary reports, in nanoseconds. Most requests take longer than finer
+/// steps.
+const COARSE_RESOLUTION_NS: u64 = 1_000_000;
 
-/// Times of issue, and how often one comes again.
+/// Statistics of the times of issue, and of requests that share a time.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stamps {
+pub(super) struct IssueTimeStatistics {
     last_ns: Option<u64>,
-    /// The greatest common divisor of all times.
-    unit_ns: u64,
+    /// Greatest common divisor of all times, in nanoseconds.
+    common_divisor_ns: u64,
     requests: u64,
-    shared: u64,
+    shared_time_requests: u64,
 }
 
-impl Stamps {
+impl IssueTimeStatistics {
     #[inline]
     pub(super) fn add(&mut self, at_ns: u64) {
         self.requests += 1;
-        self.shared += u64::from(self.last_ns.replace(at_ns) == Some(at_ns));
-        if self.unit_ns == 0 || !at_ns.is_multiple_of(self.unit_ns) {
-            self.unit_ns = greatest_common_divisor(self.unit_ns, at_ns);
+        self.shared_time_requests += u64::from(self.last_ns.replace(at_ns) == Some(at_ns));
+        if self.common_divisor_ns == 0 || !at_ns.is_multiple_of(self.common_divisor_ns) {
+            self.common_divisor_ns = greatest_common_divisor(self.common_divisor_ns, at_ns);
         }
     }
 
-    /// The coarseness, of times of a millisecond and more that several requests share.
+    /// Returns the resolution, or `None` if it is finer than a millisecond or if no requests share
+    /// a time.
     pub(super) fn finish(&self) -> Option<Resolution> {
-        (self.shared > 0 && self.unit_ns >= COARSE_NS).then_some(Resolution {
-            ns: self.unit_ns,
-            shared_share: self.shared as f64 / self.requests as f64,
-        })
+        (self.shared_time_requests > 0 && self.common_divisor_ns >= COARSE_RESOLUTION_NS).then_some(
+            Resolution {
+                ns: self.common_divisor_ns,
+                shared_share: self.shared_time_requests as f64 / self.requests as f64,
+            },
+        )
     }
 }
 
@@ -41,12 +45,12 @@ fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
     one
 }
 
-/// Coarseness of a trace's times: all are multiples of it, and several requests have the
-/// same. Nothing finer can be told of the trace.
+/// Resolution of a trace's times, if it is coarse: all times are multiples of it, and some requests
+/// share a time. Finer time differences cannot be derived from the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Resolution {
-    /// The unit of the times, in nanoseconds.
+    /// Unit of the times, in nanoseconds.
     pub ns: u64,
-    /// Share of the requests whose time is that of the one before.
+    /// Share of requests with the same time as the previous request.
     pub shared_share: f64,
 }

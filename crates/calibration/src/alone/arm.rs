@@ -1,37 +1,37 @@
-//! The arm: how long a read takes to its first sector, by the distance in tracks.
+//! Actuator times: time until a read's first sector, by seek distance in tracks.
 //!
-//! The platter adds up to a revolution to the time that the arm takes: the shortest times of
-//! many requests of one distance are the arm's.
+//! The platter adds up to a revolution to the actuator's time. The shortest times of many requests
+//! at one distance are those of the actuator.
 
-/// Requests of a bin of distances.
-const BIN_MIN: usize = 30;
-/// Share of a bin's requests that are faster than the arm: hits that look like others.
-const FASTER: f64 = 0.02;
+const BIN_REACHES_MIN: usize = 30;
+/// Share of a bin's requests that are faster than the actuator: buffer hits that resemble media
+/// reads.
+const FASTER_SHARE: f64 = 0.02;
 
-/// Time from issue to the first sector under the head, without a wait for it.
+/// Time from issue until the first sector is under the head, without rotational latency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arrival {
-    /// Distance in tracks.
+    /// Seek distance in tracks.
     pub tracks: f64,
-    /// In microseconds.
+    /// Time until the first sector is under the head, in microseconds.
     pub time_us: f64,
-    /// Half of the interval: what so many requests leave open.
+    /// Half width of the confidence interval, in microseconds.
     pub interval_us: f64,
 }
 
-/// One read: distance from the request before, and time to its first sector.
-pub(super) struct Reach {
+/// Seek distance of a read from the preceding request, and the time until its first sector.
+pub(super) struct SeekReach {
     pub(super) tracks: f64,
     pub(super) time_us: f64,
 }
 
-/// Times by distance, from the nearest.
-pub(super) fn arrivals(mut reaches: Vec<Reach>, period_us: f64) -> Vec<Arrival> {
+/// Returns the actuator times by distance, nearest first.
+pub(super) fn arrivals(mut reaches: Vec<SeekReach>, period_us: f64) -> Vec<Arrival> {
     reaches.sort_by(|a, b| a.tracks.total_cmp(&b.tracks));
-    let bins = (reaches.len() / BIN_MIN).clamp(1, 40);
+    let bins = (reaches.len() / BIN_REACHES_MIN).clamp(1, 40);
     let mut found: Vec<Arrival> = Vec::new();
     for bin in reaches.chunks(reaches.len().div_ceil(bins).max(1)) {
-        if bin.len() < BIN_MIN / 2 {
+        if bin.len() < BIN_REACHES_MIN / 2 {
             continue;
         }
         let mut times: Vec<f64> = bin.iter().map(|one| one.time_us).collect();
@@ -39,7 +39,7 @@ pub(super) fn arrivals(mut reaches: Vec<Reach>, period_us: f64) -> Vec<Arrival> 
         let count = times.len() as f64;
         // Waits are spread evenly over a revolution: the smallest of `count` is at the first
         // of as many parts.
-        let rank = (FASTER * count).ceil();
+        let rank = (FASTER_SHARE * count).ceil();
         let time_us = times[(rank as usize).min(times.len() - 1)] - rank / count * period_us;
         let tracks = bin[bin.len() / 2].tracks.round();
         if found.last().is_some_and(|last| last.tracks >= tracks) {

@@ -1,40 +1,40 @@
-//! The spindle as a clock: its period, and where the trace's time does not go on.
+//! Spindle as a clock: its rotation period, and the places in the trace where time is missing.
 //!
-//! Lines of trace that were dropped take their time with them: from there on, the platter is
-//! elsewhere than the sum of the times says. Windows of sectors show a line ([`super::lines`])
-//! whose origin jumps at these places, all windows at once.
+//! Dropped lines of a trace take their time with them, so the rotational phase changes there.
+//! Windows of neighbouring sectors follow a line ([`super::lines`]) whose origin jumps at these
+//! places, in all windows together.
 
-use super::lines::{BlockLine, Point, mean_direction, strongest, wrapped};
+use super::lines::{BlockLine, Point, mean_direction, strongest_line, wrapped};
 use super::observed::Observation;
 use super::period::TRACK_DENSITIES;
 use std::f64::consts::TAU;
 use std::ops::Range;
 
-/// Blocks of time that may each have an origin of their own.
-const BLOCKS: usize = 8;
-/// Points of a window.
+/// Number of time blocks of a trace that may each have their own angular origin.
+const WINDOW_BLOCKS: usize = 8;
 const WINDOW_POINTS: usize = 90;
-/// Windows that choose the period.
-const WINDOWS: usize = 4;
-/// Half of the range of rates about the coarse one, in revolutions per microsecond.
-const RANGE: f64 = 2.5e-7;
+/// Number of windows that determine the rotation period.
+const WINDOW_COUNT: usize = 4;
+/// Half width of the search around the coarse rate, in revolutions per microsecond.
+const RATE_RANGE: f64 = 2.5e-7;
 
-/// A spindle's rate, and the angles to subtract.
+/// Rotation rate of a spindle, and phase corrections along the trace.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Clock {
-    /// Revolutions per microsecond.
+    /// Rotation rate of the spindle, in revolutions per microsecond.
     pub(super) rate: f64,
-    /// Standard error of the rate.
+    /// Standard error of the rotation rate.
     pub(super) rate_error: f64,
-    /// Stretches of time: the first request's index of each, and the angle to subtract.
+    /// Segments of the trace with constant phase: index of the first request, and the angle to
+    /// subtract.
     pub(super) stretches: Vec<(usize, f64)>,
-    /// Evidence of the windows that chose the rate, and what chance would give.
+    /// Power of the windows that determined the rate, relative to chance.
     pub(super) power: f64,
     pub(super) chance: f64,
 }
 
 impl Clock {
-    /// Angle at the completion of a request, in revolutions.
+    /// Returns the platter angle at the completion of a request, in revolutions.
     pub(super) fn angle(&self, one: &Observation) -> f64 {
         let reached = self
             .stretches
@@ -46,8 +46,8 @@ impl Clock {
 }
 
 impl Clock {
-    /// Duration of the longest stretch, in microseconds.
-    pub(super) fn longest_us(&self, observations: &[Observation]) -> f64 {
+    /// Returns the duration of the longest segment with constant phase, in microseconds.
+    pub(super) fn longest_stretch_us(&self, observations: &[Observation]) -> f64 {
         let end = |number: usize| {
             let next = self
                 .stretches
@@ -65,20 +65,20 @@ impl Clock {
     }
 }
 
-/// A window: points in the order of time, and its blocks.
+/// Window of neighbouring sectors: its points in the order of time, and their time blocks.
 struct Window {
     observations: Vec<Observation>,
     blocks: Vec<Range<usize>>,
     span: f64,
 }
 
-/// Requests that follow each other so closely, in sectors and in the trace, are one: they
+/// Maximum distance in sectors of successive requests that count as one observation. Such requests
 /// agree at any rate near the true one.
 const CLUSTER_SECTORS: f64 = 1000.0;
 const CLUSTER_REQUESTS: usize = 40;
 
-/// One request of each cluster.
-fn apart(media: &[Observation]) -> Vec<Observation> {
+/// Returns one request of each cluster of neighbouring requests.
+fn exclude_clusters(media: &[Observation]) -> Vec<Observation> {
     let mut kept: Vec<Observation> = Vec::new();
     for one in media {
         let recent = kept.iter().rev();
@@ -91,13 +91,13 @@ fn apart(media: &[Observation]) -> Vec<Observation> {
 }
 
 fn windows(media: &[Observation], requests: usize) -> Vec<Window> {
-    let mut sorted = apart(media);
+    let mut sorted = exclude_clusters(media);
     sorted.sort_by(|a, b| a.end().total_cmp(&b.end()));
     let window = |chunk: &[Observation]| {
         let span = chunk[chunk.len() - 1].end() - chunk[0].end();
         let mut observations = chunk.to_vec();
         observations.sort_by_key(|one| one.index);
-        let block = |one: &Observation| one.index * BLOCKS / requests.max(1);
+        let block = |one: &Observation| one.index * WINDOW_BLOCKS / requests.max(1);
         let mut blocks = Vec::new();
         let mut start = 0;
         for number in 1..=observations.len() {
@@ -129,11 +129,12 @@ fn points(window: &Window, rate: f64) -> Vec<Point> {
     window.observations.iter().map(point).collect()
 }
 
-fn excess(line: &BlockLine) -> f64 {
-    line.power - (BLOCKS as f64 + libm::log(line.trials.max(1.0)))
+fn excess_power(line: &BlockLine) -> f64 {
+    line.power - (WINDOW_BLOCKS as f64 + libm::log(line.trials.max(1.0)))
 }
 
-/// Finds the period near a coarse one, and the jumps; `requests` is the length of the trace.
+/// Finds the rotation period near a coarse one, and the phase jumps. `requests` is the number of
+/// requests in the trace.
 pub(super) fn find(media: &[Observation], requests: usize, coarse: f64) -> Option<Clock> {
     let mut windows = windows(media, requests);
     if windows.is_empty() {
@@ -141,13 +142,13 @@ pub(super) fn find(media: &[Observation], requests: usize, coarse: f64) -> Optio
     }
     windows.sort_by(|a, b| a.span.total_cmp(&b.span));
     let duration_us = media.last().map_or(1.0, |one| one.completion_us);
-    let step = BLOCKS as f64 / (3.0 * duration_us);
-    let steps = (RANGE / step).ceil() as i64;
-    let few = &windows[..windows.len().min(WINDOWS)];
+    let step = WINDOW_BLOCKS as f64 / (3.0 * duration_us);
+    let steps = (RATE_RANGE / step).ceil() as i64;
+    let few = &windows[..windows.len().min(WINDOW_COUNT)];
     let try_rate = |rate: f64| {
         let lines: Vec<BlockLine> = few
             .iter()
-            .map(|one| strongest(&points(one, rate), &one.blocks, TRACK_DENSITIES))
+            .map(|one| strongest_line(&points(one, rate), &one.blocks, TRACK_DENSITIES))
             .collect();
         (
             lines.iter().map(|line| line.power).sum::<f64>(),
@@ -159,18 +160,18 @@ pub(super) fn find(media: &[Observation], requests: usize, coarse: f64) -> Optio
     let (power, rate, lines) = tried.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let trials = lines
         .iter()
-        .map(|line| libm::log(line.trials.max(1.0)) + BLOCKS as f64);
+        .map(|line| libm::log(line.trials.max(1.0)) + WINDOW_BLOCKS as f64);
     let chance = trials.sum::<f64>() + libm::log(steps as f64);
     let lines: Vec<BlockLine> = windows
         .iter()
-        .map(|one| strongest(&points(one, rate), &one.blocks, TRACK_DENSITIES))
+        .map(|one| strongest_line(&points(one, rate), &one.blocks, TRACK_DENSITIES))
         .collect();
     let mut clear: Vec<(&Window, BlockLine)> = windows
         .iter()
         .zip(lines)
-        .filter(|(_, line)| excess(line) > 6.0)
+        .filter(|(_, line)| excess_power(line) > 6.0)
         .collect();
-    clear.sort_by(|a, b| excess(&b.1).total_cmp(&excess(&a.1)));
+    clear.sort_by(|a, b| excess_power(&b.1).total_cmp(&excess_power(&a.1)));
     if clear.is_empty() {
         return None;
     }
@@ -183,16 +184,17 @@ pub(super) fn find(media: &[Observation], requests: usize, coarse: f64) -> Optio
     };
     // A rate that is off drifts: a small step is no jump until the rate is right.
     for jump_min in [0.2, 0.12, 0.08] {
-        clock.stretches = track(&aligned(&clear, clock.rate, requests), jump_min);
-        (clock.rate, clock.rate_error) = refined(&clear, &clock);
+        clock.stretches = track_phase(&align_windows(&clear, clock.rate, requests), jump_min);
+        (clock.rate, clock.rate_error) = refine_rate(&clear, &clock);
     }
     // The last angles belong to the last rate.
-    clock.stretches = track(&aligned(&clear, clock.rate, requests), JUMP_MIN);
+    clock.stretches = track_phase(&align_windows(&clear, clock.rate, requests), JUMP_MIN);
     Some(clock)
 }
 
-/// What windows leave of the angles, with their origins made one: request and angle.
-fn aligned(clear: &[(&Window, BlockLine)], rate: f64, requests: usize) -> Vec<(usize, f64)> {
+/// Returns the residual angles of all windows after removal of their origins, each with its request
+/// index.
+fn align_windows(clear: &[(&Window, BlockLine)], rate: f64, requests: usize) -> Vec<(usize, f64)> {
     let residuals = |(window, line): &(&Window, BlockLine)| -> Vec<(usize, f64)> {
         let of = |one: &Observation| {
             (
@@ -203,9 +205,9 @@ fn aligned(clear: &[(&Window, BlockLine)], rate: f64, requests: usize) -> Vec<(u
         window.observations.iter().map(of).collect()
     };
     let all: Vec<Vec<(usize, f64)>> = clear.iter().map(residuals).collect();
-    let block = |index: usize| index * BLOCKS * 2 / requests.max(1);
+    let block = |index: usize| index * WINDOW_BLOCKS * 2 / requests.max(1);
     let mut origins = vec![0.0; all.len()];
-    let mut shifts = [0.0; BLOCKS * 2 + 1];
+    let mut shifts = [0.0; WINDOW_BLOCKS * 2 + 1];
     for round in 0..12 {
         // The clearest window is alone first; the others join it one after the other.
         let used = (1 + round * all.len() / 4).min(all.len());
@@ -246,34 +248,35 @@ fn aligned(clear: &[(&Window, BlockLine)], rate: f64, requests: usize) -> Vec<(u
     together
 }
 
-/// Phases that are told from each other while the angle is followed.
-const PHASES: usize = 48;
-/// Logarithm of the odds against a jump, and against a step to the next phase.
-const JUMP: f64 = 14.0;
-/// Concentration of the angles about the phase: skews spread them.
-const CONCENTRATION: f64 = 3.0;
-/// Share of angles that follow no phase.
-const STRAY: f64 = 0.15;
-/// Smallest jump that is told from a drift of the spindle, in revolutions.
+/// Number of discrete phases for tracking the angle.
+const PHASE_STEPS: usize = 48;
+/// Logarithm of the odds against a phase jump, and against a step to the next phase.
+const JUMP_COST: f64 = 14.0;
+/// Concentration parameter of the request angles around the rotational phase; skews spread the
+/// angles.
+const PHASE_CONCENTRATION: f64 = 3.0;
+/// Expected share of request angles that follow no rotational phase.
+const STRAY_SHARE: f64 = 0.15;
+/// Smallest phase jump that differs from spindle drift, in revolutions.
 const JUMP_MIN: f64 = 0.08;
 
-/// Follows the phase through time: the stretches between its jumps.
-fn track(aligned: &[(usize, f64)], jump_min: f64) -> Vec<(usize, f64)> {
+/// Tracks the phase along the trace and returns the segments between its jumps.
+fn track_phase(aligned: &[(usize, f64)], jump_min: f64) -> Vec<(usize, f64)> {
     let norm = 4.88; // Bessel function of order 0 at the concentration.
     let emission = |angle: f64, phase: usize| {
-        let cos = libm::cos(TAU * (angle - phase as f64 / PHASES as f64));
-        libm::log((1.0 - STRAY) * libm::exp(CONCENTRATION * cos) / norm + STRAY)
+        let cos = libm::cos(TAU * (angle - phase as f64 / PHASE_STEPS as f64));
+        libm::log((1.0 - STRAY_SHARE) * libm::exp(PHASE_CONCENTRATION * cos) / norm + STRAY_SHARE)
     };
-    let mut scores = vec![0.0; PHASES];
+    let mut scores = vec![0.0; PHASE_STEPS];
     let mut from: Vec<Vec<usize>> = Vec::new();
     for (_, angle) in aligned {
-        let (best, top) = best_of(&scores);
-        let mut came = Vec::with_capacity(PHASES);
-        let mut next = Vec::with_capacity(PHASES);
+        let (best, top) = best_index(&scores);
+        let mut came = Vec::with_capacity(PHASE_STEPS);
+        let mut next = Vec::with_capacity(PHASE_STEPS);
         for (phase, stays) in scores.iter().enumerate() {
-            let (source, score) = match *stays >= top - JUMP {
+            let (source, score) = match *stays >= top - JUMP_COST {
                 true => (phase, *stays),
-                false => (best, top - JUMP),
+                false => (best, top - JUMP_COST),
             };
             came.push(source);
             next.push(score + emission(*angle, phase));
@@ -281,7 +284,7 @@ fn track(aligned: &[(usize, f64)], jump_min: f64) -> Vec<(usize, f64)> {
         from.push(came);
         scores = next;
     }
-    let (mut phase, _) = best_of(&scores);
+    let (mut phase, _) = best_index(&scores);
     let mut starts = vec![0];
     for number in (0..aligned.len()).rev() {
         let source = from[number][phase];
@@ -300,11 +303,11 @@ fn track(aligned: &[(usize, f64)], jump_min: f64) -> Vec<(usize, f64)> {
     let mut number = 1;
     while number + 1 < starts.len() {
         let (before, here, end) = (starts[number - 1], starts[number], starts[number + 1]);
-        let near_before = &aligned[before.max(here.saturating_sub(STRETCH_MIN * 4))..here];
-        let near_after = &aligned[here..end.min(here + STRETCH_MIN * 4)];
+        let near_before = &aligned[before.max(here.saturating_sub(STRETCH_WINDOWS_MIN * 4))..here];
+        let near_after = &aligned[here..end.min(here + STRETCH_WINDOWS_MIN * 4)];
         let direction = |part: &[(usize, f64)]| mean_direction(part.iter().map(|one| one.1)).1;
         let step = wrapped(direction(near_after) - direction(near_before)).abs();
-        match step < jump_min || end - here < STRETCH_MIN {
+        match step < jump_min || end - here < STRETCH_WINDOWS_MIN {
             true => drop(starts.remove(number)),
             false => number += 1,
         }
@@ -316,10 +319,10 @@ fn track(aligned: &[(usize, f64)], jump_min: f64) -> Vec<(usize, f64)> {
     starts.windows(2).map(stretch).collect()
 }
 
-/// Points of a stretch that shows itself.
-const STRETCH_MIN: usize = 20;
+/// Minimum number of points in a segment with constant phase.
+const STRETCH_WINDOWS_MIN: usize = 20;
 
-fn best_of(scores: &[f64]) -> (usize, f64) {
+fn best_index(scores: &[f64]) -> (usize, f64) {
     scores
         .iter()
         .enumerate()
@@ -332,8 +335,9 @@ fn best_of(scores: &[f64]) -> (usize, f64) {
         })
 }
 
-/// The rate at which the windows' angles agree best between jumps, and its standard error.
-fn refined(clear: &[(&Window, BlockLine)], clock: &Clock) -> (f64, f64) {
+/// Refines the rotation rate so that the windows' angles agree between jumps; returns the rate and
+/// its standard error.
+fn refine_rate(clear: &[(&Window, BlockLine)], clock: &Clock) -> (f64, f64) {
     let starts: Vec<usize> = clock.stretches.iter().map(|(index, _)| *index).collect();
     let stretch = |index: usize| starts.partition_point(|start| *start <= index);
     let power = |rate: f64| {

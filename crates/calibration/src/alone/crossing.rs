@@ -1,22 +1,22 @@
-//! The moment at which a sector shows: where the link to the host is slower than the platter,
-//! a read ends so long after its first sector passed as the link takes for all of it; where
-//! it is faster, when the last sector has passed.
+//! Time at which a sector becomes visible in a trace. If the link to the host is slower than the
+//! platter, a read ends one link transfer after its first sector has passed the head. If the link
+//! is faster, the read ends when the last sector has passed.
 
 use super::clock::Clock;
 use super::lines::{Point, mean_direction};
 use super::observed::Observation;
 use super::zones::Zone;
 
-/// Longest crossing of a sector that is tried, in microseconds.
+/// Longest transfer time of a sector over the link in the search, in microseconds.
 const CROSSING_US_MAX: f64 = 300.0;
-const STEP_US: f64 = 2.0;
+const CROSSING_STEP_US: f64 = 2.0;
 
-/// A sector's time on the link, in microseconds.
+/// Transfer time of a sector over the link, in microseconds, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Crossing {
-    /// Absent where the platter sets the pace.
+    /// Transfer time of a sector in microseconds; absent if the platter limits the transfer rate.
     pub(super) sector_us: Option<f64>,
-    /// Half of the 95 % interval.
+    /// Half width of the 95 % interval, in microseconds.
     pub(super) interval_us: f64,
 }
 
@@ -26,7 +26,7 @@ impl Crossing {
         interval_us: 0.0,
     };
 
-    /// A request's sector and the angle at which it passed.
+    /// Returns the sector of a request and the angle at which it passed the head.
     pub(super) fn point(&self, one: &Observation, clock: &Clock) -> Point {
         let angle = clock.angle(one);
         match self.sector_us {
@@ -42,15 +42,15 @@ impl Crossing {
     }
 }
 
-/// Points in the order of their sectors, each with its request.
+/// Returns the points of all requests in ascending order of sectors, each with its request.
 pub(super) fn points(media: &[Observation], clock: &Clock, crossing: &Crossing) -> Vec<Point> {
     let mut points: Vec<Point> = media.iter().map(|one| crossing.point(one, clock)).collect();
     points.sort_by(|a, b| a.sector.total_cmp(&b.sector));
     points
 }
 
-/// Chooses the crossing at which the angles of all zones agree best. `media` are in the order
-/// of their ends, as the zones' points.
+/// Finds the link transfer time for which the angles of all zones agree best. `media_reads` and the
+/// points of the zones are in the same order.
 pub(super) fn find(media: &[Observation], clock: &Clock, zones: &[Zone]) -> Crossing {
     let mut sorted = media.to_vec();
     sorted.sort_by(|a, b| a.end().total_cmp(&b.end()));
@@ -70,9 +70,9 @@ pub(super) fn find(media: &[Observation], clock: &Clock, zones: &[Zone]) -> Cros
         sector_us: Some(us),
         interval_us: 0.0,
     };
-    let steps = (CROSSING_US_MAX / STEP_US) as usize;
+    let steps = (CROSSING_US_MAX / CROSSING_STEP_US) as usize;
     let tried: Vec<(f64, f64)> = (0..=steps)
-        .map(|n| STEP_US * n as f64)
+        .map(|n| CROSSING_STEP_US * n as f64)
         .map(|us| (score(&of(us)), us))
         .collect();
     let Some((top, us)) = tried.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0)) else {
@@ -85,7 +85,7 @@ pub(super) fn find(media: &[Observation], clock: &Clock, zones: &[Zone]) -> Cros
     let near = tried.iter().filter(|(score, _)| top - score < 3.0);
     let spread = near
         .map(|(_, other)| (other - us).abs())
-        .fold(STEP_US, f64::max);
+        .fold(CROSSING_STEP_US, f64::max);
     Crossing {
         sector_us: Some(us),
         interval_us: spread,

@@ -1,18 +1,18 @@
-//! Requests of a trace in time, as far as the platter shows in them.
+//! Requests of a trace on a common time axis, for the analysis of rotation.
 
 use diskperf_diskspecs::phase::{Think, completions_us};
 use diskperf_diskspecs::trace::{Operation, Request};
 
-/// A request with the time of its completion.
+/// Request with the time of its completion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Observation {
-    /// Position in the trace, from 0.
+    /// Index of the request in the trace, from 0.
     pub(super) index: usize,
     pub(super) is_write: bool,
     pub(super) first: f64,
     pub(super) blocks: f64,
     pub(super) service_us: f64,
-    /// Counted from the issue of the first request, in microseconds.
+    /// Completion time in microseconds since the issue of the first request.
     pub(super) completion_us: f64,
 }
 
@@ -22,7 +22,7 @@ impl Observation {
     }
 }
 
-/// All requests, with pauses at one of their two places.
+/// Computes the completion times of all requests, with the pauses before or after their requests.
 pub(super) fn observe(requests: &[Request], think: Think) -> Vec<Observation> {
     let completions_us = completions_us(requests, think);
     let with_times = requests.iter().zip(completions_us).enumerate();

@@ -1,112 +1,114 @@
-//! The period of the spindle from the times of completions alone.
+//! Rotation period of the spindle, found from completion times alone.
 //!
-//! Two requests for neighbouring sectors end apart by whole revolutions and a little, however
-//! long lies between them. Pairs that are close in time show the period to a part in a
-//! thousand, at whatever speed the drive turns. The lines of whole zones ([`super::lines`])
-//! show it to parts in a million.
+//! Completions of two requests for neighbouring sectors differ by nearly whole revolutions, however
+//! much time is between them. Pairs close in time reveal the period to a part in a thousand, at any
+//! spindle speed. The lines of whole zones ([`super::lines`]) reveal it to parts in a million.
 
 use super::observed::Observation;
 use std::f64::consts::TAU;
 
-/// Spindle speeds that are tried, in revolutions per microsecond: 2,900 to 16,000 a minute.
-const RATES: (f64, f64) = (48e-6, 267e-6);
-/// Largest distances of the sectors of a pair: the first that gives enough pairs.
+/// Range of spindle speeds that are tried, in revolutions per microsecond: 2,900 to 16,000 per
+/// minute.
+const RATE_RANGE: (f64, f64) = (48e-6, 267e-6);
+/// Maximum sector distances of a pair; the first that yields enough pairs is used.
 const PAIR_SECTORS: [f64; 4] = [200.0, 400.0, 800.0, 1600.0];
-/// Pairs that are enough.
-const PAIRS: usize = 300;
-/// Largest time between a pair in the first scan, in microseconds.
+const PAIRS_MAX: usize = 300;
+/// Longest time between the requests of a pair in the first scan, in microseconds.
 const PAIR_GAP_US: f64 = 1e6;
-/// Step of the first scan, in revolutions per microsecond: a tenth of a turn over a gap.
+/// Rate step of the first scan, in revolutions per microsecond: a tenth of a revolution over the
+/// longest gap.
 const RATE_STEP: f64 = 1e-7;
-/// Step of the angular densities in the first scan, in revolutions over the largest distance.
-const DENSITY_STEP: f64 = 0.16;
-/// Largest angular density in the first scan, in revolutions per sector.
-const DENSITY_MAX: f64 = 0.033;
-/// Parts of the drive that may have densities of their own.
-const PARTS: usize = 6;
-/// Requests whose service is longer than this share of a revolution waited for the platter,
-/// nearly all.
+/// Step of the revolutions per sector in the first scan, in revolutions over the largest sector
+/// distance.
+const TRACK_DENSITY_STEP: f64 = 0.16;
+/// Largest number of revolutions per sector that the first scan tries.
+const TRACK_DENSITY_MAX: f64 = 0.033;
+/// Number of parts into which the drive is divided; each may have its own number of revolutions per
+/// sector.
+const TRACE_PARTS: usize = 6;
+/// Share of a revolution above which a service time counts as a wait for the platter; this holds
+/// for nearly all such requests.
 const MEDIA_SHARE: f64 = 0.45;
-/// Candidates that are tried on whole zones.
-const CANDIDATES: usize = 6;
-/// Densities of the tracks of all drives, in revolutions per sector.
+const RATE_CANDIDATES: usize = 6;
+/// Range of track densities of all drives, in revolutions per sector.
 pub(super) const TRACK_DENSITIES: (f64, f64) = (1.0 / 1500.0, 1.0 / 25.0);
 
-/// A period that pairs show.
+/// Coarse rotation rate from pairs of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Coarse {
-    /// Revolutions per microsecond.
+pub(super) struct CoarseRate {
+    /// Rotation rate of the spindle, in revolutions per microsecond.
     pub(super) rate: f64,
-    /// Sum of the cosines of what is left, over the root of the number of pairs.
+    /// Sum of the cosines of the residual angles, divided by the square root of the number of
+    /// pairs.
     pub(super) score: f64,
     pub(super) pairs: usize,
 }
 
-/// Time and distance of two requests.
+/// Time and sector distance between two requests.
 #[derive(Clone, Copy, Debug)]
-struct Pair {
+struct ReadPair {
     gap_us: f64,
     issue_gap_us: f64,
     sectors: f64,
-    /// The shorter service of both.
+    /// Shorter of the two service times, in microseconds.
     service_us: f64,
     part: usize,
 }
 
-/// Requests that waited for the platter, if it turns at this rate.
-pub(super) fn media(observations: &[Observation], rate: f64) -> Vec<Observation> {
+/// Returns the requests that waited for the platter, given its rotation rate.
+pub(super) fn media_reads(observations: &[Observation], rate: f64) -> Vec<Observation> {
     let is_media = |one: &&Observation| one.service_us > MEDIA_SHARE / rate;
     observations.iter().filter(is_media).copied().collect()
 }
 
-/// Rates at which close pairs agree, the best first.
-pub(super) fn coarse(observations: &[Observation]) -> Vec<Coarse> {
-    let all = media(observations, RATES.1);
+/// Returns the rates at which pairs close in time agree, best first.
+pub(super) fn coarse_rates(observations: &[Observation]) -> Vec<CoarseRate> {
+    let all = media_reads(observations, RATE_RANGE.1);
     let tried = PAIR_SECTORS
         .iter()
         .map(|sectors| (pairs(&all, *sectors), *sectors));
     let mut tried = tried.skip_while(|(found, sectors)| {
-        found.len() < PAIRS && *sectors < PAIR_SECTORS[PAIR_SECTORS.len() - 1]
+        found.len() < PAIRS_MAX && *sectors < PAIR_SECTORS[PAIR_SECTORS.len() - 1]
     });
     let Some((mut pairs, sectors)) = tried.next() else {
         return Vec::new();
     };
-    let density_step = DENSITY_STEP / sectors;
+    let density_step = TRACK_DENSITY_STEP / sectors;
     pairs.sort_by(|a, b| b.service_us.total_cmp(&a.service_us));
     let score = |rate: f64| {
         let used = pairs.partition_point(|pair| pair.service_us > MEDIA_SHARE / rate);
         let root = (used.max(1) as f64).sqrt();
-        let turns = cosines(&pairs[..used], density_step, |pair| rate * pair.gap_us) / root;
+        let turns = sum_cosines(&pairs[..used], density_step, |pair| rate * pair.gap_us) / root;
         // A clock of the host shows in the times of issues.
-        let issued = cosines(&pairs[..used], density_step, |pair| {
+        let issued = sum_cosines(&pairs[..used], density_step, |pair| {
             rate * pair.issue_gap_us
         }) / root;
         let score = if issued > turns { 0.0 } else { turns };
-        Coarse {
+        CoarseRate {
             rate,
             score,
             pairs: used,
         }
     };
-    let steps = ((RATES.1 - RATES.0) / RATE_STEP) as usize;
-    let rates = (0..=steps).map(|step| RATES.0 + RATE_STEP * step as f64);
-    let mut scores: Vec<Coarse> = rates.map(score).filter(|one| one.pairs >= 8).collect();
+    let steps = ((RATE_RANGE.1 - RATE_RANGE.0) / RATE_STEP) as usize;
+    let rates = (0..=steps).map(|step| RATE_RANGE.0 + RATE_STEP * step as f64);
+    let mut scores: Vec<CoarseRate> = rates.map(score).filter(|one| one.pairs >= 8).collect();
     scores.sort_by(|a, b| b.score.total_cmp(&a.score));
-    let mut best: Vec<Coarse> = Vec::new();
+    let mut best: Vec<CoarseRate> = Vec::new();
     for one in scores {
-        let is_apart = |other: &Coarse| (other.rate - one.rate).abs() > 15.0 * RATE_STEP;
+        let is_apart = |other: &CoarseRate| (other.rate - one.rate).abs() > 15.0 * RATE_STEP;
         if best.iter().all(is_apart) {
             best.push(one);
         }
-        if best.len() == CANDIDATES {
+        if best.len() == RATE_CANDIDATES {
             break;
         }
     }
     best
 }
 
-/// Pairs of close requests of one kind.
-fn pairs(media: &[Observation], sectors_max: f64) -> Vec<Pair> {
+/// Returns pairs of neighbouring requests of the same kind.
+fn pairs(media: &[Observation], sectors_max: f64) -> Vec<ReadPair> {
     let last = media.iter().map(Observation::end).fold(1.0, f64::max);
     let mut pairs = Vec::new();
     for (number, one) in media.iter().enumerate() {
@@ -117,13 +119,13 @@ fn pairs(media: &[Observation], sectors_max: f64) -> Vec<Pair> {
             }
             let sectors = other.end() - one.end();
             if other.is_write == one.is_write && sectors.abs() <= sectors_max {
-                let part = (one.first / last * PARTS as f64) as usize;
-                pairs.push(Pair {
+                let part = (one.first / last * TRACE_PARTS as f64) as usize;
+                pairs.push(ReadPair {
                     gap_us,
                     issue_gap_us: gap_us - (other.service_us - one.service_us),
                     sectors,
                     service_us: one.service_us.min(other.service_us),
-                    part: part.min(PARTS - 1),
+                    part: part.min(TRACE_PARTS - 1),
                 });
             }
         }
@@ -131,10 +133,10 @@ fn pairs(media: &[Observation], sectors_max: f64) -> Vec<Pair> {
     pairs
 }
 
-/// Sum of cosines at the best density of each part.
-fn cosines(pairs: &[Pair], density_step: f64, turns: impl Fn(&Pair) -> f64) -> f64 {
-    let densities = (DENSITY_MAX / density_step) as usize;
-    let mut sums = vec![vec![0.0; densities]; PARTS];
+/// Returns the sum of cosines at the best angular density of each part of the drive.
+fn sum_cosines(pairs: &[ReadPair], density_step: f64, turns: impl Fn(&ReadPair) -> f64) -> f64 {
+    let densities = (TRACK_DENSITY_MAX / density_step) as usize;
+    let mut sums = vec![vec![0.0; densities]; TRACE_PARTS];
     for pair in pairs {
         let (sin, cos) = libm::sincos(TAU * turns(pair));
         let (turn_sin, turn_cos) = libm::sincos(-TAU * density_step * pair.sectors);

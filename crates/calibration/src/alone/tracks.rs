@@ -1,53 +1,53 @@
-//! Tracks: how long they are in each zone, and by how much each begins later than the one
-//! before it.
+//! Track length in each zone, and the skew from one track to the next.
 //!
-//! A zone's line rises by (1 + mean skew) / (sectors of a track) with each sector. On one
-//! track angles rise by less: two requests for the same track tell the two apart. One skew is
-//! the same angle in all zones, so that the pairs of all zones choose it together.
+//! The line of a zone advances by (1 + mean skew) / (sectors per track) with each sector. Within a
+//! single track, angles advance more slowly, so pairs of requests for the same track separate the
+//! two quantities. The skew is the same angle in all zones, so the pairs of all zones determine it
+//! together.
 
 use super::lines::{Line, Point, mean_direction};
 use super::zones::Zone;
 use std::f64::consts::TAU;
 
-/// Skews that are tried, in revolutions.
-const SKEWS: (f64, f64) = (-0.1, 0.5);
-/// Largest distance of a pair, in revolutions of the zone's line.
-const PAIR_TURNS: f64 = 0.8;
-/// Standard deviations that are tried of what a pair's angles leave, in revolutions.
+/// Range of skews that are tried, in revolutions.
+const SKEW_RANGE: (f64, f64) = (-0.1, 0.5);
+/// Largest distance of a request pair, in revolutions of the zone's line.
+const PAIR_GAP_TURNS_MAX: f64 = 0.8;
+/// Standard deviations of the residual angles of pairs that are tried, in revolutions.
 const PAIR_WIDTHS: [f64; 4] = [0.01, 0.018, 0.03, 0.05];
-/// Pairs that show a skew.
 const PAIRS_MIN: usize = 30;
-/// Share of pairs that follow neither case.
-const PAIR_STRAY: f64 = 0.15;
-/// Fall of the log likelihood at the ends of the interval: twice that of independent pairs,
-/// because a request is in several.
-const PAIR_FALL: f64 = 4.0;
+/// Expected share of request pairs that lie neither on one track nor on adjacent tracks.
+const PAIR_STRAY_SHARE: f64 = 0.15;
+/// Decrease of the log likelihood at the ends of the interval. It is twice that of independent
+/// pairs, because a request belongs to several pairs.
+const PAIR_LIKELIHOOD_FALL: f64 = 4.0;
 
-/// Margins of the intervals of skews beyond what pairs show, in revolutions: on twelve made-up
-/// drives pairs were off by about so much. The buffer is suspected, which answers some of the
-/// reads that follow each other in part.
-const SHIFT_MEAN: f64 = 0.04;
-const SHIFT_TRACK: f64 = 0.03;
+/// Additional margins of the skew intervals, in revolutions. On twelve synthetic drives the pairs
+/// were off by about this much. A likely reason is the buffer, which answers parts of some
+/// successive reads.
+const MEAN_SKEW_SHIFT: f64 = 0.04;
+const TRACK_SKEW_SHIFT: f64 = 0.03;
 
-/// Skews as pairs show them.
+/// Track skews estimated from pairs of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PairSkews {
-    /// Mean skew of all tracks, as (1 + skew) over the line's rate is a track's sectors.
+    /// Mean skew of all tracks: (1 + skew) divided by the line's rate is the number of sectors per
+    /// track.
     pub(super) mean: f64,
-    /// Half of its 95 % interval.
+    /// Half width of the 95 % interval of the mean skew.
     pub(super) mean_interval: f64,
-    /// Skew between neighbouring tracks.
+    /// Skew between adjacent tracks.
     pub(super) track: f64,
-    /// Half of its 95 % interval.
+    /// Half width of the 95 % interval of the track skew.
     pub(super) track_interval: f64,
     pub(super) pairs: usize,
 }
 
-/// Finds the skews that pairs on one track and on neighbouring tracks show: on one track
-/// their angles differ by less than the zone's line says, whatever spares lie between
-/// tracks; across the end of a track, by the track's skew more.
+/// Estimates the skews from pairs on one track and on adjacent tracks. On one track the angles of a
+/// pair differ by less than the zone's line predicts, whatever spare sectors are between tracks.
+/// Across the end of a track they differ by the track skew more.
 pub(super) fn skew_of_pairs(points: &[Point], zones: &[Zone]) -> Option<PairSkews> {
-    let pairs = pairs(points, zones);
+    let pairs = track_crossing_pairs(points, zones);
     if pairs.len() < PAIRS_MIN {
         return None;
     }
@@ -57,8 +57,8 @@ pub(super) fn skew_of_pairs(points: &[Point], zones: &[Zone]) -> Option<PairSkew
     let mut width = PAIR_WIDTHS[0];
     let mut best = (f64::MIN, 0.0, 0.0);
     for tried in PAIR_WIDTHS {
-        for mean in grid(SKEWS.0, SKEWS.1, 0.01) {
-            for track in grid(SKEWS.0, SKEWS.1, 0.02) {
+        for mean in grid(SKEW_RANGE.0, SKEW_RANGE.1, 0.01) {
+            for track in grid(SKEW_RANGE.0, SKEW_RANGE.1, 0.02) {
                 let found = likelihood(&pairs, mean, track, tried);
                 if found > best.0 {
                     (best, width) = ((found, mean, track), tried);
@@ -73,12 +73,13 @@ pub(super) fn skew_of_pairs(points: &[Point], zones: &[Zone]) -> Option<PairSkew
         }
     }
     let (top, mean, track) = *all.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let near = || all.iter().filter(|one| top - one.0 < PAIR_FALL);
+    let near = || all.iter().filter(|one| top - one.0 < PAIR_LIKELIHOOD_FALL);
     Some(PairSkews {
         mean,
-        mean_interval: SHIFT_MEAN + near().map(|one| (one.1 - mean).abs()).fold(0.003, f64::max),
+        mean_interval: MEAN_SKEW_SHIFT
+            + near().map(|one| (one.1 - mean).abs()).fold(0.003, f64::max),
         track,
-        track_interval: SHIFT_TRACK
+        track_interval: TRACK_SKEW_SHIFT
             + near()
                 .map(|one| (one.2 - track).abs())
                 .fold(0.004, f64::max),
@@ -86,15 +87,16 @@ pub(super) fn skew_of_pairs(points: &[Point], zones: &[Zone]) -> Option<PairSkew
     })
 }
 
-/// Distances of pairs, in revolutions of their zone's line, and what the line leaves.
-fn pairs(points: &[Point], zones: &[Zone]) -> Vec<(f64, f64)> {
+/// Returns the distances of pairs in revolutions of their zone's line, with the residuals from the
+/// line.
+fn track_crossing_pairs(points: &[Point], zones: &[Zone]) -> Vec<(f64, f64)> {
     let mut pairs = Vec::new();
     for zone in zones {
         let points = &points[zone.points.clone()];
         for (number, one) in points.iter().enumerate() {
             for other in &points[number + 1..] {
                 let turns = zone.line.rate * (other.sector - one.sector);
-                if turns > PAIR_TURNS {
+                if turns > PAIR_GAP_TURNS_MAX {
                     break;
                 }
                 pairs.push((turns, zone.line.residual(other) - zone.line.residual(one)));
@@ -104,7 +106,7 @@ fn pairs(points: &[Point], zones: &[Zone]) -> Vec<(f64, f64)> {
     pairs
 }
 
-/// Logarithm of the likelihood of pairs: on one track, across its end, or neither.
+/// Returns the log likelihood of pairs under three cases: on one track, across its end, or neither.
 fn likelihood(pairs: &[(f64, f64)], mean: f64, track: f64, width: f64) -> f64 {
     let normal = |left: f64| {
         let scaled = super::lines::wrapped(left) / width;
@@ -114,44 +116,45 @@ fn likelihood(pairs: &[(f64, f64)], mean: f64, track: f64, width: f64) -> f64 {
         let left = residual + turns * mean / (1.0 + mean);
         let crosses = (turns / (1.0 + mean)).clamp(0.0, 1.0);
         let either = (1.0 - crosses) * normal(left) + crosses * normal(left - track);
-        libm::log((1.0 - PAIR_STRAY) * either + PAIR_STRAY)
+        libm::log((1.0 - PAIR_STRAY_SHARE) * either + PAIR_STRAY_SHARE)
     };
     pairs.iter().map(pair).sum()
 }
 
-/// Places of a track's begin that are tried.
-const BEGINS: usize = 24;
+/// Number of candidate positions of a track's start.
+const TRACK_BEGIN_STEPS: usize = 24;
 
-/// Where tracks of a zone begin, if nothing lies between them.
+/// Start of the tracks of a zone, if the zone has no gaps between tracks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Begin {
+pub(super) struct TrackBegin {
     /// First sector of a track of the zone.
     pub(super) sector: f64,
-    /// Angle at which that sector begins, in revolutions.
+    /// Angle at which that sector starts, in revolutions.
     pub(super) angle: f64,
 }
 
-/// Finds the begin at which tracks of so many sectors agree best with a zone's angles.
-pub(super) fn begin(points: &[Point], line: &Line, sectors: f64) -> Begin {
+/// Finds the track start that agrees best with a zone's angles, given the number of sectors per
+/// track.
+pub(super) fn find_track_begin(points: &[Point], line: &Line, sectors: f64) -> TrackBegin {
     let skew = line.rate * sectors - 1.0;
     let first = points[0].sector;
     let at = |number: usize| {
-        let sector = first - sectors * number as f64 / BEGINS as f64;
+        let sector = first - sectors * number as f64 / TRACK_BEGIN_STEPS as f64;
         let modelled = |point: &Point| {
             let tracks = (point.sector - sector) / sectors;
             tracks + skew * tracks.floor()
         };
         let (r, angle) = mean_direction(points.iter().map(|one| one.angle - modelled(one)));
-        (r, Begin { sector, angle })
+        (r, TrackBegin { sector, angle })
     };
     let none = (
         -1.0,
-        Begin {
+        TrackBegin {
             sector: first,
             angle: 0.0,
         },
     );
-    (0..BEGINS)
+    (0..TRACK_BEGIN_STEPS)
         .map(at)
         .fold(none, |best, one| if one.0 > best.0 { one } else { best })
         .1

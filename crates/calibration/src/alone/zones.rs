@@ -1,57 +1,58 @@
-//! Zones: neighbouring sectors whose angles lie on one line.
+//! Recording zones: runs of neighbouring sectors whose angles lie on one line.
 
-use super::lines::{Line, Point, refined, strongest};
+use super::lines::{Line, Point, refine_line, strongest_line};
 use super::period::TRACK_DENSITIES;
 use std::f64::consts::TAU;
 
-/// Neighbouring sectors whose angles lie on one line.
+/// Recording zone: neighbouring sectors whose angles lie on one line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Zone {
-    /// Indices of its points, in the order of sectors.
+    /// Indices of the zone's points, in ascending order of sectors.
     pub(super) points: std::ops::Range<usize>,
     pub(super) line: Line,
 }
 
-/// Points of windows whose lines are candidates, from the largest.
-const WINDOWS: [usize; 3] = [96, 48, 24];
-/// By how much the evidence of a line exceeds what chance gives to as many rates.
-const EVIDENCE: f64 = 4.0;
-/// Share of angles that follow no line: a missed revolution does not show, a wrong kind does.
-const STRAY: f64 = 0.1;
-/// Logarithm of the odds against a change of the line between two points.
-const CHANGE: f64 = 10.0;
-/// Points of a zone that shows itself.
+/// Window sizes in requests, largest first. The line of each window is a candidate for a zone.
+const WINDOW_POINTS: [usize; 3] = [96, 48, 24];
+/// Minimum evidence of a line beyond what chance yields for the number of rates tried.
+const POINT_EVIDENCE_MAX: f64 = 4.0;
+/// Expected share of request angles that follow no zone's line. Missed revolutions do not matter
+/// here, but wrongly classified requests do.
+const STRAY_SHARE: f64 = 0.1;
+/// Logarithm of the odds against a zone boundary between two points.
+const ZONE_CHANGE_COST: f64 = 10.0;
 const POINTS_MIN: usize = 12;
 
-/// Divides points, in the order of their sectors, into zones with a line of their own.
+/// Divides points in ascending order of sectors into zones, each with its own line.
 pub(super) fn zones(points: &[Point]) -> Vec<Zone> {
-    let mut lines = candidates(points);
+    let mut lines = candidate_lines(points);
     let mut found = Vec::new();
     for _ in 0..3 {
         if lines.is_empty() {
             return found;
         }
-        found = divide(points, &lines);
-        lines = found.iter().map(|one| fit(points, one)).collect();
+        found = divide_into_zones(points, &lines);
+        lines = found.iter().map(|one| fit_line(points, one)).collect();
     }
     for (one, line) in found.iter_mut().zip(lines) {
         one.line = line;
     }
     found.retain(|one| one.points.len() >= POINTS_MIN);
-    merged(points, outwards_longer(found))
+    merge_zones(points, enforce_longer_outer_tracks(found))
 }
 
-/// Loss of sectors per track from zone to zone that is no gain, as a share.
-const GAIN_MAX: f64 = 0.002;
+/// Relative difference in angle per sector below which adjacent zones count as having equally long
+/// tracks.
+const MERGE_GAIN_MAX: f64 = 0.002;
 
-/// The zones whose tracks become no longer inwards, with the most evidence: others are lines
-/// of cylinders, which lie beside those of tracks.
-fn outwards_longer(zones: Vec<Zone>) -> Vec<Zone> {
+/// Selects the zones with the most evidence whose tracks do not get longer inward. Other lines
+/// belong to cylinders and lie beside those of tracks.
+fn enforce_longer_outer_tracks(zones: Vec<Zone>) -> Vec<Zone> {
     let weight = |zone: &Zone| zone.points.len() as f64 * zone.line.r * zone.line.r;
     let mut best: Vec<(f64, Option<usize>)> = Vec::with_capacity(zones.len());
     for (number, zone) in zones.iter().enumerate() {
         let before = (0..number)
-            .filter(|other| zones[*other].line.rate <= zone.line.rate * (1.0 + GAIN_MAX))
+            .filter(|other| zones[*other].line.rate <= zone.line.rate * (1.0 + MERGE_GAIN_MAX))
             .max_by(|a, b| best[*a].0.total_cmp(&best[*b].0));
         let sum = before.map_or(0.0, |other| best[other].0);
         best.push((sum + weight(zone), before));
@@ -69,8 +70,7 @@ fn outwards_longer(zones: Vec<Zone>) -> Vec<Zone> {
         .collect()
 }
 
-/// Joins neighbours that one line fits as well.
-fn merged(points: &[Point], zones: Vec<Zone>) -> Vec<Zone> {
+fn merge_zones(points: &[Point], zones: Vec<Zone>) -> Vec<Zone> {
     let fits = |zone: &Zone| {
         let r = zone.line.r;
         -(zone.points.len() as f64) * libm::log((1.0 - r * r).max(0.01))
@@ -85,14 +85,16 @@ fn merged(points: &[Point], zones: Vec<Zone>) -> Vec<Zone> {
                 &zone
             };
             let part = &points[range.clone()];
-            let line = refined(part, larger.line.rate, 0.3 / span(part));
+            let line = refine_line(part, larger.line.rate, 0.3 / sector_span(part));
             Zone {
                 points: range,
                 line,
             }
         });
         match (joined, all.last_mut()) {
-            (Some(joined), Some(last)) if fits(&joined) > fits(last) + fits(&zone) - CHANGE => {
+            (Some(joined), Some(last))
+                if fits(&joined) > fits(last) + fits(&zone) - ZONE_CHANGE_COST =>
+            {
                 *last = joined;
             }
             _ => all.push(zone),
@@ -101,33 +103,33 @@ fn merged(points: &[Point], zones: Vec<Zone>) -> Vec<Zone> {
     all
 }
 
-fn fit(points: &[Point], of: &Zone) -> Line {
+fn fit_line(points: &[Point], of: &Zone) -> Line {
     let points = &points[of.points.clone()];
-    refined(points, of.line.rate, 0.5 / span(points))
+    refine_line(points, of.line.rate, 0.5 / sector_span(points))
 }
 
-fn span(points: &[Point]) -> f64 {
+fn sector_span(points: &[Point]) -> f64 {
     (points[points.len() - 1].sector - points[0].sector).max(1.0)
 }
 
-/// Lines of windows that chance does not explain.
-fn candidates(points: &[Point]) -> Vec<Line> {
+/// Returns the lines of windows that chance does not explain.
+fn candidate_lines(points: &[Point]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
-    for size in WINDOWS {
+    for size in WINDOW_POINTS {
         for start in (0..points.len().saturating_sub(size / 2)).step_by(size / 2) {
             let window = &points[start..(start + size).min(points.len())];
             let whole = 0..window.len();
-            let found = strongest(window, std::slice::from_ref(&whole), TRACK_DENSITIES);
-            if found.power - libm::log(found.trials.max(1.0)) > EVIDENCE {
-                lines.push(refined(window, found.rate, 0.3 / span(window)));
+            let found = strongest_line(window, std::slice::from_ref(&whole), TRACK_DENSITIES);
+            if found.power - libm::log(found.trials.max(1.0)) > POINT_EVIDENCE_MAX {
+                lines.push(refine_line(window, found.rate, 0.3 / sector_span(window)));
             }
         }
     }
     lines
 }
 
-/// Chooses the line of each point: the most likely sequence of lines.
-fn divide(points: &[Point], lines: &[Line]) -> Vec<Zone> {
+/// Assigns a line to each point by the most likely sequence of lines.
+fn divide_into_zones(points: &[Point], lines: &[Line]) -> Vec<Zone> {
     let none = lines.len();
     let mut scores = vec![0.0; none + 1];
     let mut came_from: Vec<Vec<u32>> = Vec::with_capacity(points.len());
@@ -144,9 +146,13 @@ fn divide(points: &[Point], lines: &[Line]) -> Vec<Zone> {
                 });
         let mut from = Vec::with_capacity(none + 1);
         for (number, score) in scores.iter_mut().enumerate() {
-            let stays = *score >= top - CHANGE;
+            let stays = *score >= top - ZONE_CHANGE_COST;
             from.push(if stays { number } else { best } as u32);
-            let before = if stays { *score } else { top - CHANGE };
+            let before = if stays {
+                *score
+            } else {
+                top - ZONE_CHANGE_COST
+            };
             *score = before + lines.get(number).map_or(0.0, |line| evidence(line, point));
         }
         came_from.push(from);
@@ -174,18 +180,17 @@ fn divide(points: &[Point], lines: &[Line]) -> Vec<Zone> {
     found
 }
 
-/// Logarithm of how much likelier an angle is on the line than anywhere.
+/// Returns the log likelihood ratio of an angle on the line against a random angle.
 fn evidence(line: &Line, point: &Point) -> f64 {
     let spread = line.r.clamp(0.3, 0.97);
     // Concentration of von Mises' distribution of this mean length.
     let concentration = spread * (2.0 - spread * spread) / (1.0 - spread * spread);
     let cos = libm::cos(TAU * line.residual(point));
-    let peak = libm::exp(concentration * cos) / bessel(concentration);
-    libm::log((1.0 - STRAY) * peak + STRAY)
+    let peak = libm::exp(concentration * cos) / bessel_i0(concentration);
+    libm::log((1.0 - STRAY_SHARE) * peak + STRAY_SHARE)
 }
 
-/// Modified Bessel function of order 0.
-fn bessel(x: f64) -> f64 {
+fn bessel_i0(x: f64) -> f64 {
     let mut term = 1.0;
     let mut sum = 1.0;
     for k in 1..60 {

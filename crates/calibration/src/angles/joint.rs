@@ -1,24 +1,21 @@
-//! All angles and the period at once, by trimmed least squares.
+//! Joint least-squares fit of all angles and the period, with trimming of outliers.
 
 use super::scan::{Reference, mean_direction};
-use super::{Angles, Found, Skews, Stretches, angle_parameter, wrapped};
+use super::{Angles, FittedAngles, Skews, Stretches, angle_parameter, wrapped};
 use crate::Parameter;
-use crate::linear::{Normal, Solution};
+use crate::linear::{NormalEquations, Solution};
 
-/// Rounds of trimming and solving.
-const ROUNDS: usize = 12;
-/// Residuals beyond so many of their standard deviations are trimmed.
-const TRIM: f64 = 3.0;
-/// No residual beyond so much of a revolution counts.
-const WIDEST: f64 = 0.15;
-/// A zone whose origin is no farther than so many of its errors from the others', shares
-/// theirs.
-const SHARES: f64 = 3.0;
+const FIT_ROUNDS: usize = 12;
+/// Residuals above this number of standard deviations are trimmed.
+const TRIM_DEVIATIONS: f64 = 3.0;
+/// Largest residual angle of a request that counts in the fit, in revolutions.
+const RESIDUAL_REV_MAX: f64 = 0.15;
+/// Number of standard errors within which a zone's origin counts as equal to that of the other
+/// zones.
+const SHARED_ORIGIN_DEVIATIONS: f64 = 3.0;
 
-/// What is solved for, and in which order.
 struct Unknowns {
     zones: usize,
-    /// Zones with one origin: all, or none.
     one_origin: bool,
     has_ranges: bool,
     has_skews: bool,
@@ -35,7 +32,7 @@ impl Unknowns {
         self.stretch(self.stretches)
     }
 
-    /// Turn of a stretch that is not the first.
+    /// Returns the index of the turn of a segment; the first segment has none.
     fn stretch(&self, index: usize) -> usize {
         Self::ORIGINS + 2 * self.zones.max(1) + index - 1
     }
@@ -52,7 +49,8 @@ impl Unknowns {
         }
     }
 
-    /// How the model's angle less the platter's changes with each.
+    /// Returns the derivatives of the model's angle minus the platter's angle with respect to each
+    /// unknown.
     fn row(&self, reference: &Reference, state: &State) -> Vec<(usize, f64)> {
         let mut row = vec![
             // The frequency in parts of itself.
@@ -77,7 +75,6 @@ impl Unknowns {
     }
 }
 
-/// What is solved for, at one time of the solving.
 struct State {
     period_us: f64,
     crossing_us: f64,
@@ -88,9 +85,9 @@ struct State {
 
 impl State {
     fn residual(&self, reference: &Reference) -> f64 {
-        let platter = reference.passed_rev(self.period_us, self.crossing_us);
+        let platter = reference.first_block_rev(self.period_us, self.crossing_us);
         let turned = self.stretches.turned_at(reference.completion_us);
-        wrapped(platter - self.angles.of(&reference.place) - self.constant - turned)
+        wrapped(platter - self.angles.angle_of(&reference.place) - self.constant - turned)
     }
 
     fn add(&mut self, unknowns: &Unknowns, solved: &[f64]) {
@@ -99,7 +96,7 @@ impl State {
         self.stretches
             .turn(later.map(|index| solved[unknowns.stretch(index)]));
         match &mut self.angles {
-            Angles::Filed => self.constant += solved[Unknowns::ORIGINS],
+            Angles::FromFile => self.constant += solved[Unknowns::ORIGINS],
             Angles::Fitted(skews) => {
                 skews.track += solved[Unknowns::TRACK];
                 skews.cylinder += solved[Unknowns::CYLINDER];
@@ -112,24 +109,25 @@ impl State {
     }
 }
 
-/// Refines angles that are nearly right; of the files' angles, the period.
+/// Refines approximate angles and the period. Angles from the drive's files stay fixed and only the
+/// period changes.
 pub(super) fn refine(
     references: &[Reference],
     angles: &Angles,
     stretches: Stretches,
     (period_us, crossing_us): (f64, f64),
-) -> Found {
+) -> FittedAngles {
     let turned = references.iter().map(|reference| {
-        reference.passed_rev(period_us, crossing_us)
-            - angles.of(&reference.place)
+        reference.first_block_rev(period_us, crossing_us)
+            - angles.angle_of(&reference.place)
             - stretches.turned_at(reference.completion_us)
     });
     let constant = match angles {
-        Angles::Filed => mean_direction(turned).map_or(0.0, |mean| mean.0),
+        Angles::FromFile => mean_direction(turned).map_or(0.0, |mean| mean.0),
         Angles::Fitted(_) => 0.0,
     };
     let zones = match angles {
-        Angles::Filed => 0,
+        Angles::FromFile => 0,
         Angles::Fitted(skews) => skews.origins.len(),
     };
     let mut unknowns = Unknowns {
@@ -159,8 +157,8 @@ pub(super) fn refine(
     }
     let left = references.iter().map(|reference| state.residual(reference));
     let r = mean_direction(left).map_or(0.0, |mean| mean.1);
-    let parameters = parameters(&unknowns, &state, &solution, deviation);
-    Found {
+    let parameters = to_parameters(&unknowns, &state, &solution, deviation);
+    FittedAngles {
         angles: state.angles,
         period_us: state.period_us,
         parameters,
@@ -169,9 +167,9 @@ pub(super) fn refine(
     }
 }
 
-/// Solves in rounds, and says the residuals' standard deviation.
+/// Solves in rounds; returns the solution and the standard deviation of the residuals.
 fn solve(references: &[Reference], unknowns: &Unknowns, state: &mut State) -> (Solution, f64) {
-    let mut limit = WIDEST;
+    let mut limit = RESIDUAL_REV_MAX;
     let mut last = (
         Solution {
             values: vec![],
@@ -179,8 +177,8 @@ fn solve(references: &[Reference], unknowns: &Unknowns, state: &mut State) -> (S
         },
         0.0,
     );
-    for _ in 0..ROUNDS {
-        let mut normal = Normal::new(unknowns.count());
+    for _ in 0..FIT_ROUNDS {
+        let mut normal = NormalEquations::new(unknowns.count());
         let (mut squares, mut count) = (0.0, 0usize);
         for reference in references {
             let residual = state.residual(reference);
@@ -192,13 +190,13 @@ fn solve(references: &[Reference], unknowns: &Unknowns, state: &mut State) -> (S
         let solution = normal.solve();
         state.add(unknowns, &solution.values);
         let deviation = (squares / count.max(1) as f64).sqrt();
-        limit = (TRIM * deviation).clamp(0.01, WIDEST);
+        limit = (TRIM_DEVIATIONS * deviation).clamp(0.01, RESIDUAL_REV_MAX);
         last = (solution, deviation);
     }
     last
 }
 
-/// The one origin of all zones, if their own do not differ beyond their errors.
+/// Returns the common origin of all zones, if the individual origins agree within their errors.
 fn shared_origin(
     unknowns: &Unknowns,
     state: &State,
@@ -211,12 +209,12 @@ fn shared_origin(
     let (mean, _) = mean_direction(origins.iter().copied())?;
     let near = |zone: usize| {
         let error = deviation * solution.variances[unknowns.origin(zone)].sqrt();
-        wrapped(origins[zone] - mean).abs() <= SHARES * error + 0.01
+        wrapped(origins[zone] - mean).abs() <= SHARED_ORIGIN_DEVIATIONS * error + 0.01
     };
     (0..origins.len()).all(near).then_some(mean)
 }
 
-fn parameters(
+fn to_parameters(
     unknowns: &Unknowns,
     state: &State,
     solution: &Solution,

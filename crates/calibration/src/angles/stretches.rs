@@ -1,62 +1,61 @@
-//! Stretches of a trace within which the phase holds: where lines were dropped, it jumps.
+//! Segments of a trace with constant rotational phase, which jumps where lines were dropped.
 //!
-//! Each zone has an origin and each stretch a turn, none of them known. The sums of directions
-//! by zone and by window of the trace are, but for noise, a product of the two, so the leading
-//! singular vectors of that matrix have both. Dynamic programming over the directions less
-//! their origins then finds the jumps.
+//! Each zone has an unknown origin and each segment an unknown turn. The sums of directions by zone
+//! and by window of the trace are, apart from noise, a product of the two, so the leading singular
+//! vectors of that matrix contain both. Dynamic programming on the directions without the zone
+//! origins then finds the jumps.
 
 use super::wrapped;
 use crate::phase_step::PhaseStep;
 use diskperf_diskspecs::phase::Phasor;
 use std::f64::consts::TAU;
 
-/// Stretches of a trace, and how each is turned against the first.
+/// Segments of a trace with constant phase, and the turn of each relative to the first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stretches {
-    /// All but the first.
-    later: Vec<Stretch>,
+    later_stretches: Vec<Stretch>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Stretch {
-    /// First completion that is turned.
+    /// Completion time of the first request of the segment, in microseconds.
     start_us: f64,
-    /// In revolutions, against the first stretch.
+    /// Phase shift of the trace segment relative to the first one, in revolutions.
     turned: f64,
 }
 
 impl Stretches {
-    /// Number of stretches.
+    /// Returns the number of trace segments with constant rotational phase.
     pub(crate) fn count(&self) -> usize {
-        self.later.len() + 1
+        self.later_stretches.len() + 1
     }
 
-    /// Index of the stretch of a completion.
+    /// Returns the index of the trace segment that contains a completion.
     pub(super) fn index_at(&self, completion_us: f64) -> usize {
-        self.later
+        self.later_stretches
             .partition_point(|stretch| stretch.start_us <= completion_us)
     }
 
-    /// Turn of a completion's stretch against the first one, in revolutions.
+    /// Returns the turn of a completion's segment relative to the first one, in revolutions.
     pub(crate) fn turned_at(&self, completion_us: f64) -> f64 {
         match self.index_at(completion_us).checked_sub(1) {
-            Some(later) => self.later[later].turned,
+            Some(later_stretches) => self.later_stretches[later_stretches].turned,
             None => 0.0,
         }
     }
 
-    /// Turns all stretches but the first further.
+    /// Adds angles to the turns of all trace segments except the first.
     pub(super) fn turn(&mut self, turns: impl Iterator<Item = f64>) {
-        for (stretch, turns) in self.later.iter_mut().zip(turns) {
+        for (stretch, turns) in self.later_stretches.iter_mut().zip(turns) {
             stretch.turned += turns;
         }
     }
 
-    /// The jumps between the stretches, by the first request that shows each.
+    /// Returns the phase jumps between segments, each with the first request after it.
     pub(crate) fn steps(&self, completions_us: &[f64]) -> Vec<PhaseStep> {
         let mut before = 0.0;
-        let mut steps = Vec::with_capacity(self.later.len());
-        for stretch in &self.later {
+        let mut steps = Vec::with_capacity(self.later_stretches.len());
+        for stretch in &self.later_stretches {
             let index = completions_us.partition_point(|&at| at < stretch.start_us);
             steps.push(PhaseStep {
                 request: index + 1,
@@ -68,64 +67,65 @@ impl Stretches {
     }
 }
 
-/// A reference whose angle is known but for its zone's origin and its stretch's turn.
+/// Reference whose angle is known except for its zone's origin and its segment's turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub(super) completion_us: f64,
     pub(super) zone: usize,
-    /// Angle of the platter less that of the sector without its zone's origin.
+    /// Platter angle minus the sector's angle without the zone origin.
     pub(super) turned: f64,
 }
 
-/// Origins of zones and turns of stretches.
+/// Zone origins and segment turns after alignment.
 pub(super) struct Aligned {
-    /// By zone, in revolutions; nothing for a zone without a sample.
+    /// Origin of each zone, in revolutions; `None` for a zone without samples.
     pub(super) origins: Vec<Option<f64>>,
     pub(super) stretches: Stretches,
 }
 
-/// Samples of a window, within which the phase is taken to hold at first.
+/// Samples of a window, within which the phase is initially assumed constant.
 const WINDOW_SAMPLES: usize = 40;
-/// Rounds of the power iteration, and of turning zones and windows by turns.
-const ROUNDS: usize = 20;
-/// Rounds of finding jumps and origins by turns.
+/// Rounds of the power iteration, which alternates between zones and windows.
+const ALIGNMENT_ROUNDS: usize = 20;
+/// Rounds that alternate between finding jumps and origins.
 const JUMP_ROUNDS: usize = 4;
-/// Samples of the shortest stretch.
 const STRETCH_SAMPLES_MIN: usize = 24;
-/// Samples that a jump has to bring into agreement. Outliers that agree by chance are fewer.
+/// Minimum gain of a phase jump, in samples that it brings into agreement. Chance agreement of
+/// outliers is smaller.
 const JUMP_GAIN_MIN: f64 = 3.0;
-/// Blocks of samples at whose ends jumps are looked for first.
+/// Maximum number of sample blocks in the first search for jumps, which considers only block ends.
 const BLOCKS_MAX: usize = 1500;
-const BLOCKS_COARSE: usize = 400;
-/// Samples on both sides of a jump that have to show it: a spindle that wanders does not jump.
-const SIDE_SAMPLES: usize = 60;
-/// The least jump that counts, in revolutions, and in errors of its sides' directions.
+const COARSE_BLOCKS_MAX: usize = 400;
+/// Number of samples on both sides that must show a jump; a drifting spindle does not jump.
+const JUMP_SIDE_SAMPLES: usize = 60;
+/// Smallest jump that counts, in revolutions, and in standard errors of the directions on its
+/// sides.
 const JUMP_MIN: f64 = 0.02;
-const JUMP_ERRORS_MIN: f64 = 5.0;
+const JUMP_DEVIATIONS_MIN: f64 = 5.0;
 
-/// Finds the stretches of samples in the order of their completions.
+/// Finds the segments of samples, which are in the order of completion.
 pub(super) fn align(samples: &[Sample], zones: usize) -> Aligned {
     let directions: Vec<Phasor> = samples
         .iter()
-        .map(|sample| Phasor::at(sample.turned))
+        .map(|sample| Phasor::from_turns(sample.turned))
         .collect();
-    let mut origins = synchronised(samples, &directions, zones);
+    let mut origins = synchronise_zones(samples, &directions, zones);
     let mut starts = Vec::new();
     for _ in 0..JUMP_ROUNDS {
         let left: Vec<Phasor> = samples
             .iter()
             .zip(&directions)
-            .map(|(sample, direction)| direction.against(origins[sample.zone]))
+            .map(|(sample, direction)| direction.times_conjugate(origins[sample.zone]))
             .collect();
-        let found = jumps(&left);
+        let found = find_jumps(&left);
         let turns = stretch_turns(&left, &found);
         let mut sums = vec![Phasor::default(); zones];
         let mut stretch = 0;
         for (index, (sample, direction)) in samples.iter().zip(&directions).enumerate() {
             stretch += usize::from(found.get(stretch) == Some(&index));
-            sums[sample.zone] = sums[sample.zone].plus(direction.against(turns[stretch]));
+            sums[sample.zone] = sums[sample.zone].plus(direction.times_conjugate(turns[stretch]));
         }
-        origins = sums.into_iter().map(unit).collect();
+        origins = sums.into_iter().map(to_unit).collect();
         let is_settled = found == starts;
         starts = found;
         if is_settled {
@@ -135,12 +135,12 @@ pub(super) fn align(samples: &[Sample], zones: usize) -> Aligned {
     let left: Vec<Phasor> = samples
         .iter()
         .zip(&directions)
-        .map(|(sample, direction)| direction.against(origins[sample.zone]))
+        .map(|(sample, direction)| direction.times_conjugate(origins[sample.zone]))
         .collect();
     let turns = stretch_turns(&left, &starts);
-    let later = starts.iter().zip(&turns[1..]).map(|(start, turn)| Stretch {
+    let later_stretches = starts.iter().zip(&turns[1..]).map(|(start, turn)| Stretch {
         start_us: samples[*start].completion_us,
-        turned: turn.against(turns[0]).turns(),
+        turned: turn.times_conjugate(turns[0]).turns(),
     });
     let is_seen = |zone: &usize| samples.iter().any(|sample| sample.zone == *zone);
     Aligned {
@@ -148,26 +148,26 @@ pub(super) fn align(samples: &[Sample], zones: usize) -> Aligned {
             .map(|zone| is_seen(&zone).then(|| origins[zone].times(turns[0]).turns()))
             .collect(),
         stretches: Stretches {
-            later: later.collect(),
+            later_stretches: later_stretches.collect(),
         },
     }
 }
 
-/// How much samples agree within as few stretches as explain them: R, and the number of jumps.
-/// Jumps are at the ends of blocks, which is exact enough to compare periods.
+/// Returns the agreement (R) of the samples within the fewest segments that explain them, and the
+/// number of jumps. Jumps are placed at block ends, which is exact enough to compare periods.
 pub(super) fn agreement(samples: &[Sample], zones: usize) -> (f64, usize) {
     let directions: Vec<Phasor> = samples
         .iter()
-        .map(|sample| Phasor::at(sample.turned))
+        .map(|sample| Phasor::from_turns(sample.turned))
         .collect();
-    let origins = synchronised(samples, &directions, zones);
+    let origins = synchronise_zones(samples, &directions, zones);
     let left: Vec<Phasor> = samples
         .iter()
         .zip(&directions)
-        .map(|(sample, direction)| direction.against(origins[sample.zone]))
+        .map(|(sample, direction)| direction.times_conjugate(origins[sample.zone]))
         .collect();
     let sums = running_sums(&left);
-    let starts = coarse_jumps(&sums, BLOCKS_COARSE);
+    let starts = coarse_jumps(&sums, COARSE_BLOCKS_MAX);
     let ends = starts.iter().copied().chain([left.len()]);
     let mut from = 0;
     let mut length = 0.0;
@@ -178,8 +178,8 @@ pub(super) fn agreement(samples: &[Sample], zones: usize) -> (f64, usize) {
     (length / left.len().max(1) as f64, starts.len())
 }
 
-/// Directions of the zones' origins, from samples in windows that may each be turned.
-fn synchronised(samples: &[Sample], directions: &[Phasor], zones: usize) -> Vec<Phasor> {
+/// Returns the directions of the zone origins, from samples in windows that may each have a turn.
+fn synchronise_zones(samples: &[Sample], directions: &[Phasor], zones: usize) -> Vec<Phasor> {
     let windows = samples.len().div_ceil(WINDOW_SAMPLES).max(1);
     let mut sums = vec![Phasor::default(); zones * windows];
     for (index, (sample, direction)) in samples.iter().zip(directions).enumerate() {
@@ -190,7 +190,7 @@ fn synchronised(samples: &[Sample], directions: &[Phasor], zones: usize) -> Vec<
         let row = |row: &[Phasor]| {
             row.iter()
                 .zip(turns)
-                .map(|(sum, turn)| sum.against(*turn))
+                .map(|(sum, turn)| sum.times_conjugate(*turn))
                 .sum()
         };
         sums.chunks(windows).map(row).collect()
@@ -199,7 +199,7 @@ fn synchronised(samples: &[Sample], directions: &[Phasor], zones: usize) -> Vec<
         let column = |window: usize| {
             let zones = origins.iter().enumerate();
             zones
-                .map(|(zone, origin)| sums[zone * windows + window].against(*origin))
+                .map(|(zone, origin)| sums[zone * windows + window].times_conjugate(*origin))
                 .sum()
         };
         (0..windows).map(column).collect()
@@ -213,19 +213,19 @@ fn synchronised(samples: &[Sample], directions: &[Phasor], zones: usize) -> Vec<
     };
     let mut turns = sums[first * windows..(first + 1) * windows].to_vec();
     let mut origins = by_zone(&turns);
-    for round in 0..2 * ROUNDS {
+    for round in 0..2 * ALIGNMENT_ROUNDS {
         // The leading singular vectors, then the directions that agree best.
-        let scaled = |all: Vec<Phasor>| match round < ROUNDS {
-            true => normalised(all),
-            false => all.into_iter().map(unit).collect(),
+        let scaled = |all: Vec<Phasor>| match round < ALIGNMENT_ROUNDS {
+            true => normalise_all(all),
+            false => all.into_iter().map(to_unit).collect(),
         };
         turns = scaled(by_window(&origins));
         origins = scaled(by_zone(&turns));
     }
-    origins.into_iter().map(unit).collect()
+    origins.into_iter().map(to_unit).collect()
 }
 
-fn normalised(all: Vec<Phasor>) -> Vec<Phasor> {
+fn normalise_all(all: Vec<Phasor>) -> Vec<Phasor> {
     let square: f64 = all.iter().map(|one| one.length().powi(2)).sum();
     let share = Phasor {
         real: square.sqrt().max(f64::MIN_POSITIVE).recip(),
@@ -234,19 +234,19 @@ fn normalised(all: Vec<Phasor>) -> Vec<Phasor> {
     all.into_iter().map(|one| one.times(share)).collect()
 }
 
-fn unit(vector: Phasor) -> Phasor {
-    Phasor::at(vector.turns())
+fn to_unit(vector: Phasor) -> Phasor {
+    Phasor::from_turns(vector.turns())
 }
 
-/// Indices of the first samples of all stretches but the first.
-fn jumps(left: &[Phasor]) -> Vec<usize> {
+/// Finds the phase jumps, as the index of the first sample of each trace segment except the first.
+fn find_jumps(left: &[Phasor]) -> Vec<usize> {
     let sums = running_sums(left);
     let mut starts = coarse_jumps(&sums, BLOCKS_MAX);
-    placed_exactly(&mut starts, &sums, left.len().div_ceil(BLOCKS_MAX).max(1));
-    without_wander(starts, left)
+    refine_jump_positions(&mut starts, &sums, left.len().div_ceil(BLOCKS_MAX).max(1));
+    drop_wander(starts, left)
 }
 
-/// The same at the ends of at most so many blocks.
+/// Finds jumps at the ends of a limited number of sample blocks.
 fn coarse_jumps(sums: &[Phasor], blocks_max: usize) -> Vec<usize> {
     let count = sums.len() - 1;
     let block = count.div_ceil(blocks_max).max(1);
@@ -290,8 +290,8 @@ fn running_sums(left: &[Phasor]) -> Vec<Phasor> {
     sums
 }
 
-/// Moves jumps from the ends of blocks to the samples that show them first.
-fn placed_exactly(starts: &mut [usize], sums: &[Phasor], block: usize) {
+/// Moves jumps from block ends to the first samples that show them.
+fn refine_jump_positions(starts: &mut [usize], sums: &[Phasor], block: usize) {
     for index in 0..starts.len() {
         let before = index.checked_sub(1).map_or(0, |before| starts[before]);
         let after = starts.get(index + 1).copied().unwrap_or(sums.len() - 1);
@@ -305,15 +305,15 @@ fn placed_exactly(starts: &mut [usize], sums: &[Phasor], block: usize) {
     }
 }
 
-/// Jumps that the samples on both sides show.
-fn without_wander(starts: Vec<usize>, left: &[Phasor]) -> Vec<usize> {
+/// Keeps only jumps that the samples on both sides show.
+fn drop_wander(starts: Vec<usize>, left: &[Phasor]) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::new();
     for (number, &start) in starts.iter().enumerate() {
         let before = kept.last().copied().unwrap_or(0);
         let after = starts.get(number + 1).copied().unwrap_or(left.len());
         let sides = [
-            &left[start.saturating_sub(SIDE_SAMPLES).max(before)..start],
-            &left[start..(start + SIDE_SAMPLES).min(after)],
+            &left[start.saturating_sub(JUMP_SIDE_SAMPLES).max(before)..start],
+            &left[start..(start + JUMP_SIDE_SAMPLES).min(after)],
         ];
         let sums = sides.map(|side| side.iter().copied().sum::<Phasor>());
         let variance = |side: usize| {
@@ -322,22 +322,21 @@ fn without_wander(starts: Vec<usize>, left: &[Phasor]) -> Vec<usize> {
             -2.0 * r.ln() / TAU.powi(2) / count
         };
         let error = (variance(0) + variance(1)).sqrt();
-        let jump = sums[1].against(sums[0]).turns().abs();
-        if jump >= JUMP_MIN && jump >= JUMP_ERRORS_MIN * error {
+        let jump = sums[1].times_conjugate(sums[0]).turns().abs();
+        if jump >= JUMP_MIN && jump >= JUMP_DEVIATIONS_MIN * error {
             kept.push(start);
         }
     }
     kept
 }
 
-/// Direction of each stretch.
 fn stretch_turns(left: &[Phasor], starts: &[usize]) -> Vec<Phasor> {
     let ends = starts.iter().copied().chain([left.len()]);
     let mut from = 0;
     let turn = |to: usize| {
         let sum: Phasor = left[from..to].iter().copied().sum();
         from = to;
-        unit(sum)
+        to_unit(sum)
     };
     ends.map(turn).collect()
 }
@@ -397,7 +396,11 @@ mod tests {
                     .collect();
                 let found = align(&samples, zones).stretches;
                 let case = format!("seed {seed}, {zones} zones, {count} samples");
-                let starts: Vec<f64> = found.later.iter().map(|one| one.start_us / 1e4).collect();
+                let starts: Vec<f64> = found
+                    .later_stretches
+                    .iter()
+                    .map(|one| one.start_us / 1e4)
+                    .collect();
                 assert_eq!(
                     starts.len(),
                     jumps.len(),
@@ -406,7 +409,7 @@ mod tests {
                 for (stretch, (start, jump)) in starts.iter().zip(jumps).enumerate() {
                     // An outlier may stand at the jump.
                     assert!((start - *jump as f64).abs() <= 4.0, "{case}: {starts:?}");
-                    let off = wrapped(found.later[stretch].turned - turns[stretch + 1]);
+                    let off = wrapped(found.later_stretches[stretch].turned - turns[stretch + 1]);
                     assert!(off.abs() < 0.1, "{case}: {off}");
                 }
             }

@@ -1,15 +1,14 @@
-//! What the firmware takes, and how its buffer and its queue work.
+//! Firmware overheads, buffer and queue of a catalogue entry.
 
-use super::Entry;
+use super::EntryWriter;
 use super::geometry::BLOCK_BYTES;
 use diskperf_diskspecs::{Cache, Drive, FastWrite, Firmware, ReadAhead, Scheduler};
 
-/// The fastest link that an entry has: of a drive whose files have none.
+/// Link rate of an entry for a drive whose files give none, in bytes per second: the maximum.
 const NO_LINK_BYTES_PER_S: u64 = 1_000_000_000_000;
 
-/// Writes the electronics, and notes what the modelled drive does in another way than the
-/// files say.
-pub(super) fn write(entry: &mut Entry, drive: &Drive, differs: &mut Vec<String>) {
+/// Writes the electronics of an entry, and notes where the modelled drive differs from the files.
+pub(super) fn write_electronics(entry: &mut EntryWriter, drive: &Drive, differs: &mut Vec<String>) {
     if drive.firmware.is_none() {
         differs.push(
             "a .model file has no electronics: no overheads, no buffer, one command at a time, and a link of no time"
@@ -17,32 +16,32 @@ pub(super) fn write(entry: &mut Entry, drive: &Drive, differs: &mut Vec<String>)
         );
     }
     let firmware = drive.firmware.unwrap_or_default();
-    entry.flag("zero_latency_reads", firmware.zero_latency_read);
-    entry.flag("zero_latency_writes", firmware.zero_latency_write);
-    entry.gap();
+    entry.write_flag("zero_latency_reads", firmware.zero_latency_read);
+    entry.write_flag("zero_latency_writes", firmware.zero_latency_write);
+    entry.blank_line();
     write_queue(entry, &firmware, differs);
-    entry.gap();
+    entry.blank_line();
     write_overheads(entry, &firmware);
     write_link(entry, drive, &firmware);
-    entry.gap();
+    entry.blank_line();
     write_read_cache(entry, &firmware.cache);
     write_write_cache(entry, &firmware.cache, differs);
-    entry.word("flush", "drains");
-    differs.extend(others(&firmware));
+    entry.write_word("flush", "drains");
+    differs.extend(unsupported_settings(&firmware));
 }
 
-fn write_queue(entry: &mut Entry, firmware: &Firmware, differs: &mut Vec<String>) {
-    entry.integer("queue_depth", u64::from(firmware.queue_length.max(1)));
-    let (policy, distance, says) = policy(&firmware.scheduler);
-    entry.word("queue_policy", policy);
+fn write_queue(entry: &mut EntryWriter, firmware: &Firmware, differs: &mut Vec<String>) {
+    entry.write_integer("queue_depth", u64::from(firmware.queue_length.max(1)));
+    let (policy, distance, says) = scheduling_policy(&firmware.scheduler);
+    entry.write_word("queue_policy", policy);
     if let Some(distance) = distance {
-        entry.word("queue_distance", distance);
+        entry.write_word("queue_distance", distance);
     }
     if policy == "aged_sptf" {
-        entry.number("aged_sptf_ms_per_s", firmware.scheduler.weight);
+        entry.write_number("aged_sptf_ms_per_s", firmware.scheduler.weight);
     }
     if policy == "v_scan" {
-        entry.number("v_scan_share", firmware.scheduler.weight.clamp(0.0, 1.0));
+        entry.write_number("v_scan_share", firmware.scheduler.weight.clamp(0.0, 1.0));
     }
     // One command at a time has no order.
     if firmware.queue_length > 1 {
@@ -53,8 +52,9 @@ fn write_queue(entry: &mut Entry, firmware: &Firmware, differs: &mut Vec<String>
     }
 }
 
-/// DiskSim's policy by its number: name, what it measures, and what is different.
-fn policy(of: &Scheduler) -> (&'static str, Option<&'static str>, Option<&'static str>) {
+/// Translates a scheduling policy of DiskSim: its name, the distance that it measures, and the
+/// differences.
+fn scheduling_policy(of: &Scheduler) -> (&'static str, Option<&'static str>, Option<&'static str>) {
     let sector = Some("sector");
     match of.policy {
         2 => ("look", sector, None),
@@ -91,8 +91,8 @@ fn policy(of: &Scheduler) -> (&'static str, Option<&'static str>, Option<&'stati
     }
 }
 
-fn write_overheads(entry: &mut Entry, firmware: &Firmware) {
-    let scaled = |ms: f64| (firmware.per_request_ms + ms) * firmware.overhead_scale;
+fn write_overheads(entry: &mut EntryWriter, firmware: &Firmware) {
+    let scaled = |ms: f64| (firmware.request_overhead_ms + ms) * firmware.overhead_scale;
     let is_early = firmware.cache.fast_write != FastWrite::None;
     let write = match is_early {
         true => firmware.write_hit,
@@ -107,15 +107,15 @@ fn write_overheads(entry: &mut Entry, firmware: &Firmware) {
         ),
         ("write_ms", "write_after_write_ms", write),
     ] {
-        entry.number(key, scaled(times.read));
-        entry.number(after_write, scaled(times.write));
+        entry.write_number(key, scaled(times.read));
+        entry.write_number(after_write, scaled(times.write));
     }
     let end = |ms: f64| ms * firmware.overhead_scale;
-    entry.number("read_completion_ms", end(firmware.read_completion_ms));
-    entry.number("write_completion_ms", end(firmware.write_completion_ms));
+    entry.write_number("read_completion_ms", end(firmware.read_completion_ms));
+    entry.write_number("write_completion_ms", end(firmware.write_completion_ms));
 }
 
-fn write_link(entry: &mut Entry, drive: &Drive, firmware: &Firmware) {
+fn write_link(entry: &mut EntryWriter, drive: &Drive, firmware: &Firmware) {
     let rate = |sector_ms: f64| {
         let bytes_per_s = match sector_ms > 0.0 {
             true => (BLOCK_BYTES as f64 * 1e3 / sector_ms).round() as u64,
@@ -128,40 +128,40 @@ fn write_link(entry: &mut Entry, drive: &Drive, firmware: &Firmware) {
         ("link_bytes_per_s", drive.read_sector_ms()),
         ("link_write_bytes_per_s", drive.write_sector_ms()),
     ] {
-        entry.integer(key, rate(sector_ms));
-        entry.source(key, slowest);
+        entry.write_integer(key, rate(sector_ms));
+        entry.write_source(key, slowest);
     }
     let scaled = |ms: f64| ms * firmware.overhead_scale;
-    entry.number("link_overhead_ms", scaled(firmware.data_preparation_ms));
-    entry.source("link_overhead_ms", "Data preparation overhead");
+    entry.write_number("link_overhead_ms", scaled(firmware.data_preparation_ms));
+    entry.write_source("link_overhead_ms", "Data preparation overhead");
     if drive.firmware.is_none() {
         return;
     }
     let arbitration_ms = drive.path.map_or(0.0, |path| path.bus.arbitration_ms);
     let reselect_ms = scaled(firmware.first_reselect_ms) + arbitration_ms;
-    entry.number("link_reconnect_ms", reselect_ms);
-    entry.source(
+    entry.write_number("link_reconnect_ms", reselect_ms);
+    entry.write_source(
         "link_reconnect_ms",
         "First reselect overhead, Arbitration time",
     );
     let holds = |reads_or_writes: bool| reads_or_writes || firmware.never_disconnects;
-    entry.flag("link_holds_writes", holds(firmware.holds_bus_writing));
+    entry.write_flag("link_holds_writes", holds(firmware.holds_bus_writing));
     match holds(firmware.holds_bus_reading) {
-        true => entry.word("link_reads", "held"),
+        true => entry.write_word("link_reads", "held"),
         false => {
-            entry.word("link_reads", "reconnected");
-            let share = match firmware.cache.mark_is_share {
+            entry.write_word("link_reads", "reconnected");
+            let share = match firmware.cache.read_water_mark_is_share {
                 true => firmware.cache.read_water_mark,
                 // At most a block of every read.
                 false => 0.0,
             };
-            entry.number("link_read_share", share);
-            entry.source("link_read_share", "High (read) water mark");
+            entry.write_number("link_read_share", share);
+            entry.write_source("link_read_share", "High (read) water mark");
         }
     }
 }
 
-fn write_read_cache(entry: &mut Entry, cache: &Cache) {
+fn write_read_cache(entry: &mut EntryWriter, cache: &Cache) {
     let segments = match (cache.is_enabled, cache.has_separate_write_segment) {
         (true, false) => cache.segments,
         // One of them is for writes alone.
@@ -169,9 +169,9 @@ fn write_read_cache(entry: &mut Entry, cache: &Cache) {
         (false, _) => 0,
     };
     let bytes = |blocks: u32| u64::from(blocks) * BLOCK_BYTES;
-    entry.integer("cache_segments", u64::from(segments));
-    entry.integer("segment_bytes", bytes(cache.segment_blocks));
-    entry.word(
+    entry.write_integer("cache_segments", u64::from(segments));
+    entry.write_integer("segment_bytes", bytes(cache.segment_blocks));
+    entry.write_word(
         "read_ahead",
         match (cache.is_enabled, cache.read_ahead) {
             (false, _) | (_, ReadAhead::None) => "none",
@@ -181,36 +181,36 @@ fn write_read_cache(entry: &mut Entry, cache: &Cache) {
             (true, ReadAhead::NextTrack) => "next_track_end",
         },
     );
-    entry.word("read_ahead_after", "any_read");
-    let (most, from) = match cache.read_ahead_most_blocks {
+    entry.write_word("read_ahead_after", "any_read");
+    let (most, from) = match cache.read_ahead_blocks_max {
         0 if cache.read_ahead_from_end => (cache.segment_blocks, "request_end"),
         0 => (cache.segment_blocks, "request_start"),
         most => (most, "request_end"),
     };
-    entry.integer("read_ahead_bytes", bytes(most));
-    entry.word("read_ahead_from", from);
-    let least = bytes(cache.read_ahead_least_blocks);
-    entry.integer("read_ahead_least_bytes", least);
-    entry.flag("keep_passing_sectors", cache.reads_free_blocks);
-    entry.flag("read_ahead_after_hit", cache.read_ahead_on_idle_hit);
+    entry.write_integer("read_ahead_bytes", bytes(most));
+    entry.write_word("read_ahead_from", from);
+    let least = bytes(cache.read_ahead_blocks_min);
+    entry.write_integer("read_ahead_least_bytes", least);
+    entry.write_flag("keep_passing_sectors", cache.reads_blocks_while_waiting);
+    entry.write_flag("read_ahead_after_hit", cache.read_ahead_on_idle_hit);
 }
 
-fn write_write_cache(entry: &mut Entry, cache: &Cache, differs: &mut Vec<String>) {
+fn write_write_cache(entry: &mut EntryWriter, cache: &Cache, differs: &mut Vec<String>) {
     let is_on = cache.is_enabled && cache.fast_write != FastWrite::None;
     let segment_bytes = (u64::from(cache.segment_blocks) * BLOCK_BYTES).max(BLOCK_BYTES);
     let segments = match cache.has_separate_write_segment {
         true => 1,
         false => u64::from(cache.write_segments.max(1)),
     };
-    entry.flag("write_cache", is_on);
-    entry.integer("write_cache_bytes", segment_bytes * segments);
-    entry.integer("write_cache_extents", segments);
-    entry.number("write_cache_high_share", 0.0);
-    entry.source("write_cache_high_share", "DiskSim writes as soon as it can");
-    entry.integer("destage_bytes", segment_bytes);
-    entry.number("destage_idle_ms", 0.0);
-    entry.flag("write_cache_read_hits", cache.read_hits_written);
-    entry.flag(
+    entry.write_flag("write_cache", is_on);
+    entry.write_integer("write_cache_bytes", segment_bytes * segments);
+    entry.write_integer("write_cache_extents", segments);
+    entry.write_number("write_cache_high_share", 0.0);
+    entry.write_source("write_cache_high_share", "DiskSim writes as soon as it can");
+    entry.write_integer("destage_bytes", segment_bytes);
+    entry.write_number("destage_idle_ms", 0.0);
+    entry.write_flag("write_cache_read_hits", cache.reads_hit_written_data);
+    entry.write_flag(
         "write_cache_appending_only",
         cache.fast_write == FastWrite::Appending,
     );
@@ -222,8 +222,8 @@ fn write_write_cache(entry: &mut Entry, cache: &Cache, differs: &mut Vec<String>
     }
 }
 
-/// What the modelled bus does in another way, where the files use it.
-fn others(firmware: &Firmware) -> Vec<String> {
+/// Lists the bus behaviours in the files that the modelled bus implements differently.
+fn unsupported_settings(firmware: &Firmware) -> Vec<String> {
     let free = "a write pays for no reselection, and the modelled bus is free for others until its data cross";
     let used = [
         (firmware.holds_bus_writing, "Hold bus entire write xfer"),

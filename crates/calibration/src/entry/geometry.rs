@@ -1,33 +1,32 @@
-//! Where the sectors are, and how the arm gets there.
+//! Geometry and seek times of a catalogue entry.
 
-use super::{Entry, ZONE_COLUMNS};
+use super::{EntryWriter, ZONE_COLUMNS};
 use diskperf_diskspecs::layout::{Layout, Mapping, Sparing, Spot, Zone, ZonedLayout};
 use diskperf_diskspecs::{Drive, Seek};
 
-/// Bytes of a block of DiskSim.
+/// Size of a DiskSim block, in bytes.
 pub const BLOCK_BYTES: u64 = 512;
-/// The most runs of sectors that an entry lists.
 const MOST_EXTENTS: usize = 1_000_000;
 
-/// Writes geometry and mechanics, and notes what differs from the files; how many zones or
-/// runs there are.
-pub(super) fn write(
-    entry: &mut Entry,
+/// Writes geometry and mechanics, and notes differences from the files. Returns the number of zones
+/// or extents.
+pub(super) fn write_geometry(
+    entry: &mut EntryWriter,
     drive: &Drive,
     differs: &mut Vec<String>,
 ) -> Result<usize, String> {
     let model = &drive.model;
-    entry.integer("sector_bytes", BLOCK_BYTES);
-    entry.integer("medium_sector_bytes", BLOCK_BYTES);
-    entry.integer("heads", u64::from(model.surfaces));
+    entry.write_integer("sector_bytes", BLOCK_BYTES);
+    entry.write_integer("medium_sector_bytes", BLOCK_BYTES);
+    entry.write_integer("heads", u64::from(model.surfaces));
     let zones = match &model.layout {
         Layout::Zoned(layout) => {
-            entry.integer("cylinders", u64::from(model.cylinders));
-            write_zones(entry, layout, &rows_of(layout));
+            entry.write_integer("cylinders", u64::from(model.cylinders));
+            write_zones(entry, layout, &zone_rows(layout));
             layout.zones().len()
         }
         Layout::Mapped(_) | Layout::Indexed(_) => {
-            let rows = extents(&model.layout)?;
+            let rows = extent_rows(&model.layout)?;
             // What replaces a bad sector may lie behind all others.
             let last = rows.iter().map(|row| row[2] as u64 + 1).max();
             let stated = u64::from(model.cylinders);
@@ -38,8 +37,8 @@ pub(super) fn write(
                     cylinders - 1
                 ));
             }
-            entry.integer("cylinders", cylinders);
-            entry.rows(
+            entry.write_integer("cylinders", cylinders);
+            entry.write_rows(
                 "extent_table",
                 "first sector, sectors, cylinder, head, first slot, sectors per track, start in revolutions",
                 &rows,
@@ -47,16 +46,15 @@ pub(super) fn write(
             rows.len()
         }
     };
-    entry.gap();
+    entry.blank_line();
     write_seek(entry, &model.mechanics.seek);
-    entry.number("head_switch_ms", model.mechanics.head_switch_ms);
-    entry.number("write_settle_ms", model.mechanics.write_settle_ms);
-    entry.number("spindle_rpm", model.mechanics.rotation_rpm);
+    entry.write_number("head_switch_ms", model.mechanics.head_switch_ms);
+    entry.write_number("write_settle_ms", model.mechanics.write_settle_ms);
+    entry.write_number("spindle_rpm", model.mechanics.rotation_rpm);
     Ok(zones)
 }
 
-/// The rows of `zone_table`.
-fn rows_of(layout: &ZonedLayout) -> Vec<Vec<f64>> {
+fn zone_rows(layout: &ZonedLayout) -> Vec<Vec<f64>> {
     let row = |zone: &Zone| {
         vec![
             f64::from(zone.first_cylinder),
@@ -67,23 +65,23 @@ fn rows_of(layout: &ZonedLayout) -> Vec<Vec<f64>> {
             zone.cylinder_skew,
             0.0,
             zone.dead_sectors as f64,
-            spares(layout, zone),
+            spares_per_unit(layout, zone),
         ]
     };
     layout.zones().iter().map(row).collect()
 }
 
-/// Without a scheme, spares mean nothing.
-fn spares(layout: &ZonedLayout, zone: &Zone) -> f64 {
+/// Returns the spare sectors of a zone; a layout without a sparing scheme has none.
+fn spares_per_unit(layout: &ZonedLayout, zone: &Zone) -> f64 {
     match layout.sparing() {
         Sparing::None => 0.0,
         _ => zone.spares as f64,
     }
 }
 
-/// Writes the zones and what is in them.
-fn write_zones(entry: &mut Entry, layout: &ZonedLayout, rows: &[Vec<f64>]) {
-    entry.word(
+/// Writes the zones with their spares and defects.
+fn write_zones(entry: &mut EntryWriter, layout: &ZonedLayout, rows: &[Vec<f64>]) {
+    entry.write_word(
         "track_order",
         match layout.mapping() {
             Mapping::Ascending => "cylinders",
@@ -91,12 +89,12 @@ fn write_zones(entry: &mut Entry, layout: &ZonedLayout, rows: &[Vec<f64>]) {
             Mapping::SerpentineByCylinder => "serpentine_by_cylinder",
         },
     );
-    entry.word("sparing", sparing(layout.sparing()));
+    entry.write_word("sparing", sparing_name(layout.sparing()));
     if layout.sparing() == Sparing::RangeEnd {
         let cylinders = u64::from(layout.range_cylinders());
-        entry.integer("sparing_range_cylinders", cylinders);
+        entry.write_integer("sparing_range_cylinders", cylinders);
     }
-    entry.rows("zone_table", ZONE_COLUMNS, rows);
+    entry.write_rows("zone_table", ZONE_COLUMNS, rows);
     if layout.sparing() == Sparing::None {
         return;
     }
@@ -105,15 +103,15 @@ fn write_zones(entry: &mut Entry, layout: &ZonedLayout, rows: &[Vec<f64>]) {
         .flat_map(|(number, zone)| zone.slips.iter().map(move |slip| (number, *slip)))
         .map(|(number, slip)| vec![number as f64, slip as f64])
         .collect();
-    entry.rows("slip_table", "zone, slip", &slips);
+    entry.write_rows("slip_table", "zone, slip", &slips);
     let defects: Vec<Vec<f64>> = numbered()
         .flat_map(|(number, zone)| zone.defects.iter().map(move |pair| (number, *pair)))
         .map(|(number, (bad, other))| vec![number as f64, bad as f64, other as f64])
         .collect();
-    entry.rows("defect_table", "zone, defect, replacement", &defects);
+    entry.write_rows("defect_table", "zone, defect, replacement", &defects);
 }
 
-fn sparing(of: Sparing) -> &'static str {
+fn sparing_name(of: Sparing) -> &'static str {
     match of {
         Sparing::None => "none",
         Sparing::Tracks => "tracks",
@@ -129,12 +127,12 @@ fn sparing(of: Sparing) -> &'static str {
     }
 }
 
-/// Runs of neighbouring sectors of a layout that has no zones.
-fn extents(layout: &Layout) -> Result<Vec<Vec<f64>>, String> {
+/// Returns the extents of neighbouring sectors of a layout without zones.
+fn extent_rows(layout: &Layout) -> Result<Vec<Vec<f64>>, String> {
     let (blocks, mut rows, mut block) = (layout.blocks(), Vec::new(), 0);
     while block < blocks {
         let spot = layout.spot(block).ok_or("a block has no place")?;
-        let run = run(layout, block, &spot);
+        let run = run_length(layout, block, &spot);
         if rows.len() == MOST_EXTENTS {
             return Err(format!(
                 "its layout has more than {MOST_EXTENTS} runs of sectors, and an entry of the catalogue lists no more"
@@ -154,9 +152,9 @@ fn extents(layout: &Layout) -> Result<Vec<Vec<f64>>, String> {
     Ok(rows)
 }
 
-/// How many blocks from this one on lie side by side on its track, one by one: of those in
-/// the middle, any may be elsewhere.
-fn run(layout: &Layout, block: u64, first: &Spot) -> u64 {
+/// Returns the number of contiguous blocks on one track from this block on. It checks block by
+/// block, because any block in between may be relocated.
+fn run_length(layout: &Layout, block: u64, first: &Spot) -> u64 {
     let most = u64::from(first.sectors_per_track - first.sector);
     let goes_on = |blocks: &u64| {
         layout.spot(block + blocks).is_some_and(|spot| {
@@ -167,24 +165,24 @@ fn run(layout: &Layout, block: u64, first: &Spot) -> u64 {
     1 + (1..most).take_while(goes_on).count() as u64
 }
 
-fn write_seek(entry: &mut Entry, seek: &Seek) {
+fn write_seek(entry: &mut EntryWriter, seek: &Seek) {
     match seek {
-        Seek::Constant { time_ms } => entry.number("seek_constant_ms", *time_ms),
+        Seek::Constant { time_ms } => entry.write_number("seek_constant_ms", *time_ms),
         Seek::ThreePoints {
             single_ms,
             average_ms,
             full_ms,
         } => {
-            entry.number("seek_minimum_ms", *single_ms);
-            entry.number("seek_average_ms", *average_ms);
-            entry.number("seek_maximum_ms", *full_ms);
+            entry.write_number("seek_minimum_ms", *single_ms);
+            entry.write_number("seek_average_ms", *average_ms);
+            entry.write_number("seek_maximum_ms", *full_ms);
         }
         Seek::Hpl {
             values,
             first_ten_ms: None,
         } => {
             let columns = "V1 to V6 of Hewlett-Packard's equation";
-            entry.rows("seek_hpl", columns, &[values.to_vec()]);
+            entry.write_rows("seek_hpl", columns, &[values.to_vec()]);
         }
         Seek::Hpl {
             values: [v1, ..],
@@ -196,14 +194,14 @@ fn write_seek(entry: &mut Entry, seek: &Seek) {
             let rows: Vec<Vec<f64>> = distances
                 .map(|distance| vec![f64::from(distance), seek.time_ms(distance, u32::MAX)])
                 .collect();
-            entry.rows("seek_table", "cylinders, ms", &rows);
+            entry.write_rows("seek_table", "cylinders, ms", &rows);
         }
         Seek::Table(table) => {
             let points = table.points().iter();
             let rows: Vec<Vec<f64>> = points
                 .map(|(cylinders, ms)| vec![f64::from(*cylinders), *ms])
                 .collect();
-            entry.rows("seek_table", "cylinders, ms", &rows);
+            entry.write_rows("seek_table", "cylinders, ms", &rows);
         }
     }
 }

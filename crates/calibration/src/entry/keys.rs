@@ -1,10 +1,10 @@
-//! Keys of an entry beside those of DiskSim: what they are made of, and what values they take.
+//! Mapping between catalogue keys and DiskSim parameters, with the ranges of a modelled drive.
 
 use diskperf_device::disk::layout::MOST_CYLINDERS;
 use std::ops::RangeInclusive;
 
-/// The keys of DiskSim that those of an entry are made of; the first one that a file has
-/// is meant.
+/// DiskSim parameters from which each catalogue key is derived. The first one that a file contains
+/// applies.
 #[rustfmt::skip]
 const MADE_OF: [(&str, &[&str]); 38] = [
     ("heads", &["Number of data surfaces"]),
@@ -47,19 +47,18 @@ const MADE_OF: [(&str, &[&str]); 38] = [
     ("write_cache_read_hits", &["Allow read hits on write data"]),
 ];
 
-/// The keys of DiskSim that a key of an entry is made of.
+/// Returns the DiskSim parameters from which a catalogue key is derived.
 pub fn made_of(key: &str) -> &'static [&'static str] {
     let found = MADE_OF.iter().find(|(name, _)| *name == key);
     found.map_or(&[], |(_, keys)| keys)
 }
 
-/// Longest time of a part of a modelled drive, in milliseconds.
+/// Longest duration of any phase of a modelled drive, in milliseconds.
 const TIME_MS_MAX: f64 = 1000.0;
-/// Largest buffer of a modelled drive.
 const BUFFER_BYTES_MAX: f64 = 1e12;
 
-/// Values that a modelled drive takes, of keys for which DiskSim accepts others.
-const LIMITS: [(&str, RangeInclusive<f64>); 25] = [
+/// Value ranges of a modelled drive, for keys where DiskSim accepts a wider range.
+const RANGES: [(&str, RangeInclusive<f64>); 25] = [
     ("cylinders", 1.0..=MOST_CYLINDERS as f64),
     ("spindle_rpm", 60.0..=30_000.0),
     ("seek_constant_ms", 0.0..=TIME_MS_MAX),
@@ -87,9 +86,9 @@ const LIMITS: [(&str, RangeInclusive<f64>); 25] = [
     ("destage_bytes", 512.0..=BUFFER_BYTES_MAX),
 ];
 
-/// The values that a modelled drive takes of a key, if they are fewer than DiskSim's.
+/// Returns the range of a key in a modelled drive, if it is narrower than DiskSim's.
 pub(super) fn range(key: &str) -> Option<&'static RangeInclusive<f64>> {
-    let found = LIMITS.iter().find(|(name, _)| *name == key);
+    let found = RANGES.iter().find(|(name, _)| *name == key);
     found.map(|(_, range)| range)
 }
 

@@ -1,11 +1,11 @@
-//! Arrivals of the arm, for what waits for the platter.
+//! Fit of head arrival times for requests that wait for the platter.
 
 use super::*;
 
-impl Work<'_> {
-    /// When the arm arrives: what makes the requests that waited for the platter likeliest.
+impl FitState<'_> {
+    /// Fits the arrival times that make the requests that waited for the platter most likely.
     pub(super) fn fit_arrivals(&mut self) {
-        let (reads, writes) = self.seen();
+        let (reads, writes) = self.observed_arrivals();
         let read = arrival::fit(&reads, self.period_us());
         let write = match self.is_write_through() && !writes.is_empty() {
             true => Some(arrival::fit(&writes, self.period_us())),
@@ -20,12 +20,13 @@ impl Work<'_> {
         }
     }
 
-    /// Reads and writes that waited for the platter, with the arm where the device had it.
-    fn seen(&self) -> (Vec<Seen>, Vec<Seen>) {
+    /// Returns the reads and writes that waited for the platter, with the actuator position of the
+    /// model.
+    fn observed_arrivals(&self) -> (Vec<ObservedArrival>, Vec<ObservedArrival>) {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         let mut arm = self.given.mechanism.clone();
         let mut last: Option<Operation> = None;
-        follow(
+        replay_each(
             &self.disk,
             self.placed,
             self.given.think,
@@ -42,14 +43,14 @@ impl Work<'_> {
                     let sectors =
                         f64::from(request.blocks) / f64::from(placed.first().sectors_per_track);
                     let platter_us = sectors * self.period_us() + self.write_end_us;
-                    writes.push(Seen {
+                    writes.push(ObservedArrival {
                         circumstances,
                         until_sector_us: request.service_us - platter_us,
                     });
                 } else if !is_write && !self.is_fast(placed) {
-                    reads.push(Seen {
+                    reads.push(ObservedArrival {
                         circumstances,
-                        until_sector_us: self.until_sector_us(placed),
+                        until_sector_us: self.time_to_sector_us(placed),
                     });
                 }
             },
@@ -58,14 +59,14 @@ impl Work<'_> {
     }
 }
 
-/// What the arrival of a request depends on, if the device moved its arm for all of it and at
-/// once. `arm` has the files' seeks.
+/// Returns the circumstances of a request's arrival, if the actuator moved only for that request
+/// and without delay. `arm` has the files' seek times.
 fn circumstances(
     arm: &mut Mechanism,
     placed: &Placed,
-    served: &Served,
+    served: &ServedRequest,
     after_write: bool,
-) -> Option<Circumstances> {
+) -> Option<SeekCircumstances> {
     let access = served.seen.access.filter(|access| access.is_one_run)?;
     if served.seen.arm_is_busy || served.seen.answer != Answer::Medium {
         return None;
@@ -73,7 +74,7 @@ fn circumstances(
     let is_write = placed.request.operation == Operation::Write;
     let (cylinder, head) = access.from;
     arm.place_arm(cylinder, head);
-    Some(Circumstances {
+    Some(SeekCircumstances {
         filed_us: us(arm.way_to(&access.to, is_write)),
         distance_cylinders: cylinder.abs_diff(access.to.cylinder),
         is_inward: access.to.cylinder > cylinder,
@@ -85,7 +86,7 @@ fn circumstances(
 }
 
 fn arrival_parameters(kind: &str, fitted: &FittedArrival) -> Vec<Parameter> {
-    let all = NAMES
+    let all = TERM_NAMES
         .iter()
         .zip(fitted.arrival.weights_us)
         .zip(fitted.errors_us);

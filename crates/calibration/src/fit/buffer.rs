@@ -1,19 +1,19 @@
-//! The rules of the buffer.
+//! Fit of the read and write cache rules.
 
 use super::*;
 
-/// A part of a revolution, and the share of writes whose times lie in it only if these do not
-/// wait for the platter: of those that do, such a part has as large a share as it is itself.
+/// Window as a part of a revolution, and the share of writes in such a window that proves that they
+/// do not wait for the platter. The times of waiting writes are spread evenly over a revolution.
 const EARLY_WINDOW_REV: f64 = 0.25;
 const EARLY_SHARE: f64 = 0.5;
 
-impl Work<'_> {
-    /// Whether the disk reports writes before they are on the medium: those that wait for the
-    /// platter are spread over a revolution at least.
+impl FitState<'_> {
+    /// Determines whether the disk completes writes before they are on the medium. Times of writes
+    /// that wait for the platter spread over at least a revolution.
     pub(super) fn fit_write_cache(&mut self) {
         let writes = self.placed.iter();
         let writes = writes.filter(|one| one.request.operation == Operation::Write);
-        let mut times_us: Vec<f64> = writes.map(|write| self.until_sector_us(write)).collect();
+        let mut times_us: Vec<f64> = writes.map(|write| self.time_to_sector_us(write)).collect();
         if times_us.is_empty() {
             return;
         }
@@ -40,7 +40,7 @@ impl Work<'_> {
             }
             (cache, false) => *cache = None,
         }
-        self.put_choice("cache.early_writes", is_early);
+        self.put_chosen_parameter("cache.early_writes", is_early);
     }
 
     pub(super) fn fit_cache(&mut self) {
@@ -49,35 +49,35 @@ impl Work<'_> {
         let extents = layout.extents.iter().map(|of| of.sectors_per_track);
         let track = zones.chain(extents).max().unwrap_or(1);
         let is_fast = |placed: &Placed| self.is_fast(placed);
-        let judge = Judge {
+        let judge = ReadCacheJudge {
             disk: &self.disk,
             placed: self.placed,
             think: self.given.think,
             is_fast: &is_fast,
         };
-        let chosen = judge.best(&self.given.filed.read_cache, track);
+        let chosen = judge.best_rule(&self.given.filed.read_cache, track);
         self.parameters.extend(cache_parameters(&chosen));
         self.disk.read_cache = chosen.rule;
     }
 
-    /// How many runs of sectors the buffer takes of writes before one has to wait: as many as
-    /// most writes agree with.
+    /// Determines how many extents of writes the buffer accepts before a write must wait, by the
+    /// number that most writes agree with.
     pub(super) fn fit_write_room(&mut self) {
-        const EXTENTS: [u32; 4] = [1, 2, 4, 16];
+        const WRITE_EXTENTS: [u32; 4] = [1, 2, 4, 16];
         let Some(filed) = self.disk.write_cache.clone() else {
             return;
         };
         let met = |disk: &DiskSpecification| {
             let mut met = 0usize;
-            follow(disk, self.placed, self.given.think, |placed, served| {
-                let off_us = (served.service_us - placed.request.service_us).abs();
+            replay_each(disk, self.placed, self.given.think, |placed, served| {
+                let error_us = (served.service_us - placed.request.service_us).abs();
                 let is_write = placed.request.operation == Operation::Write;
-                met += usize::from(is_write && off_us <= MET_US);
+                met += usize::from(is_write && error_us <= PREDICTED_US_MAX);
             });
             met
         };
         let mut best = (met(&self.disk), filed.clone());
-        for extents in EXTENTS {
+        for extents in WRITE_EXTENTS {
             let room = u64::from(extents) * u64::from(filed.most_destaged_sectors);
             let other = WriteCacheSpecification {
                 most_extents: extents,
@@ -93,12 +93,12 @@ impl Work<'_> {
                 best = (met, other);
             }
         }
-        self.put_choice("cache.write_extents", best.1.most_extents);
+        self.put_chosen_parameter("cache.write_extents", best.1.most_extents);
         self.disk.write_cache = Some(best.1);
     }
 }
 
-fn cache_parameters(chosen: &Chosen) -> Vec<Parameter> {
+fn cache_parameters(chosen: &ChosenReadCache) -> Vec<Parameter> {
     let rule = &chosen.rule;
     let exact = |name: &str, value: f64| Parameter::exact(format!("cache.{name}"), value);
     let flag = |name: &str, value: bool| exact(name, f64::from(value));

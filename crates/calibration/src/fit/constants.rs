@@ -1,16 +1,16 @@
-//! Constants of what does not wait for the platter, and of the mean.
+//! Fit of constants for requests that do not wait for the platter, and for the mean service time.
 
 use super::*;
 
-impl Work<'_> {
-    /// Constants of reads from the medium, of reads from the buffer, and of writes: those whose
-    /// mean service time is the measured one.
+impl FitState<'_> {
+    /// Fits constants of media reads, buffer reads and writes so that the mean service times equal
+    /// the measured ones.
     pub(super) fn fit_means(&mut self, kinds: [bool; 3]) {
-        const ROUNDS: usize = 4;
+        const CONSTANT_ROUNDS: usize = 4;
         let names = ["read_miss", "read_hit", "write"];
         let mut shifts_us = [0.0; 3];
         let mut errors_us = [0.0; 3];
-        for _ in 0..ROUNDS {
+        for _ in 0..CONSTANT_ROUNDS {
             let replayed = replay(&self.disk, self.placed, self.given.think);
             let off = |kind: usize| {
                 let own = self.placed.iter().zip(&replayed).filter(|(placed, one)| {
@@ -34,7 +34,7 @@ impl Work<'_> {
                     1 => &mut overheads.read_hit,
                     _ => &mut overheads.write,
                 };
-                shift(after, by_us);
+                shift_overhead(after, by_us);
                 shifts_us[kind] += by_us;
                 errors_us[kind] = error_us;
             }
@@ -47,20 +47,20 @@ impl Work<'_> {
         }
     }
 
-    /// Constants of what does not wait for the platter.
+    /// Fits constants of requests that do not wait for the platter.
     pub(super) fn fit_constants(&mut self) {
         let mut hits: [Vec<(f64, f64)>; 4] = Default::default();
         let mut writes: [Vec<(f64, f64)>; 4] = Default::default();
         let is_write_through = self.is_write_through();
         let mut last: Option<Request> = None;
-        follow(
+        replay_each(
             &self.disk,
             self.placed,
             self.given.think,
             |placed, served| {
                 let request = &placed.request;
                 let point = (f64::from(request.blocks), request.service_us);
-                let before = before(last.as_ref(), request, served) as usize;
+                let before = predecessor(last.as_ref(), request, served) as usize;
                 match request.operation {
                     Operation::Read if self.is_fast(placed) => hits[before].push(point),
                     // A write may wait until the one before it is on the medium.
@@ -72,7 +72,7 @@ impl Work<'_> {
                 last = Some(*request);
             },
         );
-        if let Some(after) = self.constants("buffer", &hits, self.crossing_us) {
+        if let Some(after) = self.fit_overheads("buffer", &hits, self.crossing_us) {
             self.disk.overheads.read_hit = after;
         }
         let all: Vec<(f64, f64)> = writes.iter().flatten().copied().collect();
@@ -83,17 +83,17 @@ impl Work<'_> {
         {
             block_us = line.block_us;
             self.disk.link.write_bytes_per_s = Some(bytes_per_s(block_us));
-            self.put("bus.write_block_us", block_us, errors[1]);
+            self.put_parameter("bus.write_block_us", block_us, errors[1]);
         }
-        if let Some(after) = self.constants("early_write", &writes, block_us) {
+        if let Some(after) = self.fit_overheads("early_write", &writes, block_us) {
             self.disk.overheads.write = after;
             self.disk.overheads.write_completion_ms = 0.0;
         }
     }
 
-    /// Constants by what was before, of requests whose blocks take so long; absent where
-    /// there are too few. Circumstances that hardly occur have the constant of all.
-    fn constants(
+    /// Returns the constants for each preceding operation, given the time per block; absent with
+    /// too few requests. Rare circumstances get the constant of all requests.
+    fn fit_overheads(
         &mut self,
         kind: &str,
         points: &[Vec<(f64, f64)>; 4],
@@ -102,11 +102,11 @@ impl Work<'_> {
         let all: Vec<(f64, f64)> = points.iter().flatten().copied().collect();
         let (common_us, _) = affine::fit_constant(&all, block_us)?;
         let mut found = [None; 4];
-        for (before, name) in BEFORE {
+        for (before, name) in PREDECESSOR_KEYS {
             let own = affine::fit_constant(&points[before as usize], block_us);
             found[before as usize] = own.map(|own| ms(own.0.max(0.0)));
             if let Some((fixed_us, error_us)) = own {
-                self.put(format!("{kind}.{name}.fixed_us"), fixed_us, error_us);
+                self.put_parameter(format!("{kind}.{name}.fixed_us"), fixed_us, error_us);
             }
         }
         let common_ms = ms(common_us.max(0.0));
@@ -119,8 +119,8 @@ impl Work<'_> {
     }
 }
 
-/// What the device's firmware goes by.
-fn before(last: Option<&Request>, request: &Request, served: &Served) -> Before {
+/// Returns the circumstance by which the modelled firmware selects its overhead.
+fn predecessor(last: Option<&Request>, request: &Request, served: &ServedRequest) -> Before {
     let follows = |last: &Request| {
         last.operation == request.operation
             && last.first_block + u64::from(last.blocks) == request.first_block
@@ -133,7 +133,6 @@ fn before(last: Option<&Request>, request: &Request, served: &Served) -> Before 
     }
 }
 
-/// A mean and its standard error; nothing of none.
 fn mean(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let (mut sum, mut squares, mut count) = (0.0, 0.0, 0usize);
     for value in values {

@@ -1,19 +1,19 @@
-//! The time of a block on the bus, the angles of the platter, and the times of heads.
+//! Fit of the block transfer time, the sector angles and the head times.
 
 use super::*;
 
-/// Times of a change of the head and of settling that are tried.
+/// Number of head switch and settling times that are tried.
 const SWITCH_STEPS: u32 = 30;
 const SWITCH_STEP_MS: f64 = 0.1;
 
-impl Work<'_> {
-    /// A block's time on the bus: what a longer read from the buffer takes longer, else a longer
-    /// write that is reported early, else what makes the phases of reads from the medium agree.
+impl FitState<'_> {
+    /// Fits the transfer time of a block on the bus: from the length of buffer reads, else from the
+    /// length of early-completed writes, else from the agreement of the phases of media reads.
     pub(super) fn fit_crossing(&mut self) {
         let phase = self.given.phase;
         let slope = |operation: Operation, limit_us: f64| {
             let is_fast = |placed: &&Placed| {
-                placed.request.operation == operation && self.until_sector_us(placed) < limit_us
+                placed.request.operation == operation && self.time_to_sector_us(placed) < limit_us
             };
             let point =
                 |placed: &Placed| (f64::from(placed.request.blocks), placed.request.service_us);
@@ -38,7 +38,7 @@ impl Work<'_> {
         }
         self.parameters
             .retain(|one| one.name != "bus.read_block_us");
-        self.put("bus.read_block_us", value, error);
+        self.put_parameter("bus.read_block_us", value, error);
     }
 
     pub(super) fn find_angles(&mut self) {
@@ -51,7 +51,7 @@ impl Work<'_> {
             let waited = |(placed, _): &(&Placed, &f64)| {
                 placed.request.operation == operation
                     && placed.pieces.len() == 1
-                    && self.until_sector_us(placed) > half_us
+                    && self.time_to_sector_us(placed) > half_us
             };
             let reference = |(placed, completion_us): (&Placed, &f64)| Reference {
                 place: *placed.first(),
@@ -79,19 +79,19 @@ impl Work<'_> {
         }
     }
 
-    /// What a write needs from its last sector to its completion, less what a read does: the
+    /// Determines the time from last sector to completion of a write beyond that of a read: the
     /// difference of their mean directions.
     fn find_write_end(&mut self, angles: &Angles, reads: &[Reference], writes: &[Reference]) {
         let (period_us, crossing_us) = (self.period_us(), self.crossing_us);
         let begun = reads.iter().map(|read| {
-            read.passed_rev(period_us, crossing_us)
-                - angles.of(&read.place)
+            read.first_block_rev(period_us, crossing_us)
+                - angles.angle_of(&read.place)
                 - self.stretches.turned_at(read.completion_us)
         });
         let ended = writes.iter().map(|write| {
             let sectors = write.blocks / f64::from(write.place.sectors_per_track);
             write.completion_us / period_us
-                - angles.of(&write.place)
+                - angles.angle_of(&write.place)
                 - sectors
                 - self.stretches.turned_at(write.completion_us)
         });
@@ -105,21 +105,22 @@ impl Work<'_> {
         self.write_end_us = later_us;
         let sector_us = period_us / mean_sectors_per_track(&self.disk);
         self.disk.overheads.write_completion_ms = ms((later_us + sector_us).max(0.0));
-        self.put("bus.write_end_us", later_us, error_us);
+        self.put_parameter("bus.write_end_us", later_us, error_us);
     }
 
-    /// Between reads from the buffer and those that waited for the platter hardly any time
-    /// was measured: the middle of the emptiest stretch below half a revolution.
+    /// Returns the service time that separates buffer reads from reads that waited for the platter,
+    /// in microseconds: the middle of the widest gap below half a revolution.
     pub(super) fn buffer_limit_us(&self, operation: Operation) -> f64 {
-        const BINS: usize = 200;
+        const HISTOGRAM_BINS: usize = 200;
         let half_us = self.period_us() / 2.0;
-        let mut bins = [0usize; BINS];
+        let mut bins = [0usize; HISTOGRAM_BINS];
         for placed in self
             .placed
             .iter()
             .filter(|placed| placed.request.operation == operation)
         {
-            let bin = (self.until_sector_us(placed) / half_us * BINS as f64).max(0.0) as usize;
+            let bin = (self.time_to_sector_us(placed) / half_us * HISTOGRAM_BINS as f64).max(0.0)
+                as usize;
             if let Some(count) = bins.get_mut(bin) {
                 *count += 1;
             }
@@ -130,34 +131,34 @@ impl Work<'_> {
             .enumerate()
             .max_by_key(|bin| bin.1)
             .map_or(0, |bin| bin.0);
-        const WIDTH: usize = 6;
-        let within = |from: usize| bins[from..from + WIDTH].iter().sum::<usize>();
-        let emptiest = (mode..BINS - WIDTH).min_by_key(|&from| within(from));
+        const PEAK_BINS: usize = 6;
+        let within = |from: usize| bins[from..from + PEAK_BINS].iter().sum::<usize>();
+        let emptiest = (mode..HISTOGRAM_BINS - PEAK_BINS).min_by_key(|&from| within(from));
         // Reads that all wait for the platter come evenly over a revolution: no stretch of it
         // is empty, and none of them is from the buffer.
         let reads = self
             .placed
             .iter()
             .filter(|placed| placed.request.operation == operation);
-        let evenly = reads.count() * WIDTH / (2 * BINS);
+        let evenly = reads.count() * PEAK_BINS / (2 * HISTOGRAM_BINS);
         match emptiest {
             Some(from) if 5 * within(from) <= evenly => {
-                (from + WIDTH / 2) as f64 / BINS as f64 * half_us
+                (from + PEAK_BINS / 2) as f64 / HISTOGRAM_BINS as f64 * half_us
             }
             _ => 0.0,
         }
     }
 
-    /// Whether reads and writes begin anywhere inside their sectors of a track, as more requests
-    /// say than the files'.
+    /// Determines whether reads and writes can start at any sector of their track, if more requests
+    /// support this than the setting of the files.
     pub(super) fn choose_zero_latency(&mut self) {
-        let mut best = (self.met(&self.disk), self.disk.clone());
-        let chance = self.chance();
+        let mut best = (self.count_predicted(&self.disk), self.disk.clone());
+        let chance = self.chance_predicted();
         for (reads, writes) in [(false, false), (true, false), (false, true), (true, true)] {
             let mut other = self.disk.clone();
             other.mechanism.zero_latency_reads = reads;
             other.mechanism.zero_latency_writes = writes;
-            let met = self.met(&other);
+            let met = self.count_predicted(&other);
             if met > best.0 + chance {
                 best = (met, other);
             }
@@ -171,13 +172,13 @@ impl Work<'_> {
         self.parameters
             .retain(|one| !one.name.starts_with("zero_latency."));
         for (name, value) in chosen {
-            self.put_choice(name, value);
+            self.put_chosen_parameter(name, value);
         }
     }
 
-    /// Times of a change of the head, and of a write's settling, by the requests of several
-    /// tracks: whether those meet the next track's first sector, or miss it by a revolution.
-    /// Seeks of writes with their settling stay as long as they are.
+    /// Determines the head switch time and the write settling time from requests that span tracks:
+    /// they either catch the next track's first sector or miss it by a revolution. Seek times of
+    /// writes including settling stay unchanged.
     pub(super) fn choose_switches(&mut self) {
         let steps = || (0..=SWITCH_STEPS).map(|step| f64::from(step) * SWITCH_STEP_MS);
         let heads = steps().map(|head_switch_ms| {

@@ -1,39 +1,38 @@
-//! What a trace does not show of a drive, and may have been otherwise.
+//! Alternative drive states for the parts of the state that a trace does not show.
 
 use crate::places::Placed;
-use crate::replay::Stepped;
+use crate::replay::SteppedReplay;
 use diskperf_device::disk::device::DiskSpecification;
 use diskperf_diskspecs::trace::Operation;
 use diskperf_sim::Time;
 
-/// What is not seen.
+/// Part of the drive's state that a trace does not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unseen {
-    /// What the buffer held, and how far the drive had read ahead.
+pub(super) enum HiddenState {
+    /// Contents of the buffer and progress of read-ahead.
     Buffer,
-    /// Where and when a write went that was reported early.
+    /// Destage of an early-completed write: its place and time.
     Destage,
 }
 
-/// State of the drive that is supposed.
 #[derive(Clone, Copy)]
-struct Supposed {
+struct SupposedState {
     arm: (u32, u32),
     has_empty_buffer: bool,
-    /// Work of the arm before the request.
+    /// Actuator time spent before the request.
     busy: Time,
 }
 
-/// Service times of a request that came to a device with one thing otherwise than it was.
-/// `earlier` is the request before it.
-pub(super) fn suppositions(
+/// Returns the service times of a request for devices that differ in one part of their state.
+/// `earlier` is the preceding request.
+pub(super) fn try_hidden_states(
     disk: &DiskSpecification,
     earlier: &Placed,
     placed: &Placed,
-    before: Stepped,
-) -> Vec<(Unseen, f64)> {
+    before: SteppedReplay,
+) -> Vec<(HiddenState, f64)> {
     let mut all = Vec::new();
-    let mut suppose = |unseen: Unseen, supposed: Supposed| {
+    let mut suppose = |unseen: HiddenState, supposed: SupposedState| {
         let service_us = serve(before.clone(), placed, &supposed);
         all.push((unseen, service_us));
     };
@@ -44,7 +43,7 @@ pub(super) fn suppositions(
     };
     let last = locate(earlier.end() - 1);
     let own = locate(placed.request.first_block);
-    let at = |arm, has_empty_buffer| Supposed {
+    let at = |arm, has_empty_buffer| SupposedState {
         arm,
         has_empty_buffer,
         busy: Time::ZERO,
@@ -57,33 +56,33 @@ pub(super) fn suppositions(
             // The drive had not begun to read ahead, or was at its end; none of the request was
             // held that the device had.
             for arm in [last, ahead] {
-                suppose(Unseen::Buffer, at(arm, false));
-                suppose(Unseen::Buffer, at(arm, true));
+                suppose(HiddenState::Buffer, at(arm, false));
+                suppose(HiddenState::Buffer, at(arm, true));
             }
             // Reading ahead had brought the head to the request's own track.
             let passed = last.0.min(ahead.0)..=last.0.max(ahead.0);
             if passed.contains(&own.0) {
-                suppose(Unseen::Buffer, at(own, true));
+                suppose(HiddenState::Buffer, at(own, true));
             }
         }
         Operation::Write => {
             let mechanism = before.disk.mechanism();
             let here = (mechanism.cylinder(), mechanism.head());
             // Not begun; over before the request came; its own sector was missed once.
-            suppose(Unseen::Destage, at(here, false));
-            suppose(Unseen::Destage, at(last, false));
+            suppose(HiddenState::Destage, at(here, false));
+            suppose(HiddenState::Destage, at(last, false));
             let busy = mechanism.spindle().period();
-            let late = Supposed {
+            let late = SupposedState {
                 busy,
                 ..at(last, false)
             };
-            suppose(Unseen::Destage, late);
+            suppose(HiddenState::Destage, late);
         }
     }
     all
 }
 
-fn serve(mut device: Stepped, placed: &Placed, supposed: &Supposed) -> f64 {
+fn serve(mut device: SteppedReplay, placed: &Placed, supposed: &SupposedState) -> f64 {
     let issue = device.now;
     device.disk.suppose_idle_at(issue, supposed.arm);
     if supposed.has_empty_buffer {

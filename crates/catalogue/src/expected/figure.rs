@@ -1,79 +1,84 @@
-//! What is measured of a drive: the figures that files of `expected/` may name.
+//! Performance figures of a drive that files of `expected/` may name.
 
 use crate::names;
 use serde::Deserialize;
 use std::fmt;
 
-/// What is measured of a drive.
+/// Performance figure of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Figure {
-    /// Of a disk with firmware.
+    /// Performance figure of a disk with firmware.
     Disk(DiskFigure),
-    /// Of a flash drive.
+    /// Performance figure of a flash drive.
     Flash(FlashFigure),
 }
 
-/// What is measured of a disk.
+/// Performance figure of a disk drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskFigure {
-    /// 4 KiB at random, the mean time between completions.
+    /// Mean time between completions of random 4 KiB reads, in milliseconds.
     RandomReadMs,
-    /// Reads of a mebibyte, one behind the other, at the outside.
+    /// Throughput of sequential 1 MiB reads on the outer tracks, in MB/s.
     SequentialReadOuterMbPerS,
-    /// The same inside.
+    /// Throughput of sequential 1 MiB reads on the inner tracks, in MB/s.
     SequentialReadInnerMbPerS,
-    /// The same of writes, in the steady state.
+    /// Throughput of sequential 1 MiB writes in the steady state, in MB/s.
     SequentialWriteMbPerS,
-    /// 4 KiB behind the last ones, each followed by a flush.
+    /// Time of an appended 4 KiB write followed by a flush, in milliseconds.
     AppendedSyncMs,
-    /// 4 KiB anywhere, each followed by a flush.
+    /// Time of a random 4 KiB write followed by a flush, in milliseconds.
     RandomSyncMs,
-    /// 4 KiB written at random after idle: the first hundred, each.
+    /// Time of each of the first hundred random 4 KiB writes after an idle period, in milliseconds.
     WriteAfterIdleMs,
-    /// 4 KiB written at random when the map of the media cache is full.
+    /// Time of a random 4 KiB write when the map of the media cache is full, in milliseconds.
     WriteMapFullMs,
 }
 
-/// What is measured of a flash drive.
+/// Performance figure of a flash drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlashFigure {
-    /// 4 KiB reads at random of a drive that was filled at random, the mean latency.
+    /// Mean latency of random 4 KiB reads from a drive that was filled by random writes, in
+    /// microseconds.
     RandomReadUs,
-    /// How many of them in a second.
+    /// Rate of random 4 KiB reads from a drive that was filled by random writes, in I/Os per
+    /// second.
     RandomReadIops,
-    /// The same of a gibibyte just written: of the cache of one bit a cell, if there is one.
+    /// Mean latency of random 4 KiB reads from a gibibyte written just before, in microseconds.
+    /// These data are in the SLC cache, if there is one.
     CachedReadUs,
-    /// How many of them in a second.
+    /// Rate of random 4 KiB reads from a gibibyte written just before, in I/Os per second.
     CachedReadIops,
-    /// 4 KiB writes at random to a drive that was idle, the mean latency.
+    /// Mean latency of random 4 KiB writes to an idle drive, in microseconds.
     RandomWriteUs,
-    /// 4 KiB writes at random to a full drive in its steady state.
+    /// Rate of random 4 KiB writes to a full drive in its steady state, in I/Os per second.
     SteadyWriteIops,
-    /// How much is programmed for a byte of them.
+    /// Write amplification of random 4 KiB writes to a full drive in its steady state.
     SteadyAmplification,
-    /// 128 KiB reads, one behind the other, of what was written so.
+    /// Throughput of sequential 128 KiB reads of sequentially written data, in MB/s.
     SequentialReadMbPerS,
-    /// 128 KiB writes, one behind the other, to a drive that was never written.
+    /// Throughput of sequential 128 KiB writes to a drive that was never written, in MB/s.
     SequentialWriteMbPerS,
-    /// The same when the cache of one bit a cell is full.
+    /// Throughput of sequential 128 KiB writes when the SLC cache is full, in MB/s.
     WritePastCacheMbPerS,
-    /// 4 KiB writes, each followed by a flush where the drive needs one.
+    /// Rate of durable 4 KiB writes, each followed by a flush if the drive needs one.
     SyncedWritesPerS,
-    /// 70 % reads and 30 % writes of 4 KiB at random, on a full drive in its steady state.
+    /// Rate of a random 4 KiB mix of 70 % reads and 30 % writes on a full drive in its steady
+    /// state, in I/Os per second.
     MixedIops,
-    /// The 99th percentile of the latency of the reads among them.
+    /// 99th percentile of the read latency in the random mix of 70 % reads and 30 % writes, in
+    /// microseconds.
     MixedReadP99Us,
 }
 
 impl Figure {
-    /// Every figure.
+    /// Returns all figures of disks and flash drives.
     pub fn all() -> impl Iterator<Item = Figure> + Clone {
         let disk = DiskFigure::ALL.into_iter().map(Figure::Disk);
         disk.chain(FlashFigure::ALL.into_iter().map(Figure::Flash))
     }
 
-    /// As files of `expected/` have it.
+    /// Returns the name of the figure in files of `expected/`.
     pub fn name(self) -> &'static str {
         match self {
             Figure::Disk(figure) => figure.text().0,
@@ -81,7 +86,7 @@ impl Figure {
         }
     }
 
-    /// In words, and its unit.
+    /// Returns a description of the figure and its unit.
     pub fn words(self) -> (&'static str, &'static str) {
         let (_, words, unit) = match self {
             Figure::Disk(figure) => figure.text(),
@@ -101,13 +106,13 @@ impl TryFrom<String> for Figure {
     }
 }
 
-/// A name that no figure has.
+/// Name that does not belong to any figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownFigure(String);
 
 impl fmt::Display for UnknownFigure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let near = names::suggestion(&self.0, Figure::all().map(Figure::name));
+        let near = names::suggest_names(&self.0, Figure::all().map(Figure::name));
         write!(f, "there is no figure `{}`: {near}", self.0)
     }
 }
@@ -115,7 +120,7 @@ impl fmt::Display for UnknownFigure {
 impl std::error::Error for UnknownFigure {}
 
 impl DiskFigure {
-    /// All of them.
+    /// All figures of disk drives.
     pub const ALL: [DiskFigure; 8] = [
         DiskFigure::RandomReadMs,
         DiskFigure::SequentialReadOuterMbPerS,
@@ -127,7 +132,6 @@ impl DiskFigure {
         DiskFigure::WriteMapFullMs,
     ];
 
-    /// Its name, words and unit.
     fn text(self) -> (&'static str, &'static str, &'static str) {
         match self {
             DiskFigure::RandomReadMs => ("random_read_ms", "random reads of 4 KiB, each", "ms"),
@@ -165,7 +169,7 @@ impl DiskFigure {
 }
 
 impl FlashFigure {
-    /// All of them.
+    /// All figures of flash drives.
     pub const ALL: [FlashFigure; 13] = [
         FlashFigure::RandomReadUs,
         FlashFigure::RandomReadIops,
@@ -182,8 +186,8 @@ impl FlashFigure {
         FlashFigure::MixedReadP99Us,
     ];
 
-    /// Keys of the drive, with the values that it is measured with: its past, and no cache
-    /// of one bit a cell where what a full one leaves is measured.
+    /// Returns the drive settings for the measurement: the precondition state, and no SLC cache for
+    /// a figure that measures the state after the cache is full.
     pub fn settings(self) -> &'static [(&'static str, &'static str)] {
         match self {
             FlashFigure::RandomReadUs
@@ -206,7 +210,6 @@ impl FlashFigure {
         }
     }
 
-    /// Its name, words and unit.
     fn text(self) -> (&'static str, &'static str, &'static str) {
         match self {
             FlashFigure::RandomReadUs => ("random_read_us", "random reads of 4 KiB, each", "µs"),

@@ -1,23 +1,22 @@
-//! What a component's tables hold that nobody declared.
+//! Checks for keys in a component's tables that no reader declared.
 
 use super::super::component::Component;
 use super::super::names;
 use super::super::parameter::{stem_of, time_ratio, unit_of};
 use super::super::setting::is_number;
-use super::super::shape::Shape;
+use super::super::shape::ValueShape;
 use super::super::value::{Content, Entry, Table, Value};
 use super::Reader;
 use diskperf_diagnostics::Problem;
 
-/// Keys of a component's file that are about the file.
-const ABOUT_THE_FILE: [&str; 3] = ["description", "extends", "source"];
-/// The key of `[drive.N]` or `[controller.N]` that names another one; the
-/// system has read it.
+/// Keys that describe the file of a component.
+const FILE_KEYS: [&str; 3] = ["description", "extends", "source"];
+/// Key of `[drive.N]` or `[controller.N]` that selects another component; the system reads it.
 const COMPONENT_KEY: &str = "component";
 
 impl Reader<'_> {
-    /// Finds unknown keys of a table and returns them, and checks the values
-    /// that were not read because another case or drive was selected.
+    /// Returns the unknown keys of a table, and checks values that were not read because another
+    /// case or drive was selected.
     pub(super) fn check_keys(
         &self,
         table: &Table,
@@ -26,7 +25,7 @@ impl Reader<'_> {
         unknown: &mut Vec<String>,
     ) {
         for (key, entry) in &table.entries {
-            let about = is_top && is_file && ABOUT_THE_FILE.contains(&key.as_str());
+            let about = is_top && is_file && FILE_KEYS.contains(&key.as_str());
             if about || key == "source" || self.is_source(key, table) {
                 self.check_is_text(key, entry);
                 continue;
@@ -41,13 +40,13 @@ impl Reader<'_> {
                     self.check_case(entry, unknown);
                 }
                 // Another reader's.
-                (Content::Table(_), None) if is_top && self.is_of_one_drive(key, is_file) => {}
+                (Content::Table(_), None) if is_top && self.is_key_of_one_drive(key, is_file) => {}
                 (_, Some(shape)) => {
                     if let Err(problem) = shape.read(key, &entry.value) {
                         self.record.borrow_mut().problem(problem);
                     }
                 }
-                (_, None) if key == COMPONENT_KEY && !is_file && self.names_one(is_top) => {}
+                (_, None) if key == COMPONENT_KEY && !is_file && self.names_one_drive(is_top) => {}
                 (_, None) => {
                     self.record
                         .borrow_mut()
@@ -70,7 +69,7 @@ impl Reader<'_> {
     }
 
     fn check_is_text(&self, key: &str, entry: &Entry) {
-        if let Err(problem) = Shape::Text.read(key, &entry.value) {
+        if let Err(problem) = ValueShape::Text.read(key, &entry.value) {
             self.record.borrow_mut().problem(problem);
         }
     }
@@ -83,19 +82,19 @@ impl Reader<'_> {
         self.is_drive() && !is_file && is_number(key)
     }
 
-    /// Whether a table of this level names a component for one drive.
-    fn names_one(&self, is_top: bool) -> bool {
+    /// Tests whether a table of this level may select a component for one drive.
+    fn names_one_drive(&self, is_top: bool) -> bool {
         match self.is_drive() {
             true => !is_top,
             false => is_top && self.drive.is_some(),
         }
     }
 
-    fn is_of_one_drive(&self, key: &str, is_file: bool) -> bool {
+    fn is_key_of_one_drive(&self, key: &str, is_file: bool) -> bool {
         !is_file && is_number(key) && self.drive.is_none() && self.component.may_be_of_one_drive()
     }
 
-    /// Whether a key gives the source of another key of the same table.
+    /// Tests whether a key states the source of another key of the same table.
     fn is_source(&self, key: &str, table: &Table) -> bool {
         key.strip_suffix("_source")
             .is_some_and(|sourced| table.get(sourced).is_some())
@@ -113,14 +112,14 @@ impl Reader<'_> {
             Some(known) => problem.help(wrong_unit(known, key, &entry.value)),
             None => match key.strip_suffix("_source") {
                 Some(sourced) => problem.help(format!("no `{sourced}` stands beside it")),
-                None => problem.help(names::suggestion(key, known())),
+                None => problem.help(names::suggest_names(key, known())),
             },
         }
     }
 
-    /// The declared keys that an unknown one may have been meant for.
-    pub(super) fn meant(&self, key: &str) -> Vec<String> {
-        let near = names::nearest(key, self.declared.keys().map(String::as_str));
+    /// Returns declared keys that are similar to an unknown one.
+    pub(super) fn suggest_keys(&self, key: &str) -> Vec<String> {
+        let near = names::nearest_names(key, self.declared.keys().map(String::as_str));
         let unit = self
             .declared
             .keys()
@@ -134,7 +133,7 @@ fn differs_in_unit(known: &str, key: &str) -> bool {
     known != key && !unit_of(known).is_empty() && stem_of(known) == stem_of(key)
 }
 
-/// What to write for a key whose unit is another one.
+/// Returns advice for a key with the right name and the wrong unit.
 fn wrong_unit(known: &str, key: &str, value: &Value) -> String {
     let number = match value.content {
         Content::Integer(integer) => Some(integer as f64),

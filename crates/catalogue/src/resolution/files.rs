@@ -1,4 +1,4 @@
-//! Finds and parses the files of a system and of its components.
+//! Search and parsing of the files of a system and its components.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,54 +7,57 @@ use super::super::component::Component;
 use super::super::file::File;
 use super::super::names;
 use super::super::read_file;
-use super::super::shape::{Reading, Shape};
+use super::super::shape::{ParsedValue, ValueShape};
 use super::super::system::{Layer, Part};
 use super::super::value::Table;
-use super::{Level, Resolution};
+use super::{Resolution, SourceLayer};
 use diskperf_diagnostics::Place;
 use diskperf_diagnostics::Problem;
 
 impl Resolution<'_> {
-    /// The files of a system, from the weakest to the strongest. `None` if one
-    /// of them is missing or cannot be read, which is noted.
-    pub(super) fn system_layers(&mut self, target: &str) -> Option<Vec<Level>> {
+    /// Returns the files of a system, from lowest to highest precedence. `None` if a file is
+    /// missing or cannot be read, which is recorded as a problem.
+    pub(super) fn system_layers(&mut self, target: &str) -> Option<Vec<SourceLayer>> {
         let top = if target.ends_with(".toml") {
             match read_file(Path::new(target)) {
                 Ok(file) => {
-                    let level = self.parsed(&file)?;
+                    let level = self.parse_layer(&file)?;
                     if let Some(problem) = component_file(Path::new(target), &level.table) {
-                        self.note(problem);
+                        self.push_problem(problem);
                         return None;
                     }
                     vec![level]
                 }
                 Err(problem) => {
-                    self.note(problem);
+                    self.push_problem(problem);
                     return None;
                 }
             }
         } else {
             self.named_system(target, None)?
         };
-        let Some((base, place)) = top.first().and_then(|level| self.extended(&level.table)) else {
+        let Some((base, place)) = top
+            .first()
+            .and_then(|level| self.extended_name(&level.table))
+        else {
             return Some(top);
         };
         let mut layers = self.named_system(&base, Some(&place))?;
-        let own = |level: &Level| level.file.as_ref().map(|file| file.name().to_owned());
+        let own = |level: &SourceLayer| level.file.as_ref().map(|file| file.name().to_owned());
         if layers.iter().any(|level| own(level) == own(&top[0])) {
-            self.note(Problem::error(format!("`{base}` extends itself")).at(&place, ""));
+            self.push_problem(Problem::error(format!("`{base}` extends itself")).at(&place, ""));
             return None;
         }
-        if let Some((_, deeper)) = self.extended(&layers[0].table) {
-            self.note(too_deep(&base, &place, &deeper));
+        if let Some((_, deeper)) = self.extended_name(&layers[0].table) {
+            self.push_problem(nested_extends(&base, &place, &deeper));
             return None;
         }
         layers.extend(top);
         Some(layers)
     }
 
-    /// The file of `NAME`, or the two of `NAME:VARIANT`.
-    fn named_system(&mut self, target: &str, place: Option<&Place>) -> Option<Vec<Level>> {
+    /// Returns the file of `NAME`, or both files of `NAME:VARIANT`.
+    fn named_system(&mut self, target: &str, place: Option<&Place>) -> Option<Vec<SourceLayer>> {
         let base = target.split(':').next().unwrap_or(target);
         let mut paths = vec![format!("systems/{base}.toml")];
         if target.contains(':') {
@@ -68,32 +71,35 @@ impl Resolution<'_> {
         let Some(files) = files.filter(|_| !target.contains('/')) else {
             let names = self.catalogue.system_names();
             let title = format!("the catalogue has no system `{target}`");
-            let problem = Problem::error(title)
-                .help(names::suggestion(target, names.iter().map(String::as_str)));
-            self.note(match place {
+            let problem = Problem::error(title).help(names::suggest_names(
+                target,
+                names.iter().map(String::as_str),
+            ));
+            self.push_problem(match place {
                 Some(place) => problem.at(place, ""),
                 None => problem,
             });
             return None;
         };
-        let levels: Option<Vec<Level>> = files.iter().map(|file| self.parsed(file)).collect();
+        let levels: Option<Vec<SourceLayer>> =
+            files.iter().map(|file| self.parse_layer(file)).collect();
         let levels = levels?;
         if let [_, variant] = levels.as_slice()
-            && let Some((_, place)) = self.extended(&variant.table)
+            && let Some((_, place)) = self.extended_name(&variant.table)
         {
             let title = "a variant holds what differs from its system, and extends nothing else";
-            self.note(Problem::error(title).at(&place, ""));
+            self.push_problem(Problem::error(title).at(&place, ""));
         }
         Some(levels)
     }
 
-    fn parsed(&mut self, file: &File) -> Option<Level> {
+    fn parse_layer(&mut self, file: &File) -> Option<SourceLayer> {
         let text = &file.text;
         self.texts.insert(text.name().to_owned(), Arc::clone(text));
         match file.table() {
             Ok(table) => {
                 let source = table.text("source").unwrap_or_default().to_string();
-                Some(Level {
+                Some(SourceLayer {
                     table,
                     source,
                     file: Some(Arc::clone(text)),
@@ -106,11 +112,10 @@ impl Resolution<'_> {
         }
     }
 
-    /// What a table extends, and where it says so.
-    fn extended(&mut self, table: &Table) -> Option<(String, Place)> {
+    fn extended_name(&mut self, table: &Table) -> Option<(String, Place)> {
         let entry = table.get("extends")?;
-        match Shape::Text.read("extends", &entry.value) {
-            Ok(Reading::Text(name)) => Some((name, entry.value.place.clone())),
+        match ValueShape::Text.read("extends", &entry.value) {
+            Ok(ParsedValue::Text(name)) => Some((name, entry.value.place.clone())),
             Ok(_) => None,
             Err(problem) => {
                 self.problems.push(problem);
@@ -119,7 +124,7 @@ impl Resolution<'_> {
         }
     }
 
-    /// A component's file, with what it extends beneath.
+    /// Returns a component's file on top of the file it extends.
     pub(super) fn component(
         &mut self,
         component: Component,
@@ -129,15 +134,15 @@ impl Resolution<'_> {
         let top = self.component_file(component, name, place)?;
         let file = top.file.clone()?;
         let mut levels = Vec::new();
-        if let Some((base, place)) = self.extended(&top.table) {
+        if let Some((base, place)) = self.extended_name(&top.table) {
             if base == name {
                 let problem = Problem::error(format!("`{name}` extends itself")).at(&place, "");
-                self.note(problem);
+                self.push_problem(problem);
                 return None;
             }
             let level = self.component_file(component, &base, Some(&place))?;
-            if let Some((_, deeper)) = self.extended(&level.table) {
-                self.note(too_deep(&base, &place, &deeper));
+            if let Some((_, deeper)) = self.extended_name(&level.table) {
+                self.push_problem(nested_extends(&base, &place, &deeper));
                 return None;
             }
             levels.push(level);
@@ -163,15 +168,15 @@ impl Resolution<'_> {
         component: Component,
         name: &str,
         place: Option<&Place>,
-    ) -> Option<Level> {
+    ) -> Option<SourceLayer> {
         let path = component.file(name);
         match self.catalogue.file(&path).cloned() {
-            Some(file) => self.parsed_once(&file),
+            Some(file) => self.parse_layer_once(&file),
             None => {
                 let known = self.catalogue.component_names(component);
                 let problem = Problem::error(format!("the catalogue has no {component} `{name}`"))
-                    .help(names::suggestion(name, known.iter().map(String::as_str)));
-                self.note(match place {
+                    .help(names::suggest_names(name, known.iter().map(String::as_str)));
+                self.push_problem(match place {
                     Some(place) => problem.at(place, ""),
                     None => problem,
                 });
@@ -180,18 +185,18 @@ impl Resolution<'_> {
         }
     }
 
-    /// Parses a file that several drives may share, and reports it once.
-    fn parsed_once(&mut self, file: &File) -> Option<Level> {
+    /// Parses a file that several drives may share, and reports its problems only once.
+    fn parse_layer_once(&mut self, file: &File) -> Option<SourceLayer> {
         let before = self.problems.len();
-        let level = self.parsed(file);
+        let level = self.parse_layer(file);
         for problem in self.problems.split_off(before) {
-            self.note(problem);
+            self.push_problem(problem);
         }
         level
     }
 }
 
-/// That a file is no system but a component, in the catalogue of somebody's own where it lies.
+/// Returns an error if a file is not a system but a component in a user's catalogue.
 fn component_file(path: &Path, table: &Table) -> Option<Problem> {
     let (name, folder) = (path.file_stem()?.to_str()?, path.parent()?);
     let is_there = |component: &Component| folder.ends_with(component.folder());
@@ -209,7 +214,7 @@ fn component_file(path: &Path, table: &Table) -> Option<Problem> {
     )))
 }
 
-fn too_deep(base: &str, place: &Place, deeper: &Place) -> Problem {
+fn nested_extends(base: &str, place: &Place, deeper: &Place) -> Problem {
     Problem::error(format!("`{base}` extends {} in turn", deeper.written()))
         .at(place, "one level is allowed")
         .help("extend the last of them, or repeat what the one between adds")

@@ -3,7 +3,7 @@
 //! checks; the others by whatever their files hold, for which keys they have is
 //! the machine's business.
 
-use super::super::shape::Shape;
+use super::super::shape::ValueShape;
 use super::super::value::Content;
 use super::super::{Catalogue, Component, Errors, Parameter, Reader, Setting, System};
 use std::collections::BTreeMap;
@@ -313,22 +313,22 @@ fn as_written(
             continue;
         }
         let shape = match &entry.value.content {
-            Content::Integer(_) | Content::Number(_) => Shape::Number(0.0..=1e15),
-            Content::Flag(_) => Shape::Flag,
-            Content::List(_) => Shape::Integers(0..=u64::MAX),
-            _ => Shape::Text,
+            Content::Integer(_) | Content::Number(_) => ValueShape::Number(0.0..=1e15),
+            Content::Flag(_) => ValueShape::Flag,
+            Content::List(_) => ValueShape::Integers(0..=u64::MAX),
+            _ => ValueShape::Text,
         };
         shapes.insert(key.clone(), shape);
     }
     for (key, shape) in shapes {
         match shape {
-            Shape::Number(range) => {
+            ValueShape::Number(range) => {
                 reader.number(&key, range, "a number");
             }
-            Shape::Integers(range) => {
+            ValueShape::Integers(range) => {
                 reader.integers(&key, range, "numbers");
             }
-            Shape::Flag => {
+            ValueShape::Flag => {
                 reader.flag(&key, "a flag");
             }
             _ if key == "disksort" => {

@@ -243,7 +243,10 @@ fn a_source_says_where_a_value_comes_from() {
         let set = "some-set".to_string();
         Origin::Calibrated { set, by }
     };
-    assert_eq!(found("drive.settle_ms").origin(), chosen(Chooser::Fit));
+    assert_eq!(
+        found("drive.settle_ms").origin(),
+        chosen(Chooser::Fit)
+    );
     let by_hand = found("drive.cylinder_skew_sectors").origin();
     assert_eq!(by_hand, chosen(Chooser::Hand));
     assert_eq!(found("drive.write_settle_ms").origin(), Origin::Assumed);

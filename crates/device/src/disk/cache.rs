@@ -1,5 +1,5 @@
-//! The buffer of a disk: segments that hold what was read and what lies behind it, and
-//! sectors that were taken from the host and are not on the medium.
+//! Disk buffer: read-cache segments with prefetched sectors, and the write-back cache with sectors
+//! that are not yet on the medium.
 
 mod segments;
 mod written;
@@ -9,141 +9,146 @@ pub use written::{Extent, Written};
 
 use super::layout::Layout;
 
-/// How a disk keeps what it reads.
+/// Settings of a disk's read cache and its read-ahead.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct ReadCacheSpecification {
-    /// Segments, each with a run of sectors; 0 keeps nothing.
+    /// Number of segments, each of which holds one run of contiguous sectors. 0 disables the read
+    /// cache.
     pub segments: u32,
-    /// Sectors of the medium that a segment holds.
+    /// Capacity of one segment, in sectors of the medium.
     pub segment_sectors: u32,
-    /// How far it reads on after a read.
+    /// Point up to which the disk prefetches after a read.
     #[cfg_attr(feature = "serde", serde(default))]
     pub read_ahead: ReadAhead,
-    /// After which reads.
+    /// Reads that start a read-ahead: all, or sequential ones only.
     #[cfg_attr(feature = "serde", serde(default))]
     pub read_ahead_after: ReadAheadAfter,
-    /// What the limit is counted from.
+    /// Sector from which the read-ahead limit is counted: the start or the end of the request.
     #[cfg_attr(feature = "serde", serde(default))]
     pub limit_from: LimitFrom,
-    /// The most sectors that it reads on; those of a segment if absent, which is the most
-    /// in any case.
+    /// Maximum length of a read-ahead, in sectors. Defaults to the size of a segment, and is never
+    /// more than that.
     #[cfg_attr(feature = "serde", serde(default))]
     pub most_ahead_sectors: Option<u32>,
-    /// So many sectors it reads on even when another request waits.
+    /// Minimum length of a read-ahead, in sectors. The disk reads at least this far even when
+    /// another request is pending.
     #[cfg_attr(feature = "serde", serde(default))]
     pub least_ahead_sectors: u32,
-    /// Whether sectors of the same track that pass before the wanted ones are kept.
+    /// Whether the cache keeps sectors that pass under the head on the same track before the
+    /// requested ones.
     #[cfg_attr(feature = "serde", serde(default))]
     pub keep_passing_sectors: bool,
-    /// What remains in a segment once it was read from there.
+    /// Part of a segment that stays cached after a read hit.
     #[cfg_attr(feature = "serde", serde(default))]
     pub after_read: AfterRead,
-    /// What a write does to segments.
+    /// Effect of a write on cached segments.
     #[cfg_attr(feature = "serde", serde(default))]
     pub after_write: AfterWrite,
-    /// Whether it goes on reading ahead behind a read that the buffer answered: DiskSim's
-    /// `Read-ahead on idle hit`.
+    /// Whether read-ahead continues after a read that hits the cache: DiskSim's `Read-ahead on idle
+    /// hit`.
     #[cfg_attr(feature = "serde", serde(default = "yes"))]
     pub read_ahead_after_hit: bool,
-    /// Whether a segment is taken for what is written, which can be read from there.
+    /// Whether written sectors also go into a read-cache segment, so that later reads hit them.
     #[cfg_attr(feature = "serde", serde(default))]
     pub keep_written: bool,
 }
 
-/// How far a disk reads on: DiskSim's `Buffer continuous read`.
+/// Extent of the read-ahead behind a read: DiskSim's `Buffer continuous read`, whose number is in
+/// parentheses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum ReadAhead {
-    /// Not at all (0).
+    /// The disk never prefetches (0).
     #[default]
     None,
-    /// To the end of the track (1).
+    /// Read-ahead to the end of the track (1).
     TrackEnd,
-    /// All of the track, which takes a revolution.
+    /// Read of the full track, which takes one revolution.
     WholeTrack,
-    /// To the end of the cylinder (2).
+    /// Read-ahead to the end of the cylinder (2).
     CylinderEnd,
-    /// To the limit, over heads and cylinders (3).
+    /// Read-ahead to the configured limit, across heads and cylinders (3).
     Limit,
-    /// To the end of the track that the next sector is on, and of one more where the
+    /// Read-ahead to the end of the track that holds the next sector, and of one more track if the
     /// segment began before that track; without limit (4).
     NextTrackEnd,
 }
 
-/// After which reads a disk reads on.
+/// Condition for a read to start a read-ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum ReadAheadAfter {
-    /// After each.
+    /// Every read of the disk starts a read-ahead.
     #[default]
     AnyRead,
-    /// After one that goes on where a segment ended.
+    /// Only a read that begins where a cached segment ends starts a read-ahead.
     SequentialRead,
 }
 
-/// Where the limit of reading on is counted from: DiskSim's `Read-ahead over requested`.
+/// Origin of the read-ahead limit: DiskSim's `Read-ahead over requested`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum LimitFrom {
-    /// The end of the request.
+    /// The limit counts from the end of the request.
     #[default]
     RequestEnd,
-    /// Its first sector.
+    /// The limit counts from the first sector of the request.
     RequestStart,
 }
 
-/// What remains of a segment once it was read from.
+/// Part of a cache segment that survives a read hit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum AfterRead {
-    /// All.
+    /// All sectors of the segment stay cached.
     #[default]
     All,
-    /// Only what lies ahead.
+    /// Only sectors behind the end of the read stay cached.
     Ahead,
 }
 
-/// What a write does to segments.
+/// Effect of a write on the segments of the read cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum AfterWrite {
-    /// Those that have some of its sectors are dropped.
+    /// The write drops segments that overlap its sectors.
     #[default]
     DropsOverlapping,
-    /// All are dropped.
+    /// A write drops all segments of the read cache.
     DropsAll,
-    /// They take the new contents.
+    /// Segments take over the new contents of written sectors.
     Updates,
 }
 
-/// How a disk keeps what is written.
+/// Settings of a disk's write-back cache.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct WriteCacheSpecification {
-    /// The most sectors, as the host counts them, that wait to be written.
+    /// Capacity of the write-back cache, in sectors as the host counts them.
     pub most_sectors: u64,
-    /// The most runs of neighbouring sectors that they make.
+    /// Maximum number of extents (runs of contiguous sectors) in the write-back cache.
     pub most_extents: u32,
-    /// The share of either from which on they are written even when reads wait.
+    /// High-water mark as a share of either capacity, from 0 to 1. From this fill level on, the
+    /// drive destages even while reads are pending.
     pub high_water_share: f64,
-    /// How long the arm must have had nothing to do before they are written, in ms.
+    /// Idle time of the actuator before the drive starts to destage, in ms.
     #[cfg_attr(feature = "serde", serde(default))]
     pub idle_ms: f64,
-    /// The most sectors that are written at once, before another choice is made.
+    /// Maximum number of sectors of one destage operation, before the drive chooses its next work.
     pub most_destaged_sectors: u32,
-    /// Whether reads find them.
+    /// Whether reads can hit sectors in the write-back cache.
     #[cfg_attr(feature = "serde", serde(default = "yes"))]
     pub read_hits: bool,
-    /// Whether only a write that finds nothing waiting, or goes on where what waits ends, is
-    /// done early; others go to the medium: DiskSim's `Fast write level` 1.
+    /// Whether the cache accepts only writes that find it empty or that continue an extent in it.
+    /// Other writes go to the medium before they complete: DiskSim's `Fast write level` 1.
     #[cfg_attr(feature = "serde", serde(default))]
     pub appending_only: bool,
 }
@@ -154,8 +159,8 @@ fn yes() -> bool {
 }
 
 impl ReadCacheSpecification {
-    /// The sector behind the last one that is read on after a read of sectors `first` to
-    /// `end`, whose segment begins at `segment_first`.
+    /// Returns the end (exclusive) of the read-ahead after a read of sectors `first` to `end`. The
+    /// read's cache segment begins at sector `segment_first`.
     #[inline(always)]
     pub fn ahead_until(
         &self,

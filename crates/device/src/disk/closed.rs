@@ -1,47 +1,49 @@
-//! A closed queue at an arm: always as many requests wait, and each that is done makes room
-//! for another. What an order of service gains at a depth, and what no order can gain.
+//! Closed-loop queue at the actuator: a constant number of requests is pending, and each completion
+//! makes room for another request. Shows the gain of a scheduling policy by queue depth, and the
+//! bound that no policy can beat.
 
 use super::mechanism::{Access, Mechanism};
 use super::queue::{Distance, QueueSpecification, View, Waiting};
 use diskperf_sim::{Streams, Time};
 
-/// How a closed queue is served.
+/// Settings of a closed-loop run at the actuator.
 #[derive(Clone, Copy, Debug)]
 pub struct Closed {
-    /// In which order.
+    /// Scheduling policy that orders the requests.
     pub order: QueueSpecification,
-    /// Requests that wait.
+    /// Queue depth: requests that are pending at any time.
     pub depth: u32,
-    /// Requests that are served.
+    /// Number of requests that the run serves.
     pub requests: u64,
 }
 
-/// What a closed queue measured.
+/// Result of a closed-loop run at the actuator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Served {
-    /// From the first request to the last one.
+    /// Duration of the run, from the first request to the completion of the last one.
     pub elapsed: Time,
-    /// Of each request, from when it came until it was done; ascending.
+    /// Response time of each request, from arrival to completion, in ascending order.
     pub responses: Vec<Time>,
 }
 
 impl Served {
-    /// The mean time that a request keeps the arm, in ms.
+    /// Returns the mean service time of a request, in ms.
     pub fn mean_service_ms(&self) -> f64 {
         self.elapsed.millis() / self.responses.len() as f64
     }
 
-    /// The mean response time, in ms.
+    /// Returns the mean response time, in ms.
     pub fn mean_response_ms(&self) -> f64 {
         let sum: f64 = self.responses.iter().map(|one| one.millis()).sum();
         sum / self.responses.len() as f64
     }
 
-    /// The response time that this share of the requests does not exceed, in ms.
+    /// Returns a quantile of the response time, in ms: the time that this share of the requests
+    /// does not exceed.
     ///
     /// # Panics
     ///
-    /// When nothing was served.
+    /// When no request was served.
     pub fn response_ms(&self, share: f64) -> f64 {
         let last = self.responses.len() - 1;
         self.responses[(share * last as f64).round() as usize].millis()
@@ -49,12 +51,12 @@ impl Served {
 }
 
 impl Closed {
-    /// Serves the queue. `draw` gives the request of a number, and `serve` the time that
-    /// one takes, after which the arm is where it ended.
+    /// Serves the closed-loop queue. `draw` generates the request with a given number. `serve`
+    /// returns the service time of a request, and leaves the arm where the request ends.
     ///
     /// # Panics
     ///
-    /// When no request waits.
+    /// When the queue depth is 0.
     pub fn serve(
         &self,
         mechanism: &mut Mechanism,
@@ -100,12 +102,12 @@ impl Closed {
         }
     }
 
-    /// Serves reads of `sectors` that are uniform over the whole disk, each at a multiple of
-    /// its size.
+    /// Serves random reads of `sectors` sectors each, uniform over the whole disk and aligned to
+    /// their size.
     ///
     /// # Panics
     ///
-    /// When no request waits, or the disk holds none of that size.
+    /// When the queue depth is 0, or the disk has fewer sectors than one read.
     pub fn serve_random_reads(&self, mechanism: &mut Mechanism, sectors: u32, seed: u64) -> Served {
         let mut draws = Streams::new(seed).stream("random reads");
         let layout = mechanism.layout().clone();
@@ -131,17 +133,18 @@ impl Closed {
     }
 }
 
-/// Places of the arm, and targets for each, over which [`positioning_bounds_ms`] is a mean.
+/// Arm positions over which [`positioning_bounds_ms`] averages.
 const ARMS: u64 = 128;
 const TARGETS: u64 = 4096;
-/// Steps of a revolution in its integral.
+/// Integration steps per revolution in [`positioning_bounds_ms`].
 const STEPS: f64 = 500.0;
 
-/// The mean of the shortest positioning among so many fresh requests that are uniform over
-/// the disk, for each depth, in ms: the mean over the places of the arm of the integral of
-/// (1 - F(t))^depth, where F mixes, over all targets, uniform waits of a revolution after
-/// the arm's way. An order that leaves the bad requests behind for later comes near it, and
-/// none comes below it.
+/// Returns the mean shortest positioning time among a number of fresh, uniform requests, for each
+/// queue depth, in ms.
+///
+/// The result is the mean, over arm positions, of the integral of (1 - F(t))^depth. F mixes, over
+/// all targets, a rotational latency uniform over a revolution after the seek time. A policy that
+/// leaves slow requests for later comes near this bound, and no policy beats it.
 pub fn positioning_bounds_ms(mechanism: &Mechanism, depths: &[u32]) -> Vec<f64> {
     let layout = mechanism.layout();
     let nth = |number: u64, of: u64| {
@@ -165,7 +168,7 @@ pub fn positioning_bounds_ms(mechanism: &Mechanism, depths: &[u32]) -> Vec<f64> 
     sums.iter().map(|sum| sum / ARMS as f64).collect()
 }
 
-/// Adds the integral of (1 - F(t))^depth from zero on, for each depth.
+/// Adds the integral of (1 - F(t))^depth from zero to infinity to the sum of each depth.
 fn add_integrals(sums: &mut [f64], depths: &[u32], (ways_ms, period_ms): (&[f64], f64)) {
     let step_ms = period_ms / STEPS;
     let least_ms = ways_ms[0];

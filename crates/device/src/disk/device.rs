@@ -1,10 +1,10 @@
-//! The disk as a device: firmware that takes commands, a buffer, a link, and the arm,
-//! which does one thing at a time.
+//! Disk as a device: firmware that accepts commands, a buffer, a link, and an actuator, which does
+//! one thing at a time.
 //!
-//! A command is decoded ([`super::overheads`]), answered from the buffer or queued for the
-//! arm, and its data cross the link. When the arm is free it gets what the policy chooses
-//! among the commands that wait and, when there is reason to, what waits in the buffer to
-//! be written; with neither, it reads on behind the last read.
+//! The firmware decodes a command ([`super::overheads`]), and answers it from the buffer or queues
+//! it for the actuator; its data then cross the link. A free actuator gets the request that the
+//! policy chooses among pending commands and, when necessary, dirty extents of the write-back
+//! cache. With neither, it prefetches behind the last read.
 
 mod ahead;
 mod arm;
@@ -46,7 +46,7 @@ use shingles::Shingles;
 use std::collections::VecDeque;
 use whole::Whole;
 
-/// A disk.
+/// Disk drive in virtual time.
 #[derive(Clone, Debug)]
 pub struct Disk {
     specification: DiskSpecification,
@@ -58,57 +58,56 @@ pub struct Disk {
     idle: Time,
     link: Link,
     shingles: Option<Box<Shingles>>,
-    /// Sectors of the host on one of the medium.
     per_medium: PerMedium,
-    /// When something happens next, if no command comes; never, if nothing does.
+    /// Time of the next event in the drive if no command arrives; [`Time::NEVER`] without one.
     next: Time,
-    /// Commands that were taken and are not done.
+    /// Number of commands in flight in the drive.
     under_way: usize,
-    /// The number that the next command or extent has.
+    /// Sequence number of the next command or cached extent.
     next_number: u64,
-    /// When the firmware has decoded all commands so far.
+    /// Time at which the firmware has decoded all commands so far.
     decoded: Time,
-    /// Commands that go on then, in order.
+    /// Commands in decoding, with the end of their decoding, in order.
     coming: VecDeque<(Time, RequestId)>,
-    /// Commands for the arm, as policies see them, in no order, and their ids.
+    /// Commands pending for the actuator, in the form in which policies read them, in no order.
+    /// `queued` has the other data of the same commands.
     queue: Vec<Waiting>,
     queued: Vec<Queued>,
-    /// Commands for the sectors behind those of one that waits, as they came: the arm gets
-    /// them once it has that one.
+    /// Commands that continue the sectors of a pending command, oldest first. Each enters the
+    /// actuator's queue when its predecessor is served.
     behind: Vec<(Waiting, Queued)>,
-    /// Writes that find no room in the buffer, in order.
+    /// Writes that wait for space in the write-back cache, oldest first.
     crowded: VecDeque<RequestId>,
     flushes: VecDeque<Flush>,
-    /// Commands behind a flush that drains.
+    /// Commands blocked by a flush that drains the queue.
     held: VecDeque<RequestId>,
     job: Option<Job>,
     ahead: Option<Ahead>,
-    /// What of a track lies before the sectors that were read of it.
+    /// Leading part of the track that a full-track read has still to cover.
     whole: Option<Whole>,
-    /// Since when the arm has had nothing to do.
+    /// Start of the current idle period of the actuator.
     still_since: Time,
     rising: bool,
-    /// The sector behind the last that passed for a command, and when it had.
+    /// End (exclusive) of the sectors last transferred for a command, and the time at which the
+    /// transfer ended.
     last_passed: (u64, Time),
-    /// Where the sectors are that follow those of the last read side by side, if that is known.
+    /// Position of the sectors that follow the last read on its track, if known.
     next_run: Option<Run>,
-    /// Commands that are done then, in order.
+    /// Completed commands whose status is still on its way to the host, by completion time.
     ending: VecDeque<(Time, RequestId)>,
     done: VecDeque<RequestId>,
     after_write: bool,
-    /// Whether the last command that came was a write, and the sector of the host behind it:
-    /// kept where overheads go by that.
+    /// Direction (`true` for a write) and end sector of the last command, for overheads that depend
+    /// on them.
     last_asked: (bool, u64),
     busy: Busy,
-    /// Room for choices between commands and extents.
+    /// Scratch buffer for choices between commands and cached extents.
     choice: Vec<Waiting>,
-    /// What the arm does for no command.
     arm: Arm,
-    /// Circumstances of the last command, where somebody asked for them.
+    /// Circumstances of the last command; `None` unless [`Disk::observe`] was called.
     observed: Option<Observation>,
 }
 
-/// What the arm does, until some moment.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     ends: Time,
@@ -117,26 +116,23 @@ struct Job {
 
 #[derive(Clone, Copy, Debug)]
 enum Work {
-    /// Sectors of the medium for a command; `first` may be before what was asked for.
+    /// Read of medium sectors for a command. `first` may lie before the requested sectors.
     Read { first: u64, asked: (u64, u64) },
-    /// Of a command, which is written through.
+    /// Write of a command that bypasses the write-back cache.
     Write,
-    /// Of the buffer.
     Destage,
-    /// A step of a band that is written anew.
     Clean { takes: Time },
 }
 
-/// A flush.
 #[derive(Clone, Copy, Debug)]
 struct Flush {
     id: RequestId,
-    /// What has this number or a later one is no concern of its.
+    /// Sequence number from which on writes are newer than the flush and do not delay it.
     before: u64,
 }
 
 impl Disk {
-    /// An idle disk, whose platters are at this angle at time zero.
+    /// Creates an idle disk whose platters are at angle `phase` at time zero.
     ///
     /// # Errors
     ///
@@ -190,7 +186,7 @@ impl Disk {
         })
     }
 
-    /// The same disk, with something supposed of it.
+    /// Returns the disk with a counterfactual assumption applied to its mechanism.
     #[must_use]
     pub fn supposing(mut self, what_if: WhatIf) -> Self {
         self.mechanism = self.mechanism.supposing(what_if);
@@ -200,57 +196,59 @@ impl Disk {
         self
     }
 
-    /// Bytes of a sector, as the host counts them.
+    /// Returns the sector size that the host sees, in bytes.
     pub fn sector_bytes(&self) -> u32 {
         self.specification.sector_bytes
     }
 
-    /// Sectors, as the host counts them.
+    /// Returns the capacity in sectors, as the host counts them.
     pub fn sectors(&self) -> u64 {
         self.mechanism.layout().sectors() * self.per_medium.get()
     }
 
-    /// Arm and platters.
+    /// Returns the actuator and the platters.
     pub fn mechanism(&self) -> &Mechanism {
         &self.mechanism
     }
 
-    /// Has it turn as another spindle does, from now on.
+    /// Replaces the disk's spindle from now on.
     pub fn set_spindle(&mut self, spindle: super::spindle::Spindle) {
         self.mechanism.set_spindle(spindle);
     }
 
-    /// Where a sector is, or is to be when the media cache is cleaned: where the cache has it
-    /// depends on what was written before, and is not of the drive.
+    /// Returns the native position of a host sector on the medium. On a shingled disk this is its
+    /// place in the band, even while the media cache holds the sector: that place depends on
+    /// earlier writes and is not a property of the drive.
     pub fn position(&self, sector: u64) -> DiskPosition {
         arm::position_of(&self.mechanism.layout().locate(self.per_medium.down(sector)))
     }
 
-    /// The most bytes that one command moves.
+    /// Returns the maximum transfer size of one command, in bytes.
     pub fn most_bytes(&self) -> Option<usize> {
         Some(MOST_COMMAND_SECTORS * self.sector_bytes() as usize)
     }
 
-    /// Whether it takes writes into its buffer.
+    /// Reports whether the disk has a write-back cache.
     pub fn keeps_writes(&self) -> bool {
         self.written.is_some()
     }
 
-    /// What it has done so far.
+    /// Returns the busy times and transfer counts of the disk so far.
     pub fn busy(&self) -> Busy {
         self.busy
     }
 
-    /// Whether it takes another command.
+    /// Reports whether the disk accepts another command: fewer are in flight than its queue depth
+    /// allows.
     pub fn takes_requests(&self) -> bool {
         self.under_way < self.specification.queue_depth as usize
     }
 
-    /// Takes a command.
+    /// Submits a command to the disk.
     ///
     /// # Panics
     ///
-    /// When it takes none now.
+    /// When the disk's queue is full.
     pub fn take(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         assert!(self.takes_requests(), "a command for a queue that is full");
         self.under_way += 1;
@@ -276,12 +274,12 @@ impl Disk {
         self.decode(now, requests, id);
     }
 
-    /// When something happens in it next, if nobody gives it a command.
+    /// Returns the time of the next event in the disk if no command arrives; `None` without one.
     pub fn next_event(&self) -> Option<Time> {
         Some(self.next).filter(|at| *at < Time::NEVER)
     }
 
-    /// The same, worked out; never, if nothing happens.
+    /// Computes the time of the next event in the disk; [`Time::NEVER`] without one.
     #[inline(always)]
     fn next_moment(&self) -> Time {
         let front =
@@ -297,7 +295,7 @@ impl Disk {
         front(&self.coming).min(front(&self.ending)).min(arm)
     }
 
-    /// Does what it had to do up to now; whether a command is done by that.
+    /// Advances the disk to time `now`, and returns whether a command completed by then.
     pub fn advance(&mut self, now: Time, requests: &mut Requests) -> bool {
         let before = self.done.len();
         while self.next <= now && self.next < Time::NEVER {
@@ -320,17 +318,17 @@ impl Disk {
         self.done.len() > before
     }
 
-    /// Whether a command is done that was not taken off.
+    /// Reports whether a completed command waits to be reaped.
     pub fn has_done(&self) -> bool {
         !self.done.is_empty()
     }
 
-    /// The next command that is done, once.
+    /// Removes and returns the oldest completed command, if any.
     pub fn take_done(&mut self) -> Option<RequestId> {
         self.done.pop_front()
     }
 
-    /// The firmware works on a command when it is through with those before.
+    /// Starts to decode a command as soon as the firmware has decoded those before it.
     fn decode(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         if self.observed.is_some() {
             self.observe_decoding(now);
@@ -373,7 +371,7 @@ impl Disk {
         hits && self.written.as_ref().is_some_and(|written| written.has(of))
     }
 
-    /// A command is decoded: it is answered, or goes on.
+    /// Continues with a decoded command: answers it from the buffer, or queues it for the actuator.
     fn decoded(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &requests[id];
         let of = extent(request.sector, request.end());
@@ -404,7 +402,7 @@ impl Disk {
         }
     }
 
-    /// The sectors of the medium that these sectors of the host are on.
+    /// Returns the medium sectors (first, end) that hold an extent of host sectors.
     fn medium_range(&self, of: Extent) -> (u64, u64) {
         (self.per_medium.down(of.first), self.per_medium.up(of.end))
     }
@@ -413,7 +411,7 @@ impl Disk {
         self.job.is_none() && self.queue.is_empty() && self.flushes.is_empty()
     }
 
-    /// A command is done at a moment, but for telling the host.
+    /// Finishes a command at time `at`, except for the firmware's completion overhead.
     #[inline(always)]
     fn finish(&mut self, at: Time, requests: &mut Requests, id: RequestId) {
         let request = &mut requests[id];
@@ -429,7 +427,7 @@ impl Disk {
         }
     }
 
-    /// The host knows that a command is done.
+    /// Completes a command: its status has reached the host.
     #[inline(always)]
     fn end(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &requests[id];
@@ -444,12 +442,11 @@ impl Disk {
     }
 }
 
-/// The earlier of two moments that may not come.
 fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
     [one, other].into_iter().flatten().min()
 }
 
-/// The first of a queue, if its moment has come.
+/// Pops the first entry of a queue if its time has come.
 #[inline]
 fn take_due(queue: &mut VecDeque<(Time, RequestId)>, at: Time) -> Option<RequestId> {
     let (due, id) = *queue.front()?;

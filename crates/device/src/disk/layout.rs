@@ -1,8 +1,8 @@
-//! Where the sectors of a disk are: from the number of a logical block to cylinder, head,
-//! sector and angle, and back.
+//! Sector layout of a disk: conversion between logical block numbers and cylinder, head, sector and
+//! angle.
 //!
-//! The layout is DiskSim's `g1` with all its sparing schemes, and the seek-first
-//! serpentines of later disks.
+//! The layout is DiskSim's `g1` with all its sparing schemes, and the seek-first serpentines of
+//! later disks.
 
 mod extents;
 mod sheet;
@@ -21,66 +21,67 @@ use super::spindle::Turn;
 use extents::Extents;
 use zone::Zone;
 
-/// Where a sector is.
+/// Physical position of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The cylinder, from 0 at the outside.
+    /// Cylinder, counted from 0 at the outer edge.
     pub cylinder: u32,
-    /// The head, from 0.
+    /// Head that reads the sector, counted from 0.
     pub head: u32,
-    /// Its number among all sectors of the track, those that hold nothing included.
+    /// Number of the sector on its track, counting also sectors that hold no data.
     pub sector: u32,
-    /// Sectors of the track.
+    /// Number of sectors on the track that holds the sector.
     pub sectors_per_track: u32,
-    /// The angle at which it begins.
+    /// Angle at which the sector begins.
     pub start: Turn,
-    /// How far the disk turns while it passes.
+    /// Angle that one sector covers, in parts of 2^64 of a revolution.
     pub arc: u64,
 }
 
 impl Place {
-    /// Whether both are on one track.
+    /// Tests whether two positions are on the same track.
     #[inline]
     pub fn same_track(&self, other: &Self) -> bool {
         (self.cylinder, self.head) == (other.cylinder, other.head)
     }
 
-    /// The angle at which so many sectors from this one on have passed.
+    /// Returns the angle at which this sector and those behind it, `sectors` in all, have passed.
     #[inline]
     pub fn end(&self, sectors: u32) -> Turn {
         self.start + Turn(self.arc * u64::from(sectors))
     }
 }
 
-/// Place of a sector in its zone before any skew: what skews are fitted by.
+/// Position of a sector in its zone before any skew. Fits of skews start from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InZone {
-    /// Number of the zone.
+    /// Index of the zone that contains the sector, from 0.
     pub zone: usize,
-    /// Cylinder, counted from the zone's first.
+    /// Cylinder, counted from the zone's first one.
     pub cylinder: u32,
-    /// Range of cylinders that share spares, counted from the zone's first; 0 without ranges.
+    /// Range of cylinders that share spares, counted from the zone's first range; 0 without ranges.
     pub range: u32,
-    /// Track of the cylinder, in the order in which sectors fill them.
+    /// Track of the cylinder, numbered in the order in which sectors fill the tracks.
     pub order: u32,
-    /// Angle from the start of the track, in revolutions.
+    /// Angle of the sector from the start of its track, in revolutions.
     pub within: f64,
 }
 
-/// A sector, and how many follow it side by side.
+/// Run of contiguous sectors on one track, from a given sector on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The first one.
+    /// Position of the first sector of the run.
     pub place: Place,
-    /// How many logical blocks from it on lie side by side on its track, itself included.
+    /// Number of logical blocks that lie side by side on the track from this sector on, including
+    /// it.
     pub sectors: u32,
-    /// How many logical blocks are known to lie side by side before it on its track; there
-    /// may be more.
+    /// Number of logical blocks known to lie side by side directly before this sector on its track.
+    /// The true number may be larger.
     pub before: u32,
 }
 
 impl Run {
-    /// What is left of it behind so many sectors; nothing behind all of them.
+    /// Returns the rest of the run behind its first `sectors` sectors; `None` if nothing is left.
     #[inline]
     #[must_use]
     pub fn behind(&self, sectors: u32) -> Option<Self> {
@@ -97,7 +98,7 @@ impl Run {
     }
 }
 
-/// Where all sectors of a disk are.
+/// Sector layout of a disk.
 #[derive(Clone, Debug)]
 pub struct Layout {
     sectors_at: SectorsAt,
@@ -106,28 +107,26 @@ pub struct Layout {
     sectors: u64,
 }
 
-/// What says where sectors are.
 #[derive(Clone, Debug)]
 enum SectorsAt {
-    /// At least one, from the outermost inwards.
+    /// Zones from the outer edge inwards, at least one.
     Zones(Zones),
-    /// As they were measured.
     Extents(Extents),
 }
 
-/// Zones, and beside each other where they begin: that is looked up for each request.
+/// Zones with an index of their first sectors, because each request looks up its zone.
 #[derive(Clone, Debug)]
 struct Zones {
-    /// The first sectors of all but the first one.
+    /// First sectors of all zones but the first.
     begins: Box<[u64]>,
     zones: Vec<Zone>,
-    /// How many of `begins` lie before each stretch of 2^`shift` sectors: in most stretches
-    /// no zone begins, and there is nothing to search.
+    /// Number of zone starts before each interval of 2^`shift` sectors. No zone starts in most
+    /// intervals, so their lookup needs no search.
     before: Box<[u32]>,
     shift: u32,
 }
 
-/// Stretches per zone.
+/// Minimum number of lookup intervals per zone.
 const STRETCHES: u64 = 16;
 
 impl Zones {
@@ -147,7 +146,7 @@ impl Zones {
         }
     }
 
-    /// The number of the zone that has a sector.
+    /// Returns the index of the zone that contains a sector.
     #[inline]
     fn number(&self, sector: u64) -> usize {
         let stretch = (sector >> self.shift) as usize;
@@ -156,27 +155,26 @@ impl Zones {
         from as usize + begins.partition_point(|first| *first <= sector)
     }
 
-    /// The zone that has a sector.
     #[inline]
     fn of(&self, sector: u64) -> &Zone {
         &self.zones[self.number(sector)]
     }
 }
 
-/// The most cylinders of a disk: thirty times those of any disk so far.
+/// Maximum number of cylinders of a disk: thirty times that of any disk so far.
 pub const MOST_CYLINDERS: u32 = 1 << 24;
-/// The most surfaces of a disk.
+/// Maximum number of surfaces of a disk.
 pub const MOST_SURFACES: u32 = 256;
-/// The most sectors of a track.
+/// Maximum number of sectors on a track.
 pub const MOST_SECTORS_PER_TRACK: u32 = 1 << 20;
 
 impl Layout {
-    /// The layout that a specification describes.
+    /// Creates the sector layout that a specification describes.
     ///
     /// # Errors
     ///
-    /// [`LayoutError`] when it contradicts itself, or when one place would hold two
-    /// sectors.
+    /// [`LayoutError`] when the specification contradicts itself, or two sectors would share a
+    /// position.
     pub fn new(specification: &LayoutSpecification) -> Result<Self, LayoutError> {
         let of = specification;
         within("`surfaces`", of.surfaces, MOST_SURFACES)?;
@@ -212,22 +210,22 @@ impl Layout {
         })
     }
 
-    /// Sectors that hosts see.
+    /// Returns the number of sectors that hosts see.
     pub fn sectors(&self) -> u64 {
         self.sectors
     }
 
-    /// Cylinders that the arm can go to.
+    /// Returns the number of cylinders that the arm can reach.
     pub fn cylinders(&self) -> u32 {
         self.cylinders
     }
 
-    /// Surfaces, each with its head.
+    /// Returns the number of surfaces, each with its own head.
     pub fn surfaces(&self) -> u32 {
         self.surfaces
     }
 
-    /// Zones; one where the sectors are as they were measured.
+    /// Returns the number of zones; 1 for a layout of measured extents.
     pub fn zones(&self) -> usize {
         match &self.sectors_at {
             SectorsAt::Zones(zones) => zones.zones.len(),
@@ -235,11 +233,11 @@ impl Layout {
         }
     }
 
-    /// The zone, from 0 at the outside, that a sector is in.
+    /// Returns the index of the zone that contains a sector, from 0 at the outer edge.
     ///
     /// # Panics
     ///
-    /// When there is no such sector.
+    /// When the disk has no such sector.
     #[inline]
     pub fn zone(&self, sector: u64) -> usize {
         assert!(
@@ -253,11 +251,11 @@ impl Layout {
         }
     }
 
-    /// The first sector of a zone.
+    /// Returns the first sector of a zone.
     ///
     /// # Panics
     ///
-    /// When there is no such zone.
+    /// When the disk has no such zone.
     pub fn first_of_zone(&self, zone: usize) -> u64 {
         match &self.sectors_at {
             SectorsAt::Zones(zones) => zones.zones[zone].first(),
@@ -265,11 +263,11 @@ impl Layout {
         }
     }
 
-    /// Where a sector is, and how many follow it there.
+    /// Returns the position of a sector, and the number of sectors that follow it side by side.
     ///
     /// # Panics
     ///
-    /// When there is no such sector.
+    /// When the disk has no such sector.
     #[inline(always)]
     pub fn run(&self, sector: u64) -> Run {
         assert!(
@@ -288,21 +286,22 @@ impl Layout {
         run
     }
 
-    /// Where a sector is.
+    /// Returns the physical position of a logical sector.
     ///
     /// # Panics
     ///
-    /// When there is no such sector.
+    /// When the disk has no such sector.
     #[inline]
     pub fn locate(&self, sector: u64) -> Place {
         self.run(sector).place
     }
 
-    /// Where a sector is in its zone; `None` of a layout without zones, and of bands of tracks.
+    /// Returns the position of a sector in its zone before skews. Returns `None` for a layout
+    /// without zones, and for bands of tracks ([`TrackOrder::SeekFirst`]).
     ///
     /// # Panics
     ///
-    /// When there is no such sector.
+    /// When the disk has no such sector.
     pub fn in_zone(&self, sector: u64) -> Option<InZone> {
         let place = self.locate(sector);
         match &self.sectors_at {
@@ -314,7 +313,7 @@ impl Layout {
         }
     }
 
-    /// The sector that is at a place; none where nothing is held.
+    /// Returns the logical sector at a physical position; `None` where no data are stored.
     pub fn find(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let found = match &self.sectors_at {
             SectorsAt::Zones(zones) => zones
@@ -328,8 +327,8 @@ impl Layout {
         found.filter(|sector| *sector < self.sectors)
     }
 
-    /// Whether so many sectors before this one lie before it on its track, one beside the
-    /// other; `run` is where it is itself.
+    /// Tests whether the `sectors` sectors before a given one lie directly before it on its track,
+    /// side by side. `run` is the position of the given sector.
     #[inline]
     pub fn has_before(&self, sector: u64, run: &Run, sectors: u32) -> bool {
         let place = &run.place;
@@ -342,23 +341,23 @@ impl Layout {
                 == Some(sector - u64::from(sectors))
     }
 
-    /// The sector after the last one that follows this one on its track: where a drive
-    /// that reads to the end of the track stops. What stands in for a defect elsewhere ends
-    /// it too.
+    /// Returns the end (exclusive) of the sectors that follow a given one on its track. A drive
+    /// that reads to the end of the track stops there. A sector remapped to another track also ends
+    /// the range.
     ///
     /// # Panics
     ///
-    /// When there is no such sector.
+    /// When the disk has no such sector.
     pub fn end_of_track(&self, sector: u64) -> u64 {
         let track = self.locate(sector);
         self.end_of(sector, |place| place.same_track(&track))
     }
 
-    /// The same for its cylinder.
+    /// Returns the end (exclusive) of the sectors that follow a given one on its cylinder.
     ///
     /// # Panics
     ///
-    /// When there is no such sector.
+    /// When the disk has no such sector.
     pub fn end_of_cylinder(&self, sector: u64) -> u64 {
         let cylinder = self.locate(sector).cylinder;
         self.end_of(sector, |place| place.cylinder == cylinder)
@@ -377,7 +376,7 @@ impl Layout {
     }
 }
 
-/// The zones of a specification, and the sectors that they have room for.
+/// Builds the zones of a specification, and returns them with the number of their logical sectors.
 fn zones(of: &LayoutSpecification) -> Result<(SectorsAt, u64), LayoutError> {
     let mut zones: Vec<Zone> = Vec::with_capacity(of.zones.len());
     let (mut room, mut next_cylinder) = (0, 0);
@@ -398,7 +397,6 @@ fn zones(of: &LayoutSpecification) -> Result<(SectorsAt, u64), LayoutError> {
     Ok((SectorsAt::Zones(Zones::new(zones)), room))
 }
 
-/// Whether a number from 1 up is what a disk may have.
 fn within(what: &str, value: u32, most: u32) -> Result<(), LayoutError> {
     match (1..=most).contains(&value) {
         true => Ok(()),

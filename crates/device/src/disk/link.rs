@@ -1,96 +1,95 @@
-//! The way between host and disk: a SCSI bus, SATA, SAS. One transfer at a time.
+//! Link between host and disk (SCSI bus, SATA or SAS), with one transfer at a time.
 
 use diskperf_sim::Time;
 use std::collections::VecDeque;
 
-/// A link, as a catalogue file or an importer describes it.
+/// Specification of a link, from a catalogue file or an importer.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct LinkSpecification {
-    /// What it carries of data, in bytes per second, with what the protocol takes off.
+    /// Net data rate, without protocol overhead, in bytes per second.
     pub bytes_per_s: f64,
-    /// The same of what is written, where that is another rate.
+    /// Net data rate of writes, in bytes per second; `bytes_per_s` if absent.
     #[cfg_attr(feature = "serde", serde(default))]
     pub write_bytes_per_s: Option<f64>,
-    /// What each transfer takes besides, in ms: arbitration, selection, frames.
+    /// Fixed overhead of each transfer, in ms: arbitration, selection, frames.
     #[cfg_attr(feature = "serde", serde(default))]
     pub overhead_ms: f64,
-    /// What a drive that leaves the link while the arm is on its way takes to come back to
-    /// it, in ms: arbitration and reselection.
+    /// Time to reconnect for a drive that leaves the link during a seek, in ms: arbitration and
+    /// reselection.
     #[cfg_attr(feature = "serde", serde(default))]
     pub reconnect_ms: f64,
-    /// Whether a write does not pay for coming back to the link with its data. It is free for
-    /// others before they cross all the same.
+    /// Whether a write pays no reconnect time before its data transfer. The link is free for other
+    /// transfers until then in either case.
     #[cfg_attr(feature = "serde", serde(default))]
     pub holds_writes: bool,
-    /// When a read's data begin to cross it.
+    /// Start of the data transfer of a read.
     #[cfg_attr(feature = "serde", serde(default))]
     pub delivery: Delivery,
 }
 
-/// When the data of a read begin to cross the link.
+/// Start of a read's data transfer over the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Delivery {
-    /// With the first sector, while the others pass: speeds are matched, so that a faster
-    /// link ends with the last sector and a slower one is never idle.
+    /// The transfer overlaps the media transfer from the first sector on. Speeds are matched: a
+    /// faster link ends with the last sector, and a slower link never idles.
     #[default]
     WhileReading,
-    /// On a SCSI bus that is kept from the beginning of the arm's way to the last sector:
-    /// nothing else crosses it meanwhile.
+    /// The read holds the SCSI bus from the start of the seek to the last sector; no other transfer
+    /// can use the bus meanwhile.
     Held,
-    /// On a SCSI bus that is left meanwhile. The drive comes back when this share of the
-    /// sectors has passed, at least one, and keeps the bus from there to the last one, also
-    /// while it waits for the platter: DiskSim's `High (read) water mark`.
+    /// The read leaves the SCSI bus during the seek. The drive reconnects when a share of the
+    /// sectors, at least one, has passed. It then holds the bus to the last sector, even while it
+    /// waits for the platter: DiskSim's `High (read) water mark`.
     Reconnected {
-        /// From 0 to 1.
+        /// Share of the sectors that pass before the drive reconnects, from 0 to 1.
         share: f64,
     },
 }
 
-/// The link's state.
+/// State of a link, with its reserved transfers.
 #[derive(Clone, Debug)]
 pub struct Link {
     sector_ns: f64,
-    /// One sector's crossing.
+    /// Time to transfer one sector of a read.
     sector: Time,
     write_sector_ns: f64,
     overhead: Time,
-    /// Of writes, with what it takes to come back.
+    /// Overhead of a write transfer, including the reconnect.
     write_overhead: Time,
-    /// To come back for a read.
     reconnect: Time,
     delivery: Delivery,
-    /// Transfers that are not over, in order: one of a read that has begun is known
-    /// before its data pass, and others cross until then.
+    /// Transfers that have not ended, in order of time. A read's transfer is reserved before its
+    /// data pass the head; other transfers use the link until then.
     taken: VecDeque<Crossing>,
 }
 
-/// When sectors pass under the head that are to cross the link.
+/// Times at which the sectors of a read pass under the head, for their transfer over the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// When the first one has passed.
+    /// Time at which the first sector has passed.
     pub first: Time,
-    /// When the last one has.
+    /// Time at which the last sector has passed.
     pub last: Time,
-    /// When the last one can begin to cross where those of a track have to wait for its first
-    /// one: not the platter's time, but that of a slow link.
+    /// Earliest time at which a slow link can begin to transfer the last sector. On each track, the
+    /// transfer starts when the first sector of that track has passed.
     pub whole_by: Time,
 }
 
-/// A transfer over the link.
+/// Time span of a transfer over the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossing {
-    /// When it begins.
+    /// Time at which the transfer over the link starts.
     pub begins: Time,
-    /// When it ends.
+    /// Time at which the transfer over the link ends.
     pub ends: Time,
 }
 
 impl Link {
-    /// An idle link, for sectors of so many bytes.
+    /// Creates an idle link for sectors of `sector_bytes` bytes.
     pub fn new(specification: &LinkSpecification, sector_bytes: u32) -> Self {
         let time = |ms: f64| Time((ms * 1e6 + 0.5) as u64);
         let of = specification;
@@ -109,46 +108,47 @@ impl Link {
         }
     }
 
-    /// How long a sector takes to cross, in ns.
+    /// Returns the transfer time of one sector of a read, in ns.
     #[inline]
     pub fn sector_ns(&self) -> f64 {
         self.sector_ns
     }
 
-    /// How long so many sectors take to cross.
+    /// Returns the transfer time of sectors of a read, without overhead.
     #[inline]
     pub fn crossing(&self, sectors: u32) -> Time {
         Time((f64::from(sectors) * self.sector_ns + 0.5) as u64)
     }
 
-    /// Sectors cross, now or as soon as the link is free for that long.
+    /// Reserves the link for a read transfer from the buffer, now or as soon as the link is free
+    /// for that long.
     #[inline]
     pub fn cross(&mut self, now: Time, sectors: u32) -> Crossing {
         self.take((now, now), self.overhead + self.crossing(sectors))
     }
 
-    /// How long so many sectors of a write take to cross.
+    /// Returns the transfer time of sectors of a write, without overhead.
     #[inline]
     pub fn crossing_of_write(&self, sectors: u32) -> Time {
         Time((f64::from(sectors) * self.write_sector_ns + 0.5) as u64)
     }
 
-    /// Sectors of a write cross, now or as soon as the link is free for that long.
+    /// Reserves the link for a write transfer, now or as soon as the link is free for that long.
     #[inline]
     pub fn cross_write(&mut self, now: Time, sectors: u32) -> Crossing {
         let takes = self.write_overhead + self.crossing_of_write(sectors);
         self.take((now, now), takes)
     }
 
-    /// Whether a read keeps the link while it waits for the platter.
+    /// Reports whether a read holds the link while it waits for the platter.
     #[inline]
     pub fn is_kept(&self) -> bool {
         self.delivery != Delivery::WhileReading
     }
 
-    /// Sectors will cross that pass, for which the arm is on its way from `begins` on.
-    /// The link is taken only for as long as it carries them: what crosses piece by piece
-    /// leaves it to others in between.
+    /// Reserves the link for sectors that are still to pass under the head. The arm starts its seek
+    /// at `begins`. Under [`Delivery::WhileReading`], the link is taken only for the net transfer
+    /// time, and other transfers can use it in between.
     #[inline]
     pub fn cross_while_read(
         &mut self,
@@ -180,8 +180,8 @@ impl Link {
         self.take((now, begins), takes)
     }
 
-    /// The link is kept from a moment on until sectors have crossed of which the first is
-    /// there at `first` and the last at `last`.
+    /// Reserves the link from a time on, without interruption, until all sectors are transferred.
+    /// The first sector is available at `first`, the last one at `last`.
     #[cold]
     fn cross_kept(
         &mut self,
@@ -211,7 +211,7 @@ impl Link {
         Crossing { begins, ends }
     }
 
-    /// Takes the link for the first time from `from` on that it is free for as long.
+    /// Reserves the link for the first period from `from` on in which it is free for long enough.
     #[inline(always)]
     fn take(&mut self, (now, from): (Time, Time), takes: Time) -> Crossing {
         while self.taken.front().is_some_and(|of| of.ends <= now) {

@@ -1,4 +1,4 @@
-//! Arm and platters: how long it takes to get to sectors and to have them pass.
+//! Mechanism of a disk (actuator and platters): time to reach sectors and to transfer them.
 
 mod reading_on;
 
@@ -8,60 +8,60 @@ use super::spindle::{PERIOD_NS, Spindle, Turn};
 use crate::WhatIf;
 use diskperf_sim::Time;
 
-/// Arm and platters, as a catalogue file or an importer describes them.
+/// Specification of the actuator and platters, from a catalogue file or an importer.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct MechanismSpecification {
-    /// Where the sectors are.
+    /// Sector layout of the platters.
     pub layout: LayoutSpecification,
-    /// How the arm moves.
+    /// Seek times of reads, and of writes unless `write_seek` is given.
     pub seek: SeekSpecification,
-    /// How long another head takes to take over, in ms; at the same time as a seek.
+    /// Duration of a head switch, in ms. It overlaps a seek.
     #[cfg_attr(feature = "serde", serde(default))]
     pub head_switch_ms: f64,
-    /// How much longer a write waits after a seek or a change of the head, in ms. Fitted
-    /// values may be negative.
+    /// Additional settle time of a write after a seek or head switch, in ms. Fitted values may be
+    /// negative.
     #[cfg_attr(feature = "serde", serde(default))]
     pub write_settle_ms: f64,
-    /// How the arm moves for writes, where that was measured; as for reads if absent.
+    /// Measured seek times of writes; as for reads if absent.
     #[cfg_attr(feature = "serde", serde(default))]
     pub write_seek: Option<SeekSpecification>,
-    /// How much longer ways inwards take than those outwards, in ms: of reads and of writes.
+    /// Additional time of a seek inwards relative to one outwards, in ms: for reads and for writes.
     #[cfg_attr(feature = "serde", serde(default))]
     pub inward_ms: [f64; 2],
-    /// How long the arm rests before a command for a track where it is already, in ms: of
-    /// reads and of writes.
+    /// Delay of a command for the track that the arm is already on, in ms: for reads and for
+    /// writes.
     #[cfg_attr(feature = "serde", serde(default))]
     pub same_track_ms: [f64; 2],
-    /// The true time of a revolution, in ns.
+    /// Exact time of one revolution, in ns.
     pub period_ns: f64,
-    /// Whether reads begin anywhere inside their sectors of a track.
+    /// Whether a read can start anywhere within its sectors on a track (zero-latency reads).
     #[cfg_attr(feature = "serde", serde(default))]
     pub zero_latency_reads: bool,
-    /// The same for writes.
+    /// Whether a write can start anywhere within its sectors on a track (zero-latency writes).
     #[cfg_attr(feature = "serde", serde(default))]
     pub zero_latency_writes: bool,
 }
 
-/// Why no mechanism is like that.
+/// Reason why the specification of a mechanism is invalid.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MechanismError {
-    /// Of the layout.
+    /// Error in the sector layout of the mechanism.
     Layout(LayoutError),
-    /// Of the arm.
+    /// Error in the seek times of the mechanism.
     Seek(SeekError),
-    /// Of the arm, in the table of writes.
+    /// Error in the seek times of writes.
     WriteSeek(SeekError),
-    /// A number that no disk has.
+    /// A parameter of the mechanism is out of range.
     Number {
-        /// The key.
+        /// Key of the parameter that is out of range.
         key: &'static str,
-        /// Its number.
+        /// Value that is out of range.
         value: f64,
-        /// The least that is taken.
+        /// Minimum valid value of the parameter.
         least: f64,
-        /// The most that is taken.
+        /// Maximum valid value of the parameter.
         most: f64,
     },
 }
@@ -99,44 +99,44 @@ impl From<SeekError> for MechanismError {
     }
 }
 
-/// Sectors that are to be read or written.
+/// Access to contiguous logical sectors of the medium.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// The first one.
+    /// First sector of the access.
     pub sector: u64,
-    /// How many, at least one.
+    /// Number of sectors of the access, at least one.
     pub sectors: u32,
-    /// Whether they are written.
+    /// Whether the access writes its sectors.
     pub write: bool,
-    /// What passes before the arm moves.
+    /// Command overhead before the arm moves.
     pub overhead: Time,
-    /// Whether only a part of the first sector is written: it is read first.
+    /// Whether a write changes only part of the first sector, which then must be read first.
     pub part_of_first: bool,
-    /// The same of the last sector.
+    /// Whether a write changes only part of the last sector, which then must be read first.
     pub part_of_last: bool,
 }
 
-/// Where the time of an access went; together all of it, to the nanosecond.
+/// Time components of an access. They add up to its duration, to the nanosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// Before the arm moved.
+    /// Command overhead before the arm moved.
     pub overhead: Time,
-    /// The arm's ways, and its rest on a track where it is already.
+    /// Time of seeks, and of delays on a track that the arm was already on.
     pub seek: Time,
-    /// Changes of the head, as far as they took longer than the arm.
+    /// Time of head switches, as far as they exceeded the seek.
     pub head_switch: Time,
-    /// Rest after these before a write.
+    /// Settle time of a write after a seek or head switch.
     pub settle: Time,
-    /// Until sectors came by.
+    /// Rotational latency until the sectors reached the head.
     pub latency: Time,
-    /// While they passed.
+    /// Media transfer time, while the sectors passed the head.
     pub transfer: Time,
-    /// Revolutions between reading a sector and writing a part of it.
+    /// Time of revolutions between the read of a sector and the write of a part of it.
     pub rewrite: Time,
 }
 
 impl Parts {
-    /// All of it.
+    /// Returns the duration of the access: the sum of all components.
     pub fn total(&self) -> Time {
         let Self {
             overhead,
@@ -163,21 +163,21 @@ impl std::ops::AddAssign for Parts {
     }
 }
 
-/// Neighbouring sectors of an access that pass a head.
+/// Run of contiguous sectors of an access that pass a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passing {
-    /// The first one.
+    /// First of the contiguous sectors that pass the head.
     pub sector: u64,
-    /// How many.
+    /// Number of contiguous sectors that pass the head.
     pub sectors: u32,
-    /// When the first begins to pass; those that passed before it, where reading began
-    /// in the middle, are there already.
+    /// Time at which the first sector begins to pass. If a zero-latency access began in the middle,
+    /// the later sectors have passed already.
     pub begins: Time,
-    /// When all of them have passed.
+    /// Time at which all sectors have passed.
     pub ends: Time,
 }
 
-/// How far the arm has to go.
+/// Time components of a movement of the arm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Way {
     seek: Time,
@@ -192,28 +192,29 @@ impl Way {
     }
 }
 
-/// Arm and platters.
+/// State of a disk's actuator and platters.
 #[derive(Clone, Debug)]
 pub struct Mechanism {
     layout: Layout,
     seek: SeekCurve,
     head_switch: Time,
     write_settle_ns: i64,
-    /// On a track where the arm is already, before reads and writes.
+    /// Delays of a read and of a write on the track that the arm is already on.
     same_track: [Time; 2],
     spindle: Spindle,
-    /// Of reads and of writes.
+    /// Whether reads, and whether writes, can start in the middle of their sectors.
     zero_latency: [bool; 2],
     cylinder: u32,
     head: u32,
     what_if: WhatIf,
 }
 
-/// The longest change of the head and the longest rest that are taken, in ms.
+/// Maximum valid head switch, settle time and delay, in ms.
 const LONGEST_MS: f64 = 1000.0;
 
 impl Mechanism {
-    /// A mechanism at cylinder 0, head 0, whose platters are at this angle at time zero.
+    /// Creates a mechanism with its arm at cylinder 0, head 0, and its platters at angle `phase` at
+    /// time zero.
     ///
     /// # Errors
     ///
@@ -261,7 +262,7 @@ impl Mechanism {
         })
     }
 
-    /// The same mechanism, with something supposed of it.
+    /// Returns the mechanism with a counterfactual assumption applied.
     #[must_use]
     pub fn supposing(mut self, what_if: WhatIf) -> Self {
         if what_if.no_seek {
@@ -271,14 +272,14 @@ impl Mechanism {
         self
     }
 
-    /// What is supposed of it.
+    /// Returns the counterfactual assumption that applies to the mechanism.
     #[inline]
     pub fn supposes(&self) -> WhatIf {
         self.what_if
     }
 
-    /// Supposed that nothing is waited for on a track, the platter is turned to where a
-    /// sector begins.
+    /// Turns the platter to the start of a sector, under the counterfactual assumption of no
+    /// rotational latency.
     #[inline(always)]
     fn turn_to(&mut self, at: Time, start: Turn) {
         if self.what_if.no_rotational_latency {
@@ -286,8 +287,8 @@ impl Mechanism {
         }
     }
 
-    /// Supposed that deadlines are met, the platter is turned back to where a sector
-    /// begins that was missed.
+    /// Turns the platter back to the start of a sector that was just missed, under the
+    /// counterfactual assumption that deadlines are met.
     #[cold]
     pub fn turn_back(&mut self, at: Time, start: Turn) {
         let half = Time(self.spindle.period().0 / 2);
@@ -296,48 +297,49 @@ impl Mechanism {
         }
     }
 
-    /// Where the sectors are.
+    /// Returns the sector layout of the platters.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// How the arm moves.
+    /// Returns the seek curve of the arm.
     pub fn seek(&self) -> &SeekCurve {
         &self.seek
     }
 
-    /// How it turns.
+    /// Returns the spindle, which gives the rotation.
     pub fn spindle(&self) -> &Spindle {
         &self.spindle
     }
 
-    /// Has it turn as another spindle does, from now on.
+    /// Replaces the spindle of the mechanism from now on.
     pub fn set_spindle(&mut self, spindle: Spindle) {
         self.spindle = spindle;
     }
 
-    /// The cylinder that the arm is at.
+    /// Returns the current cylinder of the arm.
     pub fn cylinder(&self) -> u32 {
         self.cylinder
     }
 
-    /// The head that is in use.
+    /// Returns the head that is active now.
     pub fn head(&self) -> u32 {
         self.head
     }
 
-    /// Puts the arm somewhere else, in no time.
+    /// Moves the arm to a cylinder and head, in no time.
     pub fn place_arm(&mut self, cylinder: u32, head: u32) {
         (self.cylinder, self.head) = (cylinder, head);
     }
 
-    /// How long the arm takes to a place, its turn of the platters not counted.
+    /// Returns the time that the arm needs to a position (seek, head switch and settle), without
+    /// rotational latency.
     pub fn way_to(&self, place: &Place, write: bool) -> Time {
         self.way(place, write, true).total()
     }
 
-    /// How long it would take from now on until a sector begins to pass: what policies of
-    /// shortest positioning time go by.
+    /// Returns the positioning time from now until a sector begins to pass the head. Policies of
+    /// shortest positioning time compare it.
     #[inline]
     pub fn positioning(&self, now: Time, place: &Place, write: bool) -> Time {
         let way = self.way(place, write, true).total();
@@ -347,22 +349,24 @@ impl Mechanism {
         }
     }
 
-    /// Reads or writes sectors, commanded at `begins`; where the time goes. Tells of each
-    /// run of sectors that passes. Afterwards the arm is where the last one was.
+    /// Reads or writes sectors from time `begins` on, and returns the time components. Calls `tell`
+    /// for each run of sectors that passes the head. Leaves the arm at the last run.
     ///
     /// # Panics
     ///
-    /// When there are no such sectors.
+    /// When the disk has no such sectors.
     #[inline]
     pub fn serve(&mut self, begins: Time, access: &Access, tell: impl FnMut(Passing)) -> Parts {
         self.serve_from(begins, access, &self.layout.run(access.sector), tell)
     }
 
-    /// The same, of an access of which it is known where its first sectors are.
+    /// Reads or writes sectors from time `begins` on, and returns the time components. Saves a
+    /// lookup, because the caller knows the position of the first run. Calls `tell` for each run
+    /// that passes, and leaves the arm at the last one.
     ///
     /// # Panics
     ///
-    /// When there are no such sectors.
+    /// When the disk has no such sectors.
     #[inline(always)]
     pub fn serve_from(
         &mut self,
@@ -417,7 +421,7 @@ impl Mechanism {
         parts
     }
 
-    /// Moves the arm, and books that; when it is there.
+    /// Moves the arm, adds the time to `parts`, and returns the time of arrival.
     #[inline(always)]
     fn go(
         &mut self,
@@ -434,8 +438,8 @@ impl Mechanism {
         at + way.total()
     }
 
-    /// Has sectors of the present track pass, and books that; when the first one begins to
-    /// pass, and when all have.
+    /// Lets sectors of the current track pass the head, and adds the time to `parts`. Returns the
+    /// times at which the first sector begins to pass and at which all have passed.
     #[inline(always)]
     fn pass(
         &self,
@@ -460,7 +464,9 @@ impl Mechanism {
         (at + latency, at + latency + transfer)
     }
 
-    /// The same, from one in the middle of them on: a revolution from there.
+    /// Lets sectors of the current track pass from one in their middle on, which takes a
+    /// revolution. Returns the times at which the first sector begins to pass and at which all have
+    /// passed.
     fn pass_from(
         &self,
         at: Time,
@@ -481,8 +487,8 @@ impl Mechanism {
         (begins, at)
     }
 
-    /// The way to a place, where a command begins or one goes on: what goes on does not rest
-    /// on its track.
+    /// Returns the movement of the arm to a position. Only the start of a command (`commanded`) has
+    /// a delay on the track that the arm is already on.
     #[inline(always)]
     fn way(&self, place: &Place, write: bool, commanded: bool) -> Way {
         let distance = self.cylinder.abs_diff(place.cylinder);

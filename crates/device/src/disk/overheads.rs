@@ -1,52 +1,54 @@
-//! What a disk's firmware takes for a command, by kind.
+//! Firmware overheads of a disk, by kind of command.
 
 use diskperf_sim::Time;
 
-/// What commands take, in ms. DiskSim's files have the same kinds.
+/// Firmware overheads of commands, in ms. DiskSim's files distinguish the same kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct OverheadSpecification {
-    /// What each sector of a write takes besides.
+    /// Additional overhead of each sector of a write, in ms.
     #[cfg_attr(feature = "serde", serde(default))]
     pub write_sector_ms: f64,
-    /// Reads that the buffer answers.
+    /// Overhead of a read that hits the buffer.
     #[cfg_attr(feature = "serde", serde(default))]
     pub read_hit: After,
-    /// Reads that the arm has to move for.
+    /// Overhead of a read that misses the buffer and needs the arm.
     #[cfg_attr(feature = "serde", serde(default))]
     pub read_miss: After,
-    /// Writes; flushes too.
+    /// Overhead of a write or a flush.
     #[cfg_attr(feature = "serde", serde(default))]
     pub write: After,
-    /// Telling the host that a read is done.
+    /// Time to report the completion of a read to the host, in ms.
     #[cfg_attr(feature = "serde", serde(default))]
     pub read_completion_ms: f64,
-    /// Telling the host that a write is done.
+    /// Time to report the completion of a write to the host, in ms.
     #[cfg_attr(feature = "serde", serde(default))]
     pub write_completion_ms: f64,
 }
 
-/// By the kind of the command that was completed last.
+/// Overhead of one kind of command, by the state of the drive and the kind of the command that
+/// completed last.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct After {
-    /// After a read, in ms.
+    /// Overhead of a command that follows a read, in ms.
     pub after_read_ms: f64,
-    /// After a write, in ms.
+    /// Overhead of a command that follows a write, in ms.
     pub after_write_ms: f64,
-    /// Of a command for the sectors behind those of one of its kind, the last before it, in
-    /// ms; as of others if absent. While the arm reads on, `reading_ahead_ms` goes before it.
+    /// Overhead of a command whose sectors directly follow those of the last command, of the same
+    /// kind, in ms. As for other commands if absent. During a read-ahead, `reading_ahead_ms` has
+    /// precedence.
     #[cfg_attr(feature = "serde", serde(default))]
     pub sequential_ms: Option<f64>,
-    /// While the arm reads on, in ms; as at other times if absent.
+    /// Overhead during a read-ahead, in ms; as at other times if absent.
     #[cfg_attr(feature = "serde", serde(default))]
     pub reading_ahead_ms: Option<f64>,
 }
 
 impl After {
-    /// The same after both.
+    /// Returns an overhead that is the same after reads and writes.
     pub fn both(ms: f64) -> Self {
         Self {
             after_read_ms: ms,
@@ -55,7 +57,7 @@ impl After {
         }
     }
 
-    /// All of them, in ms.
+    /// Iterates over all overheads that are given, in ms.
     pub fn times_ms(&self) -> impl Iterator<Item = f64> {
         let plain = [self.after_read_ms, self.after_write_ms];
         let others = [self.sequential_ms, self.reading_ahead_ms];
@@ -63,47 +65,47 @@ impl After {
     }
 }
 
-/// What was before a command.
+/// State of the drive before a command, on which its overhead depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
-    /// A read was completed last.
+    /// The command that completed last was a read.
     Read,
-    /// A write was.
+    /// The command that completed last was a write.
     Write,
-    /// One of its kind, for the sectors before its own.
+    /// The previous command was of the same kind, for the directly preceding sectors.
     Sequential,
-    /// The arm still reads on behind a read.
+    /// A read-ahead is active when the command arrives.
     ReadingAhead,
 }
 
-/// What a command is to the firmware.
+/// Kind of a command, as firmware overheads distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandKind {
-    /// A read that the buffer answers.
+    /// Read whose sectors are all in the buffer.
     ReadHit,
-    /// A read that the arm has to move for.
+    /// Read that needs the arm, because the buffer does not hold all its sectors.
     ReadMiss,
-    /// A write, or a flush.
+    /// Write or flush command.
     Write,
 }
 
-/// The same in whole nanoseconds.
+/// Firmware overheads of commands, in whole nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Overheads {
-    /// By kind, and by what was before.
+    /// Overheads by kind of command ([`CommandKind`]) and by previous state ([`Before`]).
     commands: [[Time; 4]; 3],
-    /// By kind, whether its own time is given where it follows another command, and while the
-    /// arm reads on.
+    /// Whether each kind has its own overhead for sequential commands, and for commands during a
+    /// read-ahead.
     given: [[bool; 2]; 3],
-    /// Whether any of these is.
+    /// Whether any entry of `given` is set.
     by_state: bool,
     write_sector_ns: f64,
-    /// Of a read and of a write.
+    /// Completion overheads of a read and of a write.
     completions: [Time; 2],
 }
 
 impl Overheads {
-    /// As they are specified.
+    /// Converts the specified overheads to nanoseconds.
     pub fn new(of: &OverheadSpecification) -> Self {
         let time = |ms: f64| Time((ms * 1e6 + 0.5) as u64);
         let all = [of.read_hit, of.read_miss, of.write];
@@ -127,20 +129,21 @@ impl Overheads {
         }
     }
 
-    /// Before anything is done for a command.
+    /// Returns the overhead of a command before the drive starts to serve it.
     #[inline]
     pub fn command(&self, kind: CommandKind, before: Before) -> Time {
         self.commands[kind as usize][before as usize]
     }
 
-    /// Whether more than the last command's kind makes a difference.
+    /// Reports whether overheads depend on more than the kind of the last command.
     #[inline]
     pub fn go_by_state(&self) -> bool {
         self.by_state
     }
 
-    /// What a command goes by: the first that its kind has a time for of reading ahead, of
-    /// following another command, and of what was completed last.
+    /// Returns the state that determines a command's overhead. Read-ahead has precedence, then
+    /// sequential access, if the kind has an overhead for it; else the kind of the last completed
+    /// command counts.
     pub fn before(
         &self,
         kind: CommandKind,
@@ -156,12 +159,12 @@ impl Overheads {
         }
     }
 
-    /// What the sectors of a write take besides.
+    /// Returns the additional overhead of a write for its sectors.
     pub fn write_sectors(&self, sectors: u32) -> Time {
         Time((self.write_sector_ns * f64::from(sectors) + 0.5) as u64)
     }
 
-    /// After all was done for it.
+    /// Returns the overhead between the end of a command's work and its completion at the host.
     #[inline]
     pub fn completion(&self, write: bool) -> Time {
         self.completions[usize::from(write)]

@@ -1,105 +1,105 @@
-//! Which request the arm is given next: pure functions over a view of the queue.
+//! Scheduling policies of a disk: choice of the actuator's next request, as pure functions over a
+//! view of the queue.
 
 use super::layout::Place;
 use diskperf_sim::Time;
 
-/// In which order requests are served.
+/// Scheduling policy for pending requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Policy {
-    /// As they came.
+    /// First come, first served (FCFS).
     #[default]
     Fcfs,
-    /// The one that the arm is nearest to.
+    /// Shortest seek time first: the request nearest to the arm.
     Sstf,
-    /// The nearest one in the arm's direction; back at the last one.
+    /// LOOK: the nearest request in the arm's direction; the arm reverses at the last one.
     Look,
-    /// The nearest one inwards; from the last one to the outermost one.
+    /// C-LOOK: the nearest request inwards; after the innermost one, the outermost one.
     CLook,
-    /// The nearest one, where this share of the stroke is added against the arm's
-    /// direction (Geist and Daniel 1987): 0 is SSTF, 1 is LOOK.
+    /// V-SCAN, or V(R): the nearest request, where a share R of the stroke is added to distances
+    /// against the arm's direction (Geist and Daniel 1987). A share of 0 is SSTF, 1 is LOOK.
     VScan {
-        /// The share of the stroke.
+        /// Share of the stroke added against the arm's direction.
         share: f64,
     },
-    /// The one that begins to pass first.
+    /// Shortest positioning time first: the request whose sectors reach the head first.
     Sptf,
-    /// The same, less so much for each second that it has waited (Jacobson and Wilkes
-    /// 1991).
+    /// Aged SPTF: the shortest positioning time, less a credit for each second in the queue
+    /// (Jacobson and Wilkes 1991).
     AgedSptf {
-        /// In ms for each second.
+        /// Credit in ms of positioning time for each second in the queue.
         ms_per_s: f64,
     },
 }
 
-/// How the queue is ordered.
+/// Specification of a disk's request scheduling.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct QueueSpecification {
-    /// In which order.
+    /// Policy that chooses the next request.
     #[cfg_attr(feature = "serde", serde(default))]
     pub policy: Policy,
-    /// What distances are measured in, by policies that measure them.
+    /// Unit of distance, for policies that compare distances.
     #[cfg_attr(feature = "serde", serde(default))]
     pub distance: Distance,
-    /// How long a request waits at the most before it is served ahead of all others, in
-    /// ms; none waits without limit.
+    /// Maximum age of a request before it is served ahead of all others, in ms; no limit if absent.
     #[cfg_attr(feature = "serde", serde(default))]
     pub age_limit_ms: Option<f64>,
 }
 
-/// What distances are measured in.
+/// Unit in which scheduling policies measure distances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Distance {
-    /// Cylinders, as the drive's own firmware knows them.
+    /// Distance in cylinders, which the drive's own firmware knows.
     #[default]
     Cylinder,
-    /// Numbers of sectors.
+    /// Distance as a difference of logical sector numbers.
     Sector,
 }
 
-/// A request that waits, as policies see it.
+/// Pending request, with the data that scheduling policies use.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
-    /// Its first sector.
+    /// First sector of the pending request.
     pub sector: u64,
-    /// Where that is.
+    /// Position of the first sector on the medium.
     pub place: Place,
-    /// Whether it is written.
+    /// Whether the pending request is a write.
     pub write: bool,
-    /// When it came.
+    /// Arrival time of the pending request.
     pub came: Time,
-    /// Its number in the order in which requests came: the older one wins ties.
+    /// Sequence number of the request in order of arrival. The older request wins ties.
     pub number: u64,
 }
 
-/// The drive, as policies see it.
+/// State of the drive, as scheduling policies see it.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
-    /// The present moment.
+    /// Time at which the policy chooses.
     pub now: Time,
-    /// The cylinder, or the sector, that distances are measured from.
+    /// Cylinder or sector from which distances are measured.
     pub at: u64,
-    /// How many cylinders, or sectors, there are.
+    /// Number of cylinders or sectors of the disk. V-SCAN adds a share of it to distances.
     pub stroke: u64,
     /// Whether the arm last moved inwards.
     pub rising: bool,
 }
 
-/// What a policy has chosen.
+/// Request that a scheduling policy has chosen, and the arm's direction to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Its place in the queue.
+    /// Index of the chosen request in the queue.
     pub index: usize,
-    /// Which way the arm goes on from here.
+    /// Whether the arm moves inwards to the chosen request; unchanged if it does not move.
     pub rising: bool,
 }
 
-/// A request that waits by how far away it is.
+/// Direction and distance from the arm to a request.
 #[derive(Clone, Copy, Debug)]
 struct Ahead {
     inwards: bool,
@@ -107,8 +107,8 @@ struct Ahead {
 }
 
 impl QueueSpecification {
-    /// The request to be served next; none of an empty queue. `positioning` says how long
-    /// it takes from now on until a request begins to pass.
+    /// Chooses the next request to serve; `None` for an empty queue. `positioning` returns the time
+    /// from now until a request's sectors begin to pass.
     #[inline]
     pub fn choose(
         &self,
@@ -156,14 +156,14 @@ impl QueueSpecification {
         Some(Choice { index, rising })
     }
 
-    /// The oldest request, if it has waited too long.
+    /// Returns the index of the oldest request if its age exceeds the limit.
     fn overdue(&self, view: &View, queue: &[Waiting]) -> Option<usize> {
         let limit = Time((self.age_limit_ms? * 1e6 + 0.5) as u64);
         let oldest = least(queue, |of| of.came)?;
         (view.now - queue[oldest].came > limit).then_some(oldest)
     }
 
-    /// Where a request is, in what distances are measured in.
+    /// Returns the cylinder or first sector of a request, by the unit of distance.
     #[inline]
     pub fn position(&self, of: &Waiting) -> u64 {
         match self.distance {
@@ -182,7 +182,7 @@ impl QueueSpecification {
     }
 }
 
-/// The request with the least of something, the oldest of these.
+/// Returns the index of the request with the smallest key. The oldest one wins ties.
 #[inline]
 fn least<K: Ord>(queue: &[Waiting], key: impl Fn(&Waiting) -> K) -> Option<usize> {
     let (first, others) = queue.split_first()?;

@@ -1,8 +1,8 @@
-//! How long the arm takes, by distance.
+//! Seek time of a disk's arm as a function of distance.
 
 use diskperf_sim::Time;
 
-/// Seek times as data sheets, papers and DiskSim's files have them.
+/// Specification of seek times, in the forms of data sheets, papers and DiskSim's files.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(
@@ -10,67 +10,68 @@ use diskperf_sim::Time;
     serde(rename_all = "snake_case", deny_unknown_fields)
 )]
 pub enum SeekSpecification {
-    /// As long over any distance.
+    /// Constant seek time over any distance.
     Constant {
-        /// So long, in ms.
+        /// Seek time over any distance, in ms.
         time_ms: f64,
     },
-    /// Measured: linear between the points, from no time at no distance up to the first,
-    /// and beyond the last as between the last two. Measured tables jump, and fall; they
-    /// are not smoothed.
+    /// Measured seek times with linear interpolation, from 0 ms at distance 0 up to the first
+    /// point. Beyond the last point, the last segment is extended. Measured tables jump and fall,
+    /// and are not smoothed.
     Table {
-        /// Cylinders, and ms; ascending in cylinders.
+        /// Pairs of distance in cylinders and seek time in ms, in ascending order of distance.
         points: Vec<(u32, f64)>,
     },
-    /// A root up to some distance, a line from there on (Ruemmler and Wilkes 1994; `HPL
-    /// seek equation values` V1 to V6).
+    /// Square-root curve up to some distance, and a line from there on (Ruemmler and Wilkes 1994;
+    /// DiskSim's `HPL seek equation values` V1 to V6).
     Hpl {
-        /// The first distance of the line, in cylinders (V1).
+        /// Distance at which the line begins, in cylinders (V1).
         line_from_cylinders: u32,
-        /// The root's constant, in ms (V2).
+        /// Constant of the square-root curve, in ms (V2).
         root_constant_ms: f64,
-        /// The root's factor, in ms per root of a cylinder (V3).
+        /// Factor of the square root, in ms per root of a cylinder (V3).
         root_factor_ms: f64,
-        /// The line's constant, in ms (V4).
+        /// Constant of the line, in ms (V4).
         line_constant_ms: f64,
-        /// The line's factor, in ms per cylinder (V5).
+        /// Slope of the line, in ms per cylinder (V5).
         line_factor_ms: f64,
-        /// Over one cylinder, in ms, where that is another time (V6).
+        /// Single-cylinder seek time, in ms; from the curve if absent (V6).
         #[cfg_attr(feature = "serde", serde(default))]
         single_cylinder_ms: Option<f64>,
     },
-    /// A root and a line through a data sheet's three times; the average is over pairs of
+    /// Sum of a square root and a line through three data-sheet times. The average is over pairs of
     /// cylinders (Lee and Katz 1991).
     ThreePoints {
-        /// Over one cylinder, in ms.
+        /// Single-cylinder seek time, in ms.
         single_cylinder_ms: f64,
-        /// On average, in ms.
+        /// Average seek time, in ms.
         average_ms: f64,
-        /// Over the whole stroke, in ms.
+        /// Full-stroke seek time, in ms.
         full_stroke_ms: f64,
     },
-    /// The same through the three times to the nanosecond, whatever the number of
-    /// cylinders: Lee and Katz's factors leave out up to 0.2 % on a disk of a thousand.
+    /// Sum of a square root and a line through three data-sheet times, exact to the nanosecond for
+    /// any number of cylinders. Lee and Katz's factors deviate by up to 0.2 % on a disk of a
+    /// thousand cylinders.
     DataSheet {
-        /// Over one cylinder, in ms.
+        /// Single-cylinder seek time, in ms.
         single_cylinder_ms: f64,
-        /// Mean over all pairs of two different cylinders, in ms.
+        /// Mean seek time over all pairs of two different cylinders, in ms.
         average_ms: f64,
-        /// Over the whole stroke, in ms.
+        /// Full-stroke seek time, in ms.
         full_stroke_ms: f64,
     },
 }
 
-/// Why no arm moves like that.
+/// Reason why a seek specification is invalid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SeekError {
-    /// A time that is none.
+    /// A seek time in ms, at a distance in cylinders, is not from 0 to 4000 ms.
     Time(f64, u32),
-    /// A table without points.
+    /// The table of seek times has no points.
     Empty,
-    /// A table that is not in order.
+    /// The table of seek times does not ascend at this distance, in cylinders.
     Order(u32),
-    /// The three times make no rising curve.
+    /// No rising curve goes through the three times of the data sheet.
     Shape,
 }
 
@@ -87,20 +88,20 @@ impl std::fmt::Display for SeekError {
 
 impl std::error::Error for SeekError {}
 
-/// Seek time by distance.
+/// Seek time of an arm as a function of distance.
 #[derive(Clone, Debug)]
 pub struct SeekCurve {
-    /// Of reads outwards; of all ways, unless `directed` says more.
+    /// Curve of reads outwards; of all seeks if `directed` is `None`.
     law: Law,
     directed: Option<Box<Directed>>,
     cylinders: u32,
 }
 
-/// In ns.
+/// Formula or table of seek times, in ns.
 #[derive(Clone, Debug)]
 enum Law {
     Constant(f64),
-    /// By distance.
+    /// Seek time for each distance, in ns.
     Dense(Box<[u32]>),
     Hpl {
         line_from: u32,
@@ -116,7 +117,7 @@ enum Law {
 }
 
 impl Law {
-    /// Over a distance that is not none.
+    /// Returns the seek time over a distance of at least one cylinder, in ns.
     #[inline]
     fn exact(&self, distance: u32) -> f64 {
         match self {
@@ -135,24 +136,24 @@ impl Law {
     }
 }
 
-/// An arm that was measured in both directions, for reads and for writes.
+/// Differences of seek times by direction and between reads and writes.
 #[derive(Clone, Debug)]
 struct Directed {
-    /// Of writes outwards.
+    /// Seek curve of writes outwards.
     writes: Law,
-    /// How much longer reads and writes take inwards, in ns.
+    /// Additional time of a read and of a write inwards, in ns.
     inwards: [f64; 2],
 }
 
-/// The longest seek that is taken, in ns.
+/// Maximum valid seek time, in ns.
 const LONGEST_NS: f64 = 4e9;
 
 impl SeekCurve {
-    /// The curve of an arm over so many cylinders.
+    /// Creates the seek curve of an arm over a number of cylinders.
     ///
     /// # Errors
     ///
-    /// [`SeekError`] when the times are none, or make no curve.
+    /// [`SeekError`] when a time is out of range, or no curve fits the times.
     pub fn new(specification: &SeekSpecification, cylinders: u32) -> Result<Self, SeekError> {
         let law = match specification {
             SeekSpecification::Constant { time_ms } => Law::Constant(time_ms * 1e6),
@@ -217,12 +218,12 @@ impl SeekCurve {
         Ok(curve)
     }
 
-    /// The same arm, where writes have times of their own, and ways inwards take longer by so
-    /// many ms than those outwards: of reads and of writes.
+    /// Returns the curve with separate times for writes, if given, and with additional ms for
+    /// inward seeks of reads and of writes.
     ///
     /// # Errors
     ///
-    /// [`SeekError`] when the times are none.
+    /// [`SeekError`] when a time is out of range.
     pub fn directed(self, writes: Option<Self>, inwards_ms: [f64; 2]) -> Result<Self, SeekError> {
         if let Some(wrong) = inwards_ms
             .into_iter()
@@ -243,11 +244,11 @@ impl SeekCurve {
         })
     }
 
-    /// The time from a cylinder to another one, for a read or a write.
+    /// Returns the seek time from one cylinder to another, for a read or a write.
     ///
     /// # Panics
     ///
-    /// When the arm of a table cannot go that far.
+    /// When the distance exceeds that of the curve's table.
     #[inline(always)]
     pub fn between(&self, from: u32, to: u32, write: bool) -> Time {
         match &self.directed {
@@ -271,11 +272,11 @@ impl SeekCurve {
         Time((exact.max(0.0) + 0.5) as u64)
     }
 
-    /// The time over this many cylinders, outwards and for reads; nothing over none.
+    /// Returns the seek time of an outward read over a distance in cylinders; 0 over distance 0.
     ///
     /// # Panics
     ///
-    /// When the arm of a table cannot go that far.
+    /// When the distance exceeds that of the curve's table.
     #[inline]
     pub fn time(&self, distance: u32) -> Time {
         match distance {
@@ -285,7 +286,7 @@ impl SeekCurve {
         }
     }
 
-    /// The mean over all pairs of two different cylinders, for reads.
+    /// Returns the mean seek time of reads over all pairs of two different cylinders.
     pub fn average(&self) -> Time {
         let inwards = self.directed.as_ref().map_or(0.0, |of| of.inwards[0]);
         let cylinders = u128::from(self.cylinders);
@@ -298,7 +299,7 @@ impl SeekCurve {
     }
 }
 
-/// Every distance of a table.
+/// Interpolates a table of seek times for each distance.
 fn table(points: &[(u32, f64)], cylinders: u32) -> Result<Law, SeekError> {
     let mut least = 1;
     for &(distance, time) in points {
@@ -339,7 +340,8 @@ fn table(points: &[(u32, f64)], cylinders: u32) -> Result<Law, SeekError> {
     Ok(Law::Dense(times.into_boxed_slice()))
 }
 
-/// The curve X sqrt(d - 1) + Y (d - 1) + single whose mean over uniform pairs is `average`.
+/// Returns the curve X sqrt(d - 1) + Y (d - 1) + single whose mean over uniform pairs of cylinders
+/// is `average`.
 fn three_points(
     (single, average, full): (f64, f64, f64),
     cylinders: u32,
@@ -358,8 +360,8 @@ fn three_points(
     })
 }
 
-/// The curve single + X sqrt(d - 1) + Y (d - 1) that takes `full` over the stroke, and
-/// `average` in the mean over all pairs of two different cylinders; in ns.
+/// Returns the curve single + X sqrt(d - 1) + Y (d - 1) that takes `full` over the full stroke, and
+/// `average` as the mean over all pairs of two different cylinders; in ns.
 fn data_sheet([single, average, full]: [f64; 3], cylinders: u32) -> Result<Law, SeekError> {
     if single > average || average > full {
         return Err(SeekError::Shape);
@@ -389,7 +391,7 @@ fn data_sheet([single, average, full]: [f64; 3], cylinders: u32) -> Result<Law, 
     }
 }
 
-/// The means of sqrt(d - 1) and d - 1 over all pairs of two different cylinders.
+/// Returns the means of sqrt(d - 1) and d - 1 over all pairs of two different cylinders.
 fn means_over_pairs(cylinders: u32) -> (f64, f64) {
     let pairs = f64::from(cylinders) * f64::from(cylinders - 1) / 2.0;
     let root = (1..cylinders).map(|far| f64::from(cylinders - far) * f64::from(far - 1).sqrt());

@@ -1,113 +1,116 @@
-//! Shingled tracks behind a drive's own firmware (drive-managed SMR): tracks overlap, so a
-//! *band* of them is only ever written whole, from its front; a *media cache* of tracks that
-//! do not overlap takes what comes at random, and a map says what lies there. When cache or
-//! map is full, or nothing else is to be done, a band is *cleaned*: it is read, what the
-//! cache has of it is read, and it is written anew. A long sequential write goes to its band
-//! at once. (Aghayev and Desnoyers 2015; Feldman and Gibson 2013.)
+//! Drive-managed shingled recording (SMR): media cache, its map, and the cleaning of bands.
 //!
-//! Nothing here knows of time: it says what is to be read and written where.
+//! Tracks overlap, so a *band* of tracks is only ever written whole, from its front. A *media
+//! cache* of tracks that do not overlap takes random writes, and a map records its contents. When
+//! cache or map is full, or the drive is idle, it *cleans* a band: it reads the band and the band's
+//! sectors in the cache, and rewrites the band. A long sequential write goes directly to its band.
+//! (Aghayev and Desnoyers 2015; Feldman and Gibson 2013.)
+//!
+//! Nothing here knows of time: the module only decides which sectors to read and write, and where.
 
 use super::cache::Extent;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Shingled tracks as a catalogue file describes them. Sectors are the medium's.
+/// Specification of shingled tracks, from a catalogue file. All sectors are medium sectors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct ShingledSpecification {
-    /// Sectors of a band.
+    /// Number of sectors in a shingled band.
     pub band_sectors: u32,
-    /// Sectors of the media cache, at the outer edge, which hosts do not see.
+    /// Number of sectors in the media cache. It lies at the outer edge, and hosts do not see it.
     pub cache_sectors: u64,
-    /// Extents that the map of the cache holds.
+    /// Maximum number of extents in the map of the media cache.
     pub map_extents: u32,
-    /// How long the arm must have had nothing to do before bands are cleaned, in ms.
+    /// Idle time of the arm before the drive starts to clean bands, in ms.
     pub idle_ms: f64,
-    /// Writes that follow each other go to the next band that they come to the front of,
-    /// once there are so many sectors of them.
+    /// Minimum length of a sequential run, in sectors, before its writes go directly to bands. They
+    /// do so from the front of the next band on.
     pub stream_sectors: u32,
-    /// What cleaning reads or writes before commands have a turn.
+    /// Number of sectors that one step of cleaning reads or writes before pending commands get
+    /// their turn.
     pub step_sectors: u32,
 }
 
-/// Where neighbouring sectors are.
+/// Contiguous sectors in the media cache or in a band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// In the media cache, from its first sector; else on their band.
+    /// Whether the sectors are in the media cache rather than in their band.
     pub cached: bool,
-    /// The first one: of the cache, or as hosts count.
+    /// First sector: counted from the start of the media cache, or as the host counts.
     pub first: u64,
-    /// How many.
+    /// Number of contiguous sectors.
     pub sectors: u32,
 }
 
-/// One step of cleaning.
+/// One step of the cleaning of a band: a read or a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What passes the head.
+    /// Sectors that the step reads or writes.
     pub piece: Piece,
-    /// Whether it is written.
+    /// Whether the cleaning step writes its sectors rather than reads them.
     pub write: bool,
 }
 
-/// What was done so far.
+/// Traffic counters of a media cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Bands that were written anew.
+    /// Number of bands that cleaning has rewritten.
     pub bands_cleaned: u64,
-    /// Sectors that went to the media cache.
+    /// Sectors written to the media cache.
     pub cached_sectors: u64,
-    /// Sectors that went to their bands at once.
+    /// Sectors of sequential writes that went directly to their bands.
     pub streamed_sectors: u64,
-    /// Sectors that cleaning wrote.
+    /// Sectors that the cleaning of bands has written.
     pub cleaned_sectors: u64,
-    /// Sectors that hosts wrote while cache or map was full, whether they went there or not.
+    /// Sectors that hosts wrote while the cache or its map was full, whether or not they went into
+    /// the cache.
     pub past_cache_sectors: u64,
 }
 
-/// An extent in the media cache.
 #[derive(Clone, Copy, Debug)]
 struct Cached {
     end: u64,
-    /// Where it is in the log, which is as long as all that was ever appended.
+    /// Position of the extent in the log. Log positions grow without limit, and wrap around the
+    /// cache.
     at: u64,
 }
 
-/// A band that is being written anew.
 #[derive(Clone, Debug)]
 struct Cleaning {
     band: u64,
-    /// What was appended from there on is newer.
+    /// Log position at the start of the cleaning. Extents from there on are newer than it.
     before: u64,
     steps: VecDeque<Step>,
-    /// The first sector that is written: the band's, unless a stream came so far.
+    /// First sector that the cleaning writes: that of the band, or the end of a stream that wrote
+    /// its front.
     first: u64,
 }
 
-/// The media cache, its map, and what is being cleaned.
+/// State of a shingled disk: the map of its media cache, and the cleaning in progress.
 #[derive(Clone, Debug)]
 pub struct Shingled {
     of: ShingledSpecification,
     sectors: u64,
-    /// By first sector, as hosts count; none overlaps another.
+    /// Cached extents by first host sector, without overlaps.
     map: BTreeMap<u64, Cached>,
-    /// The same by place in the log.
+    /// First sectors of the cached extents by log position.
     log: BTreeMap<u64, u64>,
-    /// Where the log ends.
+    /// End of the media cache's log.
     head: u64,
     cleaning: Option<Cleaning>,
-    /// Where a stream to a band goes on.
+    /// Next sector of a sequential stream that writes a band directly.
     stream: Option<u64>,
-    /// The sector behind the last write, and how many have followed each other up to there.
+    /// End of the last write, and the length of the sequential run that ends there, in sectors.
     run: (u64, u64),
-    /// Whether a write waited for the last step of cleaning: from then on each waits sooner or
-    /// later, until the drive cleans in an idle period.
+    /// Whether a write waited for the last step of cleaning. From then on further writes wait as
+    /// well, until the drive cleans in an idle period.
     is_full: bool,
     counters: Counters,
 }
 
 impl Shingled {
-    /// Empty, of a disk of which hosts see so many sectors of the medium.
+    /// Creates an empty media cache for a disk whose hosts see `sectors` medium sectors.
     pub fn new(of: ShingledSpecification, sectors: u64) -> Self {
         Self {
             of,
@@ -128,22 +131,22 @@ impl Shingled {
         self.is_full = is_full;
     }
 
-    /// What was done so far.
+    /// Returns the traffic counters of the media cache.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Sectors of the log from its oldest extent on.
+    /// Returns the number of log sectors in use, from the oldest extent to the end of the log.
     pub fn used_sectors(&self) -> u64 {
         self.head - self.tail()
     }
 
-    /// Extents in the map.
+    /// Returns the number of extents in the map.
     pub fn extents(&self) -> usize {
         self.map.len()
     }
 
-    /// Where the oldest extent of the log is.
+    /// Returns the log position of the oldest extent.
     fn tail(&self) -> u64 {
         self.log.first_key_value().map_or(self.head, |(at, _)| *at)
     }
@@ -161,7 +164,7 @@ impl Shingled {
         }
     }
 
-    /// The first sector from this one on that the cache has; none if it has none.
+    /// Returns the first sector from `from` on that the media cache holds; `None` if it holds none.
     pub fn first_cached(&self, from: u64) -> Option<u64> {
         let before = self.map.range(..=from).next_back();
         if before.is_some_and(|(_, of)| of.end > from) {
@@ -170,7 +173,8 @@ impl Shingled {
         self.map.range(from..).next().map(|(first, _)| *first)
     }
 
-    /// Where sectors are, in their order.
+    /// Calls `tell` for each piece of an extent, in order, with its place in the media cache or in
+    /// its band.
     pub fn pieces(&self, of: Extent, mut tell: impl FnMut(Piece)) {
         let mut at = of.first;
         while at < of.end {
@@ -196,7 +200,8 @@ impl Shingled {
         }
     }
 
-    /// Places of the cache that a run of the log is at: two where it goes round.
+    /// Calls `tell` for the cache sectors of a run of the log: two pieces where the log wraps
+    /// around.
     fn logged(&self, (mut at, mut sectors): (u64, u64), tell: &mut dyn FnMut(Piece)) {
         while sectors > 0 {
             let place = at % self.of.cache_sectors;
@@ -210,7 +215,7 @@ impl Shingled {
         }
     }
 
-    /// Whether a write of these sectors goes to its band at once.
+    /// Tests whether a write of these sectors goes directly to its band.
     fn streams(&self, of: Extent) -> bool {
         let is_front = of.first == self.band(self.band_of(of.first)).first;
         let begins = is_front && self.is_long(of);
@@ -218,12 +223,12 @@ impl Shingled {
         self.stream == Some(of.first) || begins || too_long
     }
 
-    /// Whether these sectors end a run that is long enough for a band.
+    /// Tests whether these sectors end a sequential run long enough for a direct write to a band.
     fn is_long(&self, of: Extent) -> bool {
         self.run_with(of) >= u64::from(self.of.stream_sectors)
     }
 
-    /// Sectors that have followed each other, when these are written too.
+    /// Returns the length of the sequential run that ends with these sectors.
     fn run_with(&self, of: Extent) -> u64 {
         match self.run {
             (end, sectors) if end == of.first => sectors + of.sectors(),
@@ -231,7 +236,7 @@ impl Shingled {
         }
     }
 
-    /// Whether a band has to be cleaned before these sectors are written.
+    /// Reports whether the drive must clean a band before it writes these sectors.
     pub fn must_clean(&self, of: Extent) -> bool {
         // What is left of an extent on both sides needs one more place in the map.
         if self.splits(of) && !self.has_place() {
@@ -252,13 +257,12 @@ impl Shingled {
         !self.streams(of) && !self.map.is_empty() && !self.has_room(of.sectors())
     }
 
-    /// Whether these sectors are in the middle of an extent of the cache.
+    /// Tests whether these sectors lie inside a cached extent, with a rest on both sides.
     fn splits(&self, of: Extent) -> bool {
         let before = self.map.range(..of.first).next_back();
         before.is_some_and(|(_, cached)| cached.end > of.end)
     }
 
-    /// Whether the map takes one more extent.
     fn has_place(&self) -> bool {
         self.map.len() < self.of.map_extents as usize
     }
@@ -277,18 +281,19 @@ impl Shingled {
             && self.used_sectors() + sectors <= self.of.cache_sectors
     }
 
-    /// Whether there is something to clean.
+    /// Reports whether cleaning has work: cached extents, or a band that a stream left incomplete.
     pub fn is_dirty(&self) -> bool {
         self.cleaning.is_some()
             || !self.map.is_empty()
             || self.stream.is_some_and(|at| self.is_inside(at))
     }
 
-    /// Sectors are written: where they go.
+    /// Writes sectors to the media cache or directly to their bands, and calls `tell` for each
+    /// piece.
     ///
     /// # Panics
     ///
-    /// When a band must be cleaned before, or the cache holds more than it has room for.
+    /// When a band must be cleaned first, or the cache holds more than it has room for.
     pub fn write(&mut self, of: Extent, tell: &mut dyn FnMut(Piece)) {
         assert!(!self.must_clean(of), "a band has to be cleaned first");
         let next_band = self.band(self.band_of(of.first)).end;
@@ -348,15 +353,14 @@ impl Shingled {
         self.logged((at, of.sectors()), tell);
     }
 
-    /// The host has no use for these sectors any more. Where the map has no place for what
-    /// would be left on both sides of them, the cache keeps them: a hint may be ignored.
+    /// Discards sectors that the host no longer uses. The cache keeps them if the map has no entry
+    /// left to split their extent, because a discard is only a hint.
     pub fn forget(&mut self, of: Extent) {
         if !self.splits(of) || self.has_place() {
             self.drop_cached(of);
         }
     }
 
-    /// What the cache has of these sectors is of no use any more.
     fn drop_cached(&mut self, of: Extent) {
         let first = self
             .map
@@ -386,8 +390,8 @@ impl Shingled {
         }
     }
 
-    /// The next step of cleaning, which begins with the band of the oldest extent, or with
-    /// what a stream has left.
+    /// Returns the next step of cleaning. A new cleaning begins with the band that a stream left
+    /// incomplete, else with the band of the oldest extent.
     ///
     /// # Panics
     ///
@@ -409,7 +413,7 @@ impl Shingled {
         *cleaning.steps.front().expect("steps that are left")
     }
 
-    /// The steps of a band, from one of its sectors on.
+    /// Plans the cleaning of a band from one of its sectors on.
     fn plan(&self, first: u64) -> Cleaning {
         let band = self.band_of(first);
         let of = Extent {
@@ -437,7 +441,7 @@ impl Shingled {
         }
     }
 
-    /// A piece in steps.
+    /// Cuts a piece into steps of limited size.
     fn cut(&self, piece: Piece, write: bool, steps: &mut VecDeque<Step>) {
         let (mut first, mut left) = (piece.first, piece.sectors);
         while left > 0 {
@@ -454,12 +458,12 @@ impl Shingled {
         }
     }
 
-    /// The step is done. After the last one, the band has what the cache had of it, but for
-    /// what has come since.
+    /// Ends a step of cleaning. After the last step, the band holds its cached sectors, except
+    /// those written since the cleaning began.
     ///
     /// # Panics
     ///
-    /// When nothing is being cleaned.
+    /// When no cleaning is in progress.
     pub fn step_done(&mut self) {
         let cleaning = self.cleaning.as_mut().expect("a band is being cleaned");
         let step = cleaning.steps.pop_front().expect("a step");
@@ -489,7 +493,6 @@ impl Shingled {
         }
     }
 
-    /// Extents of the cache that have some of these sectors.
     fn overlapping(&self, of: Extent) -> impl Iterator<Item = (u64, Cached)> {
         let before = self.map.range(..of.first).next_back();
         let before = before.filter(move |(_, cached)| cached.end > of.first);

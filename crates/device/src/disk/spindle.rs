@@ -1,39 +1,40 @@
-//! Rotation with a true period and a true phase, in integers: one multiplication gives
-//! the angle of any moment, and nothing accumulates.
+//! Rotation of a spindle with exact period and phase, in integers. One multiplication gives the
+//! angle at any time, and no error accumulates.
 
 use diskperf_sim::Time;
 use std::ops::{Add, Sub};
 use strength_reduce::StrengthReducedU64;
 
-/// An angle, or a turn of less than a revolution, in parts of 2^64 of a revolution. Sums
-/// wrap, as angles do.
+/// Angle, or rotation by less than a revolution, in parts of 2^64 of a revolution. Sums wrap
+/// around, as angles do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Turn(pub u64);
 
-/// 2^64, the parts of a revolution.
+/// Parts of a revolution in the unit of [`Turn`]: 2^64.
 const REVOLUTION: f64 = 18_446_744_073_709_551_616.0;
 
 impl Turn {
-    /// No turn at all.
+    /// Angle of zero, and rotation by nothing.
     pub const ZERO: Self = Self(0);
 
-    /// A number of revolutions, less the whole ones; a negative one turns back.
+    /// Converts a number of revolutions to an angle, without the whole revolutions. A negative
+    /// number turns back.
     ///
     /// # Panics
     ///
-    /// When it is not finite.
+    /// When the number is not finite.
     pub fn of_revolutions(revolutions: f64) -> Self {
         assert!(revolutions.is_finite(), "a turn by {revolutions}");
         // 2^64 itself, of a share that rounds to a whole one, saturates.
         Self((revolutions.rem_euclid(1.0) * REVOLUTION) as u64)
     }
 
-    /// In revolutions, from 0 to 1.
+    /// Returns the angle in revolutions, from 0 to 1.
     pub fn revolutions(self) -> f64 {
         self.0 as f64 / REVOLUTION
     }
 
-    /// As many times as far.
+    /// Returns the angle multiplied by `count`, modulo a revolution.
     #[inline]
     #[must_use]
     pub fn times(self, count: u64) -> Self {
@@ -57,26 +58,25 @@ impl Sub for Turn {
     }
 }
 
-/// The period of a spindle that the arithmetic holds for, in ns: 60,000 to 60 revolutions
-/// a minute.
+/// Valid range of a spindle's period, in ns: 60,000 to 60 revolutions per minute.
 pub const PERIOD_NS: std::ops::RangeInclusive<f64> = 1e6..=1e9;
 
-/// How a disk turns.
+/// Rotation of a disk: period, and angle at time zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Spindle {
-    /// Parts of 2^64 of a revolution per nanosecond.
+    /// Angular speed, in parts of 2^64 of a revolution per nanosecond.
     rate: StrengthReducedU64,
-    /// The angle at time zero.
+    /// Angle of the platters at time zero.
     phase: Turn,
     period: Time,
 }
 
-/// A sector that began to pass less than this ago is still caught: moments are whole
-/// nanoseconds, and what follows at once must not be missed by the fraction of one.
+/// Tolerance for a sector that has just begun to pass, in ns. Times are whole nanoseconds, and
+/// rounding must not make a contiguous sector miss its revolution.
 const CAUGHT_NS: u64 = 2;
 
 impl Spindle {
-    /// A spindle of this period, which is at this angle at time zero. The period holds to
+    /// Creates a spindle with a given period, at angle `phase` at time zero. The period is exact to
     /// some parts in 10^12.
     ///
     /// # Panics
@@ -94,16 +94,17 @@ impl Spindle {
         }
     }
 
-    /// A spindle of this nominal speed.
+    /// Creates a spindle with a nominal speed in revolutions per minute, at angle `phase` at time
+    /// zero.
     ///
     /// # Panics
     ///
-    /// When its period is outside [`PERIOD_NS`].
+    /// When the period is outside [`PERIOD_NS`].
     pub fn of_rpm(rpm: f64, phase: Turn) -> Self {
         Self::new(60e9 / rpm, phase)
     }
 
-    /// The same spindle, turned so that it is at this angle at some moment.
+    /// Returns the spindle rotated so that it is at `angle` at time `now`.
     #[must_use]
     pub fn turned_to(self, now: Time, angle: Turn) -> Self {
         let turned = Turn(now.0.wrapping_mul(self.rate.get()));
@@ -113,24 +114,25 @@ impl Spindle {
         }
     }
 
-    /// The time of one revolution, to the nearest whole nanosecond.
+    /// Returns the time of one revolution, to the nearest nanosecond.
     pub fn period(&self) -> Time {
         self.period
     }
 
-    /// The same, exactly.
+    /// Returns the time of one revolution that the spindle's integer speed yields, in ns with
+    /// fraction.
     pub fn exact_period_ns(&self) -> f64 {
         REVOLUTION / self.rate.get() as f64
     }
 
-    /// The angle at a moment.
+    /// Returns the angle of the spindle at time `now`.
     #[inline]
     pub fn angle(&self, now: Time) -> Turn {
         self.phase + Turn(now.0.wrapping_mul(self.rate.get()))
     }
 
-    /// From `now` until `angle` comes by: less than a revolution, and nothing if it is
-    /// there or was up to two nanoseconds ago.
+    /// Returns the time from `now` until `angle` comes by: less than a revolution. Returns 0 if the
+    /// angle came by within the last two nanoseconds.
     #[inline]
     pub fn until(&self, now: Time, angle: Turn) -> Time {
         let ahead = angle - self.angle(now);
@@ -140,8 +142,9 @@ impl Spindle {
         self.turning(ahead.0)
     }
 
-    /// How long this many parts take to pass whose first passes now: to the first whole
-    /// nanosecond at which all of them have. A revolution less one part is the most.
+    /// Returns the time until an arc of `parts` has passed that begins at angle `first`, when
+    /// `first` passes now. Rounds up to a whole nanosecond. The maximum is a revolution less one
+    /// part.
     #[inline]
     pub fn passing(&self, now: Time, first: Turn, parts: u64) -> Time {
         let begun = self.angle(now) - first;
@@ -152,7 +155,8 @@ impl Spindle {
         self.turning(left)
     }
 
-    /// How long a turn takes, to the next whole nanosecond.
+    /// Returns the time of a rotation by `parts` of 2^64 of a revolution, rounded up to a whole
+    /// nanosecond.
     #[inline]
     pub fn turning(&self, parts: u64) -> Time {
         match parts {

@@ -1,23 +1,23 @@
-//! A closed loop of requests.
+//! Closed loop of requests on a drive.
 
 use super::{Completion, Drive, Refusal};
 use crate::Operation;
 
-/// A request that a closed loop submits.
+/// Request that a closed loop submits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// What is to be done.
+    /// Operation of the request to submit.
     pub operation: Operation,
-    /// The first sector.
+    /// First sector of the request to submit.
     pub sector: u64,
-    /// How many.
+    /// Number of sectors of the request to submit.
     pub sectors: u32,
 }
 
-/// A drive with a constant number of requests in flight: each that completes makes room for
-/// the next. An iterator over the completions, without end.
+/// Closed loop on a drive: a constant number of requests in flight, each of which is replaced
+/// when it completes. Iterates over the completions without end.
 ///
-/// Whoever takes no more leaves the requests in flight: [`Drive::completions`] has them later.
+/// Requests in flight remain when the loop is dropped; [`Drive::completions`] returns them later.
 ///
 /// ```
 /// # use diskperf_device::fixed::{Fixed, FixedConfig, Service};
@@ -47,7 +47,7 @@ pub struct ClosedLoop<'d, N> {
 }
 
 impl<'d, N: FnMut() -> Command> ClosedLoop<'d, N> {
-    /// Submits so many requests now; `next` makes each.
+    /// Submits `depth` requests now. `next` generates each request.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl<'d, N: FnMut() -> Command> ClosedLoop<'d, N> {
         Ok(started)
     }
 
-    /// The drive.
+    /// Returns the drive on which the closed loop runs.
     pub fn drive(&self) -> &Drive {
         self.drive
     }
@@ -75,8 +75,8 @@ impl<'d, N: FnMut() -> Command> ClosedLoop<'d, N> {
     }
 }
 
-/// Runs until a request completes, and submits the next one at that moment. A refusal of it
-/// is returned in place of the completion.
+/// Runs the drive until a request completes, and submits the next one at that time. If the drive
+/// rejects that one, returns the refusal instead of the completion.
 impl<N: FnMut() -> Command> Iterator for ClosedLoop<'_, N> {
     type Item = Result<Completion, Refusal>;
 

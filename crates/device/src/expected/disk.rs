@@ -1,5 +1,4 @@
-//! What a disk does of what is expected of it: the figures of `expected/` in the catalogue,
-//! measured on the drive by itself.
+//! Measurement of the catalogue's expected figures (`expected/`) on a single disk.
 
 use super::one;
 use crate::disk::device::{Disk, DiskSpecification};
@@ -8,26 +7,28 @@ use crate::{ClosedLoop, Command, Device, Drive, Operation};
 use diskperf_catalogue::DiskFigure;
 use diskperf_sim::{Streams, Time};
 
-/// Of the places that are read and written.
+/// Seed of the random positions for reads and writes.
 pub const SEED: u64 = 17;
 const WRITE: Operation = Operation::Write { fua: false };
-/// Of a random request and of a synced one.
+/// Size of a random or synchronous request, in bytes.
 const BLOCK_BYTES: u32 = 4096;
-/// Of a sequential one.
+/// Size of a sequential request, in bytes.
 const CALL_BYTES: u32 = 1 << 20;
-/// Mebibytes of a stream, and of what fills a buffer before one of writes.
+/// Length of a sequential stream of reads, and of the writes that fill the buffer before a measured
+/// stream, in MiB.
 const MEBIBYTES: u64 = 400;
 const MEBIBYTE_MB: f64 = 1.048_576;
 const SYNCED: u64 = 3000;
-/// Any one does.
+/// Angle of the platters at time zero, in revolutions. The value is arbitrary.
 const PHASE_REV: f64 = 0.4;
 
-/// A figure of a disk, in its own unit. Deep queues are without age limit: theory has none.
+/// Measures a figure of a disk, in the figure's unit. At queue depths above 1 the age limit is off,
+/// because the theory has none.
 ///
 /// # Panics
 ///
-/// When the specification was not checked, the disk is smaller than what is read of it, or
-/// has no media cache where its map is to be filled.
+/// When the specification is invalid, the disk is smaller than the data to be read, or a figure of
+/// the media cache is measured on a disk without one.
 pub fn measured(specification: &DiskSpecification, figure: DiskFigure, depth: u32) -> f64 {
     let mut specification = specification.clone();
     if depth > 1 {
@@ -59,27 +60,27 @@ pub fn measured(specification: &DiskSpecification, figure: DiskFigure, depth: u3
     }
 }
 
-/// The disk, idle, as figures are measured with it.
+/// Creates the idle disk on which figures are measured.
 ///
 /// # Panics
 ///
-/// When the specification was not checked.
+/// When the specification is invalid.
 pub fn drive(specification: &DiskSpecification) -> Drive {
     let disk = Disk::new(specification, Turn::of_revolutions(PHASE_REV));
     let disk = disk.expect("a specification that was checked");
     Drive::new(Device::Disk(Box::new(disk)))
 }
 
-/// Sectors of so many bytes, at least one.
 fn sectors_of(drive: &Drive, bytes: u32) -> u32 {
     (bytes / drive.device().sector_bytes()).max(1)
 }
 
-/// Mean time between completions of 4 KiB at random, in ms, once `before` are done.
+/// Measures the mean time between completions of random 4 KiB requests in a closed loop, in ms. The
+/// first `before` completions are a warm-up.
 ///
 /// # Panics
 ///
-/// When the queue of the drive is not so deep.
+/// When the drive's queue is shallower than `depth`.
 pub fn random_ms(
     drive: &mut Drive,
     (operation, seed): (Operation, u64),
@@ -125,8 +126,8 @@ fn write_mb_per_s(drive: &mut Drive) -> f64 {
     2.0 * MEBIBYTES as f64 * MEBIBYTE_MB / (ended - begun).seconds()
 }
 
-/// Writes of a block, each followed by a flush; `place` has the number of the write and a
-/// random block.
+/// Measures the mean time of a 4 KiB write followed by a flush, in ms. `place` returns the block to
+/// write, given the number of the write and a random block.
 fn synced_ms(drive: &mut Drive, place: impl Fn(u64, u64) -> u64) -> f64 {
     let mut draws = Streams::new(SEED).stream("synced");
     let sectors = sectors_of(drive, BLOCK_BYTES);

@@ -1,5 +1,4 @@
-//! What a flash drive does of what is expected of it: the figures of `expected/` in the
-//! catalogue, measured on the drive by itself.
+//! Measurement of the catalogue's expected figures (`expected/`) on a single flash drive.
 
 use super::one;
 use crate::flash::device::Flash;
@@ -9,42 +8,43 @@ use diskperf_catalogue::FlashFigure;
 use diskperf_ftl::Traffic;
 use diskperf_sim::{Stream, Streams, Time};
 
-/// Of the places that are read and written.
+/// Seed of the random positions for reads and writes.
 pub const SEED: u64 = 27;
 const READ: Operation = Operation::Read;
 const WRITE: Operation = Operation::Write { fua: false };
-/// Units of 4 KiB in a gibibyte.
+/// Mapping units of 4 KiB in a gibibyte.
 const GIBIBYTE: u64 = 1 << 18;
-/// Units of a sequential call.
+/// Size of a sequential request, in mapping units.
 const CALL_UNITS: u32 = 32;
 const CALL_MB: f64 = 0.131_072;
 const SYNCED: u64 = 2000;
 const ROOM: &str = "depths and places were checked";
-/// Writes of a steady state: collections of ten superblocks and more.
+/// Number of writes measured in the steady state. They cause garbage collection of ten superblocks
+/// or more.
 const STEADY: u64 = 300_000;
-/// How much smaller the superblocks are where a steady state is to be reached: what is
-/// amplified hangs on shares alone, and so a drive of a quarter of the size comes to it in
-/// a quarter of the writes.
+/// Divisor of the superblock size for steady-state experiments. Write amplification depends on
+/// shares alone, so a drive of a quarter of the size reaches the same steady state in a quarter of
+/// the writes.
 const PARTS: u32 = 4;
 
-/// What is done with a drive, once, for the figures that are taken of it.
+/// Experiment with a flash drive, from which one or more figures derive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Experiment {
-    /// Reads at random of a drive that was filled at random.
+    /// Random reads of a preconditioned drive.
     RandomReads,
-    /// Reads at random of what was just written.
+    /// Random reads of data that were just written.
     CachedReads,
-    /// Writes at random to a drive that was idle.
+    /// Random writes to a drive that was idle.
     RandomWrites,
-    /// Writes at random in the steady state.
+    /// Random writes in the steady state.
     SteadyWrites,
-    /// Sequential reads.
+    /// Sequential reads of data that were just written.
     SequentialReads,
-    /// Sequential writes.
+    /// Sequential writes to a drive that was idle.
     SequentialWrites,
-    /// Writes, each with a flush.
+    /// Random writes, each followed by a flush.
     SyncedWrites,
-    /// Reads and writes at random in the steady state.
+    /// Random reads and writes (70 to 30) in the steady state.
     Mixed,
 }
 
@@ -65,25 +65,25 @@ impl From<FlashFigure> for Experiment {
     }
 }
 
-/// What an experiment came to.
+/// Result of an experiment with a flash drive.
 pub enum Measured {
-    /// Requests, one after the other or several at a time.
+    /// Measured requests, served one by one or in a closed loop.
     Requests(Stretch),
-    /// The steady state of writes.
+    /// Steady state of random writes.
     Steady {
-        /// Writes a second.
+        /// Write rate, in writes per second.
         iops: f64,
-        /// Units programmed for each that was written.
+        /// Write amplification: mapping units programmed per unit that the host wrote.
         amplification: f64,
     },
 }
 
 impl Measured {
-    /// A figure that is taken of this experiment, in its own unit.
+    /// Returns a figure of this experiment, in the figure's unit.
     ///
     /// # Panics
     ///
-    /// When the figure is of another experiment.
+    /// When the figure belongs to another experiment.
     pub fn figure(&self, figure: FlashFigure) -> f64 {
         match (figure, self) {
             (FlashFigure::SteadyWriteIops, Self::Steady { iops, .. }) => *iops,
@@ -104,8 +104,8 @@ impl Measured {
     }
 }
 
-/// Does an experiment with a flash drive. The drive is as [`FlashFigure::settings`] and the
-/// file have it.
+/// Runs an experiment on a flash drive. The specification must include the settings of
+/// [`FlashFigure::settings`] and of the catalogue's file.
 ///
 /// # Panics
 ///
@@ -152,7 +152,7 @@ pub fn measured(
     Measured::Requests(requests)
 }
 
-/// The drive with its past, idle, as experiments begin with it.
+/// Creates the idle, preconditioned drive with which experiments begin.
 ///
 /// # Panics
 ///
@@ -164,8 +164,8 @@ pub fn drive(specification: &FlashSpecification) -> Drive {
     Drive::new(Device::Flash(Box::new(flash)))
 }
 
-/// Reads of a unit anywhere in what was written before, which is `written` units from the
-/// first on, or by the drive's past everywhere.
+/// Measures random reads of single mapping units. They cover the first `written` units, which are
+/// written first, or the whole preconditioned drive if `written` is 0.
 fn random_reads(specification: &FlashSpecification, written: u64, depth: u32) -> Stretch {
     let mut drive = drive(specification);
     let units = match written {
@@ -177,7 +177,8 @@ fn random_reads(specification: &FlashSpecification, written: u64, depth: u32) ->
     stretch(&mut drive, depth, (1000, 40_000), next)
 }
 
-/// Writes a second and write amplification, in the steady state of writes at random.
+/// Returns the write rate (writes per second) and write amplification of random writes in the
+/// steady state.
 fn steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
     let specification = divided(specification, PARTS);
     let mut drive = drive(&specification);
@@ -219,7 +220,6 @@ fn steady_writes(specification: &FlashSpecification, depth: u32) -> (f64, f64) {
     (programmed_per_s / amplification, amplification)
 }
 
-/// Traffic of a flash drive so far.
 fn traffic(drive: &Drive) -> Traffic {
     *drive.device().flash().expect("a flash drive").traffic()
 }
@@ -253,7 +253,8 @@ fn synced(specification: &FlashSpecification) -> Stretch {
     }
 }
 
-/// Writes units from the first on, and lets the drive rest.
+/// Writes the first `units` mapping units of the drive sequentially, and then leaves it idle for a
+/// moment.
 fn fill(drive: &mut Drive, units: u64) {
     if units == 0 {
         return;
@@ -268,7 +269,8 @@ fn fill(drive: &mut Drive, units: u64) {
     drive.run_for(Time::from_millis(500));
 }
 
-/// The drive with superblocks so many times smaller, and all shares as they are.
+/// Returns the specification with superblocks divided by `parts`, and with the same shares of
+/// capacity.
 pub fn divided(of: &FlashSpecification, parts: u32) -> FlashSpecification {
     let mut specification = of.clone();
     specification.geometry.word_lines /= parts;
@@ -282,7 +284,7 @@ pub fn divided(of: &FlashSpecification, parts: u32) -> FlashSpecification {
     specification
 }
 
-/// Units that the cache of one bit a cell always holds.
+/// Returns the capacity of the fixed part of the SLC cache, in mapping units.
 fn cache_units(of: &FlashSpecification) -> u64 {
     let geometry = &of.geometry;
     let pages = geometry.dies() * geometry.planes * geometry.word_lines;
@@ -290,15 +292,15 @@ fn cache_units(of: &FlashSpecification) -> u64 {
     u64::from(pages * geometry.page_units()) * u64::from(superblocks)
 }
 
-/// What requests one after the other, or in a closed loop, came to.
+/// Duration and read times of a measured series of requests.
 pub struct Stretch {
     seconds: f64,
     read_us: Vec<f64>,
     done: u64,
 }
 
-/// Requests in a closed loop, until `before` and then `count` are done and none is in flight.
-/// `next` draws each, by its number.
+/// Measures requests in a closed loop: `before` completions as warm-up, then `count`. The drive is
+/// idle at the end. `next` generates each request by its number.
 fn stretch(
     drive: &mut Drive,
     depth: u32,

@@ -1,53 +1,56 @@
-//! What happens in a drive next.
+//! Event queue of a flash drive, in order of time.
 
 use crate::RequestId;
 use diskperf_sim::Time;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Something that happens at its moment. One whose generation is over happens not at all.
+/// Event of a flash drive at a known time. An event with an outdated generation is ignored.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
-    /// The controller is through with a command.
+    /// The controller has processed a command.
     Decoded(RequestId),
-    /// Units of a write are in the buffer.
+    /// Mapping units of a write have arrived in the buffer.
     Arrived {
-        /// The write.
+        /// Write request whose mapping units have arrived.
         id: RequestId,
-        /// The first of the units.
+        /// Index of the first arrived mapping unit within the write.
         first: u32,
-        /// How many.
+        /// Number of mapping units that have arrived.
         units: u32,
     },
-    /// A page is in its plane's register.
+    /// A page has been sensed into its plane's register; holds the index of the read operation.
     Sensed(u32),
-    /// A page has crossed beside what its channel carries, as is supposed of it.
+    /// A page has bypassed the channel's queue, under a counterfactual assumption; holds the index
+    /// of the read operation.
     Crossed(u32),
-    /// A die's program or erase ends, or stops.
+    /// A program or erase of a die ends, or has suspended.
     Array {
-        /// The die.
+        /// Index of the die that programs or erases.
         die: u32,
-        /// Of the die's array.
+        /// Generation of the die's array operation. An older one is outdated.
         generation: u32,
     },
-    /// A channel is free.
+    /// A transfer on a channel has ended.
     Transferred {
-        /// The channel.
+        /// Index of the channel whose transfer has ended.
         channel: u32,
-        /// Of the channel's transfers.
+        /// Generation of the channel's transfer. An older one is outdated.
         generation: u32,
     },
-    /// The host knows that a request is done.
+    /// The host has been notified that a request is complete.
     Ended(RequestId),
-    /// Nothing has been asked of the drive for some time.
+    /// The drive has received no command for the idle time that starts a fold of the SLC cache.
     Idle {
-        /// Of what was asked of it.
+        /// Number of commands received when the idle time began. A later command makes the event
+        /// outdated.
         generation: u64,
     },
 }
 
 impl Event {
-    /// The lane of its kind. What an array does takes any time, and has none, as what is rare.
+    /// Returns the lane for the kind of event. Array operations have widely different durations,
+    /// and other kinds are rare; these have no lane and go to the heap.
     fn lane(&self) -> Option<usize> {
         match self {
             Self::Decoded(_) => Some(0),
@@ -62,15 +65,16 @@ impl Event {
 
 const LANES: usize = 5;
 
-/// How far back an event goes in its lane; one that would go further goes into the heap.
+/// Maximum number of entries that an insertion into a lane may move past. Entries that belong
+/// further ahead go to the heap.
 const FURTHEST: usize = 16;
 
-/// When an event happens, behind that its number (what is noted first happens first), and
-/// in the lowest bits where it is: its lane, or the heap.
+/// Sort key of an event: its time, then its sequence number (earlier insertion first), and in the
+/// lowest bits its lane or the heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn(u128);
 
-/// Bits for a place.
+/// Bits of the sort key for the lane.
 const PLACE_BITS: u32 = 3;
 const HEAP: usize = LANES;
 
@@ -93,7 +97,7 @@ impl Turn {
         (self.0 as usize) & ((1 << PLACE_BITS) - 1)
     }
 
-    /// The same, of an entry that goes into the heap.
+    /// Returns the same key for an entry in the heap.
     #[inline]
     fn in_heap(self) -> Self {
         let mask = (1 << PLACE_BITS) - 1;
@@ -107,18 +111,18 @@ struct Entry {
     event: Event,
 }
 
-/// Events in the order of time; of the same moment, in the order in which they were noted.
+/// Event queue in order of time; events of the same time are in order of insertion.
 ///
-/// Events of one kind are noted nearly in order: each kind has a lane that is sorted from
-/// behind, which takes no time. A heap has the rest.
+/// Events of one kind are inserted nearly in order. Each common kind therefore has a lane, sorted
+/// by insertion from the back, which is cheap. A heap holds the rest.
 #[derive(Clone, Debug)]
 pub(super) struct Agenda {
     lanes: [VecDeque<Entry>; LANES],
     rest: BinaryHeap<Entry>,
     number: u64,
-    /// The first of each lane, and behind them the heap's.
+    /// Sort key of the first event of each lane, and of the heap last.
     fronts: [Turn; LANES + 1],
-    /// The first of them all.
+    /// Sort key of the earliest event in all lanes and the heap.
     first: Turn,
 }
 
@@ -148,7 +152,7 @@ impl Agenda {
         self.first = turn.min(self.first);
     }
 
-    /// Puts an entry where it belongs; gives its turn, which says where that is.
+    /// Inserts an entry into its lane or the heap, and returns its key, which names the place.
     #[inline]
     fn insert(&mut self, entry: Entry) -> Turn {
         let Some(lane) = self.lanes.get_mut(entry.turn.place()) else {
@@ -170,7 +174,7 @@ impl Agenda {
         entry.turn
     }
 
-    /// The first of all fronts: pairs of them side by side.
+    /// Returns the smallest key of all fronts, by pairwise comparison.
     #[inline]
     fn look(&self) -> Turn {
         let [a, b, c, d, e, f] = self.fronts;
@@ -183,7 +187,7 @@ impl Agenda {
         (turn < Turn::NEVER).then(|| turn.at())
     }
 
-    /// The next event, if it is due.
+    /// Removes and returns the next event if it is due at `now`.
     #[inline]
     pub(super) fn take(&mut self, now: Time) -> Option<(Time, Event)> {
         let turn = self.first;

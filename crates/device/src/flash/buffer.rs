@@ -1,29 +1,29 @@
-//! The buffer of writes: what waits for a program, and what is being programmed.
+//! Write buffer of a flash drive: mapping units that wait for a program or are being programmed.
 
 use crate::RequestId;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A unit that waits for its program.
+/// Mapping unit in the write buffer that waits for its program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) logical: u32,
-    /// Which write's data it has, as [`Contents`](super::contents::Contents) counts them.
+    /// Version of the mapping unit's data, as [`Contents`](super::contents::Contents) counts
+    /// writes.
     pub(super) version: u64,
     epoch: u64,
-    /// The write that is done only when the unit is programmed.
+    /// Write that completes only when the mapping unit is programmed (write-through or FUA).
     pub(super) owner: Option<RequestId>,
 }
 
-/// Versions of a unit that are here.
+/// Versions of a mapping unit in the write buffer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Versions {
-    /// One waits that a later one replaces.
+    /// Whether a version waits that a later write may replace.
     waits: bool,
     epoch: u64,
-    /// Of what waits.
     version: u64,
-    /// Those that wait and have owners.
+    /// Number of waiting versions that have an owner.
     owned: u32,
     programming: u32,
 }
@@ -34,20 +34,20 @@ impl Versions {
     }
 }
 
-/// The buffer.
+/// Write buffer of a flash drive.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
     units: u32,
     used: u32,
     held: HashMap<u32, Versions, BuildHasherDefault<Spread>>,
     waiting: VecDeque<Waiting>,
-    /// What is programmed before the rest.
+    /// Mapping units that are programmed ahead of the others.
     urgent: VecDeque<Waiting>,
-    /// Units that wait: of those above, what was not forgotten.
+    /// Number of mapping units in both queues that wait and have not been dropped.
     waits: u32,
-    /// Of `waiting`, those at its front that a flush wants programmed.
+    /// Number of mapping units at the front of `waiting` that a flush waits for.
     wanted: usize,
-    /// For each flush not over, units of before it; and of after the last one.
+    /// Number of mapping units that arrived before each unfinished flush, and after the last flush.
     epochs: VecDeque<u32>,
     first_epoch: u64,
 }
@@ -67,18 +67,18 @@ impl Buffer {
         }
     }
 
-    /// Has room for so many units, if that is more than it has.
+    /// Raises the capacity to `units`, if it is lower.
     pub(super) fn grow(&mut self, units: u32) {
         self.units = self.units.max(units);
     }
 
-    /// Units that find room.
+    /// Returns the free space of the write buffer, in mapping units.
     #[inline]
     pub(super) fn room(&self) -> u32 {
         self.units - self.used
     }
 
-    /// Units in it, and on their way to it.
+    /// Returns the number of mapping units in the buffer or in transfer to it.
     pub(super) fn used(&self) -> u32 {
         self.used
     }
@@ -88,14 +88,15 @@ impl Buffer {
         self.used += units;
     }
 
-    /// Whether it has the newest data of a unit.
+    /// Tests whether the buffer holds the newest data of a logical unit.
     #[inline]
     pub(super) fn has(&self, logical: u32) -> bool {
         !self.held.is_empty() && self.held.contains_key(&logical)
     }
 
-    /// A unit has come for which room was reserved; whether it took the place of one that
-    /// waited. One with an owner is programmed before the rest, and by itself.
+    /// Inserts a mapping unit for which space was reserved, and returns whether it replaced a
+    /// waiting version. A unit with an owner replaces nothing; it is programmed ahead of the
+    /// others.
     pub(super) fn insert(
         &mut self,
         (logical, version): (u32, u64),
@@ -136,19 +137,20 @@ impl Buffer {
         false
     }
 
-    /// Units that wait.
+    /// Returns the number of mapping units that wait for a program.
     #[inline]
     pub(super) fn waits(&self) -> u32 {
         self.waits
     }
 
-    /// Whether some of them are to be programmed without more beside them.
+    /// Tests whether some waiting mapping units must be programmed even if they do not fill a
+    /// program.
     #[inline]
     pub(super) fn is_urgent(&self) -> bool {
         self.waits > 0 && (self.wanted > 0 || !self.urgent.is_empty())
     }
 
-    /// The next unit that waits: it is being programmed from now on.
+    /// Returns the next waiting mapping unit, and marks it as being programmed.
     pub(super) fn next(&mut self) -> Option<Waiting> {
         let next = match self.urgent.pop_front() {
             Some(next) => {
@@ -177,7 +179,7 @@ impl Buffer {
         }
     }
 
-    /// The newest data of a unit that wait, if some do.
+    /// Returns the newest waiting version of a logical unit, if any.
     pub(super) fn waiting_version(&self, logical: u32) -> Option<u64> {
         let of = self.held.get(&logical)?;
         let owned = (of.owned > 0).then(|| {
@@ -188,8 +190,8 @@ impl Buffer {
         owned.max(of.waits.then_some(of.version))
     }
 
-    /// The power fails: nothing is being programmed any more, nobody waits, and nothing is
-    /// here but what waited, if the buffer is `protected`.
+    /// Applies a power cut: programs are aborted and owners are forgotten. Waiting mapping units
+    /// survive only in a `protected` buffer.
     pub(super) fn lose_power(&mut self, protected: bool) {
         let mut kept = Self::new(self.units);
         while protected && let Some(unit) = self.next() {
@@ -199,7 +201,7 @@ impl Buffer {
         *self = kept;
     }
 
-    /// A unit has been programmed.
+    /// Removes a mapping unit that has been programmed.
     pub(super) fn programmed(&mut self, unit: Waiting) {
         self.used -= 1;
         self.leave_epoch(unit.epoch);
@@ -210,7 +212,8 @@ impl Buffer {
         }
     }
 
-    /// A unit that waits, and is no longer mapped, needs no program.
+    /// Drops the waiting version of a logical unit, because a newer write replaces it or the host
+    /// trims it.
     pub(super) fn forget(&mut self, logical: u32) {
         let Some(versions) = self.held.get_mut(&logical).filter(|of| of.waits) else {
             return;
@@ -233,7 +236,8 @@ impl Buffer {
         }
     }
 
-    /// A flush wants all that is here programmed; gives what tells when that is so.
+    /// Marks all waiting mapping units as wanted by a flush, and returns an epoch number for
+    /// [`Self::has_flushed`].
     pub(super) fn flush(&mut self) -> u64 {
         let epoch = self.first_epoch + self.epochs.len() as u64 - 1;
         self.wanted = self.waiting.len();
@@ -245,13 +249,13 @@ impl Buffer {
         epoch
     }
 
-    /// Whether all of before a flush has been programmed.
+    /// Tests whether all mapping units that arrived before a flush have been programmed.
     pub(super) fn has_flushed(&self, epoch: u64) -> bool {
         epoch < self.first_epoch
     }
 }
 
-/// Spreads numbers of units over a table.
+/// Hash function that spreads unit numbers over a table.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spread(u64);
 

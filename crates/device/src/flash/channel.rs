@@ -1,41 +1,43 @@
-//! A channel: pages from registers to the controller, and data of programs the other way.
+//! Channel of a flash drive: transfers pages from die registers to the controller, and program data
+//! to dies.
 //!
-//! Data of a program go page by page, so that a read for the host waits for one page at most:
-//! it goes before all others, which come in turn after a few of them.
+//! Program data cross page by page, so a host read waits for one page at most. Host reads have
+//! precedence over other transfers; after a few of them, another transfer gets its turn.
 
 use diskperf_sim::Time;
 use std::collections::VecDeque;
 
-/// Reads for the host that go before others which wait: as many units as a page of 16 KiB has.
+/// Maximum number of host reads that pass a waiting transfer of another kind: as many as a page of
+/// 16 KiB has mapping units.
 const MOST_PASSING: u32 = 4;
 
-/// What crosses.
+/// Data of a channel transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Load {
-    /// What a page read brought.
+    /// Data of a page read; holds the index of the read operation.
     Read(u32),
-    /// The data of a program.
+    /// Data of a program; holds the index of the program.
     Program(u32),
 }
 
-/// What crosses now.
+/// Current transfer of a channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     pub(super) load: Load,
     pub(super) from: Time,
     pub(super) ends: Time,
-    /// Of a program, what one page takes.
+    /// Transfer time of one page of a program.
     page: Time,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Channel {
     now: Option<Transfer>,
-    /// For the host.
+    /// Waiting reads for the host, with their transfer times.
     reads: VecDeque<(u32, Time)>,
-    /// Programs, and reads of the drive itself.
+    /// Waiting programs, and reads of the drive itself.
     others: VecDeque<Queued>,
-    /// Reads for the host that have crossed since others wait.
+    /// Number of host reads that have passed the other transfers since these wait.
     passed: u32,
     pub(super) generation: u32,
     busy: Time,
@@ -44,13 +46,13 @@ pub(super) struct Channel {
 #[derive(Clone, Copy, Debug)]
 struct Queued {
     load: Load,
-    /// What it takes, of a program each page.
+    /// Transfer time; of one page, if a program.
     takes: Time,
     pages: u32,
 }
 
 impl Channel {
-    /// The power fails: it carries nothing.
+    /// Applies a power cut: aborts all transfers.
     pub(super) fn lose_power(&mut self) {
         *self = Self {
             generation: self.generation + 1,
@@ -59,12 +61,12 @@ impl Channel {
         };
     }
 
-    /// How long it has been carrying something.
+    /// Returns the total time of transfers so far.
     pub(super) fn busy(&self) -> Time {
         self.busy
     }
 
-    /// What crosses now.
+    /// Returns the data in transfer, if any.
     #[inline]
     pub(super) fn carries(&self) -> Option<Load> {
         self.now.map(|transfer| transfer.load)
@@ -81,8 +83,8 @@ impl Channel {
         }
     }
 
-    /// A read of the drive itself keeps a register from one for the host: it crosses as that
-    /// would, unless it does already.
+    /// Gives a waiting internal read the precedence of a host read, because its page occupies a
+    /// register that a host read needs.
     pub(super) fn hurry(&mut self, op: u32) {
         let is_it = |queued: &Queued| queued.load == Load::Read(op);
         let place = self.others.iter().position(is_it);
@@ -99,8 +101,8 @@ impl Channel {
         });
     }
 
-    /// Begins with what is next, or has a program's data stop behind a page for a read;
-    /// gives when the transfer ends if that is new.
+    /// Starts the next transfer, or interrupts program data at the next page boundary for a host
+    /// read. Returns the end of the transfer if it is new or has changed.
     pub(super) fn start(&mut self, now: Time) -> Option<Time> {
         let Some(transfer) = &mut self.now else {
             return self.begin(now);
@@ -164,7 +166,7 @@ impl Channel {
         ends
     }
 
-    /// The transfer is over; whether all of what crossed has.
+    /// Ends the current transfer, and returns it with whether all of its data have crossed.
     pub(super) fn end(&mut self) -> (Transfer, bool) {
         let transfer = self.now.take().expect("something crosses");
         self.busy += transfer.ends - transfer.from;

@@ -1,22 +1,22 @@
-//! Which write's data each place on the medium has: what a power cut leaves can be held
-//! against what was written.
+//! Data versions at each physical unit of a flash drive, to compare the state after a power cut
+//! with what was written.
 
-/// Data that nobody can rely on: a program or an erase of theirs was interrupted, or they
-/// were erased.
+/// Version of unreliable data: a program or erase of the mapping unit was interrupted, or the unit
+/// is erased.
 const GARBAGE: u64 = u64::MAX;
 
-/// Versions of the data on the medium.
+/// Data versions on the medium, by physical unit.
 #[derive(Clone, Debug)]
 pub(super) struct Contents {
-    /// Of each physical unit: which write's they are, or 0 from before the first.
+    /// Number of the write that wrote each physical unit; 0 for data from before the first write.
     versions: Vec<u64>,
-    /// Whether its program is over.
+    /// Whether the program of each physical unit has ended.
     programmed: Vec<bool>,
     writes: u64,
 }
 
 impl Contents {
-    /// Of a drive that was written before.
+    /// Creates the table of a preconditioned drive, with version 0 everywhere.
     pub(super) fn new(units: u32) -> Self {
         Self {
             versions: vec![0; units as usize],
@@ -25,35 +25,36 @@ impl Contents {
         }
     }
 
-    /// Of the data that come next.
+    /// Returns the version number of the next write.
     pub(super) fn next_version(&mut self) -> u64 {
         self.writes += 1;
         self.writes
     }
 
-    /// Data have a place.
+    /// Assigns a version to a physical unit whose program is about to begin.
     pub(super) fn place(&mut self, physical: u32, version: u64) {
         self.versions[physical as usize] = version;
         self.programmed[physical as usize] = false;
     }
 
-    /// The data of a place are to be those of another one.
+    /// Assigns the version of one physical unit to another, as for a copy of garbage collection.
     pub(super) fn copy(&mut self, from: u32, to: u32) {
         self.place(to, self.versions[from as usize]);
     }
 
-    /// A program of so many units is over.
+    /// Marks the physical units of a program as programmed.
     pub(super) fn programmed(&mut self, first: u32, units: u32) {
         self.programmed[first as usize..(first + units) as usize].fill(true);
     }
 
-    /// A place is being erased.
+    /// Marks a physical unit as erased.
     pub(super) fn erase(&mut self, physical: u32) {
         self.versions[physical as usize] = GARBAGE;
         self.programmed[physical as usize] = true;
     }
 
-    /// The power fails: what is being programmed is lost, unless the drive is `protected`.
+    /// Applies a power cut: mapping units being programmed are lost, unless the drive is
+    /// `protected`.
     pub(super) fn lose_power(&mut self, protected: bool) {
         for (version, programmed) in self.versions.iter_mut().zip(&mut self.programmed) {
             if !*programmed && !protected {
@@ -63,7 +64,7 @@ impl Contents {
         }
     }
 
-    /// Of the data of a place.
+    /// Returns the data version of a physical unit.
     pub(super) fn version(&self, physical: u32) -> u64 {
         self.versions[physical as usize]
     }

@@ -1,9 +1,8 @@
-//! The drive as a device: commands, and what comes of them.
+//! Flash drive as a device: commands, and the operations that they cause.
 //!
-//! A command goes through the controller; a read is one operation for each page that it
-//! needs, which wait at dies; a write goes into the buffer, from which whole programs go to
-//! dies that are free. What is done when is on the agenda, and each event is followed by
-//! what it makes possible.
+//! A command passes the controller. A read needs one operation per page, which waits at its die. A
+//! write enters the buffer, from which full programs go to free dies. The agenda orders all events;
+//! after each event, the drive starts what has become possible.
 
 mod collection;
 mod dies;
@@ -42,7 +41,7 @@ use reads::{ReadOp, Reader};
 use std::collections::VecDeque;
 use writes::Crowded;
 
-/// A flash drive.
+/// Flash drive in virtual time.
 #[derive(Clone, Debug)]
 pub struct Flash {
     specification: FlashSpecification,
@@ -51,68 +50,65 @@ pub struct Flash {
     agenda: Agenda,
     dies: Vec<Die>,
     channels: Vec<Channel>,
-    /// What so many units of a page take on a channel.
+    /// Channel transfer time by number of mapping units of a page.
     transfer_times: Vec<Time>,
     link: Link,
     buffer: Buffer,
     ops: Pool<ReadOp>,
     programs: Pool<Program>,
-    /// Commands under way, by the places of their requests.
+    /// Commands in flight, by slot of their request.
     commands: Vec<Command>,
     under_way: u32,
-    /// When the controller is through with all commands so far.
+    /// Time at which the controller has processed all commands so far.
     controller: Time,
-    /// Its work on all commands so far, and the start of its current stretch of work.
+    /// Total processing time of the controller so far, and the start of its current busy period.
     controller_work: Time,
     controller_since: Time,
-    /// Writes that find no room in the buffer, in order.
+    /// Writes that wait for buffer space, oldest first.
     crowded: VecDeque<Crowded>,
     collecting: Collecting,
     flushes: Flushes,
-    /// The die that is looked at first for the next program.
+    /// First die in the round-robin search for the next program.
     turn: u32,
-    /// Of each writer, its superblock and the word lines that it has used on each die.
+    /// Current superblock of each writer, and the word lines that it has used on each die.
     used: [(u32, Vec<u32>); 4],
-    /// Dies that take a program.
+    /// Readiness of each die to accept a program.
     free: Vec<Free>,
-    /// The part of the map that is in memory, if that is not all of it.
+    /// Map cache; `None` if the entire map is in memory.
     map: Option<Map>,
-    /// Draws of reads that are done again.
     retries: Stream,
     done: VecDeque<RequestId>,
     busy: Busy,
     suspensions: u64,
-    /// Units that the host read and nobody had ever written.
+    /// Number of mapping units that the host read and that were never written.
     unwritten_reads: u64,
     written_in_place: u64,
-    /// Whether nothing waited when that was looked at last; reads of the host leave it so.
+    /// Whether the last check found no internal work. Host reads alone do not change that.
     rests: bool,
     what_if: WhatIf,
-    /// Which data are where, if power cuts count.
+    /// Data version of each physical unit; `None` unless power cuts are modelled.
     contents: Option<Box<Contents>>,
-    /// What it does, where somebody wants to see it.
     recorder: Option<Box<Recorder>>,
-    /// Room for the dies of a read.
+    /// Scratch list of the dies that a read needs.
     touched: Vec<u32>,
 }
 
-/// A command under way.
 #[derive(Clone, Debug, Default)]
 struct Command {
-    /// Page reads, or units to be programmed, that are not done.
+    /// Number of outstanding page reads, or of mapping units still to be programmed.
     left: u32,
-    /// When the last of them so far was, and where its time went.
+    /// End of the latest part of the command so far; `spans` has that part's time components.
     last: Time,
     spans: Vec<(Stage, Time)>,
-    /// Units of a write that have found room.
+    /// Number of the write's mapping units that have found buffer space.
     admitted: u32,
-    /// Units of a write that are in the buffer.
+    /// Number of the write's mapping units that have arrived in the buffer.
     arrived: u32,
 }
 
 impl Flash {
-    /// A drive that nothing is asked of. `seed` is of what is drawn: the past, and
-    /// choices of the translation layer.
+    /// Creates an idle flash drive. `seed` determines the random choices of its preconditioning and
+    /// of its translation layer.
     ///
     /// # Errors
     ///
@@ -181,17 +177,17 @@ impl Flash {
         })
     }
 
-    /// The same drive, of which this is supposed.
+    /// Returns the drive with a counterfactual assumption applied.
     pub fn supposing(self, what_if: WhatIf) -> Self {
         Self { what_if, ..self }
     }
 
-    /// From now on it takes as long as this specification has it, and has its buffer and its
-    /// memory for the map, where they are more; all that it holds and does stays as it is.
+    /// Changes the drive's times to those of another specification from now on. Buffer and map
+    /// memory grow if the specification has more; the drive's contents and current work stay.
     ///
     /// # Panics
     ///
-    /// When that is a drive of another shape.
+    /// When geometry or translation layer of the two drives differ.
     pub fn suppose(&mut self, specification: &FlashSpecification, what_if: WhatIf) {
         let (own, other) = (&self.specification, specification);
         assert!(
@@ -218,17 +214,17 @@ impl Flash {
         self.what_if = what_if;
     }
 
-    /// Bytes of a sector: of an entry of the map.
+    /// Returns the sector size, which is the size of a mapping unit, in bytes.
     pub fn sector_bytes(&self) -> u32 {
         UNIT_BYTES
     }
 
-    /// Sectors that the host sees.
+    /// Returns the number of sectors that the host sees.
     pub fn sectors(&self) -> u64 {
         u64::from(self.specification.layer.logical_units)
     }
 
-    /// Where a sector's data is, if it was written.
+    /// Returns the channel and die of a sector's data; `None` if it was never written.
     pub fn position(&self, sector: u64) -> Option<Position> {
         let place = self.locate(sector as u32)?;
         let channels = self.specification.geometry.channels;
@@ -238,7 +234,7 @@ impl Flash {
         })
     }
 
-    /// Where the data of a sector is. Nowhere if it was never written.
+    /// Returns the physical place of a logical unit's data; `None` if it was never written.
     fn locate(&self, logical: u32) -> Option<super::places::Place> {
         if self.specification.in_place {
             return Some(self.places.in_place(logical));
@@ -255,29 +251,29 @@ impl Flash {
         self.places.of(physical, cached)
     }
 
-    /// The most bytes that one command moves.
+    /// Returns the maximum transfer size of one command, in bytes.
     pub fn most_bytes(&self) -> Option<usize> {
         Some(MOST_COMMAND_SECTORS * self.sector_bytes() as usize)
     }
 
-    /// Whether some of what was written to it may be in a buffer that it loses.
+    /// Reports whether acknowledged writes may be in a buffer that a power cut loses.
     pub fn keeps_writes(&self) -> bool {
         self.specification
             .buffer
             .is_some_and(|buffer| !buffer.protected)
     }
 
-    /// What it has done so far.
+    /// Returns the busy times and transfer counts of the drive so far.
     pub fn busy(&self) -> Busy {
         self.busy
     }
 
-    /// What was programmed and erased.
+    /// Returns the counts of programmed mapping units and erases, by cause.
     pub fn traffic(&self) -> &Traffic {
         self.ftl.traffic()
     }
 
-    /// The same, and more, of the drive of this number.
+    /// Returns all traffic counts of the drive, labelled with a drive number.
     pub fn counted(&self, drive: u32) -> FlashTraffic {
         let traffic = self.ftl.traffic();
         FlashTraffic {
@@ -295,12 +291,12 @@ impl Flash {
         }
     }
 
-    /// The translation layer.
+    /// Returns the translation layer of the drive.
     pub fn ftl(&self) -> &Ftl {
         &self.ftl
     }
 
-    /// What it has to do and waits for, for people.
+    /// Describes pending work of the drive and what it waits for, for diagnostics.
     pub fn waiting(&self) -> String {
         format!(
             "{} commands, {} writes without room, {} units in the buffer of which {} wait, {:?}, {:?}, \
@@ -319,12 +315,12 @@ impl Flash {
         )
     }
 
-    /// How often a program or an erase stopped for a read.
+    /// Returns the number of programs and erases suspended for reads.
     pub fn suspensions(&self) -> u64 {
         self.suspensions
     }
 
-    /// How long dies were kept by each kind of work, all of them together.
+    /// Returns the busy time of all dies together, by kind of work.
     pub fn dies_busy(&self) -> [Time; DieBusy::ALL.len()] {
         let mut sums = [Time::ZERO; DieBusy::ALL.len()];
         for die in &self.dies {
@@ -335,12 +331,13 @@ impl Flash {
         sums
     }
 
-    /// How long channels carried something, all of them together.
+    /// Returns the transfer time of all channels together.
     pub fn channels_busy(&self) -> Time {
         self.channels.iter().map(Channel::busy).sum()
     }
 
-    /// Busy time of the parts of the drive of this number up to `now`.
+    /// Returns the busy times of the drive's parts (link, controller, channels, dies) up to `now`,
+    /// labelled with a drive number.
     pub fn parts_busy(&self, drive: u32, now: Time) -> FlashBusy {
         let pending = match self.controller > now {
             true => self.controller - self.controller_since.max(now),
@@ -357,16 +354,17 @@ impl Flash {
         }
     }
 
-    /// Whether it takes another command.
+    /// Reports whether the drive accepts another command: fewer are in flight than its queue depth
+    /// allows.
     pub fn takes_requests(&self) -> bool {
         self.under_way < self.interface().queue_depth
     }
 
-    /// Takes a command.
+    /// Submits a command to the drive.
     ///
     /// # Panics
     ///
-    /// When it takes none now, or the drive has no such sectors.
+    /// When the drive's queue is full, or the drive has no such sectors.
     pub fn take(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         assert!(self.takes_requests(), "a command for a queue that is full");
         let request = &requests[id];
@@ -386,12 +384,12 @@ impl Flash {
         self.decode(now, requests, id);
     }
 
-    /// When something happens in it next, if nobody gives it a command.
+    /// Returns the time of the next event in the drive if no command arrives; `None` without one.
     pub fn next_event(&self) -> Option<Time> {
         self.agenda.next()
     }
 
-    /// Does what it had to do up to now; whether a command is done by that.
+    /// Advances the drive to time `now`, and returns whether a command completed by then.
     pub fn advance(&mut self, now: Time, requests: &mut Requests) -> bool {
         let before = self.done.len();
         while let Some((at, event)) = self.agenda.take(now) {
@@ -420,12 +418,12 @@ impl Flash {
         self.done.len() > before
     }
 
-    /// Whether a command is done that was not taken off.
+    /// Reports whether a completed command waits to be reaped.
     pub fn has_done(&self) -> bool {
         !self.done.is_empty()
     }
 
-    /// The next command that is done, once.
+    /// Removes and returns the oldest completed command, if any.
     pub fn take_done(&mut self) -> Option<RequestId> {
         self.done.pop_front()
     }
@@ -434,8 +432,8 @@ impl Flash {
         &self.specification.interface
     }
 
-    /// Whether anything waits for a die, for room, or for collection: without, reads are all
-    /// that there is to do, and those see to themselves.
+    /// Tests whether something waits for a die, for buffer space, or for garbage collection.
+    /// Without such work only reads are in progress, and these need no further decisions.
     fn has_work(&self) -> bool {
         !self.crowded.is_empty()
             || self.buffer.waits() > 0
@@ -447,8 +445,7 @@ impl Flash {
             || self.map.as_ref().is_some_and(Map::has_work)
     }
 
-    /// Whether an event is of a read for the host alone, which gives the drive nothing to do
-    /// besides.
+    /// Tests whether an event belongs to a host read only, and so causes no internal work.
     fn is_of_a_read(&self, event: &Event, requests: &Requests) -> bool {
         match *event {
             Event::Decoded(id) | Event::Ended(id) => {
@@ -466,7 +463,7 @@ impl Flash {
         }
     }
 
-    /// What an event makes possible.
+    /// Starts the work that has become possible after an event.
     fn go_on(&mut self, now: Time, requests: &mut Requests) {
         if self.rests {
             debug_assert!(!self.has_work(), "a read for the host gave the drive work");
@@ -494,8 +491,8 @@ impl Flash {
         self.erase_if_due(now);
     }
 
-    /// The controller works on a command when it is through with those before: on each of
-    /// the several that a long request is.
+    /// Starts to process a command as soon as the controller has processed those before it. A long
+    /// request counts as several commands.
     fn decode(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let interface = &self.specification.interface;
         let request = &mut requests[id];
@@ -524,7 +521,7 @@ impl Flash {
         self.agenda.note(looked_up, Event::Decoded(id));
     }
 
-    /// The controller is through with a command.
+    /// Continues with a command that the controller has processed, by kind of operation.
     fn decoded(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         match requests[id].operation {
             Operation::Read => {
@@ -539,14 +536,14 @@ impl Flash {
         }
     }
 
-    /// A command is done at a moment, but for telling the host.
+    /// Finishes a command at time `at`, except for the notification of the host.
     fn finish(&mut self, at: Time, requests: &mut Requests, id: RequestId) {
         let ends = at + self.interface().completion;
         requests[id].mark(Stage::Completion, moment(ends));
         self.agenda.note(ends, Event::Ended(id));
     }
 
-    /// The host knows that a command is done.
+    /// Completes a command: the host has been notified.
     fn end(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &requests[id];
         self.busy.bytes += u64::from(request.sectors) * u64::from(UNIT_BYTES);
@@ -564,7 +561,8 @@ impl Flash {
         }
     }
 
-    /// What a command keeps the link besides its data; once, with the first of them.
+    /// Returns the command's own time on the link, in addition to its data. Only the first transfer
+    /// of a command has it.
     fn link_overhead(&self, is_first: bool) -> Time {
         match is_first {
             true => self.interface().link.command,
@@ -573,7 +571,7 @@ impl Flash {
     }
 }
 
-/// Books a stage until a moment, if that was not booked already.
+/// Books time to a stage of a request up to `until`, unless it is already booked that far.
 fn book(request: &mut Request, stage: Stage, until: Time) {
     let until: Nanoseconds = moment(until);
     if until > request.spans.marked() {

@@ -1,20 +1,21 @@
-//! A die: planes that sense, and an array that programs or erases, and stops for reads.
+//! Flash die: planes that sense pages, and an array that programs or erases, and suspends for
+//! reads.
 
 use super::specification::Suspension;
 use diskperf_sim::Time;
 use diskperf_spans::DieBusy;
 use std::collections::VecDeque;
 
-/// A plane's register, and what it senses.
+/// Plane of a die, with its page register.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Plane {
-    /// What is being sensed, or was and waits for the register.
+    /// Read operation that the plane senses, or has sensed while it waits for the register.
     pub(super) sensing: Option<u32>,
-    /// Whose data wait in the register, or cross the channel.
+    /// Read operation whose data are in the register, until they have crossed the channel.
     pub(super) held: Option<u32>,
 }
 
-/// What an array works on.
+/// Operation of a die's array: a program or an erase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     Program(u32),
@@ -23,11 +24,11 @@ pub(super) enum Work {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// It works, from and until.
+    /// The operation runs between two times.
     Runs { from: Time, ends: Time },
-    /// It works until it stands still at this moment.
+    /// The operation is being suspended, until this time.
     Stops { at: Time },
-    /// It has stood still since.
+    /// The operation has been suspended since this time.
     Stands { since: Time },
 }
 
@@ -36,7 +37,7 @@ pub(super) struct Array {
     pub(super) work: Work,
     pub(super) cause: DieBusy,
     pub(super) progress: Progress,
-    /// What is left of it when it stands still.
+    /// Remaining time of a suspended program or erase.
     left: Time,
     stopped: u32,
 }
@@ -55,7 +56,8 @@ impl Array {
         }
     }
 
-    /// A read has come: the array stops, if it does that for it; when it stands still.
+    /// Begins to suspend the operation for a read, and returns the time at which it is suspended.
+    /// Returns `None` if it does not suspend.
     pub(super) fn stop(&mut self, now: Time, rule: &Suspension) -> Option<Time> {
         let Progress::Runs { from, ends } = self.progress else {
             return None;
@@ -74,12 +76,11 @@ impl Array {
         Some(at)
     }
 
-    /// It stands still.
     pub(super) fn stand(&mut self, now: Time) {
         self.progress = Progress::Stands { since: now };
     }
 
-    /// It goes on; when it ends.
+    /// Resumes a suspended operation, and returns its new end.
     pub(super) fn resume(&mut self, now: Time, rule: &Suspension) -> Time {
         let from = now + rule.resume;
         let ends = from + self.left;
@@ -96,59 +97,59 @@ impl Array {
     }
 }
 
-/// When a die takes the data of a program before it is through with something else.
+/// Kinds of work during which a die can already accept the data of the next program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ahead {
-    /// With a program.
+    /// Whether program data can arrive during another program of the die.
     pub(super) of_programs: bool,
-    /// With reads.
+    /// Whether program data can arrive during reads of the die.
     pub(super) of_reads: bool,
 }
 
-/// Whether a die takes the data of a program.
+/// Readiness of a die to accept the data of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Free {
     No,
-    /// While it works on another program.
+    /// Ready while the die still works on something else.
     Ahead,
     Now,
 }
 
-/// Reasons for waiting that are told apart, back from now: what is before them is booked
-/// to the first.
+/// Maximum number of past causes of waiting that a die keeps apart. Earlier time is booked to the
+/// oldest one.
 const MOST_KEPT: usize = 256;
 
-/// A die.
+/// State of a flash die.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Die {
     pub(super) planes: Vec<Plane>,
-    /// Reads for the host that wait.
+    /// Host reads that wait for the die.
     pub(super) reads: VecDeque<u32>,
-    /// Reads of the drive itself that wait.
+    /// Reads of the drive itself that wait for the die.
     pub(super) own_reads: VecDeque<u32>,
-    /// Reads being sensed, or in registers.
+    /// Number of reads being sensed or held in registers.
     pub(super) reading: u32,
-    /// Of these, the drive's own.
+    /// Number of the drive's own reads being sensed or held in registers.
     pub(super) reading_own: u32,
-    /// Planes that sense, or have and wait for their register.
+    /// Number of planes that sense, or have sensed and wait for their register.
     pub(super) sensing: u32,
-    /// Programs that are placed here, in order.
+    /// Programs queued for the die, in order.
     pub(super) programs: VecDeque<u32>,
-    /// The program whose data cross the channel.
+    /// Program whose data cross the channel to the die.
     pub(super) loading: Option<u32>,
-    /// The program whose data are in the register.
+    /// Program whose data are in the register.
     pub(super) loaded: Option<u32>,
-    /// A program was begun while its own reads waited: these are next.
+    /// Whether the drive's own reads are next, because a program went ahead of them.
     pub(super) own_reads_next: bool,
     pub(super) array: Option<Array>,
-    /// A block of it is to be erased.
+    /// Whether the die must erase its blocks of a superblock.
     pub(super) erase_due: bool,
     pub(super) generation: u32,
-    /// What kept it, and until when, while reads waited.
+    /// Work that occupied the die while host reads waited, with its end times.
     kept: VecDeque<(DieBusy, Time)>,
     keeps: Option<DieBusy>,
     since: Time,
-    /// How long it was kept by each.
+    /// Total busy time of the die, by kind of work.
     pub(super) busy: [Time; DieBusy::ALL.len()],
 }
 
@@ -160,7 +161,7 @@ impl Die {
         }
     }
 
-    /// The power fails: it does nothing, and nothing waits for it.
+    /// Applies a power cut: aborts all operations, and empties all queues.
     pub(super) fn lose_power(&mut self, now: Time) {
         let idle = Self {
             generation: self.generation + 1,
@@ -173,7 +174,7 @@ impl Die {
         self.note(now, |_| false);
     }
 
-    /// Whether it has anything to do but for reads that are under way.
+    /// Tests whether the die has work other than reads in progress.
     #[inline]
     pub(super) fn has_work(&self) -> bool {
         let reads = !self.reads.is_empty() || !self.own_reads.is_empty();
@@ -181,8 +182,8 @@ impl Die {
         reads || data || self.array.is_some() || self.erase_due
     }
 
-    /// Whether it takes the data of a program: nothing for the host waits for it, and it
-    /// does nothing, or, where that can be (`ahead`), programs, or reads for itself.
+    /// Returns whether the die can accept the data of a program. It cannot while a host read waits
+    /// or runs. A die that programs or reads for the drive itself can, if `ahead` permits it.
     pub(super) fn free(&self, ahead: Ahead) -> Free {
         let waits = !self.programs.is_empty() || self.loading.is_some() || self.loaded.is_some();
         if waits || !self.reads.is_empty() || self.reading > self.reading_own {
@@ -200,13 +201,14 @@ impl Die {
         }
     }
 
-    /// Whether the array may begin with something: no plane senses, and, without registers
-    /// (`cache_read`) beside those of the array, no data of reads wait.
+    /// Tests whether the array may start an operation: no plane senses, and no page waits in a
+    /// register. With separate cache registers (`cache_read`), pages in registers do not matter.
     pub(super) fn array_is_free(&self, cache_read: bool) -> bool {
         self.sensing == 0 && (cache_read || self.reading == 0)
     }
 
-    /// Whose reads keep it, if some do, or the channel that their data wait for.
+    /// Returns the kind of reads that keep the die busy, or the channel if their data wait for it;
+    /// `None` without reads.
     pub(super) fn kept_by_reads(&self) -> Option<DieBusy> {
         (self.reading > 0).then_some(match (self.sensing, self.reading_own < self.reading) {
             (0, _) => DieBusy::Channel,
@@ -215,7 +217,7 @@ impl Die {
         })
     }
 
-    /// What keeps it now.
+    /// Returns the kind of work that keeps the die busy now; `None` if it is idle.
     pub(super) fn kept_by(&self, is_host: impl Fn(u32) -> bool) -> Option<DieBusy> {
         if let Some(array) = &self.array {
             match array.progress {
@@ -234,21 +236,22 @@ impl Die {
         })
     }
 
-    /// What keeps it now, and whether a program or an erase stands still, for those who look
-    /// on: one that stands and nothing else is *suspension*.
+    /// Returns the kind of work that keeps the die busy, and whether a program or erase is
+    /// suspended, for the recorder. A suspended operation without other work counts as suspension.
     pub(super) fn seen(&self, is_host: impl Fn(u32) -> bool) -> (Option<DieBusy>, bool) {
         let stands = self.array.as_ref().is_some_and(Array::stands);
         let alone = stands.then_some(DieBusy::Suspension);
         (self.kept_by(is_host).or(alone), stands)
     }
 
-    /// Time for which something has kept it up to `now`.
+    /// Returns the busy time of the die up to `now`.
     pub(super) fn busy_until(&self, now: Time) -> Time {
         let current = self.keeps.map_or(Time::ZERO, |_| now - self.since);
         self.busy.iter().copied().sum::<Time>() + current
     }
 
-    /// Notes what keeps it from now on; `is_host` tells whose a program is.
+    /// Notes the kind of work that keeps the die busy from now on. `is_host` tells whether a
+    /// program is the host's.
     pub(super) fn note(&mut self, now: Time, is_host: impl Fn(u32) -> bool) {
         let keeps = self.kept_by(is_host);
         if keeps == self.keeps {
@@ -267,7 +270,8 @@ impl Die {
         (self.keeps, self.since) = (keeps, now);
     }
 
-    /// Adds what kept a read waiting from a moment until now.
+    /// Adds the kinds of work that made a read wait from time `from` until now, with their end
+    /// times.
     pub(super) fn waited(&self, from: Time, now: Time, add: &mut Vec<(DieBusy, Time)>) {
         let mut at = from;
         let now_kept = self.keeps.unwrap_or(DieBusy::Read);

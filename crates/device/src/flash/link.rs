@@ -1,5 +1,5 @@
-//! The way between host and drive: lanes of PCIe, with one way for each direction, or
-//! SATA, which both share.
+//! Link between host and flash drive: PCIe lanes with separate directions, or SATA, whose
+//! directions share the link.
 
 use super::specification::LinkSpecification;
 use crate::WhatIf;
@@ -7,7 +7,7 @@ use diskperf_sim::Time;
 use diskperf_spans::Stage;
 use std::collections::VecDeque;
 
-/// A transfer over the link.
+/// Time span of a transfer over the link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Crossing {
     pub(super) begins: Time,
@@ -15,8 +15,8 @@ pub(super) struct Crossing {
 }
 
 impl Crossing {
-    /// The same of data that were there at `ready`, and cross beside others' where that is
-    /// supposed.
+    /// Returns the transfer, starting at `ready` if a counterfactual assumption lets data bypass
+    /// the link's queue.
     #[inline]
     pub(super) fn supposing(self, what_if: WhatIf, ready: Time) -> Self {
         match what_if.passes {
@@ -29,7 +29,6 @@ impl Crossing {
     }
 }
 
-/// Which way data go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Toward {
     Host,
@@ -38,12 +37,12 @@ pub(super) enum Toward {
 
 #[derive(Clone, Debug)]
 pub(super) struct Link {
-    /// Toward the host, and the drive.
+    /// Transfer time per byte toward the host and toward the drive.
     ns_per_byte: [f64; 2],
     full_duplex: bool,
-    /// Transfers that are not over, in order of time: toward the host, and the drive.
+    /// Unfinished transfers in order of time, toward the host and toward the drive.
     taken: [VecDeque<Crossing>; 2],
-    /// Time of all transfers so far, and of those in `taken`, by way.
+    /// Total time of all transfers so far, including those in `taken`, by direction.
     booked: [Time; 2],
 }
 
@@ -60,7 +59,7 @@ impl Link {
         }
     }
 
-    /// Time for which each way has carried data or commands up to `now`.
+    /// Returns the time for which each direction has carried data or commands up to `now`.
     pub(super) fn busy(&self, now: Time) -> [Time; 2] {
         std::array::from_fn(|way| {
             let later = self.taken[way].iter().filter(|of| of.ends > now);
@@ -69,14 +68,14 @@ impl Link {
         })
     }
 
-    /// An idle link after a power cut, which keeps the time that it was busy up to `now`.
+    /// Applies a power cut: drops all transfers, and keeps the busy time up to `now`.
     pub(super) fn lose_power(&mut self, now: Time) {
         self.booked = self.busy(now);
         self.taken = Default::default();
     }
 
-    /// Bytes that are there at `ready` cross as soon as the link is free for as long as
-    /// they take, and `overhead` besides. No time at all takes none of it.
+    /// Reserves the link for data that are available at `ready`, as soon as it is free for their
+    /// transfer time plus `overhead`. A transfer of zero duration reserves nothing.
     pub(super) fn cross(
         &mut self,
         now: Time,

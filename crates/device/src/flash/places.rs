@@ -1,22 +1,22 @@
-//! Where a physical unit is: its die, its plane, its page.
+//! Physical place of a mapping unit: its die, plane and page.
 
 use super::specification::FlashGeometry;
 use strength_reduce::StrengthReducedU32;
 
-/// The page that a unit is on.
+/// Physical page that holds a mapping unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) die: u32,
     pub(super) plane: u32,
-    /// Which of its word line's pages it is.
+    /// Index of the page within its word line.
     pub(super) page: u32,
-    /// One bit a cell.
+    /// Whether the page is in the SLC cache (one bit per cell).
     pub(super) cached: bool,
-    /// The word line, among all that the die has in a plane.
+    /// Index of the word line within its plane of the die.
     pub(super) word_line: u32,
 }
 
-/// Divisors of physical units.
+/// Divisors that convert numbers of physical units to places.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Places {
     superblock_units: StrengthReducedU32,
@@ -46,19 +46,20 @@ impl Places {
         }
     }
 
-    /// The channel of a die: they take turns.
+    /// Returns the channel of a die. Dies are numbered round-robin over channels.
     #[inline]
     pub(super) fn channel(&self, die: u32) -> u32 {
         die % self.channels
     }
 
-    /// The superblock of a physical unit.
+    /// Returns the superblock of a physical unit.
     #[inline]
     pub(super) fn superblock(&self, physical: u32) -> u32 {
         physical / self.superblock_units
     }
 
-    /// Where a unit is that is written in place: they take turns at dies.
+    /// Returns the place of a mapping unit on in-place media, whose units are distributed
+    /// round-robin over dies.
     pub(super) fn in_place(&self, logical: u32) -> Place {
         let (word_line, die) = StrengthReducedU32::div_rem(logical, self.dies);
         Place {
@@ -70,8 +71,9 @@ impl Places {
         }
     }
 
-    /// Where a physical unit is, whose superblock is `cached` or not. Units of a program
-    /// fill a page of each plane before the next page of the word line.
+    /// Returns the place of a physical unit. `cached` tells whether its superblock is in the SLC
+    /// cache. The units of a program fill one page on each plane before the next page of the word
+    /// line.
     #[inline]
     pub(super) fn of(&self, physical: u32, cached: bool) -> Place {
         let (superblock, offset) = StrengthReducedU32::div_rem(physical, self.superblock_units);

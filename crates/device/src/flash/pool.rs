@@ -1,4 +1,4 @@
-//! Places for what comes and goes, used again with the memory that they have.
+//! Pool of reusable slots for short-lived items, which keep their allocated memory.
 
 use std::ops::{Index, IndexMut};
 
@@ -9,7 +9,7 @@ pub(super) struct Pool<T> {
 }
 
 impl<T: Default> Pool<T> {
-    /// A place; what is there is as its last user left it.
+    /// Returns a free slot. Its item is as the last user left it.
     #[inline]
     pub(super) fn take(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {

@@ -1,7 +1,7 @@
-//! What a drive did, for those who want to see it: what kept its dies, and its levels.
+//! Recorder of a flash drive's work: busy intervals of its dies, and its fill levels.
 //!
-//! A drive may do more than anybody can look at. Of what kept dies the last is kept; of
-//! levels, samples of the whole time, further apart the longer it gets.
+//! A drive may do more than anyone can inspect. The recorder keeps the last busy intervals, and
+//! samples levels over the entire time, at intervals that grow with its length.
 
 use crate::moment;
 use diskperf_sim::Time;
@@ -9,16 +9,15 @@ use diskperf_spans::DieBusy;
 use diskperf_spans::{FlashLevels, TracedDie};
 use std::collections::VecDeque;
 
-/// Intervals that are kept.
+/// Maximum number of busy intervals of dies that are kept.
 pub const MOST_INTERVALS: usize = 1 << 19;
 
-/// Samples of levels at the most: with these, every other one is given up.
+/// Maximum number of level samples. When it is reached, every other sample is dropped.
 pub const MOST_LEVELS: usize = 1 << 12;
 
-/// The least time between two samples.
+/// Minimum time between two level samples.
 const LEAST_STEP: Time = Time(10_000);
 
-/// What keeps a die, and since when.
 #[derive(Clone, Copy, Debug, Default)]
 struct Kept {
     by: Option<DieBusy>,
@@ -26,7 +25,7 @@ struct Kept {
     since: Time,
 }
 
-/// What was recorded so far.
+/// Recorder of a flash drive's busy intervals and fill levels.
 #[derive(Clone, Debug)]
 pub(super) struct Recorder {
     dies: Vec<Kept>,
@@ -34,12 +33,12 @@ pub(super) struct Recorder {
     left_out: u64,
     complete_from: Time,
     levels: Vec<FlashLevels>,
-    /// When levels are sampled next, and how long after that.
+    /// Time of the next level sample, and the sampling interval.
     due: Time,
     step: Time,
 }
 
-/// What was recorded, without what is known of the drive anyway.
+/// Recorded intervals and levels, without data that the drive's specification has anyway.
 #[derive(Debug)]
 pub(super) struct Recorded {
     pub(super) kept: Vec<TracedDie>,
@@ -61,7 +60,8 @@ impl Recorder {
         }
     }
 
-    /// From now on a die is kept by this; `stands`: a program or an erase stands still.
+    /// Notes the work that keeps a die busy from now on. `stands` tells whether a program or erase
+    /// is suspended.
     pub(super) fn note(&mut self, now: Time, die: u32, (by, stands): (Option<DieBusy>, bool)) {
         let before = self.dies[die as usize];
         if (before.by, before.stands) == (by, stands) {
@@ -94,13 +94,13 @@ impl Recorder {
         });
     }
 
-    /// Whether levels are to be sampled.
+    /// Tests whether a level sample is due.
     #[inline]
     pub(super) fn is_due(&self, now: Time) -> bool {
         now >= self.due
     }
 
-    /// A sample of levels.
+    /// Adds a level sample, and doubles the sampling interval when the list is full.
     pub(super) fn sample(&mut self, now: Time, levels: FlashLevels) {
         if self.levels.len() == MOST_LEVELS {
             let mut number = 0;
@@ -114,7 +114,7 @@ impl Recorder {
         self.due = now + self.step;
     }
 
-    /// What was recorded up to now; it begins anew.
+    /// Returns all records up to now, and starts anew.
     pub(super) fn take(&mut self, now: Time) -> Recorded {
         for die in 0..self.dies.len() as u32 {
             self.end(now, die);
@@ -133,7 +133,7 @@ impl Recorder {
         }
     }
 
-    /// Memory that it takes.
+    /// Returns the memory of the records, in bytes.
     pub(super) fn bytes(&self) -> usize {
         size_of::<TracedDie>() * self.kept.capacity()
             + size_of::<FlashLevels>() * self.levels.capacity()

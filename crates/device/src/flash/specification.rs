@@ -1,261 +1,265 @@
-//! What a flash drive is built of, and why there can be none like that.
+//! Specification of a flash drive, and the errors of an invalid one.
 
 use diskperf_ftl::{
     Allocation, Features, Geometry, Impossible, Past, Policy, Separation, SlcCache,
 };
 use diskperf_sim::Time;
 
-/// Bytes that an entry of the map is for, and a sector as the host counts them.
+/// Size of a mapping unit and of a host sector, in bytes.
 pub const UNIT_BYTES: u32 = 4096;
 
-/// A part of the drive that holds one bit a cell, and takes writes first.
+/// SLC cache: a part of the drive with one bit per cell, which takes writes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSpecification {
-    /// Sensing a page there.
+    /// Time to sense a page of the SLC cache.
     pub read: Time,
-    /// Programming a page of every plane.
+    /// Time to program a page on every plane in the SLC cache.
     pub program: Time,
-    /// Superblocks that are always of it.
+    /// Number of superblocks that always belong to the SLC cache.
     pub fixed_superblocks: u32,
-    /// The most that join it while the drive has unmapped units.
+    /// Maximum number of superblocks that join the SLC cache while the drive has unmapped units.
     pub dynamic_superblocks: u32,
-    /// How long nothing is asked of the drive before it folds the cache into the rest.
+    /// Idle time before the drive folds the SLC cache into the main area.
     pub idle: Time,
 }
 
-/// How dies and what is in them are arranged.
+/// Geometry of a flash drive: channels, dies, planes, blocks and pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlashGeometry {
-    /// Channels, each with dies of its own.
+    /// Number of channels, each with its own dies.
     pub channels: u32,
-    /// Dies on each, of all its packages.
+    /// Number of dies per channel, over all packages.
     pub dies_per_channel: u32,
-    /// Planes of a die.
+    /// Number of planes per die.
     pub planes: u32,
-    /// Blocks of a plane.
+    /// Number of blocks per plane.
     pub blocks: u32,
-    /// Word lines of a block, which are programmed at once.
+    /// Number of word lines per block. All pages of a word line are programmed together.
     pub word_lines: u32,
-    /// Pages of a word line: bits of a cell.
+    /// Number of pages per word line, which is the number of bits per cell.
     pub pages_per_word_line: u32,
-    /// Data of a page.
+    /// Size of a page without its spare bytes, in bytes.
     pub page_bytes: u32,
-    /// Check bytes of a page, which cross the channel too.
+    /// Spare bytes of a page for error correction, which also cross the channel.
     pub page_spare_bytes: u32,
 }
 
 impl FlashGeometry {
-    /// All dies.
+    /// Returns the number of dies in the drive.
     pub fn dies(&self) -> u32 {
         self.channels * self.dies_per_channel
     }
 
-    /// Units of a page.
+    /// Returns the number of mapping units in a page.
     pub fn page_units(&self) -> u32 {
         self.page_bytes / UNIT_BYTES
     }
 
-    /// Units that a die programs at once.
+    /// Returns the number of mapping units in one program of a die.
     pub fn program_units(&self) -> u32 {
         self.planes * self.pages_per_word_line * self.page_units()
     }
 }
 
-/// What the arrays of a die take.
+/// Durations of a die's array operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayTimes {
-    /// Sensing a page, for each page of a word line.
+    /// Time to sense each page of a word line.
     pub read: Vec<Time>,
-    /// Programming a word line of every plane.
+    /// Time to program a word line on every plane.
     pub program: Time,
-    /// Erasing a block of every plane.
+    /// Time to erase a block on every plane.
     pub erase: Time,
 }
 
-/// How programs and erases stop for reads.
+/// Suspension of programs and erases for reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suspension {
-    /// From a read's coming until a program stands still.
+    /// Time from the arrival of a read until a program is suspended.
     pub program: Time,
-    /// The same of an erase.
+    /// Time from the arrival of a read until an erase is suspended.
     pub erase: Time,
-    /// What going on takes.
+    /// Time to resume a suspended program or erase.
     pub resume: Time,
-    /// How often one operation stops; then it runs through.
+    /// Maximum number of suspensions of one operation. After that it runs to its end.
     pub most: u32,
 }
 
-/// The way between controller and dies.
+/// Channel between controller and dies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChannelSpecification {
-    /// What it carries.
+    /// Data rate of the channel, in bytes per second.
     pub bytes_per_s: f64,
-    /// Command and address of an operation.
+    /// Time of an operation's command and address on the channel.
     pub command: Time,
 }
 
-/// What takes writes.
+/// Write buffer of a flash drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferSpecification {
-    /// Units that it holds.
+    /// Capacity of the buffer, in mapping units.
     pub units: u32,
-    /// It survives a power cut: what is in it is durable.
+    /// Whether the buffer survives a power cut, so that its data are durable.
     pub protected: bool,
 }
 
-/// How the drive makes changes of its map durable.
+/// Journal that makes changes of the map durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalSpecification {
-    /// Pages of its ring.
+    /// Number of pages in the journal's ring.
     pub pages: u32,
-    /// Changes that one page holds.
+    /// Number of map changes that one page holds.
     pub changes_per_page: u32,
-    /// Programming a word line of its blocks, which may have fewer bits a cell.
+    /// Time to program a word line of the journal's blocks, which may store fewer bits per cell.
     pub program: Time,
-    /// Programs, one after the other, that make what was changed durable.
+    /// Number of consecutive programs that make map changes durable.
     pub programs: u32,
 }
 
-/// The translation layer's parameters beside geometry.
+/// Parameters of the translation layer, except its geometry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayerSpecification {
-    /// Units that the host can map.
+    /// Logical capacity that the host sees, in mapping units.
     pub logical_units: u32,
-    /// How victims are chosen.
+    /// Policy that chooses victims of garbage collection.
     pub policy: Policy,
-    /// Below this many free superblocks, collection begins.
+    /// Number of free superblocks below which garbage collection begins.
     pub soft_free: u32,
-    /// Below this many free superblocks, writes wait for collection.
+    /// Number of free superblocks below which writes wait for garbage collection.
     pub hard_free: u32,
-    /// Static wear levelling begins when erases differ by this much.
+    /// Difference of erase counts at which static wear levelling begins; `None` disables it.
     pub wear_threshold: Option<u32>,
-    /// Dies that erase at the same time.
+    /// Maximum number of dies that erase at the same time.
     pub dies_erasing: u32,
-    /// How the drive was written before.
+    /// Precondition state: the way the drive was written before the run.
     pub past: Past,
-    /// Units that this past wrote.
+    /// Number of mapping units that the preconditioning wrote.
     pub filled: u32,
-    /// Keep account of what survives a power cut: of the data of each unit, and of what the
-    /// journal has. An erase then waits for the journal where a scan would need what it
-    /// erases.
+    /// Whether power cuts are modelled. The drive then tracks the data of each mapping unit and the
+    /// contents of the journal. An erase waits for the journal if recovery would need the data to
+    /// be erased.
     pub power_cuts: bool,
 }
 
-/// Between host and drive.
+/// Link between host and flash drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkSpecification {
-    /// Data that it, and the controller's own way to it, carry toward the host.
+    /// Data rate toward the host, in bytes per second, limited by the link or the controller's own
+    /// data path.
     pub read_bytes_per_s: f64,
-    /// The same toward the drive.
+    /// Data rate toward the drive, in bytes per second, limited by the link or the controller's own
+    /// data path.
     pub write_bytes_per_s: f64,
-    /// Whether both ways are at the same time.
+    /// Whether both directions transfer at the same time.
     pub full_duplex: bool,
-    /// What each command keeps it besides.
+    /// Time of each command on the link, in addition to its data.
     pub command: Time,
 }
 
-/// What a flush is to the commands beside it.
+/// Effect of a cache flush on other commands in the drive's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushOrder {
-    /// None is under way beside it: FLUSH CACHE of SATA.
+    /// The flush runs alone in the queue: FLUSH CACHE of SATA.
     Drains,
-    /// It is one among them: NVMe.
+    /// The flush queues like other commands: NVMe.
     Queues,
 }
 
-/// How commands come and end.
+/// Host interface of a flash drive: queue, controller times and link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InterfaceSpecification {
-    /// Commands that the drive takes at once.
+    /// Maximum number of commands in flight in the drive.
     pub queue_depth: u32,
-    /// From the doorbell until the controller has the command.
+    /// Time from the doorbell write until the controller has the command.
     pub submission: Time,
-    /// What each command keeps the controller: it takes none faster.
+    /// Time for which each command occupies the controller. Its inverse is the maximum command
+    /// rate.
     pub command: Time,
-    /// How long a command takes through the controller, with others beside it.
+    /// Latency of a command in the controller. Commands overlap in it.
     pub processing: Time,
-    /// Units that one command moves: longer requests are so many commands.
+    /// Maximum number of mapping units per command. Longer requests are split.
     pub most_units: u32,
-    /// The link.
+    /// Link between host and drive.
     pub link: LinkSpecification,
-    /// From the last data until the host knows.
+    /// Time from the last data until the host is notified of the completion.
     pub completion: Time,
-    /// What a flush is.
+    /// Effect of a flush on other commands.
     pub flush: FlushOrder,
 }
 
-/// A flash drive.
+/// Specification of a flash drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlashSpecification {
-    /// Dies and what is in them.
+    /// Channels, dies and the structure of dies.
     pub geometry: FlashGeometry,
-    /// What their arrays take.
+    /// Durations of sensing, programming and erasing in a die.
     pub times: ArrayTimes,
-    /// The part of one bit a cell.
+    /// SLC cache, if the drive has one.
     pub cache: Option<CacheSpecification>,
-    /// Whether a unit is always where its number says: written in place, never erased, as
-    /// in 3D XPoint.
+    /// Whether the medium is written in place, as in 3D XPoint: each logical unit has a fixed place
+    /// and is never erased.
     pub in_place: bool,
-    /// Whether each plane senses by itself.
+    /// Whether each plane can sense a page independently of the others.
     pub independent_planes: bool,
-    /// Whether a plane senses while its last page crosses the channel.
+    /// Whether a plane can sense a page while its last page crosses the channel (cache read).
     pub cache_read: bool,
-    /// Whether a die takes the data of a program while it works on the one before.
+    /// Whether a die can receive the data of a program during the previous program (cache program).
     pub cache_program: bool,
-    /// Whether a die senses while data of a program come to it.
+    /// Whether a die can sense while it receives the data of a program.
     pub reads_during_data_in: bool,
-    /// How programs and erases stop for reads, if they do.
+    /// Suspension of programs and erases for reads; `None` if the drive does not suspend.
     pub suspension: Option<Suspension>,
-    /// Channels.
+    /// Data rate and command time of each channel.
     pub channel: ChannelSpecification,
-    /// Correcting errors of what was read.
+    /// Time to correct errors of a page read.
     pub decode: Time,
-    /// The share of page reads that are done again.
+    /// Share of page reads that need a retry.
     pub retry_share: f64,
-    /// What takes writes; none: a write is done when it is programmed.
+    /// Write buffer. Without one, a write completes when it is programmed.
     pub buffer: Option<BufferSpecification>,
-    /// The journal.
+    /// Journal of map changes.
     pub journal: JournalSpecification,
-    /// Pages of the map that are in memory; none: all of them.
+    /// Number of map pages in memory; `None` keeps the entire map in memory.
     pub map_cache_pages: Option<u32>,
-    /// Looking an entry up in what is in memory, before a read: of memory of the host's.
+    /// Time of a lookup in the map memory before a read. Relevant for a map in host memory.
     pub map_lookup: Time,
-    /// Forgetting the entries of a page of the map.
+    /// Time to trim the entries of one map page.
     pub trim_page: Time,
-    /// The translation layer.
+    /// Parameters of the translation layer.
     pub layer: LayerSpecification,
-    /// The interface.
+    /// Parameters of the host interface.
     pub interface: InterfaceSpecification,
 }
 
-/// Why no flash drive is like that.
+/// Reason why the specification of a flash drive is invalid.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlashError {
-    /// Of the translation layer.
+    /// Error in the parameters of the translation layer.
     Layer(Impossible),
-    /// A count that is not there.
+    /// A count, whose key is given, is 0.
     Zero(&'static str),
-    /// Pages do not hold whole units.
+    /// The page size in bytes is not a multiple of the mapping unit.
     Page(u32),
-    /// Not a time for each page.
+    /// The number of sensing times differs from the number of pages per word line.
     Times {
-        /// Those that there are.
+        /// Number of sensing times in the specification.
         times: usize,
-        /// Those that there should be.
+        /// Number of pages per word line in the specification.
         pages: u32,
     },
-    /// The buffer does not hold what dies program at once.
+    /// The buffer is smaller than one program of a die.
     Buffer {
-        /// Of the buffer.
+        /// Capacity of the buffer, in mapping units.
         units: u32,
-        /// Of a program.
+        /// Size of a program, in mapping units.
         program_units: u32,
     },
-    /// Written in place, but not as a unit at a time.
+    /// The medium is written in place, but its programs have this many mapping units instead of
+    /// one.
     InPlace(u32),
-    /// More than physical units are counted by.
+    /// The drive has more physical units than a 32-bit number can count.
     Large(u64),
-    /// What is written in place has no journal.
+    /// Power cuts are modelled for a medium written in place, which has no journal.
     PowerCutsInPlace,
 }
 
@@ -302,7 +306,7 @@ impl From<Impossible> for FlashError {
 }
 
 impl FlashSpecification {
-    /// Geometry as the translation layer has it.
+    /// Returns the geometry in the form of the translation layer.
     pub(super) fn layer_geometry(&self) -> Geometry {
         Geometry {
             superblocks: self.geometry.blocks,
@@ -312,13 +316,13 @@ impl FlashSpecification {
         }
     }
 
-    /// Units of a block of every plane of every die.
+    /// Returns the number of mapping units in a superblock: a block on every plane of every die.
     pub fn layer_superblock_units(&self) -> u32 {
         let geometry = &self.geometry;
         geometry.dies() * geometry.program_units() * geometry.word_lines
     }
 
-    /// Of the translation layer, whose choices are drawn by `seed`.
+    /// Returns the specification of the translation layer, whose random choices `seed` determines.
     pub(super) fn layer_specification(&self, seed: u64) -> diskperf_ftl::Specification {
         diskperf_ftl::Specification {
             geometry: self.layer_geometry(),
@@ -333,16 +337,16 @@ impl FlashSpecification {
         }
     }
 
-    /// Units of the drive's own: the journal's ring, and the map's pages where they leave
-    /// memory.
+    /// Returns the number of mapping units that the drive needs for itself: the journal's ring, and
+    /// the map's pages if the map leaves memory.
     fn system_units(&self) -> u32 {
         let entries = UNIT_BYTES / 4;
         let pages = self.layer.logical_units.div_ceil(entries);
         self.journal.pages + self.map_cache_pages.map_or(0, |_| pages)
     }
 
-    /// What so many units of a page take on a channel, with their check bytes: from none to
-    /// all of a page.
+    /// Returns the channel transfer time for 0 to all mapping units of a page, including spare
+    /// bytes.
     pub(super) fn transfer_times(&self) -> Vec<Time> {
         let geometry = &self.geometry;
         let spare = f64::from(geometry.page_spare_bytes) / f64::from(geometry.page_units());
@@ -354,7 +358,7 @@ impl FlashSpecification {
         (0..=geometry.page_units()).map(takes).collect()
     }
 
-    /// What the translation layer does besides.
+    /// Returns the optional features of the translation layer.
     pub(super) fn features(&self) -> Features {
         Features {
             system_units: self.system_units(),
@@ -372,11 +376,11 @@ impl FlashSpecification {
         }
     }
 
-    /// Whether there can be such a drive.
+    /// Validates the specification of the flash drive.
     ///
     /// # Errors
     ///
-    /// [`FlashError`] with the first number that there is none with.
+    /// [`FlashError`] with the first invalid parameter.
     pub fn check(&self) -> Result<(), FlashError> {
         let geometry = &self.geometry;
         if geometry.page_bytes == 0 || !geometry.page_bytes.is_multiple_of(UNIT_BYTES) {
@@ -436,8 +440,8 @@ impl FlashSpecification {
         Ok(())
     }
 
-    /// Memory of its tables before programs touch it: the map, its inverse and a bit, of
-    /// each unit that was written in order. Others take memory when they are touched.
+    /// Returns the memory of the drive's tables before the run, in bytes: map, reverse map and one
+    /// bit for each mapping unit written in order. Other tables grow when they are used.
     pub fn memory_bytes(&self) -> u64 {
         let written = match self.layer.past {
             Past::Sequential => u64::from(self.layer.filled),
@@ -446,18 +450,18 @@ impl FlashSpecification {
         written * 8 + written / 8
     }
 
-    /// Whether a read for the host is sensed while data of a program come to its die: that is
-    /// how a program stops that has not begun, which a die that never stops one does not do.
+    /// Tests whether a die can sense a host read while program data arrive. This suspends a program
+    /// that has not begun, so it requires a die that suspends programs.
     pub(super) fn reads_stop_data_in(&self) -> bool {
         self.reads_during_data_in && self.suspension.is_some_and(|rule| rule.most > 0)
     }
 
-    /// Whether it was written before anything is asked of it.
+    /// Reports whether the drive was written before the run.
     pub fn was_written(&self) -> bool {
         self.layer.past != Past::Fresh
     }
 
-    /// What its buffer holds, in bytes.
+    /// Returns the capacity of the write buffer, in bytes.
     pub fn buffer_bytes(&self) -> u64 {
         let units = self.buffer.map_or(0, |buffer| buffer.units);
         u64::from(units) * u64::from(UNIT_BYTES)

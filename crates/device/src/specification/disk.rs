@@ -1,5 +1,5 @@
-//! A disk with firmware, a buffer and a link, as the catalogue describes it: by what a
-//! data sheet prints, and what is derived from that.
+//! Reader of disk specifications from the catalogue: a disk with firmware, a buffer and a link,
+//! described by data-sheet values and values derived from them.
 
 mod electronics;
 mod measured;
@@ -18,12 +18,11 @@ use crate::disk::spindle::Turn;
 use diskperf_catalogue::Reader;
 pub use queue::{AGED_SPTF_MS_PER_S, V_SCAN_SHARE};
 
-/// The longest time of a part of a disk that the model takes.
+/// Maximum duration of a part of a disk operation in the model, in ms.
 const LONGEST_MS: f64 = 1000.0;
 
-/// What a data sheet's layout is made for.
+/// Key of the capacity, from which the data-sheet layout is derived.
 const CAPACITY: &str = "capacity_bytes";
-/// The ways to say how long the arm moves.
 const SEEK_KEYS: [&str; 6] = [
     "seek_table",
     "seek_hpl",
@@ -33,7 +32,7 @@ const SEEK_KEYS: [&str; 6] = [
     "seek_maximum_ms",
 ];
 
-/// Reads the disk.
+/// Reads the specification of a disk from an entry of the catalogue.
 pub(super) fn read(reader: &mut Reader<'_>) -> DiskSpecification {
     let sector_bytes = reader.integer(
         "sector_bytes",
@@ -89,8 +88,8 @@ pub(super) fn read(reader: &mut Reader<'_>) -> DiskSpecification {
     specification
 }
 
-/// The key whose value a contradiction is of: what a user set of the arm, else what is
-/// given of the arm or of the layout.
+/// Returns the key that an error message should name. Prefers a key that the user set, then any
+/// given key of the seek time or layout.
 fn key_of(error: &DiskError, reader: &Reader<'_>) -> &'static str {
     let keys: &[&'static str] = match error {
         DiskError::Mechanism(MechanismError::Seek(_)) => &SEEK_KEYS,
@@ -151,7 +150,6 @@ fn read_mechanism(
     }
 }
 
-/// The three seek times of a data sheet.
 fn read_three_points(reader: &mut Reader<'_>) -> SeekSpecification {
     let mut time = |key, doc| reader.milliseconds(key, 0.0..=LONGEST_MS, doc) as f64 / 1e6;
     SeekSpecification::ThreePoints {
@@ -164,7 +162,8 @@ fn read_three_points(reader: &mut Reader<'_>) -> SeekSpecification {
     }
 }
 
-/// Zones and skews from the data sheet, behind sectors of the medium that hosts do not see.
+/// Derives zones and skews from data-sheet values. The first `hidden_sectors` sectors of the medium
+/// are not visible to hosts.
 fn read_layout(
     reader: &mut Reader<'_>,
     medium_bytes: u32,
@@ -224,7 +223,7 @@ fn read_layout(
     }
 }
 
-/// What stands in for a layout that cannot be.
+/// Returns a layout of one sector, in place of an invalid layout.
 fn one_sector() -> LayoutSpecification {
     LayoutSpecification {
         surfaces: 1,
@@ -240,7 +239,7 @@ fn one_sector() -> LayoutSpecification {
     }
 }
 
-/// A choice that most entries leave out.
+/// Reads a choice with a default, because most entries omit it.
 fn read_choice_or_default<T: Clone + Default>(
     reader: &mut Reader<'_>,
     key: &str,

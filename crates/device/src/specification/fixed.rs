@@ -1,13 +1,13 @@
-//! A device without mechanics, as the catalogue describes it.
+//! Reader of devices without mechanics from the catalogue.
 
 use crate::fixed::{FixedConfig, Service};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
-/// The longest mean time of service.
+/// Maximum mean service time that an entry may have, in ms.
 const LONGEST_MS: f64 = 10_000.0;
 
-/// Reads the device.
+/// Reads the configuration of a device without mechanics from an entry of the catalogue.
 pub(super) fn read(reader: &mut Reader<'_>) -> FixedConfig {
     let sectors = 1..=u64::from(u32::MAX);
     let sectors = reader.integer("sectors", sectors, "how many it has");

@@ -1,4 +1,4 @@
-//! A flash drive, as the catalogue describes it.
+//! Reader of flash-drive specifications from the catalogue.
 
 use crate::flash::specification::{
     ArrayTimes, BufferSpecification, CacheSpecification, ChannelSpecification, FlashError,
@@ -9,20 +9,22 @@ use diskperf_catalogue::Reader;
 use diskperf_ftl::{Impossible, Past, Policy};
 use diskperf_sim::Time;
 
-/// No plane of a die has so few blocks.
+/// Number of blocks per plane below which an error names that number as the cause. Real planes have
+/// more blocks.
 const FEW_BLOCKS: u32 = 64;
 
-/// The longest of its times, in microseconds.
+/// Maximum duration of any flash operation in the model, in microseconds.
 const LONGEST_US: f64 = 1e6;
 
-/// What the physical layer of PCIe leaves of a lane, in bytes per second, from the third
+/// Data rate of a PCIe lane after the physical layer, in bytes per second, from the third
 /// generation on: 8, 16 and 32 GT/s less 128b/130b (PCI Express base specification).
 const LANE_BYTES_PER_S: [f64; 3] = [0.984_615e9, 1.969_231e9, 3.938_462e9];
 
-/// What a packet of PCIe has besides its payload: header, framing, check bytes (the same).
+/// Overhead of a PCIe packet besides its payload, in bytes: header, framing and check bytes (PCI
+/// Express base specification).
 const PACKET_BYTES: f64 = 24.0;
 
-/// Reads the drive.
+/// Reads the specification of a flash drive from an entry of the catalogue.
 pub(super) fn read(reader: &mut Reader<'_>) -> FlashSpecification {
     let geometry = read_geometry(reader);
     let times = read_times(reader);
@@ -92,7 +94,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> FlashSpecification {
     specification
 }
 
-/// Keys that decide how much a drive holds, and how much of that is spare.
+/// Keys that determine the capacity of a drive and its over-provisioning.
 const CAPACITY: [&str; 12] = [
     "channels",
     "dies_per_channel",
@@ -108,8 +110,8 @@ const CAPACITY: [&str; 12] = [
     "hard_free_superblocks",
 ];
 
-/// The key to point at: of a drive without room to collect, the setting of the user that left
-/// none, where the key that is short is not the user's.
+/// Returns the key that an error message should name. If a drive lacks space for garbage
+/// collection, that is a key that the user set, in place of the short one.
 fn cause(reader: &Reader<'_>, (key, error): (&'static str, &FlashError)) -> &'static str {
     let is_of_room = matches!(error, FlashError::Layer(Impossible::Deadlock { .. }));
     if !is_of_room || reader.is_set(key) {
@@ -119,7 +121,7 @@ fn cause(reader: &Reader<'_>, (key, error): (&'static str, &FlashError)) -> &'st
     set.unwrap_or(key)
 }
 
-/// The parameters that make room to collect, where there is none.
+/// Returns a hint which parameters add space for garbage collection, if that is the error.
 fn remedy(key: &str, error: &FlashError) -> String {
     if !matches!(error, FlashError::Layer(Impossible::Deadlock { .. })) {
         return String::new();
@@ -137,7 +139,7 @@ fn remedy(key: &str, error: &FlashError) -> String {
     }
 }
 
-/// The key that a refusal is about first.
+/// Returns the key that an error is primarily about.
 fn blamed(specification: &FlashSpecification, error: &FlashError) -> &'static str {
     match error {
         FlashError::Layer(error) => blamed_of_layer(specification, error),
@@ -150,7 +152,7 @@ fn blamed(specification: &FlashSpecification, error: &FlashError) -> &'static st
     }
 }
 
-/// Of the translation layer's refusals.
+/// Returns the key that an error of the translation layer is primarily about.
 fn blamed_of_layer(specification: &FlashSpecification, error: &Impossible) -> &'static str {
     match error {
         Impossible::SoftBelowHard { .. } => "soft_free_superblocks",
@@ -229,7 +231,7 @@ fn read_times(reader: &mut Reader<'_>) -> ArrayTimes {
     }
 }
 
-/// The part of one bit a cell, as hosts know it: by what it holds.
+/// Reads the SLC cache, which the catalogue describes by its capacity.
 fn read_cache(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> Option<CacheSpecification> {
     let mut bytes = |key, doc| reader.integer(key, 0..=1 << 50, doc);
     let fixed = bytes(
@@ -304,7 +306,7 @@ fn read_buffer(reader: &mut Reader<'_>) -> Option<BufferSpecification> {
     (bytes > 0).then_some(BufferSpecification { units, protected })
 }
 
-/// Pages of 4 KiB of the map that memory holds.
+/// Reads the number of 4 KiB map pages that memory holds; `None` if it holds all.
 fn read_map_cache(reader: &mut Reader<'_>) -> Option<u32> {
     let bytes = reader.optional_integer(
         "map_cache_bytes",
@@ -314,7 +316,7 @@ fn read_map_cache(reader: &mut Reader<'_>) -> Option<u32> {
     Some((bytes / u64::from(UNIT_BYTES)) as u32)
 }
 
-/// What memory of the host's costs each read.
+/// Reads the time of a map lookup for each read, where the map is in host memory.
 fn read_map_lookup(reader: &mut Reader<'_>) -> Time {
     let ns = reader.optional_integer(
         "map_lookup_ns",
@@ -407,8 +409,8 @@ fn read_layer(reader: &mut Reader<'_>, geometry: &FlashGeometry) -> LayerSpecifi
     }
 }
 
-/// How it was written before. Without other numbers 80 % of the writes went to 20 % of the
-/// units, the usual example, and the exponent is 1.1.
+/// Reads the precondition state. By default, hot-cold preconditioning sends 80 % of the writes to
+/// 20 % of the units, the usual example, and Zipf preconditioning has the exponent 1.1.
 fn read_past(reader: &mut Reader<'_>) -> Past {
     let mut percent = |key, most, default, doc| {
         let given = reader.optional_integer(key, 1..=most, doc);
@@ -451,7 +453,6 @@ fn read_past(reader: &mut Reader<'_>) -> Past {
     )
 }
 
-/// Between host and drive.
 #[derive(Clone, Copy)]
 enum Kind {
     Nvme,

@@ -31,7 +31,7 @@ pub(crate) struct AbArguments {
     #[arg(value_name = "B")]
     pub(crate) b: String,
     #[command(flatten)]
-    pub(crate) common: Typed,
+    pub(crate) common: TypedOptions,
     /// A shell command to run before each repetition of A, before its files are made ready
     #[arg(long, value_name = "CMD")]
     pub(crate) before_a: Option<String>,
@@ -65,7 +65,7 @@ pub(crate) struct AbArguments {
 
 /// The options of an experiment as they were typed.
 #[derive(Clone, Default)]
-pub(crate) struct Typed(Vec<TypedOption>);
+pub(crate) struct TypedOptions(Vec<TypedOption>);
 
 /// One option with all its values.
 #[derive(Clone)]
@@ -81,14 +81,14 @@ struct TypedOption {
     disable_help_flag = true,
     disable_version_flag = true
 )]
-struct OneArm {
+struct VariantOptions {
     #[command(flatten)]
     asked: ExperimentArguments,
 }
 
 /// The words of a command line, with A and B as no options: they are the two words after
 /// `ab`, whatever they begin with.
-pub(crate) fn with_arms(words: &[OsString]) -> Vec<OsString> {
+pub(crate) fn with_escaped_variants(words: &[OsString]) -> Vec<OsString> {
     let mut words = words.to_vec();
     let mut at = 1;
     while words.get(at).is_some_and(|word| word == "--store") {
@@ -135,7 +135,7 @@ impl AbArguments {
             side("A", &self.a, &self.before_a)?,
             side("B", &self.b, &self.before_b)?,
         ];
-        spare_devices_of_the_other(&mut sides);
+        protect_other_devices(&mut sides);
         Ok(AbRequest {
             sides,
             budget: self.budget.unwrap_or(USUAL_BUDGET),
@@ -155,16 +155,16 @@ impl AbArguments {
         store: Option<&Path>,
         common: &Experiment,
     ) -> Result<Experiment, LaboratoryError> {
-        let mut experiment = match meaning(name, word.trim(), store, common)? {
-            Meaning::Options(words) => {
-                let own = Typed::of(name, &words)?;
+        let mut experiment = match resolve_variant(name, word.trim(), store, common)? {
+            VariantMeaning::Options(words) => {
+                let own = TypedOptions::of(name, &words)?;
                 self.common.with(own).experiment(name)?
             }
-            Meaning::Target(path) => {
-                let own = Typed::of(name, &[OsString::from("--on"), path.into()])?;
+            VariantMeaning::Target(path) => {
+                let own = TypedOptions::of(name, &[OsString::from("--on"), path.into()])?;
                 self.common.with(own).experiment(name)?
             }
-            Meaning::Stored(kept) => Experiment {
+            VariantMeaning::Stored(kept) => Experiment {
                 destroy_data_on: common.destroy_data_on.clone(),
                 ignore_signature: common.ignore_signature,
                 label: common.label.clone(),
@@ -180,7 +180,7 @@ impl AbArguments {
 }
 
 /// A device that was given up for one side is not one of the other's targets.
-fn spare_devices_of_the_other(sides: &mut [Side; 2]) {
+fn protect_other_devices(sides: &mut [Side; 2]) {
     let targets = sides.each_ref().map(|side| side.experiment.targets.clone());
     for (side, (own, other)) in sides
         .iter_mut()
@@ -194,45 +194,45 @@ fn spare_devices_of_the_other(sides: &mut [Side; 2]) {
 }
 
 /// What a word for A or B stands for.
-enum Meaning {
+enum VariantMeaning {
     /// Options, which are added to the common ones.
     Options(Vec<OsString>),
     Target(PathBuf),
     Stored(Box<Experiment>),
 }
 
-fn meaning(
+fn resolve_variant(
     name: &str,
     word: &str,
     store: Option<&Path>,
     common: &Experiment,
-) -> Result<Meaning, LaboratoryError> {
+) -> Result<VariantMeaning, LaboratoryError> {
     let path = Path::new(word);
     let is_setting = word
         .split_once('=')
         .is_some_and(|(path, _)| !path.contains('/'));
     if word.is_empty() || word.starts_with('-') || (is_setting && !path.exists()) {
-        return options(name, word);
+        return variant_options(name, word);
     }
     if word.contains(char::is_whitespace) && !path.exists() {
-        return options(name, word);
+        return variant_options(name, word);
     }
-    let stored = || stored(store, word);
+    let stored = || stored_variant(store, word);
     if word.ends_with(".json") && path.is_file() {
-        return stored();
+        return stored_variant();
     }
     if word.contains('/') || word == "." || word == ".." {
-        return Ok(Meaning::Target(path.to_owned()));
+        return Ok(VariantMeaning::Target(path.to_owned()));
     }
     let system = word.split(':').next().unwrap_or(word);
     let systems = load_catalogue(common.catalogue.as_deref())?.system_names();
     let is_system = word.ends_with(".toml") || systems.iter().any(|known| known == system);
     let is_path = path.exists() && !word.ends_with(".toml");
-    match (is_system, is_path, stored()) {
-        (true, false, Err(_)) => Ok(Meaning::Target(path.to_owned())),
-        (false, true, Err(_)) => Ok(Meaning::Target(Path::new(".").join(path))),
+    match (is_system, is_path, stored_variant()) {
+        (true, false, Err(_)) => Ok(VariantMeaning::Target(path.to_owned())),
+        (false, true, Err(_)) => Ok(VariantMeaning::Target(Path::new(".").join(path))),
         (false, false, Ok(stored)) => Ok(stored),
-        (false, false, Err(error)) => Err(nothing(name, word, &error)),
+        (false, false, Err(error)) => Err(unknown_variant(name, word, &error)),
         _ => Err(LaboratoryError::Request(format!(
             "{name}: `{word}` means more than one thing: write ./{word} for the path, `--on {word}` in quotes for the modelled system, or the id of the run"
         ))),
@@ -240,7 +240,7 @@ fn meaning(
 }
 
 /// Why a word is nothing.
-fn nothing(name: &str, word: &str, error: &LaboratoryError) -> LaboratoryError {
+fn unknown_variant(name: &str, word: &str, error: &LaboratoryError) -> LaboratoryError {
     let is_program = Program::named(word).is_some();
     let is_suite = Suite::named(word, Medium::Directory).is_some();
     LaboratoryError::Request(match is_program || is_suite {
@@ -253,14 +253,14 @@ fn nothing(name: &str, word: &str, error: &LaboratoryError) -> LaboratoryError {
     })
 }
 
-fn stored(store: Option<&Path>, word: &str) -> Result<Meaning, LaboratoryError> {
+fn stored_variant(store: Option<&Path>, word: &str) -> Result<VariantMeaning, LaboratoryError> {
     match runs::load(store, word)?.as_slice() {
         [run] => {
             let mut experiment = repeated(run)?;
             if run.world == World::Model {
                 experiment.targets = vec![run.target.clone().into()];
             }
-            Ok(Meaning::Stored(Box::new(experiment)))
+            Ok(VariantMeaning::Stored(Box::new(experiment)))
         }
         several => Err(LaboratoryError::Request(format!(
             "{word} holds {} runs, and one is wanted here: name it by its id",
@@ -270,8 +270,8 @@ fn stored(store: Option<&Path>, word: &str) -> Result<Meaning, LaboratoryError> 
 }
 
 /// The words of a quoted string; `PATH=VALUE` by itself is a setting.
-fn options(name: &str, text: &str) -> Result<Meaning, LaboratoryError> {
-    let words = split(text).ok_or_else(|| {
+fn variant_options(name: &str, text: &str) -> Result<VariantMeaning, LaboratoryError> {
+    let words = split_shell_words(text).ok_or_else(|| {
         LaboratoryError::Request(format!(
             "{name}: a quotation mark in `{text}` is not closed"
         ))
@@ -290,12 +290,12 @@ fn options(name: &str, text: &str) -> Result<Meaning, LaboratoryError> {
         }
         all.push(word.into());
     }
-    Ok(Meaning::Options(all))
+    Ok(VariantMeaning::Options(all))
 }
 
 /// The words of a text as a shell has them, without its expansions; `None` where a
 /// quotation is not closed.
-fn split(text: &str) -> Option<Vec<String>> {
+fn split_shell_words(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut characters = text.chars();
@@ -320,7 +320,7 @@ fn split(text: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-impl Typed {
+impl TypedOptions {
     /// Of the words of one side.
     fn of(name: &str, words: &[OsString]) -> Result<Self, LaboratoryError> {
         let is_steady = |word: &OsString| word.as_encoded_bytes().starts_with(b"--until-steady");
@@ -331,19 +331,19 @@ impl Typed {
             ExperimentArguments::augment_args(clap::Command::new("").no_binary_name(true));
         let matches = command.disable_help_flag(true).try_get_matches_from(words);
         let typed = matches.and_then(|matches| Self::from_arg_matches(&matches));
-        typed.map_err(|error| wrong(name, &error))
+        typed.map_err(|error| option_error(name, &error))
     }
 
     /// With what one side has besides: an option of it takes the place of the common one,
     /// but for those that can be given several times because they add up.
     fn with(&self, own: Self) -> Self {
-        const ADDED: [&str; 2] = ["settings", "destroy_data_on"];
+        const ACCUMULATED_OPTIONS: [&str; 2] = ["settings", "destroy_data_on"];
         const ALTERNATIVES: [[&str; 2]; 2] = [["cache", "direct"], ["what", "suite"]];
         let is_given = |name: &str| own.0.iter().any(|option| option.name == name);
         let is_replaced = |option: &&TypedOption| {
             let name = option.name.as_str();
             let mut alternatives = ALTERNATIVES.iter().filter(|names| names.contains(&name));
-            !ADDED.contains(&name)
+            !ACCUMULATED_OPTIONS.contains(&name)
                 && (is_given(name)
                     || alternatives.any(|names| names.iter().any(|one| is_given(one))))
         };
@@ -355,7 +355,8 @@ impl Typed {
     /// system that a setting is of.
     fn experiment(&self, name: &str) -> Result<Experiment, LaboratoryError> {
         let words = self.0.iter().flat_map(|option| option.words.iter());
-        let arm = OneArm::try_parse_from(words).map_err(|error| wrong(name, &error))?;
+        let arm =
+            VariantOptions::try_parse_from(words).map_err(|error| option_error(name, &error))?;
         let mut experiment = arm.asked.experiment();
         if arm.asked.targets.is_empty() {
             experiment.targets.truncate(1);
@@ -365,14 +366,14 @@ impl Typed {
 }
 
 /// What clap says, without the usage of a command that nobody typed.
-fn wrong(name: &str, error: &clap::Error) -> LaboratoryError {
+fn option_error(name: &str, error: &clap::Error) -> LaboratoryError {
     let text = error.to_string();
     let text = text.split("\n\n").next().unwrap_or_default();
     let text = text.trim().trim_start_matches("error: ");
     LaboratoryError::Request(format!("{name}: {text}"))
 }
 
-impl Args for Typed {
+impl Args for TypedOptions {
     fn augment_args(command: clap::Command) -> clap::Command {
         ExperimentArguments::augment_args(command)
     }
@@ -382,7 +383,7 @@ impl Args for Typed {
     }
 }
 
-impl FromArgMatches for Typed {
+impl FromArgMatches for TypedOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let command = ExperimentArguments::augment_args(clap::Command::new(""));
         let typed = command.get_arguments().filter(|argument| {
@@ -416,7 +417,7 @@ impl FromArgMatches for Typed {
 }
 
 /// A time as `90s`, `3m` or `1h`.
-fn duration(text: &str) -> Result<Duration, String> {
+fn parse_duration(text: &str) -> Result<Duration, String> {
     let units = [("s", 1.0), ("m", 60.0), ("h", 3600.0)];
     let seconds = units.into_iter().find_map(|(unit, seconds)| {
         let number = text.strip_suffix(unit)?.trim();
@@ -449,7 +450,7 @@ mod tests {
             ("it's", None),
             (r"a\", None),
         ] {
-            let words = split(text);
+            let words = split_shell_words(text);
             let words: Option<Vec<&str>> = words
                 .as_ref()
                 .map(|all| all.iter().map(String::as_str).collect());
@@ -459,7 +460,7 @@ mod tests {
 
     fn arms(line: &[&str]) -> Vec<String> {
         let words: Vec<OsString> = line.iter().map(OsString::from).collect();
-        let found = with_arms(&words).into_iter();
+        let found = with_escaped_variants(&words).into_iter();
         found.map(|word| word.into_string().unwrap()).collect()
     }
 
@@ -484,7 +485,7 @@ mod tests {
     /// The experiments of a command line.
     fn sides(line: &[&str]) -> [Experiment; 2] {
         let words: Vec<OsString> = ["d", "ab"].iter().chain(line).map(OsString::from).collect();
-        let parsed = crate::arguments::Arguments::try_parse_from(with_arms(&words));
+        let parsed = crate::arguments::Arguments::try_parse_from(with_escaped_variants(&words));
         let Ok(crate::arguments::Arguments {
             command: crate::arguments::Command::Ab(ab),
             ..
@@ -555,10 +556,10 @@ mod tests {
     #[test]
     fn times() {
         for (text, seconds) in [("90s", 90.0), ("3m", 180.0), ("1.5h", 5400.0)] {
-            assert_eq!(duration(text).unwrap().as_secs_f64(), seconds);
+            assert_eq!(parse_duration(text).unwrap().as_secs_f64(), seconds);
         }
         for text in ["", "3", "m", "0s", "-1s", "1e9h", "NaNs", "1d"] {
-            assert!(duration(text).is_err(), "{text}");
+            assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 }

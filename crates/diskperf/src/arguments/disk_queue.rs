@@ -23,7 +23,7 @@ pub(crate) struct DiskQueueArguments {
     #[arg(long, value_name = "ORDER", value_delimiter = ',')]
     pub(crate) order: Vec<String>,
     /// Bytes of a request: K, M and G are powers of 1024, KB, MB and GB of 1000
-    #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = super::bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = super::parse_bytes)]
     pub(crate) block: u64,
     /// Requests that are served for each figure
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=MOST_REQUESTS), allow_negative_numbers = true)]
@@ -35,7 +35,7 @@ pub(crate) struct DiskQueueArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
     /// Seed of the random places
-    #[arg(long, value_name = "N", default_value_t = 1983, value_parser = super::seed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 1983, value_parser = super::parse_seed, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]

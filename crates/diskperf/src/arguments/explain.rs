@@ -1,6 +1,6 @@
 //! The arguments of `diskperf explain`.
 
-use super::{Cache, MachinesArguments, cache_mode, size};
+use super::{Cache, MachinesArguments, cache_mode, parse_size};
 use clap::Args;
 use diskperf_laboratory::{Experiment, Setting, SizeChoice, Workload};
 use std::path::PathBuf;

@@ -9,7 +9,7 @@ use diskperf_models::flash::Asked;
 #[command(allow_negative_numbers = true)]
 pub(crate) struct FlashArguments {
     /// Spares: the shares of closed superblocks that hold no mapped unit, such as 10%
-    #[arg(long, value_name = "SHARE", value_delimiter = ',', default_values = ["7%", "10%", "15%", "20%", "28%"], value_parser = super::percent)]
+    #[arg(long, value_name = "SHARE", value_delimiter = ',', default_values = ["7%", "10%", "15%", "20%", "28%"], value_parser = super::parse_percent)]
     pub(crate) spare: Vec<f64>,
     /// How victims of collection are chosen: fifo, greedy, cost_benefit, or choices_N, the best of
     /// N superblocks drawn at random
@@ -24,7 +24,7 @@ pub(crate) struct FlashArguments {
     #[arg(long, value_name = "W/S")]
     pub(crate) hot: Option<String>,
     /// The share of the space that is trimmed and not written again
-    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = super::percent)]
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = super::parse_percent)]
     pub(crate) trimmed: f64,
     /// Where collection writes what it moves
     #[arg(long, value_enum, default_value = "mixed")]
@@ -36,13 +36,13 @@ pub(crate) struct FlashArguments {
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub(crate) dies: u32,
     /// Bytes that one die programs at once: K, M and G are powers of 1024, KB, MB and GB of 1000
-    #[arg(long, value_name = "SIZE", default_value = "96K", value_parser = super::bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "96K", value_parser = super::parse_bytes)]
     pub(crate) program: u64,
     /// The time of a program, in µs
     #[arg(long, value_name = "US", default_value_t = 1170.0)]
     pub(crate) program_us: f64,
     /// Bytes that one die senses at once
-    #[arg(long, value_name = "SIZE", default_value = "32K", value_parser = super::bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "32K", value_parser = super::parse_bytes)]
     pub(crate) sensed: u64,
     /// The time of sensing, in µs
     #[arg(long, value_name = "US", default_value_t = 45.0)]
@@ -51,16 +51,16 @@ pub(crate) struct FlashArguments {
     #[arg(long, value_name = "US", default_value_t = 3.8)]
     pub(crate) transfer_us: f64,
     /// Bytes of the host
-    #[arg(long, value_name = "SIZE", default_value = "1920GB", value_parser = super::bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "1920GB", value_parser = super::parse_bytes)]
     pub(crate) capacity: u64,
     /// Bytes of the write buffer
-    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = super::bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = super::parse_bytes)]
     pub(crate) buffer: u64,
     /// What the host sends, in MB/s: the default is a link of PCIe generation 4 with 4 lanes
     #[arg(long, value_name = "MB/S", default_value_t = 7200.0)]
     pub(crate) arrival_mb_per_s: f64,
     /// Bytes of the cache of one bit a cell; 0: none
-    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = super::bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = super::parse_bytes)]
     pub(crate) cache: u64,
     /// The rate of this cache, in MB/s
     #[arg(long, value_name = "MB/S", default_value_t = 3300.0)]
@@ -72,7 +72,7 @@ pub(crate) struct FlashArguments {
     #[arg(long, value_name = "YEARS", default_value_t = 5.0)]
     pub(crate) years: f64,
     /// Seed of what the model draws
-    #[arg(long, value_name = "N", default_value_t = 1983, value_parser = super::seed)]
+    #[arg(long, value_name = "N", default_value_t = 1983, value_parser = super::parse_seed)]
     pub(crate) seed: u64,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]

@@ -42,17 +42,17 @@ impl RunFormat {
         let mut plans = plans.iter().filter(|_| self.own().is_none());
         match plans.find(|plan| !plan.keeps_requests()) {
             None => Ok(()),
-            Some(plan) => Err(Self::refused(NoRequests(plan.title()))),
+            Some(plan) => Err(Self::refusal(NoRequests(plan.title()))),
         }
     }
 
-    fn refused(error: NoRequests) -> LaboratoryError {
+    fn refusal(error: NoRequests) -> LaboratoryError {
         LaboratoryError::Request(format!("{error}; omit --format, or give --format json"))
     }
 
     /// Runs as text.
     pub(crate) fn runs(self, runs: &[Run], width: u16) -> Result<String, LaboratoryError> {
-        let fio = |format| report::fio_json(runs, format).map_err(Self::refused);
+        let fio = |format| report::fio_json(runs, format).map_err(Self::refusal);
         match self {
             Self::FioJson => fio(FioFormat::Json),
             Self::FioJsonPlus => fio(FioFormat::JsonPlus),

@@ -94,7 +94,7 @@ pub(crate) enum Listed {
 }
 
 /// A moment in milliseconds of Unix time.
-fn moment(text: &str) -> Result<u64, String> {
+fn parse_time(text: &str) -> Result<u64, String> {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
     let now_unix_ms = since_1970.map_or(0, |now| now.as_millis() as u64);
     parse_moment(text, now_unix_ms).ok_or_else(|| {

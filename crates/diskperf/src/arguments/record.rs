@@ -1,7 +1,7 @@
 //! The options of `diskperf record`.
 
 use super::OutputFormat;
-use super::trace::time_ns;
+use super::trace::parse_time_ns;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,8 +29,8 @@ pub(crate) struct RecordArguments {
 }
 
 /// A time with its unit.
-fn duration(text: &str) -> Result<Duration, String> {
-    match time_ns(text) {
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    match parse_time_ns(text) {
         Some(0) => Err(format!("{text}: nothing happens in no time")),
         Some(ns) => Ok(Duration::from_nanos(ns)),
         None => Err(format!(

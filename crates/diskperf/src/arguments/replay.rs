@@ -1,6 +1,6 @@
 //! The options of `diskperf replay`.
 
-use super::{Cache, RunFormat, cache_mode, trace::window};
+use super::{Cache, RunFormat, cache_mode, trace::parse_window};
 use clap::Args;
 use diskperf_laboratory::traces::{Columns, Form, TimeUnit};
 use diskperf_laboratory::{Experiment, Setting, Workload};
@@ -31,10 +31,10 @@ pub(crate) struct ReplayArguments {
     #[arg(long, value_name = "N", conflicts_with = "depth", value_parser = clap::value_parser!(u32).range(1..=4096), allow_negative_numbers = true)]
     slots: Option<u32>,
     /// Scale addresses to what the target has, or to SIZE; in a directory to a tenth of what is free
-    #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, value_parser = super::bytes)]
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, value_parser = super::parse_bytes)]
     scale_addresses: Option<Option<u64>>,
     /// Make whole sectors of this many bytes of reads and writes that are not [without BYTES: 4096]
-    #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true, default_missing_value = "4096", value_parser = super::bytes)]
+    #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true, default_missing_value = "4096", value_parser = super::parse_bytes)]
     round_to_sectors: Option<u64>,
     /// The trace's form [default: told by what it begins with]
     #[arg(long, value_name = "FORM")]
@@ -81,7 +81,7 @@ pub(crate) struct ReplayArguments {
     #[arg(long)]
     no_budget: bool,
     /// Seed of what is written, and of every random choice of a model
-    #[arg(long, value_name = "N", default_value_t = 1983, value_parser = super::seed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 1983, value_parser = super::parse_seed, allow_negative_numbers = true)]
     seed: u64,
     /// Name of the run, for use in other commands
     #[arg(long)]
@@ -153,10 +153,10 @@ impl ReplayArguments {
 }
 
 /// What columns are, if they can be.
-fn columns(text: &str) -> Result<String, String> {
+fn parse_columns(text: &str) -> Result<String, String> {
     text.parse::<Columns>().map(|_| text.to_owned())
 }
 
-fn time_unit(text: &str) -> Result<String, String> {
+fn parse_time_unit(text: &str) -> Result<String, String> {
     text.parse::<TimeUnit>().map(|_| text.to_owned())
 }

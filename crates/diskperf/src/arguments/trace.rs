@@ -41,7 +41,7 @@ pub(crate) struct TraceArguments {
     #[arg(short, long, value_name = "FILE", requires = "convert")]
     pub(crate) output: Option<PathBuf>,
     /// With --convert: scale addresses to a space of so many bytes
-    #[arg(long, value_name = "SIZE", requires = "convert", value_parser = super::bytes)]
+    #[arg(long, value_name = "SIZE", requires = "convert", value_parser = super::parse_bytes)]
     pub(crate) scale_addresses: Option<u64>,
     /// Also write an HTML page with pictures of it to this file
     #[arg(long, value_name = "FILE.html", conflicts_with = "convert")]
@@ -55,7 +55,7 @@ pub(crate) struct TraceArguments {
 }
 
 /// A form by its name, to write a trace in.
-fn written_form(name: &str) -> Result<Form, String> {
+fn parse_written_form(name: &str) -> Result<Form, String> {
     name.parse().map_err(|_| {
         let written = Form::WRITTEN.map(Form::name).join(", ");
         format!("there is no form `{name}` to write; there are {written}")
@@ -63,12 +63,12 @@ fn written_form(name: &str) -> Result<Form, String> {
 }
 
 /// Two times with their units.
-pub(super) fn window(text: &str) -> Result<(u64, u64), String> {
+pub(super) fn parse_window(text: &str) -> Result<(u64, u64), String> {
     let usage = || "a window is FROM..TO with units, as 10s..1m or 0s..500ms".to_owned();
     let (from, to) = text.split_once("..").ok_or_else(usage)?;
     let (from, to) = (
-        time_ns(from).ok_or_else(usage)?,
-        time_ns(to).ok_or_else(usage)?,
+        parse_time_ns(from).ok_or_else(usage)?,
+        parse_time_ns(to).ok_or_else(usage)?,
     );
     match from < to {
         true => Ok((from, to)),
@@ -76,7 +76,7 @@ pub(super) fn window(text: &str) -> Result<(u64, u64), String> {
     }
 }
 
-pub(super) fn time_ns(text: &str) -> Option<u64> {
+pub(super) fn parse_time_ns(text: &str) -> Option<u64> {
     let text = text.trim();
     let end = text.find(|one: char| !(one.is_ascii_digit() || one == '.'))?;
     let (number, unit) = text.split_at(end);

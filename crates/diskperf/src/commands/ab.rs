@@ -1,8 +1,8 @@
-//! `diskperf ab`.
+//! Command `diskperf ab`: measures two variants alternately and compares them.
 
-use super::{DONE, FAILED, Outcome, has_figures, print_comparison, say_where};
+use super::{DONE, FAILED, Outcome, has_figures, print_comparison, print_run_location};
 use crate::arguments::AbArguments;
-use crate::output::{print, say};
+use crate::output::{print, print_message};
 use crate::progress::Progress;
 use crate::signals::stop_on_signals;
 use diskperf_analysis::comparison::compare;
@@ -11,7 +11,7 @@ use diskperf_laboratory::execute::prepare_process;
 use diskperf_laboratory::{LaboratoryError, Recorder};
 use std::path::Path;
 
-/// Measures two experiments in blocks, keeps both, and compares them.
+/// Measures two experiments in interleaved blocks, stores both runs and compares them.
 pub(crate) fn ab(
     arguments: &AbArguments,
     command_line: &[String],
@@ -25,18 +25,18 @@ pub(crate) fn ab(
     prepare_process(plan.plans())?;
     let mut recorders = [(); 2].map(|()| Recorder::open(store).of_command(command_line.to_vec()));
     if let Some(failure) = recorders[0].failure() {
-        say(&format!(
+        print_message(&format!(
             "{failure}; the results are kept in a file until the store accepts them"
         ));
     }
-    let AbExecuted { runs, error } = carried_out(&plan, arguments.quiet, &mut recorders)?;
+    let AbExecuted { runs, error } = execute_plan(&plan, arguments.quiet, &mut recorders)?;
     let printed = if runs.len() == 2 && runs.iter().all(has_figures) {
         print_comparison(compare(&runs), &arguments.gate, arguments.format)
     } else {
         Ok(DONE)
     };
     for (run, recorder) in runs.iter().zip(&recorders) {
-        say_where(std::slice::from_ref(run), recorder, arguments.quiet);
+        print_run_location(std::slice::from_ref(run), recorder, arguments.quiet);
     }
     if let Some(error) = error {
         return Err(error);
@@ -52,11 +52,10 @@ pub(crate) fn ab(
     })
 }
 
-/// Beside a gate, which has 1 for itself.
+/// Exit code of a failed measurement with a gate, because 1 then means that the gate failed.
 const GATE_FAILED: u8 = 2;
 
-/// Both runs, with their progress shown meanwhile.
-fn carried_out(
+fn execute_plan(
     plan: &AbPlan,
     quiet: bool,
     recorders: &mut [Recorder; 2],

@@ -1,11 +1,11 @@
-//! `diskperf calculate`.
+//! Command `diskperf calculate`: calculations without a simulated program.
 
 use super::{DONE, Outcome};
 use crate::arguments::{
     CalculateArguments, Calculation, DiskQueueArguments, FlashArguments, FormatArguments,
     InterleaveArguments,
 };
-use crate::output::{print, say, width};
+use crate::output::{print, print_message, width};
 use diskperf_analysis::interleave::{
     self, Clock, InputError, Inputs, Serial, SerialMethod, Service, Term, Track,
 };
@@ -21,7 +21,7 @@ use diskperf_models::formatting::formatting;
 use diskperf_models::model::load_catalogue;
 use std::sync::Arc;
 
-/// What can be said without running a program.
+/// Executes `diskperf calculate`: calculations that run no program.
 pub(crate) fn calculate(arguments: &CalculateArguments) -> Outcome {
     match &arguments.calculation {
         Calculation::Disk(arguments) => disk(arguments),
@@ -31,7 +31,7 @@ pub(crate) fn calculate(arguments: &CalculateArguments) -> Outcome {
     }
 }
 
-/// What the order of service gains.
+/// Calculates the gain from the scheduling order of a disk queue.
 fn disk(arguments: &DiskQueueArguments) -> Outcome {
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
     let mut depths = arguments.depth.clone();
@@ -56,14 +56,13 @@ fn disk(arguments: &DiskQueueArguments) -> Outcome {
     Ok(DONE)
 }
 
-/// What can be said of a flash drive without its time.
+/// Calculates properties of a flash drive that do not depend on its timing.
 fn flash(arguments: &FlashArguments) -> Outcome {
     let found = diskperf_models::flash::flash(&arguments.asked())?;
     print(&report::flash(&found, arguments.format.into(), width()))?;
     Ok(DONE)
 }
 
-/// How long a controller formats.
 fn format(arguments: &FormatArguments) -> Outcome {
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
     let times = formatting(
@@ -79,18 +78,18 @@ fn format(arguments: &FormatArguments) -> Outcome {
     Ok(DONE)
 }
 
-/// Most 5 MB drives of 5 1/4 inches.
+/// Default track: that of most 5 MB drives of 5 1/4 inches.
 const DEFAULT_TRACK: Track = Track {
     rpm: 3600.0,
     sectors_per_track: 17,
     spare_sectors_per_track: 0,
     sector_bytes: 512,
 };
-/// The clock of most machines of the time.
+/// Default clock frequency in hertz, that of most machines of the time.
 const DEFAULT_CLOCK_HZ: f64 = 60.0;
-/// What a tick takes, in sectors: the middle of Bass's 1 to 3.
+/// Default duration of a clock tick in sectors: the middle of Bass's 1 to 3.
 const DEFAULT_CLOCK_SECTORS: f64 = 2.0;
-/// The middle of Bass's 16 to 32.
+/// Default buffer size in characters: the middle of Bass's 16 to 32.
 const DEFAULT_BUFFER_CHARS: u32 = 24;
 
 fn interleave(arguments: &InterleaveArguments) -> Outcome {
@@ -132,10 +131,12 @@ fn interleave(arguments: &InterleaveArguments) -> Outcome {
                 Ok(rates) => found.compare(&rates),
                 // The calculation stands by itself where the machine cannot
                 // be given the case.
-                Err(error) => say(&format!("not compared with the modelled machine: {error}")),
+                Err(error) => {
+                    print_message(&format!("not compared with the modelled machine: {error}"))
+                }
             }
         }
-        Some(why) => say(&format!("not compared with the modelled machine: {why}")),
+        Some(why) => print_message(&format!("not compared with the modelled machine: {why}")),
     }
     print(&report::interleave(
         &found,
@@ -146,7 +147,7 @@ fn interleave(arguments: &InterleaveArguments) -> Outcome {
     Ok(DONE)
 }
 
-/// The drive's track, with what is given by itself in place of its own.
+/// Returns the drive's track, with individually given values in place of its own.
 fn track(arguments: &InterleaveArguments) -> Result<Track, LaboratoryError> {
     let mut track = match &arguments.drive {
         Some(name) => {
@@ -167,7 +168,6 @@ fn track(arguments: &InterleaveArguments) -> Result<Track, LaboratoryError> {
     Ok(track)
 }
 
-/// The clock, if one of its options is given.
 fn clock(arguments: &InterleaveArguments, track: &Track) -> Option<Clock> {
     if arguments.clock_hz.is_none() && arguments.clock_ms.is_none() {
         return None;
@@ -180,18 +180,17 @@ fn clock(arguments: &InterleaveArguments, track: &Track) -> Option<Clock> {
     })
 }
 
-/// The serial lines, if there are any.
 fn serial(arguments: &InterleaveArguments) -> Result<Option<Serial>, LaboratoryError> {
     let Some(lines) = arguments.serial_lines else {
         return Ok(None);
     };
     let method = SerialMethod::from(arguments.serial);
-    let us_per_char = of_method(
+    let us_per_char = serial_time(
         ("--serial-us-per-char", arguments.serial_us_per_char),
         (method, method.us_per_char()),
         "interrupt for each character; give --serial-done-us-per-char",
     )?;
-    let done_us_per_char = of_method(
+    let done_us_per_char = serial_time(
         (
             "--serial-done-us-per-char",
             arguments.serial_done_us_per_char,
@@ -218,9 +217,9 @@ fn serial(arguments: &InterleaveArguments) -> Result<Option<Serial>, LaboratoryE
     }))
 }
 
-/// A time of the method: what is given, or the method's own; none that is
-/// given of a method without it.
-fn of_method(
+/// Returns a time of a method: the given value or the method's default. A value for a method
+/// without this time is an error.
+fn serial_time(
     (option, given): (&str, Option<f64>),
     (method, own): (SerialMethod, Option<f64>),
     lacks: &str,
@@ -234,7 +233,8 @@ fn of_method(
     }
 }
 
-/// An input's name is its option's, but for the hyphens.
+/// Converts an input error of the calculation into an error about the option, whose name differs
+/// only in hyphens.
 fn refusal(error: &InputError) -> LaboratoryError {
     LaboratoryError::Request(match error {
         InputError::Range { input, .. } => format!("--{}: {error}", input.replace('_', "-")),

@@ -1,4 +1,4 @@
-//! Lists and entries of the catalogue.
+//! Lists of the catalogue and display of its entries.
 
 use super::{DONE, Outcome};
 use crate::arguments::{Listed, OutputFormat};
@@ -14,7 +14,7 @@ use diskperf_laboratory::catalogue::{
 };
 use serde_json::{Value, json};
 
-/// The list of one kind of entry; `None` of what is no part of the catalogue.
+/// Lists one kind of catalogue entry; `None` for anything that is not part of the catalogue.
 pub(super) fn listing(
     catalogue: &Catalogue,
     listed: Listed,
@@ -62,7 +62,7 @@ fn published(catalogue: &Catalogue) -> Result<Listing, LaboratoryError> {
     })
 }
 
-/// All numbers of a system, or of a component.
+/// Lists all parameters of a system or a component.
 pub(super) fn parameters(list: &[Parameter]) -> Listing {
     let row = |parameter: &Parameter| {
         vec![
@@ -82,8 +82,8 @@ pub(super) fn parameters(list: &[Parameter]) -> Listing {
     }
 }
 
-/// The entry of this name, if the catalogue has one; a component may be asked
-/// for with its kind as well (`driver/uda`).
+/// Shows the catalogue entry with this name, if it exists. A component's name may have its kind in
+/// front, such as `driver/uda`.
 pub(super) fn show(catalogue: &Catalogue, name: &str, format: OutputFormat) -> Option<Outcome> {
     if catalogue.system_names().iter().any(|known| known == name) || is_file(name) {
         return Some(show_system(catalogue, name, format));
@@ -100,9 +100,8 @@ pub(super) fn show(catalogue: &Catalogue, name: &str, format: OutputFormat) -> O
     Some(show_components(catalogue, plain, &found, format))
 }
 
-/// Where no run has this name, but an entry of the catalogue has one much like
-/// it, that is said as well.
-pub(super) fn meant(name: &str, error: LaboratoryError) -> LaboratoryError {
+/// Adds a hint to an unknown-run error if a catalogue entry has a similar name.
+pub(super) fn suggest_command(name: &str, error: LaboratoryError) -> LaboratoryError {
     let known = Catalogue::embedded();
     let mut names = known.system_names();
     for component in Component::ALL {
@@ -116,8 +115,8 @@ pub(super) fn meant(name: &str, error: LaboratoryError) -> LaboratoryError {
     }
 }
 
-/// Where a run is wanted and a modelled system is named, how to have one of it.
-pub(super) fn not_yet_run(name: &str, error: LaboratoryError) -> LaboratoryError {
+/// Adds a hint on how to run a modelled system if its name was given in place of a run.
+pub(super) fn suggest_run(name: &str, error: LaboratoryError) -> LaboratoryError {
     let known = Catalogue::embedded().system_names();
     if known.iter().any(|system| system == name) {
         LaboratoryError::Request(format!(
@@ -150,7 +149,7 @@ fn show_system(catalogue: &Catalogue, name: &str, format: OutputFormat) -> Outco
     Ok(DONE)
 }
 
-/// Which parameters no document gives, by how they were chosen and on which cells.
+/// Describes the parameters that no document gives, by method of choice and the measurements used.
 fn free_parameters(parameters: &[Parameter]) -> String {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for parameter in parameters {
@@ -182,7 +181,8 @@ fn free_parameters(parameters: &[Parameter]) -> String {
     text
 }
 
-/// How a value was chosen, in one word for programs that read it.
+/// Returns the origin of a value as a single word for machine-readable output, with its calibration
+/// set.
 fn origin(parameter: &Parameter) -> (&'static str, Option<String>) {
     match parameter.origin() {
         Origin::Documented => ("documented", None),
@@ -209,7 +209,7 @@ fn show_components(
                 let title = format!("{} {}", entry.component, entry.name);
                 let mut text = format!("{title}\n{}\n", entry.description);
                 if let Some(drive) = &entry.drive {
-                    text += &drawn(drive);
+                    text += &draw_seek_curve(drive);
                 }
                 format!("{text}\n{}", list.render(format, width()))
             }
@@ -221,8 +221,7 @@ fn show_components(
     Ok(DONE)
 }
 
-/// A drive's figures, and its seek curve.
-fn drawn(drive: &DriveFigures) -> String {
+fn draw_seek_curve(drive: &DriveFigures) -> String {
     let mut text = String::new();
     let longest = drive.figures.iter().map(|(what, ..)| what.len()).max();
     let width = longest.unwrap_or(0);
@@ -237,9 +236,9 @@ fn drawn(drive: &DriveFigures) -> String {
     text + "\n" + &drawing::curve(&drive.seek, "cylinders", "ms")
 }
 
-/// A disk's zones, a line each, with their rates as bars.
+/// Draws the zones of a disk, one per line, with bars for their transfer rates.
 fn zones(all: &[ZoneFigures]) -> String {
-    const BAR: f64 = 24.0;
+    const ZONE_BAR_WIDTH: f64 = 24.0;
     let Some(first) = all.first() else {
         return String::new();
     };
@@ -247,7 +246,11 @@ fn zones(all: &[ZoneFigures]) -> String {
         "\n  zone            cylinders  sectors/track      GB    MB/s  track skew  cylinder skew\n"
             .to_owned();
     for (number, zone) in all.iter().enumerate() {
-        let bar = "█".repeat((zone.mb_per_s / first.mb_per_s * BAR).round().max(0.0) as usize);
+        let bar = "█".repeat(
+            (zone.mb_per_s / first.mb_per_s * ZONE_BAR_WIDTH)
+                .round()
+                .max(0.0) as usize,
+        );
         let cylinders = format!("{}-{}", zone.first_cylinder, zone.last_cylinder);
         text += &format!(
             "  {number:>4} {cylinders:>20} {:>14} {:>7.2} {:>7.2} {:>11.4} {:>14.4}  {bar}\n",

@@ -1,4 +1,4 @@
-//! `diskperf explain`.
+//! Command `diskperf explain`: attributes the time of a run to causes.
 
 use super::{DONE, Outcome};
 use crate::arguments::ExplainArguments;
@@ -21,17 +21,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What one of the names stands for.
-enum Side {
-    /// A modelled system, or a stored run of one.
+/// Subject that `diskperf explain` explains or compares.
+enum ExplainedSide {
+    /// Modelled system, or a stored run of one.
     Model(Box<Subject>),
-    /// A stored run on real storage.
     Run(Box<Run>),
-    /// Real storage, which runs the programs.
+    /// Real storage, on which the programs still have to run.
     Storage(Box<HostPlan>),
 }
 
-/// Where the time of a run went and what would change it, or why two differ.
+/// Executes `diskperf explain`: shows the time of a run by stage and effective changes, or the
+/// causes of the difference between two runs.
 pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Outcome {
     let output = match &arguments.perfetto {
         Some(path) => Some(Output::open_beside_table("--perfetto", path)?),
@@ -44,7 +44,7 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Out
                 .to_owned(),
         ));
     }
-    let plans: Vec<Plan> = sides.iter().filter_map(Side::plan).collect();
+    let plans: Vec<Plan> = sides.iter().filter_map(ExplainedSide::plan).collect();
     prepare_process(&plans)?;
     let stop = stop_on_signals()?;
     let progress = MachinesProgress::new(arguments.machines.quiet);
@@ -58,27 +58,27 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Out
     // What goes to the file, where one is wanted.
     let mut trace = Ok(Vec::new());
     let text = match sides.as_slice() {
-        [Side::Model(one)] => {
+        [ExplainedSide::Model(one)] => {
             let (found, traces) = explain::explain(one, &means)?;
             if output.is_some() {
-                trace = Ok(trace_of(&found, traces.iter()));
+                trace = Ok(encode_trace(&found, traces.iter()));
             }
             report::explanation(&found, format, width())
         }
-        [Side::Model(a), Side::Model(b)] => {
+        [ExplainedSide::Model(a), ExplainedSide::Model(b)] => {
             let found = explain::differences(a, b, &means)?;
             report::differences(&found, format, width())
         }
         [one] => {
-            let told = one.told(arguments, store, &means)?;
+            let told = one.explain(arguments, store, &means)?;
             if output.is_some() {
-                trace = trace_told(&told);
+                trace = trace_of_storage(&told);
             }
             report::explanation(&told.explanation, format, width())
         }
         [a, b, ..] => {
-            let a = a.told(arguments, store, &means)?;
-            let b = b.told(arguments, store, &means)?;
+            let a = a.explain(arguments, store, &means)?;
+            let b = b.explain(arguments, store, &means)?;
             report::differences(&storage::differences(&a, &b)?, format, width())
         }
         [] => unreachable!("without a name there is the last run"),
@@ -95,7 +95,7 @@ pub(crate) fn explain(arguments: &ExplainArguments, store: Option<&Path>) -> Out
     }
 }
 
-impl Side {
+impl ExplainedSide {
     fn is_stored(&self) -> bool {
         match self {
             Self::Model(subject) => subject.run.is_some(),
@@ -111,8 +111,7 @@ impl Side {
         }
     }
 
-    /// Its explanation, stage by stage.
-    fn told(
+    fn explain(
         &self,
         arguments: &ExplainArguments,
         store: Option<&Path>,
@@ -129,7 +128,7 @@ impl Side {
     }
 }
 
-/// Where `run` writes a trace of these plans.
+/// Opens the output of `run --perfetto` for a trace of these plans.
 pub(super) fn open_trace(path: &Path, plans: &[Plan]) -> Result<Output, LaboratoryError> {
     if plans.iter().any(|plan| matches!(plan, Plan::Host(_))) {
         return Err(LaboratoryError::Request(
@@ -139,8 +138,8 @@ pub(super) fn open_trace(path: &Path, plans: &[Plan]) -> Result<Output, Laborato
     Output::open_beside_table("--perfetto", path)
 }
 
-/// Makes modelled runs again to write what happens in them, each program by its
-/// system's name.
+/// Repeats modelled runs to write a trace of their events. Programs are labelled with the name of
+/// their system.
 pub(super) fn trace_again(
     output: Output,
     made: &[Run],
@@ -154,7 +153,7 @@ pub(super) fn trace_again(
     };
     let mut named: Vec<(String, Trace)> = Vec::new();
     for run in made {
-        let subject = Subject::again(run.clone(), &HostFiles)?;
+        let subject = Subject::replay_platter(run.clone(), &HostFiles)?;
         let (found, traces) = explain::explain(&subject, &means)?;
         let names = found.programs.iter();
         let names = names.map(|one| format!("{} {} {}", run.target, one.program, one.filesystem));
@@ -167,18 +166,22 @@ pub(super) fn trace_again(
     output.write(&perfetto(&all))
 }
 
-/// The traces of all programs, as the bytes of one file.
-fn trace_of<'t>(found: &Explanation, traces: impl Iterator<Item = &'t Trace>) -> Vec<u8> {
+/// Combines the traces of all programs into the bytes of one file.
+fn encode_trace<'t>(found: &Explanation, traces: impl Iterator<Item = &'t Trace>) -> Vec<u8> {
     let name = |program: &ProgramExplanation| format!("{} {}", program.program, program.filesystem);
     let named = found.programs.iter().map(name).zip(traces);
     perfetto(&named.collect::<Vec<_>>())
 }
 
-/// The trace of real storage, if events were recorded.
-fn trace_told(told: &Told) -> Result<Vec<u8>, LaboratoryError> {
+/// Returns the trace of real storage.
+///
+/// # Errors
+///
+/// No events were recorded.
+fn trace_of_storage(told: &Told) -> Result<Vec<u8>, LaboratoryError> {
     let traces: Option<Vec<&Trace>> = told.traces.iter().map(Option::as_ref).collect();
     match traces {
-        Some(traces) => Ok(trace_of(&told.explanation, traces.into_iter())),
+        Some(traces) => Ok(encode_trace(&told.explanation, traces.into_iter())),
         None => Err(LaboratoryError::Request(format!(
             "--perfetto has nothing to write, because no events of {} were recorded: {}",
             told.name,
@@ -187,8 +190,8 @@ fn trace_told(told: &Told) -> Result<Vec<u8>, LaboratoryError> {
     }
 }
 
-/// The error of a setting, said of the `--change` that it came from.
-fn of_change(error: LaboratoryError) -> LaboratoryError {
+/// Converts an error in a setting into one about the `--change` option that contains it.
+fn explain_change_error(error: LaboratoryError) -> LaboratoryError {
     match error {
         LaboratoryError::Catalogue(errors) => {
             LaboratoryError::Request(errors.to_string().replace("--> --set:", "--> --change:"))
@@ -197,7 +200,10 @@ fn of_change(error: LaboratoryError) -> LaboratoryError {
     }
 }
 
-fn sides(arguments: &ExplainArguments, store: Option<&Path>) -> Result<Vec<Side>, LaboratoryError> {
+fn sides(
+    arguments: &ExplainArguments,
+    store: Option<&Path>,
+) -> Result<Vec<ExplainedSide>, LaboratoryError> {
     let last = ["last".to_owned()];
     let names = match arguments.subjects.as_slice() {
         [] => &last,
@@ -207,10 +213,10 @@ fn sides(arguments: &ExplainArguments, store: Option<&Path>) -> Result<Vec<Side>
     for (number, name) in names.iter().enumerate() {
         sides.push(side(arguments, store, (name, number))?);
     }
-    if of_target(arguments) && sides.iter().all(Side::is_stored) {
+    if names_target(arguments) && sides.iter().all(ExplainedSide::is_stored) {
         let how = match sides[0] {
-            Side::Run(_) => "is explained from its stored data",
-            Side::Model(_) | Side::Storage(_) => "is repeated exactly",
+            ExplainedSide::Run(_) => "is explained from its stored data",
+            ExplainedSide::Model(_) | ExplainedSide::Storage(_) => "is repeated exactly",
         };
         return Err(LaboratoryError::Request(format!(
             "`{}` is a run, which {how}: --suite, --set, --size, --runs, --drives, --fresh and --direct apply only to a target, as in `diskperf explain vax780-sc780-eagle --suite write_8192`",
@@ -218,16 +224,18 @@ fn sides(arguments: &ExplainArguments, store: Option<&Path>) -> Result<Vec<Side>
         )));
     }
     if !arguments.changes.is_empty() {
-        if !matches!(sides.as_slice(), [Side::Model(subject)] if subject.run.is_none()) {
+        if !matches!(sides.as_slice(), [ExplainedSide::Model(subject)] if subject.run.is_none()) {
             return Err(LaboratoryError::Request(
                 "--change takes one modelled system: `diskperf explain vax780-sc780-eagle --change driver.search_lead_sectors=2`".to_owned(),
             ));
         }
         let changed = modelled(arguments, (&names[0], 1), &arguments.changes);
         let changed = changed.map_err(of_change)?;
-        sides.push(Side::Model(Box::new(changed)));
+        sides.push(ExplainedSide::Model(Box::new(changed)));
     }
-    if let ([first, second, ..], [Side::Model(subject)]) = (&arguments.drives[..], &mut sides[..]) {
+    if let ([first, second, ..], [ExplainedSide::Model(subject)]) =
+        (&arguments.drives[..], &mut sides[..])
+    {
         let name = subject.name.clone();
         let on = |drives: u32| {
             let plural = if drives == 1 { "" } else { "s" };
@@ -236,27 +244,27 @@ fn sides(arguments: &ExplainArguments, store: Option<&Path>) -> Result<Vec<Side>
         subject.name = on(*first);
         let mut other = modelled(arguments, (&names[0], 1), &[])?;
         other.name = on(*second);
-        sides.push(Side::Model(Box::new(other)));
+        sides.push(ExplainedSide::Model(Box::new(other)));
     }
     Ok(sides)
 }
 
-/// What one of the names stands for.
+/// Determines the subject that a name on the command line denotes.
 fn side(
     arguments: &ExplainArguments,
     store: Option<&Path>,
     (name, number): (&str, usize),
-) -> Result<Side, LaboratoryError> {
+) -> Result<ExplainedSide, LaboratoryError> {
     if is_system(arguments, name)? {
         let subject = modelled(arguments, (name, number), &[])?;
-        return Ok(Side::Model(Box::new(subject)));
+        return Ok(ExplainedSide::Model(Box::new(subject)));
     }
     let path = Path::new(name);
     // A file may be an exported run, or data to be read.
     let exported = path.is_file() && (name.ends_with(".json") || !name.contains('/'));
     if (name.contains('/') || path.is_dir()) && !exported && !is_export(path) {
         let plan = plan::on_storage(&arguments.experiment((name, 0)))?;
-        return Ok(Side::Storage(plan));
+        return Ok(ExplainedSide::Storage(plan));
     }
     let mut loaded = runs::load(store, name).map_err(|error| match error {
         LaboratoryError::Store(_) => LaboratoryError::Request(format!(
@@ -272,17 +280,19 @@ fn side(
     }
     let run = loaded.remove(0);
     match run.world {
-        World::Host => Ok(Side::Run(Box::new(run))),
-        World::Model => Ok(Side::Model(Box::new(Subject::again(run, &HostFiles)?))),
+        World::Host => Ok(ExplainedSide::Run(Box::new(run))),
+        World::Model => Ok(ExplainedSide::Model(Box::new(Subject::replay_platter(
+            run, &HostFiles,
+        )?))),
     }
 }
 
-/// Whether a file is one of `diskperf export`, whatever it is called.
+/// Reports whether a file is an export of runs, whatever its name.
 fn is_export(path: &Path) -> bool {
     path.is_file() && runs::load(None, &path.to_string_lossy()).is_ok()
 }
 
-fn of_target(arguments: &ExplainArguments) -> bool {
+fn names_target(arguments: &ExplainArguments) -> bool {
     arguments.suite.is_some()
         || !arguments.settings.is_empty()
         || !arguments.drives.is_empty()
@@ -292,7 +302,7 @@ fn of_target(arguments: &ExplainArguments) -> bool {
         || arguments.size != SizeChoice::Auto
 }
 
-/// Whether it names a modelled system and not a run.
+/// Reports whether a name denotes a modelled system rather than a run.
 fn is_system(arguments: &ExplainArguments, name: &str) -> Result<bool, LaboratoryError> {
     if name.ends_with(".toml") {
         return Ok(true);
@@ -302,7 +312,7 @@ fn is_system(arguments: &ExplainArguments, name: &str) -> Result<bool, Laborator
     Ok(known.system_names().iter().any(|system| system == base))
 }
 
-/// A modelled system as it is asked for, with changes.
+/// Returns the modelled system with the requested changes.
 fn modelled(
     arguments: &ExplainArguments,
     (name, number): (&str, usize),

@@ -1,4 +1,4 @@
-//! `diskperf import`.
+//! Command `diskperf import`: converts DiskSim drives to catalogue entries.
 
 use super::{DONE, Outcome};
 use crate::arguments::{ImportArguments, OutputFormat};
@@ -10,7 +10,7 @@ use diskperf_laboratory::import::{
 use diskperf_timeline::units::format_size;
 use serde_json::json;
 
-/// Writes drives of DiskSim's files as entries of a catalogue.
+/// Executes `diskperf import`: writes the drives of DiskSim files as catalogue entries.
 pub(crate) fn import(arguments: &ImportArguments) -> Outcome {
     let found = imported(&Asked {
         files: &arguments.files,
@@ -29,7 +29,7 @@ pub(crate) fn import(arguments: &ImportArguments) -> Outcome {
     Ok(DONE)
 }
 
-/// A drive, what was written, and what came of its keys.
+/// Describes an imported drive, the entry written, and the treatment of its keys.
 fn drive(of: &ImportedDrive) -> String {
     let mut text = format!(
         "{} from {}: {}, {} {}\n",
@@ -55,10 +55,10 @@ fn drive(of: &ImportedDrive) -> String {
         text += &describe_shown(shown);
     }
     if let Some(fit) = &of.fit {
-        text += &of_fit(fit);
+        text += &describe_fit(fit);
     }
     if let Some(replays) = &of.replays {
-        text += &of_replays(replays);
+        text += &describe_replays(replays);
     }
     for warning in &of.warnings {
         text += &format!("  {}\n", warning.trim_end().replace('\n', "\n  "));
@@ -69,8 +69,8 @@ fn drive(of: &ImportedDrive) -> String {
     text + &without_effect(&of.without_effect)
 }
 
-/// Keys that nothing comes of: below each block, those of one reason on a line, each with the
-/// number of its line.
+/// Lists keys without effect by block. Keys with the same reason share a line, and each has its
+/// line number.
 fn without_effect(all: &[LeftOut]) -> String {
     let mut groups: Vec<(&str, &str, &str, Vec<String>)> = Vec::new();
     for LeftOut {
@@ -110,8 +110,8 @@ fn without_effect(all: &[LeftOut]) -> String {
     text
 }
 
-/// What was fitted to, and what that shows of the spindle.
-fn of_fit(of: &Fit) -> String {
+/// Describes the fitted part of a trace and the spindle properties that it reveals.
+fn describe_fit(of: &Fit) -> String {
     let phase = &of.phase;
     format!(
         "  fitted to the first {} of {} requests of the trace: R {:.3}, a revolution of {:.3} µs ({:+.0} ppm), {}{}\n",
@@ -135,7 +135,7 @@ fn of_fit(of: &Fit) -> String {
     )
 }
 
-/// Formats what a trace shows of a drive without files.
+/// Describes the properties of a drive that a trace alone reveals.
 fn describe_shown(shown: &ShownDrive) -> String {
     let mut text = format!(
         "  determined from the first {} of {} requests, pauses {} requests, {} where lines are missing:\n",
@@ -176,8 +176,9 @@ fn describe_shown(shown: &ShownDrive) -> String {
     text
 }
 
-/// How well the modelled drives replay the half of a trace that nothing was fitted to.
-fn of_replays(of: &Replays) -> String {
+/// Describes how accurately the modelled drives replay the half of a trace that nothing was fitted
+/// to.
+fn describe_replays(of: &Replays) -> String {
     let mut text = format!(
         "  the last {} requests of the trace, replayed:  within 0.5 ms       RMS   demerit       bias\n",
         of.requests
@@ -197,7 +198,7 @@ fn of_replays(of: &Replays) -> String {
     text
 }
 
-/// What to do with it.
+/// Suggests the next commands after an import.
 fn next(found: &Imported, arguments: &ImportArguments) -> String {
     let Some(first) = found.drives.first() else {
         return String::new();
@@ -228,7 +229,6 @@ fn next(found: &Imported, arguments: &ImportArguments) -> String {
     text
 }
 
-/// A row for each drive.
 fn listing(found: &Imported) -> Listing {
     let row = |of: &ImportedDrive| {
         let mut row = vec![
@@ -265,7 +265,6 @@ fn listing(found: &Imported) -> Listing {
     }
 }
 
-/// Columns of what a trace shows.
 const FITTED_FIELDS: [&str; 8] = [
     "requests",
     "r",
@@ -277,7 +276,6 @@ const FITTED_FIELDS: [&str; 8] = [
     "fitted_rms_ms",
 ];
 
-/// Their values; empty without a trace.
 fn fitted_fields(of: &ImportedDrive) -> [String; FITTED_FIELDS.len()] {
     let (
         Some(Fit {

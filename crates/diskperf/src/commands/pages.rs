@@ -1,4 +1,4 @@
-//! `diskperf report`.
+//! Command `diskperf report`: HTML page of runs.
 
 use super::{DONE, Outcome};
 use crate::arguments::ReportArguments;
@@ -11,7 +11,7 @@ use diskperf_models::model::load_catalogue;
 use diskperf_timeline::{Run, World};
 use std::path::Path;
 
-/// Runs as one page.
+/// Executes `diskperf report`: writes runs as one HTML page.
 pub(crate) fn report(arguments: &ReportArguments, store: Option<&Path>) -> Outcome {
     let output = Output::open(&arguments.output)?;
     let catalogue = load_catalogue(arguments.catalogue.as_deref())?;
@@ -26,15 +26,14 @@ pub(crate) fn report(arguments: &ReportArguments, store: Option<&Path>) -> Outco
     Ok(DONE)
 }
 
-/// Makes the modelled runs again, each on a thread of its own, for the pictures
-/// of what their drives did.
+/// Repeats the modelled runs, each on its own thread, to draw the activity of their drives.
 fn draw_platters(reported: &mut [Reported]) {
     let modelled = reported
         .iter_mut()
         .filter(|one| one.run.world == World::Model);
     std::thread::scope(|scope| {
         for one in modelled {
-            scope.spawn(|| match again(&one.run) {
+            scope.spawn(|| match replay_platter(&one.run) {
                 Ok(pictures) => one.pictures = pictures,
                 Err(why) => one.no_pictures = Some(why),
             });
@@ -42,8 +41,7 @@ fn draw_platters(reported: &mut [Reported]) {
     });
 }
 
-/// The pictures of a run that is made again.
-fn again(run: &Run) -> Result<Vec<(usize, html::Picture)>, String> {
+fn replay_platter(run: &Run) -> Result<Vec<(usize, html::Picture)>, String> {
     let drawn = plan_of(run, &HostFiles).and_then(|plan| pictures(&plan, run));
     drawn.map_err(|why| format!("There is no picture of the platter: {why}."))
 }

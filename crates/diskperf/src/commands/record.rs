@@ -1,8 +1,8 @@
-//! `diskperf record`, and `diskperf run --record`.
+//! Commands `diskperf record` and `diskperf run --record`: recording of block traces.
 
 use super::{DONE, FAILED, Outcome};
 use crate::arguments::{OutputFormat, RecordArguments};
-use crate::output::{print, say, width};
+use crate::output::{print, print_message, width};
 use crate::progress::TimeProgress;
 use crate::signals::stop_on_signals;
 use diskperf_analysis::report;
@@ -10,7 +10,7 @@ use diskperf_laboratory::LaboratoryError;
 use diskperf_laboratory::recording::Came;
 use diskperf_laboratory::recording::device::{Asked, Ready};
 
-/// Records what a disk is asked.
+/// Executes `diskperf record`: records the requests to a disk.
 pub(crate) fn record(arguments: &RecordArguments) -> Outcome {
     let asked = Asked {
         target: arguments.target.clone(),
@@ -27,12 +27,12 @@ pub(crate) fn record(arguments: &RecordArguments) -> Outcome {
     let is_printed_elsewhere = arguments.output.as_os_str() == "-";
     let text = report::recorded(&came, arguments.format.into(), width());
     match is_printed_elsewhere {
-        true => say(&text),
+        true => print_message(&text),
         false => print(&text)?,
     }
     if !arguments.quiet && !is_printed_elsewhere && arguments.format == OutputFormat::Table {
         let path = arguments.output.display();
-        say(&format!("`diskperf trace {path}` shows what is in it"));
+        print_message(&format!("`diskperf trace {path}` shows what is in it"));
     }
     Ok(match came.lost_events {
         0 => DONE,
@@ -40,8 +40,8 @@ pub(crate) fn record(arguments: &RecordArguments) -> Outcome {
     })
 }
 
-/// Says what came of the recording of a run; whether all that was wanted is there.
-pub(super) fn say_what_came(
+/// Reports the result of recording a run; returns whether the recording is complete.
+pub(super) fn report_recording(
     came: Result<Option<Came>, LaboratoryError>,
     quiet: bool,
 ) -> Result<bool, LaboratoryError> {
@@ -51,10 +51,10 @@ pub(super) fn say_what_came(
     let path = came.path.display();
     let missing = came.missing();
     if let Some(missing) = &missing {
-        say(&format!("--record {path}: {missing}"));
+        print_message(&format!("--record {path}: {missing}"));
     }
     if !quiet && came.parts > 0 {
-        say(&format!(
+        print_message(&format!(
             "recorded in {path}: {} requests of {} repetitions, {}; `diskperf trace {path}` shows them",
             came.requests,
             came.parts,

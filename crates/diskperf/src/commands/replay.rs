@@ -1,12 +1,12 @@
-//! `diskperf replay`.
+//! Command `diskperf replay`: replays a trace.
 
-use super::{DONE, Outcome, Wanted, measure};
+use super::{DONE, Outcome, RunOutputs, measure};
 use crate::arguments::ReplayArguments;
 use crate::output::print;
 use diskperf_laboratory::plan;
 use std::path::Path;
 
-/// Makes the requests of a trace again, on each target.
+/// Executes `diskperf replay`: repeats the requests of a trace on each target.
 pub(crate) fn replay(
     arguments: &ReplayArguments,
     command_line: Vec<String>,
@@ -20,5 +20,5 @@ pub(crate) fn replay(
         return Ok(DONE);
     }
     let shown = (arguments.format, arguments.quiet);
-    measure(&plans, shown, Wanted::default(), (command_line, store))
+    measure(&plans, shown, RunOutputs::default(), (command_line, store))
 }

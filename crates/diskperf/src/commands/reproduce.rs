@@ -1,4 +1,4 @@
-//! `diskperf reproduce`.
+//! Command `diskperf reproduce`: compares the models with published measurements.
 
 use super::{DONE, FAILED, Outcome};
 use crate::arguments::ReproduceArguments;
@@ -12,22 +12,22 @@ use diskperf_machine::Budget;
 use diskperf_models::model::load_catalogue;
 use std::path::Path;
 
-/// What stands in a document's place for drives that were measured by others.
+/// Name given in place of a document for drives measured by others.
 const REAL_DRIVES: &str = "real-drives";
 
-/// The accuracy card.
+/// Executes `diskperf reproduce`: prints the accuracy card.
 pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Outcome {
     let asks_for_drives = arguments.documents.iter().any(|one| one == REAL_DRIVES);
     match (&arguments.data, asks_for_drives) {
         (Some(data), true) => return real_drives(arguments, data),
         (None, true) => {
-            return Err(refused(
+            return Err(refusal(
                 "real-drives are those of a directory: name it with --data",
             ));
         }
         (Some(_), false) => {
             let error = "--data is a directory of measured drives: give it as `reproduce real-drives --data DIR`";
-            return Err(refused(error));
+            return Err(refusal(error));
         }
         (None, false) => {}
     }
@@ -62,7 +62,7 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Outcome {
     Ok(DONE)
 }
 
-/// Drives of a directory, each fitted to half of its trace and replayed against the other.
+/// Fits each drive of a directory to half of its trace and scores the replay of the other half.
 fn real_drives(arguments: &ReproduceArguments, data: &Path) -> Outcome {
     refuse_others(arguments)?;
     let page = match &arguments.report {
@@ -88,7 +88,7 @@ fn real_drives(arguments: &ReproduceArguments, data: &Path) -> Outcome {
     })
 }
 
-/// What is said of modelled machines says nothing of real drives.
+/// Rejects options for modelled machines, which do not apply to real drives.
 fn refuse_others(arguments: &ReproduceArguments) -> Result<(), LaboratoryError> {
     let machines = &arguments.machines;
     let given = [
@@ -101,13 +101,13 @@ fn refuse_others(arguments: &ReproduceArguments) -> Result<(), LaboratoryError> 
         (machines.no_budget, "--no-budget"),
     ];
     match given.iter().find(|one| one.0) {
-        Some((_, what)) => Err(refused(&format!(
+        Some((_, what)) => Err(refusal(&format!(
             "real-drives are fitted to their own files and traces: {what} has no effect on them"
         ))),
         None => Ok(()),
     }
 }
 
-fn refused(why: &str) -> LaboratoryError {
+fn refusal(why: &str) -> LaboratoryError {
     LaboratoryError::Request(why.to_owned())
 }

@@ -3,7 +3,7 @@
 use super::{DONE, Outcome};
 use crate::arguments::{OutputFormat, ServeArguments};
 use crate::listing::Listing;
-use crate::output::{print, say, width};
+use crate::output::{print, print_message, width};
 use crate::progress::TimeProgress;
 use crate::signals::stop_on_signals;
 use diskperf_laboratory::{LaboratoryError, Output};
@@ -104,8 +104,8 @@ fn say_where(arguments: &ServeArguments, served: &Served, uri: &str) {
         ""
     };
     let drive = &arguments.drive;
-    say(&format!("serving {drive}, {size}{access}{speed}, at {uri}"));
-    say(&format!(
+    print_message(&format!("serving {drive}, {size}{access}{speed}, at {uri}"));
+    print_message(&format!(
         "use it as `nbdinfo '{uri}'`, `qemu-img info '{uri}'` or fio's ioengine=nbd; Ctrl-C ends it and prints the statistics"
     ));
 }

@@ -1,4 +1,4 @@
-//! What a shell and `man` know of the command line, made from its definition.
+//! Shell completions and manual pages, generated from the definition of the command line.
 
 use super::{DONE, Outcome};
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -11,9 +11,9 @@ use diskperf_catalogue::{Catalogue, Component};
 use diskperf_laboratory::catalogue::{components, documents, systems};
 use diskperf_laboratory::{LaboratoryError, Output};
 
-/// `diskperf completions`.
+/// Executes `diskperf completions`: prints completions for a shell.
 pub(crate) fn completions(shell: Shell) -> Outcome {
-    let known = Known::new(shell)?;
+    let known = CompletionValues::new(shell)?;
     let mut script = Vec::new();
     clap_complete::generate(
         shell,
@@ -25,7 +25,7 @@ pub(crate) fn completions(shell: Shell) -> Outcome {
     Ok(DONE)
 }
 
-/// `diskperf man`.
+/// Executes `diskperf man`: prints a manual page.
 pub(crate) fn man(words: &[String]) -> Outcome {
     let mut command = crate::command();
     command.build();
@@ -55,19 +55,19 @@ fn no_command(parent: &Command, word: &str) -> LaboratoryError {
     ))
 }
 
-/// Names that diskperf knows. Where they stand the parser takes any text, so that it can
-/// say what is wrong with it: the definition of the command line lists none of them.
-struct Known {
+/// Names that diskperf knows, for completion. The command-line definition does not list them,
+/// because the parser accepts any text in their place to give better error messages.
+struct CompletionValues {
     programs: Vec<PossibleValue>,
     systems: Vec<PossibleValue>,
     drives: Vec<PossibleValue>,
     documents: Vec<PossibleValue>,
-    /// Whether the shell offers paths where no name matches, as bash does. Others offer
-    /// either the names or paths.
+    /// Whether the shell completes paths if no name matches, as bash does. Other shells complete
+    /// either names or paths.
     paths_beside_names: bool,
 }
 
-impl Known {
+impl CompletionValues {
     fn new(shell: Shell) -> Result<Self, LaboratoryError> {
         let built_in = |(name, meaning)| PossibleValue::new(name).help(meaning);
         let entry = |(name, meaning): (String, String)| PossibleValue::new(name).help(meaning);
@@ -90,7 +90,7 @@ impl Known {
         })
     }
 
-    /// The definition of a command with the values that its arguments may have.
+    /// Returns the definition of a command with the possible values of its arguments.
     fn complete(&self, command: Command) -> Command {
         command
             .mut_args(|argument| self.complete_argument(argument))

@@ -1,8 +1,8 @@
-//! `diskperf trace`.
+//! Command `diskperf trace`: describes or converts block traces.
 
 use super::{DONE, Outcome};
 use crate::arguments::TraceArguments;
-use crate::output::{print, say, width};
+use crate::output::{print, print_message, width};
 use crate::progress::BytesProgress;
 use crate::signals::stop_on_signals;
 use diskperf_analysis::report;
@@ -12,7 +12,7 @@ use diskperf_laboratory::traces::{
 };
 use std::path::Path;
 
-/// What a block trace holds, or the same trace in another form.
+/// Executes `diskperf trace`: describes a block trace, or writes it in another format.
 pub(crate) fn trace(arguments: &TraceArguments) -> Outcome {
     let asked = Asked {
         files: files(&arguments.files)?,
@@ -57,12 +57,12 @@ fn write(arguments: &TraceArguments, asked: &Asked, (form, path): (Form, &Path))
     drop(progress);
     let done = done?;
     if done.left_out > 0 {
-        say(&format!(
+        print_message(&format!(
             "left out: {} requests, which {form} cannot carry",
             done.left_out
         ));
     }
-    say(&format!("{} requests written as {form}", done.written));
+    print_message(&format!("{} requests written as {form}", done.written));
     Ok(DONE)
 }
 

@@ -1,8 +1,8 @@
-//! `diskperf tune`.
+//! Command `diskperf tune`: searches for the best parameter values.
 
 use super::{DONE, Outcome};
 use crate::arguments::TuneArguments;
-use crate::output::{print, say, width};
+use crate::output::{print, print_message, width};
 use crate::progress::MachinesProgress;
 use crate::signals::stop_on_signals;
 use diskperf_analysis::report;
@@ -18,9 +18,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The best of some parameters' values.
+/// Executes `diskperf tune`: finds the best values of parameters.
 pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
-    let (target, what) = target_and_what(arguments)?;
+    let (target, what) = target_and_workload(arguments)?;
     let page = match &arguments.report {
         Some(path) => Some(Output::open_beside_table("--report", path)?),
         None => None,
@@ -39,7 +39,6 @@ pub(crate) fn tune(arguments: &TuneArguments, store: Option<&Path>) -> Outcome {
     left.map_or(Ok(DONE), Err)
 }
 
-/// The best on a modelled system.
 fn tune_model(
     arguments: &TuneArguments,
     (target, what): (String, Workload),
@@ -70,7 +69,7 @@ fn tune_model(
         if let Some(failure) = kept.failure()
             && !told.swap(true, Ordering::Relaxed)
         {
-            progress.say(&format!(
+            progress.print_message(&format!(
                 "{failure}; the points are stored as soon as the store accepts them"
             ));
         }
@@ -78,15 +77,16 @@ fn tune_model(
     });
     drop(progress);
     if let Some(failure) = kept.failure() {
-        say(&format!("the points are not in the store: {failure}"));
+        print_message(&format!("the points are not in the store: {failure}"));
     }
     if matches!(tuned, Err(LaboratoryError::Interrupted)) && kept.failure().is_none() && !quiet {
-        say("the finished points are in the store: the same command resumes from there");
+        print_message("the finished points are in the store: the same command resumes from there");
     }
     tuned
 }
 
-/// The best on real storage, and what could not be put back.
+/// Finds the best parameter values on real storage, and reports settings that could not be
+/// restored.
 fn tune_path(
     arguments: &TuneArguments,
     (target, what): (String, Workload),
@@ -117,8 +117,9 @@ fn tune_path(
     tuned
 }
 
-/// `tune TARGET --suite WHAT`, or as `run` has it, `tune WHAT --on TARGET`.
-fn target_and_what(arguments: &TuneArguments) -> Result<(String, Workload), LaboratoryError> {
+/// Returns target and workload from `tune TARGET --suite WHAT`, or from `tune WHAT --on TARGET` in
+/// the style of `run`.
+fn target_and_workload(arguments: &TuneArguments) -> Result<(String, Workload), LaboratoryError> {
     let (first, suite) = (arguments.target.clone(), arguments.suite.clone());
     let (target, what) = match (first, arguments.on.clone(), suite) {
         (Some(_), Some(on), Some(_)) => {

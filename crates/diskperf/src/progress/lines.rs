@@ -1,27 +1,26 @@
-//! Progress where there is no terminal: a line now and then, as a log wants it.
+//! Progress without a terminal: occasional lines, suitable for a log.
 
-use crate::output::say;
+use crate::output::print_message;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long nothing is said: most commands are over before.
-const SILENT: Duration = Duration::from_secs(10);
+/// Time before the first line; most commands end earlier.
+const FIRST_LINE_AFTER: Duration = Duration::from_secs(10);
 
-/// From a line to the next: a log of an hour has 120.
-const APART: Duration = Duration::from_secs(30);
+/// Interval between lines, so that a log of one hour has 120.
+const LINE_INTERVAL: Duration = Duration::from_secs(30);
 
-/// How often it is looked whether a line is due: rarely, so that no measurement is disturbed.
+/// Interval between checks for a due line, long enough not to disturb a measurement.
 pub(super) const PERIOD: Duration = Duration::from_secs(1);
 
-/// Stack of the thread that shows progress.
 const STACK_BYTES: usize = 256 << 10;
 
-/// When lines are due.
+/// Schedule of progress lines.
 pub(super) struct Lines {
     start: Instant,
-    /// When the next one is due, after the start.
+    /// Time of the next line, relative to the start.
     due: Duration,
 }
 
@@ -29,37 +28,38 @@ impl Lines {
     pub(super) fn from_now() -> Self {
         Self {
             start: Instant::now(),
-            due: SILENT,
+            due: FIRST_LINE_AFTER,
         }
     }
 
-    /// Prints a line if one is due, with how long it has lasted.
+    /// Prints a line with the elapsed time, if one is due.
     pub(super) fn print(&mut self, line: impl FnOnce() -> String) {
         let elapsed = self.start.elapsed();
         if self.is_due(elapsed) {
-            say(&format!("{} ({} s)", line(), elapsed.as_secs()));
+            print_message(&format!("{} ({} s)", line(), elapsed.as_secs()));
         }
     }
 
-    /// Whether a line is due after so long. Lines that were missed are not made up for.
+    /// Tests whether a line is due at this elapsed time, and schedules the next one. Missed lines
+    /// are not repeated.
     fn is_due(&mut self, elapsed: Duration) -> bool {
         let is_due = elapsed >= self.due;
         if is_due {
-            self.due = elapsed + APART;
+            self.due = elapsed + LINE_INTERVAL;
         }
         is_due
     }
 }
 
-/// A thread that does something at intervals, until this is dropped.
+/// Thread that calls a function at regular intervals until it is dropped.
 pub(super) struct Ticker {
     is_over: Arc<AtomicBool>,
-    /// There until it is joined.
     thread: Option<JoinHandle<()>>,
 }
 
 impl Ticker {
-    /// `None` where no thread can be had: then nothing moves, and nothing else is lost.
+    /// Starts the thread; `None` if no thread can be created, in which case only the progress
+    /// display is lost.
     pub(super) fn new(period: Duration, mut tick: impl FnMut() + Send + 'static) -> Option<Self> {
         let is_over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&is_over);

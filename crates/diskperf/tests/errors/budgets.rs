@@ -10,7 +10,7 @@ fn virtual_time_without_end_is_ended_with_what_it_went_to() {
     let line = "run random --on bare-fixed --set drive.service_ms=10000 --size 1G";
     let words: Vec<&str> = line.split(' ').collect();
     let said = [
-        "7.0 days of its time",
+        "7.0 days of virtual time",
         "most of it in command",
         "drive.*_ms",
         "--no-budget",
@@ -28,7 +28,7 @@ fn a_setting_far_from_its_default_is_ended_and_named() {
             "run metadata --on vax780-sc780-eagle --set driver.complete_ms=10000",
             1,
             [
-                "events of all repetitions",
+                "events in all repetitions",
                 "--no-budget",
                 "driver.complete_ms is 10000, 21978 times the 0.455 of vax780-sc780-eagle",
             ],

@@ -203,7 +203,7 @@ fn names() {
         ),
         (
             "run write_8192 --on ./target --set program.call_bytes",
-            &["sets nothing", "program.call_bytes=512"],
+            &["is not a setting", "program.call_bytes=512"],
         ),
         (
             "run write_8192 --on ./target --set cal_bytes=512",
@@ -341,7 +341,7 @@ fn sizes_and_numbers() {
         ),
         (
             "run --on ./target --fresh ext4:block_bytes=3000",
-            &["no blocks of 3000 bytes", "1024", "4096"],
+            &["blocks of 3000 bytes", "1024", "4096"],
         ),
         ("run --on ./target --fresh ext4:block_bytes", &["KEY=VALUE"]),
         (

@@ -251,7 +251,7 @@ fn partitions_of_a_former_user() {
     let text = device.text();
     assert_eq!(device.partitions(), [format!("{}p1", device.name())]);
     let says = [
-        "p1 of no table on it",
+        "p1 without a partition table",
         "partx --delete",
         "--ignore-signature",
     ];

@@ -87,7 +87,7 @@ fn a_fresh_file_system_touches_no_other_device() {
             ];
             let outcome = user.run(&line);
             assert_eq!(checksum(&device.path), before, "{outcome:?}");
-            outcome.expect(2, &[says, "could name a device or a file", "may be given"]);
+            outcome.expect(2, &[says, "could name a device or a file", "allowed: "]);
             assert_eq!(entries(&user.target()), [""; 0], "{fresh}");
         }
     }

@@ -110,5 +110,5 @@ fn a_controller_of_which_nothing_is_printed_is_refused() {
     shown.expect(2, &["no document", "xylogics752.toml"]);
     let set = "controller=xylogics752";
     let run = user.run(&["run", "copy", "--on", "sun3-xy451-eagle", "--set", set]);
-    run.expect(2, &["no document", "would be invented"]);
+    run.expect(2, &["no document", "would be a guess"]);
 }

@@ -118,7 +118,7 @@ fn requests_that_make_no_sense_say_what_does() {
                 "--set",
                 "drive.1.revectored_sectors=[[9, 400000]]",
             ],
-            &["sector 400000", "where the data of a bad one is"],
+            &["sector 400000", "the replacement of a bad sector"],
         ),
         (&["--on", "absent.toml"], &["absent.toml"]),
         (

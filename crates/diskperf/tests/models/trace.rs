@@ -139,7 +139,7 @@ fn what_cannot_be_read_says_where_and_what_does() {
             "trace web.csv --convert spc -o web.csv",
             &["web.csv", "what the output is made of"],
         ),
-        ("trace web.csv web.csv", &["only those of blktrace"]),
+        ("trace web.csv web.csv", &["only blktrace traces"]),
     ] {
         user.run(&words(line)).expect(2, says);
     }

@@ -72,7 +72,7 @@ fn a_log_replaces_a_log_and_no_other_file_and_is_repeated() {
     fs::write(user.file("a.log"), "mine").unwrap();
     fs::write(user.file("job.fio"), write).unwrap();
     let refused = user.run(&words("run job.fio --on ./target"));
-    refused.expect(1, &["a.log is there and is no such log"]);
+    refused.expect(1, &["a.log exists and is not such a log"]);
     assert_eq!(fs::read(user.file("a.log")).unwrap(), b"mine");
     fs::remove_file(user.file("a.log")).unwrap();
     for _ in 0..2 {

@@ -1,14 +1,14 @@
-//! Values against the tables of keys: what is refused, and what has no effect.
+//! Checks of values against the key tables: rejected values and keys without effect.
 
 use diskperf_diagnostics::Problem;
 
-use super::{ActsAs, Findings, real, whole};
+use super::{ActsAs, Findings, real, to_integer};
 use crate::table::{BlockKeys, Effect, Key, Legal, Max, Missing};
 use crate::text::{Block, Entry, Value, ValueKind, excerpt};
 
-/// Lists a block that nothing comes of, with the blocks in it: its keys, or its title if
-/// there is no table of them. What DiskSim does not accept is refused here, too.
-pub(crate) fn list_block(block: &Block, why: &'static str, findings: &Findings) {
+/// Lists a block without effect and its nested blocks: their keys, or the block's title if it has
+/// no key table. Values that DiskSim does not accept are rejected, too.
+pub(crate) fn note_block_without_effect(block: &Block, why: &'static str, findings: &Findings) {
     let Some(table) = BlockKeys::find(block.kind.written()) else {
         return findings.without_effect(block.title(), &block.kind, why);
     };
@@ -19,28 +19,28 @@ pub(crate) fn list_block(block: &Block, why: &'static str, findings: &Findings) 
             Some(_) => why,
             None => "DiskSim has no such key here",
         };
-        findings.key_without_effect(block, entry, why);
+        findings.note_key_without_effect(block, entry, why);
         if let Some(key) = key {
             is_legal(entry, key, findings);
         }
-        list_blocks_in(&entry.value, why, findings);
+        note_nested_without_effect(&entry.value, why, findings);
     }
 }
 
-fn list_blocks_in(value: &Value, why: &'static str, findings: &Findings) {
+fn note_nested_without_effect(value: &Value, why: &'static str, findings: &Findings) {
     match &value.kind {
-        ValueKind::Block(block) => list_block(block, why, findings),
+        ValueKind::Block(block) => note_block_without_effect(block, why, findings),
         // Lists are at most as deep as the reader takes.
         ValueKind::List(values) => {
             for value in values {
-                list_blocks_in(value, why, findings);
+                note_nested_without_effect(value, why, findings);
             }
         }
         _ => {}
     }
 }
 
-/// Checks the values of a block that may be no larger than others of the file.
+/// Checks values whose maximum depends on other values of the file.
 pub(crate) fn check_limits(block: &Block, sectors: u64, findings: &Findings) {
     let table = BlockKeys::find(block.kind.written());
     let keyed = |entry: &Entry| table.and_then(|table| table.key(&entry.key));
@@ -56,21 +56,21 @@ pub(crate) fn check_limits(block: &Block, sectors: u64, findings: &Findings) {
                 ..
             } => {
                 let other = block.entries.iter().find(|entry| entry.key == other);
-                let limit = other.and_then(|other| whole(&other.value));
+                let limit = other.and_then(|other| to_integer(&other.value));
                 limit.map(|limit| limit.max(1))
             }
             _ => None,
         };
-        if let (Some(limit), Some(number)) = (limit, whole(&entry.value))
+        if let (Some(limit), Some(number)) = (limit, to_integer(&entry.value))
             && number > limit
         {
-            findings.error(out_of_range(entry, key, Some(limit)));
+            findings.error(out_of_range_problem(entry, key, Some(limit)));
         }
     }
 }
 
-/// Notes what comes of a key, unless it is used.
-pub(super) fn note_effect(block: &Block, entry: &Entry, key: &Key, findings: &Findings) {
+/// Records the effect of a key unless the model uses the key.
+pub(super) fn report_effect(block: &Block, entry: &Entry, key: &Key, findings: &Findings) {
     match key.effect {
         Effect::Used => {}
         Effect::None(why) => findings.note(block, entry, why, None),
@@ -85,12 +85,12 @@ pub(super) fn note_effect(block: &Block, entry: &Entry, key: &Key, findings: &Fi
     }
 }
 
-/// Whether DiskSim accepts a value, but for limits that other values of the file give; if not,
-/// it is refused.
+/// Tests whether DiskSim accepts a value, and reports an error if not. Limits that depend on other
+/// values are not checked.
 pub(super) fn is_legal(entry: &Entry, key: &Key, findings: &Findings) -> bool {
     let value = &entry.value;
     let is_legal = match key.legal {
-        Legal::Whole { min, max } => whole(value).is_some_and(|number| {
+        Legal::Whole { min, max } => to_integer(value).is_some_and(|number| {
             let is_low = min.is_some_and(|min| number < min);
             let is_high = matches!(max, Max::Value(max) if number > max);
             !is_low && !is_high
@@ -112,23 +112,23 @@ pub(super) fn is_legal(entry: &Entry, key: &Key, findings: &Findings) -> bool {
         Legal::Block => matches!(value.kind, ValueKind::Block(_)),
     };
     if !is_legal {
-        findings.error(out_of_range(entry, key, None));
+        findings.error(out_of_range_problem(entry, key, None));
     }
     is_legal
 }
 
-fn out_of_range(entry: &Entry, key: &Key, limit: Option<i64>) -> Problem {
+fn out_of_range_problem(entry: &Entry, key: &Key, limit: Option<i64>) -> Problem {
     let title = format!("`{}` cannot be {}", entry.key, entry.value.describe());
     let problem = Problem::error(title).at(&entry.value.place, key.legal.describe(limit));
     problem.help(format!(
         "write `{} = {}`",
         key.name,
-        example(entry, key, limit)
+        legal_example(entry, key, limit)
     ))
 }
 
-/// A value that is legal, near to what is written.
-fn example(entry: &Entry, key: &Key, limit: Option<i64>) -> String {
+/// Returns a legal value close to the written one, as an example.
+fn legal_example(entry: &Entry, key: &Key, limit: Option<i64>) -> String {
     // `1e3` and `.5` are words to DiskSim.
     let text = entry.value.place.written().parse::<f64>();
     let written = real(&entry.value).or_else(|| text.ok().filter(|number| number.is_finite()));
@@ -151,7 +151,7 @@ fn example(entry: &Entry, key: &Key, limit: Option<i64>) -> String {
             let near = near.min(max.unwrap_or(f64::MAX));
             match is_above_min && Some(near) == min {
                 true => "1.0".to_owned(),
-                false => point(near),
+                false => with_decimal_point(near),
             }
         }
         Legal::Word => "WORD".to_owned(),
@@ -160,8 +160,8 @@ fn example(entry: &Entry, key: &Key, limit: Option<i64>) -> String {
     }
 }
 
-/// A number as DiskSim's language has it: with digits on both sides of a point.
-fn point(number: f64) -> String {
+/// Formats a number in DiskSim's syntax, with digits on both sides of the decimal point.
+fn with_decimal_point(number: f64) -> String {
     let text = format!("{number:?}");
     match text.split_once('e') {
         Some((digits, exponent)) if !digits.contains('.') => format!("{digits}.0e{exponent}"),
@@ -169,7 +169,7 @@ fn point(number: f64) -> String {
     }
 }
 
-pub(super) fn unknown(block: &Block, entry: &Entry, table: &BlockKeys) -> Problem {
+pub(super) fn unknown_key_problem(block: &Block, entry: &Entry, table: &BlockKeys) -> Problem {
     let title = format!("{} has no key `{}`", block.title(), excerpt(&entry.key));
     let problem = Problem::error(title).at(&entry.key_place, "unknown");
     let mut names = table.keys.iter().map(|key| key.name);

@@ -1,118 +1,118 @@
-//! `dm_layout_g4`: a tree of patterns that repeat.
+//! Layout `dm_layout_g4`: a tree of repeating patterns.
 
-use super::{Spot, turn};
+use super::{Spot, to_revolution_fraction};
 
-/// The part of a track that holds data.
+/// Part of a track that holds data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrackPart {
-    /// The first physical sector with data.
+pub struct TrackRange {
+    /// First physical sector of the track with data.
     pub low: u32,
-    /// The last one, which belongs to it.
+    /// Last physical sector of the track with data, inclusive.
     pub high: u32,
-    /// All physical sectors on the track.
+    /// Physical sectors of the whole track.
     pub sectors_per_track: u32,
 }
 
-impl TrackPart {
+impl TrackRange {
     fn blocks(&self) -> u64 {
         u64::from(self.high - self.low) + 1
     }
 }
 
-/// What an entry of an index repeats.
+/// Content that an entry of a pattern index repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// Part of a track.
+pub enum IndexedPart {
+    /// Part of a track, on one surface.
     Track {
-        /// Which of the list `TP`.
+        /// Index into the list `TP` of track parts.
         part: usize,
-        /// The surface.
+        /// Head index, which identifies the surface.
         head: u32,
     },
-    /// An index that is listed before.
+    /// Nested pattern, by the number of an earlier pattern index.
     Index(usize),
 }
 
-/// An entry of an index: a part, repeated over a run.
+/// Entry of a pattern index: content that is repeated over a run of blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IndexEntry {
-    /// The first block, counted from the index's first.
+    /// First block of the entry, relative to the start of its pattern index.
     pub first_block: u64,
-    /// The first repetition's cylinder, counted from the index's.
+    /// Cylinder of the first repetition, relative to that of the pattern index.
     pub cylinder: i64,
-    /// The first repetition's angle, from the index's, in revolutions.
+    /// Angle of the first repetition relative to that of the pattern index, in revolutions.
     pub offset: f64,
-    /// Blocks of one repetition.
+    /// Number of blocks in one repetition of the content.
     pub blocks: u64,
-    /// From a repetition's cylinder to the next one's.
+    /// Cylinders from one repetition to the next.
     pub cylinder_step: i64,
-    /// From a repetition's angle to the next one's, in revolutions.
+    /// Angle from one repetition to the next, in revolutions.
     pub angle_step: f64,
-    /// Blocks of all repetitions.
-    pub run_blocks: u64,
-    /// What is repeated.
-    pub part: Part,
+    /// Number of blocks in all repetitions of the content.
+    pub run_length_blocks: u64,
+    /// Content that the entry repeats: part of a track or a nested pattern.
+    pub part: IndexedPart,
 }
 
 impl IndexEntry {
     fn repetitions(&self) -> u64 {
-        self.run_blocks / self.blocks
+        self.run_length_blocks / self.blocks
     }
 }
 
-/// Blocks that lie elsewhere.
+/// Blocks that are relocated to another track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remap {
-    /// The first of them.
+    /// First of the relocated blocks.
     pub first_block: u64,
-    /// How many; at least 1.
+    /// Number of relocated blocks; at least 1.
     pub blocks: u64,
-    /// Where they lie instead.
+    /// Cylinder to which the blocks are relocated.
     pub cylinder: u32,
-    /// The surface.
+    /// Head to which the blocks are relocated; it identifies the surface.
     pub head: u32,
-    /// The physical sector of the first one.
+    /// Physical sector of the first relocated block.
     pub sector: u32,
-    /// All physical sectors on that track.
+    /// Physical sectors of the whole track to which the blocks are relocated.
     pub sectors_per_track: u32,
 }
 
-/// A tree of patterns; slips and remaps over it.
+/// Layout as a tree of patterns, with slipped sectors and relocated blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexedLayout {
-    tracks: Vec<TrackPart>,
-    /// The last one is the root. An index names only those before it.
-    indices: Vec<Index>,
-    /// Blocks from which on so many are passed over; ascending.
+    tracks: Vec<TrackRange>,
+    /// Pattern indices in dependency order: each refers only to earlier ones, and the last is the
+    /// root.
+    indices: Vec<TrackIndex>,
+    /// Slips: the block from which on sectors are skipped, and the number of sectors; ascending.
     slips: Vec<(u64, u64)>,
-    /// By block.
     remaps: Vec<Remap>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Index {
+struct TrackIndex {
     entries: Vec<IndexEntry>,
     blocks: u64,
-    /// The lowest and the highest cylinder, counted from its own.
+    /// Lowest and highest cylinder, relative to the start of the pattern index.
     cylinders: (i64, i64),
 }
 
-/// As far as a block or a cylinder counts: what is above is no drive.
+/// Limits for block and cylinder numbers; larger numbers do not belong to a real drive.
 const MOST_BLOCKS: u64 = 1 << 60;
 const MOST_CYLINDERS: i64 = 100_000_000;
-/// Entries that a search of a place looks at: a tree whose entries lie in bands of
-/// cylinders has some tens on each level.
+/// Maximum number of entries visited in a search for a location. A tree whose entries form bands of
+/// cylinders needs some tens per level.
 const MOST_LOOKS: usize = 1 << 14;
 
 impl IndexedLayout {
-    /// A layout of indices; the last is the root.
+    /// Creates a layout from indices, the last of which is the root.
     ///
     /// # Errors
     ///
-    /// The index, and the entry of it, that contradicts itself or others, and why;
-    /// nothing for them where slips or remaps are wrong.
+    /// Index and entry that contradict themselves or others, with the reason. Index and entry are
+    /// absent if slips or relocated blocks are wrong.
     pub fn new(
-        tracks: Vec<TrackPart>,
+        tracks: Vec<TrackRange>,
         indices: Vec<Vec<IndexEntry>>,
         slips: Vec<(u64, u64)>,
         remaps: Vec<Remap>,
@@ -123,7 +123,8 @@ impl IndexedLayout {
             slips,
             remaps,
         };
-        let wrong = |part: &&TrackPart| part.low > part.high || part.high >= part.sectors_per_track;
+        let wrong =
+            |part: &&TrackRange| part.low > part.high || part.high >= part.sectors_per_track;
         if let Some(part) = layout.tracks.iter().find(wrong) {
             return Err((None, format!("{part:?} is no part of a track")));
         }
@@ -136,7 +137,7 @@ impl IndexedLayout {
         Ok(layout)
     }
 
-    fn index(&self, entries: Vec<IndexEntry>) -> Result<Index, (usize, String)> {
+    fn index(&self, entries: Vec<IndexEntry>) -> Result<TrackIndex, (usize, String)> {
         let mut blocks = 0;
         let mut cylinders = (i64::MAX, i64::MIN);
         for (number, entry) in entries.iter().enumerate() {
@@ -147,8 +148,8 @@ impl IndexedLayout {
                     "it begins at block {first}, and not at {blocks}"
                 )));
             }
-            let own = self.check(entry).map_err(here)?;
-            blocks += entry.run_blocks;
+            let own = self.check_entry(entry).map_err(here)?;
+            blocks += entry.run_length_blocks;
             if blocks > MOST_BLOCKS {
                 return Err(here(format!("{blocks} blocks are of no drive")));
             }
@@ -156,7 +157,7 @@ impl IndexedLayout {
         }
         match entries.is_empty() {
             true => Err((0, "an index without entries".to_owned())),
-            false => Ok(Index {
+            false => Ok(TrackIndex {
                 entries,
                 blocks,
                 cylinders,
@@ -164,14 +165,14 @@ impl IndexedLayout {
         }
     }
 
-    /// The cylinders that an entry covers.
-    fn check(&self, entry: &IndexEntry) -> Result<(i64, i64), String> {
+    /// Checks an entry of a pattern index and returns the cylinders that it covers.
+    fn check_entry(&self, entry: &IndexEntry) -> Result<(i64, i64), String> {
         let part = match entry.part {
-            Part::Track { part, .. } => {
+            IndexedPart::Track { part, .. } => {
                 let track = self.tracks.get(part);
                 track.map(|track| (track.blocks(), (0, 0)))
             }
-            Part::Index(index) => {
+            IndexedPart::Index(index) => {
                 let index = self.indices.get(index);
                 index.map(|index| (index.blocks, index.cylinders))
             }
@@ -181,12 +182,15 @@ impl IndexedLayout {
             let says = entry.blocks;
             return Err(format!("it says {says} blocks, and its part has {blocks}"));
         }
-        if entry.run_blocks == 0 || !entry.run_blocks.is_multiple_of(entry.blocks) {
-            let run = entry.run_blocks;
+        if entry.run_length_blocks == 0 || !entry.run_length_blocks.is_multiple_of(entry.blocks) {
+            let run = entry.run_length_blocks;
             return Err(format!("{run} blocks are no whole number of {blocks}"));
         }
-        if entry.run_blocks > MOST_BLOCKS {
-            return Err(format!("{} blocks are of no drive", entry.run_blocks));
+        if entry.run_length_blocks > MOST_BLOCKS {
+            return Err(format!(
+                "{} blocks are of no drive",
+                entry.run_length_blocks
+            ));
         }
         if entry.cylinder.unsigned_abs() > MOST_CYLINDERS as u64 {
             return Err("its cylinders are of no drive".to_owned());
@@ -245,18 +249,18 @@ impl IndexedLayout {
         }
     }
 
-    /// How many indices there are.
+    /// Returns the number of pattern indices.
     pub fn indices(&self) -> usize {
         self.indices.len()
     }
 
-    /// How many blocks there are.
+    /// Returns the number of logical blocks.
     pub fn blocks(&self) -> u64 {
         let slipped: u64 = self.slips.iter().map(|slip| slip.1).sum();
         self.indices.last().map_or(0, |root| root.blocks - slipped)
     }
 
-    /// Where a block lies.
+    /// Returns the physical location of a logical block.
     pub fn spot(&self, block: u64) -> Option<Spot> {
         if block >= self.blocks() {
             return None;
@@ -267,17 +271,17 @@ impl IndexedLayout {
         if let Some(remap) = index.checked_sub(1).map(|index| &self.remaps[index])
             && block - remap.first_block < remap.blocks
         {
-            return Some(self.remapped(remap, (block - remap.first_block) as u32));
+            return Some(self.remapped_spot(remap, (block - remap.first_block) as u32));
         }
         let passed = self.slips.iter().take_while(|slip| slip.0 <= block);
         let position = block + passed.map(|slip| slip.1).sum::<u64>();
-        self.spot_in_tree(position)
+        self.locate_in_tree(position)
     }
 
-    fn remapped(&self, remap: &Remap, within: u32) -> Spot {
+    fn remapped_spot(&self, remap: &Remap, within: u32) -> Spot {
         let sector = remap.sector + within;
         // A track without data of the tree has no angle of its own.
-        let origin = self.find(remap.cylinder, remap.head, None);
+        let origin = self.find_entry(remap.cylinder, remap.head, None);
         let origin = origin.map_or(0.0, |found| found.origin);
         let share = f64::from(sector) / f64::from(remap.sectors_per_track);
         Spot {
@@ -285,11 +289,11 @@ impl IndexedLayout {
             head: remap.head,
             sector,
             sectors_per_track: remap.sectors_per_track,
-            angle: turn(origin + share),
+            angle: to_revolution_fraction(origin + share),
         }
     }
 
-    fn spot_in_tree(&self, mut block: u64) -> Option<Spot> {
+    fn locate_in_tree(&self, mut block: u64) -> Option<Spot> {
         let (mut cylinder, mut angle) = (0_i64, 0.0);
         let mut index = self.indices.last()?;
         loop {
@@ -302,10 +306,12 @@ impl IndexedLayout {
             block = within % entry.blocks;
             cylinder += entry.cylinder + repetition as i64 * entry.cylinder_step;
             // Whole revolutions are dropped on the way, or the small part is lost.
-            angle = turn(angle + entry.offset + turn(entry.angle_step) * repetition as f64);
+            angle = to_revolution_fraction(
+                angle + entry.offset + to_revolution_fraction(entry.angle_step) * repetition as f64,
+            );
             match entry.part {
-                Part::Index(child) => index = &self.indices[child],
-                Part::Track { part, head } => {
+                IndexedPart::Index(child) => index = &self.indices[child],
+                IndexedPart::Track { part, head } => {
                     let track = &self.tracks[part];
                     let sector = track.low + block as u32;
                     let share = f64::from(sector) / f64::from(track.sectors_per_track);
@@ -314,14 +320,14 @@ impl IndexedLayout {
                         head,
                         sector,
                         sectors_per_track: track.sectors_per_track,
-                        angle: turn(angle + share),
+                        angle: to_revolution_fraction(angle + share),
                     });
                 }
             }
         }
     }
 
-    /// The block at a place.
+    /// Returns the logical block at a physical location.
     pub fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let is_at = |remap: &&Remap| {
             let same_track = (remap.cylinder, remap.head) == (cylinder, head);
@@ -331,7 +337,7 @@ impl IndexedLayout {
         if let Some(remap) = self.remaps.iter().find(is_at) {
             return Some(remap.first_block + u64::from(sector - remap.sector));
         }
-        let position = self.find(cylinder, head, Some(sector))?.position;
+        let position = self.find_entry(cylinder, head, Some(sector))?.position;
         let mut passed = 0;
         for &(at, count) in &self.slips {
             if position < at + passed {
@@ -350,13 +356,13 @@ impl IndexedLayout {
         (!self.remaps.iter().any(moved)).then_some(block)
     }
 
-    /// The track of a place in the tree, and there the sector if one is asked for.
-    fn find(&self, cylinder: u32, head: u32, sector: Option<u32>) -> Option<Found> {
+    /// Finds the track of a location in the tree, and the sector on it if one is given.
+    fn find_entry(&self, cylinder: u32, head: u32, sector: Option<u32>) -> Option<LocatedEntry> {
         let root = self.indices.len().checked_sub(1)?;
         let mut open = vec![(
             root,
             i64::from(cylinder),
-            Found {
+            LocatedEntry {
                 position: 0,
                 origin: 0.0,
             },
@@ -369,32 +375,32 @@ impl IndexedLayout {
                     return None;
                 }
                 let (low, high) = match entry.part {
-                    Part::Track { .. } => (0, 0),
-                    Part::Index(child) => self.indices[child].cylinders,
+                    IndexedPart::Track { .. } => (0, 0),
+                    IndexedPart::Index(child) => self.indices[child].cylinders,
                 };
                 let Some(repetition) = repetition_at(entry, cylinder, low, high) else {
                     continue;
                 };
-                let turned = turn(entry.angle_step) * repetition as f64;
-                let here = Found {
+                let turned = to_revolution_fraction(entry.angle_step) * repetition as f64;
+                let here = LocatedEntry {
                     position: base.position + entry.first_block + repetition as u64 * entry.blocks,
-                    origin: turn(base.origin + entry.offset + turned),
+                    origin: to_revolution_fraction(base.origin + entry.offset + turned),
                 };
                 let from = cylinder - entry.cylinder - repetition * entry.cylinder_step;
                 match entry.part {
-                    Part::Index(child) => open.push((child, from, here)),
-                    Part::Track { part, head: own } if own == head => {
+                    IndexedPart::Index(child) => open.push((child, from, here)),
+                    IndexedPart::Track { part, head: own } if own == head => {
                         let track = &self.tracks[part];
                         match sector {
                             None => return Some(here),
                             Some(sector) if (track.low..=track.high).contains(&sector) => {
                                 let position = here.position + u64::from(sector - track.low);
-                                return Some(Found { position, ..here });
+                                return Some(LocatedEntry { position, ..here });
                             }
                             Some(_) => {}
                         }
                     }
-                    Part::Track { .. } => {}
+                    IndexedPart::Track { .. } => {}
                 }
             }
         }
@@ -402,16 +408,14 @@ impl IndexedLayout {
     }
 }
 
-/// A place that was found in the tree.
 #[derive(Clone, Copy)]
-struct Found {
-    /// The block, slips not taken out.
+struct LocatedEntry {
+    /// Block number before slips are subtracted.
     position: u64,
-    /// The angle of the track's first sector.
     origin: f64,
 }
 
-/// The repetition of an entry that covers a cylinder, if one does.
+/// Returns the repetition of a pattern entry that covers a cylinder, if there is one.
 fn repetition_at(entry: &IndexEntry, cylinder: i64, low: i64, high: i64) -> Option<i64> {
     let from_first = cylinder - entry.cylinder;
     let last = entry.repetitions() as i64 - 1;

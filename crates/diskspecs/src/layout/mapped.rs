@@ -1,64 +1,63 @@
-//! `dm_layout_g2`: a list of extents as they were measured.
+//! Layout `dm_layout_g2`: a measured list of extents.
 
-use super::{Spot, turn};
+use super::{Spot, to_revolution_fraction};
 
-/// A run of blocks on one track.
+/// Extent: contiguous blocks on one track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// The first block.
+    /// First block of the extent.
     pub first_block: u64,
-    /// How many blocks; at least 1.
+    /// Number of blocks in the extent; at least 1.
     pub blocks: u32,
-    /// Where it is.
+    /// Cylinder of the extent.
     pub cylinder: u32,
-    /// The surface.
+    /// Head of the extent, which identifies the surface.
     pub head: u32,
-    /// The physical sector of its first block.
+    /// Physical sector of the extent's first block.
     pub sector: u32,
 }
 
 impl Extent {
-    fn place(&self) -> (u32, u32, u32) {
+    fn location(&self) -> (u32, u32, u32) {
         (self.cylinder, self.head, self.sector)
     }
 }
 
-/// A band of cylinders with as many sectors on every track.
+/// Zone: range of cylinders with the same number of sectors on each track.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MappedZone {
-    /// The outermost.
+    /// Outermost cylinder of the zone.
     pub first_cylinder: u32,
-    /// The innermost, which belongs to the zone.
+    /// Innermost cylinder of the zone, inclusive.
     pub last_cylinder: u32,
-    /// Physical sectors on each track.
+    /// Physical sectors on each track of the zone.
     pub sectors_per_track: u32,
-    /// The angle of the zone's first sector, in revolutions.
+    /// Angle of the zone's first sector, in revolutions.
     pub offset: f64,
-    /// From a track to the next of the same cylinder, in revolutions.
+    /// Skew from a track to the next one of the same cylinder, in revolutions.
     pub track_skew: f64,
-    /// From a cylinder's last track to the next one's first, in revolutions.
+    /// Skew from a cylinder's last track to the first track of the next cylinder, in revolutions.
     pub cylinder_skew: f64,
 }
 
-/// Extents, and zones that give their tracks' lengths and skews.
+/// Layout as a list of extents, with zones that define track lengths and skews.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MappedLayout {
     surfaces: u32,
     zones: Vec<MappedZone>,
-    /// By block.
     extents: Vec<Extent>,
-    /// Indices of `extents`, by place.
-    by_place: Vec<u32>,
+    /// Indices into `extents`, ordered by location.
+    extents_by_location: Vec<u32>,
 }
 
 impl MappedLayout {
-    /// A layout of extents that cover blocks from 0 without a gap, on tracks of zones that
-    /// ascend.
+    /// Creates a layout from extents that cover all blocks from 0 without gaps, on tracks of
+    /// ascending zones.
     ///
     /// # Errors
     ///
-    /// The first extent, counted from 0, that is not on the drive or contradicts another,
-    /// and why; nothing for its number where the zones are wrong.
+    /// First extent, counted from 0, that is outside the drive or contradicts another one, with the
+    /// reason. The index is absent if the zones are wrong.
     pub fn new(
         surfaces: u32,
         zones: Vec<MappedZone>,
@@ -78,7 +77,7 @@ impl MappedLayout {
             surfaces,
             zones,
             extents,
-            by_place: Vec::new(),
+            extents_by_location: Vec::new(),
         };
         let mut next = 0;
         for (index, extent) in layout.extents.iter().enumerate() {
@@ -89,18 +88,18 @@ impl MappedLayout {
                     "it begins at block {first}, and not at {next}"
                 )));
             }
-            layout.check(extent).map_err(here)?;
+            layout.check_extent(extent).map_err(here)?;
             next += u64::from(extent.blocks);
         }
-        layout.sort()?;
+        layout.sort_by_location()?;
         Ok(layout)
     }
 
-    fn check(&self, extent: &Extent) -> Result<(), String> {
+    fn check_extent(&self, extent: &Extent) -> Result<(), String> {
         if extent.head >= self.surfaces {
             return Err(format!("there is no head {}", extent.head));
         }
-        let zone = self.zone(extent.cylinder);
+        let zone = self.zone_of_cylinder(extent.cylinder);
         let zone = zone.ok_or_else(|| format!("cylinder {} is in no zone", extent.cylinder))?;
         let end = u64::from(extent.sector) + u64::from(extent.blocks);
         if end > u64::from(zone.sectors_per_track) || extent.blocks == 0 {
@@ -110,10 +109,10 @@ impl MappedLayout {
         Ok(())
     }
 
-    fn sort(&mut self) -> Result<(), (Option<usize>, String)> {
+    fn sort_by_location(&mut self) -> Result<(), (Option<usize>, String)> {
         let extents = &self.extents;
         let mut order: Vec<u32> = (0..extents.len() as u32).collect();
-        order.sort_by_key(|&index| extents[index as usize].place());
+        order.sort_by_key(|&index| extents[index as usize].location());
         for pair in order.windows(2) {
             let (one, other) = (&extents[pair[0] as usize], &extents[pair[1] as usize]);
             let same_track = (one.cylinder, one.head) == (other.cylinder, other.head);
@@ -122,21 +121,21 @@ impl MappedLayout {
                 return Err((Some(pair[1] as usize), why));
             }
         }
-        self.by_place = order;
+        self.extents_by_location = order;
         Ok(())
     }
 
-    /// Its zones, from the outermost.
+    /// Returns the zones, outermost first.
     pub fn zones(&self) -> &[MappedZone] {
         &self.zones
     }
 
-    /// Its extents, by block.
+    /// Returns the extents in ascending order of blocks.
     pub fn extents(&self) -> &[Extent] {
         &self.extents
     }
 
-    fn zone(&self, cylinder: u32) -> Option<&MappedZone> {
+    fn zone_of_cylinder(&self, cylinder: u32) -> Option<&MappedZone> {
         let index = self
             .zones
             .partition_point(|zone| zone.last_cylinder < cylinder);
@@ -144,13 +143,13 @@ impl MappedLayout {
         (zone.first_cylinder <= cylinder).then_some(zone)
     }
 
-    /// How many blocks there are.
+    /// Returns the number of logical blocks.
     pub fn blocks(&self) -> u64 {
         let last = self.extents.last();
         last.map_or(0, |last| last.first_block + u64::from(last.blocks))
     }
 
-    /// Where a block lies.
+    /// Returns the physical location of a logical block.
     pub fn spot(&self, block: u64) -> Option<Spot> {
         let index = self
             .extents
@@ -160,7 +159,7 @@ impl MappedLayout {
         if within >= u64::from(extent.blocks) {
             return None;
         }
-        let zone = self.zone(extent.cylinder)?;
+        let zone = self.zone_of_cylinder(extent.cylinder)?;
         let sector = extent.sector + within as u32;
         let cylinders = f64::from(extent.cylinder - zone.first_cylinder);
         let tracks = f64::from(extent.head) + f64::from(self.surfaces - 1) * cylinders;
@@ -173,18 +172,18 @@ impl MappedLayout {
             head: extent.head,
             sector,
             sectors_per_track: zone.sectors_per_track,
-            angle: turn(angle),
+            angle: to_revolution_fraction(angle),
         })
     }
 
-    /// The block at a place.
+    /// Returns the logical block at a physical location.
     pub fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let place = (cylinder, head, sector);
         let of = |index: &u32| &self.extents[*index as usize];
         let index = self
-            .by_place
-            .partition_point(|index| of(index).place() <= place);
-        let extent = of(self.by_place.get(index.checked_sub(1)?)?);
+            .extents_by_location
+            .partition_point(|index| of(index).location() <= place);
+        let extent = of(self.extents_by_location.get(index.checked_sub(1)?)?);
         let same_track = (extent.cylinder, extent.head) == (cylinder, head);
         let within = sector - extent.sector.min(sector);
         let is_in = same_track && within < extent.blocks;

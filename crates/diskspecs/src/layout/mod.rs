@@ -1,44 +1,44 @@
-//! Where logical blocks lie, as a drive's files say it: pure functions from a block to a
-//! place with its angle, and back.
+//! Physical locations of logical blocks according to a drive's files: pure functions from a block
+//! to its location with angle, and back.
 
 mod indexed;
 mod mapped;
 mod sparing;
 mod zoned;
 
-pub use indexed::{IndexEntry, IndexedLayout, Part, Remap, TrackPart};
+pub use indexed::{IndexEntry, IndexedLayout, IndexedPart, Remap, TrackRange};
 pub use mapped::{Extent, MappedLayout, MappedZone};
 pub use sparing::Sparing;
-pub use zoned::{Faulty, InZone, Mapping, Zone, ZoneError, ZonedLayout};
+pub use zoned::{FaultySector, Mapping, Zone, ZoneError, ZoneLocation, ZonedLayout};
 
-/// Where a block lies.
+/// Physical location of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spot {
-    /// Counted from the outermost cylinder.
+    /// Cylinder, counted from the outermost.
     pub cylinder: u32,
-    /// The surface.
+    /// Head index, which identifies the surface.
     pub head: u32,
-    /// Within the track, in physical sectors from its first.
+    /// Physical sector on the track, counted from the track's first.
     pub sector: u32,
     /// Physical sectors on this track.
     pub sectors_per_track: u32,
-    /// Where the sector starts, as a share of a revolution from the index mark: 0 to 1.
+    /// Start angle of the sector as a share of a revolution from the index mark, from 0 to 1.
     pub angle: f64,
 }
 
-/// Where a drive's blocks lie.
+/// Mapping of logical blocks to physical locations of a drive.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Layout {
-    /// `dm_layout_g1`: zones with skews, spares, slips and defects.
+    /// Layout `dm_layout_g1`: zones with skews, spares, slips and defects.
     Zoned(ZonedLayout),
-    /// `dm_layout_g2`: a measured list of extents.
+    /// Layout `dm_layout_g2`: a measured list of extents.
     Mapped(MappedLayout),
-    /// `dm_layout_g4`: a tree of repeated patterns.
+    /// Layout `dm_layout_g4`: a tree of repeating patterns.
     Indexed(IndexedLayout),
 }
 
 impl Layout {
-    /// How many logical blocks there are.
+    /// Returns the number of logical blocks.
     pub fn blocks(&self) -> u64 {
         match self {
             Layout::Zoned(layout) => layout.blocks(),
@@ -47,7 +47,7 @@ impl Layout {
         }
     }
 
-    /// Where a block lies; nothing beyond the last one.
+    /// Returns the physical location of a logical block; `None` beyond the last block.
     pub fn spot(&self, block: u64) -> Option<Spot> {
         match self {
             Layout::Zoned(layout) => layout.spot(block),
@@ -56,7 +56,8 @@ impl Layout {
         }
     }
 
-    /// The block at a place; nothing if the place is spare, dead, or not there.
+    /// Returns the block at a location; `None` if the location is a spare, is unused, or does not
+    /// exist.
     pub fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         match self {
             Layout::Zoned(layout) => layout.block_at(cylinder, head, sector),
@@ -66,8 +67,8 @@ impl Layout {
     }
 }
 
-/// An angle within one revolution.
-fn turn(revolutions: f64) -> f64 {
+/// Wraps an angle into one revolution.
+fn to_revolution_fraction(revolutions: f64) -> f64 {
     let angle = revolutions.rem_euclid(1.0);
     // A tiny negative number rounds up to 1.
     if angle < 1.0 { angle } else { 0.0 }

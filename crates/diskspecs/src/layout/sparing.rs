@@ -1,50 +1,50 @@
-//! Sparing: which physical sectors of a zone hold its blocks.
+//! Sparing schemes: selection of the physical sectors of a zone that hold its blocks.
 
-use super::zoned::{Faulty, Refused};
+use super::zoned::{FaultySector, ZoneRefusal};
 
-/// `Sparing scheme used`.
+/// Sparing scheme of a drive (DiskSim's `Sparing scheme mark_used`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sparing {
-    /// 0: none; slips and defects mean nothing.
+    /// No sparing; slips and defects have no meaning (0).
     None,
-    /// 1: whole tracks at the zone's end; slips and defects are tracks.
+    /// Spare tracks at the end of the zone; slips and defects are tracks (1).
     Tracks,
-    /// 2: sectors at the end of each cylinder.
+    /// Spare sectors at the end of each cylinder (2).
     CylinderEnd,
-    /// 3: sectors at the end of each track.
+    /// Spare sectors at the end of each track (3).
     TrackEnd,
-    /// 4: as 2, and slips push on to the end.
+    /// Spare sectors at the end of each cylinder; slips shift all later blocks of the zone (4).
     CylinderEndSlipOn,
-    /// 5: sectors at the front of each cylinder.
+    /// Spare sectors at the start of each cylinder (5).
     CylinderFront,
-    /// 6: as 5, and slips push on to the end.
+    /// Spare sectors at the start of each cylinder; slips shift all later blocks of the zone (6).
     CylinderFrontSlipOn,
-    /// 7: at the end of the disk.
+    /// Spare sectors at the end of the disk (7).
     DiskEnd,
-    /// 8: sectors at the end of each range of cylinders.
+    /// Spare sectors at the end of each range of cylinders (8).
     RangeEnd,
-    /// 9: sectors at the end of the zone.
+    /// Spare sectors at the end of the zone (9).
     ZoneEnd,
-    /// 10: as 9, and slips push on.
+    /// Spare sectors at the end of the zone; slips shift all later blocks (10).
     ZoneEndSlipOn,
 }
 
-/// How a scheme cuts a zone.
+/// Division of a zone by a sparing scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// One unit: slips push within the zone.
-    Whole,
-    /// One unit of tracks.
+pub(super) enum Division {
+    /// Single unit: slips shift blocks within the zone.
+    WholeZone,
+    /// Single unit of whole tracks: slips and spares are tracks.
     Tracks,
-    /// Units with spares of their own: slips push within each.
+    /// Several units with their own spares; slips shift blocks within each unit.
     Units,
-    /// Units with spares of their own: slips push through the zone, past the spares.
-    Sliding,
+    /// Several units with their own spares; slips shift blocks through the zone, across the spares.
+    UnitsSlidingSlips,
 }
 
 impl Sparing {
-    /// The scheme of a number in a file.
-    pub fn of_number(number: u64) -> Option<Sparing> {
+    /// Returns the sparing scheme for its number in a file.
+    pub fn from_number(number: u64) -> Option<Sparing> {
         Some(match number {
             0 => Sparing::None,
             1 => Sparing::Tracks,
@@ -61,27 +61,29 @@ impl Sparing {
         })
     }
 
-    pub(super) fn kind(self) -> Kind {
+    pub(super) fn division(self) -> Division {
         match self {
             Sparing::None | Sparing::DiskEnd | Sparing::ZoneEnd | Sparing::ZoneEndSlipOn => {
-                Kind::Whole
+                Division::WholeZone
             }
-            Sparing::Tracks => Kind::Tracks,
+            Sparing::Tracks => Division::Tracks,
             Sparing::CylinderEnd
             | Sparing::CylinderFront
             | Sparing::TrackEnd
-            | Sparing::RangeEnd => Kind::Units,
-            Sparing::CylinderEndSlipOn | Sparing::CylinderFrontSlipOn => Kind::Sliding,
+            | Sparing::RangeEnd => Division::Units,
+            Sparing::CylinderEndSlipOn | Sparing::CylinderFrontSlipOn => {
+                Division::UnitsSlidingSlips
+            }
         }
     }
 
-    /// Whether spares come first in their unit.
-    fn is_front(self) -> bool {
+    /// Tests whether spares are at the start of their unit.
+    fn is_spare_first(self) -> bool {
         matches!(self, Sparing::CylinderFront | Sparing::CylinderFrontSlipOn)
     }
 
-    /// Whether slips move the origin of the tracks behind them.
-    pub(super) fn slips_turn(self) -> bool {
+    /// Reports whether slips shift the angular origin of later tracks.
+    pub(super) fn slips_shift_angle(self) -> bool {
         matches!(
             self,
             Sparing::CylinderEnd
@@ -93,29 +95,30 @@ impl Sparing {
     }
 }
 
-/// The physical sectors of a zone, numbered from its first, and which of them hold data.
+/// Physical sectors of a zone, numbered from its first one, and the sectors among them that hold
+/// data.
 ///
-/// *Data positions* count what is neither spare nor slipped; the dead sectors at a zone's
-/// front are the first of them.
+/// Data positions count the sectors that are neither spare nor slipped; the dead sectors at the
+/// start of a zone come first.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sectors {
     sparing: Sparing,
-    /// All of the zone's: sectors, or tracks for [`Kind::Tracks`].
+    /// Size of the zone in sectors, or in tracks for [`Division::Tracks`].
     physical: u64,
-    /// A unit's; of the zone where it is one.
+    /// Size of a unit in sectors; the whole zone if it is a single unit.
     unit: u64,
-    /// Whole units with spares at their end or front. What is left over is one without.
+    /// Number of whole units with spares at their end or start. The remainder is a unit without
+    /// spares.
     units: u64,
     spares: u64,
-    /// Ascending physical numbers; for [`Kind::Sliding`] data positions.
+    /// Slips of the zone as ascending physical sectors; data positions for [`Division::UnitsSlidingSlips`].
     slips: Vec<u64>,
-    /// The slips as physical numbers.
     slipped: Vec<u64>,
     data: u64,
 }
 
-/// What a zone has to be cut into.
-pub(super) struct Room {
+/// Size of a zone that a sparing scheme divides into units.
+pub(super) struct ZoneSize {
     pub(super) cylinders: u64,
     pub(super) surfaces: u64,
     pub(super) sectors_per_track: u64,
@@ -123,25 +126,30 @@ pub(super) struct Room {
 }
 
 impl Sectors {
+    /// Divides a zone into units with spares.
+    ///
     /// # Errors
     ///
-    /// Why spares and slips do not go into the zone.
+    /// Reason why spares and slips do not fit into the zone.
     pub(super) fn new(
         sparing: Sparing,
-        room: &Room,
+        zone_size: &ZoneSize,
         spares: u64,
         slips: &[u64],
-    ) -> Result<Sectors, Refused> {
-        let cylinder = room.surfaces * room.sectors_per_track;
-        let all = room.cylinders * cylinder;
+    ) -> Result<Sectors, ZoneRefusal> {
+        let cylinder = zone_size.surfaces * zone_size.sectors_per_track;
+        let all = zone_size.cylinders * cylinder;
         let (physical, unit) = match sparing {
             Sparing::Tracks => (
-                room.cylinders * room.surfaces,
-                room.cylinders * room.surfaces,
+                zone_size.cylinders * zone_size.surfaces,
+                zone_size.cylinders * zone_size.surfaces,
             ),
-            Sparing::TrackEnd => (all, room.sectors_per_track),
-            Sparing::RangeEnd => (all, room.range_cylinders.max(1).saturating_mul(cylinder)),
-            _ if sparing.kind() == Kind::Whole => (all, all),
+            Sparing::TrackEnd => (all, zone_size.sectors_per_track),
+            Sparing::RangeEnd => (
+                all,
+                zone_size.range_cylinders.max(1).saturating_mul(cylinder),
+            ),
+            _ if sparing.division() == Division::WholeZone => (all, all),
             _ => (all, cylinder),
         };
         let slips = match sparing {
@@ -158,7 +166,7 @@ impl Sectors {
         }
         if let Some(far) = slips.iter().find(|&&slip| slip >= physical) {
             let why = format!("the slip {far} is beyond the zone's {physical}");
-            return Err((why, Some(Faulty::Slip(*far))));
+            return Err((why, Some(FaultySector::Slip(*far))));
         }
         let pushed = match sparing {
             Sparing::DiskEnd | Sparing::ZoneEndSlipOn => slips.len() as u64,
@@ -174,24 +182,25 @@ impl Sectors {
             slipped: slips.to_vec(),
             data: (physical - units * spares).saturating_sub(pushed),
         };
-        match sparing.kind() {
-            Kind::Sliding => sectors.slide(),
-            _ => sectors.check_room()?,
+        match sparing.division() {
+            Division::UnitsSlidingSlips => sectors.convert_slips_to_positions(),
+            _ => sectors.check_slips_fit()?,
         }
         Ok(sectors)
     }
 
-    /// How many data positions there are.
+    /// Returns the number of data positions: sectors of the zone that are neither spare nor
+    /// slipped.
     pub(super) fn data(&self) -> u64 {
         self.data
     }
 
-    fn data_of_unit(&self) -> u64 {
+    fn unit_data(&self) -> u64 {
         self.unit - self.spares
     }
 
-    /// Slips among spares push nothing.
-    fn slide(&mut self) {
+    /// Converts slips to data positions; slips among the spares have no effect.
+    fn convert_slips_to_positions(&mut self) {
         let positions: Vec<u64> = self
             .slipped
             .iter()
@@ -205,52 +214,54 @@ impl Sectors {
         self.slips = positions;
     }
 
-    /// The data position of a physical sector, slipped or not.
+    /// Returns the data position of a physical sector, whether or not it is slipped.
     fn sliding_position(&self, physical: u64) -> Option<u64> {
         let (unit, within) = (physical / self.unit, physical % self.unit);
-        let front = if self.sparing.is_front() {
+        let front = if self.sparing.is_spare_first() {
             self.spares
         } else {
             0
         };
         let within = within.checked_sub(front)?;
-        (within < self.data_of_unit()).then(|| unit * self.data_of_unit() + within)
+        (within < self.unit_data()).then(|| unit * self.unit_data() + within)
     }
 
     fn sliding_physical(&self, position: u64) -> u64 {
-        let front = if self.sparing.is_front() {
+        let front = if self.sparing.is_spare_first() {
             self.spares
         } else {
             0
         };
-        let per = self.data_of_unit();
+        let per = self.unit_data();
         position / per * self.unit + front + position % per
     }
 
-    /// That each unit's data go into it beside its slips.
-    fn check_room(&self) -> Result<(), Refused> {
+    /// Checks that the data of each unit fit next to its slips.
+    fn check_slips_fit(&self) -> Result<(), ZoneRefusal> {
         let mut at = 0;
         while let Some(&slip) = self.slipped.get(at) {
             let unit = (slip / self.unit).min(self.units);
-            let (slips, length) = self.of_unit(unit);
+            let (slips, length) = self.unit_slips(unit);
             let holes = slips.len() as u64;
             at += slips.len();
             let spares = if unit < self.units { self.spares } else { 0 };
             let data = (length - spares).min(self.data);
-            let room = match self.sparing.is_front() {
+            let room = match self.sparing.is_spare_first() {
                 true => holes <= spares,
-                false => data == 0 || passed(slips, unit * self.unit, data - 1) < length,
+                false => {
+                    data == 0 || physical_after_slips(slips, unit * self.unit, data - 1) < length
+                }
             };
             if !room {
                 let why = format!("{holes} slips from {slip} on are more than {spares} spares");
-                return Err((why, Some(Faulty::Slip(slip))));
+                return Err((why, Some(FaultySector::Slip(slip))));
             }
         }
         Ok(())
     }
 
-    /// A unit's slips and its physical sectors.
-    fn of_unit(&self, unit: u64) -> (&[u64], u64) {
+    /// Returns the slips of a unit and its number of physical sectors.
+    fn unit_slips(&self, unit: u64) -> (&[u64], u64) {
         let start = unit * self.unit;
         let end = (start + self.unit).min(self.physical);
         let from = self.slipped.partition_point(|&slip| slip < start);
@@ -258,65 +269,69 @@ impl Sectors {
         (&self.slipped[from..to], end - start)
     }
 
-    /// The physical sector (or track) of a data position.
-    pub(super) fn physical(&self, position: u64) -> u64 {
-        match self.sparing.kind() {
-            Kind::Whole | Kind::Tracks => passed(&self.slips, 0, position),
-            Kind::Sliding => self.sliding_physical(passed(&self.slips, 0, position)),
-            Kind::Units => {
+    /// Returns the physical sector (or track) of a data position.
+    pub(super) fn physical_sector(&self, position: u64) -> u64 {
+        match self.sparing.division() {
+            Division::WholeZone | Division::Tracks => {
+                physical_after_slips(&self.slips, 0, position)
+            }
+            Division::UnitsSlidingSlips => {
+                self.sliding_physical(physical_after_slips(&self.slips, 0, position))
+            }
+            Division::Units => {
                 // A unit of spares alone holds nothing; then only what is left over does.
-                let per = self.data_of_unit();
+                let per = self.unit_data();
                 let unit = position
                     .checked_div(per)
                     .unwrap_or(self.units)
                     .min(self.units);
                 let within = position - unit * per;
-                let (slips, _) = self.of_unit(unit);
+                let (slips, _) = self.unit_slips(unit);
                 let start = unit * self.unit;
-                start + passed(slips, start, within + self.front(unit, slips))
+                start + physical_after_slips(slips, start, within + self.data_start(unit, slips))
             }
         }
     }
 
-    /// How many sectors that are not slipped come before a unit's data.
-    fn front(&self, unit: u64, slips: &[u64]) -> u64 {
-        match self.sparing.is_front() && unit < self.units {
+    /// Returns the number of sectors that precede a unit's data and are not slipped.
+    fn data_start(&self, unit: u64, slips: &[u64]) -> u64 {
+        match self.sparing.is_spare_first() && unit < self.units {
             true => self.spares - slips.len() as u64,
             false => 0,
         }
     }
 
-    /// The data position of a physical sector (or track); nothing if it is spare or slipped.
+    /// Returns the data position of a physical sector (or track); `None` if it is spare or slipped.
     pub(super) fn position(&self, physical: u64) -> Option<u64> {
         if physical >= self.physical || self.slipped.binary_search(&physical).is_ok() {
             return None;
         }
         let before = |slips: &[u64], at: u64| slips.partition_point(|&slip| slip < at) as u64;
-        let position = match self.sparing.kind() {
-            Kind::Whole | Kind::Tracks => physical - before(&self.slips, physical),
-            Kind::Sliding => {
+        let position = match self.sparing.division() {
+            Division::WholeZone | Division::Tracks => physical - before(&self.slips, physical),
+            Division::UnitsSlidingSlips => {
                 let position = self.sliding_position(physical)?;
                 position - before(&self.slips, position)
             }
-            Kind::Units => {
+            Division::Units => {
                 let unit = (physical / self.unit).min(self.units);
-                let (slips, length) = self.of_unit(unit);
+                let (slips, length) = self.unit_slips(unit);
                 let within = physical - unit * self.unit - before(slips, physical);
-                let within = within.checked_sub(self.front(unit, slips))?;
+                let within = within.checked_sub(self.data_start(unit, slips))?;
                 let spares = if unit < self.units { self.spares } else { 0 };
-                (within < length - spares).then_some(unit * self.data_of_unit() + within)?
+                (within < length - spares).then_some(unit * self.unit_data() + within)?
             }
         };
         (position < self.data).then_some(position)
     }
 
-    /// How many slips come before a track and turn it.
+    /// Returns the number of slips before a track that shift its angular origin.
     pub(super) fn slips_before_track(&self, track_start: u64) -> u64 {
-        if !self.sparing.slips_turn() {
+        if !self.sparing.slips_shift_angle() {
             return 0;
         }
-        let from = match self.sparing.kind() {
-            Kind::Units => track_start / self.unit * self.unit,
+        let from = match self.sparing.division() {
+            Division::Units => track_start / self.unit * self.unit,
             _ => 0,
         };
         let before = |at: u64| self.slipped.partition_point(|&slip| slip < at) as u64;
@@ -324,8 +339,8 @@ impl Sectors {
     }
 }
 
-/// A position, counted from a start, with the slips that it passes.
-fn passed(slips: &[u64], start: u64, position: u64) -> u64 {
+/// Returns the physical number of a data position counted from a start, after skipping slips.
+fn physical_after_slips(slips: &[u64], start: u64, position: u64) -> u64 {
     // The slips ascend, so those that are passed are the first ones.
     let (mut low, mut high) = (0, slips.len());
     while low < high {

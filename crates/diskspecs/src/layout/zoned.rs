@@ -1,88 +1,88 @@
-//! `dm_layout_g1`: zones with skews, spares, slips and defects.
+//! Layout `dm_layout_g1`: zones with skews, spares, slips and defects.
 
-use super::sparing::{Kind, Room, Sectors, Sparing};
-use super::{Spot, turn};
+use super::sparing::{Division, Sectors, Sparing, ZoneSize};
+use super::{Spot, to_revolution_fraction};
 use std::collections::BTreeMap;
 
-/// `LBN-to-PBN mapping scheme`.
+/// Order of tracks in the mapping of blocks (DiskSim's `LBN-to-PBN mapping scheme`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mapping {
-    /// 0: cylinder by cylinder, heads ascending.
+    /// Ascending order: blocks fill the heads of each cylinder from the first to the last (0).
     Ascending,
-    /// 1: heads descend in every other cylinder of a zone, ascend in its first.
+    /// Serpentine within each zone: heads ascend in its first cylinder and descend in every other
+    /// one (1).
     SerpentineByZone,
-    /// 2: heads descend in odd cylinders.
+    /// Serpentine over the drive: heads descend in odd cylinders (2).
     SerpentineByCylinder,
 }
 
-/// Why zones are no layout.
+/// Reason why zones do not form a valid layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneError {
-    /// The zone, counted from 0.
+    /// Index of the invalid zone, counted from 0.
     pub zone: usize,
-    /// What is wrong with it.
+    /// Description of the problem with the zone.
     pub why: String,
-    /// What of it is wrong, where that is one of its slips or defects.
-    pub of: Option<Faulty>,
+    /// Slip or defect that is wrong; `None` if the problem is with the zone itself.
+    pub of: Option<FaultySector>,
 }
 
-/// A slip or a defect that cannot be.
+/// Invalid slip or defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Faulty {
-    /// This slip; of two that are the same, the later one.
+pub enum FaultySector {
+    /// Invalid slip; of two equal slips, the later one.
     Slip(u64),
-    /// What is bad, and what replaces it.
+    /// Invalid defect: the bad sector and its replacement.
     Defect(u64, u64),
 }
 
-/// Why a zone cannot be, and what of it.
-pub(super) type Refused = (String, Option<Faulty>);
+/// Reason why a zone is invalid, with the slip or defect concerned.
+pub(super) type ZoneRefusal = (String, Option<FaultySector>);
 
-/// A band of cylinders with as many sectors on every track.
+/// Zone: range of cylinders with the same number of sectors on each track.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Zone {
-    /// The outermost.
+    /// Outermost cylinder of the zone.
     pub first_cylinder: u32,
-    /// The innermost, which belongs to the zone.
+    /// Innermost cylinder of the zone, inclusive.
     pub last_cylinder: u32,
-    /// Physical sectors on each track.
+    /// Physical sectors on each track of the zone.
     pub sectors_per_track: u32,
-    /// The angle of the zone's first sector, in revolutions.
+    /// Angle of the zone's first sector, in revolutions.
     pub offset: f64,
-    /// From a track to the next of the same cylinder, in revolutions.
+    /// Skew from a track to the next one of the same cylinder, in revolutions.
     pub track_skew: f64,
-    /// From a cylinder's last track to the next one's first, in revolutions.
+    /// Skew from a cylinder's last track to the first track of the next cylinder, in revolutions.
     pub cylinder_skew: f64,
-    /// Sectors before the zone's first block.
+    /// Unused sectors before the zone's first block.
     pub dead_sectors: u64,
-    /// `Number of spares`: what it counts is the sparing scheme's.
+    /// Number of spares (`Number of spares`), in the unit of the sparing scheme.
     pub spares: u64,
-    /// Physical sectors of the zone (tracks, with [`Sparing::Tracks`]) that hold no data;
-    /// ascending, none twice.
+    /// Slips: physical sectors of the zone (tracks with [`Sparing::Tracks`]) that hold no data;
+    /// ascending and unique.
     pub slips: Vec<u64>,
-    /// Physical sectors (or tracks) of the zone, and what holds their data instead.
+    /// Defects: bad physical sectors (or tracks) of the zone, each with its replacement.
     pub defects: Vec<(u64, u64)>,
 }
 
 impl Zone {
-    /// How many cylinders it has.
+    /// Returns the number of cylinders in the zone.
     pub fn cylinders(&self) -> u64 {
         u64::from(self.last_cylinder - self.first_cylinder) + 1
     }
 }
 
-/// A zone's blocks.
 #[derive(Clone, Debug, PartialEq)]
-struct Blocks {
+struct ZoneBlocks {
     first: u64,
     count: u64,
     sectors: Sectors,
-    /// Where a sector (or track) with a defect went, and the way back.
-    replaced: BTreeMap<u64, u64>,
-    replaces: BTreeMap<u64, u64>,
+    /// Replacement of each sector (or track) with a defect, and the reverse mapping.
+    replacement_of_defect: BTreeMap<u64, u64>,
+    defect_of_replacement: BTreeMap<u64, u64>,
 }
 
-/// Zones with skews, spares, slips and defects.
+/// Layout of zones with skews, spares, slips and defects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ZonedLayout {
     surfaces: u32,
@@ -90,37 +90,38 @@ pub struct ZonedLayout {
     sparing: Sparing,
     range_cylinders: u32,
     zones: Vec<Zone>,
-    blocks: Vec<Blocks>,
+    blocks: Vec<ZoneBlocks>,
 }
 
-/// Where a block lies in its zone, before any skew.
+/// Location of a block in its zone, before skews are applied.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct InZone {
-    /// Which zone.
+pub struct ZoneLocation {
+    /// Index of the zone.
     pub zone: usize,
-    /// From the zone's first cylinder.
+    /// Cylinder, counted from the zone's first.
     pub cylinder: u32,
-    /// The range of cylinders that share spares, from the zone's first; 0 if they do not.
+    /// Range of cylinders that share spares, counted from the zone's first; 0 if the scheme has no
+    /// ranges.
     pub range: u32,
-    /// The track, in the order in which the cylinder's are used.
-    pub order: u32,
-    /// From the track's first sector, in revolutions.
-    pub within: f64,
+    /// Index of the track on its cylinder, in the order of use.
+    pub track_index: u32,
+    /// Angle from the first sector of the track, in revolutions.
+    pub track_angle: f64,
 }
 
 impl ZonedLayout {
-    /// Most cylinders of a drive; what is above is no drive, and would overflow.
+    /// Maximum number of cylinders of a drive. More is not realistic and would overflow.
     pub const MOST_CYLINDERS: u32 = 100_000_000;
-    /// Most surfaces of a drive.
+    /// Maximum number of surfaces of a drive.
     pub const MOST_SURFACES: u32 = 1024;
-    /// Most sectors on a track.
+    /// Maximum number of sectors on a track.
     pub const MOST_SECTORS: u32 = 1 << 20;
 
-    /// A layout of zones that ascend, none of them sharing a cylinder with another.
+    /// Creates a layout from ascending zones that share no cylinder.
     ///
     /// # Errors
     ///
-    /// The first zone that contradicts itself or the one before it.
+    /// First zone that contradicts itself or the one before it.
     pub fn new(
         surfaces: u32,
         mapping: Mapping,
@@ -128,7 +129,7 @@ impl ZonedLayout {
         range_cylinders: u32,
         zones: Vec<Zone>,
     ) -> Result<ZonedLayout, ZoneError> {
-        let mut blocks: Vec<Blocks> = Vec::new();
+        let mut blocks: Vec<ZoneBlocks> = Vec::new();
         let mut last: Option<u32> = None;
         let mut first = 0;
         if surfaces == 0 || surfaces > Self::MOST_SURFACES {
@@ -140,20 +141,20 @@ impl ZonedLayout {
             });
         }
         for (index, zone) in zones.iter().enumerate() {
-            let here = |(why, of): Refused| ZoneError {
+            let here = |(why, of): ZoneRefusal| ZoneError {
                 zone: index,
                 why,
                 of,
             };
-            check(zone, last).map_err(here)?;
+            check_zone(zone, last).map_err(here)?;
             last = Some(zone.last_cylinder);
-            let room = Room {
+            let zone_size = ZoneSize {
                 cylinders: zone.cylinders(),
                 surfaces: surfaces.into(),
                 sectors_per_track: zone.sectors_per_track.into(),
                 range_cylinders: range_cylinders.into(),
             };
-            let own = blocks_of(zone, sparing, &room, first).map_err(here)?;
+            let own = map_zone(zone, sparing, &zone_size, first).map_err(here)?;
             first += own.count;
             blocks.push(own);
         }
@@ -167,51 +168,52 @@ impl ZonedLayout {
         })
     }
 
-    /// Its zones, from the outermost.
+    /// Returns the zones, outermost first.
     pub fn zones(&self) -> &[Zone] {
         &self.zones
     }
 
-    /// How many surfaces it has.
+    /// Returns the number of surfaces.
     pub fn surfaces(&self) -> u32 {
         self.surfaces
     }
 
-    /// How blocks go from track to track.
+    /// Returns the order of tracks in the mapping of blocks.
     pub fn mapping(&self) -> Mapping {
         self.mapping
     }
 
-    /// Where its spares are.
+    /// Returns the sparing scheme.
     pub fn sparing(&self) -> Sparing {
         self.sparing
     }
 
-    /// `Rangesize for sparing`: cylinders that share spares, of [`Sparing::RangeEnd`].
+    /// Returns the number of cylinders that share spares with [`Sparing::RangeEnd`] (`Rangesize for
+    /// sparing`).
     pub fn range_cylinders(&self) -> u32 {
         self.range_cylinders
     }
 
-    /// The blocks of a zone: its first and how many.
+    /// Returns the first block of a zone and its number of blocks.
     pub fn blocks_of_zone(&self, zone: usize) -> Option<(u64, u64)> {
         let blocks = self.blocks.get(zone)?;
         Some((blocks.first, blocks.count))
     }
 
-    /// How many blocks there are.
+    /// Returns the number of logical blocks.
     pub fn blocks(&self) -> u64 {
         self.blocks.last().map_or(0, |last| last.first + last.count)
     }
 
-    /// Where a block lies.
+    /// Returns the physical location of a logical block.
     pub fn spot(&self, block: u64) -> Option<Spot> {
-        let (zone, physical) = self.physical(block)?;
-        Some(self.spot_of(zone, physical))
+        let (zone, physical) = self.physical_sector(block)?;
+        Some(self.spot_in_zone(zone, physical))
     }
 
-    /// Where a block lies in its zone.
-    pub fn in_zone(&self, block: u64) -> Option<InZone> {
-        let (index, physical) = self.physical(block)?;
+    /// Returns the location of a block in its zone.
+    pub fn zone_location(&self, block: u64) -> Option<ZoneLocation> {
+        let (index, physical) = self.physical_sector(block)?;
         let zone = &self.zones[index];
         let per_track = u64::from(zone.sectors_per_track);
         let track = physical / per_track;
@@ -222,17 +224,17 @@ impl ZonedLayout {
             Sparing::RangeEnd => cylinder / self.range_cylinders.max(1),
             _ => 0,
         };
-        Some(InZone {
+        Some(ZoneLocation {
             zone: index,
             cylinder,
             range,
-            order: (track % u64::from(self.surfaces)) as u32,
-            within: (physical % per_track + pushed) as f64 / per_track as f64,
+            track_index: (track % u64::from(self.surfaces)) as u32,
+            track_angle: (physical % per_track + pushed) as f64 / per_track as f64,
         })
     }
 
-    /// A block's zone, and its physical sector there.
-    fn physical(&self, block: u64) -> Option<(usize, u64)> {
+    /// Returns the zone of a block and its physical sector in that zone.
+    fn physical_sector(&self, block: u64) -> Option<(usize, u64)> {
         // Empty zones begin where the next one does; the last to begin there has it.
         let index = self
             .blocks
@@ -244,29 +246,32 @@ impl ZonedLayout {
         }
         let position = block - blocks.first + zone.dead_sectors;
         let per_track = u64::from(zone.sectors_per_track);
-        let (unit, within) = match self.sparing.kind() {
-            Kind::Tracks => (position / per_track, position % per_track),
+        let (unit, within) = match self.sparing.division() {
+            Division::Tracks => (position / per_track, position % per_track),
             _ => (position, 0),
         };
-        let physical = blocks.sectors.physical(unit);
-        let physical = blocks.replaced.get(&physical).copied().unwrap_or(physical);
-        let physical = match self.sparing.kind() {
-            Kind::Tracks => physical * per_track + within,
+        let physical = blocks.sectors.physical_sector(unit);
+        let physical = blocks
+            .replacement_of_defect
+            .get(&physical)
+            .copied()
+            .unwrap_or(physical);
+        let physical = match self.sparing.division() {
+            Division::Tracks => physical * per_track + within,
             _ => physical,
         };
         Some((index, physical))
     }
 
-    /// The place of a zone's physical sector.
-    fn spot_of(&self, index: usize, physical: u64) -> Spot {
+    fn spot_in_zone(&self, index: usize, physical: u64) -> Spot {
         let zone = &self.zones[index];
         let per_track = u64::from(zone.sectors_per_track);
         let (track, sector) = (physical / per_track, physical % per_track);
-        let (cylinder, order) = (
+        let (cylinder, track_index) = (
             track / u64::from(self.surfaces),
             track % u64::from(self.surfaces),
         );
-        let tracks = order as f64 + f64::from(self.surfaces - 1) * cylinder as f64;
+        let tracks = track_index as f64 + f64::from(self.surfaces - 1) * cylinder as f64;
         let pushed = self.blocks[index]
             .sectors
             .slips_before_track(track * per_track);
@@ -277,28 +282,29 @@ impl ZonedLayout {
         let absolute = zone.first_cylinder + cylinder as u32;
         Spot {
             cylinder: absolute,
-            head: self.head(zone, absolute, order as u32),
+            head: self.head(zone, absolute, track_index as u32),
             sector: sector as u32,
             sectors_per_track: zone.sectors_per_track,
-            angle: turn(angle),
+            angle: to_revolution_fraction(angle),
         }
     }
 
-    /// The head of a cylinder's track in the order of use, and the other way round.
-    fn head(&self, zone: &Zone, cylinder: u32, order: u32) -> u32 {
+    /// Converts between the order of use of a cylinder's tracks and their heads, in either
+    /// direction.
+    fn head(&self, zone: &Zone, cylinder: u32, track_index: u32) -> u32 {
         let descends = match self.mapping {
             Mapping::Ascending => false,
             Mapping::SerpentineByZone => (cylinder - zone.first_cylinder) % 2 == 1,
             Mapping::SerpentineByCylinder => cylinder % 2 == 1,
         };
         if descends {
-            self.surfaces - 1 - order
+            self.surfaces - 1 - track_index
         } else {
-            order
+            track_index
         }
     }
 
-    /// The block at a place.
+    /// Returns the logical block at a physical location.
     pub fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let index = self
             .zones
@@ -310,22 +316,22 @@ impl ZonedLayout {
         if outside {
             return None;
         }
-        let order = self.head(zone, cylinder, head);
+        let track_index = self.head(zone, cylinder, head);
         let per_track = u64::from(zone.sectors_per_track);
-        let track =
-            u64::from(cylinder - zone.first_cylinder) * u64::from(self.surfaces) + u64::from(order);
-        let (unit, within) = match self.sparing.kind() {
-            Kind::Tracks => (track, u64::from(sector)),
+        let track = u64::from(cylinder - zone.first_cylinder) * u64::from(self.surfaces)
+            + u64::from(track_index);
+        let (unit, within) = match self.sparing.division() {
+            Division::Tracks => (track, u64::from(sector)),
             _ => (track * per_track + u64::from(sector), 0),
         };
-        let unit = match blocks.replaces.get(&unit) {
+        let unit = match blocks.defect_of_replacement.get(&unit) {
             Some(&bad) => bad,
-            None if blocks.replaced.contains_key(&unit) => return None,
+            None if blocks.replacement_of_defect.contains_key(&unit) => return None,
             None => unit,
         };
         let position = blocks.sectors.position(unit)?;
-        let position = match self.sparing.kind() {
-            Kind::Tracks => position * per_track + within,
+        let position = match self.sparing.division() {
+            Division::Tracks => position * per_track + within,
             _ => position,
         };
         let block = position.checked_sub(zone.dead_sectors)?;
@@ -333,16 +339,19 @@ impl ZonedLayout {
     }
 }
 
-fn check(zone: &Zone, last: Option<u32>) -> Result<(), Refused> {
-    check_whole(zone, last).map_err(|why| (why, None))?;
+fn check_zone(zone: &Zone, last: Option<u32>) -> Result<(), ZoneRefusal> {
+    check_zone_bounds(zone, last).map_err(|why| (why, None))?;
     let pairs = zone.slips.windows(2);
     match pairs.map(|pair| (pair[0], pair[1])).find(|(a, b)| a >= b) {
-        Some((_, b)) => Err(("its slips do not ascend".to_owned(), Some(Faulty::Slip(b)))),
+        Some((_, b)) => Err((
+            "its slips do not ascend".to_owned(),
+            Some(FaultySector::Slip(b)),
+        )),
         None => Ok(()),
     }
 }
 
-fn check_whole(zone: &Zone, last: Option<u32>) -> Result<(), String> {
+fn check_zone_bounds(zone: &Zone, last: Option<u32>) -> Result<(), String> {
     let (from, to) = (zone.first_cylinder, zone.last_cylinder);
     if from > to {
         return Err(format!(
@@ -367,12 +376,17 @@ fn check_whole(zone: &Zone, last: Option<u32>) -> Result<(), String> {
     Ok(())
 }
 
-fn blocks_of(zone: &Zone, sparing: Sparing, room: &Room, first: u64) -> Result<Blocks, Refused> {
-    let sectors = Sectors::new(sparing, room, zone.spares, &zone.slips)?;
-    let (data, per_track) = match sparing.kind() {
-        Kind::Tracks => (
-            sectors.data() * room.sectors_per_track,
-            room.sectors_per_track,
+fn map_zone(
+    zone: &Zone,
+    sparing: Sparing,
+    zone_size: &ZoneSize,
+    first: u64,
+) -> Result<ZoneBlocks, ZoneRefusal> {
+    let sectors = Sectors::new(sparing, zone_size, zone.spares, &zone.slips)?;
+    let (data, per_track) = match sparing.division() {
+        Division::Tracks => (
+            sectors.data() * zone_size.sectors_per_track,
+            zone_size.sectors_per_track,
         ),
         _ => (sectors.data(), 1),
     };
@@ -381,34 +395,36 @@ fn blocks_of(zone: &Zone, sparing: Sparing, room: &Room, first: u64) -> Result<B
         let why = format!("{dead} dead sectors are more than the {data} that hold data");
         (why, None)
     })?;
-    let mut replaced = BTreeMap::new();
-    let mut replaces = BTreeMap::new();
-    let physical = room.cylinders * room.surfaces * room.sectors_per_track / per_track;
+    let mut replacement_of_defect = BTreeMap::new();
+    let mut defect_of_replacement = BTreeMap::new();
+    let physical =
+        zone_size.cylinders * zone_size.surfaces * zone_size.sectors_per_track / per_track;
     let defects: &[(u64, u64)] = match sparing {
         Sparing::None => &[],
         _ => &zone.defects,
     };
     for &(bad, instead) in defects.iter().filter(|(bad, instead)| bad != instead) {
-        let of = Some(Faulty::Defect(bad, instead));
+        let of = Some(FaultySector::Defect(bad, instead));
         if bad >= physical || instead >= physical {
             let why = format!("the defect {bad}, {instead} is beyond the zone's {physical}");
             return Err((why, of));
         }
-        let twice = replaced.insert(bad, instead).is_some();
-        if replaces.insert(instead, bad).is_some() || twice {
+        let twice = replacement_of_defect.insert(bad, instead).is_some();
+        if defect_of_replacement.insert(instead, bad).is_some() || twice {
             return Err((format!("the defect {bad}, {instead} is given twice"), of));
         }
     }
-    let taken = |at: &&u64| !replaced.contains_key(at) && sectors.position(**at).is_some();
-    if let Some((taken, bad)) = replaces.iter().find(|(at, _)| taken(at)) {
+    let taken =
+        |at: &&u64| !replacement_of_defect.contains_key(at) && sectors.position(**at).is_some();
+    if let Some((taken, bad)) = defect_of_replacement.iter().find(|(at, _)| taken(at)) {
         let why = format!("{taken} replaces a defect, but holds a block of its own");
-        return Err((why, Some(Faulty::Defect(*bad, *taken))));
+        return Err((why, Some(FaultySector::Defect(*bad, *taken))));
     }
-    Ok(Blocks {
+    Ok(ZoneBlocks {
         first,
         count,
         sectors,
-        replaced,
-        replaces,
+        replacement_of_defect,
+        defect_of_replacement,
     })
 }

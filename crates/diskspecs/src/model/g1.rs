@@ -1,16 +1,21 @@
-//! `dm_layout_g1`.
+//! Reader of the layout `dm_layout_g1`.
 
 use diskperf_diagnostics::{Place, Problem};
 
-use super::{Bounds, Skews};
-use crate::keys::{Findings, Keys, natural};
-use crate::layout::{Faulty, Mapping, Sparing, Zone, ZoneError, ZonedLayout};
+use super::{DriveBounds, Skews};
+use crate::keys::{Findings, Keys, to_natural};
+use crate::layout::{FaultySector, Mapping, Sparing, Zone, ZoneError, ZonedLayout};
 use crate::text::{Block, ValueKind};
 
-/// Sectors that no zone has: where there are as many dead ones or spares, no block is left.
+/// Limit for the number of unused or spare sectors of a zone; with that many, no block would
+/// remain.
 const SECTORS_MAX: u64 = 1 << 60;
 
-pub(super) fn read(block: &Block, bounds: &Bounds, findings: &Findings) -> Option<ZonedLayout> {
+pub(super) fn read(
+    block: &Block,
+    bounds: &DriveBounds,
+    findings: &Findings,
+) -> Option<ZonedLayout> {
     let keys = Keys::new(block, findings);
     let mapping = keys.count("LBN-to-PBN mapping scheme");
     let mapping = mapping.map(|number| match number {
@@ -19,7 +24,7 @@ pub(super) fn read(block: &Block, bounds: &Bounds, findings: &Findings) -> Optio
         _ => Mapping::SerpentineByCylinder,
     });
     let sparing = keys.count("Sparing scheme used");
-    let sparing = sparing.and_then(Sparing::of_number);
+    let sparing = sparing.and_then(Sparing::from_number);
     let range = match sparing {
         Some(Sparing::RangeEnd) => Some(keys.count_or_zero("Rangesize for sparing").max(1)),
         _ => {
@@ -27,7 +32,7 @@ pub(super) fn read(block: &Block, bounds: &Bounds, findings: &Findings) -> Optio
             Some(1)
         }
     };
-    let zones = zones(&keys, bounds, sparing);
+    let zones = parse_zones(&keys, bounds, sparing);
     let (places, zones) = zones?;
     let (sparing, range) = (sparing?, range?);
     let sparing = match sparing == Sparing::RangeEnd && has_no_range(&keys, range, &zones) {
@@ -39,14 +44,14 @@ pub(super) fn read(block: &Block, bounds: &Bounds, findings: &Findings) -> Optio
         Ok(layout) => Some(layout),
         Err(ZoneError { zone, why, of }) => {
             let problem = Problem::error(format!("zone {zone} cannot be"));
-            findings.error(problem.at(places[zone].of(of), why));
+            findings.error(problem.at(places[zone].place_of_fault(of), why));
             None
         }
     }
 }
 
-/// Whether no zone has the cylinders of a range, and none has slips or defects: then there are no
-/// spares, which is said.
+/// Reports whether no zone is long enough for a range of cylinders with spares, and none has slips
+/// or defects. In that case the layout has no spares, and a warning says so.
 fn has_no_range(keys: &Keys<'_>, range: u32, zones: &[Zone]) -> bool {
     let is_less = |zone: &Zone| {
         let cylinders = u64::from(zone.last_cylinder) + 1;
@@ -62,12 +67,11 @@ fn has_no_range(keys: &Keys<'_>, range: u32, zones: &[Zone]) -> bool {
     has_none
 }
 
-/// The zones, and where each begins.
-fn zones(
+fn parse_zones(
     keys: &Keys<'_>,
-    bounds: &Bounds,
+    bounds: &DriveBounds,
     sparing: Option<Sparing>,
-) -> Option<(Vec<Places>, Vec<Zone>)> {
+) -> Option<(Vec<ZonePlaces>, Vec<Zone>)> {
     let (entry, values) = keys.list("Zones")?;
     if values.is_empty() {
         let problem = Problem::error("a drive without zones");
@@ -88,8 +92,8 @@ fn zones(
                 return None;
             }
         };
-        let (slips, defects, zone) = zone(block, bounds, sparing, keys.findings)?;
-        places.push(Places {
+        let (slips, defects, zone) = parse_zone(block, bounds, sparing, keys.findings)?;
+        places.push(ZonePlaces {
             zone: value.place.clone(),
             slips,
             defects,
@@ -99,23 +103,22 @@ fn zones(
     Some((places, zones))
 }
 
-/// Where a zone stands, and each of its slips and defects.
-struct Places {
+struct ZonePlaces {
     zone: Place,
-    slips: Numbers,
-    defects: Numbers,
+    slips: PlacedNumbers,
+    defects: PlacedNumbers,
 }
 
-impl Places {
-    /// Of what is wrong, or of the zone.
-    fn of(&self, faulty: Option<Faulty>) -> &Place {
+impl ZonePlaces {
+    /// Returns the place of a wrong slip or defect, or of the zone.
+    fn place_of_fault(&self, faulty: Option<FaultySector>) -> &Place {
         let place = match faulty {
             None => None,
-            Some(Faulty::Slip(slip)) => {
+            Some(FaultySector::Slip(slip)) => {
                 let found = self.slips.iter().rfind(|(number, _)| *number == slip);
                 found.map(|(_, place)| place)
             }
-            Some(Faulty::Defect(bad, instead)) => {
+            Some(FaultySector::Defect(bad, instead)) => {
                 let mut pairs = self.defects.chunks_exact(2);
                 let found = pairs.rfind(|pair| (pair[0].0, pair[1].0) == (bad, instead));
                 found.map(|pair| &pair[0].1)
@@ -125,25 +128,25 @@ impl Places {
     }
 }
 
-fn zone(
+fn parse_zone(
     block: &Block,
-    bounds: &Bounds,
+    bounds: &DriveBounds,
     sparing: Option<Sparing>,
     findings: &Findings,
-) -> Option<(Numbers, Numbers, Zone)> {
+) -> Option<(PlacedNumbers, PlacedNumbers, Zone)> {
     let keys = Keys::new(block, findings);
     let most = u64::from(ZonedLayout::MOST_CYLINDERS) - 1;
-    let first_cylinder = keys.count_up_to("First cylinder number", most);
-    let last_cylinder = keys.count_up_to("Last cylinder number", most);
+    let first_cylinder = keys.count_at_most("First cylinder number", most);
+    let last_cylinder = keys.count_at_most("Last cylinder number", most);
     let sectors = u64::from(ZonedLayout::MOST_SECTORS);
-    let sectors = keys.count_up_to("Blocks per track", sectors);
+    let sectors = keys.count_at_most("Blocks per track", sectors);
     let dead_sectors = keys.count("Empty space at zone front");
     let spares = keys.count("Number of spares");
     if let Some(last) = last_cylinder {
-        check_last(&keys, bounds, last);
+        check_last_cylinder(&keys, bounds, last);
     }
-    let slips = numbers(&keys, "slips");
-    let defects = numbers(&keys, "defects");
+    let slips = parse_numbers(&keys, "slips");
+    let defects = parse_numbers(&keys, "defects");
     if sparing == Some(Sparing::None) {
         let why = "sparing scheme 0 has no spares, slips or defects";
         keys.ignore(&["Number of spares", "slips", "defects"], why);
@@ -151,7 +154,7 @@ fn zone(
     let skews = Skews::read(&keys, "Offset of first block", sectors.unwrap_or(1) as u32);
     let (defects, skews, mut slips) = (defects?, skews?, slips?);
     if !defects.len().is_multiple_of(2) {
-        let entry = keys.need("defects")?;
+        let entry = keys.require("defects")?;
         keys.refuse(entry, "pairs: what is bad, and what replaces it");
         return None;
     }
@@ -178,9 +181,9 @@ fn zone(
     Some((slips, defects, zone))
 }
 
-/// Says that zones go beyond the cylinders of the drive, which DiskSim accepts: files that were
-/// extracted from drives have one cylinder too few, since they count from 0.
-fn check_last(keys: &Keys<'_>, bounds: &Bounds, last: u64) {
+/// Warns if zones extend beyond the cylinders of the drive, which DiskSim accepts. Files extracted
+/// from drives often have one cylinder too few, because they count from 0.
+fn check_last_cylinder(keys: &Keys<'_>, bounds: &DriveBounds, last: u64) {
     let cylinders = u64::from(bounds.cylinders);
     let Some(entry) = keys.find("Last cylinder number") else {
         return;
@@ -196,15 +199,13 @@ fn check_last(keys: &Keys<'_>, bounds: &Bounds, last: u64) {
     }
 }
 
-/// Whole numbers, each with its place.
-type Numbers = Vec<(u64, Place)>;
+type PlacedNumbers = Vec<(u64, Place)>;
 
-/// A list of whole numbers; empty if it is missing.
-fn numbers(keys: &Keys<'_>, key: &str) -> Option<Numbers> {
+fn parse_numbers(keys: &Keys<'_>, key: &str) -> Option<PlacedNumbers> {
     let (_, values) = keys.list_or_empty(key)?;
     let mut numbers = Vec::with_capacity(values.len());
     for value in values {
-        match natural(value) {
+        match to_natural(value) {
             Some(number) => numbers.push((number, value.place.clone())),
             None => {
                 let title = format!("{} is not a sector", value.describe());

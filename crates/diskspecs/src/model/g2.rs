@@ -1,29 +1,29 @@
-//! `dm_layout_g2`: zones, and a map of extents in a file of its own.
+//! Reader of the layout `dm_layout_g2`: zones, and a map of extents in a separate file.
 
 use diskperf_diagnostics::{Place, Problem, Text};
 use std::sync::Arc;
 
-use super::{Bounds, Skews};
+use super::{DriveBounds, Skews};
 use crate::files::Files;
 use crate::keys::{Findings, Keys};
 use crate::layout::{Extent, MappedLayout, MappedZone, ZonedLayout};
-use crate::mechanics::named_file;
+use crate::mechanics::read_named_file;
 use crate::text::{Block, ValueKind, excerpt};
 
 pub(super) fn read(
     block: &Block,
-    bounds: &Bounds,
+    bounds: &DriveBounds,
     files: &Files,
     findings: &Findings,
 ) -> Option<MappedLayout> {
     let keys = Keys::new(block, findings);
     let map = keys.word("Layout Map File");
-    let map = map.and_then(|(entry, name)| named_file(&keys, entry, name, files));
+    let map = map.and_then(|(entry, name)| read_named_file(&keys, entry, name, files));
     let zones = keys.list("Zones");
     let zones: Option<Vec<MappedZone>> = zones.and_then(|(_, values)| {
         let zones = values.iter().map(|value| match &value.kind {
             ValueKind::Block(block) if block.kind.written() == "dm_layout_g2_zone" => {
-                zone(block, findings)
+                parse_zone(block, findings)
             }
             _ => {
                 let title = format!("{} is not a zone", value.describe());
@@ -36,7 +36,7 @@ pub(super) fn read(
     });
     let (path, content) = map?;
     let text = Arc::new(Text::new(path, content));
-    let (extents, places) = match extents(&text) {
+    let (extents, places) = match parse_extents(&text) {
         Ok(found) => found,
         Err(problem) => {
             findings.error(problem);
@@ -53,13 +53,13 @@ pub(super) fn read(
     }
 }
 
-fn zone(block: &Block, findings: &Findings) -> Option<MappedZone> {
+fn parse_zone(block: &Block, findings: &Findings) -> Option<MappedZone> {
     let keys = Keys::new(block, findings);
     let most = u64::from(ZonedLayout::MOST_CYLINDERS) - 1;
-    let first_cylinder = keys.count_up_to("First cylinder number", most);
-    let last_cylinder = keys.count_up_to("Last cylinder number", most);
+    let first_cylinder = keys.count_at_most("First cylinder number", most);
+    let last_cylinder = keys.count_at_most("Last cylinder number", most);
     let sectors = u64::from(ZonedLayout::MOST_SECTORS);
-    let sectors = keys.count_up_to("Blocks per track", sectors);
+    let sectors = keys.count_at_most("Blocks per track", sectors);
     let skews = Skews::read(&keys, "Zone Skew", sectors.unwrap_or(1) as u32);
     let skews = skews?;
     Some(MappedZone {
@@ -72,10 +72,9 @@ fn zone(block: &Block, findings: &Findings) -> Option<MappedZone> {
     })
 }
 
-/// The extents of a map, and where each is written: two lines that say nothing here, one
-/// with the drive's size, then `lbn L --> cyl C, head H, sect S, seqcnt K` for K + 1
-/// blocks, and `Defect at ..`.
-fn extents(text: &Arc<Text>) -> Result<(Vec<Extent>, Vec<Place>), Problem> {
+/// Reads a map of extents, each with its place: two lines without meaning, one with the drive's
+/// size, then `lbn L --> cyl C, head H, sect S, seqcnt K` for K + 1 blocks, and `Defect at ..`.
+fn parse_extents(text: &Arc<Text>) -> Result<(Vec<Extent>, Vec<Place>), Problem> {
     let (mut extents, mut places) = (Vec::new(), Vec::new());
     let mut start = 0;
     for (number, line) in text.content().split_inclusive('\n').enumerate() {
@@ -85,7 +84,7 @@ fn extents(text: &Arc<Text>) -> Result<(Vec<Extent>, Vec<Place>), Problem> {
         if number < 3 || line.is_empty() || line.starts_with("Defect at") {
             continue;
         }
-        let Some(extent) = extent(line) else {
+        let Some(extent) = parse_extent(line) else {
             let title = format!("`{}` is not an extent", excerpt(line));
             let label = "not `lbn L --> cyl C, head H, sect S, seqcnt K`";
             return Err(Problem::error(title).at(&place, label));
@@ -101,7 +100,7 @@ fn extents(text: &Arc<Text>) -> Result<(Vec<Extent>, Vec<Place>), Problem> {
     }
 }
 
-fn extent(line: &str) -> Option<Extent> {
+fn parse_extent(line: &str) -> Option<Extent> {
     let (block, place) = line.split_once("-->")?;
     let first_block = block.trim().strip_prefix("lbn")?.trim().parse().ok();
     let first_block = first_block.filter(|&block: &u64| block < 1 << 60)?;

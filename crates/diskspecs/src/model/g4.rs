@@ -1,25 +1,25 @@
-//! `dm_layout_g4`: patterns within patterns, as numbers in lists.
+//! Reader of the layout `dm_layout_g4`: nested patterns as lists of numbers.
 
 use diskperf_diagnostics::{Place, Problem};
 
-use crate::keys::{Findings, Keys, natural, real};
-use crate::layout::{IndexEntry, IndexedLayout, Part, Remap, TrackPart};
+use crate::keys::{Findings, Keys, real, to_natural};
+use crate::layout::{IndexEntry, IndexedLayout, IndexedPart, Remap, TrackRange};
 use crate::text::{Block, Value, ValueKind};
 
 pub(super) fn read(block: &Block, findings: &Findings) -> Option<IndexedLayout> {
     let keys = Keys::new(block, findings);
-    let tracks = keys.list("TP").map(|(_, values)| tracks(values));
-    let indices = keys.list("IDX").map(|(_, values)| indices(values));
+    let tracks = keys.list("TP").map(|(_, values)| parse_tracks(values));
+    let indices = keys.list("IDX").map(|(_, values)| parse_indices(values));
     let list = |key: &str| {
         keys.list_or_empty(key)
             .map_or(&[][..], |(_, values)| values)
     };
-    let slips = groups::<2>(
+    let slips = parse_groups::<2>(
         list("Slips"),
         "pairs: a block, and how many are passed over",
     );
     let what = "sixes: block, blocks, cylinder, head, sector, sectors on the track";
-    let remaps = groups::<6>(list("Remaps"), what);
+    let remaps = parse_groups::<6>(list("Remaps"), what);
     let read = || {
         let (tracks, slips, remaps) = (tracks?, slips, remaps);
         let (indices, places) = match indices? {
@@ -28,7 +28,7 @@ pub(super) fn read(block: &Block, findings: &Findings) -> Option<IndexedLayout> 
         };
         let layout = tracks.and_then(|tracks| {
             let slips = slips?.iter().map(|&[at, count]| (at, count)).collect();
-            let remaps: Option<Vec<Remap>> = remaps?.iter().map(remap).collect();
+            let remaps: Option<Vec<Remap>> = remaps?.iter().map(parse_remap).collect();
             let large =
                 || Problem::error("a number of a remap is too large").at(&block.kind, "in here");
             let layout = IndexedLayout::new(tracks, indices, slips, remaps.ok_or_else(large)?);
@@ -48,20 +48,20 @@ pub(super) fn read(block: &Block, findings: &Findings) -> Option<IndexedLayout> 
     }
 }
 
-fn tracks(values: &[Value]) -> Result<Vec<TrackPart>, Problem> {
-    let triples = groups::<3>(
+fn parse_tracks(values: &[Value]) -> Result<Vec<TrackRange>, Problem> {
+    let triples = parse_groups::<3>(
         values,
         "triples: first sector, last sector, sectors on the track",
     )?;
     let parts = triples.into_iter().map(|numbers| {
         let [low, high, sectors_per_track] = numbers.map(u32::try_from);
-        Some(TrackPart {
+        Some(TrackRange {
             low: low.ok()?,
             high: high.ok()?,
             sectors_per_track: sectors_per_track.ok()?,
         })
     });
-    let parts: Option<Vec<TrackPart>> = parts.collect();
+    let parts: Option<Vec<TrackRange>> = parts.collect();
     parts.ok_or_else(|| {
         let problem = Problem::error("a track of `TP` is too long");
         match values.first() {
@@ -71,7 +71,7 @@ fn tracks(values: &[Value]) -> Result<Vec<TrackPart>, Problem> {
     })
 }
 
-fn remap(numbers: &[u64; 6]) -> Option<Remap> {
+fn parse_remap(numbers: &[u64; 6]) -> Option<Remap> {
     let small = |at: usize| u32::try_from(numbers[at]).ok();
     Some(Remap {
         first_block: numbers[0],
@@ -83,8 +83,8 @@ fn remap(numbers: &[u64; 6]) -> Option<Remap> {
     })
 }
 
-/// Lists may be grouped by more lists, or not.
-fn flat(values: &[Value]) -> Vec<&Value> {
+/// Flattens lists that may or may not be grouped by inner lists.
+fn flatten_lists(values: &[Value]) -> Vec<&Value> {
     let mut open: Vec<&Value> = values.iter().rev().collect();
     let mut flat = Vec::new();
     while let Some(value) = open.pop() {
@@ -96,8 +96,8 @@ fn flat(values: &[Value]) -> Vec<&Value> {
     flat
 }
 
-fn groups<const N: usize>(values: &[Value], what: &str) -> Result<Vec<[u64; N]>, Problem> {
-    let flat = flat(values);
+fn parse_groups<const N: usize>(values: &[Value], what: &str) -> Result<Vec<[u64; N]>, Problem> {
+    let flat = flatten_lists(values);
     let mut groups = Vec::new();
     for group in flat.chunks(N) {
         let wrong = |value: &Value| {
@@ -109,31 +109,31 @@ fn groups<const N: usize>(values: &[Value], what: &str) -> Result<Vec<[u64; N]>,
             return Err(wrong(group[0]));
         }
         for (number, value) in numbers.iter_mut().zip(group) {
-            *number = natural(value).ok_or_else(|| wrong(value))?;
+            *number = to_natural(value).ok_or_else(|| wrong(value))?;
         }
         groups.push(numbers);
     }
     Ok(groups)
 }
 
-type Indices = (Vec<Vec<IndexEntry>>, Vec<Vec<Place>>);
+type PlacedIndices = (Vec<Vec<IndexEntry>>, Vec<Vec<Place>>);
 
-fn indices(values: &[Value]) -> Result<Indices, Problem> {
+fn parse_indices(values: &[Value]) -> Result<PlacedIndices, Problem> {
     let (mut indices, mut places) = (Vec::new(), Vec::new());
     for value in values {
         let ValueKind::List(values) = &value.kind else {
             let title = format!("{} is not an index", value.describe());
             return Err(Problem::error(title).at(&value.place, "here belongs a list of entries"));
         };
-        let mut fields = Fields {
-            values: flat(values).into_iter(),
+        let mut fields = FieldReader {
+            values: flatten_lists(values).into_iter(),
             last: &value.place,
         };
         // A list without entries is refused at the list itself.
         let (mut entries, mut own) = (Vec::new(), Vec::new());
         while let Some(first) = fields.values.as_slice().first() {
             own.push(first.place.clone());
-            entries.push(fields.entry()?);
+            entries.push(fields.next_entry()?);
         }
         if own.is_empty() {
             own.push(value.place.clone());
@@ -144,14 +144,13 @@ fn indices(values: &[Value]) -> Result<Indices, Problem> {
     Ok((indices, places))
 }
 
-/// The values of an index, one after the other.
-struct Fields<'v> {
+struct FieldReader<'v> {
     values: std::vec::IntoIter<&'v Value>,
     last: &'v Place,
 }
 
-impl<'v> Fields<'v> {
-    fn next(&mut self, what: &str) -> Result<&'v Value, Problem> {
+impl<'v> FieldReader<'v> {
+    fn next_value(&mut self, what: &str) -> Result<&'v Value, Problem> {
         let value = self.values.next().ok_or_else(|| {
             let problem = Problem::error("an entry of an index ends too early");
             problem.at(self.last, format!("after this belongs {what}"))
@@ -160,8 +159,8 @@ impl<'v> Fields<'v> {
         Ok(value)
     }
 
-    fn number(&mut self, what: &str) -> Result<f64, Problem> {
-        let value = self.next(what)?;
+    fn next_number(&mut self, what: &str) -> Result<f64, Problem> {
+        let value = self.next_value(what)?;
         let number = real(value).filter(|number| number.abs() <= 9e15);
         number.ok_or_else(|| {
             let title = format!("{} cannot stand here", value.describe());
@@ -169,8 +168,8 @@ impl<'v> Fields<'v> {
         })
     }
 
-    fn whole(&mut self, what: &str) -> Result<i64, Problem> {
-        let number = self.number(what)?;
+    fn next_integer(&mut self, what: &str) -> Result<i64, Problem> {
+        let number = self.next_number(what)?;
         match number.fract() == 0.0 {
             true => Ok(number as i64),
             false => Err(Problem::error(format!("{number} is not whole"))
@@ -178,39 +177,39 @@ impl<'v> Fields<'v> {
         }
     }
 
-    fn count(&mut self, what: &str) -> Result<u64, Problem> {
-        let number = self.whole(what)?;
+    fn next_count(&mut self, what: &str) -> Result<u64, Problem> {
+        let number = self.next_integer(what)?;
         u64::try_from(number).map_err(|_| {
             let title = format!("{number} is below 0");
             Problem::error(title).at(self.last, format!("here belongs {what}"))
         })
     }
 
-    fn entry(&mut self) -> Result<IndexEntry, Problem> {
-        let first_block = self.count("the first block")?;
-        let cylinder = self.whole("the first cylinder")?;
-        let offset = self.number("the offset in revolutions")?;
-        let blocks = self.count("the blocks of a repetition")?;
-        let cylinder_step = self.whole("the cylinders of a repetition")?;
-        let angle_step = self.number("the angle of a repetition, in revolutions")?;
-        let run_blocks = self.count("the blocks of the run")?;
+    fn next_entry(&mut self) -> Result<IndexEntry, Problem> {
+        let first_block = self.next_count("the first block")?;
+        let cylinder = self.next_integer("the first cylinder")?;
+        let offset = self.next_number("the offset in revolutions")?;
+        let blocks = self.next_count("the blocks of a repetition")?;
+        let cylinder_step = self.next_integer("the cylinders of a repetition")?;
+        let angle_step = self.next_number("the angle of a repetition, in revolutions")?;
+        let run_length_blocks = self.next_count("the blocks of the run")?;
         // A run of which these are negative goes back towards cylinder 0 (serpentine).
-        let run_cylinders = self.whole("the cylinders of the run")?;
+        let run_cylinders = self.next_integer("the cylinders of the run")?;
         let cylinder_step = match run_cylinders < 0 {
             true => -cylinder_step.abs(),
             false => cylinder_step,
         };
-        let kind = self.next("`TRACK` or `IDX`")?;
-        let child = self.count("the number of a part")? as usize;
+        let kind = self.next_value("`TRACK` or `IDX`")?;
+        let child = self.next_count("the number of a part")? as usize;
         let part = match kind.place.written() {
             "TRACK" => {
-                let head = self.count("the head of a track")?;
+                let head = self.next_count("the head of a track")?;
                 let head = u32::try_from(head).map_err(|_| {
                     Problem::error(format!("there is no head {head}")).at(self.last, "here")
                 })?;
-                Part::Track { part: child, head }
+                IndexedPart::Track { part: child, head }
             }
-            "IDX" => Part::Index(child),
+            "IDX" => IndexedPart::Index(child),
             _ => {
                 let title = format!("{} is no part", kind.describe());
                 let label = "here belongs `TRACK` or `IDX`";
@@ -224,7 +223,7 @@ impl<'v> Fields<'v> {
             blocks,
             cylinder_step,
             angle_step,
-            run_blocks,
+            run_length_blocks,
             part,
         })
     }

@@ -1,4 +1,4 @@
-//! `dm_disk`: a drive's geometry and mechanics.
+//! DiskSim block `dm_disk`: geometry and mechanics of a drive.
 
 mod g1;
 mod g2;
@@ -12,25 +12,24 @@ use crate::layout::{Layout, ZonedLayout};
 use crate::mechanics::{self, Mechanics};
 use crate::text::{Block, excerpt};
 
-/// A drive's geometry and mechanics, as the file has them.
+/// Geometry and mechanics of a drive as in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// What the file calls it.
+    /// Name of the drive in the file.
     pub name: String,
-    /// `Block count`; the layout's own sum is what holds.
-    pub stated_blocks: u64,
-    /// `Number of cylinders`, or those of the zones where these have more.
+    /// Number of blocks stated in the file (`Block count`). The sum of the layout takes precedence.
+    pub declared_blocks: u64,
+    /// Number of cylinders: the larger of `Number of cylinders` and the cylinders of the zones.
     pub cylinders: u32,
-    /// `Number of data surfaces`.
+    /// Number of surfaces (`Number of data surfaces`).
     pub surfaces: u32,
-    /// Where its blocks lie.
+    /// Mapping of blocks to physical locations.
     pub layout: Layout,
-    /// The arm and the spindle.
+    /// Mechanics: actuator and spindle.
     pub mechanics: Mechanics,
 }
 
-/// What a layout must fit into.
-struct Bounds {
+struct DriveBounds {
     cylinders: u32,
     surfaces: u32,
 }
@@ -44,10 +43,10 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
     }
     let keys = Keys::new(block, findings);
     let most = u64::from(ZonedLayout::MOST_CYLINDERS);
-    let stated_blocks = keys.count("Block count");
+    let declared_blocks = keys.count("Block count");
     let cylinders = keys.count_limited("Number of cylinders", most);
     let surfaces = u64::from(ZonedLayout::MOST_SURFACES);
-    let surfaces = keys.count_up_to("Number of data surfaces", surfaces);
+    let surfaces = keys.count_at_most("Number of data surfaces", surfaces);
     let mechanics = keys
         .block("Mechanical Model", "")
         .and_then(|(entry, block)| {
@@ -59,10 +58,12 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
             }
             mechanics::read(block, files, findings)
         });
-    let bounds = cylinders.zip(surfaces).map(|(cylinders, surfaces)| Bounds {
-        cylinders: cylinders as u32,
-        surfaces: surfaces as u32,
-    });
+    let bounds = cylinders
+        .zip(surfaces)
+        .map(|(cylinders, surfaces)| DriveBounds {
+            cylinders: cylinders as u32,
+            surfaces: surfaces as u32,
+        });
     let layout = keys.block("Layout Model", "").zip(bounds.as_ref());
     let layout = layout.and_then(|((entry, block), bounds)| match block.kind.written() {
         "dm_layout_g1" => g1::read(block, bounds, findings).map(Layout::Zoned),
@@ -94,7 +95,7 @@ pub(crate) fn read(block: &Block, files: &Files, findings: &Findings) -> Option<
             .as_ref()
             .map_or("", |name| name.written())
             .to_owned(),
-        stated_blocks: stated_blocks?,
+        declared_blocks: declared_blocks?,
         cylinders: bounds.cylinders.max(cylinders),
         surfaces: bounds.surfaces,
         layout,
@@ -117,14 +118,13 @@ fn check_count(keys: &Keys<'_>, model: &Model) {
         let problem = Problem::error("the layout holds no block");
         let label = "the zones leave nothing of this";
         keys.findings.error(problem.at(&entry.value.place, label));
-    } else if blocks != model.stated_blocks {
+    } else if blocks != model.declared_blocks {
         let title = format!("the layout has {blocks} blocks, which is what holds");
         let warning = Problem::warning(title).at(&entry.value.place, "and not this");
         keys.findings.warning(warning);
     }
 }
 
-/// How a zone's angles are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SkewUnits {
     Sectors,
@@ -132,7 +132,6 @@ enum SkewUnits {
 }
 
 impl SkewUnits {
-    /// `Skew units` of a zone.
     fn read(keys: &Keys<'_>) -> SkewUnits {
         let Some(entry) = keys.find("Skew units") else {
             return SkewUnits::Sectors;
@@ -147,24 +146,23 @@ impl SkewUnits {
         }
     }
 
-    /// In revolutions; sectors are cut to whole ones, as DiskSim does.
-    fn turns(self, value: f64, sectors_per_track: u32) -> f64 {
+    /// Converts an angle to revolutions. Sectors are truncated to whole ones, as in DiskSim.
+    fn to_revolutions(self, value: f64, sectors_per_track: u32) -> f64 {
         let turns = match self {
             SkewUnits::Sectors => value.trunc() / f64::from(sectors_per_track),
             SkewUnits::Revolutions => value,
         };
         // An angle and any whole number of turns are the same.
-        match turns.abs() > TURNS_MAX {
+        match turns.abs() > REVOLUTIONS_MAX {
             true => turns.rem_euclid(1.0),
             false => turns,
         }
     }
 }
 
-/// Turns that an angle keeps as the file has it.
-const TURNS_MAX: f64 = 1e6;
+/// Largest angle kept as written, in revolutions. Larger angles are reduced to one revolution.
+const REVOLUTIONS_MAX: f64 = 1e6;
 
-/// The skews of a zone, in revolutions.
 struct Skews {
     offset: f64,
     track: f64,
@@ -175,7 +173,7 @@ impl Skews {
     fn read(keys: &Keys<'_>, offset: &str, sectors_per_track: u32) -> Option<Skews> {
         let units = SkewUnits::read(keys);
         let skews = [offset, "Skew for track switch", "Skew for cylinder switch"];
-        if keys.stands_behind("Skew units", &skews)
+        if keys.comes_after_any("Skew units", &skews)
             && let Some(entry) = keys.find("Skew units")
         {
             let title = "`Skew units` stands behind skews, which DiskSim reads as sectors";
@@ -183,9 +181,9 @@ impl Skews {
             let warning = Problem::warning(title).at(&entry.value.place, label);
             keys.findings.warning(warning);
         }
-        let turns = |value| units.turns(value, sectors_per_track);
+        let turns = |value| units.to_revolutions(value, sectors_per_track);
         // DiskSim does without the others.
-        let angle = |key: &str| keys.real_if_there(key).map(turns);
+        let angle = |key: &str| keys.optional_real(key).map(turns);
         let offset = match offset {
             "Offset of first block" => keys.real(offset).map(turns),
             offset => angle(offset),

@@ -1,9 +1,9 @@
-//! Whether a trace holds the phase of the drive's spindle.
+//! Detection of the spindle's rotational phase in a trace.
 //!
-//! When a request ends shows where the platter was. Two requests on one cylinder end apart
-//! by whole revolutions and the angle between their blocks, however long lay between
-//! them: if the pauses are put where they were, and the period is the drive's own. Both
-//! are found as those that make it so.
+//! The completion time of a request reveals the position of the platter. Two requests on one
+//! cylinder end a number of whole revolutions plus the angle between their blocks apart, however
+//! much time is between them. This holds only if the pauses are placed correctly and the rotation
+//! period is right. The search finds the pause position and the period that make it hold.
 
 mod pairs;
 mod phasor;
@@ -17,72 +17,72 @@ pub use phasor::Phasor;
 use scan::{Lock, Search};
 use significance::FALSE_ALARM_MAX;
 
-/// Where a trace's pauses are.
+/// Position of the pauses in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Think {
-    /// A line's pause is between the completion before it and its issue.
+    /// Before: the pause of a line is between the preceding completion and its issue.
     Before,
-    /// A line's pause is between its completion and the next issue.
+    /// After: the pause of a line is between its completion and the next issue.
     After,
 }
 
-/// What is assumed of the drive.
+/// Assumptions about the drive for the phase search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Assumed {
-    /// A revolution at the nominal speed, in microseconds.
+    /// Rotation period at nominal speed, in microseconds.
     pub period_us: f64,
-    /// A sector of a read to the host, in microseconds; where it is 0 or wrong, a better
-    /// one is found up to twice the time of a sector under the head.
+    /// Transfer time of a sector from the drive to the host for a read, in microseconds. If it is 0
+    /// or wrong, the search finds a better one, up to twice the time of a sector under the head.
     pub transfer_us: f64,
-    /// Whether writes end on the medium, so that they show the phase too.
+    /// Whether writes complete on the medium and thus reveal the phase, too.
     pub write_through: bool,
 }
 
-/// What a trace shows of the spindle.
+/// Rotational phase that a trace reveals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Phase {
-    /// Where the pauses are; nothing if the trace does not show it.
+    /// Position of the pauses; `None` if the trace does not show it.
     pub think: Option<Think>,
-    /// The better placement's length of the mean direction of pairs on one cylinder, however
-    /// far apart: 1 if all agree, near 0 by chance.
+    /// Agreement of all pairs on one cylinder for the better pause position: the length of their
+    /// mean direction. 1 if all agree, and near 0 by chance.
     pub r: f64,
-    /// `r` with the pauses in the other place.
-    pub r_otherwise: f64,
-    /// `r` of pairs that are close in time: what decides the place.
+    /// Agreement `r` for the other pause position.
+    pub r_other_think: f64,
+    /// Agreement of the pairs that are close in time, which decides the pause position.
     pub r_close: f64,
-    /// `r_close` with the pauses in the other place. Issues that a clock made agree with one
-    /// another too, so this alone may be above chance.
-    pub r_close_otherwise: f64,
-    /// What `r` would rarely exceed by chance, with as many trials.
+    /// Agreement `r_close` for the other pause position. Issue times that follow a clock also agree
+    /// with one another, so this alone may exceed chance.
+    pub r_close_other_think: f64,
+    /// Value that `r` rarely exceeds by chance with the same number of trials.
     pub chance: f64,
-    /// What `r_close` would rarely exceed by chance: below it there is no phase.
+    /// Value that `r_close` rarely exceeds by chance. A lower `r_close` means no phase.
     pub chance_close: f64,
-    /// Upper bound of the probability that requests without a phase agree as well as this,
-    /// over all periods, skews and places that were tried.
+    /// Upper bound of the probability that requests without a phase agree this well, over all
+    /// periods, skews and pause positions tried.
     pub false_alarm: f64,
-    /// How many requests show it.
+    /// Number of requests that reveal the phase.
     pub references: usize,
-    /// How many pairs of them the period is from.
+    /// Number of pairs of requests that determine the period.
     pub pairs: usize,
-    /// The period, in microseconds.
+    /// Rotation period, in microseconds.
     pub period_us: f64,
-    /// Its standard error, in microseconds, if requests are independent.
+    /// Standard error of the period in microseconds, assuming independent requests.
     pub period_error_us: f64,
-    /// How much longer it is than the nominal one, in parts per million.
+    /// Excess of the period over the nominal one, in parts per million.
     pub ppm: f64,
-    /// A sector of a read to the host, in microseconds.
+    /// Transfer time of a sector from the drive to the host for a read, in microseconds.
     pub transfer_us: f64,
-    /// The slope of a line's pause on the service time before it: -1 if pauses were
-    /// scheduled to fill a time and stand before their requests, 0 if not.
+    /// Regression slope of a line's pause on the preceding service time. It is -1 if pauses were
+    /// scheduled to fill a fixed time and precede their requests, and 0 if not.
     pub slope: f64,
 }
 
-/// Finds the pauses' place and the period; nothing if hardly two requests are near each
-/// other.
+/// Finds the pause position and the rotation period; `None` if hardly any two requests are near
+/// each other.
 ///
-/// The period is searched over ±2 % of the nominal one, with skews that are not the files'.
-/// Pairs of requests of one zone show it, so a zone's origin does not matter; pairs that are
-/// an eighth of the trace apart at most, so neither do a few jumps of the phase.
+/// The search covers ±2 % of the nominal period, with skews that may differ from those of the
+/// files. It uses pairs of requests of one zone, so the origin of a zone does not matter. The pairs
+/// are at most an eighth of the trace apart, so a few jumps of the phase do not matter either.
 pub fn find(layout: &Layout, requests: &[Request], assumed: &Assumed) -> Option<Phase> {
     let references = References::new(layout, requests, assumed);
     let locked = |think: Think| {
@@ -107,8 +107,8 @@ pub fn find(layout: &Layout, requests: &[Request], assumed: &Assumed) -> Option<
         think: shows.then_some(think),
         r: best.r,
         r_close: best.r_close,
-        r_otherwise: other.r,
-        r_close_otherwise: other.r_close,
+        r_other_think: other.r,
+        r_close_other_think: other.r_close,
         chance: best.chance,
         chance_close: best.chance_close,
         false_alarm: (best.log_false_alarm.exp() * 2.0).min(1.0),
@@ -122,7 +122,7 @@ pub fn find(layout: &Layout, requests: &[Request], assumed: &Assumed) -> Option<
     })
 }
 
-/// When each request is complete, in microseconds from the first one's issue.
+/// Returns the completion times of all requests, in microseconds since the issue of the first one.
 pub fn completions_us(requests: &[Request], think: Think) -> Vec<f64> {
     let mut now_us = 0.0;
     let mut completions = Vec::with_capacity(requests.len());
@@ -139,7 +139,8 @@ pub fn completions_us(requests: &[Request], think: Think) -> Vec<f64> {
     completions
 }
 
-/// The slope of think times on the service times before them; 0 if those are all the same.
+/// Returns the regression slope of think times on the preceding service times; 0 if all those are
+/// equal.
 pub fn slope(requests: &[Request]) -> f64 {
     let pairs = requests
         .windows(2)

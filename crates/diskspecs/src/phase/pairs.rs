@@ -1,4 +1,4 @@
-//! Requests that show where the platter was, and pairs of them.
+//! Requests that reveal the platter position, and pairs of such requests.
 
 use std::collections::BTreeMap;
 
@@ -6,57 +6,56 @@ use super::Assumed;
 use crate::layout::{Layout, Spot};
 use crate::trace::{Operation, Request};
 
-/// A request that ended with the platter at a known angle.
+/// Request that ended when the platter was at a known angle.
 #[derive(Clone, Copy, Debug)]
 struct Reference {
-    /// Index of the request.
     index: usize,
     /// Angle of the first block of a read, or of the end of a write, in revolutions.
     angle: f64,
-    /// Cylinder, in the count of the reference's zone.
     cylinder: u32,
-    /// Position of the track among those of its cylinder.
-    order: u32,
+    track_index: u32,
     /// Blocks that cross to the host after the angle has passed; 0 for a write.
     blocks: f64,
     /// Time of a block under the head, in microseconds.
     media_us: f64,
 }
 
-/// Requests that show the angle, in groups with one unknown origin each.
+/// Requests that reveal the platter angle, in groups that each have one unknown origin.
 ///
-/// A group has one operation, one zone, and one range of cylinders that share spares.
+/// All requests of a group have the same operation, zone, and range of cylinders that share spares.
 #[derive(Clone, Debug)]
 pub(super) struct References {
     groups: Vec<Vec<Reference>>,
 }
 
-/// Two references of one group; the second one's cylinder is not below the first one's.
+/// Two reference requests of one group. The cylinder of the second one is not below that of the
+/// first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
-    /// Second completion less first one, in microseconds; the second may come first.
+    /// Completion of the second request minus that of the first in microseconds; negative if the
+    /// second came first.
     pub(super) gap_us: f64,
-    /// Blocks of both, and the times of a block under the head.
+    /// Blocks of both requests, and their times of a block under the head.
     blocks: [f64; 2],
     media_us: [f64; 2],
-    /// The second one's angle less the first one's, in revolutions.
+    /// Angle of the second request minus that of the first, in revolutions.
     pub(super) angle: f64,
-    /// Tracks and cylinders from the first to the second.
+    /// Tracks and cylinders from the first request to the second.
     pub(super) tracks: i32,
     pub(super) cylinders: u32,
-    /// Part of the drive that the pair lies in, for errors by leaving parts out.
+    /// Index of the drive's part that contains the pair, for the jackknife error.
     pub(super) part: usize,
 }
 
 impl Pair {
-    /// Time between the passages of both angles, in microseconds.
-    pub(super) fn turning_us(&self, transfer_us: f64) -> f64 {
+    /// Returns the time between the passages of both angles under the head, in microseconds.
+    pub(super) fn media_gap_us(&self, transfer_us: f64) -> f64 {
         let crossing = |of: usize| self.blocks[of] * transfer_us.max(self.media_us[of]);
         self.gap_us - crossing(1) + crossing(0)
     }
 }
 
-/// Pairs that lie close enough in time and place, and what bounds their sums by chance.
+/// Pairs that are close enough in time and place, with the bound of their sums by chance.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pairs {
     pub(super) all: Vec<Pair>,
@@ -65,8 +64,9 @@ pub(super) struct Pairs {
 }
 
 impl References {
-    /// Requests that took more than half a revolution beside their transfer: nearly all that
-    /// did not wait for the platter were faster. Requests over a track's end are left out.
+    /// Selects requests that took more than half a revolution in addition to their transfer,
+    /// because nearly all requests that did not wait for the platter are faster. Requests that
+    /// cross the end of a track are excluded.
     pub(super) fn new(layout: &Layout, requests: &[Request], assumed: &Assumed) -> References {
         let mut groups: BTreeMap<(bool, usize, u32), Vec<Reference>> = BTreeMap::new();
         for (index, request) in requests.iter().enumerate() {
@@ -88,7 +88,7 @@ impl References {
             if (first.cylinder, first.head) != (last.cylinder, last.head) {
                 continue;
             }
-            let place = place(layout, request.first_block, &first);
+            let place = group_position(layout, request.first_block, &first);
             groups
                 .entry((is_write, place.zone, place.range))
                 .or_default()
@@ -101,7 +101,7 @@ impl References {
                         false => first.angle,
                     },
                     cylinder: place.cylinder,
-                    order: place.order,
+                    track_index: place.track_index,
                     blocks: if is_write { 0.0 } else { request.blocks.into() },
                     media_us: assumed.period_us / f64::from(first.sectors_per_track),
                 });
@@ -114,14 +114,14 @@ impl References {
         References { groups }
     }
 
-    /// Number of references that have another one in their group.
+    /// Returns the number of references that have a partner in their group.
     pub(super) fn count(&self) -> usize {
         self.groups.iter().map(Vec::len).sum()
     }
 
-    /// Pairs up to some gap in time and some cylinders apart; evenly chosen ones if there are
-    /// more than `pairs_max`.
-    pub(super) fn pairs(
+    /// Returns pairs within a gap in time and a distance in cylinders. An evenly spaced subset is
+    /// returned if there are more than `pairs_max`.
+    pub(super) fn select_pairs(
         &self,
         completions_us: &[f64],
         gap_us: f64,
@@ -129,7 +129,7 @@ impl References {
         pairs_max: usize,
     ) -> Pairs {
         let count: usize = self
-            .near(completions_us, gap_us, cylinders)
+            .nearby_pairs(completions_us, gap_us, cylinders)
             .map(|_| 1)
             .sum();
         let stride = count.div_ceil(pairs_max).max(1);
@@ -138,8 +138,9 @@ impl References {
         let mut ends = Vec::with_capacity(count / stride + 1);
         // A stride that shares a factor with the order of pairs would favour some references.
         let mut wanted = 0;
-        for (number, (group, first, second)) in
-            self.near(completions_us, gap_us, cylinders).enumerate()
+        for (number, (group, first, second)) in self
+            .nearby_pairs(completions_us, gap_us, cylinders)
+            .enumerate()
         {
             if number < wanted {
                 continue;
@@ -153,7 +154,7 @@ impl References {
                 blocks: [first.blocks, second.blocks],
                 media_us: [first.media_us, second.media_us],
                 angle: second.angle - first.angle,
-                tracks: second.order as i32 - first.order as i32,
+                tracks: second.track_index as i32 - first.track_index as i32,
                 cylinders: second.cylinder - first.cylinder,
                 part: group + first.cylinder as usize,
             });
@@ -165,7 +166,7 @@ impl References {
         }
     }
 
-    fn near<'r>(
+    fn nearby_pairs<'r>(
         &'r self,
         completions_us: &'r [f64],
         gap_us: f64,
@@ -187,31 +188,31 @@ impl References {
     }
 }
 
-/// Position of a block in what shares an origin.
-struct Position {
+/// Position of a block within the area that has one angular origin.
+struct GroupPosition {
     zone: usize,
     range: u32,
     cylinder: u32,
-    order: u32,
+    track_index: u32,
 }
 
-fn place(layout: &Layout, block: u64, spot: &Spot) -> Position {
-    let in_zone = match layout {
-        Layout::Zoned(zoned) => zoned.in_zone(block),
+fn group_position(layout: &Layout, block: u64, spot: &Spot) -> GroupPosition {
+    let zone_location = match layout {
+        Layout::Zoned(zoned) => zoned.zone_location(block),
         Layout::Mapped(_) | Layout::Indexed(_) => None,
     };
-    match in_zone {
-        Some(at) => Position {
+    match zone_location {
+        Some(at) => GroupPosition {
             zone: at.zone,
             range: at.range,
             cylinder: at.cylinder,
-            order: at.order,
+            track_index: at.track_index,
         },
-        None => Position {
+        None => GroupPosition {
             zone: 0,
             range: 0,
             cylinder: spot.cylinder,
-            order: spot.head,
+            track_index: spot.head,
         },
     }
 }

@@ -1,24 +1,24 @@
-//! Directions, and sums of them.
+//! Unit vectors for angles, and sums of such vectors.
 
 use std::f64::consts::TAU;
 
-/// A unit vector, or a sum of such.
+/// Unit vector of an angle, or a sum of such vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Phasor {
-    /// Along a turn of 0.
+    /// Component in the direction of angle 0.
     pub real: f64,
-    /// Along a quarter of a turn.
+    /// Component in the direction of a quarter revolution.
     pub imaginary: f64,
 }
 
 impl Phasor {
-    /// Returns the unit vector at an angle in revolutions.
-    pub fn at(turns: f64) -> Phasor {
+    /// Returns the unit vector of an angle in revolutions.
+    pub fn from_turns(turns: f64) -> Phasor {
         let (imaginary, real) = (TAU * turns.fract()).sin_cos();
         Phasor { real, imaginary }
     }
 
-    /// Adds two vectors.
+    /// Adds another vector.
     pub fn plus(self, other: Phasor) -> Phasor {
         Phasor {
             real: self.real + other.real,
@@ -26,7 +26,7 @@ impl Phasor {
         }
     }
 
-    /// Subtracts a vector.
+    /// Subtracts another vector.
     pub fn minus(self, other: Phasor) -> Phasor {
         Phasor {
             real: self.real - other.real,
@@ -34,7 +34,7 @@ impl Phasor {
         }
     }
 
-    /// Turns a vector by the angle of another, and scales it by that one's length.
+    /// Rotates a vector by the angle of another vector and scales it by the length of that vector.
     pub fn times(self, other: Phasor) -> Phasor {
         Phasor {
             real: self.real * other.real - self.imaginary * other.imaginary,
@@ -42,20 +42,22 @@ impl Phasor {
         }
     }
 
-    /// Turns a vector back by the angle of another, and scales it by that one's length.
-    pub fn against(self, other: Phasor) -> Phasor {
+    /// Rotates a vector backward by the angle of another vector and scales it by the length of that
+    /// vector.
+    pub fn times_conjugate(self, other: Phasor) -> Phasor {
         self.times(Phasor {
             real: other.real,
             imaginary: -other.imaginary,
         })
     }
 
-    /// Returns the length.
+    /// Returns the length of the vector.
     pub fn length(self) -> f64 {
         self.real.hypot(self.imaginary)
     }
 
-    /// Returns the angle in revolutions, from -0.5 to 0.5; 0 of a vector without length.
+    /// Returns the angle of the vector in revolutions, from -0.5 to 0.5; 0 for a vector of length
+    /// 0.
     pub fn turns(self) -> f64 {
         self.imaginary.atan2(self.real) / TAU
     }

@@ -1,51 +1,49 @@
-//! The search for the period among all periods, and for corrections of the files' skews.
+//! Search for the rotation period, and for corrections of the skews in the files.
 
 use super::Assumed;
 use super::pairs::{Pair, Pairs, References};
 use super::phasor::Phasor;
 use super::significance::{mean_cosine, nats};
 
-/// The period is within two per cent of the nominal one; the scan goes a little beyond.
-const WIDTH: f64 = 0.021;
-/// Share of a trace that pairs are apart at first: a trace whose phase jumps several times
-/// has long stretches without a jump.
-const FIRST_SHARE: f64 = 1.0 / 8.0;
-/// Limit of the gap of the first pairs, in revolutions: the scan takes a step for every few.
+/// Half width of the scan, as a share of the nominal period. The period is expected within two per
+/// cent.
+const PEAK_WIDTH_REV: f64 = 0.021;
+/// Initial distance of pairs as a share of the trace. A trace whose phase jumps several times still
+/// has long segments without a jump.
+const FIRST_PAIRS_SHARE: f64 = 1.0 / 8.0;
+/// Maximum gap of the first pairs, in revolutions, because the number of scan steps grows with the
+/// gap.
 const FIRST_GAP_REV_MAX: f64 = 4096.0;
-/// Limit of a gap that is doubled for want of pairs, in revolutions.
-const WIDEST_GAP_REV: f64 = 32_768.0;
-/// A step of the first scan turns the widest pair by so many revolutions.
-const STEP_REV: f64 = 0.1;
-/// A step of a correction turns the widest pair by so many revolutions.
+/// Maximum gap in revolutions, when the gap is doubled for lack of pairs.
+const GAP_REV_MAX: f64 = 32_768.0;
+/// Step of the first scan: rotation of the widest pair, in revolutions.
+const SCAN_STEP_REV: f64 = 0.1;
+/// Step of a skew correction: rotation of the widest pair, in revolutions.
 const CORRECTION_STEP_REV: f64 = 0.4;
-/// Limit of the corrections of one skew that are tried.
 const CORRECTIONS_MAX: usize = 128;
-/// Cylinders that pairs are apart: each is tried while the ones before had few pairs.
-const CYLINDERS_APART: [u32; 7] = [0, 1, 2, 4, 8, 16, 32];
-const PAIRS_ENOUGH: usize = 2048;
-/// Pairs that are this far from chance need none farther apart.
-const CLEAR_NATS: f64 = 20.0;
+/// Cylinder distances of pairs; a larger one is tried if the smaller ones yield too few pairs.
+const CYLINDER_DISTANCES: [u32; 7] = [0, 1, 2, 4, 8, 16, 32];
+const PAIRS_SUFFICIENT: usize = 2048;
+const CLEAR_LOCK_NATS: f64 = 20.0;
 const PAIRS_MAX: usize = 8192;
-/// Fewer pairs show nothing.
 const PAIRS_MIN: usize = 64;
-/// Transfer times that are tried in one refinement.
-const TRANSFERS: usize = 64;
-/// Pairs of twice the gap are taken while their mean cosine keeps this share.
-const HELD_SHARE: f64 = 0.96;
-/// Groups are left out by so many parts to find the period's error.
-const PARTS: usize = 8;
+/// Number of transfer times that one refinement tries.
+const TRANSFER_STEPS: usize = 64;
+/// Share of the mean cosine that pairs with twice the gap must keep to be accepted.
+const COSINE_SHARE_RETAINED: f64 = 0.96;
+/// Number of parts in the jackknife estimate of the period's error.
+const JACKKNIFE_PARTS: usize = 8;
 
-/// What turns the angles of pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Turning {
+struct PlatterMotion {
     period_us: f64,
     transfer_us: f64,
-    /// What the drive's skews are longer than the files', in revolutions.
+    /// Track and cylinder skew of the drive minus those of the files, in revolutions.
     track_skew: f64,
     cylinder_skew: f64,
 }
 
-/// Period that was found, and how well.
+/// Rotation period that was found, with its significance.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lock {
     pub(super) period_us: f64,
@@ -55,39 +53,38 @@ pub(super) struct Lock {
     pub(super) r_close: f64,
     pub(super) chance: f64,
     pub(super) chance_close: f64,
-    /// Natural logarithm of the bound of the probability that noise reaches `r_close` in any
-    /// of the search's trials.
+    /// Natural logarithm of an upper bound of the probability that noise reaches `r_close` in any
+    /// trial of the search.
     pub(super) log_false_alarm: f64,
     pub(super) references: usize,
     pub(super) pairs: usize,
 }
 
-/// One placement of the pauses.
+/// Search for the period under one assumed position of the pauses.
 pub(super) struct Search<'r> {
     pub(super) references: &'r References,
     pub(super) completions_us: &'r [f64],
     pub(super) assumed: &'r Assumed,
 }
 
-/// Best of the periods of one scan.
 struct Candidate {
     pairs: Pairs,
     gap_us: f64,
     cylinders: u32,
-    turning: Turning,
+    turning: PlatterMotion,
     trials: f64,
     nats: f64,
 }
 
 impl Search<'_> {
-    /// Finds the period; nothing if there are too few pairs.
+    /// Finds the rotation period; `None` if there are too few pairs.
     pub(super) fn lock(&self) -> Option<Lock> {
         let (best, trials) = self.best_candidate()?;
         let close = best.pairs;
-        let turning = self.refined(&close.all, best.turning, best.gap_us);
-        let r_close = direction(&close.all, &turning);
-        let (wide, turning, gap_us) = self.widened(&close, turning, best.gap_us, best.cylinders);
-        let r = direction(&wide.all, &turning);
+        let turning = self.refine_motion(&close.all, best.turning, best.gap_us);
+        let r_close = mean_direction(&close.all, &turning);
+        let (wide, turning, gap_us) = self.widen_gap(&close, turning, best.gap_us, best.cylinders);
+        let r = mean_direction(&wide.all, &turning);
         Some(Lock {
             period_us: turning.period_us,
             period_error_us: self.period_error_us(&wide.all, &turning, gap_us),
@@ -102,48 +99,49 @@ impl Search<'_> {
         })
     }
 
-    /// The best period of pairs on one cylinder if it is significant, else of pairs farther
-    /// apart, and the number of trials.
+    /// Returns the best period from pairs on one cylinder if it is significant, otherwise from
+    /// wider pairs, and the number of trials.
     fn best_candidate(&self) -> Option<(Candidate, f64)> {
         let gap_us = self.first_gap_us()?;
         let mut best: Option<Candidate> = None;
         let mut trials = 0.0;
-        for cylinders in CYLINDERS_APART {
-            let pairs = self.pairs(gap_us, cylinders);
+        for cylinders in CYLINDER_DISTANCES {
+            let pairs = self.select_pairs(gap_us, cylinders);
             let count = pairs.all.len();
             if count < PAIRS_MIN {
                 continue;
             }
             for transfer_us in [self.assumed.transfer_us, 0.0] {
-                let candidate = self.scanned(pairs.clone(), gap_us, cylinders, transfer_us);
+                let candidate = self.scan_candidate(pairs.clone(), gap_us, cylinders, transfer_us);
                 trials += candidate.trials;
                 if best.as_ref().is_none_or(|best| candidate.nats > best.nats) {
                     best = Some(candidate);
                 }
             }
-            let is_enough = |best: &Candidate| best.nats - trials.ln() > CLEAR_NATS;
-            if count >= PAIRS_ENOUGH || best.as_ref().is_some_and(is_enough) {
+            let is_enough = |best: &Candidate| best.nats - trials.ln() > CLEAR_LOCK_NATS;
+            if count >= PAIRS_SUFFICIENT || best.as_ref().is_some_and(is_enough) {
                 break;
             }
         }
         best.map(|best| (best, trials))
     }
 
-    fn span_us(&self) -> f64 {
+    fn trace_span_us(&self) -> f64 {
         match (self.completions_us.first(), self.completions_us.last()) {
             (Some(first), Some(last)) => last - first,
             _ => 0.0,
         }
     }
 
-    /// A part of the trace; more of it if that has too few pairs of any distance.
+    /// Returns the initial gap of pairs, a part of the trace that is enlarged if it has too few
+    /// pairs.
     fn first_gap_us(&self) -> Option<f64> {
         let nominal_us = self.assumed.period_us;
-        let span_us = self.span_us();
-        let mut gap_us = (FIRST_SHARE * span_us).min(FIRST_GAP_REV_MAX * nominal_us);
-        let widest = CYLINDERS_APART[CYLINDERS_APART.len() - 1];
-        while self.pairs(gap_us, widest).all.len() < PAIRS_MIN {
-            if gap_us >= span_us || gap_us >= WIDEST_GAP_REV * nominal_us {
+        let span_us = self.trace_span_us();
+        let mut gap_us = (FIRST_PAIRS_SHARE * span_us).min(FIRST_GAP_REV_MAX * nominal_us);
+        let widest = CYLINDER_DISTANCES[CYLINDER_DISTANCES.len() - 1];
+        while self.select_pairs(gap_us, widest).all.len() < PAIRS_MIN {
+            if gap_us >= span_us || gap_us >= GAP_REV_MAX * nominal_us {
                 return None;
             }
             gap_us *= 2.0;
@@ -151,41 +149,50 @@ impl Search<'_> {
         Some(gap_us)
     }
 
-    fn pairs(&self, gap_us: f64, cylinders: u32) -> Pairs {
+    fn select_pairs(&self, gap_us: f64, cylinders: u32) -> Pairs {
         self.references
-            .pairs(self.completions_us, gap_us, cylinders, PAIRS_MAX)
+            .select_pairs(self.completions_us, gap_us, cylinders, PAIRS_MAX)
     }
 
-    fn scanned(&self, pairs: Pairs, gap_us: f64, cylinders: u32, transfer_us: f64) -> Candidate {
+    fn scan_candidate(
+        &self,
+        pairs: Pairs,
+        gap_us: f64,
+        cylinders: u32,
+        transfer_us: f64,
+    ) -> Candidate {
         let nominal_us = self.assumed.period_us;
         // Frequencies in nominal ones.
-        let (low, high) = ((1.0 + WIDTH).recip(), (1.0 - WIDTH).recip());
-        let steps = ((high - low) * gap_us / nominal_us / STEP_REV)
+        let (low, high) = (
+            (1.0 + PEAK_WIDTH_REV).recip(),
+            (1.0 - PEAK_WIDTH_REV).recip(),
+        );
+        let steps = ((high - low) * gap_us / nominal_us / SCAN_STEP_REV)
             .ceil()
             .max(2.0) as usize;
         let step = (high - low) / steps as f64;
         let corrections = Corrections::new(&pairs.all);
-        let mut terms: Vec<Term> = pairs
+        let mut terms: Vec<ScanTerm> = pairs
             .all
             .iter()
             .map(|pair| {
-                let rev = pair.turning_us(transfer_us) / nominal_us;
-                Term {
-                    bin: corrections.bin(pair),
-                    now: Phasor::at(rev * low - pair.angle),
-                    step: Phasor::at(rev * step),
+                let rev = pair.media_gap_us(transfer_us) / nominal_us;
+                ScanTerm {
+                    bin: corrections.bin_index(pair),
+                    now: Phasor::from_turns(rev * low - pair.angle),
+                    step: Phasor::from_turns(rev * step),
                 }
             })
             .collect();
         let (mut best, mut found) = (f64::NEG_INFINITY, (0, 0.0, 0.0));
-        let mut sums = vec![Phasor::default(); corrections.bins()];
+        let mut sums = vec![Phasor::default(); corrections.bin_count()];
         for number in 0..=steps {
             sums.fill(Phasor::default());
             for term in &mut terms {
                 sums[term.bin] = sums[term.bin].plus(term.now);
                 term.now = term.now.times(term.step);
             }
-            let (score, track_skew, cylinder_skew) = corrections.best(&sums);
+            let (score, track_skew, cylinder_skew) = corrections.best_bin(&sums);
             if score > best {
                 (best, found) = (score, (number, track_skew, cylinder_skew));
             }
@@ -194,71 +201,73 @@ impl Search<'_> {
         Candidate {
             gap_us,
             cylinders,
-            turning: Turning {
+            turning: PlatterMotion {
                 period_us: nominal_us / (low + step * number as f64),
                 transfer_us,
                 track_skew,
                 cylinder_skew,
             },
-            trials: 2.0 * (steps + 1) as f64 * corrections.tried(),
+            trials: 2.0 * (steps + 1) as f64 * corrections.trial_count(),
             nats: nats(best, pairs.all.len(), pairs.eigenvalue_max),
             pairs,
         }
     }
 
-    /// What makes pairs agree best, near what nearly does.
-    fn refined(&self, pairs: &[Pair], from: Turning, gap_us: f64) -> Turning {
+    /// Refines period, transfer time and skews to the best agreement of pairs.
+    fn refine_motion(&self, pairs: &[Pair], from: PlatterMotion, gap_us: f64) -> PlatterMotion {
         let mut turning = from;
-        let mut width = STEP_REV * self.assumed.period_us / gap_us;
+        let mut width = SCAN_STEP_REV * self.assumed.period_us / gap_us;
         let (mut track, mut cylinder) = (
-            CORRECTION_STEP_REV / widest(pairs, |pair| pair.tracks.unsigned_abs()),
-            CORRECTION_STEP_REV / widest(pairs, |pair| pair.cylinders),
+            CORRECTION_STEP_REV / distance_max(pairs, |pair| pair.tracks.unsigned_abs()),
+            CORRECTION_STEP_REV / distance_max(pairs, |pair| pair.cylinders),
         );
         for _ in 0..3 {
             turning.transfer_us = self.best_transfer(pairs, &turning);
             turning.period_us = best_period(pairs, &turning, width);
-            turning.track_skew = best(turning.track_skew, track, 20, |track_skew| {
-                cosine(
+            turning.track_skew = best_value(turning.track_skew, track, 20, |track_skew| {
+                pairs_mean_cosine(
                     pairs,
-                    &Turning {
+                    &PlatterMotion {
                         track_skew,
                         ..turning
                     },
                 )
             });
-            turning.cylinder_skew = best(turning.cylinder_skew, cylinder, 20, |cylinder_skew| {
-                cosine(
-                    pairs,
-                    &Turning {
-                        cylinder_skew,
-                        ..turning
-                    },
-                )
-            });
+            turning.cylinder_skew =
+                best_value(turning.cylinder_skew, cylinder, 20, |cylinder_skew| {
+                    pairs_mean_cosine(
+                        pairs,
+                        &PlatterMotion {
+                            cylinder_skew,
+                            ..turning
+                        },
+                    )
+                });
             (width, track, cylinder) = (width / 3.0, track / 3.0, cylinder / 3.0);
         }
         turning
     }
 
-    /// Pairs farther apart show the period more exactly, as long as they still agree.
-    fn widened(
+    /// Widens the gap of pairs as long as they still agree, because wider pairs determine the
+    /// period more exactly.
+    fn widen_gap(
         &self,
         close: &Pairs,
-        turning: Turning,
+        turning: PlatterMotion,
         gap_us: f64,
         cylinders: u32,
-    ) -> (Pairs, Turning, f64) {
-        let least = HELD_SHARE * cosine(&close.all, &turning);
+    ) -> (Pairs, PlatterMotion, f64) {
+        let least = COSINE_SHARE_RETAINED * pairs_mean_cosine(&close.all, &turning);
         let mut held = (close.clone(), turning, gap_us);
-        let span_us = self.span_us();
+        let span_us = self.trace_span_us();
         while held.2 < span_us {
             let width = 0.2 * self.assumed.period_us / held.2;
             let gap_us = (2.0 * held.2).min(span_us);
-            let pairs = self.pairs(gap_us, cylinders);
+            let pairs = self.select_pairs(gap_us, cylinders);
             let mut turning = held.1;
             turning.period_us = best_period(&pairs.all, &turning, width);
             turning.period_us = best_period(&pairs.all, &turning, width / 20.0);
-            if cosine(&pairs.all, &turning) < least {
+            if pairs_mean_cosine(&pairs.all, &turning) < least {
                 break;
             }
             held = (pairs, turning, gap_us);
@@ -266,55 +275,62 @@ impl Search<'_> {
         held
     }
 
-    /// The transfer time with the highest mean cosine: pairs of unequal lengths show it.
-    fn best_transfer(&self, pairs: &[Pair], turning: &Turning) -> f64 {
+    /// Returns the transfer time with the highest mean cosine. Pairs of unequal request lengths
+    /// reveal it.
+    fn best_transfer(&self, pairs: &[Pair], turning: &PlatterMotion) -> f64 {
         let sector_us = self.assumed.transfer_us.max(self.assumed.period_us / 200.0);
         let score = |transfer_us: f64| {
             let transfer_us = transfer_us.max(0.0);
-            cosine(
+            pairs_mean_cosine(
                 pairs,
-                &Turning {
+                &PlatterMotion {
                     transfer_us,
                     ..*turning
                 },
             )
         };
-        let coarse = best(sector_us, sector_us, TRANSFERS, score);
-        best(coarse, 2.0 * sector_us / TRANSFERS as f64, TRANSFERS, score).max(0.0)
+        let coarse = best_value(sector_us, sector_us, TRANSFER_STEPS, score);
+        best_value(
+            coarse,
+            2.0 * sector_us / TRANSFER_STEPS as f64,
+            TRANSFER_STEPS,
+            score,
+        )
+        .max(0.0)
     }
 
-    /// The jackknife over groups: how the period changes without some of them.
-    fn period_error_us(&self, pairs: &[Pair], turning: &Turning, gap_us: f64) -> f64 {
+    /// Returns the standard error of the period by a jackknife over parts of the drive.
+    fn period_error_us(&self, pairs: &[Pair], turning: &PlatterMotion, gap_us: f64) -> f64 {
         let width = 0.04 * self.assumed.period_us / gap_us;
         let without = |part: usize| {
             let rest: Vec<Pair> = pairs
                 .iter()
-                .filter(|pair| pair.part % PARTS != part)
+                .filter(|pair| pair.part % JACKKNIFE_PARTS != part)
                 .copied()
                 .collect();
             best_period(&rest, turning, width)
         };
-        let periods: Vec<f64> = (0..PARTS).map(without).collect();
-        let mean = periods.iter().sum::<f64>() / PARTS as f64;
+        let periods: Vec<f64> = (0..JACKKNIFE_PARTS).map(without).collect();
+        let mean = periods.iter().sum::<f64>() / JACKKNIFE_PARTS as f64;
         let squares: f64 = periods.iter().map(|period| (period - mean).powi(2)).sum();
-        (squares * (PARTS - 1) as f64 / PARTS as f64).sqrt()
+        (squares * (JACKKNIFE_PARTS - 1) as f64 / JACKKNIFE_PARTS as f64).sqrt()
     }
 }
 
-/// A pair during a scan.
-struct Term {
+/// Pair during a scan: its bin, its current direction and the rotation per step.
+struct ScanTerm {
     bin: usize,
     now: Phasor,
     step: Phasor,
 }
 
-/// Corrections of both skews that a scan tries with every period.
+/// Corrections of track and cylinder skew that a scan combines with each period.
 struct Corrections {
     tracks_max: i32,
     cylinders: usize,
     track_skews: Vec<f64>,
     cylinder_skews: Vec<f64>,
-    /// Turns of a bin by each correction, the bins of one correction together.
+    /// Rotation of each bin by each correction; the bins of a correction are contiguous.
     by_track: Vec<Phasor>,
     by_cylinder: Vec<Phasor>,
 }
@@ -324,12 +340,12 @@ impl Corrections {
         let tracks = pairs.iter().map(|pair| pair.tracks.unsigned_abs()).max();
         let cylinders = pairs.iter().map(|pair| pair.cylinders).max();
         let (tracks_max, cylinders) = (tracks.unwrap_or(0), cylinders.unwrap_or(0));
-        let (track_skews, cylinder_skews) = (skews(tracks_max), skews(cylinders));
+        let (track_skews, cylinder_skews) = (skew_steps(tracks_max), skew_steps(cylinders));
         let turns = |skews: &[f64], bins: std::ops::RangeInclusive<i32>| {
             let of_skew = |skew: &f64| {
                 let skew = *skew;
                 bins.clone()
-                    .map(move |bin| Phasor::at(-f64::from(bin) * skew))
+                    .map(move |bin| Phasor::from_turns(-f64::from(bin) * skew))
             };
             skews.iter().flat_map(of_skew).collect::<Vec<Phasor>>()
         };
@@ -344,33 +360,33 @@ impl Corrections {
         }
     }
 
-    fn tracks(&self) -> usize {
+    fn track_count(&self) -> usize {
         2 * self.tracks_max as usize + 1
     }
 
-    fn bins(&self) -> usize {
-        self.tracks() * self.cylinders
+    fn bin_count(&self) -> usize {
+        self.track_count() * self.cylinders
     }
 
-    fn tried(&self) -> f64 {
+    fn trial_count(&self) -> f64 {
         (self.track_skews.len() * self.cylinder_skews.len()) as f64
     }
 
-    fn bin(&self, pair: &Pair) -> usize {
-        pair.cylinders as usize * self.tracks() + (pair.tracks + self.tracks_max) as usize
+    fn bin_index(&self, pair: &Pair) -> usize {
+        pair.cylinders as usize * self.track_count() + (pair.tracks + self.tracks_max) as usize
     }
 
-    /// The highest sum of cosines, and the corrections of the track's and the cylinder's skew
-    /// that reach it.
-    fn best(&self, sums: &[Phasor]) -> (f64, f64, f64) {
+    /// Returns the highest sum of cosines, with the corrections of track and cylinder skew that
+    /// reach it.
+    fn best_bin(&self, sums: &[Phasor]) -> (f64, f64, f64) {
         let mut best = (f64::NEG_INFINITY, 0.0, 0.0);
         let mut by_cylinder = vec![Phasor::default(); self.cylinders];
         for (track_skew, turns) in self
             .track_skews
             .iter()
-            .zip(self.by_track.chunks(self.tracks()))
+            .zip(self.by_track.chunks(self.track_count()))
         {
-            for (sum, bins) in by_cylinder.iter_mut().zip(sums.chunks(self.tracks())) {
+            for (sum, bins) in by_cylinder.iter_mut().zip(sums.chunks(self.track_count())) {
                 *sum = bins
                     .iter()
                     .zip(turns)
@@ -397,8 +413,8 @@ impl Corrections {
     }
 }
 
-/// Corrections of a skew over a whole revolution; none but 0 where no pair shows it.
-fn skews(widest: u32) -> Vec<f64> {
+/// Returns the corrections of a skew over a whole revolution; only 0 if no pair shows the skew.
+fn skew_steps(widest: u32) -> Vec<f64> {
     let steps = match widest {
         0 => 1,
         _ => (f64::from(widest) / CORRECTION_STEP_REV).ceil().max(4.0) as usize,
@@ -407,39 +423,40 @@ fn skews(widest: u32) -> Vec<f64> {
     (0..steps).map(|step| step as f64 / steps as f64).collect()
 }
 
-fn widest(pairs: &[Pair], of: impl Fn(&Pair) -> u32) -> f64 {
+fn distance_max(pairs: &[Pair], of: impl Fn(&Pair) -> u32) -> f64 {
     f64::from(pairs.iter().map(of).max().unwrap_or(0).max(1))
 }
 
-/// Mean cosine and sine of what is left of pairs when whole revolutions and the angle
-/// between their blocks are taken off.
-fn direction(pairs: &[Pair], turning: &Turning) -> (f64, f64) {
+/// Returns the mean cosine and sine of the residual angles of request pairs, after whole
+/// revolutions and the angle between their blocks are removed.
+fn mean_direction(pairs: &[Pair], turning: &PlatterMotion) -> (f64, f64) {
     let mut sum = Phasor::default();
     for pair in pairs {
-        let turns = pair.turning_us(turning.transfer_us) / turning.period_us
+        let turns = pair.media_gap_us(turning.transfer_us) / turning.period_us
             - pair.angle
             - f64::from(pair.tracks) * turning.track_skew
             - f64::from(pair.cylinders) * turning.cylinder_skew;
-        sum = sum.plus(Phasor::at(turns));
+        sum = sum.plus(Phasor::from_turns(turns));
     }
     let count = pairs.len().max(1) as f64;
     (sum.real / count, sum.imaginary / count)
 }
 
-fn cosine(pairs: &[Pair], turning: &Turning) -> f64 {
-    direction(pairs, turning).0
+fn pairs_mean_cosine(pairs: &[Pair], turning: &PlatterMotion) -> f64 {
+    mean_direction(pairs, turning).0
 }
 
-/// The period around one with the highest mean cosine; the width is a share of it.
-fn best_period(pairs: &[Pair], turning: &Turning, width: f64) -> f64 {
-    best(
+/// Returns the rotation period with the highest agreement (mean cosine) of request pairs near a
+/// given one. The width is a share of the period.
+fn best_period(pairs: &[Pair], turning: &PlatterMotion, width: f64) -> f64 {
+    best_value(
         turning.period_us,
         width * turning.period_us,
         40,
         |period_us| {
-            cosine(
+            pairs_mean_cosine(
                 pairs,
-                &Turning {
+                &PlatterMotion {
                     period_us,
                     ..*turning
                 },
@@ -448,9 +465,9 @@ fn best_period(pairs: &[Pair], turning: &Turning, width: f64) -> f64 {
     )
 }
 
-/// Where around a value a score is highest: among twice as many steps and the value, then
-/// between two of them.
-fn best(around: f64, width: f64, steps: usize, score: impl Fn(f64) -> f64) -> f64 {
+/// Finds the maximum of a score near a value: on a grid first, then between grid points by a
+/// parabola.
+fn best_value(around: f64, width: f64, steps: usize, score: impl Fn(f64) -> f64) -> f64 {
     let step = width / steps as f64;
     let at = |number: usize| around + (number as f64 - steps as f64) * step;
     let scores: Vec<f64> = (0..=2 * steps).map(|number| score(at(number))).collect();

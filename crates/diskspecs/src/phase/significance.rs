@@ -1,15 +1,15 @@
-//! Bounds of what pairs of random directions reach by chance.
+//! Bounds on the agreement of pairs with random directions.
 //!
-//! The sum of cosines over pairs is half the quadratic form of the pairs' graph in unit
-//! vectors. No weight is negative, so its moments are at most those of complex Gaussians, for
-//! which the form is a sum of exponentials weighted by the graph's eigenvalues. Bernstein's
-//! bound of that sum needs only the number of pairs and the largest eigenvalue. It holds
-//! whatever the times of the requests are, if their angles are independent and uniform.
+//! The sum of cosines over pairs is half the quadratic form of the pairs' graph in unit vectors. No
+//! weight is negative, so its moments are at most those of complex Gaussians, for which the form is
+//! a sum of exponentials weighted by the graph's eigenvalues. Bernstein's bound of that sum needs
+//! only the number of pairs and the largest eigenvalue. It holds for all request times if the
+//! angles are independent and uniform.
 
-/// Probability of accepting a phase that is not there, over all trials of one search.
+/// Maximum probability of accepting a phase that does not exist, over all trials of one search.
 pub(super) const FALSE_ALARM_MAX: f64 = 1e-6;
 
-/// Negative logarithm of the bound of the probability that one trial reaches a sum.
+/// Returns the negative logarithm of the bound of the probability that one trial reaches a sum.
 pub(super) fn nats(sum: f64, pairs: usize, eigenvalue_max: f64) -> f64 {
     let (pairs, half) = (pairs as f64, eigenvalue_max / 2.0);
     if sum <= 0.0 || half <= 0.0 {
@@ -18,8 +18,8 @@ pub(super) fn nats(sum: f64, pairs: usize, eigenvalue_max: f64) -> f64 {
     (((pairs + 4.0 * half * sum).sqrt() - pairs.sqrt()) / (2.0 * half)).powi(2)
 }
 
-/// Mean cosine that so many trials exceed with a probability of at most
-/// [`FALSE_ALARM_MAX`]; 1 where no agreement is enough.
+/// Returns the mean cosine that the given number of trials exceeds with a probability of at most
+/// [`FALSE_ALARM_MAX`]; 1 if no agreement is sufficient.
 pub(super) fn mean_cosine(pairs: usize, eigenvalue_max: f64, trials: f64) -> f64 {
     let nats = (trials / FALSE_ALARM_MAX).ln();
     let pairs = pairs.max(1) as f64;

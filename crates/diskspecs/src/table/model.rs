@@ -1,13 +1,16 @@
-//! `dm_disk` and the blocks within it.
+//! Key tables of the block `dm_disk` and its nested blocks.
 
 use super::Effect::{None, Used};
-use super::{Key, at_least, between, block, integer, list, number, optional, reals, time, word};
+use super::{
+    Key, block, integer, integer_at_least, integer_between, list, number, number_range, optional,
+    time_ms, word,
+};
 
 #[rustfmt::skip]
 pub(super) const DISK: &[Key] = &[
-    at_least("Block count", 0, None("the sum of the layout holds")),
-    at_least("Number of data surfaces", 1, Used),
-    at_least("Number of cylinders", 1, Used),
+    integer_at_least("Block count", 0, None("the sum of the layout holds")),
+    integer_at_least("Number of data surfaces", 1, Used),
+    integer_at_least("Number of cylinders", 1, Used),
     optional(block("Mechanical Model", Used)),
     block("Layout Model", Used),
 ];
@@ -15,35 +18,35 @@ pub(super) const DISK: &[Key] = &[
 #[rustfmt::skip]
 pub(super) const MECHANICS: &[Key] = &[
     word("Access time type", None("the time of an access is that of its parts")),
-    optional(time("Constant access time", None("the time of an access is that of its parts"))),
+    optional(time_ms("Constant access time", None("the time of an access is that of its parts"))),
     word("Seek type", Used),
-    optional(time("Average seek time", Used)),
-    optional(time("Constant seek time", Used)),
-    optional(time("Single cylinder seek time", Used)),
-    optional(time("Full strobe seek time", Used)),
+    optional(time_ms("Average seek time", Used)),
+    optional(time_ms("Constant seek time", Used)),
+    optional(time_ms("Single cylinder seek time", Used)),
+    optional(time_ms("Full strobe seek time", Used)),
     optional(word("Full seek curve", Used)),
     number("Add. write settling delay", Used),
-    time("Head switch time", Used),
-    at_least("Rotation speed (in rpms)", 1, Used),
-    reals("Percent error in rpms", Some(0.0), Some(100.0), None("DiskSim 4.0 does not use it: the true speed is found in a trace")),
+    time_ms("Head switch time", Used),
+    integer_at_least("Rotation speed (in rpms)", 1, Used),
+    number_range("Percent error in rpms", Some(0.0), Some(100.0), None("DiskSim 4.0 does not use it: the true speed is found in a trace")),
     optional(list("First ten seek times", Used)),
     optional(list("HPL seek equation values", Used)),
 ];
 
 #[rustfmt::skip]
 pub(super) const ZONED: &[Key] = &[
-    between("LBN-to-PBN mapping scheme", 0, 2, Used),
-    between("Sparing scheme used", 0, 10, Used),
-    at_least("Rangesize for sparing", 1, Used),
+    integer_between("LBN-to-PBN mapping scheme", 0, 2, Used),
+    integer_between("Sparing scheme used", 0, 10, Used),
+    integer_at_least("Rangesize for sparing", 1, Used),
     optional(word("Skew units", None("only a zone's own key acts"))),
     list("Zones", Used),
 ];
 
 #[rustfmt::skip]
 pub(super) const ZONE: &[Key] = &[
-    at_least("First cylinder number", 0, Used),
-    at_least("Last cylinder number", 0, Used),
-    at_least("Blocks per track", 1, Used),
+    integer_at_least("First cylinder number", 0, Used),
+    integer_at_least("Last cylinder number", 0, Used),
+    integer_at_least("Blocks per track", 1, Used),
     number("Offset of first block", Used),
     optional(word("Skew units", Used)),
     integer("Empty space at zone front", Used),
@@ -64,11 +67,11 @@ const MAPPED_BLOCKS: &str = "the map says where blocks are";
 
 #[rustfmt::skip]
 pub(super) const MAPPED_ZONE: &[Key] = &[
-    at_least("First cylinder number", 0, Used),
-    at_least("Last cylinder number", 0, Used),
-    at_least("First LBN", 0, None(MAPPED_BLOCKS)),
-    at_least("Last LBN", 0, None(MAPPED_BLOCKS)),
-    at_least("Blocks per track", 1, Used),
+    integer_at_least("First cylinder number", 0, Used),
+    integer_at_least("Last cylinder number", 0, Used),
+    integer_at_least("First LBN", 0, None(MAPPED_BLOCKS)),
+    integer_at_least("Last LBN", 0, None(MAPPED_BLOCKS)),
+    integer_at_least("Blocks per track", 1, Used),
     optional(number("Zone Skew", Used)),
     optional(word("Skew units", Used)),
     optional(number("Skew for track switch", Used)),

@@ -1,4 +1,4 @@
-//! Text to words and marks, through files that name one another.
+//! Lexer of parameter files, which follows included files.
 
 use diskperf_diagnostics::{Place, Problem, Text};
 use std::ops::Range;
@@ -7,20 +7,16 @@ use std::sync::Arc;
 use super::excerpt;
 use crate::files::Files;
 
-/// A parameter file with all that it takes in; the largest known ones are maps of a
-/// few hundred kilobytes.
-pub(crate) const LONGEST_BYTES: usize = 4 << 20;
-/// Files within one another.
+/// Maximum size of a parameter file with all included files, in bytes. The largest known files are
+/// maps of a few hundred kilobytes.
+pub(crate) const SOURCE_BYTES_MAX: usize = 4 << 20;
 const DEEPEST_SOURCE: usize = 16;
-/// Files that are taken in, in all.
 const MOST_SOURCES: usize = 256;
-/// Keys in comments that are told of.
 const MOST_COMMENTED: usize = 200;
-/// Blocks and lists within one another.
 const DEEPEST_NESTING: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Word,
     OpenBlock,
     CloseBlock,
@@ -28,32 +24,30 @@ pub(super) enum Kind {
     CloseList,
     Comma,
     Equals,
-    /// Of the outermost file.
+    /// End of the text: the end of the outermost file.
     End,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Token {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) place: Place,
 }
 
-/// A file that is being read.
-struct Frame {
+/// File that is being read, with the position in it.
+struct SourceFrame {
     text: Arc<Text>,
     at_byte: usize,
-    /// How many brackets were open when it began.
-    open_before: usize,
+    /// Number of open brackets at the start of the file.
+    open_before_count: usize,
 }
 
 pub(super) struct Lexer<'f> {
     files: &'f Files,
-    frames: Vec<Frame>,
-    /// The brackets that are open.
+    frames: Vec<SourceFrame>,
     open: Vec<Token>,
     bytes: usize,
     sources: usize,
-    /// Keys that stand in comments.
     commented: Vec<Place>,
 }
 
@@ -73,9 +67,9 @@ impl<'f> Lexer<'f> {
 
     fn enter(&mut self, name: String, content: String) -> Result<(), Problem> {
         self.bytes += content.len();
-        if self.bytes > LONGEST_BYTES {
+        if self.bytes > SOURCE_BYTES_MAX {
             let title =
-                format!("`{name}` and what takes it in are more than {LONGEST_BYTES} bytes");
+                format!("`{name}` and what takes it in are more than {SOURCE_BYTES_MAX} bytes");
             let help = "parameters of a drive are some kilobytes: is this such a file?";
             return Err(Problem::error(title).help(help));
         }
@@ -84,15 +78,15 @@ impl<'f> Lexer<'f> {
         } else {
             0
         };
-        self.frames.push(Frame {
+        self.frames.push(SourceFrame {
             text: Arc::new(Text::new(name, content)),
             at_byte,
-            open_before: self.open.len(),
+            open_before_count: self.open.len(),
         });
         Ok(())
     }
 
-    /// Goes on in another file, and comes back at its end.
+    /// Continues in an included file, and returns to the current file at its end.
     pub(super) fn source(&mut self, named: &Place) -> Result<(), Problem> {
         let chain = || {
             let names = self.frames.iter().map(|frame| frame.text.name());
@@ -112,7 +106,7 @@ impl<'f> Lexer<'f> {
             return Err(Problem::error(title).at(named, "this one is too many"));
         }
         let beside = named.file().to_owned();
-        let opened = self.files.open(name, &beside, LONGEST_BYTES);
+        let opened = self.files.open(name, &beside, SOURCE_BYTES_MAX);
         let (path, content) = opened.map_err(|why| {
             let title = format!("cannot read `{}`", excerpt(name));
             let help = "it is looked for beside this file, then in the folders of the search";
@@ -132,23 +126,23 @@ impl<'f> Lexer<'f> {
                 unreachable!("the outermost file is never left");
             };
             let rest = &frame.text.content()[frame.at_byte..];
-            let start = frame.at_byte + blank_bytes(rest);
-            for key in keys_in_comments(&frame.text, frame.at_byte..start) {
+            let start = frame.at_byte + blank_length(rest);
+            for key in find_commented_keys(&frame.text, frame.at_byte..start) {
                 if self.commented.len() < MOST_COMMENTED {
                     self.commented.push(key);
                 }
             }
             frame.at_byte = start;
-            let end = start + token_bytes(&frame.text.content()[start..]);
+            let end = start + token_length(&frame.text.content()[start..]);
             let place = Place::new(&frame.text, start..end);
             if start < end {
                 frame.at_byte = end;
-                return self.token(place);
+                return self.next_token(place);
             }
             self.end_of_file(&place)?;
             if self.frames.len() == 1 {
                 return Ok(Token {
-                    kind: Kind::End,
+                    kind: TokenKind::End,
                     place,
                 });
             }
@@ -156,38 +150,38 @@ impl<'f> Lexer<'f> {
         }
     }
 
-    /// The keys that stood in comments so far.
-    pub(super) fn commented(self) -> Vec<Place> {
+    /// Returns the keys found in comments so far.
+    pub(super) fn into_commented_keys(self) -> Vec<Place> {
         self.commented
     }
 
-    fn token(&mut self, place: Place) -> Result<Token, Problem> {
+    fn next_token(&mut self, place: Place) -> Result<Token, Problem> {
         let kind = match place.written() {
-            "{" => Kind::OpenBlock,
-            "}" => Kind::CloseBlock,
-            "[" => Kind::OpenList,
-            "]" => Kind::CloseList,
-            "," => Kind::Comma,
-            "=" => Kind::Equals,
+            "{" => TokenKind::OpenBlock,
+            "}" => TokenKind::CloseBlock,
+            "[" => TokenKind::OpenList,
+            "]" => TokenKind::CloseList,
+            "," => TokenKind::Comma,
+            "=" => TokenKind::Equals,
             word => {
                 if let Some(at) = word.find(|c: char| c.is_control()) {
                     let problem = Problem::error("a control character");
                     let problem = problem.at(&place.part(at..at + 1), "here");
                     return Err(problem.help("is this a text file?"));
                 }
-                Kind::Word
+                TokenKind::Word
             }
         };
         let token = Token { kind, place };
         match kind {
-            Kind::OpenBlock | Kind::OpenList => self.opened(&token)?,
-            Kind::CloseBlock | Kind::CloseList => self.closed(&token)?,
+            TokenKind::OpenBlock | TokenKind::OpenList => self.push_open(&token)?,
+            TokenKind::CloseBlock | TokenKind::CloseList => self.pop_open(&token)?,
             _ => {}
         }
         Ok(token)
     }
 
-    fn opened(&mut self, token: &Token) -> Result<(), Problem> {
+    fn push_open(&mut self, token: &Token) -> Result<(), Problem> {
         if self.open.len() >= DEEPEST_NESTING {
             let title = format!("blocks and lists are more than {DEEPEST_NESTING} deep");
             return Err(Problem::error(title).at(&token.place, "and here comes one more"));
@@ -196,11 +190,14 @@ impl<'f> Lexer<'f> {
         Ok(())
     }
 
-    fn closed(&mut self, token: &Token) -> Result<(), Problem> {
-        let before = self.frames.last().map_or(0, |frame| frame.open_before);
+    fn pop_open(&mut self, token: &Token) -> Result<(), Problem> {
+        let before = self
+            .frames
+            .last()
+            .map_or(0, |frame| frame.open_before_count);
         let wanted = match token.kind {
-            Kind::CloseBlock => Kind::OpenBlock,
-            _ => Kind::OpenList,
+            TokenKind::CloseBlock => TokenKind::OpenBlock,
+            _ => TokenKind::OpenList,
         };
         let mark = token.place.written();
         match self.open.last() {
@@ -221,7 +218,10 @@ impl<'f> Lexer<'f> {
     }
 
     fn end_of_file(&self, end: &Place) -> Result<(), Problem> {
-        let before = self.frames.last().map_or(0, |frame| frame.open_before);
+        let before = self
+            .frames
+            .last()
+            .map_or(0, |frame| frame.open_before_count);
         match self.open.last() {
             Some(open) if self.open.len() > before => {
                 let title = format!("`{}` ends too early", end.file());
@@ -234,8 +234,8 @@ impl<'f> Lexer<'f> {
     }
 }
 
-/// Blanks and comments at the start of a text.
-fn blank_bytes(text: &str) -> usize {
+/// Returns the length of the blanks and comments at the start of a text, in bytes.
+fn blank_length(text: &str) -> usize {
     let mut rest = text;
     loop {
         rest = rest.trim_start();
@@ -246,8 +246,8 @@ fn blank_bytes(text: &str) -> usize {
     }
 }
 
-/// The keys of lines `# KEY = VALUE` of a text: somebody took them out.
-fn keys_in_comments(text: &Arc<Text>, blanks: Range<usize>) -> Vec<Place> {
+/// Returns the keys of comment lines `# KEY = VALUE`, which someone has disabled.
+fn find_commented_keys(text: &Arc<Text>, blanks: Range<usize>) -> Vec<Place> {
     let mut keys = Vec::new();
     let mut at = blanks.start;
     for line in text.content()[blanks].split_inclusive('\n') {
@@ -264,14 +264,14 @@ fn keys_in_comments(text: &Arc<Text>, blanks: Range<usize>) -> Vec<Place> {
     keys
 }
 
-/// Whether words may be a key: letters, and what else the keys of drives have.
+/// Tests whether words may be a key: letters, and other characters found in the keys of drives.
 fn is_key(words: &str) -> bool {
     let of_key = |c: char| c.is_ascii_alphanumeric() || " ()-/.+|".contains(c);
     words.starts_with(|c: char| c.is_ascii_uppercase()) && words.chars().all(of_key)
 }
 
-/// The mark or the word at the start of a text.
-fn token_bytes(text: &str) -> usize {
+/// Returns the length of the token at the start of a text, in bytes.
+fn token_length(text: &str) -> usize {
     let ends = |c: char| c.is_whitespace() || "{}[],=#".contains(c);
     match text.find(ends) {
         // A mark is a byte; blanks and comments were passed over before.

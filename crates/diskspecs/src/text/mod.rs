@@ -1,14 +1,14 @@
-//! The grammar of parameter files: text to a tree of blocks, lists and values.
+//! Grammar of parameter files: parses text into a tree of blocks, lists and values.
 
 mod lexer;
 mod parser;
 mod tree;
 
-pub(crate) use lexer::LONGEST_BYTES;
+pub(crate) use lexer::SOURCE_BYTES_MAX;
 pub(crate) use parser::parse;
 pub(crate) use tree::{Block, Component, Document, Entry, Value, ValueKind};
 
-/// The start of what somebody wrote, for a message.
+/// Returns the start of user text, for a message.
 pub(crate) fn excerpt(text: &str) -> String {
     let mut short: String = text.chars().take(60).collect();
     if short.len() < text.len() {

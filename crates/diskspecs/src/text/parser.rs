@@ -1,25 +1,24 @@
-//! Words and marks to a tree.
+//! Parser of parameter files: tokens to a syntax tree.
 
 use diskperf_diagnostics::{Place, Problem};
 use std::collections::HashSet;
 
 use super::excerpt;
-use super::lexer::{Kind, Lexer, Token};
+use super::lexer::{Lexer, Token, TokenKind};
 use super::tree::{Block, Component, Document, Entry, Instances, Value, ValueKind};
 use crate::files::Files;
 
-/// Second definitions that are told of.
 const MOST_WARNINGS: usize = 50;
 
-/// Reads a file and what it takes in.
+/// Parses a file with all included files.
 ///
 /// # Errors
 ///
-/// The first thing that is not of the grammar.
+/// First syntax error.
 pub(crate) fn parse(files: &Files, name: &str, content: String) -> Result<Document, Problem> {
     let mut parser = Parser {
         lexer: Lexer::new(files, name, content)?,
-        ahead: None,
+        lookahead: None,
         document: Document {
             blocks: Vec::new(),
             instances: Vec::new(),
@@ -28,8 +27,8 @@ pub(crate) fn parse(files: &Files, name: &str, content: String) -> Result<Docume
             commented: Vec::new(),
         },
     };
-    parser.statements()?;
-    let commented = parser.lexer.commented();
+    parser.parse_statements()?;
+    let commented = parser.lexer.into_commented_keys();
     Ok(Document {
         commented,
         ..parser.document
@@ -38,14 +37,14 @@ pub(crate) fn parse(files: &Files, name: &str, content: String) -> Result<Docume
 
 struct Parser<'f> {
     lexer: Lexer<'f>,
-    /// What was looked at and not taken. It is empty wherever `source` may stand.
-    ahead: Option<Token>,
+    /// Token that was read ahead. It is empty wherever `source` is allowed.
+    lookahead: Option<Token>,
     document: Document,
 }
 
 impl Parser<'_> {
     fn next(&mut self) -> Result<Token, Problem> {
-        match self.ahead.take() {
+        match self.lookahead.take() {
             Some(token) => Ok(token),
             None => self.lexer.next(),
         }
@@ -53,46 +52,46 @@ impl Parser<'_> {
 
     fn peek(&mut self) -> Result<&Token, Problem> {
         let token = self.next()?;
-        Ok(self.ahead.insert(token))
+        Ok(self.lookahead.insert(token))
     }
 
-    fn expect(&mut self, kind: Kind, what: &str) -> Result<Place, Problem> {
+    fn expect(&mut self, kind: TokenKind, what: &str) -> Result<Place, Problem> {
         let token = self.next()?;
         match token.kind == kind {
             true => Ok(token.place),
-            false => Err(unexpected(&token, what)),
+            false => Err(unexpected_token(&token, what)),
         }
     }
 
-    /// The next token that is not of `source FILE`.
-    fn item(&mut self) -> Result<Token, Problem> {
+    /// Returns the next token after processing `source FILE` statements.
+    fn expect_item(&mut self) -> Result<Token, Problem> {
         loop {
             let token = self.next()?;
-            if token.kind != Kind::Word || token.place.written() != "source" {
+            if token.kind != TokenKind::Word || token.place.written() != "source" {
                 return Ok(token);
             }
-            let name = self.expect(Kind::Word, "the name of a file")?;
+            let name = self.expect(TokenKind::Word, "the name of a file")?;
             self.lexer.source(&name)?;
         }
     }
 
-    fn statements(&mut self) -> Result<(), Problem> {
+    fn parse_statements(&mut self) -> Result<(), Problem> {
         let mut names = HashSet::new();
         loop {
-            let token = self.item()?;
+            let token = self.expect_item()?;
             match (token.kind, token.place.written()) {
-                (Kind::End, _) => return Ok(()),
-                (Kind::Word, "instantiate") => self.instantiate()?,
-                (Kind::Word, "topology") => {
-                    let kind = self.expect(Kind::Word, "the type of a component")?;
-                    let component = self.component(kind)?;
+                (TokenKind::End, _) => return Ok(()),
+                (TokenKind::Word, "instantiate") => self.parse_instantiate()?,
+                (TokenKind::Word, "topology") => {
+                    let kind = self.expect(TokenKind::Word, "the type of a component")?;
+                    let component = self.parse_component(kind)?;
                     self.document.topology.push(component);
                 }
-                (Kind::Word, _) => {
+                (TokenKind::Word, _) => {
                     let line = token.place.line_number();
-                    let block = self.block(token.place);
+                    let block = self.parse_block(token.place);
                     let block = block.map_err(|problem| match self.document.blocks.is_empty() {
-                        true => other_kind(problem, line),
+                        true => explain_other_format(problem, line),
                         false => problem,
                     })?;
                     match block
@@ -100,16 +99,21 @@ impl Parser<'_> {
                         .as_ref()
                         .filter(|name| !names.insert(name.written().to_owned()))
                     {
-                        Some(name) => self.second("this name", &name.clone()),
+                        Some(name) => self.report_duplicate("this name", &name.clone()),
                         None => self.document.blocks.push(block),
                     }
                 }
-                _ => return Err(unexpected(&token, "a block, as in `dm_disk NAME { .. }`")),
+                _ => {
+                    return Err(unexpected_token(
+                        &token,
+                        "a block, as in `dm_disk NAME { .. }`",
+                    ));
+                }
             }
         }
     }
 
-    fn second(&mut self, what: &str, place: &Place) {
+    fn report_duplicate(&mut self, what: &str, place: &Place) {
         if self.document.warnings.len() < MOST_WARNINGS {
             let title = format!("a second definition of `{}`", excerpt(place.written()));
             let label = format!("{what} was given before: the first one holds");
@@ -118,14 +122,14 @@ impl Parser<'_> {
         }
     }
 
-    fn instantiate(&mut self) -> Result<(), Problem> {
-        self.expect(Kind::OpenList, "`[` and names")?;
-        let names = self.list()?;
+    fn parse_instantiate(&mut self) -> Result<(), Problem> {
+        self.expect(TokenKind::OpenList, "`[` and names")?;
+        let names = self.parse_list()?;
         let wanted = "`as` and the name of a block";
-        let as_place = self.expect(Kind::Word, wanted)?;
+        let as_place = self.expect(TokenKind::Word, wanted)?;
         if as_place.written() != "as" {
-            let kind = Kind::Word;
-            return Err(unexpected(
+            let kind = TokenKind::Word;
+            return Err(unexpected_token(
                 &Token {
                     kind,
                     place: as_place,
@@ -133,38 +137,37 @@ impl Parser<'_> {
                 wanted,
             ));
         }
-        let of = self.expect(Kind::Word, "the name of a block")?;
+        let of = self.expect(TokenKind::Word, "the name of a block")?;
         self.document.instances.push(Instances { names, of });
         Ok(())
     }
 
-    fn component(&mut self, kind: Place) -> Result<Component, Problem> {
-        let name = self.expect(Kind::Word, "the name of a component")?;
-        self.expect(Kind::OpenList, "`[` and what hangs on the component")?;
+    fn parse_component(&mut self, kind: Place) -> Result<Component, Problem> {
+        let name = self.expect(TokenKind::Word, "the name of a component")?;
+        self.expect(TokenKind::OpenList, "`[` and what hangs on the component")?;
         let mut parts = Vec::new();
         loop {
             let token = self.next()?;
             match token.kind {
-                Kind::CloseList => return Ok(Component { kind, name, parts }),
-                Kind::Comma => {}
-                Kind::Word => parts.push(self.component(token.place)?),
-                _ => return Err(unexpected(&token, "a component or `]`")),
+                TokenKind::CloseList => return Ok(Component { kind, name, parts }),
+                TokenKind::Comma => {}
+                TokenKind::Word => parts.push(self.parse_component(token.place)?),
+                _ => return Err(unexpected_token(&token, "a component or `]`")),
             }
         }
     }
 
-    /// What follows a block's type.
-    fn block(&mut self, kind: Place) -> Result<Block, Problem> {
+    fn parse_block(&mut self, kind: Place) -> Result<Block, Problem> {
         let token = self.next()?;
         let name = match token.kind {
-            Kind::OpenBlock => None,
-            Kind::Word => {
-                self.expect(Kind::OpenBlock, "`{` and the keys of the block")?;
+            TokenKind::OpenBlock => None,
+            TokenKind::Word => {
+                self.expect(TokenKind::OpenBlock, "`{` and the keys of the block")?;
                 Some(token.place)
             }
-            _ => return Err(unexpected(&token, "the name of a block or `{`")),
+            _ => return Err(unexpected_token(&token, "the name of a block or `{`")),
         };
-        let entries = self.entries()?;
+        let entries = self.parse_entries()?;
         Ok(Block {
             kind,
             name,
@@ -172,46 +175,46 @@ impl Parser<'_> {
         })
     }
 
-    fn entries(&mut self) -> Result<Vec<Entry>, Problem> {
+    fn parse_entries(&mut self) -> Result<Vec<Entry>, Problem> {
         let mut entries = Vec::new();
         let mut keys = HashSet::new();
         loop {
-            let token = self.item()?;
+            let token = self.expect_item()?;
             match token.kind {
-                Kind::CloseBlock => return Ok(entries),
-                Kind::Word => {
-                    let entry = self.entry(token.place)?;
+                TokenKind::CloseBlock => return Ok(entries),
+                TokenKind::Word => {
+                    let entry = self.parse_entry(token.place)?;
                     match keys.insert(entry.key.clone()) {
                         true => entries.push(entry),
-                        false => self.second("this key", &entry.key_place),
+                        false => self.report_duplicate("this key", &entry.key_place),
                     }
                 }
-                _ => return Err(unexpected(&token, "a key or `}`")),
+                _ => return Err(unexpected_token(&token, "a key or `}`")),
             }
             let token = self.next()?;
             match token.kind {
-                Kind::Comma => {}
-                Kind::CloseBlock => return Ok(entries),
-                _ => return Err(unexpected(&token, "`,` or `}`")),
+                TokenKind::Comma => {}
+                TokenKind::CloseBlock => return Ok(entries),
+                _ => return Err(unexpected_token(&token, "`,` or `}`")),
             }
         }
     }
 
-    fn entry(&mut self, first: Place) -> Result<Entry, Problem> {
+    fn parse_entry(&mut self, first: Place) -> Result<Entry, Problem> {
         let mut key = first.written().to_owned();
         loop {
             let token = self.next()?;
             match token.kind {
-                Kind::Equals => break,
-                Kind::Word => {
+                TokenKind::Equals => break,
+                TokenKind::Word => {
                     key.push(' ');
                     key.push_str(token.place.written());
                 }
-                _ => return Err(unexpected(&token, "`=` and a value")),
+                _ => return Err(unexpected_token(&token, "`=` and a value")),
             }
         }
         let key_place = first.part(0..key.len());
-        let value = self.value()?;
+        let value = self.parse_value()?;
         Ok(Entry {
             key,
             key_place,
@@ -219,35 +222,36 @@ impl Parser<'_> {
         })
     }
 
-    fn value(&mut self) -> Result<Value, Problem> {
-        let token = self.item()?;
-        self.value_of(token)
+    fn parse_value(&mut self) -> Result<Value, Problem> {
+        let token = self.expect_item()?;
+        self.parse_value_from(token)
     }
 
-    fn value_of(&mut self, token: Token) -> Result<Value, Problem> {
+    fn parse_value_from(&mut self, token: Token) -> Result<Value, Problem> {
         let place = token.place;
         let kind = match token.kind {
-            Kind::OpenList => ValueKind::List(self.list()?),
-            Kind::Word => match self.peek()? {
+            TokenKind::OpenList => ValueKind::List(self.parse_list()?),
+            TokenKind::Word => match self.peek()? {
                 Token {
-                    kind: Kind::OpenBlock,
+                    kind: TokenKind::OpenBlock,
                     ..
-                } => ValueKind::Block(self.block(place.clone())?.into()),
+                } => ValueKind::Block(self.parse_block(place.clone())?.into()),
                 Token {
-                    kind: Kind::Word,
+                    kind: TokenKind::Word,
                     place: dots,
                 } if dots.written() == ".." => {
                     self.next()?;
-                    ValueKind::Range(self.expect(Kind::Word, "the last name of a range")?)
+                    ValueKind::Range(self.expect(TokenKind::Word, "the last name of a range")?)
                 }
                 Token {
-                    kind: Kind::Word, ..
+                    kind: TokenKind::Word,
+                    ..
                 } => {
                     let name = self.next()?.place;
-                    let open = self.expect(Kind::OpenBlock, "`{` and the keys of a block");
+                    let open = self.expect(TokenKind::OpenBlock, "`{` and the keys of a block");
                     let help = format!("is a `,` missing behind `{}`?", excerpt(place.written()));
                     open.map_err(|problem| problem.help(help))?;
-                    let entries = self.entries()?;
+                    let entries = self.parse_entries()?;
                     let (kind, name) = (place.clone(), Some(name));
                     ValueKind::Block(Box::new(Block {
                         kind,
@@ -255,37 +259,37 @@ impl Parser<'_> {
                         entries,
                     }))
                 }
-                _ => scalar(&place)?,
+                _ => parse_scalar(&place)?,
             },
             _ => {
                 let kind = token.kind;
-                return Err(unexpected(&Token { kind, place }, "a value"));
+                return Err(unexpected_token(&Token { kind, place }, "a value"));
             }
         };
         Ok(Value { kind, place })
     }
 
-    /// What follows `[`.
-    fn list(&mut self) -> Result<Vec<Value>, Problem> {
+    fn parse_list(&mut self) -> Result<Vec<Value>, Problem> {
         let mut values = Vec::new();
         loop {
-            let token = self.item()?;
-            if token.kind == Kind::CloseList {
+            let token = self.expect_item()?;
+            if token.kind == TokenKind::CloseList {
                 return Ok(values);
             }
-            values.push(self.value_of(token)?);
+            values.push(self.parse_value_from(token)?);
             let token = self.next()?;
             match token.kind {
-                Kind::Comma => {}
-                Kind::CloseList => return Ok(values),
-                _ => return Err(unexpected(&token, "`,` or `]`")),
+                TokenKind::Comma => {}
+                TokenKind::CloseList => return Ok(values),
+                _ => return Err(unexpected_token(&token, "`,` or `]`")),
             }
         }
     }
 }
 
-/// Where the first block goes wrong in its first line, the file is of another kind.
-fn other_kind(problem: Problem, line: usize) -> Problem {
+/// Adds advice to an error in the first line of the first block, which suggests a file of another
+/// kind.
+fn explain_other_format(problem: Problem, line: usize) -> Problem {
     match problem.place().map(Place::line_number) == Some(line) {
         true => problem.help(
             "give a file of DiskSim's parameters, as NAME.diskspecs; its trace is for `--calibrate` and `diskperf replay`",
@@ -294,16 +298,16 @@ fn other_kind(problem: Problem, line: usize) -> Problem {
     }
 }
 
-fn unexpected(token: &Token, wanted: &str) -> Problem {
+fn unexpected_token(token: &Token, wanted: &str) -> Problem {
     let title = match token.kind {
-        Kind::End => "the file ends too early".to_owned(),
+        TokenKind::End => "the file ends too early".to_owned(),
         _ => format!("`{}` is not expected here", excerpt(token.place.written())),
     };
     Problem::error(title).at(&token.place, format!("here belongs {wanted}"))
 }
 
-/// A number if it is written as one, a word otherwise.
-fn scalar(place: &Place) -> Result<ValueKind, Problem> {
+/// Parses a number, or returns a word if the text is not a number.
+fn parse_scalar(place: &Place) -> Result<ValueKind, Problem> {
     let text = place.written();
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),

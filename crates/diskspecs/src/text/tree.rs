@@ -1,92 +1,93 @@
-//! What a parameter file says, before anything is known of its meaning.
+//! Syntax tree of a parameter file, without knowledge of the meaning of keys.
 
 use diskperf_diagnostics::{Place, Problem};
 
-/// A file with all that it takes in by `source`.
+/// Parameter file with all files that it includes by `source`.
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
-    /// Its blocks, in the order of the text.
+    /// Blocks in the order of the text.
     pub(crate) blocks: Vec<Block>,
-    /// `instantiate [NAMES] as BLOCK`.
+    /// Instances of blocks: `instantiate [NAMES] as BLOCK`.
     pub(crate) instances: Vec<Instances>,
-    /// `topology TYPE NAME [ .. ]`.
+    /// Topology of components: `topology TYPE NAME [ .. ]`.
     pub(crate) topology: Vec<Component>,
-    /// What is written and not taken: second definitions.
+    /// Warnings about ignored text: duplicate definitions.
     pub(crate) warnings: Vec<Problem>,
-    /// Keys that stand in comments, where somebody has taken them out.
+    /// Keys in comments, which someone has disabled.
     pub(crate) commented: Vec<Place>,
 }
 
-/// Components that share a block's values.
+/// Components that share the values of one block.
 #[derive(Clone, Debug)]
 pub(crate) struct Instances {
-    /// A list of names and ranges of names.
+    /// Names and ranges of names of the components.
     pub(crate) names: Vec<Value>,
-    /// The name of the block.
+    /// Name of the block with the values.
     pub(crate) of: Place,
 }
 
-/// A component of the topology with what hangs on it.
+/// Component of the topology with the components attached to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Component {
-    /// Its type, such as `disksim_bus`.
+    /// Type of the component, such as `disksim_bus`.
     pub(crate) kind: Place,
-    /// The name of the instance.
+    /// Name of the component instance.
     pub(crate) name: Place,
-    /// What hangs on it.
+    /// Components attached to this one.
     pub(crate) parts: Vec<Component>,
 }
 
-/// `type name { key = value, .. }`.
+/// Block `type name { key = value, .. }`.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
-    /// The type's name, such as `dm_disk`.
+    /// Type of the block, such as `dm_disk`.
     pub(crate) kind: Place,
-    /// The block's own name, unless it has none.
+    /// Name of the block, if it has one.
     pub(crate) name: Option<Place>,
-    /// Keys and values in the order of the text; no key twice.
+    /// Keys and values in the order of the text; keys are unique.
     pub(crate) entries: Vec<Entry>,
 }
 
-/// `key = value`.
+/// Entry `key = parse_value` of a block.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    /// The words of the key, one blank between them.
+    /// Words of the key, with one blank between them.
     pub(crate) key: String,
-    /// Where the key is.
+    /// Place of the key in the file.
     pub(crate) key_place: Place,
-    /// What it is set to.
+    /// Value of the key.
     pub(crate) value: Value,
 }
 
-/// A value where it stands.
+/// Value with its place in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
-    /// What it is.
+    /// Kind and content of the value.
     pub(crate) kind: ValueKind,
-    /// Where it is: of a list or a block, its first word.
+    /// Place of the value; for a list or a block, that of its first word.
     pub(crate) place: Place,
 }
 
-/// The kinds of value.
+/// Kind of a value with its content.
 #[derive(Clone, Debug)]
 pub(crate) enum ValueKind {
-    /// Digits, with a sign or `0x` before them.
+    /// Integer: digits with an optional sign or `0x`.
     Integer(i64),
-    /// Digits on both sides of a point.
+    /// Decimal number with digits on both sides of the point.
     Real(f64),
-    /// Anything else without blanks; the place has its text.
+    /// Word: any other text without blanks. The place holds the text.
     Word,
-    /// `[a, b]`.
+    /// List `[a, b]`.
     List(Vec<Value>),
-    /// `disk0 .. disk3`: this is the last one, the place has the first.
+    /// Range of names `disk0 .. disk3`. This is the place of the last name, and the value's place
+    /// that of the first.
     Range(Place),
-    /// `type { .. }`.
+    /// Nested block `type { .. }`.
     Block(Box<Block>),
 }
 
 impl Block {
-    /// What messages call it: its type, and its name if it has one.
+    /// Returns the block's type and name, if it has one, for messages.
     pub(crate) fn title(&self) -> String {
         let kind = super::excerpt(self.kind.written());
         match &self.name {
@@ -97,7 +98,7 @@ impl Block {
 }
 
 impl Value {
-    /// What it is, for a message.
+    /// Describes the value for a message.
     pub(crate) fn describe(&self) -> String {
         match &self.kind {
             ValueKind::Integer(_) | ValueKind::Real(_) | ValueKind::Word => {

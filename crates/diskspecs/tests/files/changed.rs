@@ -272,7 +272,7 @@ fn numbers_are_those_of_the_language() {
     ] {
         let import = with(value).unwrap_or_else(|errors| panic!("{value}: {errors}"));
         let firmware = import.drives[0].firmware.expect("electronics");
-        assert_eq!(firmware.per_request_ms, ms, "{value}");
+        assert_eq!(firmware.request_overhead_ms, ms, "{value}");
     }
     for (value, number) in [
         ("1e3", "1000.0"),

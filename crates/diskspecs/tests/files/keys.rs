@@ -348,9 +348,9 @@ fn the_page_of_keys_is_that_of_the_tables() {
     let page = std::fs::read_to_string(path).expect("the page");
     let (head, tables) = page.split_once("\n## ").expect("a table");
     if std::env::var_os("DISKPERF_WRITE_DOCS").is_some() {
-        return std::fs::write(path, format!("{head}{}", table::page())).expect("a page");
+        return std::fs::write(path, format!("{head}{}", table::render_page())).expect("a page");
     }
-    let is_same = format!("\n## {tables}") == table::page();
+    let is_same = format!("\n## {tables}") == table::render_page();
     assert!(
         is_same,
         "DISKPERF_WRITE_DOCS=1 writes the tables of {path} anew"

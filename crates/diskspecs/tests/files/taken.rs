@@ -53,7 +53,7 @@ fn the_first_definition_holds() {
 fn a_missing_key_of_the_electronics_is_said() {
     let import = taken("small.diskspecs", "Per-request overhead time = 0.1,", "");
     let firmware = import.drives[0].firmware.expect("electronics");
-    assert_eq!(firmware.per_request_ms, 0.0);
+    assert_eq!(firmware.request_overhead_ms, 0.0);
     let title = import.warnings[0].title();
     assert_eq!(
         title,

@@ -110,7 +110,7 @@ fn values_are_those_of_the_files() {
     let cache = free.firmware.expect("its electronics").cache;
     assert_eq!((cache.segments, cache.segment_blocks), (10, 374));
     assert_eq!(cache.read_ahead, ReadAhead::NextTrack);
-    assert!(cache.reads_free_blocks && cache.fast_write == FastWrite::Mixed);
+    assert!(cache.reads_blocks_while_waiting && cache.fast_write == FastWrite::Mixed);
     let Layout::Zoned(layout) = &free.model.layout else {
         panic!("atlas10k has zones");
     };

@@ -67,6 +67,6 @@ fn pauses_in_the_wrong_place_agree_by_chance_alone() {
         assert!(phase.r > 0.9, "{name}: {phase:?}");
         // Pauses that differ little agree a little wherever they are put.
         let limit = phase.chance.max(phase.r / 3.0);
-        assert!(phase.r_otherwise < limit, "{name}: {phase:?}");
+        assert!(phase.r_other_think < limit, "{name}: {phase:?}");
     }
 }

@@ -1,12 +1,12 @@
-//! Verification beside the sizes of blocks, and beside other options.
+//! Consistency checks of verification options with block sizes and other options.
 
 use crate::job::{Direction, Job, Sizes, Verification};
 use crate::verify;
 use diskperf_diagnostics::Problem;
 
-/// Puts right what fio puts right of verification; `clones_before` are those of the jobs
+/// Adjusts verification options as fio does; `clones_before` is the number of clones of the jobs
 /// above.
-pub(super) fn settle(job: &mut Job, clones_before: u32, warnings: &mut Vec<Problem>) {
+pub(super) fn apply_dependencies(job: &mut Job, clones_before: u32, warnings: &mut Vec<Problem>) {
     let says_kind = job.says("verify");
     let verify = &mut job.verify;
     if verify.pattern.is_some() && !says_kind {
@@ -25,8 +25,8 @@ pub(super) fn settle(job: &mut Job, clones_before: u32, warnings: &mut Vec<Probl
     }
 }
 
-/// What cannot be verified.
-pub(super) fn contradictions(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
+/// Rejects verification of workloads that cannot be verified.
+pub(super) fn report_contradictions(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
     let verify = &job.verify;
     if verify.kind == Verification::Pattern && verify.pattern.is_none() {
         let title = "verify=pattern without a verify_pattern";

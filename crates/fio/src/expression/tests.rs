@@ -1,10 +1,12 @@
 use super::*;
 use crate::number::Base;
 
-const BYTES: Grammar = Grammar::Fio(Unit::Bytes {
+const BYTES: ExpressionGrammar = ExpressionGrammar::Fio(Unit::Bytes {
     base: Base::Inverted,
 });
-const SECONDS: Grammar = Grammar::Fio(Unit::Time { bare_us: 1_000_000 });
+const SECONDS: ExpressionGrammar = ExpressionGrammar::Fio(Unit::Time {
+    default_us: 1_000_000,
+});
 
 #[test]
 fn operators_bind_as_in_arithmetic() {
@@ -34,8 +36,8 @@ fn a_time_without_units_is_in_the_bare_one() {
 
 #[test]
 fn bc_knows_no_units() {
-    assert_eq!(evaluate("2*4096", Grammar::Plain), Ok(8192));
-    let fault = evaluate("2*4k", Grammar::Plain).unwrap_err();
+    assert_eq!(evaluate("2*4096", ExpressionGrammar::Plain), Ok(8192));
+    let fault = evaluate("2*4k", ExpressionGrammar::Plain).unwrap_err();
     assert_eq!(
         (fault.at, fault.why.as_str()),
         (3..4, "`k` is no unit here")

@@ -1,37 +1,38 @@
-//! Where I/O goes, and how large it is.
+//! Access pattern, block sizes, random distributions and zones of a job.
 
 use std::sync::Arc;
 
 use super::{Direction, PerDirection};
 
-/// `rw`: what a job does.
+/// Kind of access of a job (fio's option `rw`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// `read`.
+    /// Sequential reads (`rw=read`).
     #[default]
     Read,
-    /// `write`.
+    /// Sequential writes (`rw=write`).
     Write,
-    /// `trim`.
+    /// Sequential trims (`rw=trim`).
     Trim,
-    /// `randread`.
+    /// Random reads (`rw=randread`).
     RandomRead,
-    /// `randwrite`.
+    /// Random writes (`rw=randwrite`).
     RandomWrite,
-    /// `randtrim`.
+    /// Random trims (`rw=randtrim`).
     RandomTrim,
-    /// `rw`: reads and writes each walk from the front.
+    /// Sequential reads and writes (`rw=rw`). Each direction advances from the start of the file
+    /// independently.
     Mixed,
-    /// `randrw`: both share one map.
+    /// Random reads and writes (`rw=randrw`). Both directions share one random map.
     RandomMixed,
-    /// `trimwrite`: each block is trimmed, then written.
+    /// Sequential pairs of a trim and a write of the same block (`rw=trimwrite`).
     TrimWrite,
-    /// `randtrimwrite`.
+    /// Random pairs of a trim and a write of the same block (`rw=randtrimwrite`).
     RandomTrimWrite,
 }
 
 impl Access {
-    /// The directions, in fio's order.
+    /// Returns the directions (read, write, trim) of this kind of access, in fio's order.
     pub fn directions(self) -> &'static [Direction] {
         use Direction::{Read, Trim, Write};
         match self {
@@ -43,17 +44,17 @@ impl Access {
         }
     }
 
-    /// The first of its directions.
+    /// Returns the first direction of this kind of access, in fio's order.
     pub fn first(self) -> Direction {
         self.directions()[0]
     }
 
-    /// Whether it does this.
+    /// Reports whether this kind of access includes a direction (read, write or trim).
     pub fn does(self, direction: Direction) -> bool {
         self.directions().contains(&direction)
     }
 
-    /// Whether the next offset is drawn.
+    /// Reports whether this kind of access uses random offsets.
     pub fn is_random(self) -> bool {
         match self {
             Access::Read | Access::Write | Access::Trim | Access::Mixed | Access::TrimWrite => {
@@ -68,35 +69,34 @@ impl Access {
     }
 }
 
-/// What a job does, and where the next I/O is.
+/// Access pattern of a job: directions and order of offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pattern {
-    /// `rw`.
+pub struct AccessPattern {
+    /// Kind of access (`rw`): directions, and sequential or random.
     pub access: Access,
-    /// `rw=randread:N`: an offset is drawn for every Nth I/O; 1 by default.
+    /// I/Os per random offset, N of `rw=randread:N`; the default 1 draws an offset for each I/O.
     pub sequence: u32,
-    /// `rw=read:N`: bytes that are added to each sequential offset; 0 by default.
+    /// Bytes added to each sequential offset, N of `rw=read:N`; 0 by default.
     pub skip_bytes: i64,
-    /// `rw_sequencer`: what the I/Os between two drawn offsets do.
+    /// Offsets of the I/Os between two random offsets (`rw_sequencer`).
     pub sequencer: Sequencer,
-    /// `rwmixread`, or 100 less `rwmixwrite`: the share of reads in percent, drawn for
-    /// each I/O.
+    /// Share of reads in percent, drawn for each I/O: `rwmixread`, or 100 less `rwmixwrite`.
     pub read_percent: u8,
 }
 
-/// `rw_sequencer`.
+/// Order of the I/Os between two random offsets (`rw_sequencer`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sequencer {
-    /// They follow one another.
+    /// Sequential: each I/O starts where the previous one ended.
     #[default]
     Sequential,
-    /// They repeat the offset.
+    /// Identical: each I/O repeats the previous offset.
     Identical,
 }
 
-impl Default for Pattern {
-    fn default() -> Pattern {
-        Pattern {
+impl Default for AccessPattern {
+    fn default() -> AccessPattern {
+        AccessPattern {
             access: Access::default(),
             sequence: 1,
             skip_bytes: 0,
@@ -106,29 +106,32 @@ impl Default for Pattern {
     }
 }
 
-/// A block size and its share of all I/Os.
+/// Block size with its share of all I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Weighted {
-    /// In bytes.
+pub struct WeightedSize {
+    /// Size of the block, in bytes.
     pub bytes: u64,
-    /// In percent.
+    /// Share of I/Os that have this block size, in percent.
     pub percent: u32,
 }
 
-/// `bs`, `bsrange`, `bssplit` and what belongs to them.
+/// Block sizes of a job: `bs`, `bsrange`, `bssplit` and related options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocks {
-    /// `bs`, in bytes.
+    /// Fixed block size (`bs`) of each direction, in bytes.
     pub bytes: PerDirection<u64>,
-    /// `bsrange`, in bytes: multiples of the smaller bound.
+    /// Range of block sizes (`bsrange`) of each direction, in bytes. Sizes are multiples of the
+    /// lower bound.
     pub range: PerDirection<Option<(u64, u64)>>,
-    /// `bssplit`.
-    pub split: PerDirection<Option<Arc<[Weighted]>>>,
-    /// `blockalign`, in bytes; 0 where it is not given.
+    /// Block sizes with their shares (`bssplit`), for each direction; `None` without the option.
+    pub split: PerDirection<Option<Arc<[WeightedSize]>>>,
+    /// Alignment of offsets (`blockalign`) for each direction, in bytes; 0 if the option is not
+    /// given.
     pub align: PerDirection<u64>,
-    /// `bs_unaligned`: any size in a range.
+    /// Flag `bs_unaligned`: block sizes of a range need not be multiples of its lower bound.
     pub unaligned: bool,
-    /// `bs_is_seq_rand`: reads' sizes are of sequential I/O, writes' of random.
+    /// Flag `bs_is_seq_rand`: the block size of reads applies to sequential I/O and that of writes
+    /// to random I/O.
     pub by_sequence: bool,
 }
 
@@ -145,24 +148,24 @@ impl Default for Blocks {
     }
 }
 
-/// The sizes of a direction's I/O.
+/// Block sizes of the I/Os of one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sizes {
-    /// All the same, in bytes.
+    /// Same block size for all I/Os, in bytes.
     Fixed(u64),
-    /// Multiples of the smallest from it to the largest, each as likely.
+    /// Uniform choice among the multiples of the smallest size, up to the largest.
     Range {
-        /// In bytes.
+        /// Smallest block size in bytes; all sizes are multiples of this one.
         smallest: u64,
-        /// In bytes.
+        /// Upper bound of the random block sizes, in bytes.
         largest: u64,
     },
-    /// Drawn by their shares.
-    Split(Arc<[Weighted]>),
+    /// Random choice among listed block sizes, weighted by their shares.
+    Split(Arc<[WeightedSize]>),
 }
 
 impl Sizes {
-    /// The smallest and the largest, in bytes.
+    /// Returns the smallest and the largest block size, in bytes.
     pub fn bounds(&self) -> (u64, u64) {
         match self {
             Sizes::Fixed(bytes) => (*bytes, *bytes),
@@ -174,7 +177,7 @@ impl Sizes {
         }
     }
 
-    /// The one size, if there is only one.
+    /// Returns the block size in bytes, if all I/Os have the same one.
     pub fn only(&self) -> Option<u64> {
         let (smallest, largest) = self.bounds();
         (smallest == largest).then_some(smallest)
@@ -182,8 +185,8 @@ impl Sizes {
 }
 
 impl Blocks {
-    /// A direction's: a split goes before a range, and that before `bs`, wherever they
-    /// stand.
+    /// Returns the block sizes of a direction. `bssplit` takes precedence over `bsrange`, and
+    /// `bsrange` over `bs`, whatever their order in the file.
     pub fn sizes(&self, direction: Direction) -> Sizes {
         if let Some(split) = self.split.get(direction) {
             return Sizes::Split(Arc::clone(split));
@@ -195,84 +198,90 @@ impl Blocks {
     }
 }
 
-/// A part of the file and its share of the accesses.
+/// Zone of a file with its share of the accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone {
-    /// Of the accesses.
+    /// Share of the accesses that fall into the zone, in percent.
     pub percent: u8,
-    /// How much of the file: percent of `zoned`, bytes of `zoned_abs`.
+    /// Length of the zone: percent of the file for `zoned`, bytes for `zoned_abs`.
     pub extent: u64,
 }
 
-/// `random_distribution`.
+/// Distribution of random offsets (`random_distribution`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Distribution {
-    /// `random`: each block as likely.
+    /// Uniform distribution (`random`): all blocks are equally likely.
     #[default]
     Uniform,
-    /// `zipf:theta`. Ranks are scattered over the file.
+    /// Zipf distribution (`zipf:theta`). Popular blocks are scattered over the file.
     Zipf {
-        /// Not 1.
+        /// Exponent of the Zipf distribution; 1 is not allowed.
         theta: f64,
-        /// Where the hottest block is, as a share of the file: scattered without it.
+        /// Position of the most popular block, as a share of the file; `None` scatters the popular
+        /// blocks.
         center: Option<f64>,
     },
-    /// `pareto:h`, scattered too.
+    /// Pareto distribution (`pareto:h`). Popular blocks are scattered over the file.
     Pareto {
-        /// Between 0 and 1.
+        /// Shape parameter of the Pareto distribution, between 0 and 1.
         h: f64,
-        /// As for Zipf.
+        /// Position of the most popular block, as a share of the file; `None` scatters the popular
+        /// blocks.
         center: Option<f64>,
     },
-    /// `normal:deviation`, in percent of the file.
+    /// Normal distribution of offsets over the file (`normal:deviation`).
     Normal {
-        /// In percent.
+        /// Standard deviation, in percent of the file.
         deviation: f64,
-        /// As for Zipf.
+        /// Position of the most popular block, as a share of the file; `None` scatters the popular
+        /// blocks.
         center: Option<f64>,
     },
-    /// `zoned`: extents in percent, one after the other.
+    /// Consecutive zones whose lengths are percentages of the file (`zoned`).
     Zoned(Arc<[Zone]>),
-    /// `zoned_abs`: extents in bytes.
+    /// Consecutive zones whose lengths are in bytes (`zoned_abs`).
     ZonedBytes(Arc<[Zone]>),
 }
 
-/// `random_generator`.
+/// Generator of random offsets (`random_generator`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Generator {
-    /// With a map of the blocks that were taken.
+    /// 32-bit Tausworthe generator. A random map records the blocks already used.
     #[default]
     Tausworthe,
-    /// A shift register: each block once without a map, for one block size.
+    /// Linear feedback shift register. Visits each block once without a random map; needs a single
+    /// block size.
     Lfsr,
-    /// In 64 bits, for more than 2^32 blocks.
+    /// 64-bit Tausworthe generator, for files of more than 2^32 blocks.
     Tausworthe64,
 }
 
-/// What is random.
+/// Options for random offsets, seeds and the random map.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Random {
-    /// `percentage_random`: how many of a random job's offsets are drawn.
+pub struct RandomAccess {
+    /// Share of random offsets in a random job, in percent, for each direction
+    /// (`percentage_random`).
     pub percent: PerDirection<u8>,
-    /// `norandommap`: blocks may be taken again at once.
+    /// Flag `norandommap`: no random map, so blocks may repeat before all blocks have been used.
     pub no_map: bool,
-    /// `softrandommap`: go on without a map where memory does not suffice.
+    /// Flag `softrandommap`: the job runs without a random map if memory is short.
     pub soft_map: bool,
-    /// `random_generator`.
+    /// Generator of random offsets (`random_generator`).
     pub generator: Generator,
-    /// `random_distribution`.
+    /// Distribution of random offsets of each direction (`random_distribution`).
     pub distribution: PerDirection<Distribution>,
-    /// `randseed`.
+    /// Seed of the random generators (`randseed`).
     pub seed: u64,
-    /// `randrepeat`: the same order in every run; all but offsets with `allrandrepeat`.
+    /// Flag `randrepeat`: each run repeats the same random offsets. `allrandrepeat` covers the
+    /// other random choices.
     pub repeatable: bool,
-    /// `allrandrepeat`.
+    /// Flag `allrandrepeat`: each run repeats all random choices, not only the offsets.
     pub all_repeatable: bool,
 }
 
-impl Default for Random {
-    fn default() -> Random {
-        Random {
+impl Default for RandomAccess {
+    fn default() -> RandomAccess {
+        RandomAccess {
             percent: PerDirection::all(100),
             no_map: false,
             soft_map: false,
@@ -285,39 +294,39 @@ impl Default for Random {
     }
 }
 
-/// `file_service_type`: which file is next.
+/// Selection of the next file of a job with several files (`file_service_type`).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum FileServiceOrder {
-    /// One after the other.
+    /// Round robin: the job moves through its files in turn (`roundrobin`).
     #[default]
     RoundRobin,
-    /// The next one when this is done.
+    /// Files in sequence: a job finishes one file before it starts the next.
     Sequential,
-    /// Any.
+    /// Random file, drawn from a uniform distribution.
     Random,
-    /// By Zipf's law.
+    /// Random file, drawn from a Zipf distribution.
     Zipf {
-        /// Not 1.
+        /// Exponent of the Zipf distribution; 1 is not allowed.
         theta: f64,
     },
-    /// By Pareto's.
+    /// Random file, drawn from a Pareto distribution.
     Pareto {
-        /// Between 0 and 1.
+        /// Shape parameter of the Pareto distribution, between 0 and 1.
         h: f64,
     },
-    /// By a normal distribution.
+    /// Random file, drawn from a normal distribution.
     Normal {
-        /// In percent.
+        /// Standard deviation, in percent of the number of files.
         deviation: f64,
     },
 }
 
-/// `file_service_type=ORDER:N`.
+/// Selection of files and I/Os per selected file (`file_service_type=ORDER:N`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FileService {
-    /// Which file is next.
+    /// Order in which the job selects its files.
     pub order: FileServiceOrder,
-    /// After this many I/Os.
+    /// I/Os on one file before the job selects the next file.
     pub after_ios: u32,
 }
 
@@ -330,45 +339,47 @@ impl Default for FileService {
     }
 }
 
-/// `zonemode`.
+/// Zone mode of a job (`zonemode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ZoneMode {
-    /// No zones.
+    /// Mode without zones: the job uses its whole region.
     #[default]
     None,
-    /// Some bytes of each zone, then a gap.
+    /// Fixed number of bytes in each zone, followed by a gap.
     Strided,
-    /// `zbd`: each zone is written in order, from its start to its capacity.
+    /// Zoned block device (`zbd`): each zone is written sequentially from its start to its
+    /// capacity.
     WritePointers,
 }
 
-/// `zonemode` and the sizes of its zones, in bytes.
+/// Zone mode (`zonemode`) and zone sizes in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Zones {
-    /// Whether there are zones.
+    /// Zone mode: none, strided or sequential-write zones.
     pub mode: ZoneMode,
-    /// `zonesize`: how much is done in one zone.
+    /// Bytes transferred in one zone before the job moves to the next (`zonesize`).
     pub size_bytes: u64,
-    /// `zonerange`: how long a zone is; `zonesize` where it is 0.
+    /// Zone length in bytes (`zonerange`); 0 means the value of `zonesize`.
     pub range_bytes: u64,
-    /// `zoneskip`: between two zones.
+    /// Gap between two zones in bytes (`zoneskip`).
     pub skip_bytes: u64,
 }
 
-/// Options of zones that are written in order (`zonemode=zbd`).
+/// Options for zones that are written sequentially (`zonemode=zbd`).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WritePointers {
-    /// `zonecapacity`: bytes of a zone that can be written; all of it where it is 0.
+    /// Writable bytes of a zone (`zonecapacity`); 0 means the whole zone.
     pub capacity_bytes: u64,
-    /// `read_beyond_wp`: reads go behind what was written too.
+    /// Flag `read_beyond_wp`: reads may go beyond the write pointer of a zone.
     pub reads_beyond: bool,
-    /// `max_open_zones`: zones of a file that are written at a time; 0 is without limit.
+    /// Maximum number of open zones of a file (`max_open_zones`); 0 means no limit.
     pub open_max: u32,
-    /// `job_max_open_zones`: the same of one job.
+    /// Maximum number of open zones of one job (`job_max_open_zones`); 0 means no limit.
     pub job_open_max: u32,
-    /// `zone_reset_threshold`: share of the job's bytes that is written before zones are
-    /// reset that are not full.
+    /// Share of the job's bytes that must be written before the job resets zones that are not full
+    /// (`zone_reset_threshold`).
     pub reset_threshold: f64,
-    /// `zone_reset_frequency`: share of the writes that then reset their zone.
+    /// Share of writes that reset their zone once the reset threshold is reached
+    /// (`zone_reset_frequency`).
     pub reset_frequency: f64,
 }

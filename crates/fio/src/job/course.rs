@@ -1,69 +1,72 @@
-//! When, how fast, beside whom, until what, and what is told of it.
+//! Run time, order, rate limits, think time, end conditions, verification and reporting of a job.
 
 use std::sync::Arc;
 
 use super::PerDirection;
 use crate::verify::{BytePattern, Checksum};
 
-/// How long a job runs. All in microseconds.
+/// Time limits and delays of a job, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times {
-    /// `runtime`: at most; 0 is no limit.
+pub struct JobDurations {
+    /// Maximum run time (`runtime`), in microseconds; 0 means no limit.
     pub runtime_us: u64,
-    /// `time_based`: again and again until then; off where there is no runtime.
+    /// Flag `time_based`: the job repeats its workload until the run time has elapsed. False
+    /// without a run time.
     pub time_based: bool,
-    /// `ramp_time`: in front, not measured.
+    /// Warm-up before measurement starts (`ramp_time`), in microseconds.
     pub ramp_us: u64,
-    /// `startdelay`: before it starts, drawn from the range for each clone.
+    /// Delay before the job starts (`startdelay`), in microseconds. Each clone draws its delay from
+    /// this range.
     pub start_delay_us: (u64, u64),
 }
 
-/// `exit_what`: what ends when a job with `exitall` does.
+/// Set of jobs that end when a job with `exitall` ends (`exit_what`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExitScope {
-    /// Its group.
+    /// Jobs of the same reporting group end.
     #[default]
     Group,
-    /// All that runs; those behind the next stonewall go on.
+    /// All running jobs end, but jobs after the next stonewall still run.
     Stonewall,
-    /// All.
+    /// All jobs of the file end, including those not yet started.
     All,
 }
 
-/// Which jobs run before, beside and after.
+/// Clones of a job and its order relative to other jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Order {
-    /// `numjobs`: workers that do the same.
+pub struct JobOrder {
+    /// Number of workers that run the same job (`numjobs`).
     pub clones: u32,
-    /// `thread`: they share a process.
+    /// Flag `thread`: workers are threads of one process.
     pub threads: bool,
-    /// `stonewall`: waits for all above, and opens a group.
+    /// Flag `stonewall`: the job waits for all previous jobs of the file and starts a new reporting
+    /// group.
     pub stonewall: bool,
-    /// `new_group`: opens a group.
+    /// Flag `new_group`: the job starts a new reporting group.
     pub new_group: bool,
-    /// `wait_for`: the name.
+    /// Name of the job that must end before this one starts (`wait_for`).
     pub wait_for: Option<String>,
-    /// `exitall`, here or in another section: the others end when this one does.
+    /// Flag `exitall`, given in this or another section: when this job ends, other jobs end too.
     pub exit_all: bool,
-    /// `exit_what`.
+    /// Set of jobs that end with this one (`exit_what`).
     pub exit_scope: ExitScope,
-    /// `exitall_on_error`.
+    /// Flag `exitall_on_error`: other jobs end if this job fails.
     pub exit_all_on_error: bool,
-    /// `exec_prerun`: a command that fio runs before the job.
+    /// Command that fio runs before the job (`exec_prerun`).
     pub run_before: Option<String>,
-    /// `exec_postrun`: a command that fio runs after the job.
+    /// Command that fio runs after the job (`exec_postrun`).
     pub run_after: Option<String>,
-    /// `flow`: this job's share beside others of the same `flow_id`; 0 is none.
+    /// Weight of the job among the jobs with the same flow id (`flow`); 0 means no flow control.
     pub flow: u32,
-    /// `flow_id`.
+    /// Id of the flow group that shares I/O by weight (`flow_id`).
     pub flow_id: u32,
-    /// `flow_sleep`, in microseconds.
+    /// Pause of a job that exceeds its share of the flow, in microseconds (`flow_sleep`).
     pub flow_sleep_us: u32,
 }
 
-impl Default for Order {
-    fn default() -> Order {
-        Order {
+impl Default for JobOrder {
+    fn default() -> JobOrder {
+        JobOrder {
             clones: 1,
             threads: false,
             stonewall: false,
@@ -81,38 +84,42 @@ impl Default for Order {
     }
 }
 
-/// `rate_process`.
+/// Spacing of the submissions of a rate-limited job (`rate_process`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RateProcess {
-    /// At equal distances.
+    /// Linear: equal intervals between the submissions of a rate-limited job.
     #[default]
     Linear,
-    /// At random.
+    /// Poisson: random intervals of a Poisson process between the submissions of a rate-limited
+    /// job.
     Poisson,
 }
 
-/// How fast at most, of each clone.
+/// Rate limits of each clone of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
-    /// `rate`, in bytes per second.
+pub struct RateLimit {
+    /// Maximum throughput of each direction in bytes per second (`rate`); `None` means no limit.
     pub bytes_per_s: PerDirection<Option<u64>>,
-    /// `rate_iops`. Each direction has its own, so `rwmixread` does nothing beside it.
+    /// Maximum I/Os per second of each direction (`rate_iops`). Limits per direction determine the
+    /// mix, so `rwmixread` has no effect.
     pub iops: PerDirection<Option<u32>>,
-    /// `rate_min`, in bytes per second: a slower job ends with an error.
+    /// Minimum throughput of each direction in bytes per second (`rate_min`). A slower job ends
+    /// with an error.
     pub least_bytes_per_s: PerDirection<Option<u64>>,
-    /// `rate_iops_min`.
+    /// Minimum I/Os per second of each direction (`rate_iops_min`). A slower job ends with an
+    /// error.
     pub least_iops: PerDirection<Option<u32>>,
-    /// `rate_process`.
+    /// Spacing of submissions (`rate_process`).
     pub process: RateProcess,
-    /// `rate_cycle`, in milliseconds: over which the least rates are means.
+    /// Averaging period for the minimum rates, in milliseconds (`rate_cycle`).
     pub cycle_ms: u32,
-    /// `rate_ignore_thinktime`: think time is not caught up with.
+    /// Flag `rate_ignore_thinktime`: the job does not catch up on I/O missed during think time.
     pub ignore_think: bool,
 }
 
-impl Default for Rate {
-    fn default() -> Rate {
-        Rate {
+impl Default for RateLimit {
+    fn default() -> RateLimit {
+        RateLimit {
             bytes_per_s: PerDirection::default(),
             iops: PerDirection::default(),
             least_bytes_per_s: PerDirection::default(),
@@ -124,35 +131,35 @@ impl Default for Rate {
     }
 }
 
-impl Rate {
-    /// Whether there is any limit.
+impl RateLimit {
+    /// Reports whether the job has a maximum rate in any direction.
     pub fn is_limited(&self) -> bool {
         self.bytes_per_s != PerDirection::default() || self.iops != PerDirection::default()
     }
 }
 
-/// `thinktime_blocks_type`.
+/// Event that is counted toward the next pause (`thinktime_blocks_type`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThinkOn {
-    /// Completions are counted.
+    /// Completions of I/Os count toward the next think-time pause.
     #[default]
     Completion,
-    /// Submissions are.
+    /// Submissions of I/Os count toward the next think-time pause.
     Issue,
 }
 
-/// Pauses.
+/// Think time: pauses of a job between its I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Think {
-    /// `thinktime`, in microseconds; 0 is none.
+    /// Length of a pause in microseconds (`thinktime`); 0 means no pauses.
     pub time_us: u32,
-    /// `thinktime_spin`: the part of it in which the processor is busy.
+    /// Part of a pause in which the worker keeps the CPU busy, in microseconds (`thinktime_spin`).
     pub spin_us: u32,
-    /// `thinktime_blocks`: after each so many.
+    /// I/Os between two pauses (`thinktime_blocks`).
     pub after_ios: u32,
-    /// `thinktime_blocks_type`.
+    /// Event that counts as an I/O, submission or completion (`thinktime_blocks_type`).
     pub counts: ThinkOn,
-    /// `thinktime_iotime`: after I/O for so long, in microseconds; 0 is never.
+    /// I/O time between two pauses, in microseconds (`thinktime_iotime`); 0 disables such pauses.
     pub after_us: u64,
 }
 
@@ -168,18 +175,18 @@ impl Default for Think {
     }
 }
 
-/// The search for the depth that a latency allows, and the end at a slow I/O.
+/// Latency target with the search for a queue depth that meets it, and the latency limit of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Latency {
-    /// `latency_target`, in microseconds; 0 is none.
+    /// Latency target in microseconds (`latency_target`); 0 means no target.
     pub target_us: u64,
-    /// `latency_window`, in microseconds.
+    /// Window over which latency is compared with the target, in microseconds (`latency_window`).
     pub window_us: u64,
-    /// `latency_percentile`: the share that must be within the target.
+    /// Percentage of I/Os that must meet the latency target (`latency_percentile`).
     pub percentile: f64,
-    /// `latency_run`: go on adjusting when the depth is found.
+    /// Flag `latency_run`: the job keeps adjusting the queue depth after the search ends.
     pub keep_running: bool,
-    /// `max_latency`, in microseconds; a slower I/O ends the job; 0 is never.
+    /// Latency limit in microseconds (`max_latency`). A slower I/O ends the job; 0 means no limit.
     pub most_us: u64,
 }
 
@@ -195,42 +202,45 @@ impl Default for Latency {
     }
 }
 
-/// What must be steady, by `ss`.
+/// Quantity that must reach a steady state (`ss`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Criterion {
-    /// I/Os per second.
+    /// Rate of I/Os per second must become steady.
     Iops,
-    /// Bytes per second.
+    /// Throughput in bytes per second must become steady.
     Bandwidth,
-    /// The mean completion latency: of fio newer than 3.33.
+    /// Mean completion latency must become steady. Only versions of fio after 3.33 have this
+    /// criterion.
     Latency,
 }
 
-/// How far from steady.
+/// Tolerance of the steady-state test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SteadyLimit {
-    /// Of the mean.
+    /// Tolerance in percent of the mean.
     Percent(f64),
-    /// In the quantity's own unit: I/Os/s, bytes/s, ns.
+    /// Absolute tolerance in the unit of the tested quantity: I/Os per second, bytes per second or
+    /// nanoseconds.
     Absolute(f64),
 }
 
-/// `steadystate` and what belongs to it.
+/// Steady-state detection (`steadystate` and related options).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steady {
-    /// Whether the job ends when it is steady.
+    /// Whether the job ends when it reaches a steady state.
     pub is_asked: bool,
-    /// What.
+    /// Quantity that must reach a steady state.
     pub criterion: Criterion,
-    /// The slope of the best line per sample, and not the largest distance from the mean.
+    /// Flag for a test of the regression slope per sample; if unset, the test uses the largest
+    /// deviation from the mean.
     pub slope: bool,
-    /// How much.
+    /// Largest slope or deviation that counts as steady.
     pub limit: SteadyLimit,
-    /// `ss_dur`: the window, in microseconds.
+    /// Window of the steady-state test in microseconds (`ss_dur`).
     pub window_us: u64,
-    /// `ss_ramp`: before the first sample, in microseconds.
+    /// Delay before the first steady-state sample, in microseconds (`ss_ramp`).
     pub ramp_us: u64,
-    /// `ss_interval`: between samples, in microseconds.
+    /// Interval between steady-state samples, in microseconds (`ss_interval`).
     pub interval_us: u64,
 }
 
@@ -248,26 +258,27 @@ impl Default for Steady {
     }
 }
 
-/// `verify`: what a block carries.
+/// Content of the blocks that a job writes and later verifies (`verify`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verification {
-    /// Nothing is read back.
+    /// No verification: the job reads nothing back.
     #[default]
     None,
-    /// A header with a checksum of the data behind it.
+    /// Verification header with a checksum of the data that follows.
     Checksum(Checksum),
-    /// A header alone (`meta`).
+    /// Verification header alone, without a data checksum (`meta`).
     Header,
-    /// A header in front of a pattern (`verify_pattern` without `verify`).
+    /// Verification header followed by a byte pattern (`verify_pattern` without `verify`).
     HeaderAndPattern,
-    /// A pattern alone.
+    /// Byte pattern without a verification header.
     Pattern,
-    /// Read back, not compared.
+    /// Data that the job reads back without comparing (`null`).
     Null,
 }
 
 impl Verification {
-    /// fio's name of it; that of a header in front of a pattern is of newer versions.
+    /// Returns fio's name of the verification method. Newer fio versions alone have a name for a
+    /// header followed by a pattern.
     pub const fn name(self) -> &'static str {
         match self {
             Verification::None => "0",
@@ -280,37 +291,37 @@ impl Verification {
     }
 }
 
-/// Whether data are read back and compared.
+/// Verification of written data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verify {
-    /// `verify`.
+    /// Verification method of the job (`verify`).
     pub kind: Verification,
-    /// `do_verify`: read back at all.
+    /// Flag `do_verify`: the job reads written data back.
     pub read_back: bool,
-    /// `verify_only`: nothing is written.
+    /// Flag `verify_only`: the job writes nothing and only verifies.
     pub only: bool,
-    /// `verify_fatal`: the first difference ends the job.
+    /// Flag `verify_fatal`: the first mismatch ends the job.
     pub fatal: bool,
-    /// `verify_interval`: a header for each so many bytes; 0 is one for each block.
+    /// Bytes covered by one verification header (`verify_interval`); 0 means one header per block.
     pub interval_bytes: u32,
-    /// `verify_offset`: where the header is.
+    /// Offset of the header in its block, in bytes (`verify_offset`).
     pub offset_bytes: u32,
-    /// `verify_pattern`: what the data is.
+    /// Byte pattern of the data (`verify_pattern`); `None` without the option.
     pub pattern: Option<BytePattern>,
-    /// `verify_backlog`: blocks are read back after each so many; 0 is at the end.
+    /// Written blocks after which the job reads back (`verify_backlog`); 0 verifies at the end.
     pub backlog: u64,
-    /// `verify_backlog_batch`: so many at once.
+    /// Blocks read back in one batch of the backlog (`verify_backlog_batch`).
     pub backlog_batch: Option<u32>,
-    /// Trims among the writes.
+    /// Trims mixed into the verified writes.
     pub trims: VerifiedTrims,
-    /// `verify_dump`: a block that differs is written to files, beside what was expected.
+    /// Flag `verify_dump`: a mismatching block and the expected data are written to files.
     pub dump: bool,
-    /// `verify_state_save`; nothing where the job does not say.
+    /// Flag `verify_state_save`; `None` if the job does not set the option.
     pub state_save: Option<bool>,
-    /// `verify_state_load`: just what another run wrote is verified.
+    /// Flag `verify_state_load`: the job verifies exactly the blocks that an earlier run wrote.
     pub state_load: bool,
-    /// Clones of the jobs before this one in its file, where it verifies: its seeds follow
-    /// from their number.
+    /// Number of clones of the preceding jobs of the file, if this job verifies. It determines the
+    /// seeds of this job.
     pub clones_before: u32,
 }
 
@@ -338,13 +349,13 @@ impl Default for Verify {
 /// Trims of a share of the blocks that a job writes and verifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerifiedTrims {
-    /// `trim_percentage`: share of the written blocks.
+    /// Share of written blocks that are trimmed, in percent (`trim_percentage`).
     pub percent: u8,
-    /// `trim_backlog`: blocks are trimmed after each so many writes; 0 is never.
+    /// Writes between two batches of trims (`trim_backlog`); 0 disables trims.
     pub backlog: u32,
-    /// `trim_backlog_batch`: so many at once; 0 is as many as `trim_backlog`.
+    /// Blocks trimmed in one batch (`trim_backlog_batch`); 0 means `trim_backlog` blocks.
     pub batch: u32,
-    /// `trim_verify_zero`: what was trimmed is read back, and must be zeroes.
+    /// Flag `trim_verify_zero`: the job reads trimmed blocks back and expects zeroes.
     pub must_be_zero: bool,
 }
 
@@ -360,56 +371,56 @@ impl Default for VerifiedTrims {
 }
 
 impl Verify {
-    /// Whether blocks are trimmed among the writes: as in fio, of a job alone that verifies
-    /// what it writes.
+    /// Reports whether the job mixes trims into its writes. As in fio, only a job that verifies its
+    /// writes does.
     pub fn has_trims(&self) -> bool {
         let verifies = self.kind != Verification::None && self.read_back && !self.only;
         verifies && self.trims.percent > 0 && self.trims.backlog > 0
     }
 }
 
-/// `continue_on_error` and `ignore_error`: which errors do not end the job.
+/// Errors that do not end the job (`continue_on_error` and `ignore_error`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ErrorPolicy {
-    /// Of reads.
+pub struct IgnoredErrors {
+    /// Whether the job continues after a read error.
     pub read: bool,
-    /// Of writes.
+    /// Whether the job continues after a write error.
     pub write: bool,
-    /// Of verification.
+    /// Whether the job continues after a verification error.
     pub verify: bool,
-    /// `ignore_error`.
+    /// Error numbers that the job ignores (`ignore_error`).
     pub errnos: ErrorNumbers,
 }
 
-/// Error numbers that are passed over, by kind; EIO and EILSEQ where a list is empty.
+/// Ignored error numbers by kind of error. An empty list means EIO and EILSEQ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrorNumbers {
-    /// Of reads.
+    /// Error numbers ignored for reads.
     pub read: Vec<i32>,
-    /// Of writes.
+    /// Error numbers ignored for writes.
     pub write: Vec<i32>,
-    /// Of verification.
+    /// Error numbers ignored for verification.
     pub verify: Vec<i32>,
 }
 
-/// Kinds of errors that fio tells apart: trims and syncs count as writes.
+/// Kind of an I/O error, as fio distinguishes them: trims and syncs count as writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Of a read.
+    /// Failed read.
     Read,
-    /// Of a write, a trim or a sync.
+    /// Failed write, trim or sync.
     Write,
-    /// Of verification.
+    /// Failed verification of data that was read back.
     Verify,
 }
 
-impl ErrorPolicy {
-    /// Whether any error is passed over.
+impl IgnoredErrors {
+    /// Reports whether the job ignores any error.
     pub fn passes_over_any(&self) -> bool {
         self.read || self.write || self.verify
     }
 
-    /// Whether an error does not end the job.
+    /// Reports whether the job continues after this error.
     pub fn passes_over(&self, kind: ErrorKind, errno: i32) -> bool {
         const EIO: i32 = 5;
         const EILSEQ: i32 = 84;
@@ -426,52 +437,54 @@ impl ErrorPolicy {
     }
 }
 
-/// `unified_rw_reporting`.
+/// Combination of reads, writes and trims in the report (`unified_rw_reporting`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unified {
-    /// Reads, writes and trims apart.
+pub enum DirectionReporting {
+    /// Separate results for reads, writes and trims.
     #[default]
     Apart,
-    /// All as one.
+    /// One combined result for reads, writes and trims.
     Mixed,
-    /// Both.
+    /// Separate results for reads, writes and trims, and a combined one.
     Both,
 }
 
-/// What is reported.
+/// Contents of a job's report.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Report {
-    /// `group_reporting`: the group as one.
+pub struct ReportOptions {
+    /// Flag `group_reporting`: the report shows each group as one job.
     pub by_group: bool,
-    /// `unified_rw_reporting`.
-    pub unified: Unified,
-    /// `percentile_list`, in percent.
+    /// Combination of reads, writes and trims in the report (`unified_rw_reporting`).
+    pub unified: DirectionReporting,
+    /// Reported percentiles, in percent (`percentile_list`).
     pub percentiles: Arc<[f64]>,
-    /// `slat_percentiles`: of the time to submit.
-    pub of_submission: bool,
-    /// `clat_percentiles`: of the time from then to completion.
-    pub of_completion: bool,
-    /// `lat_percentiles`: of both together.
-    pub of_both: bool,
-    /// `stats`: whether the job is reported at all.
+    /// Flag `slat_percentiles`: the report has percentiles of the submission latency.
+    pub reports_submission: bool,
+    /// Flag `clat_percentiles`: the report has percentiles of the completion latency, from
+    /// submission to completion.
+    pub reports_completion: bool,
+    /// Flag `lat_percentiles`: the report has percentiles of the total latency, submission plus
+    /// completion.
+    pub reports_total: bool,
+    /// Flag `stats`: the report includes the job.
     pub is_reported: bool,
 }
 
-/// What `percentile_list` is by default.
+/// Default percentiles of `percentile_list`, in percent.
 pub(crate) const PERCENTILES: [f64; 17] = [
     1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
     99.99,
 ];
 
-impl Default for Report {
-    fn default() -> Report {
-        Report {
+impl Default for ReportOptions {
+    fn default() -> ReportOptions {
+        ReportOptions {
             by_group: false,
-            unified: Unified::default(),
+            unified: DirectionReporting::default(),
             percentiles: Arc::from(PERCENTILES),
-            of_submission: false,
-            of_completion: true,
-            of_both: false,
+            reports_submission: false,
+            reports_completion: true,
+            reports_total: false,
             is_reported: true,
         }
     }

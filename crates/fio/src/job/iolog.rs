@@ -1,37 +1,39 @@
-//! Logs of a job's I/O.
+//! I/O logs that a job writes or replays.
 
-/// The log that a job writes, and the one that it repeats.
+/// I/O logs: the log that a job writes, and the log that a job replays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Iolog {
-    /// `write_iolog`: path of the log of what the job does. As in fio, a job that repeats a
-    /// log writes none: see [`Self::written_by`].
+    /// Path of the log of the job's own I/O (`write_iolog`). As in fio, a job that replays a log
+    /// writes none: see [`Self::written_by`].
     pub write: Option<String>,
-    /// `read_iolog`: path of the log that the job repeats, in place of I/O of its own.
+    /// Path of the log that the job replays in place of its own I/O (`read_iolog`).
     pub read: Option<String>,
-    /// `replay_no_stall`: the times of the log do not count.
+    /// Flag `replay_no_stall`: the replay ignores the times of the log.
     pub is_unpaced: bool,
-    /// `replay_time_scale`: 200 is twice as fast as the log.
+    /// Replay speed in percent (`replay_time_scale`): 200 is twice as fast as the log.
     pub speed_percent: u32,
-    /// `replay_redirect`: one file for all I/O of the log.
+    /// File or device that receives all replayed I/O (`replay_redirect`); `None` keeps the files of
+    /// the log.
     pub redirect: Option<String>,
-    /// `replay_scale`: offsets are divided by it.
+    /// Divisor of the replayed offsets (`replay_scale`).
     pub scale: u64,
-    /// `replay_align`: offsets are rounded down to multiples of so many bytes.
+    /// Alignment of replayed offsets in bytes (`replay_align`). Offsets are rounded down.
     pub align_bytes: u64,
-    /// `replay_skip`.
+    /// Kinds of I/O that the replay skips (`replay_skip`).
     pub skips: Skips,
 }
 
-/// I/O of a trace of blktrace that is left out. As in fio, an iolog keeps all of its own.
+/// Kinds of I/O of a blktrace trace that a replay skips. As in fio, an iolog is replayed
+/// completely.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skips {
-    /// `read`.
+    /// Whether the replay skips reads.
     pub reads: bool,
-    /// `write`.
+    /// Whether the replay skips writes.
     pub writes: bool,
-    /// `trim`.
+    /// Whether the replay skips trims.
     pub trims: bool,
-    /// `sync`.
+    /// Whether the replay skips syncs.
     pub syncs: bool,
 }
 
@@ -51,8 +53,8 @@ impl Default for Iolog {
 }
 
 impl Iolog {
-    /// Returns the path of the log that a clone writes, the first being 0: fio writes those
-    /// of all clones into one file, which it cannot read again.
+    /// Returns the path of the I/O log that a clone writes; the first clone is 0. fio writes the
+    /// I/O of all clones into one file, which it cannot read again.
     pub fn written_by(&self, clone: u32) -> Option<String> {
         let path = self.write.as_ref().filter(|_| self.read.is_none())?;
         Some(match clone {

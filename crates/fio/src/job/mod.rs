@@ -1,4 +1,4 @@
-//! A job: every option that says what is done, with fio's defaults, as fio resolves it.
+//! Job of a job file: all options that define its workload, resolved with fio's defaults and rules.
 
 mod access;
 mod course;
@@ -6,18 +6,18 @@ mod iolog;
 mod storage;
 
 pub use access::{
-    Access, Blocks, Distribution, FileService, FileServiceOrder, Generator, Pattern, Random,
-    Sequencer, Sizes, Weighted, WritePointers, Zone, ZoneMode, Zones,
+    Access, AccessPattern, Blocks, Distribution, FileService, FileServiceOrder, Generator,
+    RandomAccess, Sequencer, Sizes, WeightedSize, WritePointers, Zone, ZoneMode, Zones,
 };
 pub use course::{
-    Criterion, ErrorKind, ErrorNumbers, ErrorPolicy, ExitScope, Latency, Order, Rate, RateProcess,
-    Report, Steady, SteadyLimit, Think, ThinkOn, Times, Unified, Verification, VerifiedTrims,
-    Verify,
+    Criterion, DirectionReporting, ErrorKind, ErrorNumbers, ExitScope, IgnoredErrors, JobDurations,
+    JobOrder, Latency, RateLimit, RateProcess, ReportOptions, Steady, SteadyLimit, Think, ThinkOn,
+    Verification, VerifiedTrims, Verify,
 };
 pub use iolog::{Iolog, Skips};
 pub use storage::{
-    Allocation, Amount, Cpu, CpuMode, Data, DedupeMode, Engine, EngineKind, EngineOptions,
-    FileLock, Files, InZones, RangeSync, SubmitMode, Sync, SyncFlag, Target,
+    Allocation, Amount, Cpu, CpuMode, DedupeMode, Engine, EngineKind, EngineOptions, FileLock,
+    JobFiles, RangeSync, SubmitMode, Sync, SyncFlag, TargetArea, WrittenData, ZonedAmounts,
 };
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,35 +25,35 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::number::Base;
 use diskperf_diagnostics::{Place, Problem};
 
-/// What is asked for by direction: reads, writes, trims.
+/// Option with one value each for reads, writes and trims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PerDirection<T> {
-    /// Of reads.
+    /// Value of the option for reads.
     pub read: T,
-    /// Of writes.
+    /// Value of the option for writes.
     pub write: T,
-    /// Of trims.
+    /// Value of the option for trims.
     pub trim: T,
 }
 
-/// What an I/O does with data.
+/// Direction of an I/O: read, write or trim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
-    /// From the target.
+    /// Read: transfer of data from the target.
     Read,
-    /// To the target.
+    /// Write: transfer of data to the target.
     Write,
-    /// Discards.
+    /// Trim: discard of blocks of the target.
     Trim,
 }
 
 impl Direction {
-    /// All of them, in fio's order.
+    /// Reads, writes and trims, in fio's order.
     pub const ALL: [Direction; 3] = [Direction::Read, Direction::Write, Direction::Trim];
 }
 
 impl<T> PerDirection<T> {
-    /// That of one direction.
+    /// Returns the option's value for one direction: read, write or trim.
     pub fn get(&self, direction: Direction) -> &T {
         match direction {
             Direction::Read => &self.read,
@@ -62,7 +62,7 @@ impl<T> PerDirection<T> {
         }
     }
 
-    /// That of one direction, to change it.
+    /// Returns the option's value for one direction (read, write or trim) for modification.
     pub fn get_mut(&mut self, direction: Direction) -> &mut T {
         match direction {
             Direction::Read => &mut self.read,
@@ -71,7 +71,7 @@ impl<T> PerDirection<T> {
         }
     }
 
-    /// The same for all.
+    /// Returns the same value for reads, writes and trims.
     pub fn all(value: T) -> PerDirection<T>
     where
         T: Clone,
@@ -84,87 +84,87 @@ impl<T> PerDirection<T> {
     }
 }
 
-/// An option that changes nothing of what is measured here, and so is not obeyed.
+/// Job option that has no effect on the measured results, and is therefore ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ignored {
-    /// fio's name of the option.
+    /// fio's name of the ignored option.
     pub key: String,
-    /// Where it stands.
+    /// Place of the ignored option in the job file.
     pub place: Place,
-    /// Why it does nothing here.
+    /// Reason why the option has no effect here.
     pub why: &'static str,
 }
 
-/// One section of a job file with all that the globals above it say. `order.clones` of it
-/// run at once.
+/// Section of a job file, combined with the global sections above it. `order.clones` workers run
+/// the job in parallel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// `name=`, or the section's.
+    /// Name of the job: the value of `name=`, or the name of its section.
     pub name: String,
-    /// The section's: fio names files after it, whatever `name=` says.
+    /// Name of the job's section. fio names files after the section, even if `name=` differs.
     pub section: String,
-    /// Where the section begins.
+    /// Place in the job file where the section starts.
     pub place: Place,
-    /// `description`.
+    /// Text of the option `description`.
     pub description: Option<String>,
-    /// The reporting group, from 0: one more at each `stonewall` or `new_group`.
+    /// Index of the reporting group, from 0. Each `stonewall` or `new_group` starts another group.
     pub group: u32,
-    /// The job of this file, by its index, that `wait_for` names: it ends before this one
-    /// starts.
+    /// Index of the job that `wait_for` names. That job ends before this one starts.
     pub waits_for: Option<usize>,
-    /// What the section itself says, globals left out: fio's name of each option, and the
-    /// value after substitution; "" for a bare one.
+    /// Options of the section alone, without global sections: fio's name and the value after
+    /// substitution, which is empty for an option without a value.
     pub options_as_written: Vec<(String, String)>,
-    /// What is not obeyed because it does not matter.
+    /// Options that have no effect on the measured results.
     pub ignored: Vec<Ignored>,
-    /// `kb_base`.
+    /// Meaning of size suffixes (`kb_base`).
     pub base: Base,
-    /// Which files.
-    pub files: Files,
-    /// How much of them.
-    pub target: Target,
-    /// Reads or writes, and where the next one is.
-    pub pattern: Pattern,
-    /// How large they are.
+    /// Files that the job uses.
+    pub files: JobFiles,
+    /// Size and offset of the region of the files that the job uses, and its number of passes.
+    pub target: TargetArea,
+    /// Access pattern: directions and order of offsets.
+    pub pattern: AccessPattern,
+    /// Block sizes of the I/Os.
     pub blocks: Blocks,
-    /// What is random.
-    pub random: Random,
-    /// `zonemode` and its sizes.
+    /// Options for random offsets and seeds.
+    pub random: RandomAccess,
+    /// Zone mode (`zonemode`) and zone sizes.
     pub zones: Zones,
-    /// Options of `zonemode=zbd`.
+    /// Options for sequential-write zones (`zonemode=zbd`).
     pub write_pointers: WritePointers,
-    /// How they are submitted.
+    /// I/O engine and its options.
     pub engine: EngineOptions,
-    /// When data must be durable.
+    /// Options that make written data durable.
     pub sync: Sync,
-    /// What the written data is.
-    pub data: Data,
-    /// How long.
-    pub times: Times,
-    /// Which jobs before, beside, and after.
-    pub order: Order,
-    /// How fast at most.
-    pub rate: Rate,
-    /// Pauses.
+    /// Content of the data that the job writes.
+    pub data: WrittenData,
+    /// Run time, warm-up and start delay of the job.
+    pub times: JobDurations,
+    /// Clones of the job and its order relative to other jobs.
+    pub order: JobOrder,
+    /// Rate limits of the job.
+    pub rate: RateLimit,
+    /// Think time of the job: pauses between its I/Os.
     pub think: Think,
-    /// The search for the depth that a latency allows.
+    /// Latency target and the search for a queue depth that meets it.
     pub latency: Latency,
-    /// When the job is steady, and so ends.
+    /// Steady-state detection, which can end the job.
     pub steady: Steady,
-    /// Whether data are read back and compared.
+    /// Verification of written data.
     pub verify: Verify,
-    /// What happens on an error.
-    pub errors: ErrorPolicy,
-    /// Which logs of I/O it writes and repeats.
+    /// Errors that do not end the job.
+    pub errors: IgnoredErrors,
+    /// I/O logs that the job writes or replays.
     pub iolog: Iolog,
-    /// What is reported.
-    pub report: Report,
-    /// Where the options stand that made it so, globals included.
+    /// Contents of the job's report.
+    pub report: ReportOptions,
+    /// Places of the options that define the job, including those of global sections, by fio's
+    /// name.
     pub(crate) places: BTreeMap<&'static str, Place>,
 }
 
 impl Job {
-    /// A job with fio's defaults.
+    /// Creates a job with fio's defaults.
     pub(crate) fn new(section: &str, place: &Place) -> Job {
         Job {
             name: section.to_owned(),
@@ -176,43 +176,43 @@ impl Job {
             options_as_written: Vec::new(),
             ignored: Vec::new(),
             base: Base::default(),
-            files: Files::default(),
-            target: Target::default(),
-            pattern: Pattern::default(),
+            files: JobFiles::default(),
+            target: TargetArea::default(),
+            pattern: AccessPattern::default(),
             blocks: Blocks::default(),
-            random: Random::default(),
+            random: RandomAccess::default(),
             zones: Zones::default(),
             write_pointers: WritePointers::default(),
             engine: EngineOptions::default(),
             sync: Sync::default(),
-            data: Data::default(),
-            times: Times::default(),
-            order: Order::default(),
-            rate: Rate::default(),
+            data: WrittenData::default(),
+            times: JobDurations::default(),
+            order: JobOrder::default(),
+            rate: RateLimit::default(),
             think: Think::default(),
             latency: Latency::default(),
             steady: Steady::default(),
             verify: Verify::default(),
-            errors: ErrorPolicy::default(),
+            errors: IgnoredErrors::default(),
             iolog: Iolog::default(),
-            report: Report::default(),
+            report: ReportOptions::default(),
             places: BTreeMap::new(),
         }
     }
 
-    /// Where an option stands, by fio's name of it; where the section begins if it stands
-    /// nowhere.
+    /// Returns the place of an option, by fio's name of the option, or the start of the section if
+    /// no line gives the option.
     pub fn place_of(&self, key: &str) -> &Place {
         self.places.get(key).unwrap_or(&self.place)
     }
 
-    /// Whether an option is given, by fio's name of it.
+    /// Reports whether the job file sets an option, by fio's name of the option.
     pub fn says(&self, key: &str) -> bool {
         self.places.contains_key(key)
     }
 
-    /// Whether it does the same as another job: wherever and however its options are written,
-    /// and whatever it says that does not matter.
+    /// Reports whether two jobs define the same workload. Order, notation and options without
+    /// effect are ignored.
     pub fn does_the_same_as(&self, other: &Job) -> bool {
         let as_written_in_other = Job {
             place: other.place.clone(),
@@ -225,8 +225,9 @@ impl Job {
         as_written_in_other == *other
     }
 
-    /// The options that two jobs do not write alike, globals included, but for what does not
-    /// matter: fio's name of each, and what either has; nothing where it has none.
+    /// Returns the options that two jobs write differently, including global sections and except
+    /// options without effect: fio's name and both values, `None` where a job does not set the
+    /// option.
     pub fn options_apart<'j>(
         &'j self,
         other: &'j Job,
@@ -245,28 +246,28 @@ impl Job {
             .collect()
     }
 
-    /// That an option of this job, by fio's name of it, cannot be obeyed: what cannot be,
-    /// what the caret says at the option, and what to write instead.
+    /// Creates an error about an option that cannot be obeyed. The title names the problem, the
+    /// label goes below the option, and the help says what to write instead.
     pub fn refuse(&self, key: &str, title: &str, label: &str, help: &str) -> Problem {
         let problem = Problem::error(title).at(self.place_of(key), label);
         problem.help(help)
     }
 
-    /// The least bytes of an I/O of any of its directions.
+    /// Returns the smallest block size of the job's directions, in bytes.
     pub fn smallest_block_bytes(&self) -> u64 {
         let directions = self.pattern.access.directions().iter();
         let smallest = directions.map(|&direction| self.blocks.sizes(direction).bounds().0);
         smallest.min().unwrap_or(4096).max(1)
     }
 
-    /// The most bytes of an I/O of any of its directions.
+    /// Returns the largest block size of the job's directions, in bytes.
     pub fn largest_block_bytes(&self) -> u64 {
         let directions = self.pattern.access.directions().iter();
         let largest = directions.map(|&direction| self.blocks.sizes(direction).bounds().1);
         largest.max().unwrap_or(4096).max(1)
     }
 
-    /// Largest block that is read or written, in bytes; 0 where data are only discarded.
+    /// Returns the largest block that the job reads or writes, in bytes; 0 if the job only trims.
     pub fn largest_transfer_bytes(&self) -> u64 {
         let directions = self.pattern.access.directions().iter();
         let moving = directions.filter(|direction| **direction != Direction::Trim);
@@ -274,36 +275,37 @@ impl Job {
         largest.max().unwrap_or(0)
     }
 
-    /// Bytes of a unit of the random map: the least of any direction, as in fio, also of
-    /// those that the job does not do.
+    /// Returns the unit of the random map in bytes: the smallest block size of all directions. As
+    /// in fio, directions that the job does not use count too.
     pub fn map_unit_bytes(&self) -> u64 {
         let smallest = Direction::ALL.map(|direction| self.blocks.sizes(direction).bounds().0);
         smallest.into_iter().min().unwrap_or(4096).max(1)
     }
 
-    /// Bytes that are left at least when another pass follows: the most of any direction, as
-    /// in fio, also of those that the job does not do.
+    /// Returns the remaining bytes that justify another pass: the largest block size of all
+    /// directions. As in fio, directions that the job does not use count too.
     pub fn pass_bytes_min(&self) -> u64 {
         let largest = Direction::ALL.map(|direction| self.blocks.sizes(direction).bounds().1);
         largest.into_iter().max().unwrap_or(4096).max(1)
     }
 
-    /// Whether `blockalign` is another step than the smallest block of a direction: fio keeps
-    /// no random map then.
-    fn is_aligned_apart(&self) -> bool {
+    /// Tests whether `blockalign` differs from the smallest block of a direction. fio then keeps no
+    /// random map.
+    fn has_unequal_alignment(&self) -> bool {
         Direction::ALL.into_iter().any(|direction| {
             let align_bytes = *self.blocks.align.get(direction);
             align_bytes > 0 && align_bytes != self.blocks.sizes(direction).bounds().0
         })
     }
 
-    /// Whether a pass begins at the front of the files again. As in fio, it goes on behind the
-    /// last one with `do_verify=0`, whether or not data are verified, unless there are `loops`.
+    /// Reports whether each pass starts at the beginning of the files. As in fio, a pass with
+    /// `do_verify=0` continues after the previous one, whether or not the job verifies, unless
+    /// `loops` or `time_based` is set.
     pub fn begins_again(&self) -> bool {
         self.verify.read_back || self.target.loops > 1 || self.times.time_based
     }
 
-    /// Whether the files that it makes have their length before it starts.
+    /// Reports whether newly created files get their full length before the job starts.
     pub fn lays_files_out(&self) -> bool {
         if self.engine.engine == Engine::Filecreate {
             return false;
@@ -318,18 +320,18 @@ impl Job {
             }
     }
 
-    /// Whether passes follow until `io_size` is done: as in fio not where it is a percentage, of
-    /// which a pass does what there is.
+    /// Reports whether passes repeat until `io_size` bytes are done. As in fio, an `io_size` in
+    /// percent does not cause further passes.
     pub fn goes_round(&self) -> bool {
         let is_absolute = matches!(self.target.io_size, Some(Amount::Bytes(_)));
         is_absolute && !self.files.appends
     }
 
-    /// Whether each block is taken once before any is taken twice.
+    /// Reports whether the job uses each block once before it uses any block again.
     pub fn has_random_map(&self) -> bool {
         !self.random.no_map
             && self.pattern.sequence == 1
-            && !self.is_aligned_apart()
+            && !self.has_unequal_alignment()
             && *self.random.distribution.get(self.pattern.access.first()) == Distribution::Uniform
     }
 }

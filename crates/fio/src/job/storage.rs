@@ -1,21 +1,21 @@
-//! Which files, how much of them, and how I/O reaches them.
+//! Files, target size, I/O engine, synchronization and data content of a job.
 
 use std::sync::Arc;
 
 use super::FileService;
-use crate::elsewhere::Elsewhere;
+use crate::elsewhere::ForeignEngine;
 
-/// A size or a share of something.
+/// Size in bytes, or as a share of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// In bytes.
+    /// Amount as a size in bytes.
     Bytes(u64),
-    /// Of the target.
+    /// Amount as a share of the target, in percent.
     Percent(u32),
 }
 
 impl Amount {
-    /// The bytes, if the target need not be known.
+    /// Returns the size in bytes if it does not depend on the target.
     pub fn bytes(self) -> Option<u64> {
         match self {
             Amount::Bytes(bytes) => Some(bytes),
@@ -23,7 +23,7 @@ impl Amount {
         }
     }
 
-    /// The bytes of a target of so many.
+    /// Returns the size in bytes for a target of the given size.
     pub fn of(self, target_bytes: u64) -> u64 {
         match self {
             Amount::Bytes(bytes) => bytes,
@@ -35,86 +35,86 @@ impl Amount {
     }
 }
 
-/// `fallocate`: how a new file gets its blocks.
+/// Method to allocate blocks for a new file (`fallocate`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Allocation {
-    /// `none`.
+    /// No allocation of blocks for a new file (`none`).
     None,
-    /// `native`: if the file system can.
+    /// Native allocation of the file system, if it supports it (`native`).
     #[default]
     Native,
-    /// `posix`.
+    /// Allocation by posix_fallocate (`posix`).
     Posix,
-    /// `keep`: without a new size.
+    /// Allocation that does not change the file size (`keep`).
     Keep,
-    /// `truncate`: a new size without blocks.
+    /// File size set without allocated blocks (`truncate`).
     Truncate,
 }
 
-/// `lockfile`: I/O that excludes that of other jobs on the same file.
+/// Lock that excludes concurrent I/O of jobs on the same file (`lockfile`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileLock {
-    /// `none`.
+    /// No lock between jobs on the same file (`none`).
     #[default]
     None,
-    /// `exclusive`: one I/O at a time.
+    /// Exclusive lock: one I/O at a time.
     Exclusive,
-    /// `readwrite`: one write at a time, or several reads.
+    /// Read-write lock: one write or several reads at a time.
     ReadWrite,
 }
 
-/// Which files a job uses, and what becomes of them.
+/// Files of a job: names, number, creation and removal.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Files {
-    /// `filename`: shared by all clones; empty if it is not given.
+pub struct JobFiles {
+    /// File names (`filename`), shared by all clones; empty if the option is not given.
     pub names: Arc<[String]>,
-    /// `directory`: clones take them in turn; empty if it is not given.
+    /// Directories (`directory`), assigned to clones in turn; empty if the option is not given.
     pub directories: Arc<[String]>,
-    /// `filename_format`.
+    /// Template for generated file names (`filename_format`).
     pub name_format: String,
-    /// `nrfiles`.
+    /// Number of files of the job (`nrfiles`).
     pub count: u32,
-    /// `openfiles`: at once; `count` where it is nothing.
+    /// Maximum number of files open at the same time (`openfiles`); `None` means all files.
     pub open_at_once: Option<u32>,
-    /// `file_service_type`.
+    /// Selection of the file for the next I/O (`file_service_type`).
     pub service: FileService,
-    /// `filesize`, in bytes: of each file, drawn from the range; the ends are equal for
-    /// one size.
+    /// Size of each file in bytes (`filesize`). Each file draws its size from this range; equal
+    /// ends mean a fixed size.
     pub size_bytes: Option<(u64, u64)>,
-    /// `file_append`: the region begins where the file ends.
+    /// Flag `file_append`: the job's region starts at the end of the file.
     pub appends: bool,
-    /// `overwrite`: files are laid out before they are written.
+    /// Flag `overwrite`: the job lays files out before it writes to them.
     pub overwrite: bool,
-    /// `fallocate`.
+    /// Method to allocate blocks for a new file (`fallocate`).
     pub allocation: Allocation,
-    /// `create_on_open`.
+    /// Flag `create_on_open`: the job creates files when it opens them.
     pub create_on_open: bool,
-    /// `create_fsync`: after a file is laid out.
+    /// Flag `create_fsync`: an fsync follows the layout of each file.
     pub create_fsync: bool,
-    /// `create_only`: files are made, and nothing else is done.
+    /// Flag `create_only`: the job creates its files and does no other I/O.
     pub only_created: bool,
-    /// `allow_file_create`.
+    /// Flag `allow_file_create`: the job may create missing files.
     pub may_create: bool,
-    /// `pre_read`: read before the job starts.
+    /// Flag `pre_read`: the job reads its files before it starts.
     pub pre_read: bool,
-    /// `invalidate`: the cache of the files is dropped before each pass; never with
+    /// Flag `invalidate`: the page cache of the files is dropped before each pass. False with
     /// `pre_read`.
     pub invalidate: bool,
-    /// `unlink`: when the job is done.
+    /// Flag `unlink`: the job removes its files at its end.
     pub unlink: bool,
-    /// `unlink_each_loop`.
+    /// Flag `unlink_each_loop`: the job removes its files after each loop.
     pub unlink_each_loop: bool,
-    /// `allow_mounted_write`.
+    /// Flag `allow_mounted_write`: the job may write to a device with a mounted file system.
     pub allow_mounted_write: bool,
-    /// `lockfile`.
+    /// Lock against concurrent I/O on the same file (`lockfile`).
     pub lock: FileLock,
-    /// `fill_device`: where no space is left, the job ends well.
+    /// Flag `fill_device`: the job ends without an error when the device is full.
     pub fills: bool,
 }
 
-impl Default for Files {
-    fn default() -> Files {
-        Files {
+impl Default for JobFiles {
+    fn default() -> JobFiles {
+        JobFiles {
             names: Arc::from([]),
             directories: Arc::from([]),
             name_format: "$jobname.$jobnum.$filenum".to_owned(),
@@ -140,46 +140,46 @@ impl Default for Files {
     }
 }
 
-/// How much of the files is used, and how often.
+/// Size and offset of the region of the files that a job uses, and its number of passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// `size`: of all files of a clone together; all that is there where it is nothing.
+pub struct TargetArea {
+    /// Total size of the files of one clone (`size`); `None` means their full size.
     pub size: Option<Amount>,
-    /// `io_size`: how much is done; `size` where it is nothing.
+    /// Amount of I/O to do (`io_size`); `None` means `size`.
     pub io_size: Option<Amount>,
-    /// `number_ios`: at most, in each pass.
+    /// Maximum number of I/Os in each pass (`number_ios`).
     pub most_ios: Option<u64>,
-    /// `loops`.
+    /// Number of passes over the region (`loops`).
     pub loops: u32,
-    /// `offset`: where the region begins in each file.
+    /// Start of the region in each file (`offset`).
     pub offset: Amount,
-    /// `offset_align`, in bytes: of an offset in percent.
+    /// Alignment of an offset given in percent, in bytes (`offset_align`).
     pub offset_align_bytes: u64,
-    /// `offset_increment`: how much further each clone begins.
+    /// Additional offset of each further clone (`offset_increment`).
     pub offset_increment: Amount,
-    /// The same in zones, as `size=64z`.
-    pub in_zones: InZones,
+    /// Sizes and offsets given as numbers of zones, such as `size=64z`.
+    pub zoned_amounts: ZonedAmounts,
 }
 
-/// Sizes in zones, each 0 where the option gives none. As in fio they go before those in
-/// bytes, wherever they stand, and are nothing without a `zonesize`.
+/// Sizes and offsets in zones; 0 if not given. As in fio, they override sizes in bytes, whatever
+/// their order in the file, and have no effect without `zonesize`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct InZones {
-    /// `size`.
+pub struct ZonedAmounts {
+    /// Total size (`size`), in zones.
     pub size: u64,
-    /// `io_size`.
+    /// Amount of I/O (`io_size`), in zones.
     pub io_size: u64,
-    /// `offset`.
+    /// Start of the region (`offset`), in zones.
     pub offset: u64,
-    /// `offset_increment`.
+    /// Additional offset of each further clone (`offset_increment`), in zones.
     pub offset_increment: u64,
-    /// `zoneskip`.
+    /// Gap between two zones (`zoneskip`), in zones.
     pub skip: u64,
 }
 
-impl Default for Target {
-    fn default() -> Target {
-        Target {
+impl Default for TargetArea {
+    fn default() -> TargetArea {
+        TargetArea {
             size: None,
             io_size: None,
             most_ios: None,
@@ -187,68 +187,68 @@ impl Default for Target {
             offset: Amount::Bytes(0),
             offset_align_bytes: 0,
             offset_increment: Amount::Bytes(0),
-            in_zones: InZones::default(),
+            zoned_amounts: ZonedAmounts::default(),
         }
     }
 }
 
-/// `ioengine`.
+/// I/O engine of a job (`ioengine`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// `sync`: lseek and read or write.
+    /// Engine `sync`: lseek, then read or write.
     Sync,
-    /// `psync`: pread and pwrite, fio's default.
+    /// Engine `psync`, fio's default: pread and pwrite.
     #[default]
     Psync,
-    /// `vsync`.
+    /// Engine `vsync`: readv and writev.
     Vsync,
-    /// `pvsync`.
+    /// Engine `pvsync`: preadv and pwritev.
     Pvsync,
-    /// `pvsync2`.
+    /// Engine `pvsync2`: preadv2 and pwritev2.
     Pvsync2,
-    /// `mmap`.
+    /// Engine `mmap`: copies from and to mapped files.
     Mmap,
-    /// `splice`: through a pipe.
+    /// Engine `splice`: transfers data through a pipe.
     Splice,
-    /// `falloc`: fallocate, and no data.
+    /// Engine `falloc`: calls fallocate and transfers no data.
     Falloc,
-    /// `ftruncate`: cuts or extends the file to each offset.
+    /// Engine `ftruncate`: truncates or extends the file to each offset.
     Ftruncate,
-    /// `filecreate`: opens files that are not there.
+    /// Engine `filecreate`: creates missing files by opening them.
     Filecreate,
-    /// `filestat`: stat.
+    /// Engine `filestat`: calls stat on each file.
     Filestat,
-    /// `filedelete`: unlink.
+    /// Engine `filedelete`: unlinks each file.
     Filedelete,
-    /// `libaio`: asynchronous with `direct=1` only.
+    /// Engine `libaio`: asynchronous I/O with `direct=1` only.
     Libaio,
-    /// `posixaio`.
+    /// Engine `posixaio`: POSIX asynchronous I/O.
     Posixaio,
-    /// `io_uring`.
+    /// Engine `io_uring`: asynchronous I/O through submission and completion rings.
     IoUring,
-    /// `null`: every I/O is done at once.
+    /// Engine `null`: each I/O completes immediately.
     Null,
-    /// `cpuio`: uses the processor, and does no I/O.
+    /// Engine `cpuio`: uses the CPU and does no I/O.
     Cpuio,
 }
 
-/// Kinds of engines, by what a request is to them.
+/// Kind of an I/O engine, by the nature of its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineKind {
-    /// Moves data in a call that returns when it is done.
+    /// Data transfer in a call that returns at completion.
     Call,
-    /// Queues it, with others in flight.
+    /// Data transfer through a queue, with several requests in flight.
     Queue,
-    /// Makes a call on an open file, and moves no data.
+    /// Call on an open file that transfers no data.
     FileCall,
-    /// Makes a call on the name of a file, and moves no data.
+    /// Call on a file name that transfers no data.
     NameCall,
-    /// Uses the processor alone.
+    /// Use of the CPU alone, without I/O.
     Processor,
 }
 
 impl Engine {
-    /// fio's name of it.
+    /// Returns fio's name of the engine.
     pub fn name(self) -> &'static str {
         match self {
             Engine::Sync => "sync",
@@ -271,7 +271,7 @@ impl Engine {
         }
     }
 
-    /// Its kind.
+    /// Returns the kind of the engine.
     pub fn kind(self) -> EngineKind {
         match self {
             Engine::Sync
@@ -289,47 +289,47 @@ impl Engine {
         }
     }
 
-    /// Whether it does one I/O at a time, whatever `iodepth` says.
+    /// Reports whether the engine has only one I/O in flight, whatever `iodepth` is.
     pub fn is_synchronous(self) -> bool {
         self.kind() != EngineKind::Queue
     }
 
-    /// Whether it makes one call for each file, by its name, and moves no data.
+    /// Reports whether the engine makes one call for each file by its name, without data transfer.
     pub fn is_of_names(self) -> bool {
         self.kind() == EngineKind::NameCall
     }
 
-    /// Whether it makes calls on files and moves no data.
+    /// Reports whether the engine makes calls on files without data transfer.
     pub fn is_of_calls(self) -> bool {
         matches!(self.kind(), EngineKind::FileCall | EngineKind::NameCall)
     }
 
-    /// Whether it reads and writes: it has data, and requests that move it.
+    /// Reports whether the engine reads and writes data.
     pub fn moves_data(self) -> bool {
         matches!(self.kind(), EngineKind::Call | EngineKind::Queue)
     }
 }
 
-/// `cpumode`.
+/// CPU load of the engine cpuio (`cpumode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CpuMode {
-    /// `noop`: a loop.
+    /// CPU load of an empty loop (`noop`).
     #[default]
     Loop,
-    /// `qsort`: sorts an array.
+    /// CPU load of sorting an array (`qsort`).
     Sort,
 }
 
 /// Options of the engine cpuio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cpu {
-    /// `cpuload`: share of the time in which the processor is used, in percent.
+    /// Share of time in which cpuio uses the CPU, in percent (`cpuload`).
     pub load_percent: u32,
-    /// `cpuchunks`: length of each use, in microseconds.
+    /// Length of one burst of CPU use, in microseconds (`cpuchunks`).
     pub chunk_us: u32,
-    /// `cpumode`.
+    /// Kind of CPU load (`cpumode`).
     pub mode: CpuMode,
-    /// `exit_on_io_done`: the job ends when those that do I/O have ended.
+    /// Flag `exit_on_io_done`: the cpuio job ends when all jobs that do I/O have ended.
     pub exits_with_io: bool,
 }
 
@@ -344,49 +344,51 @@ impl Default for Cpu {
     }
 }
 
-/// `io_submit_mode`.
+/// Thread that submits the I/Os of a job (`io_submit_mode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SubmitMode {
-    /// The worker submits and waits.
+    /// Submission by the job's own worker, which also waits for completions (`inline`).
     #[default]
     Inline,
-    /// Other threads do.
+    /// Submission by separate threads (`offload`).
     Offload,
 }
 
-/// How I/O is submitted.
+/// I/O engine, queue depth and submission options of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineOptions {
-    /// `ioengine`, or the one with the same load as [`elsewhere`](Self::elsewhere).
+    /// I/O engine (`ioengine`), or the supported engine that generates the same load as
+    /// [`elsewhere`](Self::elsewhere).
     pub engine: Engine,
-    /// `ioengine`, where it sends its I/Os somewhere else than to files and devices.
-    pub elsewhere: Option<&'static Elsewhere>,
-    /// `iodepth`, as written: a synchronous engine has depth 1.
+    /// I/O engine (`ioengine`) whose I/Os go to something other than files and block devices;
+    /// `None` for other engines.
+    pub elsewhere: Option<&'static ForeignEngine>,
+    /// Queue depth as written (`iodepth`). A synchronous engine has depth 1 whatever this value is.
     pub depth: u32,
-    /// `iodepth_batch`: submitted at once; 0 is all that fit.
+    /// Maximum number of I/Os per submission (`iodepth_batch`); 0 submits all that fit into the
+    /// queue.
     pub batch: u32,
-    /// `iodepth_batch_complete_min`: taken at once, at least.
+    /// Minimum number of completions to reap in one call (`iodepth_batch_complete_min`).
     pub complete_min: u32,
-    /// `iodepth_batch_complete_max`: at most.
+    /// Maximum number of completions to reap in one call (`iodepth_batch_complete_max`).
     pub complete_max: Option<u32>,
-    /// `iodepth_low`: the depth is filled again when it is here; `depth` where it is
-    /// nothing.
+    /// Queue depth below which the worker refills the queue (`iodepth_low`); `None` means `depth`.
     pub depth_low: Option<u32>,
-    /// `io_submit_mode`.
+    /// Thread that submits the I/Os (`io_submit_mode`).
     pub submit: SubmitMode,
-    /// `serialize_overlap`: an I/O waits for those in flight that overlap it.
+    /// Flag `serialize_overlap`: an I/O waits for overlapping I/Os in flight.
     pub serialize_overlap: bool,
-    /// `direct`, or not `buffered`.
+    /// Direct I/O without the page cache: `direct`, or the inverse of `buffered`.
     pub direct: bool,
-    /// `hipri`: completions are polled for.
+    /// Flag `hipri`: the worker polls for completions.
     pub polled: bool,
-    /// `fixedbufs` of io_uring.
+    /// Flag `fixedbufs` of io_uring: I/O buffers are registered with the kernel.
     pub fixed_buffers: bool,
-    /// `registerfiles` of io_uring.
+    /// Flag `registerfiles` of io_uring: files are registered with the kernel.
     pub registered_files: bool,
-    /// `sqthread_poll` of io_uring: the kernel takes submissions by itself.
+    /// Flag `sqthread_poll` of io_uring: a kernel thread polls the submission queue.
     pub kernel_polls: bool,
-    /// Those of cpuio.
+    /// Options of the engine cpuio.
     pub cpu: Cpu,
 }
 
@@ -413,7 +415,7 @@ impl Default for EngineOptions {
 }
 
 impl EngineOptions {
-    /// The depth that is reached at most.
+    /// Returns the highest queue depth that the job can reach.
     pub fn depth_reached(&self) -> u32 {
         if self.engine.is_synchronous() && self.submit == SubmitMode::Inline {
             1
@@ -423,84 +425,86 @@ impl EngineOptions {
     }
 }
 
-/// `sync`: how files are opened.
+/// Flag with which files are opened for durable writes (`sync`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncFlag {
-    /// Writes may be cached.
+    /// No flag for durable writes: writes may be cached.
     #[default]
     None,
-    /// O_SYNC.
+    /// Open flag O_SYNC: data and metadata are durable after each write.
     Sync,
-    /// O_DSYNC.
+    /// Open flag O_DSYNC: data are durable after each write.
     Dsync,
 }
 
-/// `sync_file_range`.
+/// Calls of sync_file_range (option `sync_file_range`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RangeSync {
-    /// After each so many writes; 0 is never.
+    /// Writes between two calls of sync_file_range; 0 means no calls.
     pub every_writes: u32,
-    /// `wait_before`.
+    /// Flag `wait_before` of sync_file_range.
     pub wait_before: bool,
-    /// `write`.
+    /// Flag `write` of sync_file_range.
     pub write: bool,
-    /// `wait_after`.
+    /// Flag `wait_after` of sync_file_range.
     pub wait_after: bool,
 }
 
-/// When data must be durable.
+/// Options that make written data durable: open flags, syncs and their frequency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sync {
-    /// `sync`.
+    /// Open flag for durable writes (`sync`).
     pub flag: SyncFlag,
-    /// `fsync`: after each so many writes; 0 is never.
+    /// Writes between two fsync calls (`fsync`); 0 means no calls.
     pub fsync_every: u32,
-    /// `fdatasync`, as `fsync`.
+    /// Writes between two fdatasync calls (`fdatasync`); 0 means no calls.
     pub fdatasync_every: u32,
-    /// `end_fsync`: when the job is done; it counts in the runtime.
+    /// Flag `end_fsync`: an fsync at the end of the job, which counts toward the run time.
     pub fsync_at_end: bool,
-    /// `fsync_on_close`.
+    /// Flag `fsync_on_close`: an fsync when a file is closed.
     pub fsync_on_close: bool,
-    /// `sync_file_range`.
+    /// Calls of sync_file_range (option `sync_file_range`).
     pub range: RangeSync,
 }
 
-/// What is written, where the store may compress it.
+/// Content of written data, which matters when the store compresses or deduplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Data {
-    /// `zero_buffers`.
+pub struct WrittenData {
+    /// Flag `zero_buffers`: the job writes zeroes.
     pub zeroes: bool,
-    /// `refill_buffers`: new data for each write.
+    /// Flag `refill_buffers`: each write has new data.
     pub refill: bool,
-    /// `scramble_buffers`: a little of it new.
+    /// Flag `scramble_buffers`: each write changes a small part of its data.
     pub scramble: bool,
-    /// `buffer_compress_percentage`.
+    /// Compressible share of the data, in percent (`buffer_compress_percentage`).
     pub compressible_percent: u8,
-    /// `buffer_compress_chunk`, in bytes.
+    /// Chunk in which the data is compressible to the given share, in bytes
+    /// (`buffer_compress_chunk`).
     pub compress_chunk_bytes: u32,
-    /// `dedupe_percentage`: writes whose data is that of another write.
+    /// Share of writes that duplicate the data of another write, in percent (`dedupe_percentage`).
     pub duplicate_percent: u8,
-    /// `dedupe_mode`.
+    /// Source of duplicate data (`dedupe_mode`).
     pub duplicates: DedupeMode,
-    /// `dedupe_working_set_percentage`, of the size.
+    /// Working set from which duplicates come, in percent of the size
+    /// (`dedupe_working_set_percentage`).
     pub working_set_percent: u8,
-    /// `dedupe_global`: the jobs of a file have one working set.
+    /// Flag `dedupe_global`: all jobs of a file share one dedupe working set.
     pub is_working_set_shared: bool,
 }
 
-/// `dedupe_mode`.
+/// Source of duplicate data (`dedupe_mode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DedupeMode {
-    /// A duplicate is the data of the write beside it.
+    /// Duplicates repeat the data of an adjacent write (`repeat`).
     #[default]
     Repeat,
-    /// A duplicate is drawn from a part of the data.
+    /// Duplicates are chosen at random from a working set of the data (`working_set`).
     WorkingSet,
 }
 
-impl Default for Data {
-    fn default() -> Data {
-        Data {
+impl Default for WrittenData {
+    fn default() -> WrittenData {
+        WrittenData {
             zeroes: false,
             refill: false,
             scramble: true,

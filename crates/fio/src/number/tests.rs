@@ -4,11 +4,13 @@ const BYTES: Unit = Unit::Bytes {
     base: Base::Inverted,
 };
 const SI: Unit = Unit::Bytes { base: Base::Si };
-const SECONDS: Unit = Unit::Time { bare_us: 1_000_000 };
-const MICROSECONDS: Unit = Unit::Time { bare_us: 1 };
+const SECONDS: Unit = Unit::Time {
+    default_us: 1_000_000,
+};
+const MICROSECONDS: Unit = Unit::Time { default_us: 1 };
 
 fn value(text: &str, unit: Unit) -> Option<i128> {
-    strict(text, unit).map(|number| number.value)
+    parse_strict(text, unit).map(|number| number.value)
 }
 
 #[test]
@@ -22,14 +24,14 @@ fn suffixes_are_powers_of_the_base() {
     assert_eq!(value("4k", SI), Some(4000));
     assert_eq!(value("1p", BYTES), Some(1 << 50));
     assert_eq!(
-        strict("4KiB", BYTES).unwrap().surprise,
-        Some(Surprise::Kibi)
+        parse_strict("4KiB", BYTES).unwrap().surprise,
+        Some(SuffixSurprise::BinaryUnit)
     );
     assert_eq!(
-        strict("4ki", BYTES).unwrap().surprise,
-        Some(Surprise::KiWithoutB)
+        parse_strict("4ki", BYTES).unwrap().surprise,
+        Some(SuffixSurprise::KiWithoutB)
     );
-    assert_eq!(strict("4KiB", SI).unwrap().surprise, None);
+    assert_eq!(parse_strict("4KiB", SI).unwrap().surprise, None);
 }
 
 #[test]
@@ -41,7 +43,7 @@ fn times_have_units_of_their_own() {
     assert_eq!(value("1d", SECONDS), Some(86_400_000_000));
     // fio takes the x for a unit that it does not know.
     assert_eq!(value("0x10", SECONDS), None);
-    assert_eq!(fio_reads("0x10", SECONDS), Some(16));
+    assert_eq!(parse_as_fio("0x10", SECONDS), Some(16));
 }
 
 #[test]
@@ -61,8 +63,8 @@ fn what_is_no_number_is_said_to_be_what_fio_makes_of_it() {
         ("9223372036854775807k", BYTES, Some(-1024)),
     ];
     for (text, unit, reads) in cases {
-        assert_eq!(strict(text, unit), None, "{text}");
-        assert_eq!(fio_reads(text, unit), reads, "{text}");
+        assert_eq!(parse_strict(text, unit), None, "{text}");
+        assert_eq!(parse_as_fio(text, unit), reads, "{text}");
     }
 }
 
@@ -74,10 +76,10 @@ fn where_both_read_they_agree() {
         ] {
             let text = format!("{digits}{suffix}");
             for unit in [BYTES, SI, SECONDS, MICROSECONDS] {
-                let Some(number) = strict(&text, unit) else {
+                let Some(number) = parse_strict(&text, unit) else {
                     continue;
                 };
-                let reads = fio_reads(&text, unit).map(i128::from);
+                let reads = parse_as_fio(&text, unit).map(i128::from);
                 assert_eq!(Some(number.value), reads, "{text} in {unit:?}");
             }
         }

@@ -1,72 +1,84 @@
-//! Options that say where I/O goes and how large it is.
+//! fio options for access patterns, offsets and block sizes.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use super::{Key, each, harmless, honoured, storage};
+use super::{OptionKey, harmless, honoured, read_per_direction, storage};
 use crate::job::{
-    Access, Distribution, FileService, FileServiceOrder, Generator, Pattern, PerDirection,
-    Sequencer, Weighted, Zone, ZoneMode,
+    Access, AccessPattern, Distribution, FileService, FileServiceOrder, Generator, PerDirection,
+    Sequencer, WeightedSize, Zone, ZoneMode,
 };
-use crate::value::{Value, Written};
+use crate::value::{Value, WrittenOption};
 use diskperf_diagnostics::Problem;
 
-/// fio keeps as many of a split.
+/// Maximum number of parts of a block-size split that fio keeps.
 const MOST_PARTS: usize = 64;
 
-pub(super) const KEYS: &[Key] = &[
-    honoured("rw", |job, w| read_write(&mut job.pattern, w)).or(&["readwrite"]),
+pub(super) const OPTIONS: &[OptionKey] = &[
+    honoured("rw", |job, w| parse_read_write(&mut job.pattern, w)).with_aliases(&["readwrite"]),
     honoured("rw_sequencer", |job, w| {
         let choices = [
             ("sequential", Sequencer::Sequential),
             ("identical", Sequencer::Identical),
         ];
-        job.pattern.sequencer = w.value()?.choice(&choices)?;
+        job.pattern.sequencer = w.value()?.parse_choice(&choices)?;
         Ok(())
     }),
     honoured("rwmixread", |job, w| {
-        job.pattern.read_percent = percent(&w.value()?.single()?)?;
+        job.pattern.read_percent = parse_percent(&w.value()?.require_single()?)?;
         Ok(())
     }),
     honoured("rwmixwrite", |job, w| {
-        job.pattern.read_percent = 100 - percent(&w.value()?.single()?)?;
+        job.pattern.read_percent = 100 - parse_percent(&w.value()?.require_single()?)?;
         Ok(())
     }),
     honoured("bs", |job, w| {
-        each(&w.value()?.numbers()?, &mut job.blocks.bytes, block)
-    })
-    .or(&["blocksize"]),
-    honoured("ba", |job, w| {
-        each(&w.value()?.numbers()?, &mut job.blocks.align, block)
-    })
-    .or(&["blockalign"]),
-    honoured("bsrange", |job, w| {
-        each(
-            &w.value()?.per_direction()?,
-            &mut job.blocks.range,
-            |part| block_range(part).map(Some),
+        read_per_direction(
+            &w.value()?.split_numbers()?,
+            &mut job.blocks.bytes,
+            parse_block,
         )
     })
-    .or(&["blocksize_range"]),
+    .with_aliases(&["blocksize"]),
+    honoured("ba", |job, w| {
+        read_per_direction(
+            &w.value()?.split_numbers()?,
+            &mut job.blocks.align,
+            parse_block,
+        )
+    })
+    .with_aliases(&["blockalign"]),
+    honoured("bsrange", |job, w| {
+        read_per_direction(
+            &w.value()?.per_direction()?,
+            &mut job.blocks.range,
+            |part| parse_block_range(part).map(Some),
+        )
+    })
+    .with_aliases(&["blocksize_range"]),
     honoured("bssplit", |job, w| {
         // fio drops the blanks around the whole value, and none in front of a size within.
-        each(
+        read_per_direction(
             &w.value()?.trimmed().per_direction()?,
             &mut job.blocks.split,
-            |part| block_split(part).map(Some),
+            |part| parse_block_split(part).map(Some),
         )
     }),
     honoured("bs_unaligned", |job, w| {
         job.blocks.unaligned = w.flag()?;
         Ok(())
     })
-    .or(&["blocksize_unaligned"]),
+    .with_aliases(&["blocksize_unaligned"]),
     honoured("bs_is_seq_rand", |job, w| {
         job.blocks.by_sequence = w.value()?.boolean()?;
         Ok(())
     }),
     honoured("percentage_random", |job, w| {
-        each(&w.value()?.numbers()?, &mut job.random.percent, percent)
+        read_per_direction(
+            &w.value()?.split_numbers()?,
+            &mut job.random.percent,
+            parse_percent,
+        )
     }),
     honoured("norandommap", |job, w| {
         job.random.no_map = w.flag()?;
@@ -82,14 +94,14 @@ pub(super) const KEYS: &[Key] = &[
             ("lfsr", Generator::Lfsr),
             ("tausworthe64", Generator::Tausworthe64),
         ];
-        job.random.generator = w.value()?.choice(&choices)?;
+        job.random.generator = w.value()?.parse_choice(&choices)?;
         Ok(())
     }),
     honoured("random_distribution", |job, w| {
-        distribution(&mut job.random.distribution, &w.value()?)
+        parse_distribution(&mut job.random.distribution, &w.value()?)
     }),
     honoured("randseed", |job, w| {
-        job.random.seed = w.value()?.single()?.number(..)?;
+        job.random.seed = w.value()?.require_single()?.number(..)?;
         Ok(())
     }),
     honoured("randrepeat", |job, w| {
@@ -101,7 +113,7 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("file_service_type", |job, w| {
-        job.files.service = file_service(&w.value()?)?;
+        job.files.service = parse_file_service(&w.value()?)?;
         Ok(())
     }),
     honoured("zonemode", |job, w| {
@@ -110,27 +122,27 @@ pub(super) const KEYS: &[Key] = &[
             ("strided", ZoneMode::Strided),
             ("zbd", ZoneMode::WritePointers),
         ];
-        job.zones.mode = w.value()?.choice(&choices)?;
+        job.zones.mode = w.value()?.parse_choice(&choices)?;
         Ok(())
     }),
     honoured("zonesize", |job, w| {
-        job.zones.size_bytes = w.value()?.single()?.number(..)?;
+        job.zones.size_bytes = w.value()?.require_single()?.number(..)?;
         Ok(())
     }),
     honoured("zonerange", |job, w| {
-        job.zones.range_bytes = w.value()?.single()?.number(..)?;
+        job.zones.range_bytes = w.value()?.require_single()?.number(..)?;
         Ok(())
     }),
     honoured("zoneskip", |job, w| {
-        let value = w.value()?.single()?;
-        match storage::zone_count(&value)? {
-            Some(count) => (job.target.in_zones.skip, job.zones.skip_bytes) = (count, 0),
+        let value = w.value()?.require_single()?;
+        match storage::parse_zone_count(&value)? {
+            Some(count) => (job.target.zoned_amounts.skip, job.zones.skip_bytes) = (count, 0),
             None => job.zones.skip_bytes = value.number(..)?,
         }
         Ok(())
     }),
     honoured("zonecapacity", |job, w| {
-        job.write_pointers.capacity_bytes = w.value()?.single()?.number(..)?;
+        job.write_pointers.capacity_bytes = w.value()?.require_single()?.number(..)?;
         Ok(())
     }),
     honoured("read_beyond_wp", |job, w| {
@@ -146,11 +158,11 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("max_open_zones", |job, w| {
-        job.write_pointers.open_max = w.value()?.single()?.count(0..=OPEN_ZONES_MAX)?;
+        job.write_pointers.open_max = w.value()?.require_single()?.count(0..=OPEN_ZONES_MAX)?;
         Ok(())
     }),
     honoured("job_max_open_zones", |job, w| {
-        job.write_pointers.job_open_max = w.value()?.single()?.count(0..=OPEN_ZONES_MAX)?;
+        job.write_pointers.job_open_max = w.value()?.require_single()?.count(0..=OPEN_ZONES_MAX)?;
         Ok(())
     }),
     harmless(
@@ -159,15 +171,14 @@ pub(super) const KEYS: &[Key] = &[
     ),
 ];
 
-/// Zones that fio lets be open at once.
 const OPEN_ZONES_MAX: u32 = 4096;
 
-fn percent(value: &Value<'_>) -> Result<u8, Problem> {
+fn parse_percent(value: &Value<'_>) -> Result<u8, Problem> {
     let percent = value.count(0..=100)?;
     Ok(u8::try_from(percent).expect("at most 100"))
 }
 
-fn block(value: &Value<'_>) -> Result<u64, Problem> {
+fn parse_block(value: &Value<'_>) -> Result<u64, Problem> {
     value.number(1..=u64::from(u32::MAX))
 }
 
@@ -185,10 +196,13 @@ const ACCESSES: [(&str, Access); 11] = [
     ("randtrimwrite", Access::RandomTrimWrite),
 ];
 
-/// `rw=randread:N` and `rw=read:BYTES`.
-fn read_write(pattern: &mut Pattern, written: &Written<'_>) -> Result<(), Problem> {
+/// Reads `rw`, with an optional number as in `rw=randread:N` or `rw=parse_number:BYTES`.
+fn parse_read_write(
+    pattern: &mut AccessPattern,
+    written: &WrittenOption<'_>,
+) -> Result<(), Problem> {
     let (word, modifier) = written.value()?.split_once(&[':']);
-    let access = word.choice(&ACCESSES)?;
+    let access = word.parse_choice(&ACCESSES)?;
     (pattern.access, pattern.sequence, pattern.skip_bytes) = (access, 1, 0);
     let Some(modifier) = modifier else {
         return Ok(());
@@ -197,27 +211,28 @@ fn read_write(pattern: &mut Pattern, written: &Written<'_>) -> Result<(), Proble
         pattern.skip_bytes = modifier.signed()?;
         return Ok(());
     }
-    pattern.sequence = plain_count(&modifier)?;
+    pattern.sequence = parse_plain_count(&modifier)?;
     Ok(())
 }
 
-/// `4k-16k` or `4k:16k`, in either order.
-fn block_range(value: &Value<'_>) -> Result<(u64, u64), Problem> {
+/// Reads a block-size range such as `4k-16k` or `4k:16k`, with the bounds in either order.
+fn parse_block_range(value: &Value<'_>) -> Result<(u64, u64), Problem> {
     let (low, high) = value.split_once(&['-', ':']);
     let Some(high) = high else {
-        let problem = value.wrong("bsrange wants two sizes", "fio drops the job");
+        let problem = value.problem("bsrange wants two sizes", "fio drops the job");
         return Err(problem.help("write `LOW-HIGH`, or `bs=` for one size"));
     };
-    let (low, high) = (block(&low)?, block(&high)?);
+    let (low, high) = (parse_block(&low)?, parse_block(&high)?);
     Ok((low.min(high), low.max(high)))
 }
 
-/// `4k/50:8k/30:16k`: what has no share has an equal one of the rest.
-fn block_split(value: &Value<'_>) -> Result<Arc<[Weighted]>, Problem> {
+/// Reads a block-size split such as `4k/50:8k/30:16k`. Sizes without a share divide the remaining
+/// percentage equally.
+fn parse_block_split(value: &Value<'_>) -> Result<Arc<[WeightedSize]>, Problem> {
     let parts = value.split(&[':']);
     if parts.len() > MOST_PARTS {
         let title = format!("bssplit takes at most {MOST_PARTS} sizes");
-        return Err(parts[MOST_PARTS].wrong(title, "fio drops the rest"));
+        return Err(parts[MOST_PARTS].problem(title, "fio drops the rest"));
     }
     let mut read = Vec::new();
     for part in &parts {
@@ -226,7 +241,7 @@ fn block_split(value: &Value<'_>) -> Result<Arc<[Weighted]>, Problem> {
         let share = share.map(|share| share.count(0..=100)).transpose()?;
         // fio takes 0 for no share.
         let share = share.filter(|share| *share > 0);
-        read.push((block(&size.trimmed_end())?, share));
+        read.push((parse_block(&size.trimmed_end())?, share));
     }
     let sum: u32 = read.iter().filter_map(|(_, share)| *share).sum();
     let missing = read.iter().filter(|(_, share)| share.is_none()).count() as u32;
@@ -234,21 +249,21 @@ fn block_split(value: &Value<'_>) -> Result<Arc<[Weighted]>, Problem> {
         .saturating_sub(sum)
         .checked_div(missing)
         .unwrap_or(0);
-    let weighted = read.into_iter().map(|(bytes, share)| Weighted {
+    let weighted = read.into_iter().map(|(bytes, share)| WeightedSize {
         bytes,
         percent: share.unwrap_or(rest),
     });
-    let mut weighted: Vec<Weighted> = weighted.collect();
+    let mut weighted: Vec<WeightedSize> = weighted.collect();
     if sum > 100 && missing > 0 {
         let title = format!("the shares of bssplit are {sum} percent");
         let label = match missing {
             1 => "fio issues other shares than these, and says nothing",
             _ => "fio drops the job",
         };
-        return Err(value.wrong(title, label).help("make them 100"));
+        return Err(value.problem(title, label).help("make them 100"));
     }
     if sum > 100 || (sum < 100 && missing == 0) {
-        share_out(&mut weighted);
+        complete_shares(&mut weighted);
         let shares = weighted
             .iter()
             .map(|part| format!("{} bytes {} %", part.bytes, part.percent));
@@ -260,9 +275,9 @@ fn block_split(value: &Value<'_>) -> Result<Arc<[Weighted]>, Problem> {
     Ok(weighted.into())
 }
 
-/// Makes shares those that fio issues where they are not 100 together: it looks at them from
-/// the smallest on, nothing is left for what lies beyond 100, and the largest has the rest.
-fn share_out(parts: &mut [Weighted]) {
+/// Adjusts shares that do not add up to 100 to those that fio actually issues. fio goes from the
+/// smallest size up: shares beyond 100 are lost, and the largest size gets the rest.
+fn complete_shares(parts: &mut [WeightedSize]) {
     parts.sort_by_key(|part| part.percent);
     let mut left = 100;
     let last = parts.len() - 1;
@@ -284,18 +299,21 @@ const DISTRIBUTIONS: [(&str, &str); 6] = [
     ("zoned_abs", "zoned_abs"),
 ];
 
-/// `random_distribution`: only zones differ by direction.
-fn distribution(into: &mut PerDirection<Distribution>, value: &Value<'_>) -> Result<(), Problem> {
+/// Reads `random_distribution`. Only zoned distributions may differ by direction.
+fn parse_distribution(
+    into: &mut PerDirection<Distribution>,
+    value: &Value<'_>,
+) -> Result<(), Problem> {
     let (word, rest) = value.split_once(&[':']);
-    let name = word.choice(&DISTRIBUTIONS)?;
+    let name = word.parse_choice(&DISTRIBUTIONS)?;
     let all = match name {
         "random" => match rest {
-            Some(rest) => return Err(rest.wrong("`random` has no parameter", "fio ignores this")),
+            Some(rest) => return Err(rest.problem("`random` has no parameter", "fio ignores this")),
             None => Distribution::Uniform,
         },
         "zoned" | "zoned_abs" => {
             let Some(rest) = rest else {
-                let problem = word.wrong(format!("`{name}` wants its zones"), "fio has none");
+                let problem = word.problem(format!("`{name}` wants its zones"), "fio has none");
                 return Err(problem.help(format!("write `{name}:ACCESS/RANGE:ACCESS/RANGE`")));
             };
             let absolute = name == "zoned_abs";
@@ -303,15 +321,17 @@ fn distribution(into: &mut PerDirection<Distribution>, value: &Value<'_>) -> Res
                 let label = "fio 3.33 drops the job, though its manual has this";
                 rest.warn("not every fio takes zones by direction", label);
             }
-            return each(&rest.per_direction()?, into, |part| zones(part, absolute));
+            return read_per_direction(&rest.per_direction()?, into, |part| {
+                parse_zoned_distribution(part, absolute)
+            });
         }
-        _ => by_rank(name, rest)?,
+        _ => parse_ranked_distribution(name, rest)?,
     };
     *into = PerDirection::all(all);
     Ok(())
 }
 
-fn by_rank(name: &str, rest: Option<Value<'_>>) -> Result<Distribution, Problem> {
+fn parse_ranked_distribution(name: &str, rest: Option<Value<'_>>) -> Result<Distribution, Problem> {
     let (parameter, center) = match rest {
         Some(rest) => {
             let (parameter, center) = rest.split_once(&[':']);
@@ -325,7 +345,7 @@ fn by_rank(name: &str, rest: Option<Value<'_>>) -> Result<Distribution, Problem>
         None => Ok(default),
     };
     let out_of = |limits: &str, label: &str| match &parameter {
-        Some(parameter) => parameter.wrong(format!("{name} is {limits}"), label),
+        Some(parameter) => parameter.problem(format!("{name} is {limits}"), label),
         None => unreachable!("defaults are in range"),
     };
     match name {
@@ -354,14 +374,14 @@ fn by_rank(name: &str, rest: Option<Value<'_>>) -> Result<Distribution, Problem>
     }
 }
 
-/// `50/10:50/90`.
-fn zones(value: &Value<'_>, absolute: bool) -> Result<Distribution, Problem> {
+/// Reads a zoned distribution such as `50/10:50/90`.
+fn parse_zoned_distribution(value: &Value<'_>, absolute: bool) -> Result<Distribution, Problem> {
     let mut zones = Vec::new();
     let (mut accesses, mut ranges) = (0, 0);
     let mut without_range = Vec::new();
     let parts = value.split(&[':']);
     if parts.len() > 256 {
-        return Err(parts[256].wrong("there are at most 256 zones", "fio drops the rest"));
+        return Err(parts[256].problem("there are at most 256 zones", "fio drops the rest"));
     }
     for part in parts {
         let (access, extent) = part.split_once(&['/']);
@@ -369,7 +389,7 @@ fn zones(value: &Value<'_>, absolute: bool) -> Result<Distribution, Problem> {
             Some(extent) if absolute => extent.number(1..)?,
             Some(extent) => u64::from(extent.count(1..=100)?),
             None if absolute => {
-                let problem = part.wrong(
+                let problem = part.problem(
                     "a zone is ACCESS/RANGE",
                     "fio shares out the rest of the file",
                 );
@@ -380,7 +400,7 @@ fn zones(value: &Value<'_>, absolute: bool) -> Result<Distribution, Problem> {
                 0
             }
         };
-        let percent = percent(&access)?;
+        let percent = parse_percent(&access)?;
         accesses += u32::from(percent);
         ranges = extent.saturating_add(ranges);
         zones.push(Zone { percent, extent });
@@ -389,7 +409,7 @@ fn zones(value: &Value<'_>, absolute: bool) -> Result<Distribution, Problem> {
     if let Some(count) = NonZeroU64::new(without_range.len() as u64) {
         let share = 100_u64.saturating_sub(ranges) / count;
         if share == 0 {
-            let problem = value.wrong(
+            let problem = value.problem(
                 "nothing of the file is left for a zone without a range",
                 format!("the other ranges are {ranges} percent"),
             );
@@ -404,7 +424,7 @@ fn zones(value: &Value<'_>, absolute: bool) -> Result<Distribution, Problem> {
     }
     if accesses != 100 {
         let title = format!("the accesses of the zones are {accesses} percent");
-        let problem = value.wrong(title, "fio drops the job");
+        let problem = value.problem(title, "fio drops the job");
         return Err(problem.help("the first numbers must add up to 100"));
     }
     if absolute {
@@ -412,13 +432,13 @@ fn zones(value: &Value<'_>, absolute: bool) -> Result<Distribution, Problem> {
     }
     if ranges > 100 {
         let title = format!("the ranges of the zones are {ranges} percent");
-        return Err(value.wrong(title, "the second numbers are shares of the file"));
+        return Err(value.problem(title, "the second numbers are shares of the file"));
     }
     Ok(Distribution::Zoned(Arc::from(zones)))
 }
 
-/// `roundrobin:N`, `zipf:theta`.
-fn file_service(value: &Value<'_>) -> Result<FileService, Problem> {
+/// Reads a file service order such as `roundrobin:N` or `zipf:theta`.
+fn parse_file_service(value: &Value<'_>) -> Result<FileService, Problem> {
     let choices = [
         ("roundrobin", "roundrobin"),
         ("sequential", "sequential"),
@@ -429,7 +449,7 @@ fn file_service(value: &Value<'_>) -> Result<FileService, Problem> {
         ("gauss", "normal"),
     ];
     let (word, rest) = value.split_once(&[':']);
-    let name = word.choice(&choices)?;
+    let name = word.parse_choice(&choices)?;
     let mut service = FileService::default();
     match name {
         "roundrobin" | "sequential" | "random" => {
@@ -439,11 +459,11 @@ fn file_service(value: &Value<'_>) -> Result<FileService, Problem> {
                 _ => FileServiceOrder::Random,
             };
             if let Some(rest) = rest {
-                service.after_ios = plain_count(&rest)?;
+                service.after_ios = parse_plain_count(&rest)?;
             }
         }
         _ => {
-            service.order = match by_rank(name, rest)? {
+            service.order = match parse_ranked_distribution(name, rest)? {
                 Distribution::Zipf { theta, .. } => FileServiceOrder::Zipf { theta },
                 Distribution::Pareto { h, .. } => FileServiceOrder::Pareto { h },
                 Distribution::Normal { deviation, .. } => FileServiceOrder::Normal { deviation },
@@ -456,8 +476,8 @@ fn file_service(value: &Value<'_>) -> Result<FileService, Problem> {
     Ok(service)
 }
 
-/// A count that fio reads with `atoi`: no suffix.
-fn plain_count(value: &Value<'_>) -> Result<u32, Problem> {
+/// Reads a count that fio parses with `atoi`, so suffixes are not allowed.
+fn parse_plain_count(value: &Value<'_>) -> Result<u32, Problem> {
     let count = value.count(1..)?;
     let text = value.text().trim();
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -465,5 +485,5 @@ fn plain_count(value: &Value<'_>) -> Result<u32, Problem> {
     }
     let reads = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
     let title = format!("`{}` is a count, without a suffix", value.text());
-    Err(value.wrong(title, format!("fio reads `{reads}` and says nothing")))
+    Err(value.problem(title, format!("fio reads `{reads}` and says nothing")))
 }

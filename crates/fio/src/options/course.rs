@@ -1,24 +1,24 @@
-//! Options that say when, how fast, beside whom, and until what.
+//! fio options for run time, rates, job order, end conditions, verification and errors.
 
-use super::{Key, each, harmless, honoured};
+use super::{OptionKey, harmless, honoured, read_per_direction};
 use crate::job::{
-    Criterion, ErrorPolicy, ExitScope, RateProcess, SteadyLimit, ThinkOn, Verification,
+    Criterion, ExitScope, IgnoredErrors, RateProcess, SteadyLimit, ThinkOn, Verification,
 };
 use crate::reader::excerpt;
-use crate::value::{Bare, Value};
+use crate::value::{DefaultTimeUnit, Value};
 use crate::verify::{BytePattern, Checksum};
 use diskperf_diagnostics::Problem;
 
-/// As many as fio has room for.
+/// Maximum number of clones of a job in fio.
 const MOST_CLONES: u32 = 4096;
 
-pub(super) const KEYS: &[Key] = &[
+pub(super) const OPTIONS: &[OptionKey] = &[
     honoured("name", |job, w| {
         job.name = w.value()?.text().to_owned();
         Ok(())
     }),
     honoured("numjobs", |job, w| {
-        job.order.clones = w.value()?.single()?.count(1..=MOST_CLONES)?;
+        job.order.clones = w.value()?.require_single()?.count(1..=MOST_CLONES)?;
         Ok(())
     }),
     honoured("thread", |job, w| {
@@ -29,7 +29,7 @@ pub(super) const KEYS: &[Key] = &[
         job.order.stonewall = w.flag()?;
         Ok(())
     })
-    .or(&["wait_for_previous"]),
+    .with_aliases(&["wait_for_previous"]),
     honoured("new_group", |job, w| {
         job.order.new_group = w.flag()?;
         Ok(())
@@ -48,7 +48,7 @@ pub(super) const KEYS: &[Key] = &[
             ("stonewall", ExitScope::Stonewall),
             ("all", ExitScope::All),
         ];
-        job.order.exit_scope = w.value()?.choice(&choices)?;
+        job.order.exit_scope = w.value()?.parse_choice(&choices)?;
         Ok(())
     }),
     honoured("exitall_on_error", |job, w| {
@@ -56,53 +56,67 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("flow", |job, w| {
-        job.order.flow = flow_weight(&w.value()?.single()?)?;
+        job.order.flow = parse_flow_weight(&w.value()?.require_single()?)?;
         Ok(())
     }),
     honoured("flow_id", |job, w| {
-        job.order.flow_id = w.value()?.single()?.count(..)?;
+        job.order.flow_id = w.value()?.require_single()?.count(..)?;
         Ok(())
     }),
     honoured("flow_sleep", |job, w| {
-        job.order.flow_sleep_us = w.value()?.single()?.count(..)?;
+        job.order.flow_sleep_us = w.value()?.require_single()?.count(..)?;
         Ok(())
     }),
     honoured("runtime", |job, w| {
-        job.times.runtime_us = w.value()?.single()?.time_us(Bare::Seconds)?;
+        job.times.runtime_us = w
+            .value()?
+            .require_single()?
+            .time_us(DefaultTimeUnit::Seconds)?;
         Ok(())
     })
-    .or(&["timeout"]),
+    .with_aliases(&["timeout"]),
     honoured("time_based", |job, w| {
         job.times.time_based = w.flag()?;
         Ok(())
     }),
     honoured("ramp_time", |job, w| {
-        job.times.ramp_us = w.value()?.single()?.time_us(Bare::Seconds)?;
+        job.times.ramp_us = w
+            .value()?
+            .require_single()?
+            .time_us(DefaultTimeUnit::Seconds)?;
         Ok(())
     }),
     honoured("startdelay", |job, w| {
-        job.times.start_delay_us = delay(&w.value()?)?;
+        job.times.start_delay_us = parse_delay(&w.value()?)?;
         Ok(())
     }),
     honoured("rate", |job, w| {
-        each(&w.value()?.numbers()?, &mut job.rate.bytes_per_s, positive)
+        read_per_direction(
+            &w.value()?.split_numbers()?,
+            &mut job.rate.bytes_per_s,
+            parse_positive,
+        )
     }),
     honoured("rate_min", |job, w| {
-        each(
-            &w.value()?.numbers()?,
+        read_per_direction(
+            &w.value()?.split_numbers()?,
             &mut job.rate.least_bytes_per_s,
-            positive,
+            parse_positive,
         )
     })
-    .or(&["ratemin"]),
+    .with_aliases(&["ratemin"]),
     honoured("rate_iops", |job, w| {
-        each(&w.value()?.numbers()?, &mut job.rate.iops, positive_count)
+        read_per_direction(
+            &w.value()?.split_numbers()?,
+            &mut job.rate.iops,
+            parse_positive_count,
+        )
     }),
     honoured("rate_iops_min", |job, w| {
-        each(
-            &w.value()?.numbers()?,
+        read_per_direction(
+            &w.value()?.split_numbers()?,
             &mut job.rate.least_iops,
-            positive_count,
+            parse_positive_count,
         )
     }),
     honoured("rate_process", |job, w| {
@@ -110,45 +124,51 @@ pub(super) const KEYS: &[Key] = &[
             ("linear", RateProcess::Linear),
             ("poisson", RateProcess::Poisson),
         ];
-        job.rate.process = w.value()?.choice(&choices)?;
+        job.rate.process = w.value()?.parse_choice(&choices)?;
         Ok(())
     }),
     honoured("rate_cycle", |job, w| {
-        job.rate.cycle_ms = milliseconds(&w.value()?)?;
+        job.rate.cycle_ms = parse_milliseconds(&w.value()?)?;
         Ok(())
     })
-    .or(&["ratecycle"]),
+    .with_aliases(&["ratecycle"]),
     honoured("rate_ignore_thinktime", |job, w| {
         job.rate.ignore_think = w.value()?.boolean()?;
         Ok(())
     }),
     honoured("thinktime", |job, w| {
-        job.think.time_us = short_time(&w.value()?, Bare::Microseconds)?;
+        job.think.time_us = parse_short_time(&w.value()?, DefaultTimeUnit::Microseconds)?;
         Ok(())
     }),
     honoured("thinktime_spin", |job, w| {
-        job.think.spin_us = short_time(&w.value()?, Bare::Microseconds)?;
+        job.think.spin_us = parse_short_time(&w.value()?, DefaultTimeUnit::Microseconds)?;
         Ok(())
     }),
     honoured("thinktime_blocks", |job, w| {
-        job.think.after_ios = w.value()?.single()?.count(1..)?;
+        job.think.after_ios = w.value()?.require_single()?.count(1..)?;
         Ok(())
     }),
     honoured("thinktime_blocks_type", |job, w| {
         let choices = [("complete", ThinkOn::Completion), ("issue", ThinkOn::Issue)];
-        job.think.counts = w.value()?.choice(&choices)?;
+        job.think.counts = w.value()?.parse_choice(&choices)?;
         Ok(())
     }),
     honoured("thinktime_iotime", |job, w| {
-        job.think.after_us = short_time(&w.value()?, Bare::Seconds)?.into();
+        job.think.after_us = parse_short_time(&w.value()?, DefaultTimeUnit::Seconds)?.into();
         Ok(())
     }),
     honoured("latency_target", |job, w| {
-        job.latency.target_us = w.value()?.single()?.time_us(Bare::Microseconds)?;
+        job.latency.target_us = w
+            .value()?
+            .require_single()?
+            .time_us(DefaultTimeUnit::Microseconds)?;
         Ok(())
     }),
     honoured("latency_window", |job, w| {
-        job.latency.window_us = w.value()?.single()?.time_us(Bare::Microseconds)?;
+        job.latency.window_us = w
+            .value()?
+            .require_single()?
+            .time_us(DefaultTimeUnit::Microseconds)?;
         Ok(())
     }),
     honoured("latency_percentile", |job, w| {
@@ -160,34 +180,47 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("max_latency", |job, w| {
-        job.latency.most_us = w.value()?.single()?.time_us(Bare::Microseconds)?;
+        job.latency.most_us = w
+            .value()?
+            .require_single()?
+            .time_us(DefaultTimeUnit::Microseconds)?;
         Ok(())
     }),
     honoured("steadystate", |job, w| {
-        let (criterion, slope, limit) = steady_state(&w.value()?)?;
+        let (criterion, slope, limit) = parse_steady_state(&w.value()?)?;
         let steady = &mut job.steady;
         (steady.criterion, steady.slope, steady.limit) = (criterion, slope, limit);
         steady.is_asked = true;
         Ok(())
     })
-    .or(&["ss"]),
+    .with_aliases(&["ss"]),
     honoured("steadystate_duration", |job, w| {
-        job.steady.window_us = w.value()?.single()?.time_us(Bare::Seconds)?;
+        job.steady.window_us = w
+            .value()?
+            .require_single()?
+            .time_us(DefaultTimeUnit::Seconds)?;
         Ok(())
     })
-    .or(&["ss_dur"]),
+    .with_aliases(&["ss_dur"]),
     honoured("steadystate_ramp_time", |job, w| {
-        job.steady.ramp_us = w.value()?.single()?.time_us(Bare::Seconds)?;
+        job.steady.ramp_us = w
+            .value()?
+            .require_single()?
+            .time_us(DefaultTimeUnit::Seconds)?;
         Ok(())
     })
-    .or(&["ss_ramp"]),
+    .with_aliases(&["ss_ramp"]),
     honoured("steadystate_check_interval", |job, w| {
-        job.steady.interval_us = w.value()?.single()?.time_us(Bare::Seconds)?.max(1);
+        job.steady.interval_us = w
+            .value()?
+            .require_single()?
+            .time_us(DefaultTimeUnit::Seconds)?
+            .max(1);
         Ok(())
     })
-    .or(&["ss_interval"]),
+    .with_aliases(&["ss_interval"]),
     honoured("verify", |job, w| {
-        job.verify.kind = w.value()?.choice(&VERIFICATIONS)?;
+        job.verify.kind = w.value()?.parse_choice(&VERIFICATIONS)?;
         Ok(())
     }),
     honoured("do_verify", |job, w| {
@@ -203,46 +236,46 @@ pub(super) const KEYS: &[Key] = &[
         Ok(())
     }),
     honoured("verify_interval", |job, w| {
-        job.verify.interval_bytes = w.value()?.single()?.count(80..)?;
+        job.verify.interval_bytes = w.value()?.require_single()?.count(80..)?;
         Ok(())
     }),
     honoured("verify_offset", |job, w| {
-        job.verify.offset_bytes = w.value()?.single()?.count(40..)?;
+        job.verify.offset_bytes = w.value()?.require_single()?.count(40..)?;
         Ok(())
     }),
     honoured("verify_backlog", |job, w| {
-        job.verify.backlog = w.value()?.single()?.number(..)?;
+        job.verify.backlog = w.value()?.require_single()?.number(..)?;
         Ok(())
     }),
     honoured("verify_backlog_batch", |job, w| {
-        job.verify.backlog_batch = Some(w.value()?.single()?.count(..)?);
+        job.verify.backlog_batch = Some(w.value()?.require_single()?.count(..)?);
         Ok(())
     }),
     honoured("continue_on_error", |job, w| {
-        let [read, write, verify] = error_kinds(&w.value()?)?;
+        let [read, write, verify] = parse_error_kinds(&w.value()?)?;
         job.errors.read |= read;
         job.errors.write |= write;
         job.errors.verify |= verify;
         Ok(())
     }),
     honoured("ignore_error", |job, w| {
-        ignored_errors(&w.value()?, &mut job.errors)
+        parse_ignored_errors(&w.value()?, &mut job.errors)
     }),
     honoured("verify_pattern", |job, w| {
-        job.verify.pattern = Some(verify_pattern(&w.value()?)?);
+        job.verify.pattern = Some(parse_verify_pattern(&w.value()?)?);
         Ok(())
     }),
     honoured("trim_percentage", |job, w| {
-        let percent = w.value()?.single()?.count(0..=100)?;
+        let percent = w.value()?.require_single()?.count(0..=100)?;
         job.verify.trims.percent = percent as u8;
         Ok(())
     }),
     honoured("trim_backlog", |job, w| {
-        job.verify.trims.backlog = w.value()?.single()?.count(..)?;
+        job.verify.trims.backlog = w.value()?.require_single()?.count(..)?;
         Ok(())
     }),
     honoured("trim_backlog_batch", |job, w| {
-        job.verify.trims.batch = w.value()?.single()?.count(..)?;
+        job.verify.trims.batch = w.value()?.require_single()?.count(..)?;
         Ok(())
     }),
     honoured("trim_verify_zero", |job, w| {
@@ -269,8 +302,8 @@ pub(super) const KEYS: &[Key] = &[
     ),
 ];
 
-/// Weight of a share. fio keeps a negative one in 32 bits without a sign.
-fn flow_weight(share: &Value<'_>) -> Result<u32, Problem> {
+/// Reads a flow weight. fio stores a negative weight as an unsigned 32-bit number.
+fn parse_flow_weight(share: &Value<'_>) -> Result<u32, Problem> {
     if !share.text().trim_start().starts_with('-') {
         return share.count(0..=1000);
     }
@@ -283,26 +316,26 @@ fn flow_weight(share: &Value<'_>) -> Result<u32, Problem> {
     Ok(weight)
 }
 
-fn positive(value: &Value<'_>) -> Result<Option<u64>, Problem> {
+fn parse_positive(value: &Value<'_>) -> Result<Option<u64>, Problem> {
     value.number(..).map(|rate| (rate > 0).then_some(rate))
 }
 
-fn positive_count(value: &Value<'_>) -> Result<Option<u32>, Problem> {
+fn parse_positive_count(value: &Value<'_>) -> Result<Option<u32>, Problem> {
     value.count(..).map(|rate| (rate > 0).then_some(rate))
 }
 
-/// fio keeps these in 32 bits of microseconds.
-fn short_time(value: &Value<'_>, bare: Bare) -> Result<u32, Problem> {
-    let time_us = value.single()?.time_us(bare)?;
+/// Reads a time that fio stores as 32-bit microseconds.
+fn parse_short_time(value: &Value<'_>, bare: DefaultTimeUnit) -> Result<u32, Problem> {
+    let time_us = value.require_single()?.time_us(bare)?;
     u32::try_from(time_us).map_err(|_| {
         let title = format!("{} is at most 71 minutes", value.key());
-        value.wrong(title, "fio keeps 32 bits of this many microseconds")
+        value.problem(title, "fio keeps 32 bits of this many microseconds")
     })
 }
 
-/// A bare number of milliseconds, in which fio reads units of size.
-fn milliseconds(value: &Value<'_>) -> Result<u32, Problem> {
-    value.single()?.count(1..).map_err(|problem| {
+/// Reads a number of milliseconds, for which fio accepts size suffixes.
+fn parse_milliseconds(value: &Value<'_>) -> Result<u32, Problem> {
+    value.require_single()?.count(1..).map_err(|problem| {
         problem.help(format!(
             "{} is in milliseconds, without a unit",
             value.key()
@@ -310,16 +343,16 @@ fn milliseconds(value: &Value<'_>) -> Result<u32, Problem> {
     })
 }
 
-/// `5` or `1-3`.
-fn delay(value: &Value<'_>) -> Result<(u64, u64), Problem> {
-    let (low, high) = value.single()?.split_once(&['-', ':']);
-    let low = low.time_us(Bare::Seconds)?;
-    let high = high.map_or(Ok(low), |high| high.time_us(Bare::Seconds))?;
+/// Reads a start delay such as `5`, or a range such as `1-3`.
+fn parse_delay(value: &Value<'_>) -> Result<(u64, u64), Problem> {
+    let (low, high) = value.require_single()?.split_once(&['-', ':']);
+    let low = low.time_us(DefaultTimeUnit::Seconds)?;
+    let high = high.map_or(Ok(low), |high| high.time_us(DefaultTimeUnit::Seconds))?;
     Ok((low.min(high), low.max(high)))
 }
 
-/// `iops_slope:0.3%`.
-fn steady_state(value: &Value<'_>) -> Result<(Criterion, bool, SteadyLimit), Problem> {
+/// Reads a steady-state criterion such as `iops_slope:0.3%`.
+fn parse_steady_state(value: &Value<'_>) -> Result<(Criterion, bool, SteadyLimit), Problem> {
     let choices = [
         ("iops", (Criterion::Iops, false)),
         ("iops_slope", (Criterion::Iops, true)),
@@ -329,17 +362,19 @@ fn steady_state(value: &Value<'_>) -> Result<(Criterion, bool, SteadyLimit), Pro
         ("lat_slope", (Criterion::Latency, true)),
     ];
     let (word, limit) = value.split_once(&[':']);
-    let (criterion, slope) = word.choice(&choices)?;
+    let (criterion, slope) = word.parse_choice(&choices)?;
     let Some(limit) = limit else {
-        let problem = value.wrong("how far from steady?", "fio drops the job");
+        let problem = value.problem("how far from steady?", "fio drops the job");
         return Err(problem.help(format!("write `{}:LIMIT` or `{0}:LIMIT%`", word.text())));
     };
     let limit = match (limit.text().strip_suffix('%'), criterion) {
-        (Some(digits), _) => SteadyLimit::Percent(limit.part(0..digits.len()).float(0.0..=100.0)?),
+        (Some(digits), _) => {
+            SteadyLimit::Percent(limit.subvalue(0..digits.len()).float(0.0..=100.0)?)
+        }
         (None, Criterion::Iops) => SteadyLimit::Absolute(limit.float(0.0..)?),
         (None, Criterion::Bandwidth) => SteadyLimit::Absolute(limit.number(..)? as f64),
         (None, Criterion::Latency) => {
-            SteadyLimit::Absolute(limit.time_us(Bare::Microseconds)? as f64 * 1000.0)
+            SteadyLimit::Absolute(limit.time_us(DefaultTimeUnit::Microseconds)? as f64 * 1000.0)
         }
     };
     Ok((criterion, slope, limit))
@@ -371,16 +406,16 @@ const VERIFICATIONS: [(&str, Verification); 19] = {
     ]
 };
 
-fn verify_pattern(value: &Value<'_>) -> Result<BytePattern, Problem> {
+fn parse_verify_pattern(value: &Value<'_>) -> Result<BytePattern, Problem> {
     BytePattern::parse(value.text()).map_err(|error| {
         let title = format!("verify_pattern has no bytes in `{}`", excerpt(value.text()));
         value
-            .wrong(title, error.to_string())
+            .problem(title, error.to_string())
             .help("write for instance `verify_pattern=0xdeadbeef` or `verify_pattern=\"text\"%o`")
     })
 }
 
-/// Names of errors that fio knows, by their numbers from 1 on.
+/// Error names that fio knows, in the order of their error numbers from 1.
 const ERRORS: [&str; 34] = [
     "EPERM", "ENOENT", "ESRCH", "EINTR", "EIO", "ENXIO", "E2BIG", "ENOEXEC", "EBADF", "ECHILD",
     "EAGAIN", "ENOMEM", "EACCES", "EFAULT", "ENOTBLK", "EBUSY", "EEXIST", "EXDEV", "ENODEV",
@@ -388,11 +423,11 @@ const ERRORS: [&str; 34] = [
     "ESPIPE", "EROFS", "EMLINK", "EPIPE", "EDOM", "ERANGE",
 ];
 
-/// `EIO:ENOSPC,28`: errors of reads, of writes, and of verification.
-fn ignored_errors(value: &Value<'_>, policy: &mut ErrorPolicy) -> Result<(), Problem> {
+/// Reads ignored errors such as `EIO:ENOSPC,28`, with lists for reads, writes and verification.
+fn parse_ignored_errors(value: &Value<'_>, policy: &mut IgnoredErrors) -> Result<(), Problem> {
     let kinds = value.split(&[',']);
     if kinds.len() > 3 {
-        let problem = value.wrong(
+        let problem = value.problem(
             "more than three lists of errors",
             "reads, writes, verification",
         );
@@ -409,26 +444,26 @@ fn ignored_errors(value: &Value<'_>, policy: &mut ErrorPolicy) -> Result<(), Pro
             continue;
         }
         let parts = list.split(&[':']);
-        *errnos = parts.iter().map(errno).collect::<Result<_, _>>()?;
+        *errnos = parts.iter().map(parse_errno).collect::<Result<_, _>>()?;
         *is_asked = true;
     }
     Ok(())
 }
 
-fn errno(value: &Value<'_>) -> Result<i32, Problem> {
+fn parse_errno(value: &Value<'_>) -> Result<i32, Problem> {
     let text = value.text();
     let named = ERRORS.iter().position(|name| *name == text);
     let number = named.map(|index| index as i32 + 1);
     let number = number.or_else(|| text.parse().ok().filter(|number| *number > 0));
     number.ok_or_else(|| {
-        let problem = value.wrong(format!("fio knows no error `{text}`"), "not an error");
+        let problem = value.problem(format!("fio knows no error `{text}`"), "not an error");
         problem.help("name one of the first 34, as EIO or ENOSPC, or give its number")
     })
 }
 
-/// Kinds of errors that are passed over: of reads, of writes, and of verification.
-fn error_kinds(value: &Value<'_>) -> Result<[bool; 3], Problem> {
-    value.choice(&[
+/// Reads which kinds of errors the job ignores: those of reads, writes and verification.
+fn parse_error_kinds(value: &Value<'_>) -> Result<[bool; 3], Problem> {
+    value.parse_choice(&[
         ("none", [false, false, false]),
         ("0", [false, false, false]),
         ("read", [true, false, false]),

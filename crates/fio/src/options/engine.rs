@@ -1,45 +1,45 @@
-//! Options that say how I/O is submitted.
+//! fio options for I/O engines, queue depth and submission.
 
-use super::{Key, harmless, honoured};
-use crate::elsewhere::{self, Elsewhere};
+use super::{OptionKey, harmless, honoured};
+use crate::elsewhere::{self, ForeignEngine};
 use crate::job::{CpuMode, Engine, SubmitMode};
 use crate::value::Value;
 use diskperf_diagnostics::Problem;
 
-/// The engines whose completions can be polled for.
-const POLLED: &[Engine] = &[Engine::IoUring, Engine::Pvsync2];
-/// Those that can refuse to wait.
-const NOWAIT: &[Engine] = &[Engine::IoUring, Engine::Pvsync2, Engine::Libaio];
-const PROCESSOR: &[Engine] = &[Engine::Cpuio];
-/// Those that give single I/Os a priority.
-const PRIORITY: &[Engine] = &[Engine::IoUring, Engine::Libaio];
+/// Engines that can poll for completions.
+const POLLING_ENGINES: &[Engine] = &[Engine::IoUring, Engine::Pvsync2];
+/// Engines that can fail instead of blocking (`nowait`).
+const NOWAIT_ENGINES: &[Engine] = &[Engine::IoUring, Engine::Pvsync2, Engine::Libaio];
+const CPU_ENGINES: &[Engine] = &[Engine::Cpuio];
+/// Engines that can set a priority for each I/O.
+const COMMAND_PRIORITY: &[Engine] = &[Engine::IoUring, Engine::Libaio];
 
-pub(super) const KEYS: &[Key] = &[
+pub(super) const OPTIONS: &[OptionKey] = &[
     honoured("ioengine", |job, w| {
-        (job.engine.engine, job.engine.elsewhere) = engine(&w.value()?)?;
+        (job.engine.engine, job.engine.elsewhere) = parse_engine(&w.value()?)?;
         Ok(())
     }),
     honoured("iodepth", |job, w| {
-        job.engine.depth = w.value()?.single()?.count(1..)?;
+        job.engine.depth = w.value()?.require_single()?.count(1..)?;
         Ok(())
     }),
     honoured("iodepth_batch", |job, w| {
-        job.engine.batch = w.value()?.single()?.count(..)?;
+        job.engine.batch = w.value()?.require_single()?.count(..)?;
         Ok(())
     })
-    .or(&["iodepth_batch_submit"]),
+    .with_aliases(&["iodepth_batch_submit"]),
     honoured("iodepth_batch_complete_min", |job, w| {
-        job.engine.complete_min = w.value()?.single()?.count(..)?;
+        job.engine.complete_min = w.value()?.require_single()?.count(..)?;
         Ok(())
     })
-    .or(&["iodepth_batch_complete"]),
+    .with_aliases(&["iodepth_batch_complete"]),
     honoured("iodepth_batch_complete_max", |job, w| {
-        let most = w.value()?.single()?.count(..)?;
+        let most = w.value()?.require_single()?.count(..)?;
         job.engine.complete_max = (most > 0).then_some(most);
         Ok(())
     }),
     honoured("iodepth_low", |job, w| {
-        let low = w.value()?.single()?.count(..)?;
+        let low = w.value()?.require_single()?.count(..)?;
         job.engine.depth_low = (low > 0).then_some(low);
         Ok(())
     }),
@@ -48,7 +48,7 @@ pub(super) const KEYS: &[Key] = &[
             ("inline", SubmitMode::Inline),
             ("offload", SubmitMode::Offload),
         ];
-        job.engine.submit = w.value()?.choice(&choices)?;
+        job.engine.submit = w.value()?.parse_choice(&choices)?;
         Ok(())
     }),
     honoured("direct", |job, w| {
@@ -63,91 +63,93 @@ pub(super) const KEYS: &[Key] = &[
         job.engine.polled = w.flag()?;
         Ok(())
     })
-    .of(POLLED),
+    .for_engines(POLLING_ENGINES),
     honoured("fixedbufs", |job, w| {
         job.engine.fixed_buffers = w.flag()?;
         Ok(())
     })
-    .of(&[Engine::IoUring]),
+    .for_engines(&[Engine::IoUring]),
     honoured("registerfiles", |job, w| {
         job.engine.registered_files = w.flag()?;
         Ok(())
     })
-    .of(&[Engine::IoUring]),
+    .for_engines(&[Engine::IoUring]),
     honoured("sqthread_poll", |job, w| {
         job.engine.kernel_polls = w.flag()?;
         Ok(())
     })
-    .of(&[Engine::IoUring]),
-    harmless("sqthread_poll_cpu", "the kernel chooses the processor").of(&[Engine::IoUring]),
-    harmless("nonvectored", "I/O is never vectored").of(&[Engine::IoUring]),
+    .for_engines(&[Engine::IoUring]),
+    harmless("sqthread_poll_cpu", "the kernel chooses the processor")
+        .for_engines(&[Engine::IoUring]),
+    harmless("nonvectored", "I/O is never vectored").for_engines(&[Engine::IoUring]),
     harmless(
         "userspace_reap",
         "completions are taken without a system call",
     )
-    .of(&[Engine::Libaio]),
-    harmless("thp", "huge pages change no I/O").of(&[Engine::Mmap]),
-    harmless("stat_type", "each is stat(2), which finds the same file").of(&[Engine::Filestat]),
-    harmless("cmdprio_percentage", "all I/O has one priority").of(PRIORITY),
-    harmless("cmdprio_class", "all I/O has one priority").of(PRIORITY),
-    harmless("cmdprio", "all I/O has one priority").of(PRIORITY),
-    harmless("cmdprio_bssplit", "all I/O has one priority").of(PRIORITY),
+    .for_engines(&[Engine::Libaio]),
+    harmless("thp", "huge pages change no I/O").for_engines(&[Engine::Mmap]),
+    harmless("stat_type", "each is stat(2), which finds the same file")
+        .for_engines(&[Engine::Filestat]),
+    harmless("cmdprio_percentage", "all I/O has one priority").for_engines(COMMAND_PRIORITY),
+    harmless("cmdprio_class", "all I/O has one priority").for_engines(COMMAND_PRIORITY),
+    harmless("cmdprio", "all I/O has one priority").for_engines(COMMAND_PRIORITY),
+    harmless("cmdprio_bssplit", "all I/O has one priority").for_engines(COMMAND_PRIORITY),
     honoured("hipri_percentage", |_, w| {
-        let share = w.value()?.single()?;
+        let share = w.value()?.require_single()?;
         match share.count(0..=100)? {
             100 => Ok(()),
             _ => {
                 let label = "either every I/O is polled for, or none";
-                let problem = share.wrong("a share of polled I/O is not supported", label);
+                let problem = share.problem("a share of polled I/O is not supported", label);
                 Err(problem.help("write 100 with `hipri`, or remove both"))
             }
         }
     })
-    .of(&[Engine::Pvsync2]),
+    .for_engines(&[Engine::Pvsync2]),
     honoured("uncached", |_, w| {
-        let uncached = w.value()?.single()?;
+        let uncached = w.value()?.require_single()?;
         match uncached.count(..)? {
             0 => Ok(()),
             _ => {
                 let label = "I/O goes through the page cache, or past it";
-                let problem = uncached.wrong("RWF_UNCACHED is not supported", label);
+                let problem = uncached.problem("RWF_UNCACHED is not supported", label);
                 Err(problem.help("write `direct=1` in its place"))
             }
         }
     })
-    .of(&[Engine::IoUring, Engine::Pvsync2]),
+    .for_engines(&[Engine::IoUring, Engine::Pvsync2]),
     harmless(
         "nowait",
         "an I/O that has to wait does so, where RWF_NOWAIT ends it with EAGAIN",
     )
-    .of(NOWAIT),
+    .for_engines(NOWAIT_ENGINES),
     harmless(
         "force_async",
         "the kernel chooses which I/Os its own threads submit; the drive gets the same ones",
     )
-    .of(&[Engine::IoUring]),
+    .for_engines(&[Engine::IoUring]),
     honoured("cpuload", |job, w| {
         // fio takes what is above 100 for 100.
-        job.engine.cpu.load_percent = w.value()?.single()?.count(..)?.min(100);
+        job.engine.cpu.load_percent = w.value()?.require_single()?.count(..)?.min(100);
         Ok(())
     })
-    .of(PROCESSOR),
+    .for_engines(CPU_ENGINES),
     honoured("cpuchunks", |job, w| {
-        job.engine.cpu.chunk_us = w.value()?.single()?.count(1..)?;
+        job.engine.cpu.chunk_us = w.value()?.require_single()?.count(1..)?;
         Ok(())
     })
-    .of(PROCESSOR),
+    .for_engines(CPU_ENGINES),
     honoured("cpumode", |job, w| {
         let choices = [("noop", CpuMode::Loop), ("qsort", CpuMode::Sort)];
-        job.engine.cpu.mode = w.value()?.choice(&choices)?;
+        job.engine.cpu.mode = w.value()?.parse_choice(&choices)?;
         Ok(())
     })
-    .of(PROCESSOR),
+    .for_engines(CPU_ENGINES),
     honoured("exit_on_io_done", |job, w| {
         job.engine.cpu.exits_with_io = w.value()?.boolean()?;
         Ok(())
     })
-    .of(PROCESSOR),
+    .for_engines(CPU_ENGINES),
     honoured("serialize_overlap", |job, w| {
         job.engine.serialize_overlap = w.value()?.boolean()?;
         Ok(())
@@ -174,8 +176,9 @@ const ENGINES: [Engine; 17] = [
     Engine::Cpuio,
 ];
 
-/// fio's others, which are no storage, or read and write in ways that are not supported.
-const OTHERS: [&str; 8] = [
+/// fio's engines that are not supported here: they address no storage, or transfer data in
+/// unsupported ways.
+const OTHER_ENGINES: [&str; 8] = [
     "e4defrag",
     "exec",
     "libcufile",
@@ -186,8 +189,8 @@ const OTHERS: [&str; 8] = [
     "rdma",
 ];
 
-/// Options of those engines, which fio knows under them alone.
-const OPTIONS_OF_OTHERS: &[(&str, &[&str])] = &[
+/// Options that exist only under unsupported engines, listed by engine.
+const OTHER_ENGINE_OPTIONS: &[(&str, &[&str])] = &[
     ("e4defrag", &["donorname", "inplace"]),
     (
         "exec",
@@ -214,38 +217,40 @@ const OPTIONS_OF_OTHERS: &[(&str, &[&str])] = &[
     ("rdma", &["bindname", "verb"]),
 ];
 
-/// An engine that is not supported here and has an option of this name.
-pub(super) fn other_with_option(name: &str) -> Option<&'static str> {
-    let with_option = OPTIONS_OF_OTHERS
+/// Returns an unsupported engine that has an option of this name.
+pub(super) fn engine_with_option(name: &str) -> Option<&'static str> {
+    let with_option = OTHER_ENGINE_OPTIONS
         .iter()
         .find(|(_, names)| names.contains(&name));
     with_option.map(|(engine, _)| *engine)
 }
 
-/// fio's older names of engines.
-const OLDER: [(&str, Engine); 2] = [("aio", Engine::Libaio), ("linuxaio", Engine::Libaio)];
+const OLD_ENGINE_NAMES: [(&str, Engine); 2] =
+    [("aio", Engine::Libaio), ("linuxaio", Engine::Libaio)];
 
-fn engine(value: &Value<'_>) -> Result<(Engine, Option<&'static Elsewhere>), Problem> {
+fn parse_engine(value: &Value<'_>) -> Result<(Engine, Option<&'static ForeignEngine>), Problem> {
     let name = value.text();
-    if let Some(elsewhere) = elsewhere::named(name) {
+    if let Some(elsewhere) = elsewhere::find_by_name(name) {
         return Ok((elsewhere.same_load_as, Some(elsewhere)));
     }
-    if OTHERS.contains(&name) {
+    if OTHER_ENGINES.contains(&name) {
         let title = format!("the engine `{name}` is not supported");
         let names = ENGINES.map(Engine::name).join(", ");
-        let problem = value.wrong(title, "fio has it, diskperf has not");
+        let problem = value.problem(title, "fio has it, diskperf has not");
         return Err(problem.help(format!("these are: {names}")));
     }
     let (word, rest) = value.split_once(&[':']);
-    let older = OLDER.iter().find(|(older, _)| *older == word.text());
+    let older = OLD_ENGINE_NAMES
+        .iter()
+        .find(|(older, _)| *older == word.text());
     let engine = match older {
         Some((_, engine)) => *engine,
-        None => word.choice(&ENGINES.map(|engine| (engine.name(), engine)))?,
+        None => word.parse_choice(&ENGINES.map(|engine| (engine.name(), engine)))?,
     };
     match rest {
         None => Ok((engine, None)),
         Some(rest) => {
-            let problem = rest.wrong(
+            let problem = rest.problem(
                 "an engine takes nothing behind a colon",
                 "fio leaves it out and says nothing",
             );

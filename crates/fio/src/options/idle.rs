@@ -1,15 +1,15 @@
-//! Options that fio takes and does nothing for, and those that it has given up.
+//! Options without effect in fio, and options that fio has removed.
 
-use super::{Key, harmless, refused};
+use super::{OptionKey, harmless, refused};
 
-/// fio knows the options of its profiles in every job, and reads them under `profile=`
-/// alone.
-const ACT: &str = "fio too does nothing for it: it is of fio's profile act";
-const TIOBENCH: &str = "fio too does nothing for it: it is of fio's profile tiobench";
-const OLD: &str = "fio too does nothing for it any more";
-const GIVEN_UP: &str = "fio has given it up, and drops the job";
+/// Reason for ignoring options of fio's profiles: fio parses them in every job, but uses them only
+/// with `profile=`.
+const NOTHING_FOR_ACT: &str = "fio too does nothing for it: it is of fio's profile act";
+const NOTHING_FOR_TIOBENCH: &str = "fio too does nothing for it: it is of fio's profile tiobench";
+const OBSOLETE: &str = "fio too does nothing for it any more";
+const REMOVED: &str = "fio has given it up, and drops the job";
 
-pub(super) const KEYS: &[Key] = &[
+pub(super) const OPTIONS: &[OptionKey] = &[
     harmless(
         "block",
         "fio too does nothing for it: it is of fio's profile tiobench, and the size of a block is bs",
@@ -18,25 +18,21 @@ pub(super) const KEYS: &[Key] = &[
         "dir",
         "fio too does nothing for it: it is of fio's profile tiobench, and the directory is directory",
     ),
-    harmless("numruns", TIOBENCH),
+    harmless("numruns", NOTHING_FOR_TIOBENCH),
     harmless(
         "threads",
         "fio too does nothing for it: it is of fio's profile tiobench, and the number of jobs is numjobs",
     ),
-    harmless("device-names", ACT),
-    harmless("large-block-op-kbytes", ACT),
-    harmless("load", ACT),
-    harmless("prep", ACT),
-    harmless("read-req-num-512-blocks", ACT),
-    harmless("test-duration", ACT),
-    harmless("threads-per-queue", ACT),
-    harmless("flow_watermark", OLD),
-    harmless("verifysort", OLD),
-    harmless("verifysort_nr", OLD),
-    refused(
-        "percentage_sequential",
-        GIVEN_UP,
-        "use `percentage_random=`",
-    ),
-    refused("rwmixcycle", GIVEN_UP, "remove it"),
+    harmless("device-names", NOTHING_FOR_ACT),
+    harmless("large-block-op-kbytes", NOTHING_FOR_ACT),
+    harmless("load", NOTHING_FOR_ACT),
+    harmless("prep", NOTHING_FOR_ACT),
+    harmless("read-req-num-512-blocks", NOTHING_FOR_ACT),
+    harmless("test-duration", NOTHING_FOR_ACT),
+    harmless("threads-per-queue", NOTHING_FOR_ACT),
+    harmless("flow_watermark", OBSOLETE),
+    harmless("verifysort", OBSOLETE),
+    harmless("verifysort_nr", OBSOLETE),
+    refused("percentage_sequential", REMOVED, "use `percentage_random=`"),
+    refused("rwmixcycle", REMOVED, "remove it"),
 ];

@@ -1,8 +1,8 @@
-//! fio's options: what each is called, and what becomes of it here.
+//! Tables of fio's options, with their names and treatment.
 //!
-//! A row of a table is an option. An option that says what is done sets a field of the
-//! [`Job`]; one that changes nothing of what is measured is listed with the result; all
-//! others are refused, with why.
+//! Each table row is an option. An option that affects the workload sets a field of the [`Job`]. An
+//! option without effect on the measured results is listed with them. Every other option is
+//! rejected, with the reason.
 
 mod access;
 mod course;
@@ -14,70 +14,70 @@ mod storage;
 mod unsupported;
 
 use crate::job::{Direction, Engine, Job, PerDirection};
-use crate::value::{Value, Written};
+use crate::value::{Value, WrittenOption};
 use diskperf_diagnostics::Problem;
 
-/// Sets what an option says.
-pub(crate) type Setter = fn(&mut Job, &Written<'_>) -> Result<(), Problem>;
+/// Function that applies the value of an option to a job.
+pub(crate) type Setter = fn(&mut Job, &WrittenOption<'_>) -> Result<(), Problem>;
 
-/// What becomes of an option.
+/// Treatment of an option of a job file.
 #[derive(Clone, Copy)]
-pub(crate) enum Treatment {
-    /// It is done.
-    Honoured(Setter),
-    /// It is listed, for it does not matter because of this.
-    Harmless(&'static str),
-    /// It is an error: why, and what to do instead.
-    Refused {
+pub(crate) enum OptionTreatment {
+    /// Option that changes the job, with the function that applies it.
+    Applied(Setter),
+    /// Option that has no effect on the results; the text is the reason.
+    NoEffect(&'static str),
+    /// Option that is an error, with the reason and the alternative.
+    Rejected {
         why: &'static str,
         instead: &'static str,
     },
 }
 
-/// An option of fio's.
+/// Job option of fio, with its aliases and treatment.
 #[derive(Clone, Copy)]
-pub(crate) struct Key {
+pub(crate) struct OptionKey {
     pub(crate) name: &'static str,
     pub(crate) aliases: &'static [&'static str],
-    /// The engines that know it; all if there is none.
+    /// Engines that have the option; empty for an option of all engines.
     pub(crate) engines: &'static [Engine],
-    pub(crate) treatment: Treatment,
+    pub(crate) treatment: OptionTreatment,
 }
 
-const fn honoured(name: &'static str, setter: Setter) -> Key {
-    Key {
+const fn honoured(name: &'static str, setter: Setter) -> OptionKey {
+    OptionKey {
         name,
         aliases: &[],
         engines: &[],
-        treatment: Treatment::Honoured(setter),
+        treatment: OptionTreatment::Applied(setter),
     }
 }
 
-const fn harmless(name: &'static str, why: &'static str) -> Key {
-    Key {
+const fn harmless(name: &'static str, why: &'static str) -> OptionKey {
+    OptionKey {
         name,
         aliases: &[],
         engines: &[],
-        treatment: Treatment::Harmless(why),
+        treatment: OptionTreatment::NoEffect(why),
     }
 }
 
-const fn refused(name: &'static str, why: &'static str, instead: &'static str) -> Key {
-    Key {
+const fn refused(name: &'static str, why: &'static str, instead: &'static str) -> OptionKey {
+    OptionKey {
         name,
         aliases: &[],
         engines: &[],
-        treatment: Treatment::Refused { why, instead },
+        treatment: OptionTreatment::Rejected { why, instead },
     }
 }
 
-impl Key {
-    const fn or(self, aliases: &'static [&'static str]) -> Key {
-        Key { aliases, ..self }
+impl OptionKey {
+    const fn with_aliases(self, aliases: &'static [&'static str]) -> OptionKey {
+        OptionKey { aliases, ..self }
     }
 
-    const fn of(self, engines: &'static [Engine]) -> Key {
-        Key { engines, ..self }
+    const fn for_engines(self, engines: &'static [Engine]) -> OptionKey {
+        OptionKey { engines, ..self }
     }
 
     fn is_called(&self, name: &str) -> bool {
@@ -85,42 +85,42 @@ impl Key {
     }
 }
 
-const TABLES: [&[Key]; 8] = [
-    access::KEYS,
-    storage::KEYS,
-    engine::KEYS,
-    iolog::KEYS,
-    course::KEYS,
-    reporting::KEYS,
-    idle::KEYS,
-    unsupported::KEYS,
+const TABLES: [&[OptionKey]; 8] = [
+    access::OPTIONS,
+    storage::OPTIONS,
+    engine::OPTIONS,
+    iolog::OPTIONS,
+    course::OPTIONS,
+    reporting::OPTIONS,
+    idle::OPTIONS,
+    unsupported::OPTIONS,
 ];
 
-fn all() -> impl Iterator<Item = &'static Key> + Clone {
+fn all_options() -> impl Iterator<Item = &'static OptionKey> + Clone {
     TABLES.into_iter().flatten()
 }
 
-/// Names of options, for tests: of all that are known, with their aliases.
+/// Returns the names and aliases of all known options; used by tests.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    all().flat_map(|key| [key.name].into_iter().chain(key.aliases.iter().copied()))
+    all_options().flat_map(|key| [key.name].into_iter().chain(key.aliases.iter().copied()))
 }
 
-/// The option of this name, as an engine knows it. An option that some engines share is
-/// there once for each meaning.
-pub(crate) fn find(name: &str, engine: Engine) -> Option<&'static Key> {
-    let fits = |key: &&Key| key.engines.is_empty() || key.engines.contains(&engine);
-    let mut named = all().filter(|key| key.is_called(name));
+/// Finds an option by name for an engine. An option that means different things to different
+/// engines has one entry for each meaning.
+pub(crate) fn find_option(name: &str, engine: Engine) -> Option<&'static OptionKey> {
+    let fits = |key: &&OptionKey| key.engines.is_empty() || key.engines.contains(&engine);
+    let mut named = all_options().filter(|key| key.is_called(name));
     let first = named.clone().next()?;
     Some(named.find(fits).unwrap_or(first))
 }
 
-/// An engine that is not supported here and has an option of this name.
+/// Returns an unsupported engine that has an option of this name.
 pub(crate) fn other_engine(name: &str) -> Option<&'static str> {
-    engine::other_with_option(name)
+    engine::engine_with_option(name)
 }
 
-/// The name that was probably meant: the most similar one, as fio names it too.
-pub(crate) fn similar(name: &str) -> Option<&'static str> {
+/// Suggests the known option name that is most similar to an unknown one.
+pub(crate) fn most_similar(name: &str) -> Option<&'static str> {
     // What is longer than any name is no name that was mistyped.
     if name.len() > 40 {
         return None;
@@ -130,9 +130,9 @@ pub(crate) fn similar(name: &str) -> Option<&'static str> {
     names().max_by_key(likeness)
 }
 
-/// Reads a list of numbers into directions: an empty field changes nothing, and what the
-/// last field says, all after it say too.
-fn each<T: Clone>(
+/// Reads values for reads, writes and trims. An empty field keeps the default, and the last field
+/// also applies to the directions after it.
+fn read_per_direction<T: Clone>(
     parts: &[Value<'_>],
     into: &mut PerDirection<T>,
     read: impl Fn(&Value<'_>) -> Result<T, Problem>,

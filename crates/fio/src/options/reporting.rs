@@ -1,30 +1,31 @@
-//! Options that say what is told, and those that only say how it is told or timed.
+//! fio options for the contents of the report, and options that only affect its format or time
+//! stamps.
 
 use std::sync::Arc;
 
-use super::{Key, harmless, honoured};
-use crate::job::Unified;
+use super::{OptionKey, harmless, honoured};
+use crate::job::DirectionReporting;
 use crate::number::Base;
 use crate::value::Value;
 use diskperf_diagnostics::Problem;
 
 const OWN_CLOCK: &str = "diskperf times every I/O by its own clock";
 const NO_LOGS: &str = "diskperf writes no logs; its store keeps what they would hold";
-const PLACEMENT: &str = "workers run where the kernel puts them";
-const PRIORITY: &str = "workers run at the priority of the command";
-const MEMORY: &str = "buffers are where diskperf puts them";
+const KERNEL_PLACEMENT: &str = "workers run where the kernel puts them";
+const COMMAND_PRIORITY: &str = "workers run at the priority of the command";
+const OWN_BUFFERS: &str = "buffers are where diskperf puts them";
 
-/// Percentiles that fio keeps.
+/// Maximum number of percentiles that fio keeps.
 const MOST_PERCENTILES: usize = 20;
 
-pub(super) const KEYS: &[Key] = &[
+pub(super) const OPTIONS: &[OptionKey] = &[
     honoured("description", |job, w| {
         job.description = Some(w.value()?.text().to_owned());
         Ok(())
     }),
     honoured("kb_base", |job, w| {
         let choices = [("1024", Base::Inverted), ("1000", Base::Si)];
-        job.base = w.value()?.choice(&choices)?;
+        job.base = w.value()?.parse_choice(&choices)?;
         Ok(())
     }),
     honoured("group_reporting", |job, w| {
@@ -33,32 +34,32 @@ pub(super) const KEYS: &[Key] = &[
     }),
     honoured("unified_rw_reporting", |job, w| {
         let choices = [
-            ("none", Unified::Apart),
-            ("0", Unified::Apart),
-            ("mixed", Unified::Mixed),
-            ("1", Unified::Mixed),
-            ("both", Unified::Both),
-            ("2", Unified::Both),
+            ("none", DirectionReporting::Apart),
+            ("0", DirectionReporting::Apart),
+            ("mixed", DirectionReporting::Mixed),
+            ("1", DirectionReporting::Mixed),
+            ("both", DirectionReporting::Both),
+            ("2", DirectionReporting::Both),
         ];
-        job.report.unified = w.value()?.choice(&choices)?;
+        job.report.unified = w.value()?.parse_choice(&choices)?;
         Ok(())
     }),
     honoured("percentile_list", |job, w| {
-        let mut percentiles = percentiles(&w.value()?)?;
+        let mut percentiles = parse_percentiles(&w.value()?)?;
         percentiles.sort_by(f64::total_cmp);
         job.report.percentiles = Arc::from(percentiles);
         Ok(())
     }),
     honoured("slat_percentiles", |job, w| {
-        job.report.of_submission = w.value()?.boolean()?;
+        job.report.reports_submission = w.value()?.boolean()?;
         Ok(())
     }),
     honoured("clat_percentiles", |job, w| {
-        job.report.of_completion = w.value()?.boolean()?;
+        job.report.reports_completion = w.value()?.boolean()?;
         Ok(())
     }),
     honoured("lat_percentiles", |job, w| {
-        job.report.of_both = w.value()?.boolean()?;
+        job.report.reports_total = w.value()?.boolean()?;
         Ok(())
     }),
     honoured("stats", |job, w| {
@@ -74,7 +75,7 @@ pub(super) const KEYS: &[Key] = &[
     harmless("disable_lat", OWN_CLOCK),
     harmless("disable_clat", OWN_CLOCK),
     harmless("disable_slat", OWN_CLOCK),
-    harmless("disable_bw_measurement", OWN_CLOCK).or(&["disable_bw"]),
+    harmless("disable_bw_measurement", OWN_CLOCK).with_aliases(&["disable_bw"]),
     harmless("disk_util", "diskperf counts what it does itself"),
     harmless("error_dump", "every error is reported with its place"),
     harmless("per_job_logs", NO_LOGS),
@@ -99,27 +100,27 @@ pub(super) const KEYS: &[Key] = &[
     harmless("log_unix_epoch", NO_LOGS),
     harmless("log_alternate_epoch", NO_LOGS),
     harmless("log_alternate_epoch_clock_id", NO_LOGS),
-    harmless("cpumask", PLACEMENT),
-    harmless("cpus_allowed", PLACEMENT),
-    harmless("cpus_allowed_policy", PLACEMENT),
-    harmless("numa_cpu_nodes", PLACEMENT),
-    harmless("numa_mem_policy", PLACEMENT),
-    harmless("nice", PRIORITY),
-    harmless("prio", PRIORITY),
-    harmless("prioclass", PRIORITY),
-    harmless("mem", MEMORY).or(&["iomem"]),
-    harmless("iomem_align", MEMORY).or(&["mem_align"]),
-    harmless("hugepage-size", MEMORY),
-    harmless("lockmem", MEMORY),
+    harmless("cpumask", KERNEL_PLACEMENT),
+    harmless("cpus_allowed", KERNEL_PLACEMENT),
+    harmless("cpus_allowed_policy", KERNEL_PLACEMENT),
+    harmless("numa_cpu_nodes", KERNEL_PLACEMENT),
+    harmless("numa_mem_policy", KERNEL_PLACEMENT),
+    harmless("nice", COMMAND_PRIORITY),
+    harmless("prio", COMMAND_PRIORITY),
+    harmless("prioclass", COMMAND_PRIORITY),
+    harmless("mem", OWN_BUFFERS).with_aliases(&["iomem"]),
+    harmless("iomem_align", OWN_BUFFERS).with_aliases(&["mem_align"]),
+    harmless("hugepage-size", OWN_BUFFERS),
+    harmless("lockmem", OWN_BUFFERS),
 ];
 
-/// Reads a list of percentiles as fio does: of each part the number in front, up to the first
-/// part without one between 0 and 100. The rest, which fio passes over, is noted.
-fn percentiles(list: &Value<'_>) -> Result<Vec<f64>, Problem> {
+/// Reads a list of percentiles as fio does: the leading number of each part, up to the first part
+/// without a number from 0 to 100. fio silently ignores the rest, and a note says so.
+fn parse_percentiles(list: &Value<'_>) -> Result<Vec<f64>, Problem> {
     let parts = list.split(&[':']);
     if parts.len() > MOST_PERCENTILES {
         let title = format!("there are at most {MOST_PERCENTILES} percentiles");
-        return Err(parts[MOST_PERCENTILES].wrong(title, "fio leaves the rest out"));
+        return Err(parts[MOST_PERCENTILES].problem(title, "fio leaves the rest out"));
     }
     let is_percentile = |number: &f64| (0.0..=100.0).contains(number);
     let read = parts
@@ -128,7 +129,7 @@ fn percentiles(list: &Value<'_>) -> Result<Vec<f64>, Problem> {
     let read: Vec<f64> = read.collect();
     if read.is_empty() {
         return Err(parts[0].float(0.0..=100.0).err().unwrap_or_else(|| {
-            parts[0].wrong("percentile_list has no percentile", "fio drops the job")
+            parts[0].problem("percentile_list has no percentile", "fio drops the job")
         }));
     }
     let is_read_whole = |part: &Value<'_>| part.float(0.0..=100.0).is_ok();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 #[test]
 fn a_name_means_one_thing_to_an_engine() {
     let mut known = BTreeSet::new();
-    for key in all() {
+    for key in all_options() {
         for name in [key.name].iter().chain(key.aliases) {
             let engines: Vec<&str> = key.engines.iter().map(|engine| engine.name()).collect();
             assert!(known.insert((*name, engines)), "{name} twice");
@@ -23,14 +23,14 @@ fn a_mistyped_name_is_near_the_right_one() {
         ("rate-iops", "rate_iops"),
     ];
     for (wrong, right) in cases {
-        assert_eq!(similar(wrong), Some(right));
+        assert_eq!(most_similar(wrong), Some(right));
     }
-    assert_eq!(similar(&"x".repeat(5000)), None);
+    assert_eq!(most_similar(&"x".repeat(5000)), None);
 }
 
 #[test]
 fn what_changes_the_system_is_never_obeyed() {
-    let key = |name| find(name, Engine::Psync).expect(name);
+    let key = |name| find_option(name, Engine::Psync).expect(name);
     let names = [
         "uid",
         "gid",
@@ -41,7 +41,7 @@ fn what_changes_the_system_is_never_obeyed() {
     ];
     for name in names {
         let treatment = key(name).treatment;
-        assert!(matches!(treatment, Treatment::Harmless(_)), "{name}");
+        assert!(matches!(treatment, OptionTreatment::NoEffect(_)), "{name}");
     }
 }
 
@@ -54,8 +54,8 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn advice_names_what_is_taken() {
     let mut advised = 0;
-    for key in all() {
-        let Treatment::Refused { instead, .. } = key.treatment else {
+    for key in all_options() {
+        let OptionTreatment::Rejected { instead, .. } = key.treatment else {
             continue;
         };
         assert!(
@@ -66,8 +66,9 @@ fn advice_names_what_is_taken() {
         for words in quoted(instead).filter(|words| !words.starts_with("diskperf ")) {
             let name = words.split('=').next().unwrap_or(words);
             let engine = key.engines.first().copied().unwrap_or_default();
-            let named = find(name, engine).unwrap_or_else(|| panic!("{}: {instead}", key.name));
-            let is_taken = matches!(named.treatment, Treatment::Honoured(_));
+            let named =
+                find_option(name, engine).unwrap_or_else(|| panic!("{}: {instead}", key.name));
+            let is_taken = matches!(named.treatment, OptionTreatment::Applied(_));
             assert!(is_taken, "{}: {instead}: {name} is not taken", key.name);
             if words
                 .split('=')

@@ -1,12 +1,11 @@
-//! Zones that are written in order (`zonemode=zbd`): the part of a file that they leave to a
-//! job.
+//! Sequential-write zones (`zonemode=zbd`): the part of a file that they leave to a job.
 
 use crate::job::{Access, Direction, Job, Verification, ZoneMode};
 use crate::offsets::Region;
 use diskperf_diagnostics::Problem;
 
-/// Refuses sizes that do not fit together, whatever the file.
-pub(crate) fn contradictions(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
+/// Rejects zone sizes that are inconsistent for every file.
+pub(crate) fn report_contradictions(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
     let (pointers, zone_bytes) = (&job.write_pointers, job.zones.size_bytes);
     if zone_bytes == 0 {
         let (title, label) = ("zonemode=zbd without a zonesize", "how long is a zone?");
@@ -23,11 +22,10 @@ pub(crate) fn contradictions(job: &Job, refuse: &mut impl FnMut(&str, &str, &str
         let title = "zoneskip is a number of whole zones";
         refuse("zoneskip", title, &label, "make it a multiple of zonesize");
     }
-    blocks(job, refuse);
+    check_block_sizes(job, refuse);
 }
 
-/// Refuses blocks that fit no zone.
-fn blocks(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
+fn check_block_sizes(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
     let zone_bytes = job.zones.size_bytes;
     let bounds = |direction| job.blocks.sizes(direction).bounds();
     let access = job.pattern.access;
@@ -63,8 +61,9 @@ fn blocks(job: &Job, refuse: &mut impl FnMut(&str, &str, &str, &str)) {
     }
 }
 
-/// Part of a region that consists of whole zones. Sequential reads keep all of it, as in fio.
-pub(super) fn whole_zones(job: &Job, region: Region) -> Result<Region, Problem> {
+/// Returns the part of a region that consists of whole zones. As in fio, sequential reads keep the
+/// whole region.
+pub(super) fn round_to_zones(job: &Job, region: Region) -> Result<Region, Problem> {
     if job.zones.mode != ZoneMode::WritePointers {
         return Ok(region);
     }

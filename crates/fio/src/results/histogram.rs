@@ -1,41 +1,40 @@
-//! fio's bins of latencies: exact below 128 ns, then 64 to an octave.
+//! fio's latency histogram: exact bins below 128 ns, then 64 bins per octave.
 
-/// How many bins there are.
-pub const BINS: usize = 1856;
+/// Number of histogram bins.
+pub const BIN_COUNT: usize = 1856;
 
-/// Bins to an octave, as a power of two.
-const BITS: u32 = 6;
+const BIN_BITS: u32 = 6;
 
-/// The bin of a value in ns. What is beyond the last bin is in it.
+/// Returns the histogram bin of a value in ns. The last bin also holds all larger values.
 pub fn bin(value_ns: u64) -> usize {
     let top = value_ns.checked_ilog2().unwrap_or(0);
-    if top <= BITS {
+    if top <= BIN_BITS {
         return value_ns as usize;
     }
-    let dropped = top - BITS;
-    let base = u64::from(dropped + 1) << BITS;
-    let offset = (value_ns >> dropped) & ((1 << BITS) - 1);
-    BINS.min((base + offset) as usize + 1) - 1
+    let dropped = top - BIN_BITS;
+    let base = u64::from(dropped + 1) << BIN_BITS;
+    let offset = (value_ns >> dropped) & ((1 << BIN_BITS) - 1);
+    BIN_COUNT.min((base + offset) as usize + 1) - 1
 }
 
-/// What fio prints for a bin, in ns: its middle.
+/// Returns the value that fio prints for a histogram bin: its middle, in ns.
 ///
 /// # Panics
 ///
-/// If there is no such bin.
+/// If the bin does not exist.
 pub fn value_ns(bin: usize) -> u64 {
-    assert!(bin < BINS, "bin {bin} of {BINS}");
+    assert!(bin < BIN_COUNT, "bin {bin} of {BIN_COUNT}");
     let bin = bin as u64;
-    if bin < 2 << BITS {
+    if bin < 2 << BIN_BITS {
         return bin;
     }
-    let dropped = (bin >> BITS) - 1;
-    let base = 1 << (dropped + u64::from(BITS));
-    let place = bin & ((1 << BITS) - 1);
+    let dropped = (bin >> BIN_BITS) - 1;
+    let base = 1 << (dropped + u64::from(BIN_BITS));
+    let place = bin & ((1 << BIN_BITS) - 1);
     base + (((2 * place + 1) << dropped) >> 1)
 }
 
-/// Values and how often each was seen, as counts of bins: those that have any, ascending.
+/// Sums value counts by histogram bin. Returns the nonempty bins in ascending order.
 pub fn binned(counts: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut bins = std::collections::BTreeMap::new();
     for &(value, count) in counts.iter().filter(|(_, count)| *count > 0) {
@@ -46,8 +45,8 @@ pub fn binned(counts: &[(u64, u64)]) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Percentiles by fio's rule: the first bin with which as many are reached. It may exceed
-/// the largest value, which need not be in the middle of its bin.
+/// Computes percentiles by fio's rule: the first histogram bin at which the required number of
+/// values is reached. A percentile is the middle of a bin, so it may exceed the largest value.
 pub fn percentiles(bins: &[(u64, u64)], percents: &[f64]) -> Vec<(f64, u64)> {
     let all: u64 = bins.iter().map(|(_, count)| count).sum();
     let of = |percent: f64| {

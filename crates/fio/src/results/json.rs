@@ -1,56 +1,56 @@
-//! JSON in the form that fio writes it: in order, `"key" : value`, six decimals.
+//! JSON output in fio's format: fixed member order, `"key" : value`, six decimals.
 
 use std::fmt::Write;
 
-/// A value.
-pub(super) enum Node {
+/// JSON value in fio's output.
+pub(super) enum JsonNode {
     Integer(u64),
     Float(f64),
     Text(String),
-    List(Vec<Node>),
-    Object(Vec<(String, Node)>),
+    List(Vec<JsonNode>),
+    Object(Vec<(String, JsonNode)>),
 }
 
-/// An object of fixed names.
-pub(super) fn object<const N: usize>(members: [(&str, Node); N]) -> Vec<(String, Node)> {
+/// Creates an object from fixed names and values.
+pub(super) fn object<const N: usize>(members: [(&str, JsonNode); N]) -> Vec<(String, JsonNode)> {
     let members = members.into_iter();
     members
         .map(|(name, node)| (name.to_owned(), node))
         .collect()
 }
 
-/// The text of a value.
-pub(super) fn text(node: &Node) -> String {
+/// Formats a JSON value as text.
+pub(super) fn text(node: &JsonNode) -> String {
     let mut text = String::new();
     write(&mut text, node, 0);
     text
 }
 
-fn write(text: &mut String, node: &Node, depth: usize) {
+fn write(text: &mut String, node: &JsonNode, depth: usize) {
     match node {
-        Node::Integer(value) => write!(text, "{value}").expect("a string"),
+        JsonNode::Integer(value) => write!(text, "{value}").expect("a string"),
         // There is no way to write these in JSON.
-        Node::Float(value) if !value.is_finite() => text.push_str("0.000000"),
-        Node::Float(value) => write!(text, "{value:.6}").expect("a string"),
-        Node::Text(value) => text.push_str(&quoted(value)),
-        Node::List(items) => {
+        JsonNode::Float(value) if !value.is_finite() => text.push_str("0.000000"),
+        JsonNode::Float(value) => write!(text, "{value:.6}").expect("a string"),
+        JsonNode::Text(value) => text.push_str(&quote(value)),
+        JsonNode::List(items) => {
             let items = items.iter().map(|item| (String::new(), item));
-            between(text, ['[', ']'], depth, items);
+            write_members(text, ['[', ']'], depth, items);
         }
-        Node::Object(members) => {
+        JsonNode::Object(members) => {
             let members = members
                 .iter()
-                .map(|(name, node)| (quoted(name) + " : ", node));
-            between(text, ['{', '}'], depth, members);
+                .map(|(name, node)| (quote(name) + " : ", node));
+            write_members(text, ['{', '}'], depth, members);
         }
     }
 }
 
-fn between<'n>(
+fn write_members<'n>(
     text: &mut String,
     brackets: [char; 2],
     depth: usize,
-    members: impl Iterator<Item = (String, &'n Node)>,
+    members: impl Iterator<Item = (String, &'n JsonNode)>,
 ) {
     text.push(brackets[0]);
     for (at, (name, node)) in members.enumerate() {
@@ -61,6 +61,6 @@ fn between<'n>(
     write!(text, "\n{:1$}{2}", "", 2 * depth, brackets[1]).expect("a string");
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,10 +1,10 @@
-//! fio's JSON and JSON+ from plain counts: for the plots and scripts that read them.
+//! fio's JSON and JSON+ output from plain counts, for existing plots and scripts.
 //!
-//! Names, nesting, order, units and types are those of fio 3.33, down to the blank before
-//! a colon. Three things differ. An option that was given bare is printed as "" (3.33
-//! leaves it out, newer ones do not). `job options` always has `rw`, `bs`, `iodepth` and
-//! `numjobs`, which fio-plot wants there: from the globals, or fio's defaults. And what
-//! nobody counted is 0.
+//! Names, nesting, order, units and types are those of fio 3.33, down to the blank before a colon.
+//! Three things differ. An option without a value is printed as "" (fio 3.33 leaves it out, newer
+//! versions do not). `job option_rows` always contains `rw`, `bs`, `iodepth` and `numjobs`, which
+//! fio-plot requires there; they come from the global sections or from fio's defaults. Values that
+//! were not counted are 0.
 
 mod distribution;
 pub mod histogram;
@@ -13,33 +13,33 @@ mod rows;
 
 use crate::job::PerDirection;
 
-/// Which of fio's two formats.
+/// JSON output format of fio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// `--output-format=json`.
+    /// Plain JSON (`--output-format=json`).
     Json,
-    /// `--output-format=json+`: with the bins of all latencies.
+    /// JSON with all latency bins (`--output-format=json+`).
     JsonPlus,
 }
 
-/// The latencies of one kind.
+/// Latency distribution of one kind (submission, completion, total or sync).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latency {
-    /// Values in ns, and how often each was seen.
+    /// Latency values in ns, each with its number of occurrences.
     pub counts: Vec<(u64, u64)>,
-    /// The smallest, in ns.
+    /// Minimum latency, in ns.
     pub min_ns: u64,
-    /// The largest, in ns: beyond what the bins hold, if it was.
+    /// Maximum latency, in ns. It may exceed all values of the histogram bins.
     pub max_ns: u64,
-    /// In ns.
+    /// Mean latency, in ns.
     pub mean_ns: f64,
-    /// The standard deviation of the sample, in ns.
+    /// Sample standard deviation of latency, in ns.
     pub deviation_ns: f64,
 }
 
 impl Latency {
-    /// Of values and how often each was seen. Where the values are themselves middles of
-    /// bins, what was kept of the extremes may be set afterwards.
+    /// Creates a distribution from latency values and their numbers of occurrences. If the values
+    /// are middles of bins, the caller may afterwards set the exact extremes.
     pub fn of(counts: Vec<(u64, u64)>) -> Latency {
         let seen = || counts.iter().filter(|(_, count)| *count > 0);
         let count: u64 = seen().map(|(_, count)| count).sum();
@@ -61,7 +61,7 @@ impl Latency {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of latency values.
     pub fn count(&self) -> u64 {
         self.counts.iter().map(|(_, count)| count).sum()
     }
@@ -75,159 +75,163 @@ impl Latency {
     }
 }
 
-/// What was done in one direction.
+/// Results of a job for one direction: read, write or trim.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DirectionResult {
-    /// Bytes read, written or trimmed.
+    /// Total bytes read, written or trimmed.
     pub bytes: u64,
-    /// I/Os.
+    /// Number of I/Os in this direction.
     pub ios: u64,
-    /// I/Os that moved less than they should.
+    /// Number of I/Os that transferred less than requested.
     pub short_ios: u64,
-    /// I/Os that were given up.
+    /// Number of I/Os that fio dropped.
     pub dropped_ios: u64,
-    /// From the first to the last, in whole ms.
+    /// Time from the first to the last I/O, in whole ms.
     pub runtime_ms: u64,
-    /// From the start of an I/O to its submission: empty for a synchronous engine.
+    /// Submission latency: from the start of an I/O to its submission. Empty for a synchronous
+    /// engine.
     pub submission: Latency,
-    /// From submission to completion.
+    /// Completion latency: from submission to completion.
     pub completion: Latency,
-    /// Both together.
+    /// Total latency: submission plus completion.
     pub total: Latency,
-    /// Bandwidth of each interval (fio's are 500 ms), in KiB/s.
+    /// Throughput of each interval in KiB/s; fio's intervals are 500 ms.
     pub bandwidth_samples_kib_per_s: Vec<u64>,
     /// I/Os per second of each interval.
     pub iops_samples: Vec<u64>,
 }
 
-/// Seconds are a share of the runtime of all clones.
+/// CPU time, context switches and page faults of a job. Percentages refer to the run time of all
+/// clones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Processor {
-    /// `usr_cpu`, in percent.
+    /// User CPU time, in percent (`usr_cpu`).
     pub user_percent: f64,
-    /// `sys_cpu`, in percent.
+    /// System CPU time, in percent (`sys_cpu`).
     pub system_percent: f64,
-    /// `ctx`: context switches.
+    /// Number of context switches (`ctx`).
     pub context_switches: u64,
-    /// `majf`: page faults that did I/O.
+    /// Number of page faults that required I/O (`majf`).
     pub major_faults: u64,
-    /// `minf`: others.
+    /// Number of page faults without I/O (`minf`).
     pub minor_faults: u64,
 }
 
-/// What `steadystate` came to.
+/// Result of steady-state detection (`steadystate`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SteadyResult {
-    /// As it was asked for: `iops:10.000000%`.
+    /// Requested criterion, such as `iops:10.000000%`.
     pub asked: String,
-    /// `ss_dur`, in s.
+    /// Window of the steady-state test in s (`ss_dur`).
     pub window_s: u64,
-    /// Whether it was steady.
+    /// Whether the job reached a steady state.
     pub is_attained: bool,
-    /// What it was judged by, and in percent or not.
+    /// Final value that was compared with the limit, in percent or absolute.
     pub criterion: f64,
     /// Whether `criterion` is in percent of the mean.
     pub criterion_is_percent: bool,
-    /// The largest distance from the mean.
+    /// Largest deviation of a sample from the mean.
     pub max_deviation: f64,
-    /// Of the best line, per sample.
+    /// Slope of the regression line, per sample.
     pub slope: f64,
-    /// Of each sample of the window.
+    /// I/Os per second of each sample in the window.
     pub iops: Vec<u64>,
-    /// Of each sample, in bytes/s.
+    /// Throughput of each sample in the window, in bytes/s.
     pub bytes_per_s: Vec<u64>,
 }
 
-/// Which percentiles are printed, and of what.
+/// Percentiles in the output, and the latencies that they apply to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Percentiles {
-    /// In percent, ascending.
+    /// Percentiles to print, in percent and ascending order.
     pub list: Vec<f64>,
-    /// `slat_percentiles`.
-    pub of_submission: bool,
-    /// `clat_percentiles`.
-    pub of_completion: bool,
-    /// `lat_percentiles`.
+    /// Whether the output has percentiles of submission latency (`slat_percentiles`).
+    pub reports_submission: bool,
+    /// Whether the output has percentiles of completion latency (`clat_percentiles`).
+    pub reports_completion: bool,
+    /// Whether the output has percentiles of total latency (`lat_percentiles`).
     pub of_total: bool,
 }
 
 impl Default for Percentiles {
     fn default() -> Percentiles {
-        let report = crate::job::Report::default();
+        let report = crate::job::ReportOptions::default();
         Percentiles::of(&report)
     }
 }
 
 impl Percentiles {
-    /// What a job asks for.
-    pub fn of(report: &crate::job::Report) -> Percentiles {
+    /// Returns the percentiles that a job requests.
+    pub fn of(report: &crate::job::ReportOptions) -> Percentiles {
         Percentiles {
             list: report.percentiles.to_vec(),
-            of_submission: report.of_submission,
-            of_completion: report.of_completion,
-            of_total: report.of_both,
+            reports_submission: report.reports_submission,
+            reports_completion: report.reports_completion,
+            of_total: report.reports_total,
         }
     }
 }
 
-/// One row of `jobs[]`: a clone, or with `group_reporting` a group.
+/// Element of `jobs[]`: results of one clone, or of a group with `group_reporting`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobResult {
-    /// `jobname`.
+    /// Name of the job (`jobname`).
     pub name: String,
-    /// `description`.
+    /// Description of the job (`description`).
     pub description: Option<String>,
-    /// `groupid`.
+    /// Index of the reporting group (`groupid`).
     pub group: u32,
-    /// `error`: an errno, or 0.
+    /// Error number of the job (`error`), or 0.
     pub error: u32,
-    /// From start to end with ramp and delay, in s, rounded up.
+    /// Elapsed time from start to end, including ramp time and start delay, in s, rounded up.
     pub elapsed_s: u64,
-    /// [`crate::Job::options_as_written`].
+    /// Options as written in the job's section; see [`crate::Job::options_as_written`].
     pub options_as_written: Vec<(String, String)>,
-    /// What was done.
+    /// Results for each direction.
     pub directions: PerDirection<DirectionResult>,
-    /// `unified_rw_reporting`.
-    pub unified: crate::job::Unified,
-    /// Latencies of fsync and the like.
+    /// Combination of reads, writes and trims in the output (`unified_rw_reporting`).
+    pub unified: crate::job::DirectionReporting,
+    /// Latency of fsync and similar calls.
     pub sync: Latency,
-    /// `job_runtime`: of all clones together, in ms.
+    /// Sum of the run times of all clones, in ms (`job_runtime`).
     pub job_runtime_ms: u64,
-    /// What the processor did.
+    /// CPU use and page faults of the job.
     pub processor: Processor,
-    /// I/Os under way when one was submitted, and how often.
+    /// Queue depths at submission, each with its number of occurrences.
     pub depths: Vec<(u32, u64)>,
-    /// I/Os submitted at once, and how often.
+    /// Sizes of submission batches, each with its number of occurrences.
     pub submitted: Vec<(u32, u64)>,
-    /// Completions taken at once, and how often.
+    /// Numbers of completions reaped together, each with its number of occurrences.
     pub completed: Vec<(u32, u64)>,
-    /// `total_err` and `first_error`, of a job that passes errors over.
+    /// Ignored errors (`total_err` and `first_error`) of a job that continues after errors.
     pub passed_over: Option<PassedOver>,
-    /// `latency_depth`: what the search for a depth came to; 0 is `iodepth` of the job.
+    /// Queue depth that the latency-target search found (`latency_depth`); 0 means the job's
+    /// `iodepth`.
     pub latency_depth: u32,
-    /// `latency_target`, in us.
+    /// Latency target in us (`latency_target`).
     pub latency_target_us: u64,
-    /// `latency_percentile`.
+    /// Share of I/Os within the latency target, in percent (`latency_percentile`).
     pub latency_percentile: f64,
-    /// `latency_window`, in us.
+    /// Window for the latency target in us (`latency_window`).
     pub latency_window_us: u64,
-    /// Which percentiles.
+    /// Percentiles in the output.
     pub percentiles: Percentiles,
-    /// If the job asked for it.
+    /// Steady-state result; `None` if the job did not request detection.
     pub steady: Option<SteadyResult>,
 }
 
 /// Errors that did not end a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PassedOver {
-    /// `total_err`.
+    /// Number of errors that did not end the job (`total_err`).
     pub count: u64,
-    /// `first_error`: an errno, or 0.
+    /// Error number of the first error (`first_error`), or 0.
     pub first: u64,
 }
 
 impl JobResult {
-    /// Makes one row of two of a group, as `group_reporting` does: under this one's name.
+    /// Merges another result of the same group into this one, as `group_reporting` does. The name
+    /// of this result remains.
     pub fn absorb(&mut self, other: JobResult) {
         let PerDirection { read, write, trim } = other.directions;
         self.directions.read.absorb(read);
@@ -294,48 +298,48 @@ impl DirectionResult {
     }
 }
 
-/// A row of `disk_util[]`.
+/// Element of `disk_util[]`: utilization of one block device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DiskUtilisation {
-    /// Of the device.
+    /// Name of the block device.
     pub name: String,
-    /// Requests, merged ones, and ms.
+    /// Number of reads that the block device completed.
     pub reads: u64,
-    /// Requests.
+    /// Number of writes that the block device completed.
     pub writes: u64,
-    /// Reads that became part of others.
+    /// Number of reads merged into other requests.
     pub read_merges: u64,
-    /// Writes that did.
+    /// Number of writes merged into other requests.
     pub write_merges: u64,
-    /// In ms.
+    /// Total time of the block device's reads, in ms.
     pub read_ticks_ms: u64,
-    /// In ms.
+    /// Total time of the block device's writes, in ms.
     pub write_ticks_ms: u64,
-    /// In ms.
+    /// Time weighted by the number of requests in flight, in ms.
     pub in_queue_ms: u64,
-    /// How long it was busy.
+    /// Share of time in which the device was busy, in percent.
     pub busy_percent: f64,
 }
 
-/// All that `--output-format=json` prints.
+/// Complete output of `--output-format=json`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
-    /// `fio version`: say who wrote it, for instance `diskperf-0.1.0`.
+    /// Program that wrote the output (`fio version`), such as `diskperf-0.1.0`.
     pub version: String,
-    /// When it ended, in ms since 1970.
+    /// End of the run, in ms since 1970.
     pub timestamp_ms: u64,
-    /// The same as ctime has it: `Mon Nov 23 16:39:34 2026`.
+    /// End of the run as text in ctime format: `Mon Nov 23 16:39:34 2026`.
     pub time: String,
-    /// [`crate::JobFile::global_options`].
+    /// Options of the global sections; see [`crate::JobFile::global_options`].
     pub global_options: Vec<(String, String)>,
-    /// In the order of the file.
+    /// Job results in the order of the job file.
     pub jobs: Vec<JobResult>,
-    /// Of the disks below; left out if there are none.
+    /// Utilization of the disks under the files; omitted from the output if empty.
     pub disks: Vec<DiskUtilisation>,
 }
 
 impl Results {
-    /// fio's text of it, with a line's end.
+    /// Formats the results as fio's JSON text, with a final newline.
     pub fn render(&self, format: Format) -> String {
         let mut text = json::text(&rows::root(self, format));
         text.push('\n');

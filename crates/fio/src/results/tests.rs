@@ -1,16 +1,16 @@
-use super::histogram::{BINS, bin, binned, percentiles, value_ns};
+use super::histogram::{BIN_COUNT, bin, binned, percentiles, value_ns};
 use super::*;
-use crate::job::Unified;
+use crate::job::DirectionReporting;
 use proptest::prelude::*;
 use serde_json::Value;
 
 #[test]
 fn a_bin_is_that_of_its_value() {
-    for number in 0..BINS {
+    for number in 0..BIN_COUNT {
         assert_eq!(bin(value_ns(number)), number, "{}", value_ns(number));
     }
-    assert_eq!(value_ns(BINS - 1), 17_112_760_320);
-    assert_eq!(bin(u64::MAX), BINS - 1);
+    assert_eq!(value_ns(BIN_COUNT - 1), 17_112_760_320);
+    assert_eq!(bin(u64::MAX), BIN_COUNT - 1);
     for value in [65_024, 65_280, 65_535] {
         assert_eq!(value_ns(bin(value)), 65_280);
     }
@@ -226,7 +226,7 @@ fn what_others_read_is_there() {
 fn directions_are_apart_or_mixed() {
     let mut job = read(10, 1000, 100);
     job.directions.write = read(20, 5000, 200).directions.read;
-    job.unified = Unified::Both;
+    job.unified = DirectionReporting::Both;
     let json = json(&one(job.clone()), Format::Json);
     let mixed = &json["jobs"][0]["mixed"];
     assert_eq!(
@@ -237,7 +237,7 @@ fn directions_are_apart_or_mixed() {
         (&mixed["clat_ns"]["min"], &mixed["clat_ns"]["max"]),
         (&1000.into(), &5000.into())
     );
-    job.unified = Unified::Mixed;
+    job.unified = DirectionReporting::Mixed;
     let json = super::tests::json(&one(job), Format::Json);
     assert!(json["jobs"][0].get("read").is_none() && json["jobs"][0].get("sync").is_none());
 }

@@ -1,5 +1,5 @@
-//! Checksums of blocks as fio 3.33 computes and stores them. Three of them are not what their
-//! names say; see [`Checksum::stored`].
+//! Block checksums as fio 3.33 computes and stores them. Three of them differ from the algorithms
+//! of their names; see [`Checksum::stored`].
 
 use crc::{Algorithm, CRC_7_MMC, CRC_16_ARC, CRC_64_REDIS, Crc, Table};
 use md5::Md5;
@@ -9,41 +9,40 @@ use sha3::digest::Digest;
 use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
 use twox_hash::XxHash32;
 
-/// Checksum that a header carries: fio's `verify=`.
+/// Checksum that a verification header carries (`verify=`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// `md5`.
+    /// MD5 checksum (`md5`).
     Md5,
-    /// `crc64`.
+    /// CRC of 64 bits (`crc64`).
     Crc64,
-    /// `crc32`.
+    /// CRC of 32 bits (`crc32`).
     Crc32,
-    /// `crc32c`, and `crc32c-intel`, which fio stores under the same number.
+    /// CRC-32C (`crc32c` and `crc32c-intel`, which fio stores under the same number).
     Crc32c,
-    /// `crc16`.
+    /// CRC of 16 bits (`crc16`).
     Crc16,
-    /// `crc7`.
+    /// CRC of 7 bits (`crc7`).
     Crc7,
-    /// `sha256`.
+    /// Hash SHA-256 in the form that fio stores (`sha256`).
     Sha256,
-    /// `sha512`.
+    /// Hash SHA-512 in the form that fio stores (`sha512`).
     Sha512,
-    /// `xxhash`: of 32 bits.
+    /// Hash xxHash of 32 bits (`xxhash`).
     Xxhash,
-    /// `sha3-224`.
+    /// Hash SHA3-224 (`sha3-224`).
     Sha3Of224,
-    /// `sha3-256`.
+    /// Hash SHA3-256 (`sha3-256`).
     Sha3Of256,
-    /// `sha3-384`.
+    /// Hash SHA3-384 (`sha3-384`).
     Sha3Of384,
-    /// `sha3-512`.
+    /// Hash SHA3-512 (`sha3-512`).
     Sha3Of512,
-    /// `sha1`.
+    /// Hash SHA-1 in the form that fio stores (`sha1`).
     Sha1,
 }
 
-/// CRC-32 with the bits of a byte in the order of Ethernet's polynomial, most significant
-/// first, from 0.
+/// CRC-32 with Ethernet's polynomial, most significant bit of a byte first, initial value 0.
 const CRC_32: Algorithm<u32> = Algorithm {
     width: 32,
     poly: 0x04c1_1db7,
@@ -55,20 +54,19 @@ const CRC_32: Algorithm<u32> = Algorithm {
     residue: 0,
 };
 
-/// CRCs by tables for 16 bytes at a time.
+/// CRC tables that process 16 bytes per step.
 const CRC_32_TABLE: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32);
 const CRC_64_TABLE: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_REDIS);
 const CRC_16_TABLE: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_ARC);
 const CRC_7_TABLE: Crc<u8, Table<16>> = Crc::<u8, Table<16>>::new(&CRC_7_MMC);
 
-/// Seed of fio's xxhash.
 const XXHASH_SEED: u32 = 1;
 
-/// Bytes of a block of SHA-256, and of SHA-512.
+/// Block sizes of SHA-256 and SHA-512, in bytes.
 const SHA256_BLOCK_BYTES: usize = 64;
 const SHA512_BLOCK_BYTES: usize = 128;
 
-/// State that SHA-256 begins with (FIPS 180-4, 5.3.3).
+/// Initial state of SHA-256 (FIPS 180-4, 5.3.3).
 const SHA256_START: [u32; 8] = [
     0x6a09_e667,
     0xbb67_ae85,
@@ -81,7 +79,7 @@ const SHA256_START: [u32; 8] = [
 ];
 
 impl Checksum {
-    /// All of them.
+    /// All checksums that fio supports in headers.
     pub const ALL: [Checksum; 14] = [
         Checksum::Md5,
         Checksum::Crc64,
@@ -99,7 +97,7 @@ impl Checksum {
         Checksum::Sha1,
     ];
 
-    /// fio's name of it.
+    /// Returns fio's name of the checksum.
     pub const fn name(self) -> &'static str {
         match self {
             Checksum::Md5 => "md5",
@@ -119,7 +117,7 @@ impl Checksum {
         }
     }
 
-    /// Bytes that it takes behind the header.
+    /// Returns the bytes that the checksum occupies after the header.
     pub const fn stored_bytes(self) -> usize {
         match self {
             Checksum::Crc7 => 1,
@@ -136,15 +134,17 @@ impl Checksum {
         }
     }
 
-    /// Whether a change of any byte changes it. fio's `sha512` holds the first 128 bytes of
-    /// the data, with the rest of its last 128 over them, and no hash of what is between.
+    /// Reports whether a change of any data byte changes the checksum. fio's `sha512` stores no
+    /// hash: it holds the first 128 bytes of the data, overwritten by the remainder of the last
+    /// 128.
     pub const fn covers_all(self) -> bool {
         !matches!(self, Checksum::Sha512)
     }
 
-    /// The bytes that fio stores for these data: of `sha256` its working buffer, with a byte
-    /// of each word of the state in front, and the length in the wrong order of bytes; of
-    /// `sha512` its working buffer alone; of `sha1` the words in the host's order.
+    /// Returns the checksum bytes that fio stores for these data. For `sha256` fio stores its
+    /// working buffer, with one byte of each state word in front and the length in the wrong byte
+    /// order. For `sha512` it stores the working buffer alone, and for `sha1` the words in the byte
+    /// order of the host.
     pub fn stored(self, data: &[u8]) -> Vec<u8> {
         match self {
             Checksum::Md5 => Md5::digest(data).to_vec(),
@@ -172,7 +172,7 @@ impl Checksum {
     }
 }
 
-/// fio's CRC-32C: without the last inversion.
+/// Computes fio's CRC-32C, which lacks the final inversion.
 pub(super) fn crc32c(data: &[u8]) -> u32 {
     !::crc32c::crc32c(data)
 }

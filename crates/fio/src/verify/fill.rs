@@ -1,36 +1,36 @@
-//! Data that fio fills verified blocks with, and the seeds that it is made from.
+//! Generated data of verified blocks, and the seeds of the data.
 
-/// Seeds that fio draws for the blocks of a job, one for each write: products of two numbers
-/// of L'Ecuyer's combined Tausworthe generator (taus88).
+/// Generator of the data seeds of a job, one for each write, as in fio. A seed is the product of
+/// two numbers from L'Ecuyer's combined Tausworthe generator (taus88).
 #[derive(Clone, Debug)]
 pub struct Seeds {
     state: [u32; 3],
 }
 
-/// Multiplier of fio's hash of 32 bits.
 const HASH_MULTIPLIER: u64 = 0x9e37_0001;
-/// Multiplier of fio's hash of 64 bits.
 const HASH_MULTIPLIER_64: u64 = 0x61c8_8646_80b5_83eb;
-/// Multiplications of `randseed` before the first stream's seed.
-const HASHES_BEFORE: usize = 4;
-/// Index of the stream of verified blocks among the streams of a job.
-const STREAM: u64 = 3;
-/// Numbers of a generator that are thrown away.
-const CRANKS: usize = 6;
+/// Number of hash multiplications of `randseed` before the seed of the first random stream.
+const INITIAL_HASHES: usize = 4;
+/// Index of the random stream for verified blocks among the streams of a job.
+const RANDOM_STREAM: u64 = 3;
+/// Numbers that the generator discards after seeding.
+const GENERATOR_CRANKS: usize = 6;
 
-/// Words of a filling that are made side by side, and the factor of each.
-const LANES: usize = 4;
-const LANE_FACTORS: [u64; LANES] = [1, 2, 3, 5];
+/// Words of generated data that are computed in parallel, and the factor of each word.
+const FILL_LANES: usize = 4;
+const LANE_FACTORS: [u64; FILL_LANES] = [1, 2, 3, 5];
 const WORD_BYTES: usize = 8;
 
 impl Seeds {
-    /// Seeds of a job with this `randseed`; `thread` is its number in its file, clones
-    /// counted, from 1.
+    /// Creates the seeds of a job for a `randseed`. `thread` is the index of the worker in the job
+    /// file, clones counted, from 1.
     pub fn new(randseed: u64, thread: u32) -> Self {
         let hash = |seed: u64| seed.wrapping_mul(HASH_MULTIPLIER);
-        let times = HASHES_BEFORE + STREAM as usize;
+        let times = INITIAL_HASHES + RANDOM_STREAM as usize;
         let seed = (0..times).fold(randseed, |seed, _| hash(seed));
-        let seed = seed.wrapping_mul(u64::from(thread)).wrapping_add(STREAM);
+        let seed = seed
+            .wrapping_mul(u64::from(thread))
+            .wrapping_add(RANDOM_STREAM);
         Self::from_state_seed(seed as u32)
     }
 
@@ -47,7 +47,7 @@ impl Seeds {
         let mut seeds = Self {
             state: [first, second, third],
         };
-        for _ in 0..CRANKS {
+        for _ in 0..GENERATOR_CRANKS {
             seeds.draw();
         }
         seeds
@@ -66,22 +66,22 @@ impl Seeds {
         self.state[0] ^ self.state[1] ^ self.state[2]
     }
 
-    /// Draws the seed of the next write.
+    /// Draws the data seed of the next write.
     pub fn next_seed(&mut self) -> u64 {
         let first = u64::from(self.draw());
         first.wrapping_mul(u64::from(self.draw()))
     }
 }
 
-/// Fills an I/O as fio does: random words from its seed, and zeroes behind them where a share
-/// of it is to compress.
+/// Fills a block with data as fio does: random words from the seed, followed by zeroes for the
+/// compressible share.
 pub(super) fn fill(block: &mut [u8], seed: u64, compressible_percent: u8) {
     let percent = 100 - usize::from(compressible_percent.min(100));
     let (random, zeroes) = block.split_at_mut(block.len() * percent / 100);
     zeroes.fill(0);
     let next = |word: u64| word.wrapping_mul(HASH_MULTIPLIER_64);
     let mut lanes = LANE_FACTORS.map(|factor| seed.wrapping_mul(factor));
-    let (groups, rest) = random.as_chunks_mut::<{ LANES * WORD_BYTES }>();
+    let (groups, rest) = random.as_chunks_mut::<{ FILL_LANES * WORD_BYTES }>();
     for group in groups {
         let (words, _) = group.as_chunks_mut::<WORD_BYTES>();
         for (word, lane) in words.iter_mut().zip(&mut lanes) {

@@ -1,37 +1,37 @@
-//! Header in front of the data of a block: fio's `struct verify_header`.
+//! Verification header before the data of a block: fio's `struct verify_header`.
 
 use super::checksum::crc32c;
 
-/// Bytes of a header, without the checksum of the data behind it.
+/// Size of a verification header in bytes, without the checksum of the data.
 pub const HEADER_BYTES: usize = 40;
 
-/// First two bytes of every header.
+/// First two bytes of every verification header.
 pub const MAGIC: u16 = 0xacca;
 
-/// Offset of the header's own checksum, which is of all that stands before it.
-const CHECKSUM_AT: usize = 36;
+/// Byte offset of the header's own checksum, which covers all preceding bytes of the header.
+const CHECKSUM_OFFSET: usize = 36;
 
-/// Fields of a header, but for its magic and its own checksum.
+/// Fields of a verification header, except the magic number and the header's own checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Number that fio gives the kind of verification.
+    /// fio's number for the verification method.
     pub kind: u16,
-    /// Bytes from this header to the next.
+    /// Bytes from this header to the next one.
     pub length_bytes: u32,
-    /// Seed that the data of the whole I/O is made from; 0 where it is a pattern.
+    /// Seed of the data of the whole I/O; 0 if the data is a pattern.
     pub seed: u64,
-    /// Offset in the file of what the header is of.
+    /// Offset in the file of the block that the header describes, in bytes.
     pub offset_bytes: u64,
-    /// Time of the write, since any moment.
+    /// Time of the write in ns, relative to an arbitrary origin.
     pub time_ns: u64,
-    /// Number of the job in its file, clones counted, from 1.
+    /// Index of the worker in the job file, clones counted, from 1.
     pub thread: u16,
-    /// Writes that the job issued before this one.
+    /// Number of writes that the job issued before this one.
     pub number: u16,
 }
 
 impl Header {
-    /// Encodes the header with its magic and its checksum.
+    /// Encodes the header with its magic number and its checksum.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         let (seconds, rest_ns) = (self.time_ns / NS_PER_S, self.time_ns % NS_PER_S);
@@ -44,14 +44,14 @@ impl Header {
         bytes[28..32].copy_from_slice(&(rest_ns as u32).to_le_bytes());
         bytes[32..34].copy_from_slice(&self.thread.to_le_bytes());
         bytes[34..36].copy_from_slice(&self.number.to_le_bytes());
-        let checksum = crc32c(&bytes[..CHECKSUM_AT]);
-        bytes[CHECKSUM_AT..].copy_from_slice(&checksum.to_le_bytes());
+        let checksum = crc32c(&bytes[..CHECKSUM_OFFSET]);
+        bytes[CHECKSUM_OFFSET..].copy_from_slice(&checksum.to_le_bytes());
         bytes
     }
 
-    /// Decodes a header, whatever its magic and its checksum are.
+    /// Decodes a header without checking its magic number or checksum.
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> DecodedHeader {
-        let checksum = u32_at(bytes, CHECKSUM_AT);
+        let checksum = u32_at(bytes, CHECKSUM_OFFSET);
         let seconds = u64::from(u32_at(bytes, 24));
         DecodedHeader {
             magic: u16_at(bytes, 0),
@@ -65,21 +65,21 @@ impl Header {
                 number: u16_at(bytes, 34),
             },
             checksum,
-            checksum_expected: crc32c(&bytes[..CHECKSUM_AT]),
+            checksum_expected: crc32c(&bytes[..CHECKSUM_OFFSET]),
         }
     }
 }
 
-/// Header as it was found.
+/// Verification header as read from storage, with its checksum as stored and as computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodedHeader {
-    /// [`MAGIC`], where it is a header.
+    /// Magic number; equals [`MAGIC`] in a valid header.
     pub magic: u16,
-    /// Its fields.
+    /// Fields of the decoded header.
     pub header: Header,
-    /// Checksum that it carries of itself.
+    /// Checksum of the header as stored in it.
     pub checksum: u32,
-    /// Checksum that its bytes have.
+    /// Checksum computed from the header's bytes.
     pub checksum_expected: u32,
 }
 

@@ -1,61 +1,62 @@
-//! Difference between a block that was read and what was written there.
+//! Difference between a block that was read and the data expected in it.
 
 use super::Checksum;
 use std::fmt::{self, Display, Formatter};
 
-/// Field of a header that is not as it should be.
+/// Part of a block that has an unexpected value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// The two bytes that every header begins with.
+    /// Magic number, the first two bytes of every verification header.
     Magic,
-    /// The header's checksum of itself.
+    /// Checksum that the header carries of itself.
     HeaderChecksum,
-    /// Bytes to the next header.
+    /// Bytes from a verification header to the next one.
     Length,
-    /// Offset of the block: another one is a block that was written elsewhere.
+    /// Offset of the block. A different value means a block that was written to another offset.
     Offset,
-    /// Kind of verification.
+    /// Verification method stored in the header.
     Kind,
-    /// Number of the write: another one is a block of another write to the same place.
+    /// Number of the write. A different value means data of another write to the same offset.
     Number,
-    /// Seed of the data: another one is a block of another run or job.
+    /// Seed of the data. A different value means data of another run or job.
     Seed,
-    /// Time of the write, in nanoseconds: another one is a block of an earlier pass or run.
+    /// Time of the write, in nanoseconds. A different value means data of an earlier pass or run.
     Time,
-    /// Checksum of the data behind the header.
+    /// Checksum of the data after a verification header.
     Checksum(Checksum),
-    /// The data itself; the name is that of the kind of verification.
+    /// Data of the block; the text names the verification method.
     Data(&'static str),
 }
 
-/// First byte that differs.
+/// First byte of a block that differs from the expected data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DifferingByte {
-    /// Offset in the file.
+    /// Offset of the byte in the file.
     pub offset_bytes: u64,
-    /// Byte that was written.
+    /// Value of the byte that was written.
     pub expected: u8,
-    /// Byte that was read.
+    /// Value of the byte that was read.
     pub got: u8,
 }
 
-/// First difference of a block from what was written there.
+/// First difference between a block and the data written to its offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Field that differs.
+    /// Part of the block that differs.
     pub field: Field,
-    /// Offset in the file of the header's block, or of the byte where only that is known.
+    /// Offset in the file of the block with the header, or of the differing byte if only that is
+    /// known.
     pub offset_bytes: u64,
-    /// Value that was written, in words or digits.
+    /// Expected value of the differing part, as text.
     pub expected: String,
-    /// Value that was read.
+    /// Value of the differing part that was read, as text.
     pub got: String,
-    /// First byte of the data that differs, where it is known.
+    /// First differing byte of the data, if it is known.
     pub byte: Option<DifferingByte>,
 }
 
 impl DifferingByte {
-    pub(super) fn moved_by(self, bytes: u64) -> Self {
+    pub(super) fn shifted_by(self, bytes: u64) -> Self {
         Self {
             offset_bytes: self.offset_bytes + bytes,
             ..self
@@ -63,8 +64,8 @@ impl DifferingByte {
     }
 }
 
-/// The first byte that two slices of one length do not share.
-pub(super) fn first_difference(expected: &[u8], got: &[u8]) -> Option<DifferingByte> {
+/// Finds the first byte that differs between two slices of equal length.
+pub(super) fn find_first_difference(expected: &[u8], got: &[u8]) -> Option<DifferingByte> {
     let mut pairs = expected.iter().zip(got);
     let at = pairs.position(|(expected, got)| expected != got)?;
     Some(DifferingByte {
@@ -75,7 +76,7 @@ pub(super) fn first_difference(expected: &[u8], got: &[u8]) -> Option<DifferingB
 }
 
 impl Mismatch {
-    pub(super) fn of_field(field: Field, offset_bytes: u64, (expected, got): (u64, u64)) -> Self {
+    pub(super) fn for_field(field: Field, offset_bytes: u64, (expected, got): (u64, u64)) -> Self {
         let show = |value: u64| match field {
             Field::Offset | Field::Length | Field::Number | Field::Kind | Field::Time => {
                 value.to_string()
@@ -101,13 +102,13 @@ impl Mismatch {
         Self {
             field: Field::Checksum(checksum),
             offset_bytes,
-            expected: hexadecimal(stored),
-            got: hexadecimal(computed),
+            expected: to_hexadecimal(stored),
+            got: to_hexadecimal(computed),
             byte,
         }
     }
 
-    pub(super) fn of_data(kind: &'static str, byte: DifferingByte) -> Self {
+    pub(super) fn for_data(kind: &'static str, byte: DifferingByte) -> Self {
         Self {
             field: Field::Data(kind),
             offset_bytes: byte.offset_bytes,
@@ -118,8 +119,8 @@ impl Mismatch {
     }
 }
 
-/// Digits in the order of the bytes on the medium.
-fn hexadecimal(bytes: &[u8]) -> String {
+/// Formats bytes as hexadecimal digits in the order on the medium.
+fn to_hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

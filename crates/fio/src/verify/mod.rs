@@ -1,6 +1,5 @@
-//! Blocks that can be verified: fio's headers and checksums, its patterns, and the data that it
-//! makes from seeds. The bytes are those of fio 3.33, so that each of the two programs can
-//! verify what the other wrote.
+//! Verifiable blocks: fio's headers, checksums and patterns, and the data that it generates from
+//! seeds. The bytes are those of fio 3.33, so that either program can verify what the other wrote.
 
 mod checksum;
 mod fill;
@@ -18,53 +17,51 @@ pub use state::{CompletedWrite, STATE_VERSION, StateError, VerifyState};
 
 use crate::job::{Direction, Job, Verification};
 
-/// Kind that fio gives a pattern behind a header: `verify_pattern` without `verify`.
+/// fio's number for a verification header followed by a pattern: `verify_pattern` without `verify`.
 const KIND_PATTERN: u16 = 17;
-/// Kind of a header alone.
 const KIND_HEADER: u16 = 1;
 
-/// Layout of a job's blocks: what each of them carries, and where.
+/// Layout of a job's verified blocks: content and position of headers and data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockLayout {
     kind: Verification,
-    /// Bytes from one header to the next; 0 is one for each I/O.
+    /// Bytes from one header to the next; 0 means one header per I/O.
     interval_bytes: usize,
-    /// Offset of a header in its interval.
     header_at: usize,
     pattern: Option<BytePattern>,
     compressible_percent: u8,
 }
 
-/// A write that a block is of.
+/// Write that a block belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockWrite {
-    /// Offset in the file.
+    /// Offset of the write in the file, in bytes.
     pub offset_bytes: u64,
-    /// Seed of its data.
+    /// Seed of the written data.
     pub seed: u64,
-    /// Time of it, since any moment.
+    /// Time of the write in ns, relative to an arbitrary origin.
     pub time_ns: u64,
-    /// Number of the job in its file, clones counted, from 1.
+    /// Index of the worker in the job file, clones counted, from 1.
     pub thread: u16,
-    /// Writes that the job issued before.
+    /// Number of writes that the job issued before this one.
     pub number: u16,
 }
 
-/// Properties that a block is to have; nothing where they are not known.
+/// Expected properties of a block; `None` for unknown ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expectation {
-    /// Offset in the file.
+    /// Expected offset of the block in the file, in bytes.
     pub offset_bytes: u64,
-    /// Seed of its data.
+    /// Expected seed of the data.
     pub seed: Option<u64>,
-    /// Writes that the job issued before it, the last 16 bits.
+    /// Expected number of writes that the job issued before this one, modulo 2^16.
     pub number: Option<u16>,
-    /// Time of the write; it tells apart writes of two passes or runs with the same seeds.
+    /// Expected time of the write in ns. It distinguishes passes or runs with equal seeds.
     pub time_ns: Option<u64>,
 }
 
 impl BlockLayout {
-    /// The layout of blocks with a header and a checksum in front of each.
+    /// Returns the layout of blocks that each start with a header and a checksum.
     pub fn of_checksum(checksum: Checksum) -> Self {
         Self {
             kind: Verification::Checksum(checksum),
@@ -75,7 +72,7 @@ impl BlockLayout {
         }
     }
 
-    /// The layout of blocks without room for a header: data that is made from their seeds.
+    /// Returns the layout of blocks without headers, whose data is generated from seeds.
     pub fn of_seed() -> Self {
         Self {
             kind: Verification::Pattern,
@@ -83,12 +80,12 @@ impl BlockLayout {
         }
     }
 
-    /// The kind of verification.
+    /// Returns the verification method of the blocks.
     pub fn kind(&self) -> Verification {
         self.kind
     }
 
-    /// The layout of a job's blocks; nothing where it verifies none.
+    /// Returns the layout of a job's blocks; `None` if the job does not verify.
     pub fn of_job(job: &Job) -> Option<Self> {
         let verify = &job.verify;
         if verify.kind == Verification::None {
@@ -103,12 +100,12 @@ impl BlockLayout {
         })
     }
 
-    /// Bytes of a header with what belongs to its kind; 0 where blocks have none.
+    /// Returns the size of a header with its checksum, in bytes; 0 for blocks without headers.
     pub fn header_bytes(&self) -> usize {
         header_bytes(self.kind)
     }
 
-    /// Bytes that a header stands for in an I/O of this length.
+    /// Returns the bytes covered by one header in an I/O of the given length.
     pub fn step_bytes(&self, io_bytes: usize) -> usize {
         match (self.interval_bytes, self.header_bytes()) {
             (0, _) | (_, 0) => io_bytes,
@@ -117,18 +114,18 @@ impl BlockLayout {
         .max(1)
     }
 
-    /// Whether a block says which write it is of.
+    /// Reports whether blocks have headers, which identify the write they belong to.
     pub fn has_headers(&self) -> bool {
         self.header_bytes() > 0
     }
 
-    /// Whether the data of a block is made from a seed.
+    /// Reports whether the data of a block is generated from a seed.
     pub fn is_seeded(&self) -> bool {
         self.pattern.is_none()
     }
 
-    /// Makes an I/O as it should have been read: with the data of a seed that is expected, or
-    /// else of the one in its header, whose time and job it keeps where it is a header.
+    /// Reconstructs the expected content of an I/O. It uses the expected seed, or else the seed of
+    /// the header that was read, and keeps time and worker of a valid header.
     pub fn restore(&self, read: &[u8], expected: Expectation) -> Vec<u8> {
         let decoded = self.header(read);
         let found =
@@ -146,7 +143,7 @@ impl BlockLayout {
         block
     }
 
-    /// Fills an I/O with its data and its headers.
+    /// Fills the buffer of an I/O with data and headers.
     pub fn fill(&self, block: &mut [u8], write: BlockWrite) {
         self.fill_data(block, write.offset_bytes, write.seed);
         if !self.has_headers() {
@@ -185,8 +182,8 @@ impl BlockLayout {
         self.swap_header(part);
     }
 
-    /// Changes the places of the header and of the data at its offset, as fio does after it
-    /// made the one and before it looks at it.
+    /// Swaps the header with the data at the header offset. fio does so after it builds a block and
+    /// before it checks one.
     fn swap_header(&self, part: &mut [u8]) {
         if self.header_at > 0 && self.header_at + self.header_bytes() <= part.len() {
             let (front, back) = part.split_at_mut(self.header_at);
@@ -195,11 +192,11 @@ impl BlockLayout {
         }
     }
 
-    /// Checks an I/O that was read, whose bytes are afterwards as they were.
+    /// Checks an I/O that was read. The buffer is unchanged afterwards.
     ///
     /// # Errors
     ///
-    /// The first difference from what was expected.
+    /// First difference from the expected content.
     pub fn check(&self, block: &mut [u8], expected: Expectation) -> Result<(), Mismatch> {
         if self.kind == Verification::Null || self.kind == Verification::None {
             return Ok(());
@@ -230,8 +227,8 @@ impl BlockLayout {
         checked
     }
 
-    /// Checks an I/O without headers; nothing is known of one that was made from a seed that
-    /// is not.
+    /// Checks an I/O without headers. Data generated from an unknown seed cannot be checked and
+    /// passes.
     fn check_data(&self, block: &[u8], expected: Expectation) -> Result<(), Mismatch> {
         let (name, seed) = match (&self.pattern, expected.seed) {
             (Some(_), _) => ("pattern", 0),
@@ -239,9 +236,9 @@ impl BlockLayout {
             (None, None) => return Ok(()),
         };
         let made = self.expected_data(block.len(), expected.offset_bytes, seed);
-        let found = mismatch::first_difference(&made, block);
-        let found = found.map(|byte| byte.moved_by(expected.offset_bytes));
-        found.map_or(Ok(()), |byte| Err(Mismatch::of_data(name, byte)))
+        let found = mismatch::find_first_difference(&made, block);
+        let found = found.map(|byte| byte.shifted_by(expected.offset_bytes));
+        found.map_or(Ok(()), |byte| Err(Mismatch::for_data(name, byte)))
     }
 
     fn check_part(&self, bytes: &[u8], part: Part) -> Result<(), Mismatch> {
@@ -259,13 +256,13 @@ impl BlockLayout {
                 seed,
             );
             let mut made = all[part.start + length..part.start + bytes.len()].to_vec();
-            self.keep_header_before(&mut made, data);
+            self.preserve_previous_header(&mut made, data);
             made
         };
         let data_at = expected.offset_bytes + length as u64;
         let first_difference = || {
-            let byte = mismatch::first_difference(&made(), data)?;
-            Some(self.place(byte.moved_by(data_at), expected.offset_bytes))
+            let byte = mismatch::find_first_difference(&made(), data)?;
+            Some(self.locate_byte(byte.shifted_by(data_at), expected.offset_bytes))
         };
         if let Verification::Checksum(checksum) = self.kind {
             let (stored, computed) = (&bytes[HEADER_BYTES..length], checksum.stored(data));
@@ -287,17 +284,17 @@ impl BlockLayout {
         // A pattern is known, and so is data of a seed that was expected.
         let is_known = self.pattern.is_some() || expected.seed == Some(seed);
         match is_known.then(first_difference).flatten() {
-            Some(byte) => Err(Mismatch::of_data(self.kind.name(), byte)),
+            Some(byte) => Err(Mismatch::for_data(self.kind.name(), byte)),
             None => Ok(()),
         }
     }
 
-    /// Copies the header of an earlier block from data that were read to those that are
-    /// expected. fio fills a buffer with its pattern once: with `verify_offset` it swaps the
-    /// header of the buffer's next block with that of the one before, which is data from then
-    /// on: part of a checksum, and damage where fio compares the pattern itself. It is taken
-    /// for one only where its own checksum is right.
-    fn keep_header_before(&self, made: &mut [u8], data: &[u8]) {
+    /// Copies the header of an earlier block from the read data into the expected data. fio fills a
+    /// buffer with its pattern once. With `verify_offset`, swapping the header of the next block in
+    /// the buffer leaves a header of the previous block in the data. This header is part of a
+    /// checksum, and counts as damage where fio compares the pattern itself. It is accepted only if
+    /// its own checksum is correct.
+    fn preserve_previous_header(&self, made: &mut [u8], data: &[u8]) {
         let is_in_checksum = matches!(self.kind, Verification::Checksum(_));
         let length = self.header_bytes();
         let start = self.header_at.checked_sub(length);
@@ -315,8 +312,9 @@ impl BlockLayout {
         }
     }
 
-    /// The place in the file of a byte that was found in a part whose header is in front.
-    fn place(&self, byte: DifferingByte, part_at: u64) -> DifferingByte {
+    /// Returns the position in the file of a differing byte that was found while the header was
+    /// swapped to the front.
+    fn locate_byte(&self, byte: DifferingByte, part_at: u64) -> DifferingByte {
         let (at, header) = (self.header_at as u64, self.header_bytes() as u64);
         let within = byte.offset_bytes - part_at;
         match (at..at + header).contains(&within) && at > 0 {
@@ -337,7 +335,7 @@ impl BlockLayout {
         let header = &decoded.header;
         let differs = |field, one: u64, other: u64| match one == other {
             true => Ok(()),
-            false => Err(Mismatch::of_field(
+            false => Err(Mismatch::for_field(
                 field,
                 expected.offset_bytes,
                 (one, other),
@@ -370,24 +368,23 @@ impl BlockLayout {
         data
     }
 
-    /// The header of a block that was read, as it stands in its first interval; nothing where
-    /// blocks have none.
+    /// Returns the header of the first interval of a block that was read; `None` for blocks without
+    /// headers.
     pub fn header(&self, block: &[u8]) -> Option<DecodedHeader> {
         let bytes = block.get(self.header_at..)?.first_chunk();
         bytes.map(Header::decode).filter(|_| self.has_headers())
     }
 }
 
-/// A part of an I/O with a header of its own.
+/// Part of an I/O that has its own header.
 #[derive(Clone, Copy)]
 struct Part {
-    /// Offset in the I/O.
     start: usize,
     io_bytes: usize,
     expected: Expectation,
 }
 
-/// Bytes of a header of this kind; 0 of one without.
+/// Returns the size of a header for a verification method, in bytes; 0 for methods without headers.
 pub fn header_bytes(kind: Verification) -> usize {
     match kind {
         Verification::Checksum(checksum) => HEADER_BYTES + checksum.stored_bytes(),
@@ -396,8 +393,8 @@ pub fn header_bytes(kind: Verification) -> usize {
     }
 }
 
-/// Bytes from one header of a job to the next, as fio 3.33 corrects `verify_interval`; 0 is
-/// one for each I/O.
+/// Returns the bytes from one header of a job to the next, after fio 3.33's correction of
+/// `verify_interval`; 0 means one header per I/O.
 pub fn interval_bytes(job: &Job) -> usize {
     let direction = match job.pattern.access.does(Direction::Write) {
         true => Direction::Write,
@@ -424,7 +421,6 @@ fn greatest_common_divisor(one: u64, other: u64) -> u64 {
     }
 }
 
-/// Number that fio gives a kind of verification in its headers.
 fn kind_number(kind: Verification) -> u16 {
     match kind {
         Verification::None | Verification::Null | Verification::Pattern => 0,

@@ -1,51 +1,51 @@
-//! Bytes that `verify_pattern` repeats over a block.
+//! Byte pattern that `verify_pattern` repeats over a block.
 
-/// Most bytes of a pattern.
+/// Maximum length of a pattern, in bytes.
 pub const PATTERN_BYTES_MAX: usize = 512;
-/// Bytes that `%o` stands for.
+/// Bytes that `%o` occupies in a pattern.
 const OFFSET_BYTES: usize = 8;
 
-/// Pattern of bytes, in which an I/O's offset may stand.
+/// Byte pattern, which may contain the offset of the I/O.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BytePattern {
-    /// With zeroes where offsets go.
+    /// Pattern bytes, with zeroes in place of offsets.
     bytes: Vec<u8>,
-    /// Where offsets go.
-    offsets_at: Vec<usize>,
+    /// Positions of the I/O offset in the pattern, in bytes.
+    offset_positions: Vec<usize>,
 }
 
-/// Reason that a text is no pattern.
+/// Reason why a text is not a valid pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// No text at all, or none that stands for bytes.
+    /// Text that is empty or represents no bytes.
     #[error("a pattern has at least one byte")]
     Empty,
-    /// More bytes than fio has room for.
+    /// Pattern with more bytes than fio supports.
     #[error("a pattern has at most {PATTERN_BYTES_MAX} bytes")]
     TooLong,
-    /// A part that is neither a number nor a text in quotes nor `%o`.
+    /// Part of the text that is neither a number, nor quoted text, nor `%o`.
     #[error("this is neither a number, nor 0x and digits, nor a text in quotes, nor %o")]
-    Unreadable,
-    /// A number beyond 32 bits with a sign.
+    InvalidSyntax,
+    /// Number that exceeds 32 bits with sign.
     #[error("a decimal number is from -2147483648 to 2147483647; write it as 0x and digits")]
     TooLarge,
-    /// The contents of a file.
+    /// Reference to the contents of a file.
     #[error("a file's contents are not read here; write them as 0x and digits")]
     File,
 }
 
 impl BytePattern {
-    /// Parses parts that follow each other, with or without blanks: `0xdeadbeef`, `255`,
-    /// `"text"` without escapes, and `%o` for the offset of the I/O.
+    /// Parses a sequence of pattern parts, with or without blanks between them: `0xdeadbeef`,
+    /// `255`, `"text"` without escapes, and `%o` for the offset of the I/O.
     ///
     /// # Errors
     ///
-    /// A text that fio takes no bytes from, or the contents of a file.
+    /// A text that represents no bytes to fio, or a reference to a file.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         let mut pattern = Self::default();
         let mut rest = text.trim_start();
         while !rest.is_empty() {
-            rest = pattern.part(rest)?.trim_start();
+            rest = pattern.parse_part(rest)?.trim_start();
             if pattern.bytes.len() > PATTERN_BYTES_MAX {
                 return Err(PatternError::TooLong);
             }
@@ -56,10 +56,10 @@ impl BytePattern {
         }
     }
 
-    /// Takes one part; returns what follows it.
-    fn part<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
+    /// Parses one part of a pattern and returns the remaining text.
+    fn parse_part<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
         if let Some(rest) = text.strip_prefix('"') {
-            let (letters, rest) = rest.split_once('"').ok_or(PatternError::Unreadable)?;
+            let (letters, rest) = rest.split_once('"').ok_or(PatternError::InvalidSyntax)?;
             self.bytes.extend_from_slice(letters.as_bytes());
             return Ok(rest);
         }
@@ -67,23 +67,24 @@ impl BytePattern {
             return Err(PatternError::File);
         }
         if let Some(rest) = text.strip_prefix("%o") {
-            self.offsets_at.push(self.bytes.len());
+            self.offset_positions.push(self.bytes.len());
             self.bytes.extend_from_slice(&[0; OFFSET_BYTES]);
             return Ok(rest);
         }
         let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
         match hexadecimal {
-            Some(digits) => self.hexadecimal(digits),
+            Some(digits) => self.to_hexadecimal(digits),
             None => self.decimal(text),
         }
     }
 
-    /// Digits in pairs; where their number is odd, the first is alone.
-    fn hexadecimal<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
+    /// Parses hexadecimal digits in pairs. If their number is odd, the first digit forms a byte of
+    /// its own.
+    fn to_hexadecimal<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
         let end = text.find(|letter: char| !letter.is_ascii_hexdigit());
         let (digits, rest) = text.split_at(end.unwrap_or(text.len()));
         if digits.is_empty() {
-            return Err(PatternError::Unreadable);
+            return Err(PatternError::InvalidSyntax);
         }
         let (alone, pairs) = digits.split_at(digits.len() % 2);
         let value = |digits: &str| u8::from_str_radix(digits, 16).expect("hexadecimal digits");
@@ -96,13 +97,14 @@ impl BytePattern {
         Ok(rest)
     }
 
-    /// A number of 32 bits with its sign, least significant byte first, without zeroes at its end.
+    /// Parses a signed 32-bit number, stored with the least significant byte first and without
+    /// trailing zeroes.
     fn decimal<'t>(&mut self, text: &'t str) -> Result<&'t str, PatternError> {
         let unsigned = text.strip_prefix('-').unwrap_or(text);
         let end = unsigned.find(|letter: char| !letter.is_ascii_digit());
         let digits = end.unwrap_or(unsigned.len());
         if digits == 0 {
-            return Err(PatternError::Unreadable);
+            return Err(PatternError::InvalidSyntax);
         }
         let (number, rest) = text.split_at(text.len() - unsigned.len() + digits);
         let value: i64 = number.parse().map_err(|_| PatternError::TooLarge)?;
@@ -113,10 +115,10 @@ impl BytePattern {
         Ok(rest)
     }
 
-    /// Repeats the pattern over an I/O.
+    /// Fills a block with repetitions of the pattern.
     pub(super) fn fill(&self, block: &mut [u8], offset_bytes: u64) {
         let mut bytes = self.bytes.clone();
-        for at in &self.offsets_at {
+        for at in &self.offset_positions {
             bytes[*at..at + OFFSET_BYTES].copy_from_slice(&offset_bytes.to_le_bytes());
         }
         for part in block.chunks_mut(bytes.len()) {
@@ -161,10 +163,10 @@ mod tests {
         for (text, error) in [
             ("", PatternError::Empty),
             (r#""""#, PatternError::Empty),
-            ("abc", PatternError::Unreadable),
-            ("0x", PatternError::Unreadable),
-            (r#""ab"#, PatternError::Unreadable),
-            ("%x", PatternError::Unreadable),
+            ("abc", PatternError::InvalidSyntax),
+            ("0x", PatternError::InvalidSyntax),
+            (r#""ab"#, PatternError::InvalidSyntax),
+            ("%x", PatternError::InvalidSyntax),
             ("2147483648", PatternError::TooLarge),
             ("-2147483649", PatternError::TooLarge),
             ("'/etc/hostname'", PatternError::File),

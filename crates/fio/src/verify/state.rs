@@ -1,66 +1,63 @@
-//! State of an interrupted job, by which another run knows how far it wrote: fio's file
+//! State file of an interrupted job, from which a later run knows the completed writes: fio's
 //! `local-JOB-N-verify.state`, version 3.
 
 use super::checksum::crc32c;
 
-/// Version of the format, and so the first bytes of each file.
+/// Version number of the format, at the start of each state file.
 pub const STATE_VERSION: u64 = 3;
 
-/// Bytes of the head: version, length of what follows, and its checksum.
+/// Size of the file head in bytes: version, length of the body and its checksum.
 const HEAD_BYTES: usize = 24;
-/// Bytes of what follows, without completions.
 const FIXED_BYTES: usize = 152;
-/// Bytes of a completion.
 const COMPLETION_BYTES: usize = 16;
-/// Offset of the state of the generator of offsets, and its length.
-const GENERATOR: std::ops::Range<usize> = 32..88;
-/// Offset of the job's name, which ends with a zero.
-const NAME: std::ops::Range<usize> = 88..152;
+const GENERATOR_RANGE: std::ops::Range<usize> = 32..88;
+const NAME_RANGE: std::ops::Range<usize> = 88..152;
 
-/// A write that was complete.
+/// Completed write of an interrupted job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletedWrite {
-    /// Index of its file among the job's.
+    /// Index of the written file among the job's files.
     pub file: u64,
-    /// Offset in the file.
+    /// Offset of the write in the file, in bytes.
     pub offset_bytes: u64,
 }
 
-/// State of a job that wrote.
+/// Saved state of an interrupted job: its writes and the position of its generator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VerifyState {
-    /// `iodepth` of the job.
+    /// Queue depth of the job (`iodepth`).
     pub depth: u32,
-    /// Files of the job.
+    /// Number of files of the job.
     pub files: u32,
-    /// Writes that were issued.
+    /// Number of writes that the job issued.
     pub writes: u64,
-    /// Number of the job in its file, clones counted, from 0.
+    /// Index of the worker in the job file, clones counted, from 0.
     pub index: u64,
-    /// Name of the job, at most 63 bytes of it.
+    /// Job name, truncated to 63 bytes.
     pub name: String,
-    /// Last writes that were complete, the latest first, at most as many as the depth.
+    /// Last completed writes, latest first; at most as many as the queue depth.
     pub completed: Vec<CompletedWrite>,
-    /// Whether fio drew the offsets: their order is then not that of diskperf.
+    /// Whether fio generated the offsets, whose order then differs from diskperf's.
     pub is_drawn_by_fio: bool,
 }
 
-/// Reason that a file is no state.
+/// Reason why a file is not a valid state file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
-    /// Another version, or another file.
+    /// Unsupported version, or a file of another kind.
     #[error("it is no state of version {STATE_VERSION}")]
     Version,
-    /// Fewer or more bytes than it says.
+    /// File length that differs from the length stored in the file.
     #[error("it is not as long as it says")]
     Length,
-    /// The checksum is another.
+    /// Checksum that does not match the contents.
     #[error("its checksum does not fit")]
     Checksum,
 }
 
 impl VerifyState {
-    /// The name of a job's state file; `index` is its number, clones counted, from 0.
+    /// Returns the name of a job's state file; `index` is the index of the worker, clones counted,
+    /// from 0.
     pub fn file_name(job: &str, index: u64) -> String {
         format!("local-{job}-{index}-verify.state")
     }
@@ -74,8 +71,8 @@ impl VerifyState {
         body[16..24].copy_from_slice(&self.writes.to_le_bytes());
         body[24..32].copy_from_slice(&self.index.to_le_bytes());
         let name = self.name.as_bytes();
-        let length = name.len().min(NAME.len() - 1);
-        body[NAME.start..NAME.start + length].copy_from_slice(&name[..length]);
+        let length = name.len().min(NAME_RANGE.len() - 1);
+        body[NAME_RANGE.start..NAME_RANGE.start + length].copy_from_slice(&name[..length]);
         for write in &self.completed {
             body.extend_from_slice(&write.file.to_le_bytes());
             body.extend_from_slice(&write.offset_bytes.to_le_bytes());
@@ -88,11 +85,11 @@ impl VerifyState {
         bytes
     }
 
-    /// Decodes a state that fio or diskperf wrote.
+    /// Decodes a state file that fio or diskperf wrote.
     ///
     /// # Errors
     ///
-    /// If it is none, or is damaged.
+    /// If the bytes are not a valid state file, or are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, StateError> {
         let (head, body) = bytes
             .split_at_checked(HEAD_BYTES)
@@ -110,7 +107,7 @@ impl VerifyState {
         if u64_at(body, 0) != completions.len() as u64 {
             return Err(StateError::Length);
         }
-        let name = &body[NAME];
+        let name = &body[NAME_RANGE];
         let end = name.iter().position(|byte| *byte == 0);
         let name = &name[..end.unwrap_or(name.len())];
         Ok(Self {
@@ -126,13 +123,13 @@ impl VerifyState {
                     offset_bytes: u64_at(one, 8),
                 })
                 .collect(),
-            is_drawn_by_fio: body[GENERATOR].iter().any(|byte| *byte != 0),
+            is_drawn_by_fio: body[GENERATOR_RANGE].iter().any(|byte| *byte != 0),
         })
     }
 
-    /// Whether a write was made, by fio's rule: `number` is the number of writes before it.
-    /// All that were issued longer ago than the depth are complete; a later one is if it is
-    /// among the completed ones. Nothing is known behind the first that was not.
+    /// Reports whether a write was completed, by fio's rule; `number` counts the writes before it.
+    /// Every write issued longer ago than the queue depth is complete, and a later one only if it
+    /// is listed among the completed writes. Nothing is known after the first incomplete write.
     pub fn covers(&self, number: u64, write: CompletedWrite) -> bool {
         let depth = u64::from(self.depth);
         let is_long_ago = number < depth || self.writes.saturating_sub(number) > depth;
@@ -159,7 +156,7 @@ mod tests {
              0400000000000000040000000100000032000000000000000000000000000000\
              0000000000000000c14e4a8590b1bdfe062801d6",
         );
-        bytes.resize(HEAD_BYTES + NAME.start, 0);
+        bytes.resize(HEAD_BYTES + NAME_RANGE.start, 0);
         bytes.push(b'j');
         bytes.resize(HEAD_BYTES + FIXED_BYTES, 0);
         for offset_bytes in [708_608_u64, 24_576, 356_352, 499_712] {

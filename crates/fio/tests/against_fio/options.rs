@@ -1,9 +1,9 @@
 //! One case for each option: the values that fio prints are those of the typed job.
 
 use diskperf_fio::job::{
-    Access, Allocation, Amount, Distribution, Engine, ExitScope, FileServiceOrder, Generator,
-    RateProcess, Sequencer, SteadyLimit, SubmitMode, SyncFlag, ThinkOn, Unified, Verification,
-    ZoneMode,
+    Access, Allocation, Amount, DirectionReporting, Distribution, Engine, ExitScope,
+    FileServiceOrder, Generator, RateProcess, Sequencer, SteadyLimit, SubmitMode, SyncFlag,
+    ThinkOn, Verification, ZoneMode,
 };
 use diskperf_fio::verify::Checksum;
 use diskperf_fio::{Job, JobFile, PerDirection};
@@ -563,7 +563,7 @@ const CASES: &[Case] = &[
         "",
         "unified_rw_reporting=both",
         "unified_rw_reporting",
-        |job| Given::Is(job.report.unified == Unified::Both),
+        |job| Given::Is(job.report.unified == DirectionReporting::Both),
     ),
     ("", "percentile_list=50:99:99.9", "percentile_list", |job| {
         let list = job.report.percentiles.iter();
@@ -573,13 +573,13 @@ const CASES: &[Case] = &[
         )
     }),
     ("", "lat_percentiles=1", "lat_percentiles", |job| {
-        one(job.report.of_both)
+        one(job.report.reports_total)
     }),
     ("", "clat_percentiles=0", "clat_percentiles", |job| {
-        one(job.report.of_completion)
+        one(job.report.reports_completion)
     }),
     ("", "slat_percentiles=1", "slat_percentiles", |job| {
-        one(job.report.of_submission)
+        one(job.report.reports_submission)
     }),
     ("", "stats=0", "stats", |job| one(job.report.is_reported)),
     ("", "name=other", "name", |job| {
@@ -651,8 +651,8 @@ fn defaults_are_fios() {
         ("invalidate", job.files.invalidate.into()),
         ("randrepeat", job.random.repeatable.into()),
         ("direct", job.engine.direct.into()),
-        ("clat_percentiles", job.report.of_completion.into()),
-        ("lat_percentiles", job.report.of_both.into()),
+        ("clat_percentiles", job.report.reports_completion.into()),
+        ("lat_percentiles", job.report.reports_total.into()),
         ("scramble_buffers", job.data.scramble.into()),
         (
             "buffer_compress_chunk",

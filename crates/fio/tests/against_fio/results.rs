@@ -2,7 +2,7 @@
 //! what the counts do not hold.
 
 use diskperf_fio::PerDirection;
-use diskperf_fio::job::Unified;
+use diskperf_fio::job::DirectionReporting;
 use diskperf_fio::results::{
     DirectionResult, DiskUtilisation, Format, JobResult, Latency, Percentiles, Results,
     SteadyResult,
@@ -82,7 +82,7 @@ fn row(node: &Value, job: &diskperf_fio::Job) -> JobResult {
         ..JobResult::default()
     };
     row.processor.context_switches = integer(node, "ctx");
-    if job.report.unified == Unified::Mixed {
+    if job.report.unified == DirectionReporting::Mixed {
         row.directions.read = direction(&node["mixed"]);
     } else {
         row.directions = PerDirection {

@@ -155,7 +155,11 @@ fn every_job_does_fios_ios() {
 fn counts(job: &Job, files: &[PlannedFile], log: &[Logged], what: &str) {
     let theirs = |direction| log.iter().filter(|io| io.direction == direction).count() as u64;
     let ours = plan::ios(job, files).expect("one size, no time");
-    assert_eq!(ours.total(), log.len() as u64, "{what}: {files:?} {log:?}");
+    assert_eq!(
+        ours.total(),
+        log.len() as u64,
+        "{what}: {files:?} {log:?}"
+    );
     if let Ios::Exactly(each) = ours {
         for direction in Direction::ALL {
             assert_eq!(

@@ -1,4 +1,4 @@
-//! One arm while it is measured: its run, and where that is kept.
+//! One arm of an A/B measurement during execution: its run and the recorder that stores it.
 
 use super::{AbRequest, share_files};
 use crate::execute::{new_run, state_after};
@@ -11,7 +11,7 @@ use diskperf_system::host::Clock;
 use diskperf_system::host::hook::Hook;
 use diskperf_timeline::{Arm, Interleaved, ProgramResult, Repetition, Run};
 
-/// One of the two.
+/// One arm of an A/B measurement, with its plan, run and recorder.
 pub(super) struct Measured<'a> {
     pub(super) plan: &'a HostPlan,
     pub(super) hook: Option<Hook>,
@@ -19,7 +19,7 @@ pub(super) struct Measured<'a> {
     pub(super) recorder: &'a mut Recorder,
 }
 
-/// Both, with nothing measured yet.
+/// Creates both arms of an A/B measurement, with no results yet.
 pub(super) fn both<'a>(
     plans: [&'a HostPlan; 2],
     (hooks, request): ([Option<Hook>; 2], &AbRequest),
@@ -101,7 +101,8 @@ impl<'a> Measured<'a> {
         self.run.results[ordinal].repetitions.push(repetition);
     }
 
-    /// Ends a result: its protocol is what came of it.
+    /// Finishes the result of a program: its protocol receives the number of repetitions made, and
+    /// its notes are completed.
     pub(super) fn finish_result(&mut self, ordinal: usize, notes: Vec<String>) {
         let result = &mut self.run.results[ordinal];
         let made = result.repetitions.len() as u32;
@@ -111,7 +112,7 @@ impl<'a> Measured<'a> {
         self.recorder.finish_result(ordinal, result);
     }
 
-    /// The run at its end, well or not.
+    /// Finishes the run of this arm of an A/B measurement, completed or failed, and returns it.
     pub(super) fn finish(
         mut self,
         error: Option<&LaboratoryError>,

@@ -1,4 +1,4 @@
-//! One step in both arms: its blocks, and what they say so far.
+//! One step of an A/B measurement in both arms: its blocks and their verdicts so far.
 
 use super::arm::Measured;
 use crate::plan::{step_title, titles};
@@ -17,14 +17,14 @@ use diskperf_timeline::{Block, CacheMode, Protocol, Repetition};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The arms' rigs, A's first.
+/// Rigs of the two arms of an A/B measurement, A first.
 pub(super) type Rigs<'r> = [&'r HostRig<'r>; 2];
 
-/// What one wants to know of each rate.
+/// Limits that each measured rate is judged against.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Question {
     pub(super) limits: Limits,
-    /// A loss of speed, as a share, that is to be found or excluded besides.
+    /// Loss of speed, as a share, that the blocks have to find or exclude as well.
     pub(super) fail_over: Option<f64>,
 }
 
@@ -35,28 +35,27 @@ impl Question {
     }
 }
 
-/// What runs at the same time, in both arms.
+/// One step with all jobs that run at the same time, measured in both arms.
 pub(super) struct Contest<'a> {
-    /// The place of its first result in the order of running.
     first: usize,
     steps: [&'a Step; 2],
     workers: [Vec<Assignment>; 2],
     coin: Stream,
     pub(super) blocks: u32,
-    /// Blocks that led to the verdicts; absent before the end of these.
+    /// Number of blocks that led to the verdicts; `None` until the verdicts are made.
     deciding_blocks: Option<u32>,
-    /// Blocks after those that measure the sizes of the differences: fixed before the first
-    /// of them, so that their number does not depend on their results.
+    /// Number of blocks after the deciding ones that measure the sizes of the differences. It is
+    /// fixed before the first of them starts, so that it does not depend on their results.
     size_blocks: usize,
-    /// Time that all its blocks took.
+    /// Time that all blocks of the step have taken.
     pub(super) spent: Duration,
     question: Question,
-    /// What is judged, and what the blocks say of it; the primary quantity of the first
-    /// job first.
+    /// Quantities that are judged, each with its sequence of blocks. The primary quantity of the
+    /// first job comes first.
     judged: Vec<Judged>,
 }
 
-/// One quantity of one job.
+/// One measured quantity of one job, with the sequence of blocks that judges it.
 struct Judged {
     job: usize,
     quantity: Quantity,
@@ -64,7 +63,8 @@ struct Judged {
 }
 
 impl<'a> Contest<'a> {
-    /// Begins with a step, and runs it once in each arm, which does not count.
+    /// Starts a step of an A/B measurement and runs it once in each arm. This first run is
+    /// discarded.
     pub(super) fn begin(
         (number, steps): (usize, [&'a Step; 2]),
         sizes_bytes: &[Vec<u64>; 2],
@@ -122,7 +122,7 @@ impl<'a> Contest<'a> {
         })
     }
 
-    /// What its table shows of it.
+    /// Title of the step in tables. If the arms differ, it holds both titles, separated by a bar.
     pub(super) fn title(&self) -> String {
         let [a, b] = self.steps.map(step_title);
         match a == b {
@@ -131,12 +131,13 @@ impl<'a> Contest<'a> {
         }
     }
 
-    /// How many quantities are judged.
+    /// Number of quantities that are judged in this step.
     pub(super) fn rows(&self) -> usize {
         self.judged.len()
     }
 
-    /// Judges them as some of so many.
+    /// Sets the limits that the quantities of the step are judged against. `rows` is the number of
+    /// quantities in the whole measurement.
     pub(super) fn ask(&mut self, question: Question, rows: usize) {
         self.question = question;
         for one in &mut self.judged {
@@ -144,14 +145,14 @@ impl<'a> Contest<'a> {
         }
     }
 
-    /// Whether all that can be said of it is.
+    /// Reports whether every quantity of the step has its verdict.
     pub(super) fn is_decided(&self) -> bool {
         let mut rows = self.judged.iter();
         rows.all(|one| self.question.is_answered(&one.row))
     }
 
-    /// Ends the blocks that decide: those from here on measure the size of differences,
-    /// whatever they say of the verdicts.
+    /// Ends the deciding blocks of the step. Later blocks measure the size of differences and do
+    /// not change the verdicts.
     pub(super) fn begin_size(&mut self) {
         let found = |one: &Judged| {
             let verdict = one.row.verdict();
@@ -167,15 +168,15 @@ impl<'a> Contest<'a> {
         }
     }
 
-    /// Whether the sizes of all differences that were found are measured, for `min_time`
-    /// at least.
+    /// Reports whether the sizes of all differences found in the step have been measured and its
+    /// blocks have taken at least `min_time`.
     pub(super) fn is_measured(&self, min_time: Duration) -> bool {
         let deciding = self.deciding_blocks.unwrap_or(self.blocks);
         (self.blocks - deciding) as usize >= self.size_blocks && self.spent >= min_time
     }
 
-    /// Whether it is open whether a limit on losses of speed is kept: the sizes may leave
-    /// open what the deciding blocks had answered.
+    /// Reports whether the blocks have yet to show that a limit on losses of speed is kept or
+    /// exceeded. The blocks that measure sizes may reopen an answer of the deciding blocks.
     pub(super) fn is_limit_open(&self) -> bool {
         let is_open = |limit| {
             let mut rows = self.judged.iter().map(|one| &one.row);
@@ -184,14 +185,14 @@ impl<'a> Contest<'a> {
         self.question.fail_over.is_some_and(is_open)
     }
 
-    /// Has as many more blocks measure the sizes as there were of all kinds.
+    /// Schedules more blocks that measure the sizes of differences, as many as all blocks so far.
     pub(super) fn extend_size(&mut self) {
         let deciding = self.deciding_blocks.unwrap_or(self.blocks);
         self.size_blocks = (self.blocks - deciding) as usize + size_blocks(self.blocks as usize);
     }
 
-    /// One repetition of each arm, in an order that a coin decides. Of a block that
-    /// fails nothing is kept.
+    /// Runs one block: one repetition of each arm, in an order that a coin decides. A block that
+    /// fails is discarded as a whole.
     pub(super) fn block(
         &mut self,
         (arms, rigs): (&mut [Measured<'_>; 2], Rigs<'_>),
@@ -238,7 +239,7 @@ impl<'a> Contest<'a> {
         }
     }
 
-    /// Says how far it is, and how long it may still take.
+    /// Reports the progress of the step to the observer, with the time that is left.
     pub(super) fn tell(&self, left: Duration, observer: &mut dyn Observer) {
         let Judged { quantity, row, .. } = &self.judged[0];
         // A sequence is of times for one unit.
@@ -254,7 +255,7 @@ impl<'a> Contest<'a> {
         });
     }
 
-    /// Ends its results.
+    /// Finishes the results of this step in both arms of the A/B measurement.
     pub(super) fn finish(&self, arms: &mut [Measured<'_>; 2]) {
         for (arm, step) in arms.iter_mut().zip(self.steps) {
             for (ordinal, job) in (self.first..).zip(&step.jobs) {
@@ -271,7 +272,7 @@ impl<'a> Contest<'a> {
     }
 }
 
-/// One repetition of one arm, of each job.
+/// Runs one repetition of one arm with all jobs of the step.
 fn repetition(
     rig: &HostRig<'_>,
     workers: &[Assignment],

@@ -1,4 +1,4 @@
-//! The blocks of all programs on real storage.
+//! Execution of an A/B measurement on real storage: the blocks of all programs.
 
 use super::arm::{Measured, both};
 use super::contest::{Contest, Rigs};
@@ -19,10 +19,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How many blocks of an undecided program follow each other once each has had its share.
+/// Blocks that an undecided program gets in each turn, after every program has had its share of the
+/// time.
 const BLOCKS_IN_TURN: u32 = 8;
 
-/// Measures both arms, and ends their runs.
+/// Measures both arms of an A/B measurement and finishes their runs.
 pub(super) fn measure(
     (plan, plans): (&AbPlan, [&HostPlan; 2]),
     stop: &Arc<AtomicBool>,
@@ -48,7 +49,6 @@ pub(super) fn measure(
     }
 }
 
-/// Opens what the arms run on, and closes it again.
 fn on_storage(
     plan: &AbPlan,
     (clock, stop): (Clock, &Arc<AtomicBool>),
@@ -96,7 +96,7 @@ fn on_storage(
     result
 }
 
-/// Runs everything once, which does not count, and then block by block.
+/// Runs each program once in each arm, discards that run, and then measures in blocks.
 fn on_rigs(
     plan: &AbPlan,
     (arms, rigs): (&mut [Measured<'_>; 2], Rigs<'_>),
@@ -141,8 +141,8 @@ fn on_rigs(
     outcome
 }
 
-/// What a program moves in each arm: the same, unless an arm says how much. What a pilot
-/// of A finds must fit B too.
+/// Determines the bytes that a program transfers in each arm. Both arms transfer the same unless
+/// one of them sets a size. The size that a pilot of A finds must fit B, too.
 fn sizes_of(
     [of_a, of_b]: &mut [Sizes; 2],
     jobs: [&Job; 2],
@@ -166,13 +166,11 @@ fn sizes_of(
     Ok(call_bytes.map(|call_bytes| whole_calls(size_bytes, call_bytes)))
 }
 
-/// The time for the blocks, and who gets it.
+/// Distribution of the time budget among the blocks of all programs.
 struct Rounds<'r, 'a> {
     arms: &'r mut [Measured<'a>; 2],
     rigs: Rigs<'r>,
-    /// The most blocks of a program.
     most: u32,
-    /// Shortest time for the blocks of each program.
     min_time: Duration,
     end: Instant,
 }
@@ -188,8 +186,9 @@ impl<'r, 'a> Rounds<'r, 'a> {
         }
     }
 
-    /// The verdicts on all programs, then the sizes of the differences, and then, where the
-    /// sizes leave the limit on losses open, more of these as long as there is time.
+    /// Runs the blocks for the verdicts on all programs, then those for the sizes of differences.
+    /// While the limit on losses is undecided, more blocks that measure sizes follow as long as
+    /// there is time.
     fn all(
         &mut self,
         contests: &mut [Contest<'_>],
@@ -209,8 +208,8 @@ impl<'r, 'a> Rounds<'r, 'a> {
         Ok(())
     }
 
-    /// Each program in turn has its share of the time that is left, and then those that
-    /// are undecided have it in turns.
+    /// Gives each program in turn its share of the time left, and then the rest to the undecided
+    /// programs in turns.
     fn verdicts(
         &mut self,
         contests: &mut [Contest<'_>],
@@ -235,7 +234,7 @@ impl<'r, 'a> Rounds<'r, 'a> {
         Ok(())
     }
 
-    /// So many blocks of a program at most, until its time is over; the first always.
+    /// Runs up to `most` blocks of a program until its time is over. The first block always runs.
     fn blocks(
         &mut self,
         contest: &mut Contest<'_>,
@@ -254,7 +253,6 @@ impl<'r, 'a> Rounds<'r, 'a> {
         Ok(())
     }
 
-    /// The blocks after the verdict, as far as there is time.
     fn size(
         &mut self,
         contest: &mut Contest<'_>,
@@ -267,7 +265,7 @@ impl<'r, 'a> Rounds<'r, 'a> {
         Ok(())
     }
 
-    /// Whether more blocks may answer what is open of the limit.
+    /// Reports whether more blocks may still decide if the limit on losses of speed is kept.
     fn is_open(&self, contest: &Contest<'_>) -> bool {
         self.has_room(contest) && contest.is_limit_open()
     }

@@ -1,6 +1,5 @@
-//! Where the time of a program on real storage went, as far as the system tells:
-//! by the events of its block layer where they can be had, by layers, and by
-//! counters.
+//! Attribution of a program's time on real storage: by events of the block layer where they are
+//! available, by layers, and by counters.
 
 use crate::execute::execute;
 use crate::plan::{HostPlan, Plan};
@@ -24,17 +23,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// An explanation, and what it takes to set another one beside it.
+/// An explanation, with the data that a comparison with another one needs.
 pub struct Told {
-    /// In words.
+    /// Name of the explained run or system, for headings.
     pub name: String,
-    /// Where the time went.
+    /// Attribution of the elapsed time to stages.
     pub explanation: Explanation,
-    /// What each of its programs had to move and did.
+    /// Amount of work of each program: its size and requests.
     pub amounts: Vec<Amount>,
-    /// What happened in each of them, where that was recorded.
+    /// Trace of each program; `None` where events were not recorded.
     pub traces: Vec<Option<Trace>>,
-    /// The run, if it was on real storage.
+    /// Explained run; `None` for a modelled system.
     pub run: Option<Run>,
 }
 
@@ -48,11 +47,11 @@ impl Told {
     }
 }
 
-/// Explains a stored run on real storage by what was stored of it.
+/// Explains a stored run on real storage from its stored data.
 ///
 /// # Errors
 ///
-/// One of which no repetition counts.
+/// Returns an error if no repetition of a program counts.
 pub fn explain_run(run: Run) -> Result<Told, LaboratoryError> {
     let name = format!("{} (run {})", run.measured(), run.id);
     let mut told = told(name, run, &[], Vec::new())?;
@@ -62,12 +61,11 @@ pub fn explain_run(run: Run) -> Result<Told, LaboratoryError> {
     Ok(told)
 }
 
-/// Runs the programs of a plan and explains them; nothing is stored, since to be
-/// watched takes time.
+/// Runs the programs of a plan and explains them. Nothing is stored, because tracing slows the run.
 ///
 /// # Errors
 ///
-/// What ends the run.
+/// Returns the error that ends the run.
 pub fn explain_target(
     plan: &HostPlan,
     store: Option<&Path>,
@@ -96,11 +94,11 @@ pub fn explain_target(
     }
 }
 
-/// Explains a modelled system as far as it stands beside real storage.
+/// Explains a modelled system in the form that compares with real storage, without counterfactuals.
 ///
 /// # Errors
 ///
-/// What a machine fails with.
+/// Returns the error of the modelled machine.
 pub fn explain_model(subject: &Subject, means: &Means<'_>) -> Result<Told, LaboratoryError> {
     let plan = &subject.plan;
     let means = Means {
@@ -123,11 +121,11 @@ pub fn explain_model(subject: &Subject, means: &Means<'_>) -> Result<Told, Labor
     })
 }
 
-/// The difference of two by stages.
+/// Compares two explanations stage by stage.
 ///
 /// # Errors
 ///
-/// Two that have no program in common.
+/// Returns an error if the two have no program in common.
 pub fn differences(a: &Told, b: &Told) -> Result<Differences, LaboratoryError> {
     let runs = a.run.as_ref().zip(b.run.as_ref());
     let differs = runs.map_or_else(Vec::new, |(a, b)| unlike(a, b));
@@ -156,7 +154,7 @@ pub fn differences(a: &Told, b: &Told) -> Result<Differences, LaboratoryError> {
     Ok(found)
 }
 
-/// The programs of two measured runs whose repetitions do not tell them apart.
+/// Notes for the programs of two measured runs whose repetitions do not prove a difference.
 fn untold(a: &Run, b: &Run) -> Vec<String> {
     let compared = compare(&[a.clone(), b.clone()]);
     let pairs = compared.pairs.iter();
@@ -172,12 +170,10 @@ fn untold(a: &Run, b: &Run) -> Vec<String> {
     untold.map(told).collect()
 }
 
-/// Keeps what the block layer did in each repetition, and what is to be said.
+/// Observer that collects the block trace of each repetition, and all notes.
 struct Collector<'a> {
     inner: &'a mut dyn Observer,
-    /// Of the repetition that is about to end.
     latest: Option<BlockTrace>,
-    /// Program by program.
     traces: Vec<Vec<Option<BlockTrace>>>,
     notes: Vec<String>,
 }
@@ -287,7 +283,7 @@ fn told(
     Ok(told)
 }
 
-/// The repetitions that count and were watched without loss.
+/// Repetitions that count and whose trace lost no event.
 fn whole<'r>(
     result: &'r ProgramResult,
     traces: &'r [Option<BlockTrace>],
@@ -299,8 +295,8 @@ fn whole<'r>(
         .filter(|(_, trace)| trace.lost_events == 0)
 }
 
-/// Of the repetitions that count and were watched without loss and without
-/// disagreement, the account of the one in the middle by what they are judged by.
+/// Returns the account of the median repetition, by the judged quantity. Only repetitions count
+/// whose trace lost no event and agrees with the kernel's accounting.
 fn watched<'r>(
     result: &'r ProgramResult,
     traces: &'r [Option<BlockTrace>],
@@ -320,7 +316,7 @@ fn watched<'r>(
     Some((account, repetition, observed::trace(block)))
 }
 
-/// What is to be said of events that the kernel could not keep.
+/// Returns a note on trace events that the kernel had no space for; `None` if it lost none.
 fn lost(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String> {
     let pairs = result.repetitions.iter().zip(traces);
     let kept = pairs.filter(|(repetition, _)| !repetition.discarded);
@@ -338,7 +334,8 @@ fn lost(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String>
     })
 }
 
-/// What is to be said of events that the kernel's own accounting contradicts.
+/// Returns a note on repetitions whose trace events contradict the kernel's accounting; `None` if
+/// there are none.
 fn disagreeing(result: &ProgramResult, traces: &[Option<BlockTrace>]) -> Option<String> {
     let kept: Vec<_> = whole(result, traces).collect();
     let found: Vec<_> = kept
@@ -387,7 +384,7 @@ fn remarks(
     all.into_iter()
 }
 
-/// What requests are, where there are any.
+/// Returns a note on the meaning of requests, if any were observed.
 fn requests_note(told: &Told) -> Option<String> {
     let accounts = told.explanation.programs.iter();
     let observed = accounts

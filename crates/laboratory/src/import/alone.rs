@@ -1,4 +1,4 @@
-//! A drive of a trace alone, as an entry of a catalogue.
+//! Import of a drive from a trace alone, without parameter files.
 
 mod requests;
 
@@ -15,45 +15,47 @@ use std::path::Path;
 
 pub(super) use requests::is_trace;
 
-/// What a trace shows of a drive without parameter files.
+/// Findings of a trace about a drive without parameter files.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShownDrive {
-    /// Requests of the trace.
+    /// Number of requests in the trace.
     pub requests: usize,
-    /// First requests that all numbers are from.
+    /// Number of requests at the start of the trace from which all parameters are determined.
     pub fitted_requests: usize,
-    /// Place of the trace's pauses.
+    /// Position of the pauses between requests in the trace.
     pub think: Think,
-    /// First requests after lines that are missing from the trace.
+    /// Indices of requests that follow a gap in the trace.
     pub jumps: Vec<usize>,
-    /// Numbers that the trace shows.
+    /// Parameters of the drive that the trace shows.
     pub numbers: Vec<ShownNumber>,
     /// Parts of the drive that the trace does not show, each with the reason.
     pub not_determined: Vec<String>,
-    /// Replay of the requests that no number is from.
+    /// Accuracy of the modelled drive in a replay of the remaining requests, from which no
+    /// parameter was determined.
     pub replay: ReplayFigures,
 }
 
-/// A number that a trace shows.
+/// A parameter of a drive that a trace shows, with its confidence interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShownNumber {
-    /// Name with its unit.
+    /// Name of the drive parameter, with its unit.
     pub name: String,
-    /// Number of the zone, from 0, of a number that each zone has.
+    /// Index of the zone, from 0, if each zone has its own value of the parameter.
     pub zone: Option<usize>,
-    /// Best value.
+    /// Best estimate of the drive parameter from the trace.
     pub value: f64,
-    /// Lower end of its interval.
+    /// Lower end of the parameter's confidence interval.
     pub low: f64,
-    /// Upper end of its interval.
+    /// Upper end of the parameter's confidence interval.
     pub high: f64,
 }
 
-/// Imports the drive of a trace.
+/// Imports the drive that a trace was recorded on.
 ///
 /// # Errors
 ///
-/// A trace that cannot be read, whose requests overlap, or that does not show the platter.
+/// Returns an error if the trace cannot be read, its requests overlap, or it does not reveal the
+/// rotation of the platter.
 pub(super) fn import(file: &Path, target: &mut Target<'_>) -> Result<ImportedDrive, String> {
     let requests = requests::read(file)?;
     let half = requests.len() / 2;

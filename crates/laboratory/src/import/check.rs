@@ -1,5 +1,5 @@
-//! Whether the catalogue takes what was imported: each entry is read and its drive is
-//! built, before anything is written.
+//! Validation of imported entries by the catalogue. Each entry is read and its drive is built
+//! before anything is written.
 
 use diskperf_calibration::entry::made_of;
 use diskperf_catalogue::Catalogue;
@@ -8,15 +8,15 @@ use diskperf_diskspecs::{Errors, KeyPlaces, Place, Problem};
 use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::Computer;
 
-/// Entries of a catalogue that are yet to be written: path and text.
+/// Catalogue entries that are not written yet: path and text of each.
 type Entries = [(String, String)];
 
-/// Reads a system of these entries, as whoever runs it does: the disk that it has.
+/// Reads a system from unwritten entries, as a run would, and returns its disk.
 ///
 /// # Errors
 ///
-/// What the catalogue has against it, each with the place of the key in the imported file
-/// if it can be told, else with the drive.
+/// Returns the faults that the catalogue finds, each with the place of the key in the imported file
+/// if it is known, else with the name of the drive.
 pub(super) fn check(
     system: &str,
     drive: &str,
@@ -46,7 +46,7 @@ pub(super) fn check(
     }
 }
 
-/// What is wrong with an entry, at the place that it comes from.
+/// Moves a fault of an entry to the place in the imported file that it comes from.
 fn placed(problem: &Problem, drive: &str, (entries, places): (&Entries, &KeyPlaces)) -> Problem {
     let why = problem.brief();
     let title = format!("the drive {drive} cannot be modelled: {why}");
@@ -61,7 +61,6 @@ fn placed(problem: &Problem, drive: &str, (entries, places): (&Entries, &KeyPlac
     }
 }
 
-/// The key whose value is at a place of an entry.
 fn key_at<'e>(entries: &'e Entries, place: &Place) -> Option<&'e str> {
     let (_, text) = entries.iter().find(|(path, _)| path == place.file())?;
     let key = |line: &&'e str| {

@@ -1,4 +1,5 @@
-//! Every key that the tables call used changes what is imported, and no other does.
+//! Tests that every DiskSim key listed as used changes the imported entry, and that no other key
+//! does.
 
 use super::check::check;
 use super::{acts_as, rig};
@@ -26,10 +27,9 @@ const PARTS: [(&str, &str); 4] = [
     ),
 ];
 
-/// Pieces of the files, each with what comes in its place.
+/// Replacements in the text of the files: old text and new text.
 type Changes<'a> = &'a [(&'a str, &'a str)];
 
-/// A key's change, made after others that give it an effect, if it needs them.
 struct Case {
     key: &'static str,
     context: Changes<'static>,
@@ -81,7 +81,7 @@ const MAP: &str = "map\nof\nall\nlbn 0 --> cyl 0, head 0, sect 0, seqcnt 9\n\
 const OTHER_MAP: &str = "map\nof\nall\nlbn 0 --> cyl 0, head 0, sect 0, seqcnt 8\n\
     lbn 9 --> cyl 1, head 1, sect 0, seqcnt 8\nlbn 18 --> cyl 2, head 0, sect 0, seqcnt 9\n\
     lbn 28 --> cyl 3, head 0, sect 0, seqcnt 9\n";
-/// The rest of the model is left out.
+/// Replaces the layout by an indexed one and comments out the rest of the model.
 const INDEXED: Changes<'static> = &[
     (
         "dm_layout_g1 {",
@@ -93,9 +93,9 @@ const RANGE: Changes<'static> = &[(
     "Sparing scheme used = 2",
     "Sparing scheme used = 8, Rangesize for sparing = 1",
 )];
-/// Writes that end on the medium.
+/// Makes writes complete on the medium instead of the buffer.
 const WRITE_THROUGH: Changes<'static> = &[("Fast write level = 1", "Fast write level = 0")];
-/// The bus is not slower than the drive, nor is the controller.
+/// Makes the bus and the controller at least as fast as the drive.
 const FAST_BUS: Changes<'static> = &[
     (
         "Read block transfer time = 0.05",
@@ -230,7 +230,6 @@ fn files(changes: Changes<'_>) -> Files {
     Files::Memory(files)
 }
 
-/// The entry of the drive, and what the modelled drive does in another way.
 fn imported(changes: Changes<'_>) -> Result<(String, Vec<String>), Errors> {
     let found = import("whole.parv", &files(changes))?;
     let drive = &found.drives[0];
@@ -263,7 +262,7 @@ fn every_key_that_is_used_changes_the_entry() {
     }
 }
 
-/// A key whose value the modelled drive replaces: `import` names each other value.
+/// Tests a key whose value the modelled drive replaces: `import` names each replaced value.
 #[test]
 fn a_key_without_effect_leaves_the_entry_as_it_is() {
     let (entry, said) = imported_or_panic("the files", &[]);
@@ -308,8 +307,7 @@ fn a_key_without_effect_leaves_the_entry_as_it_is() {
     assert!(tried > 60, "{tried} keys");
 }
 
-/// Smallest and largest values of a number that is used, where the rest of the files leaves
-/// it free.
+/// Returns the smallest and largest values of a number in use, as far as the other keys permit.
 fn extremes(key: &Key) -> Vec<String> {
     let any = i64::from(i32::MAX);
     let numbers = |min: f64, max: f64| vec![format!("{min:?}"), format!("{max:?}")];
@@ -327,9 +325,9 @@ fn extremes(key: &Key) -> Vec<String> {
     }
 }
 
-/// Keys of the geometry, whose other values leave no sectors, or more surfaces than
-/// there are; times of an arm, of which another one is the shorter; cylinders that the arm of
-/// the fixture would need seconds to cross.
+/// Keys whose extreme values are not tested: geometry that would leave no sectors or need more
+/// surfaces than exist, actuator times where another time is shorter, and cylinders that the
+/// fixture's actuator would need seconds to cross.
 const NOT_FREE: [&str; 11] = [
     "Number of data surfaces",
     "First cylinder number",
@@ -373,8 +371,8 @@ fn a_drive_of_the_smallest_and_the_largest_values_is_built() {
     assert!(built > 90, "{built} drives");
 }
 
-/// Values that DiskSim accepts and a modelled drive does not become the nearest ones, and it
-/// is said.
+/// Checks that values that DiskSim accepts and a modelled drive does not are replaced by the
+/// nearest possible ones, with a note.
 #[test]
 fn a_value_beyond_the_model_becomes_the_nearest() {
     const BEYOND: &[(&str, &str, &str)] = &[

@@ -1,4 +1,4 @@
-//! What was fitted to, and whether that is a trace of the drive.
+//! Fit of a drive to a trace, and the test whether the trace belongs to the drive.
 
 use super::replayed::{ReplayFigures, Replays};
 use crate::reproduce::real_drives::phase;
@@ -6,31 +6,34 @@ use diskperf_analysis::real_drives::{Phase, Think};
 use diskperf_calibration::Calibration;
 use serde::Serialize;
 
-/// A drive that was fitted to the first part of a trace.
+/// Result of fitting a drive to the first part of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fit {
-    /// Requests of the trace.
+    /// Number of requests in the whole trace.
     pub requests: usize,
-    /// The first so many of them were fitted to.
+    /// Number of requests at the start of the trace that the drive was fitted to.
     pub fitted_requests: usize,
-    /// What they show of the spindle: what `reproduce real-drives` prints.
+    /// Phase of the spindle that the fitted requests show, as `reproduce real-drives` prints it.
     pub phase: Phase,
-    /// Whether so many are on cylinders of others that a trace of the drive would show where
-    /// its pauses are.
+    /// Whether enough requests are on neighbouring cylinders for a trace of this drive to show the
+    /// position of its pauses.
     pub shows_angles: bool,
-    /// Whether the trace may be of this drive, by these and by how well it is replayed.
+    /// Whether the trace may belong to this drive, judged by the phase and by the error of the
+    /// replay.
     pub fits: bool,
 }
 
-/// Below this `R` the requests are not where the files have their sectors. Traces of the drives
-/// themselves have 0.99 and more.
+/// Minimum phase coherence `R` of a trace that belongs to the drive. Below it, requests do not lie
+/// where the files place their sectors. Traces of the drives themselves have 0.99 and more.
 const LEAST_R: f64 = 0.9;
-/// Where the R of close pairs may be as much as this by chance, a trace may show no phase for
-/// want of requests: that of the four measured drives is 0.56 or more on a fifth of their traces.
+/// Value of `R` that close pairs of requests may reach by chance. Above it, a trace may show no
+/// phase for lack of requests. The four measured drives reach 0.56 or more on a fifth of their
+/// traces.
 const MOST_BY_CHANCE: f64 = 0.5;
 
 impl Fit {
-    /// The fit and, of a trace that is not of the drive, a warning that says what tells it.
+    /// Creates the fit of a drive to a trace. Returns a warning with the evidence if the trace does
+    /// not belong to the drive.
     pub(super) fn new(found: &Calibration, replays: &Replays) -> (Self, Option<String>) {
         let mut fit = Self {
             requests: found.requests,
@@ -59,7 +62,7 @@ impl Fit {
         (!signs.is_empty()).then(|| warning(signs.join("; ")))
     }
 
-    /// What the requests say of the platter's angle.
+    /// Describes evidence from the platter angle that the trace belongs to another drive.
     fn phase_sign(&self) -> Option<String> {
         let Phase { r, think, .. } = self.phase;
         match think {
@@ -75,7 +78,8 @@ impl Fit {
         }
     }
 
-    /// What the replay says: two platters at random angles are as far apart as this.
+    /// Describes evidence from the replay that the trace belongs to another drive: its error is at
+    /// least that of two platters at random angles.
     fn error_sign(&self, fitted: &ReplayFigures) -> Option<String> {
         let by_chance_ms = self.phase.period_us / 1e3 / 6f64.sqrt();
         let ReplayFigures {

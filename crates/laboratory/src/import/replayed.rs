@@ -1,33 +1,33 @@
-//! A drive's trace, replayed on the modelled disk that was made of its files.
+//! Replay of a drive's trace on the modelled disk that its files describe.
 
 use diskperf_calibration::{Calibration, Score, score};
 use diskperf_device::disk::device::DiskSpecification;
 use diskperf_diskspecs::trace::Request;
 use serde::Serialize;
 
-/// Figures of the second half of a trace, in a closed loop: the disk of the files, and that of
-/// the fitted layer.
+/// Closed-loop replays of the second half of a trace: on the disk of the files, and on the disk
+/// refined by the fit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Replays {
-    /// Requests of the second half.
+    /// Number of requests in the second half of the trace.
     pub requests: usize,
-    /// The modelled disk with the values of the files.
+    /// Accuracy of the modelled disk with the values of the files.
     pub filed: ReplayFigures,
-    /// The same with the layer: what the fit was scored with and `reproduce real-drives`
-    /// prints.
+    /// Accuracy of the modelled disk with the fitted layer, by which the fit was scored; `reproduce
+    /// real-drives` prints it.
     pub fitted: ReplayFigures,
 }
 
-/// How far a replay is from what was measured.
+/// Difference between a replay and the measured service times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReplayFigures {
-    /// The share of requests within half a millisecond.
+    /// Share of requests within half a millisecond of the measured time, in percent.
     pub within_half_ms_percent: f64,
-    /// Root mean square of modelled less measured, request by request.
+    /// Root mean square of modelled minus measured time, request by request, in ms.
     pub rms_per_request_ms: f64,
-    /// Root mean square of the distance between the distributions.
+    /// Root mean square distance between the distributions of modelled and measured times, in ms.
     pub demerit_ms: f64,
-    /// Mean of modelled less measured.
+    /// Mean of modelled minus measured time, in ms.
     pub bias_ms: f64,
 }
 
@@ -43,7 +43,7 @@ impl ReplayFigures {
 }
 
 impl Replays {
-    /// Replays the trace on the disks of the files and of the layer.
+    /// Replays a trace on the disk of the files and on the fitted disk.
     pub(super) fn new(
         (filed, fitted): (&DiskSpecification, &DiskSpecification),
         requests: &[Request],

@@ -1,4 +1,4 @@
-//! Where entries go: all of them, or none.
+//! Destination of imported entries. Either all of them are written or none.
 
 use crate::output::Output;
 use diskperf_models::LaboratoryError;
@@ -6,12 +6,11 @@ use diskperf_system::host::output_file;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A directory that is to hold entries of a catalogue.
+/// A directory that receives entries of a catalogue.
 #[derive(Debug)]
 pub(super) struct Target<'a> {
     to: &'a Path,
     replace: bool,
-    /// By their path in the directory.
     files: BTreeMap<String, String>,
 }
 
@@ -24,7 +23,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Adds a file; its path, with the directory's.
+    /// Adds a file. Returns its path, including that of the directory.
     pub(super) fn add(&mut self, path: String, text: String) -> Result<String, String> {
         let whole = self.to.join(&path);
         if !self.replace && whole.symlink_metadata().is_ok() {
@@ -42,7 +41,7 @@ impl<'a> Target<'a> {
         Ok(whole.display().to_string())
     }
 
-    /// Writes all files; none of them before each can be.
+    /// Writes all files. Nothing is written unless every file can be.
     pub(super) fn write(self) -> Result<(), LaboratoryError> {
         let mut outputs = Vec::new();
         for (path, text) in &self.files {

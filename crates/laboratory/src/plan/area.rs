@@ -1,4 +1,4 @@
-//! How large an area the suites of today's storage work on, on real storage.
+//! Size of the area on real storage that the suites of modern storage use.
 
 use crate::target::Target;
 use diskperf_battery::{Medium, Suite};
@@ -6,15 +6,14 @@ use diskperf_models::plan::area::{LOG_BYTES, is_fitted, set, whole_mib};
 use diskperf_timeline::units::{GIB, MIB, format_size};
 use diskperf_timeline::{Device, Experiment, SizeChoice};
 
-/// The most that an area takes of a file system: more than four times the cache of any
-/// drive or controller, and made in a minute by a slow one.
+/// Maximum area on a file system, in bytes. It is more than four times the cache of any drive or
+/// controller, and even a slow device fills it within a minute.
 const LARGEST_BYTES: u64 = 4 * GIB;
-/// The longest area that programs take.
 const LONGEST_BYTES: u64 = 1 << 60;
-/// Below this a drive's or a controller's cache may hold a good part of it.
+/// Size in bytes below which the cache of a drive or controller may hold a good part of the area.
 const SMALL_BYTES: u64 = GIB;
-/// Gives the programs of a suite of today's storage an area that fits the targets, before
-/// the user's settings are made; what a reader must know.
+/// Gives the programs of a suite for modern storage an area that fits the targets, before the
+/// user's settings apply. Returns the remarks for readers.
 pub(super) fn fit(
     suite: &mut Suite,
     (targets, experiment): (&[Target], &Experiment),
@@ -43,8 +42,8 @@ pub(super) fn fit(
     notes
 }
 
-/// The area on a target, in whole mebibytes: what was asked for, or a share of what there
-/// is.
+/// Returns the area on a target in whole mebibytes: the requested size, or a share of the available
+/// space.
 fn area_bytes(target: &Target, experiment: &Experiment) -> u64 {
     let there_bytes = match (target.medium, &experiment.fresh) {
         (Medium::Device | Medium::File, _) => target.room_bytes(),
@@ -60,7 +59,7 @@ fn area_bytes(target: &Target, experiment: &Experiment) -> u64 {
     whole_mib(bytes).min(LONGEST_BYTES)
 }
 
-/// That a device has a cache below it which nobody here can drop.
+/// Returns a note if a device has a cache below it that this host cannot drop.
 fn hidden_cache(target: &Target) -> Option<String> {
     let device = target
         .place
@@ -73,7 +72,6 @@ fn hidden_cache(target: &Target) -> Option<String> {
     ))
 }
 
-/// Whether a device is a hypervisor's or a network's.
 fn is_virtual(device: &Device) -> bool {
     let by_name = ["vd", "xvd", "nbd", "rbd"];
     let by_model = [

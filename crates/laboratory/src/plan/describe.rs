@@ -1,4 +1,4 @@
-//! What `--dry-run` says.
+//! Text of `--dry-run` for plans on real storage.
 
 use super::{HostPlan, ground, spread_over, times, title};
 use crate::target::Target;
@@ -10,12 +10,13 @@ use diskperf_timeline::{Nanoseconds, SizeChoice, Workload};
 use std::collections::BTreeMap;
 
 impl HostPlan {
-    /// What would be written where, how much, and for how long.
+    /// Describes the planned writes: places, amounts and duration.
     pub(super) fn describe(&self) -> String {
         self.described(PlannedWork::time)
     }
 
-    /// The same without how long, where that is not the plan's to say.
+    /// Describes the planned writes without a duration, for runs whose duration the plan does not
+    /// determine.
     pub(super) fn describe_timeless(&self) -> String {
         self.described(|_, _| String::new())
     }
@@ -68,34 +69,30 @@ impl HostPlan {
     }
 }
 
-/// What all repetitions of a plan come to, at most.
+/// Upper bounds of the work in all repetitions of a plan.
 #[derive(Default)]
 struct PlannedWork {
-    /// Bytes of files that are made before timed parts.
     prepared_bytes: u64,
-    /// Bytes of these files if sizes are the smallest that a pilot finds.
+    /// Bytes of the prepared files at the smallest sizes that a pilot may find.
     least_prepared_bytes: u64,
-    /// Bytes that timed parts write.
     written_bytes: u64,
-    /// Bytes that timed parts move.
     moved_bytes: u64,
-    /// Timed parts.
     repetitions: u64,
-    /// Of these, those that last as long as their program is told to, and how long they all
-    /// take, in seconds.
+    /// Number of timed parts with a fixed duration, and the total duration of those parts in
+    /// seconds.
     lasting: u64,
     lasting_s: f64,
-    /// How long programs write that write for a time, and not so much.
+    /// Total duration of programs that write for a fixed time instead of a fixed amount, in
+    /// seconds.
     writing_s: f64,
-    /// Seconds by which open loops may be longer, where the storage falls behind.
+    /// Additional seconds that open loops may last if the storage falls behind.
     drains_s: f64,
-    /// Seconds in which sizes that are known arrive by the clock.
+    /// Seconds in which requests arrive at a given rate, in jobs of known size.
     arrivals_s: f64,
-    /// Seconds between the first of several workers at once and the last.
+    /// Seconds between the start of the first and the last of several simultaneous workers.
     apart_s: f64,
 }
 
-/// A duration, and how long it may become where the storage falls behind arrivals.
 fn duration(lasts: Nanoseconds, drains: Nanoseconds) -> String {
     match drains {
         Nanoseconds::ZERO => format!("{} s", lasts.seconds()),
@@ -108,7 +105,6 @@ fn duration(lasts: Nanoseconds, drains: Nanoseconds) -> String {
 }
 
 impl HostPlan {
-    /// The most repetitions of a job, and how many more where something disturbs them.
     fn repetitions(&self, job: &Job) -> (u32, u32) {
         let protocol = self.suite.protocol_of(job);
         let again = if self.repeats_disturbed {

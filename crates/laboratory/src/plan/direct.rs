@@ -1,5 +1,5 @@
-//! Whether programs that keep requests in flight go past the page cache: they do wherever
-//! they can, so that a row means the same in every suite and by itself.
+//! Choice of cache mode for programs that keep requests in flight. They bypass the page cache
+//! wherever they can, so that a row means the same in every suite and alone.
 
 use crate::target::Target;
 use diskperf_battery::Suite;
@@ -7,8 +7,8 @@ use diskperf_models::plan::direct::asks_for_cache;
 use diskperf_models::plan::title;
 use diskperf_timeline::{Experiment, SizeChoice};
 
-/// Chooses O_DIRECT where the targets have it, and the page cache where the experiment asks
-/// for it; returns what a reader must know.
+/// Chooses O_DIRECT where the targets support it, and the page cache where the experiment requests
+/// it. Returns the remarks for readers.
 pub(super) fn choose(
     suite: &mut Suite,
     targets: &[Target],

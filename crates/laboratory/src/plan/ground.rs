@@ -1,4 +1,4 @@
-//! Targets of real storage as job files and replays see them.
+//! Targets on real storage in the form that job files and replays use.
 
 use crate::target::Target;
 use diskperf_battery::{Medium, Suite};
@@ -7,7 +7,7 @@ use diskperf_models::plan::{job_file, replay};
 use diskperf_system::host::device::BlockDevice;
 use diskperf_timeline::{CacheMode, TraceReplay};
 
-/// What jobs of a file are to run on.
+/// Describes the targets for the jobs of a job file.
 pub(super) fn of_job_file(targets: &[Target]) -> job_file::Ground {
     let of = |is_directory: bool| {
         let targets = targets.iter();
@@ -27,7 +27,7 @@ pub(super) fn of_job_file(targets: &[Target]) -> job_file::Ground {
     }
 }
 
-/// A replay on these targets as a suite of one step, and what a reader must know.
+/// Plans a replay on these targets as a suite of one step. Returns it with the remarks for readers.
 pub(super) fn replayed(
     of: &TraceReplay,
     targets: &[Target],

@@ -1,5 +1,5 @@
-//! A run on real storage: everything that can be found wrong with it without
-//! changing anything is found here.
+//! Plan of a run on real storage. All faults that can be found without changing anything are found
+//! here.
 
 use super::{area, direct, ground};
 use crate::clean::settings_left;
@@ -18,36 +18,35 @@ use diskperf_system::host::fresh::FreshSpec;
 use diskperf_system::host::{ReadAhead, is_root};
 use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Statistic, Workload};
 
-/// One run on real storage.
+/// Plan of one run on real storage.
 #[derive(Clone, Debug)]
 pub struct HostPlan {
-    /// What it is made from, and made again.
+    /// Experiment that the plan was made from, so that the plan can be made again.
     pub experiment: Experiment,
-    /// The suite, without the steps that cannot run.
+    /// Programs of the run, without the steps that cannot run.
     pub suite: Suite,
-    /// The drives that run each program at once.
+    /// Drives that run each program together.
     pub targets: Vec<Target>,
-    /// A directory on another file system.
+    /// Directory on another file system, the destination of copies.
     pub other: Option<Target>,
-    /// File systems to be made anew, one after the other; none means the
-    /// target as it is.
+    /// Fresh file systems to make, one after the other; empty to use the target as it is.
     pub fresh: Vec<FreshSpec>,
-    /// What the kernel is told of how files will be read.
+    /// Advice to the kernel about the access pattern of files, by posix_fadvise(2).
     pub read_ahead: ReadAhead,
-    /// Whether the block layer's events are recorded, where that can be.
+    /// Whether events of the block layer are recorded, where that is possible.
     pub block_events: bool,
-    /// Whether what storage is asked for is told, to be recorded.
+    /// Whether the requests to storage are reported to the observer, for a recording.
     pub record: bool,
-    /// What a reader must know: steps that were left out, and why.
+    /// Remarks for readers: omitted steps and the reasons.
     pub notes: Vec<String>,
-    /// Space that the jobs of a file need and the targets do not have, with the remedy. A dry
+    /// Space that the jobs of a job file need beyond what the targets have, with the remedy. A dry
     /// run shows such a plan; a run refuses it.
     pub shortage: Option<String>,
-    /// Whether repetitions that something disturbed are run again.
+    /// Whether repetitions that other activity disturbed are run again.
     pub repeats_disturbed: bool,
 }
 
-/// The plans of these targets: one for each, or one for all together.
+/// Makes the plans of these targets: one for each, or one for all together.
 pub(super) fn plan(
     experiment: &Experiment,
     paths: &[std::path::PathBuf],
@@ -73,7 +72,6 @@ pub(super) fn plan(
         .collect()
 }
 
-/// What only root may do.
 fn check_rights(experiment: &Experiment) -> Result<(), LaboratoryError> {
     if is_root() {
         return Ok(());
@@ -91,7 +89,6 @@ fn check_rights(experiment: &Experiment) -> Result<(), LaboratoryError> {
     Ok(())
 }
 
-/// Several drives run one program; they must be of one kind, and not the same.
 fn check_together(targets: &[Target]) -> Result<(), LaboratoryError> {
     if targets.len() < 2 {
         return Err(LaboratoryError::request(
@@ -120,7 +117,7 @@ fn check_together(targets: &[Target]) -> Result<(), LaboratoryError> {
     Ok(())
 }
 
-/// Every device given up must be one that is run on; a slip here costs data.
+/// Verifies that every device that may be overwritten is a target. A slip here costs data.
 fn check_destroyed(experiment: &Experiment) -> Result<(), LaboratoryError> {
     for device in &experiment.destroy_data_on {
         let number = Target::device_number(device);
@@ -197,8 +194,8 @@ fn plan_run(experiment: &Experiment, targets: Vec<Target>) -> Result<HostPlan, L
     Ok(plan)
 }
 
-/// Has a program that runs alone repeated as often as a comparison of two runs needs, and not
-/// less often where the repetitions agree: those of a suite would take minutes.
+/// Raises the repetitions of a program that runs alone to the number that a comparison of two runs
+/// needs, even if the repetitions agree. The programs of a suite would take minutes.
 fn repeat_for_a_verdict(suite: &mut Suite, experiment: &Experiment) {
     let is_kept = matches!(experiment.workload, Workload::Steps { .. });
     let protocol = &mut suite.protocol;
@@ -207,8 +204,8 @@ fn repeat_for_a_verdict(suite: &mut Suite, experiment: &Experiment) {
     }
 }
 
-/// The fresh file systems of an experiment: one with blocks as they were asked for, or
-/// for the suite of 1983 the two of its paper.
+/// Returns the fresh file systems of an experiment: one with the requested block size, or for the
+/// suite of 1983 the two of its paper.
 fn fresh(
     experiment: &Experiment,
     suite: &Suite,
@@ -253,7 +250,7 @@ fn other(path: &std::path::Path, experiment: &Experiment) -> Result<Target, Labo
     Ok(target)
 }
 
-/// Says where "another file system" is the same one.
+/// Returns a note if "another file system" is in fact the same one.
 fn same_filesystem(experiment: &Experiment) -> Vec<String> {
     let other = experiment.other.as_deref().into_iter();
     let same = other.flat_map(|other| {
@@ -272,7 +269,7 @@ fn same_filesystem(experiment: &Experiment) -> Vec<String> {
 }
 
 impl HostPlan {
-    /// Why a job cannot run here, if it cannot.
+    /// Returns the reason why a job cannot run on this target; `None` if it can.
     fn obstacle(&self, job: &Job) -> Option<String> {
         let target = &self.targets[0];
         let name = target.name();
@@ -298,8 +295,8 @@ impl HostPlan {
         }
     }
 
-    /// Why the job's O_DIRECT calls do not work here, if it makes any and
-    /// they do not. A fresh file system is asked when its files are opened.
+    /// Returns the reason why a job's O_DIRECT calls cannot work here; `None` if they can or it
+    /// makes none. A fresh file system is tested when its files are opened.
     fn direct_obstacle(&self, job: &Job) -> Option<String> {
         if job.program.cache_mode(self.experiment.cache) != CacheMode::Direct
             || !job.program.touches_target()
@@ -318,7 +315,6 @@ impl HostPlan {
             .find_map(|target| target.direct_obstacle(unit_bytes))
     }
 
-    /// A suite that first brings its targets to a state cannot go on without that.
     fn check_precondition(&self) -> Result<(), LaboratoryError> {
         let Some(job) = self.suite.jobs().find(|job| job.area_times.is_some()) else {
             return Ok(());
@@ -336,8 +332,8 @@ impl HostPlan {
         }
     }
 
-    /// A suite goes on without the steps that cannot run, and says so; a
-    /// program that was asked for by name must run.
+    /// Removes the steps of a suite that cannot run, with a note. A program that the user named
+    /// must run.
     fn leave_out_what_cannot_run(&mut self) -> Result<(), LaboratoryError> {
         let (name, steps) = (self.suite.name.clone(), self.suite.steps.clone());
         let obstacle = |job: &Job| self.obstacle(job);
@@ -347,7 +343,6 @@ impl HostPlan {
         Ok(())
     }
 
-    /// Advice on how to need less room, with settings that the plan's own programs have.
     fn room_remedy(&self) -> String {
         const SETTINGS: [&str; 3] = ["call_bytes", "area_bytes", "readers"];
         if matches!(self.experiment.workload, Workload::JobFile(_)) {
@@ -381,8 +376,8 @@ impl HostPlan {
         Ok(())
     }
 
-    /// Looks for space for all files. A job file that was written for a larger machine can be
-    /// looked at here: what is missing is noted, and the run refused.
+    /// Checks the space for all files. For a job file that was written for a larger machine, the
+    /// shortage is noted: a dry run shows the plan, and the run refuses it.
     fn check_room(&mut self) -> Result<(), LaboratoryError> {
         let is_job_file = matches!(self.experiment.workload, Workload::JobFile(_));
         match self.find_room() {
@@ -416,13 +411,13 @@ impl HostPlan {
         Ok(())
     }
 
-    /// Whether all jobs say themselves how much they move.
+    /// Reports whether all jobs set the amount that they transfer.
     pub(crate) fn is_said(&self) -> bool {
         self.suite.jobs().all(|job| job.size_bytes.is_some())
     }
 
-    /// What all files of the suite take on each target: programs that name the
-    /// same file share it, the others' lie beside it until the end.
+    /// Returns the bytes that all files of the suite take on each target. Programs that name the
+    /// same file share it; files of other programs lie beside it until the end.
     pub(crate) fn files_bytes(&self, size_bytes: u64) -> u64 {
         let medium = self.targets[0].medium;
         files_bytes(self.suite.jobs(), medium, |job| {
@@ -432,8 +427,8 @@ impl HostPlan {
         })
     }
 
-    /// The least that a job moves when its size is found by a pilot: 8 MB in
-    /// whole calls, or what fits on a smaller file or device.
+    /// Returns the smallest amount that a job transfers if a pilot finds its size: 8 MB in whole
+    /// calls, or less on a smaller file or device.
     pub(crate) fn smallest_size(&self, job: &Job) -> u64 {
         if let Some(size_bytes) = job.own_bytes() {
             return size_bytes;
@@ -451,7 +446,7 @@ impl HostPlan {
         wanted.max(call_bytes) / call_bytes * call_bytes
     }
 
-    /// All targets, as the user named them.
+    /// Names of all targets, as the user gave them.
     pub fn target_name(&self) -> String {
         let names: Vec<_> = self.targets.iter().map(Target::name).collect();
         names.join(" + ")

@@ -1,23 +1,20 @@
-//! The file that a run is in while its store does not take it: one of
-//! `diskperf export`, written anew at each repetition.
+//! Side file of a run that the store does not accept yet: in the format of `diskperf export`,
+//! rewritten at each repetition.
 
 use crate::runs;
 use diskperf_timeline::Run;
 use std::path::{Path, PathBuf};
 
-/// The file of one run.
+/// Side file of one run that the store does not accept yet.
 pub(super) struct SideFile {
-    /// Where it may be, in the order of trying.
     places: Vec<PathBuf>,
-    /// Where it is.
     path: Option<PathBuf>,
-    /// Why it could not be written when it was last tried.
     error: String,
 }
 
 impl SideFile {
-    /// Beside the store, or where that cannot be written, in the current
-    /// directory or the one for temporary files.
+    /// Chooses paths for the side file: beside the store or, if that cannot be written, in the
+    /// current directory or the one for temporary files.
     pub(super) fn of(run: &Run, store: Option<&Path>) -> Self {
         let name = format!("diskperf-run-{}.json", run.id);
         let beside = store.and_then(Path::parent).map(Path::to_owned);
@@ -31,7 +28,8 @@ impl SideFile {
         }
     }
 
-    /// Where it is; why it is nowhere, which is empty while nobody has tried.
+    /// Returns the path of the side file, or the reason why it has none. The reason is empty while
+    /// no write was tried.
     pub(super) fn place(&self) -> Result<&Path, &str> {
         match &self.path {
             Some(path) if self.error.is_empty() => Ok(path),
@@ -39,8 +37,8 @@ impl SideFile {
         }
     }
 
-    /// Writes the run as it is now. A file that was written before stays as it
-    /// was where no place takes it any more.
+    /// Writes the current state of the run. If no place accepts it, an earlier file stays as it
+    /// was.
     pub(super) fn write(&mut self, run: &Run) {
         // The place that took it last is the first to be tried.
         let last = self.path.clone();
@@ -61,7 +59,7 @@ impl SideFile {
         }
     }
 
-    /// Removes it: the store has the run.
+    /// Removes the side file, because the store has the run.
     pub(super) fn remove(&mut self) {
         if let Some(path) = self.path.take() {
             // One that stays says nothing wrong.

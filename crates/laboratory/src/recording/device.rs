@@ -1,4 +1,5 @@
-//! `diskperf record`: what a disk is asked by whoever runs on this machine.
+//! `diskperf record`: recording of the requests that a disk receives from all processes of this
+//! machine.
 
 use super::{Place, Trace, failed};
 use diskperf_analysis::recorded::Observed;
@@ -12,16 +13,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What is to be recorded.
+/// Request for a recording of a disk.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// A block device, or a path on one.
+    /// Block device to record, or a path on one.
     pub target: PathBuf,
-    /// For how long; without, until it is ended.
+    /// Duration of the recording; `None` to record until the user ends it.
     pub lasts: Option<Duration>,
 }
 
-/// Ready to record.
+/// A recording of disks that is ready to start.
 pub struct Ready {
     asked: Asked,
     place: Place,
@@ -31,13 +32,13 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Finds the disks, and makes ready to listen to them and to write to a file, in the
-    /// place of none unless `force`.
+    /// Finds the disks behind the target and prepares to receive their events and to write the
+    /// file. `force` allows an existing file to be replaced.
     ///
     /// # Errors
     ///
-    /// A target that is no disk and on none; not root; a kernel that does not tell; a file
-    /// that cannot be made.
+    /// Returns an error if the target is no disk and on none, if the user is not root, if the
+    /// kernel provides no events, or if the file cannot be created.
     pub fn new(asked: Asked, output: &Path, force: bool) -> Result<Self, LaboratoryError> {
         let place = Place::open_anywhere(output, force)?;
         let (listened, mut notes) = listened(&asked.target)?;
@@ -54,11 +55,12 @@ impl Ready {
         })
     }
 
-    /// Records until the time is over, or `stop` is set; tells how far it is now and then.
+    /// Records until the time is over or `stop` is set, and reports the progress now and then.
     ///
     /// # Errors
     ///
-    /// The file cannot be written, or the kernel tells no more. What was recorded is there.
+    /// Returns an error if the file cannot be written or the kernel's events end. Requests recorded
+    /// up to then are in the file.
     pub fn record(
         self,
         stop: &AtomicBool,
@@ -127,7 +129,6 @@ impl Ready {
 }
 
 impl Trace {
-    /// What is said before the first request.
     fn head(&mut self, of: &Observed, at: Nanoseconds) -> std::io::Result<()> {
         let by = concat!("diskperf ", env!("CARGO_PKG_VERSION"));
         self.about("recorded by", by)?;
@@ -137,7 +138,6 @@ impl Trace {
         self.flush()
     }
 
-    /// What is said behind the last one.
     fn tail(mut self, at: Nanoseconds) -> std::io::Result<()> {
         self.ends(at);
         self.ended(true)?;
@@ -145,10 +145,8 @@ impl Trace {
     }
 }
 
-/// A disk that is listened to, by the name that it has in the trace.
 type Named = (String, Listened);
 
-/// The disks behind a path, and what a reader must know of them.
 fn listened(target: &Path) -> Result<(Vec<Named>, Vec<String>), LaboratoryError> {
     let name = target.display();
     let status = target.metadata().map_err(|error| {
@@ -209,7 +207,7 @@ fn has_queue(disk: &BlockDevice) -> bool {
     disk.sysfs().join("mq").exists()
 }
 
-/// A recording that is written to what it records.
+/// Returns a warning if the recording is written to a disk that it records.
 fn on_itself(output: &Path, listened: &[Listened]) -> Option<String> {
     let folder = match output.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

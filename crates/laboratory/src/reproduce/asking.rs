@@ -1,4 +1,4 @@
-//! What every document is reproduced with, and the values that come of it.
+//! Context that all documents are reproduced in, and the modelled values of their cells.
 
 use super::jobs::{Figure, Job, Workshop};
 use diskperf_analysis::accuracy::TwoDrives;
@@ -9,10 +9,10 @@ use diskperf_models::model::computer::Computer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What is asked of the models, and who runs them.
+/// Context of a reproduction: catalogue, settings, and the executor of the modelled jobs.
 pub(super) struct Asking<'a> {
     pub(super) catalogue: &'a Catalogue,
-    /// The user's changes to every system.
+    /// User's settings, which apply to every system.
     pub(super) settings: &'a [Setting],
     pub(super) seed: u64,
     pub(super) two_drives: &'a TwoDrives,
@@ -20,17 +20,17 @@ pub(super) struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// The settings of a case, which those of the user overrule.
+    /// Combines the settings of a case with those of the user, which take precedence.
     pub(super) fn over(&self, own: &[Setting]) -> Vec<Setting> {
         own.iter().chain(self.settings).cloned().collect()
     }
 
-    /// The settings of a case that is what is tried, whatever the user sets.
+    /// Combines the user's settings with those that define the case, which take precedence.
     pub(super) fn under(&self, own: impl IntoIterator<Item = Setting>) -> Vec<Setting> {
         self.settings.iter().cloned().chain(own).collect()
     }
 
-    /// One program on the first drive of a system, one round to clear the cache
+    /// Creates a job: one program on the first drive of a system, with one round to clear the cache
     /// and two that count.
     pub(super) fn job(
         &self,
@@ -43,31 +43,31 @@ impl Asking<'_> {
         Ok(Job::of(Arc::new(computer), program, size_bytes, self.seed))
     }
 
-    /// The figures of jobs of one program each, in their order.
+    /// Runs jobs of one program each and returns their figures, in the order of the jobs.
     pub(super) fn figures(&self, jobs: &[Job]) -> Result<Vec<Figure>, LaboratoryError> {
         let done = self.workshop.carry_out(jobs)?;
         Ok(done.into_iter().flatten().collect())
     }
 
-    /// KB/s of jobs of one program each, in their order.
+    /// Runs jobs of one program each and returns their rates in KB/s, in the order of the jobs.
     pub(super) fn rates(&self, jobs: &[Job]) -> Result<Vec<f64>, LaboratoryError> {
         let figures = self.figures(jobs)?;
         Ok(figures.iter().map(|figure| figure.kb_per_s).collect())
     }
 }
 
-/// Settings of a case, from paths and values.
+/// Creates settings from pairs of path and value.
 pub(super) fn settings(pairs: &[(&str, &str)]) -> Vec<Setting> {
     let setting = |(path, text): &(&str, &str)| Setting::new(path, text);
     pairs.iter().map(setting).collect()
 }
 
-/// Modelled values by the ids of their cells, each in its cell's quantity.
+/// Modelled values of published cells, by cell id. Each value has the quantity of its cell.
 #[derive(Default)]
 pub(super) struct Values(BTreeMap<String, f64>);
 
 impl Values {
-    /// The modelled value of a cell, if a model has one.
+    /// Returns the modelled value of a cell, if a model has one.
     pub(super) fn of(&self, cell: &Cell) -> Option<f64> {
         self.by_id(cell.id.as_deref()?)
     }

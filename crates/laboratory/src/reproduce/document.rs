@@ -1,4 +1,4 @@
-//! The five founding documents: what each fills of the card.
+//! The five founding documents, and the parts of the accuracy card that each of them fills.
 
 use super::asking::{Asking, Values};
 use super::speck::Speck;
@@ -7,7 +7,7 @@ use diskperf_analysis::accuracy::{Quantity, Statement};
 use diskperf_catalogue::Cell;
 use diskperf_models::LaboratoryError;
 
-/// A document whose systems have models.
+/// A published document whose systems the catalogue models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Document {
     KridleMcKusick,
@@ -17,11 +17,12 @@ pub(super) enum Document {
     PizialiZam,
 }
 
-/// What a document comes to: values of its cells, and what its text says.
+/// Content of a document on the accuracy card: modelled values of its cells, and statements of its
+/// text.
 type Filled = (Values, Vec<Statement>);
 
 impl Document {
-    /// In the order of the card.
+    /// All documents, in the order of the accuracy card.
     pub(super) const ALL: [Self; 5] = [
         Self::KridleMcKusick,
         Self::Zachariassen,
@@ -30,7 +31,7 @@ impl Document {
         Self::PizialiZam,
     ];
 
-    /// Its name among the published: `kridle-mckusick-1983`.
+    /// Name of the document in the catalogue's `published` folder, such as `kridle-mckusick-1983`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::KridleMcKusick => statements::DOCUMENT,
@@ -45,9 +46,9 @@ impl Document {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 
-    /// Models cells of this document. The statements have runs of their own and
-    /// are about all of it: they are left out where some cells are not `whole`.
-    /// The first document's cells are programs of setups, and filled from those.
+    /// Models cells of this document. Its statements have runs of their own and concern the whole
+    /// document; they are left out unless all cells are requested (`whole`). The cells of Kridle
+    /// and McKusick are programs on setups and are filled from the runs of those.
     pub(super) fn fill(
         self,
         asking: &Asking<'_>,
@@ -80,8 +81,8 @@ impl Document {
         })
     }
 
-    /// What the card says of a cell with this modelled value: its quantity, what
-    /// is printed, and what it calls its test.
+    /// Describes a published cell for the accuracy card: its quantity, its printed value, and the
+    /// name of its test. `value` is the modelled value.
     pub(super) fn described(
         self,
         cell: &Cell,

@@ -1,4 +1,4 @@
-//! Fills the card: every cell of the documents under its id.
+//! Content of the accuracy card: every cell of the documents, by its id.
 
 use super::asking::{Asking, Values};
 use super::document::Document;
@@ -15,7 +15,7 @@ use diskperf_models::model::computer::Computer;
 use diskperf_models::two_drives::two_drives;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The accuracy card.
+/// Makes the accuracy card: published values beside modelled ones.
 pub(super) fn card(
     catalogue: &Catalogue,
     options: &Options,
@@ -87,7 +87,8 @@ pub(super) fn card(
     })
 }
 
-/// The documents asked for, in the card's order; all that have models if none is.
+/// Returns the requested documents in the order of the accuracy card, or all that have models if
+/// none is requested.
 fn documents(published: &Published, asked: &[String]) -> Result<Vec<Document>, LaboratoryError> {
     for document in asked {
         published
@@ -141,14 +142,12 @@ fn nothing_chosen(
     ))
 }
 
-/// A system's name with its file system: what free parameters are kept by.
 fn system_name(place: &Place) -> String {
     format!("{} {}", place.setup.target, place.setup.filesystem)
 }
 
-/// The ids of the cells of all calibration sets. A cell that a number of one system
-/// was chosen by is no prediction of another's either: a ratio to a second system
-/// hangs on both.
+/// Ids of the cells in all calibration sets. A cell that calibrated one system predicts no other
+/// system either, because a ratio to a second system depends on both.
 fn calibration_cells(published: &Published) -> Result<BTreeSet<&str>, LaboratoryError> {
     let mut cells = BTreeSet::new();
     for set in published.set_names() {
@@ -161,7 +160,6 @@ fn calibration_cells(published: &Published) -> Result<BTreeSet<&str>, Laboratory
     Ok(cells)
 }
 
-/// The free parameters of all systems that the cells are about.
 fn free(
     catalogue: &Catalogue,
     settings: &[Setting],
@@ -190,18 +188,16 @@ fn free(
     Ok(free)
 }
 
-/// All that cells are filled from.
 struct Filling<'a> {
     modelled: &'a BTreeMap<Place, Modelled>,
     values: &'a Values,
-    /// The ids of all cells that some free parameter was calibrated on.
     calibration: BTreeSet<&'a str>,
     notes: &'a Notes,
 }
 
 impl Filling<'_> {
-    /// The card's cells of a printed one: its rate, and its CPU share where it
-    /// has one, or where nothing was measured.
+    /// Makes the cells of the accuracy card for one published cell: its rate, and its CPU share if
+    /// one is printed or nothing was measured.
     fn cells(&self, printed: &Printed) -> Vec<Cell> {
         let Some(place) = Place::of(printed) else {
             return vec![self.of_document(printed)];
@@ -238,7 +234,8 @@ impl Filling<'_> {
         cells
     }
 
-    /// The cell of a printed one that has a document's own model, if any.
+    /// Makes the cell of the accuracy card for a published cell of a document that has its own
+    /// model.
     fn of_document(&self, printed: &Printed) -> Cell {
         let blank = self.blank(printed);
         let document = printed.document().and_then(Document::named);
@@ -257,7 +254,6 @@ impl Filling<'_> {
         }
     }
 
-    /// A cell with all but its figures.
     fn blank(&self, printed: &Printed) -> Cell {
         let id = printed.id.clone().unwrap_or_default();
         let measurement = printed.same_as.as_deref().unwrap_or(&id);

@@ -8,16 +8,15 @@ use diskperf_models::LaboratoryError;
 use diskperf_models::model::computer::Computer;
 use std::collections::BTreeMap;
 
-/// The free parameters of some systems, and what they were calibrated on.
+/// Free parameters of some systems, and the cells that they were calibrated on.
 #[derive(Default)]
 pub(super) struct Free {
     list: Vec<FreeParameter>,
-    /// The ids of the cells of the sets that were looked up.
     sets: BTreeMap<String, Vec<String>>,
 }
 
 impl Free {
-    /// Adds those of a system.
+    /// Adds the free parameters of a system.
     pub(super) fn add(
         &mut self,
         computer: &Computer,
@@ -53,7 +52,6 @@ impl Free {
         Ok(())
     }
 
-    /// The ids of the cells of a set, which many parameters share.
     fn cells_of(
         &mut self,
         set: String,
@@ -69,9 +67,9 @@ impl Free {
         Ok(cells)
     }
 
-    /// Those that are free in these documents, sorted; with what pairs of drives
-    /// share, if any did run. What was calibrated on cells of other documents
-    /// alone is as fixed here as what a data sheet says.
+    /// Returns the parameters that are free in these documents, sorted. `pairs` adds the parameter
+    /// that all pairs of drives share. A parameter that was calibrated only on cells of other
+    /// documents is as fixed here as one from a data sheet.
     pub(super) fn into_parameters(mut self, documents: &[Document], pairs: bool) -> Parameters {
         let all = self.list.len();
         self.list.retain(|free| {
@@ -104,8 +102,8 @@ impl Free {
     }
 }
 
-/// The path without the number of a drive or of an attachment: a file's key is
-/// one parameter, however many of its kind there are in a system.
+/// Removes the number of a drive or attachment from a path. A key of a file is one parameter,
+/// however many drives of its kind a system has.
 fn without_number(path: &str) -> String {
     let words = path.split('.');
     let named = words.filter(|word| !word.chars().all(|digit| digit.is_ascii_digit()));

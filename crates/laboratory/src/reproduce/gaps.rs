@@ -1,6 +1,5 @@
-//! What Piziali and Zam 1991 argues about and nobody measured: the gap of mkfs in both
-//! readings, beside the interleave of the drive, for files small and large,
-//! one behind the other or scattered.
+//! Unmeasured claims of Piziali and Zam 1991: the gap of mkfs in both readings and the interleave
+//! of the drive, for small and large files, contiguous or scattered.
 
 use super::asking::{Asking, settings};
 use super::interleave::DOCUMENT;
@@ -14,19 +13,17 @@ use diskperf_timeline::Protocol;
 use std::sync::Arc;
 
 const SYSTEM: &str = "pcat-st251";
-/// What is tried of each.
 const INTERLEAVES: [&str; 3] = ["1", "2", "3"];
 const GAPS: [&str; 3] = ["0", "1", "2"];
 const CYLINDER_GAPS: [&str; 7] = ["0", "1", "2", "3", "4", "5", "6"];
-/// The interleave at which nothing but the cylinders' ends loses time.
+/// Interleave at which a sequential read loses time only at the ends of cylinders.
 const CONTIGUOUS: &str = "2";
 
-/// Bytes that are read for each figure: several cylinders of 51 KB.
+/// Bytes to read for each figure: several cylinders of 51 KB.
 const SIZE_BYTES: u64 = 512 << 10;
-/// The same where what counts are the cylinders' ends.
+/// Bytes to read for each figure that the ends of cylinders determine.
 const LONG_BYTES: u64 = 2 << 20;
 
-/// What is read.
 #[derive(Clone, Copy)]
 struct Load {
     name: &'static str,
@@ -41,7 +38,7 @@ const LARGE: Load = Load {
     file_bytes: SIZE_BYTES,
     churn: 0,
 };
-/// "One or two disk blocks in size."
+/// Files of "one or two disk blocks in size", as Piziali and Zam 1991 say.
 const SMALL: Load = Load {
     name: "files of 1 KB",
     size_bytes: SIZE_BYTES,
@@ -61,7 +58,6 @@ const FRAGMENTED: Load = Load {
     churn: 3,
 };
 
-/// A load with the interleave and the two gaps.
 struct Case {
     load: Load,
     interleave: &'static str,
@@ -70,7 +66,7 @@ struct Case {
 }
 
 impl Case {
-    /// Of every interleave and every gap between blocks.
+    /// Cases of a load with every interleave and every gap between blocks.
     fn grid(load: Load) -> Vec<Self> {
         let case = |interleave, gap| Self {
             load,
@@ -98,7 +94,7 @@ impl Case {
     }
 }
 
-/// The predictions, in the order of the letters.
+/// Returns the predictions of Piziali and Zam 1991, in the order of their letters.
 pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<Statement>, LaboratoryError> {
     let computer = Computer::read(asking.catalogue, SYSTEM, asking.settings)?;
     if computer.medium() != Medium::Directory {
@@ -195,7 +191,6 @@ fn statement(
     }
 }
 
-/// KB/s of each case.
 fn rates(asking: &Asking<'_>, cases: Vec<Case>) -> Result<Vec<(Case, f64)>, LaboratoryError> {
     let jobs: Vec<Job> = cases
         .iter()

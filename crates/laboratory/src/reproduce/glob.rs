@@ -1,7 +1,7 @@
-//! Patterns of cell ids.
+//! Matching of cell ids against patterns with wildcards.
 
-/// Whether a text fits a pattern, in which `*` stands for any characters and
-/// `?` for one.
+/// Reports whether a text matches a pattern, in which `*` stands for any characters and `?` for
+/// one.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at, mut of) = (0, 0);

@@ -1,5 +1,5 @@
-//! Piziali and Zam 1991: a drive by itself, formatted with interleaves from 1:1 to 6:1,
-//! read by whole tracks and by single sectors.
+//! Piziali and Zam 1991: a bare drive, formatted with interleaves from 1:1 to 6:1 and read by whole
+//! tracks and by single sectors.
 
 use super::asking::{Asking, Values};
 use super::jobs::Job;
@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 pub(super) const DOCUMENT: &str = "piziali-zam-1991";
 
-/// A thousand tracks or so: enough for a rate that hangs on chance.
+/// About a thousand tracks: enough for a rate that depends on chance.
 const TRACKS: u64 = 960;
 
-/// KB/s of the cells that name an interleave.
+/// Models the cells that name an interleave, in KB/s.
 pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryError> {
     let mut ids = Vec::new();
     let mut jobs = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, Lab
     Ok(ids.into_iter().zip(asking.rates(&jobs)?).collect())
 }
 
-/// What the card calls a cell's test.
+/// Returns the name of a cell's test on the accuracy card.
 pub(super) fn title(cell: &Cell) -> Option<String> {
     let interleave = cell.interleave?;
     Some(format!("{}, {interleave}:1", cell.test.as_ref()?))
@@ -51,7 +51,7 @@ fn programs() -> Vec<Program> {
     suite.programs().cloned().collect()
 }
 
-/// The suite reads whole tracks first, then single sectors.
+/// Returns the program of a cell. The suite reads whole tracks first, then single sectors.
 fn program(cell: &Cell) -> Option<Program> {
     let place = match cell.test.as_deref()? {
         "full track read" => 0,

@@ -1,4 +1,4 @@
-//! Programs on machines, many at a time: one machine on each thread.
+//! Programs on many modelled machines in parallel, one machine on each thread.
 
 use diskperf_battery::{Medium, Program};
 use diskperf_machine::Budget;
@@ -15,70 +15,67 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-/// One machine, and what is run on it, in order.
+/// A modelled machine and the programs that run on it, in order.
 #[derive(Clone)]
 pub(crate) struct Job {
     pub(crate) computer: Arc<Computer>,
-    /// How many drives run each program at once.
+    /// Number of drives that run each program together.
     pub(crate) drives: usize,
-    /// Whether one more drive or partition is copied to.
+    /// Whether the programs copy to one more drive or partition.
     pub(crate) other: bool,
-    /// How far the second drive is turned against the first, in parts of 2^32
-    /// of a revolution.
+    /// Rotation angle of the second drive relative to the first, in units of 2^-32 revolutions.
     pub(crate) phase: u32,
     /// Share by which the second drive turns slower.
     pub(crate) speed_difference: f64,
-    /// The programs, in the order of running.
+    /// Programs of the job, in the order of running.
     pub(crate) programs: Vec<Program>,
-    /// Bytes that each of them moves on each drive.
+    /// Bytes that each program transfers on each drive.
     pub(crate) size_bytes: u64,
-    /// How each of them is repeated.
+    /// Protocol of repetitions for each program.
     pub(crate) protocol: Protocol,
-    /// Of all random choices.
+    /// Seed of all random choices.
     pub(crate) seed: u64,
 }
 
-/// What one program did in a job.
+/// Results of one program in a job.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Figure {
-    /// The median of the kept repetitions, the sum of the drives.
+    /// Rate in KB/s: sum over the drives, median of the kept repetitions.
     pub(crate) kb_per_s: f64,
-    /// The median of their elapsed times, in seconds.
+    /// Elapsed time in seconds, median of the kept repetitions.
     pub(crate) elapsed_s: f64,
-    /// The same, of all programs' shares of the processor.
+    /// CPU share of all programs in percent, median of the kept repetitions.
     pub(crate) cpu_percent: f64,
-    /// The same, of all programs' seconds in user mode, by ticks.
+    /// Seconds of all programs in user mode, counted by ticks, median of the kept repetitions.
     pub(crate) user_s: f64,
-    /// The same, in the kernel.
+    /// Seconds of all programs in the kernel, counted by ticks, median of the kept repetitions.
     pub(crate) system_s: f64,
     /// Requests that the drives completed in the kept repetitions.
     pub(crate) requests: u64,
-    /// Of these, how many lost a revolution that they need not have.
+    /// Requests of the kept repetitions that lost an avoidable revolution.
     pub(crate) missed: u64,
-    /// How long the processor worked in the kept repetitions, for whomever.
+    /// Busy time of the processor in the kept repetitions, for all purposes.
     pub(crate) processor: Nanoseconds,
-    /// Of that, for the driver: its routines in processes and in handlers.
+    /// Busy time of the processor for the driver's routines, in processes and in interrupt
+    /// handlers.
     pub(crate) driver: Nanoseconds,
-    /// What controllers' caches did in the kept repetitions.
+    /// Statistics of the controllers' caches in the kept repetitions.
     pub(crate) controller_caches: Vec<ControllerCache>,
 }
 
-/// All that decides what a job comes to, as text: its machine, and what is run on it.
+/// Text of everything that determines the result of a job: its machine and its programs.
 type Key = (Arc<str>, String);
 
-/// Who carries jobs out. Many cells and statements are about the same machine: what is
-/// built and run alike does the same, and is run once.
+/// Executor of jobs. Many cells and statements concern the same machine. Jobs with equal machines
+/// and programs have equal results and are run once.
 pub(crate) struct Workshop<'a> {
-    /// Each does one machine at a time.
     crew: Watched<'a>,
-    /// What each machine may take.
     budget: Budget,
-    /// What the jobs so far have come to.
     known: Mutex<BTreeMap<Key, Vec<Figure>>>,
 }
 
 impl<'a> Workshop<'a> {
-    /// One that has carried nothing out.
+    /// Creates an executor of jobs without results.
     pub(crate) fn new(crew: Watched<'a>, budget: Budget) -> Self {
         Self {
             crew,
@@ -87,12 +84,11 @@ impl<'a> Workshop<'a> {
         }
     }
 
-    /// Carries all jobs out, those that are alike once; the results in the order of
-    /// the jobs, whoever did which.
+    /// Runs all jobs, equal ones once, and returns the results in the order of the jobs.
     ///
     /// # Errors
     ///
-    /// That of the first job that failed, in the order of the jobs.
+    /// Returns the error of the first failed job, in the order of the jobs.
     pub(crate) fn carry_out(&self, jobs: &[Job]) -> Result<Vec<Vec<Figure>>, LaboratoryError> {
         let keys = keys(jobs);
         let mut first = BTreeMap::new();
@@ -124,7 +120,7 @@ fn keys(jobs: &[Job]) -> Vec<Key> {
 }
 
 impl Job {
-    /// What the machine is built from, whatever it is called.
+    /// Text of the machine's specification, without its name.
     fn machine(&self) -> Arc<str> {
         let unnamed = Specification {
             name: String::new(),
@@ -133,7 +129,6 @@ impl Job {
         format!("{unnamed:?}").into()
     }
 
-    /// What is run on it, and how.
     fn work(&self) -> String {
         let Self {
             computer: _,
@@ -150,7 +145,7 @@ impl Job {
         format!("{:?}", (usage, programs, size_bytes, protocol))
     }
 
-    /// One program on the first drive of a machine: a round to clear the cache,
+    /// Creates a job of one program on the first drive of a machine: a round to clear the cache,
     /// and two that count.
     pub(crate) fn of(
         computer: Arc<Computer>,
@@ -235,7 +230,8 @@ impl Job {
     }
 }
 
-/// The median, as a run's summary has it.
+/// Returns the median of a quantity over the kept repetitions, computed like that of a run's
+/// summary.
 fn middle(kept: &[Repetition], of: impl Fn(&Repetition) -> f64) -> f64 {
     let values: Vec<f64> = kept.iter().map(of).collect();
     diskperf_analysis::statistics::median(&values).expect("at least one repetition is kept")

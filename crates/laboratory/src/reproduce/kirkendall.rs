@@ -1,8 +1,8 @@
-//! Kirkendall 1989: two megabytes, read with five sizes of call through five layers
-//! of Minix on an Atari ST, and once more with read-ahead in the driver.
+//! Kirkendall 1989: two megabytes, read with five call sizes through five layers of Minix on an
+//! Atari ST, and once more with read-ahead in the driver.
 //!
-//! The document prints whole seconds, and speeds reckoned from them: a cell is
-//! right within the width that the clock leaves.
+//! The document prints whole seconds and speeds computed from them. A modelled cell is right if it
+//! lies within the resolution of that clock.
 
 use super::asking::{Asking, Values, settings};
 use diskperf_analysis::accuracy::{Finding, Statement};
@@ -11,14 +11,14 @@ use diskperf_catalogue::Cell;
 use diskperf_models::LaboratoryError;
 
 pub(super) const DOCUMENT: &str = "kirkendall-1989";
-/// The document's computer, and the one of its newsflash.
+/// Computer that Kirkendall 1989 measured, and the one of its newsflash.
 const SYSTEM: &str = "atarist-supra";
 const NEWSFLASH: &str = "atarist-supra:driver-read-ahead";
 const SIZE_BYTES: u64 = 2 << 20;
 const SIZE_KB: f64 = (SIZE_BYTES >> 10) as f64;
 const CALLS: [u64; 5] = [512, 1024, 2048, 8192, 16_384];
 
-/// What a table was measured on: the system, and seqread's layer.
+/// Returns the system and the layer of seqread that a table was measured on.
 fn row(cell: &Cell) -> Option<(&'static str, &'static str)> {
     match cell.table.as_str() {
         "TEST 1" => Some((SYSTEM, "dropped")),
@@ -31,13 +31,12 @@ fn row(cell: &Cell) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// The size of call, which ends a cell's id.
 fn call_bytes(cell: &Cell) -> Option<u64> {
     cell.id.as_deref()?.rsplit('/').next()?.parse().ok()
 }
 
-/// What the card says of a cell: its call size, and the seconds of the clock
-/// beside those of the model.
+/// Returns the title of a cell on the accuracy card: its call size, and the printed and modelled
+/// seconds.
 pub(super) fn title(cell: &Cell, kb_per_s: Option<f64>) -> String {
     let size = call_bytes(cell).unwrap_or(0);
     match (cell.seconds, kb_per_s) {
@@ -50,7 +49,7 @@ pub(super) fn title(cell: &Cell, kb_per_s: Option<f64>) -> String {
     }
 }
 
-/// KB/s of the cells that were measured on the document's computer.
+/// Models the cells that Kirkendall 1989 measured on its own computer, in KB/s.
 pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryError> {
     let mut ids = Vec::new();
     let mut jobs = Vec::new();
@@ -66,7 +65,7 @@ pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, Lab
     Ok(ids.into_iter().zip(asking.rates(&jobs)?).collect())
 }
 
-/// What the document says in words, and what it proposes and nobody measured.
+/// Returns the statements in the text of Kirkendall 1989, and its proposals that nobody measured.
 pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<Statement>, LaboratoryError> {
     Ok(vec![
         hardware(asking)?,
@@ -86,13 +85,11 @@ fn seqread((layer, call_bytes): Read) -> Result<Program, LaboratoryError> {
     Ok(program)
 }
 
-/// A layer, read with a size of call.
 type Read = (&'static str, u64);
 
 const RAW: &str = "device_direct";
 const BLOCK: &str = "device";
 
-/// KB/s of each case: settings of the system, and what is read.
 fn rates(
     asking: &Asking<'_>,
     cases: &[(Vec<(&str, &str)>, Read)],

@@ -1,4 +1,4 @@
-//! What is said beside cells, and what all pairs of drives share: data, in
+//! Notes on cells, and parameters that all pairs of drives share, from
 //! `catalogue/published/notes.toml`.
 
 use super::glob::matches;
@@ -8,7 +8,6 @@ use diskperf_models::two_drives::{NOTES, Pair, pair};
 use serde::Deserialize;
 use std::path::Path;
 
-/// Its name in messages and in the list of free parameters.
 const NAME: &str = "catalogue/published/notes.toml";
 
 #[derive(Deserialize)]
@@ -19,16 +18,15 @@ struct File {
     note: Vec<Note>,
 }
 
-/// A note on some cells.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Note {
-    /// Patterns of ids, in which `*` stands for any characters.
+    /// Patterns of cell ids, in which `*` stands for any characters.
     cells: Vec<String>,
     text: String,
 }
 
-/// All notes: those of the user's folder before those of the program.
+/// All notes on cells. Those of the user's folder come before those of the program.
 pub(crate) struct Notes(Vec<Note>);
 
 fn embedded() -> File {
@@ -36,13 +34,13 @@ fn embedded() -> File {
 }
 
 impl Notes {
-    /// The notes, with those of a folder laid over the catalogue in front. A
-    /// note of the folder replaces the program's on the same cells.
+    /// Loads the notes. Notes of a folder that overlays the catalogue come first and replace the
+    /// program's notes on the same cells.
     ///
     /// # Errors
     ///
-    /// A file of the folder that cannot be read, or that gives `two_drives` other
-    /// values: all pairs of drives share those of the program.
+    /// Returns an error if a file of the folder cannot be read, or if it gives `two_drives` other
+    /// values. All pairs of drives share those of the program.
     pub(crate) fn load(folder: Option<&Path>) -> Result<Self, LaboratoryError> {
         let own = embedded();
         let mut notes = Vec::new();
@@ -66,7 +64,7 @@ impl Notes {
         Ok(Self(notes))
     }
 
-    /// All that is said of a cell.
+    /// Returns all notes on a cell; `None` if it has none.
     pub(crate) fn on(&self, id: &str) -> Option<String> {
         let texts: Vec<&str> = self
             .0
@@ -78,7 +76,7 @@ impl Notes {
     }
 }
 
-/// The difference of speeds as what it is: a free parameter.
+/// Returns the difference of spindle speeds between two drives as a free parameter.
 pub(crate) fn speed_difference() -> FreeParameter {
     let pair = pair();
     FreeParameter {

@@ -1,4 +1,4 @@
-//! Real drives: those of a directory, with their files and traces.
+//! Calibration and replay of the real drives in a directory, from their files and traces.
 
 use diskperf_analysis::real_drives::{
     BufferReads, FittedNumber, OffRequest, Operation, Outcome, Phase, PhaseStep, Quantiles,
@@ -11,13 +11,13 @@ use diskperf_models::LaboratoryError;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Calibrates each drive of a directory on the first half of its trace, and replays it.
-/// `shown` is called with how many are done, of how many.
+/// Calibrates each drive of a directory on the first half of its trace and replays the trace.
+/// `shown` receives the number of drives done and their total.
 ///
 /// # Errors
 ///
-/// A directory that cannot be read or has no trace; an end that the user asked for. What
-/// is wrong with one drive's files is said in its row.
+/// Returns an error if the directory cannot be read or has no trace, or if the user ends the
+/// calibration. Faults in the files of one drive appear in its row.
 pub fn reproduce(
     data: &Path,
     stop: &AtomicBool,
@@ -37,7 +37,6 @@ pub fn reproduce(
     Ok(RealDrives { drives })
 }
 
-/// The drives with a trace, in order.
 fn names(data: &Path) -> Result<Vec<String>, LaboratoryError> {
     let refused = |error: std::io::Error| {
         LaboratoryError::Request(format!("--data {}: {error}", data.display()))
@@ -78,20 +77,16 @@ fn drive(data: &Path, name: String) -> RealDrive {
     }
 }
 
-/// A drive that was calibrated.
 struct Calibrated {
-    /// The file of parameters that was read.
     file: String,
-    /// Its trace.
     requests: Vec<trace::Request>,
     calibration: Calibration,
 }
 
-/// As many problems of a drive are told in its row.
 const MOST_TOLD: usize = 3;
 
-/// What is wrong with a file, each with its place on one line: rows of a table have no
-/// room for pictures of it.
+/// Lists the faults of a file on one line, each with its place. A row of a table has no room for
+/// excerpts.
 fn briefly(errors: &Errors) -> String {
     let told = |problem: &Problem| {
         let what = problem.brief();
@@ -123,8 +118,8 @@ fn calibrated(data: &Path, name: &str) -> Result<Calibrated, String> {
     })
 }
 
-/// A drive by the run's file, which has its bus, if there is one of this drive; else by its
-/// own.
+/// Imports a drive from its run file (`.parv`), which has the bus, if it exists and is valid;
+/// otherwise from its own file (`.diskspecs`).
 fn imported(data: &Path, name: &str) -> Result<(String, Drive), String> {
     let read = |file: &str| {
         let search = vec![data.to_owned()];
@@ -167,7 +162,7 @@ fn replayed(of: &Calibrated) -> Replayed {
     }
 }
 
-/// What a calibration shows of the spindle.
+/// Returns the phase of the spindle that a calibration shows.
 pub(crate) fn phase(found: &Calibration) -> Phase {
     let period = found
         .parameters

@@ -1,4 +1,5 @@
-//! What a cell of Kridle and McKusick 1983 was measured on, and the runs that it takes.
+//! Setups that the cells of Kridle and McKusick 1983 were measured on, and the runs that reproduce
+//! them.
 
 use super::jobs::{Figure, Job, Workshop};
 use diskperf_analysis::accuracy::{Spread, TwoDrives};
@@ -10,53 +11,53 @@ use diskperf_models::rig::THREE_RUNS;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Bytes that each program of Kridle and McKusick 1983 moves.
+/// Bytes that each program of Kridle and McKusick 1983 transfers.
 pub(crate) const SIZE_BYTES: u64 = 8 << 20;
 
-/// A file system on drives of a system: one machine runs all programs on it.
+/// A file system on the drives of a system. One machine runs all programs on it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Setup {
-    /// `NAME` or `NAME:VARIANT`.
+    /// System to run: `NAME` or `NAME:VARIANT`.
     pub(crate) target: String,
-    /// The file system's name in the catalogue: `8k`.
+    /// Name of the file system in the catalogue, such as `8k`.
     pub(crate) filesystem: String,
-    /// Drives that run a program at once.
+    /// Number of drives that run a program together.
     pub(crate) drives: u32,
 }
 
-/// One program on a setup: what a cell is about.
+/// One program on a setup, the subject of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) setup: Setup,
-    /// The program's name.
+    /// Name of the program that ran on the setup.
     pub(crate) program: String,
 }
 
-/// Where data come late by chance, a figure is the mean over so many seeds.
+/// Number of seeds that a figure is averaged over, for systems where data comes late by chance.
 pub(crate) const SEEDS: u32 = 4;
 
-/// A figure's mean over all phases, or all seeds.
+/// Mean of a figure over all phases or all seeds, with its spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Averaged {
     pub(crate) mean: f64,
     pub(crate) spread: Spread,
 }
 
-/// What the model gives for a place.
+/// Modelled figures of a program on a setup.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Modelled {
     pub(crate) kb_per_s: Averaged,
     pub(crate) cpu_percent: Averaged,
-    /// Requests that lost a revolution, of all.
+    /// Share of requests that lost a revolution.
     pub(crate) missed_share: f64,
-    /// The driver's share of the processor's work.
+    /// Share of the processor's work that the driver does.
     pub(crate) driver_share: f64,
     pub(crate) phases: u32,
     pub(crate) seeds: u32,
 }
 
 impl Setup {
-    /// The system with this file system and the user's settings.
+    /// Builds the system with this file system and the user's settings.
     pub(crate) fn computer(
         &self,
         catalogue: &Catalogue,
@@ -72,8 +73,8 @@ impl Setup {
 }
 
 impl Place {
-    /// What a cell is about; `None` where it is no throughput of a program on
-    /// a modelled system.
+    /// Returns the setup and program of a cell; `None` if the cell is not the throughput of a
+    /// program on a modelled system.
     pub(crate) fn of(cell: &Cell) -> Option<Self> {
         if cell.kind != "fs_throughput" {
             return None;
@@ -93,8 +94,8 @@ impl Place {
     }
 }
 
-/// The programs of the suite, in the order of running, up to the last that is
-/// asked for: what runs after it has no bearing on it.
+/// Returns the programs of the suite in the order of running, up to the last requested one. Later
+/// programs have no effect on it.
 fn programs(places: &[&Place], setup: &Setup) -> Vec<Program> {
     let suite = Suite::named("ffs83", Medium::Directory).expect("the battery has ffs83");
     let mut programs: Vec<Program> = suite.programs().cloned().collect();
@@ -109,8 +110,8 @@ fn programs(places: &[&Place], setup: &Setup) -> Vec<Program> {
     programs
 }
 
-/// Runs everything that these places need, each setup once, or once for each
-/// phase of several drives, or each seed where one drive's data come late.
+/// Runs all programs that these cells need. Each setup runs once, or once for each phase of several
+/// drives, or once for each seed if data of a single drive comes late.
 pub(crate) fn figures(
     catalogue: &Catalogue,
     settings: &[Setting],
@@ -174,7 +175,8 @@ fn check_drives(computer: &Computer, drives: u32) -> Result<(), LaboratoryError>
     )))
 }
 
-/// How many seeds one drive's figure is the mean of; two drives' is one of phases.
+/// Returns the number of seeds that the figure of one drive is averaged over. Two drives are
+/// averaged over phases instead.
 fn seeds(computer: &Computer, drives: u32) -> u32 {
     match drives < 2 && computer.specification.loses_data() {
         true => SEEDS,
@@ -182,8 +184,8 @@ fn seeds(computer: &Computer, drives: u32) -> u32 {
     }
 }
 
-/// The phases of the second drive: evenly spaced over a revolution; of one
-/// drive, which has none, one.
+/// Returns the phases of the second drive, evenly spaced over a revolution; a single zero for one
+/// drive.
 pub(crate) fn phases(drives: u32, phases: u32) -> Vec<u32> {
     if drives < 2 {
         return vec![0];

@@ -1,5 +1,5 @@
-//! Speck and Bass 1984: a file of 6400 KB, read in a tight loop with calls of 2 to 64
-//! KiB, on a layout with a rotational delay of 4 ms and one of 7 ms.
+//! Speck and Bass 1984: a file of 6400 KB, read in a tight loop with calls of 2 to 64 KiB, on
+//! layouts with a rotational delay of 4 ms and of 7 ms.
 
 use super::asking::{Asking, Values, settings};
 use super::jobs::Figure;
@@ -9,14 +9,12 @@ use diskperf_catalogue::Cell;
 use diskperf_models::LaboratoryError;
 
 pub(super) const DOCUMENT: &str = "speck-bass-1984";
-/// The thread's computer.
 const SYSTEM: &str = "vax780-si9900-cdc9775";
 const SIZE_BYTES: u64 = 6400 << 10;
 const BLOCK_KB: f64 = 4.0;
-/// 2^n bytes, n from 11 to 16.
+/// Call sizes in bytes: 2^11 to 2^16.
 const CALLS: [u64; 6] = [2048, 4096, 8192, 16_384, 32_768, 65_536];
 
-/// A layout on a computer, read with some sizes of call.
 struct Layout {
     what: &'static str,
     target: &'static str,
@@ -62,13 +60,13 @@ const LAYOUTS: [Layout; 5] = [
     },
 ];
 
-/// What the models give: a figure for each layout and size of call.
+/// Modelled figures for each file layout and call size.
 pub(super) struct Speck {
     figures: Vec<Vec<Figure>>,
 }
 
 impl Speck {
-    /// Runs all layouts.
+    /// Runs all file layouts with all call sizes.
     pub(super) fn run(asking: &Asking<'_>) -> Result<Self, LaboratoryError> {
         let mut jobs = Vec::new();
         for layout in &LAYOUTS {
@@ -86,13 +84,12 @@ impl Speck {
         })
     }
 
-    /// The modelled values of the cells that are the thread's.
+    /// Returns the modelled values of the cells from the thread of Speck and Bass 1984.
     pub(super) fn values(&self, cells: &[&Cell]) -> Values {
         let value = |cell: &&Cell| Some((cell.id.clone()?, self.value(cell)?));
         cells.iter().filter_map(value).collect()
     }
 
-    /// Blocks per second of a layout, by size of call.
     fn rates(&self, layout: usize) -> Vec<f64> {
         let rate = |figure: &Figure| figure.kb_per_s / BLOCK_KB;
         self.figures[layout].iter().map(rate).collect()
@@ -116,7 +113,7 @@ impl Speck {
         }
     }
 
-    /// What the thread says in words.
+    /// Tests the statements in the thread of Speck and Bass 1984.
     pub(super) fn statements(&self) -> Vec<Statement> {
         vec![self.same_for_all_sizes(), self.missed(), self.why()]
     }

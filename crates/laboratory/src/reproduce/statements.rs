@@ -1,4 +1,5 @@
-//! What Kridle and McKusick 1983 say in words, each as runs that differ in one parameter.
+//! Statements in the text of Kridle and McKusick 1983, each tested by runs that differ in one
+//! parameter.
 
 use super::asking::{self, Asking};
 use super::setups::{Modelled, Place, Setup, figures};
@@ -12,7 +13,7 @@ const FILESYSTEMS: [&str; 2] = ["8k", "4k"];
 
 type Figures = BTreeMap<Place, Modelled>;
 
-/// All statements.
+/// Tests all statements in the text of Kridle and McKusick 1983.
 pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<Statement>, LaboratoryError> {
     Ok(vec![
         search_lead(asking)?,
@@ -22,7 +23,7 @@ pub(super) fn statements(asking: &Asking<'_>) -> Result<Vec<Statement>, Laborato
 }
 
 impl Asking<'_> {
-    /// One drive of a system, all programs on both file systems.
+    /// Runs all programs on the given file systems, on one drive of a system.
     fn one_drive(
         &self,
         target: &str,
@@ -47,7 +48,7 @@ impl Asking<'_> {
     }
 }
 
-/// Gains of one set of runs over another, in percent, each with its name.
+/// Returns the gains of one set of runs compared with another, in percent, each with its name.
 fn gains(before: &Figures, after: &Figures) -> Vec<Finding> {
     before
         .iter()
@@ -72,7 +73,6 @@ fn largest(findings: &[Finding]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Two runs that differ in the search constants alone.
 fn search_lead(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     let target = "vax780-sc780-eagle:inadequate-lead-initial-arbitration";
     let before = asking.one_drive(target, &FILESYSTEMS, &[])?;
@@ -92,7 +92,6 @@ fn search_lead(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     })
 }
 
-/// The driver's share of all that the processor does.
 fn driver_share(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     let mut findings = Vec::new();
     let mut all_within = true;
@@ -130,7 +129,7 @@ fn driver_share(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     })
 }
 
-/// The paper's order of a queue against the source's.
+/// Compares the queue order that the paper of 1983 describes with that of the kernel's source code.
 fn reads_first(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     let mut findings = Vec::new();
     for target in ["vax780-sc780-eagle", "vax780-uda50-ra81"] {

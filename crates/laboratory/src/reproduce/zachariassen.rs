@@ -1,5 +1,5 @@
-//! Zachariassen 1987: dd between partitions and files on a Sun 3/180 with two
-//! controllers, and on an Eagle beside them.
+//! Zachariassen 1987: dd between partitions and files on a Sun 3/180 with two controllers, and on
+//! an Eagle for comparison.
 
 mod statements;
 
@@ -17,32 +17,31 @@ use std::collections::btree_map::{BTreeMap, Entry};
 
 pub(super) const DOCUMENT: &str = "zachariassen-1987";
 
-/// Twelve times /vmunix, as the text says: about 8.5 MB.
+/// Size of the file to copy: twelve times /vmunix, as Zachariassen 1987 says, about 8.5 MB.
 const BIGFILE_BYTES: u64 = 8704 << 10;
-/// The sizes of its tables' columns: 8k, 1 track, 1 cylinder.
+/// Call sizes of the columns in the tables of Zachariassen 1987: 8k, 1 track, 1 cylinder.
 const SECTOR_BYTES: u64 = 512;
 const TRACK_SECTORS: u64 = 67;
 const HEADS: u64 = 27;
 const CYLINDER_SECTORS: u64 = HEADS * TRACK_SECTORS;
-/// Its partitions.
 const A: (u64, u64) = (0, 18_090);
 const B: (u64, u64) = (10, 36_180);
 const D: (u64, u64) = (30, 280_395);
 const F: (u64, u64) = (185, 280_395);
 const H: (u64, u64) = (340, 506_520);
-/// The cylinders of the Eagle that the baseline has, and their sectors.
+/// Number of cylinders of the Eagle in the baseline system, and their sectors.
 const EAGLE_CYLINDERS: u64 = 842;
 const EAGLE_CYLINDER_SECTORS: u64 = 20 * 46;
 
-/// One row of the table: where the bytes come from and go.
+/// One row of the dd table in Zachariassen 1987: source and destination of the bytes.
 struct Row {
     command: &'static str,
     destination: &'static str,
-    /// Partitions of the first drive, as (first cylinder, sectors); the
-    /// system's own if empty.
+    /// Partitions of the first drive, as (first cylinder, sectors); empty to use those of the
+    /// system.
     partitions: &'static [(u64, u64)],
     raw: bool,
-    /// Whether something is copied, which the text counts twice.
+    /// Whether the command copies data. The text counts copied bytes twice.
     copies: bool,
 }
 
@@ -100,15 +99,13 @@ const ROWS: [Row; 7] = [
     },
 ];
 
-/// The system that the text's ratios are to.
 const BASELINE: &str = "sun3-xy451-eagle";
-/// What is added to a cell's id for its seconds in user mode and in the kernel.
+/// Suffixes of a cell's id for its seconds in user mode and in the kernel.
 const USER: &str = "#user";
 const SYSTEM: &str = "#system";
-/// Verify passes after each format.
 const PASSES: u32 = 5;
 
-/// The modelled values of the document's cells.
+/// Returns the modelled values of the cells of Zachariassen 1987.
 pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryError> {
     let mut values = formats(asking, cells)?;
     let mut timed = Vec::new();
@@ -150,11 +147,10 @@ pub(super) fn values(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, Lab
     Ok(values)
 }
 
-/// What a job's figure is to its cell.
 enum Timed {
     Seconds,
     Rate(&'static Row),
-    /// What the rate before it is divided by.
+    /// The figure is the rate of the baseline system, by which the cell's own rate is divided.
     Baseline(&'static Row),
 }
 
@@ -168,7 +164,6 @@ fn row(cell: &Cell) -> Option<&'static Row> {
     }
 }
 
-/// Minutes of the cells that are of formatting.
 fn formats(asking: &Asking<'_>, cells: &[&Cell]) -> Result<Values, LaboratoryError> {
     let mut values = Values::default();
     let mut known = BTreeMap::new();
@@ -206,7 +201,8 @@ fn call_bytes(cell: &Cell) -> Option<u64> {
     }
 }
 
-/// What the card says of a cell: its quantity, what is printed, and its test.
+/// Describes a cell of Zachariassen 1987 for the accuracy card: its quantity, its printed value and
+/// its test.
 pub(super) fn described(cell: &Cell) -> (Quantity, Option<f64>, Option<String>) {
     let of = |quantity, value: Option<f64>| value.map(|value| (quantity, Some(value)));
     let (quantity, printed) = of(Quantity::Minutes, cell.minutes)
@@ -262,7 +258,7 @@ impl Row {
         })
     }
 
-    /// As the text counts it.
+    /// Returns the rate in KB/s as Zachariassen 1987 counts it: copied bytes count twice.
     fn printed(&self, figure: &Figure) -> f64 {
         match self.copies {
             true => 2.0 * figure.kb_per_s,
@@ -271,19 +267,18 @@ impl Row {
     }
 }
 
-/// A command that the text timed as a whole.
 #[derive(Clone, Copy)]
 enum Command {
-    /// So many fscks, five seconds apart, on so many partitions.
+    /// Several fscks, started five seconds apart, on the given number of partitions.
     Fsck { checkers: u32, partitions: usize },
     /// dump and restore, from the Eagle or between two partitions.
     DumpRestore { from_eagle: bool },
 }
 
-/// Bits and sectors that its author ended up with for fsck.
+/// Cache bits and read-ahead sectors of the Rimfire that the author settled on for fsck.
 const BEST_FOR_FSCK: (&str, u64) = ("SEA|CRD", 10);
-/// Kilobytes that the contents of its two file systems have, of the 95010 and
-/// 90838 that are in use with what belongs to the files besides.
+/// Kilobytes of file content in the two file systems. With the metadata of the files, 95010 and
+/// 90838 are in use.
 const CHEETAH_CONTENT_KB: u64 = 91_500;
 const RIMFIRE_CONTENT_KB: u64 = 87_500;
 
@@ -358,8 +353,8 @@ impl Command {
     }
 }
 
-/// The Rimfire's cache as a cell has it; as its author ended up with it where
-/// none is printed.
+/// Returns the Rimfire's cache settings for a cell; those that the author settled on if the cell
+/// prints none.
 fn fsck_cache(cell: &Cell) -> [Setting; 2] {
     let (bits, ahead) = match (&cell.cache_bits, cell.readahead_sectors) {
         (Some(bits), Some(ahead)) => (bits.as_str(), ahead),
@@ -373,8 +368,8 @@ fn fsck_cache(cell: &Cell) -> [Setting; 2] {
     ]
 }
 
-/// The cylinders of the Eagle where a partition's sectors would lie, as far as
-/// it reaches.
+/// Returns the cylinders of the Eagle where the sectors of a partition would lie, as far as the
+/// Eagle reaches.
 fn on_the_eagle((cylinder, sectors): (u64, u64)) -> (u64, u64) {
     let first = (cylinder * CYLINDER_SECTORS).div_ceil(EAGLE_CYLINDER_SECTORS);
     let left = (EAGLE_CYLINDERS - first) * EAGLE_CYLINDER_SECTORS;

@@ -1,4 +1,4 @@
-//! Removing stored runs.
+//! Removal of runs from the store.
 
 use super::{labelled_all, open_store};
 use crate::store_path::failed;
@@ -7,24 +7,24 @@ use diskperf_store::{RunHeading, Store};
 use diskperf_timeline::RunState;
 use std::path::Path;
 
-/// What is to be removed.
+/// Selection of stored runs to remove.
 #[derive(Clone, Debug, Default)]
 pub struct Deletion {
-    /// Runs: ids, unique prefixes, labels that one run has, or `last`.
+    /// Runs to remove: ids, unique prefixes, labels that only one run has, or `last`.
     pub names: Vec<String>,
-    /// Also runs that never ended: of a process that was killed.
+    /// Whether to remove unfinished runs of killed processes as well.
     pub killed: bool,
-    /// Only say what would be removed.
+    /// Whether to only list the runs that would be removed.
     pub dry_run: bool,
 }
 
 impl Deletion {
-    /// Removes all of them, or none, and says which.
+    /// Removes all selected runs, or none, and returns them.
     ///
     /// # Errors
     ///
-    /// A name of no run, or of several; a run that has not ended; a store that cannot be
-    /// written.
+    /// Returns an error if a name matches no run or several, if a run has not ended, or if the
+    /// store cannot be written.
     pub fn carry_out(&self, store: Option<&Path>) -> Result<Vec<RunHeading>, LaboratoryError> {
         let mut store = open_store(store)?;
         let mut listed = store.list().map_err(failed)?;
@@ -55,7 +55,6 @@ impl Deletion {
     }
 }
 
-/// The id of the one run of this name.
 fn one_run(store: &Store, name: &str) -> Result<String, LaboratoryError> {
     if name.contains('/') || name.ends_with(".json") {
         return Err(LaboratoryError::Request(format!(

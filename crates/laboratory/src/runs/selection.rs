@@ -1,25 +1,24 @@
-//! Which of the stored runs a list shows.
+//! Selection of the stored runs that a list shows.
 
 use diskperf_store::RunHeading;
 
-/// What the runs of a list have in common; all by default.
+/// Properties that all runs of a list share. The default selects all runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Of this suite, or of this program by itself.
+    /// Suite of the runs, or the single program that they run.
     pub suite: Option<String>,
-    /// On this target, by itself or together with others: the same place, whatever path of
-    /// it was given.
+    /// Target of the runs, alone or together with others. Different paths of the same place match.
     pub target: Option<String>,
-    /// With this label.
+    /// Label that the selected runs have.
     pub label: Option<String>,
-    /// Started at this moment or later, in milliseconds of Unix time.
+    /// Earliest start of a run, in milliseconds of Unix time.
     pub since_unix_ms: Option<u64>,
-    /// At most so many, the newest.
+    /// Maximum number of runs; the newest are kept.
     pub limit: Option<usize>,
 }
 
 impl Selection {
-    /// Leaves the runs of a list, the newest first, that are wanted.
+    /// Returns the selected runs of a list that is sorted newest first.
     pub fn of(&self, mut runs: Vec<RunHeading>) -> Vec<RunHeading> {
         let place = self.target.as_deref().and_then(absolute);
         runs.retain(|run| self.has(run, place.as_deref()));
@@ -27,7 +26,7 @@ impl Selection {
         runs
     }
 
-    /// `place` is the absolute path of the target, if it is there.
+    /// Reports whether a run is selected. `place` is the absolute path of the target, if it exists.
     fn has(&self, run: &RunHeading, place: Option<&str>) -> bool {
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.is_none() || wanted.as_deref() == found
@@ -50,13 +49,13 @@ impl Selection {
     }
 }
 
-/// The path as runs keep it; none of what is not there, or not any more.
+/// Returns the absolute path in the form that runs store; `None` if the target does not exist.
 fn absolute(target: &str) -> Option<String> {
     let path = std::fs::canonicalize(target).ok()?;
     path.into_os_string().into_string().ok()
 }
 
-/// A target without what makes no difference: `./data/` is `data`.
+/// Returns a target without redundant parts: `./data/` becomes `data`.
 fn plain(target: &str) -> &str {
     let target = target.strip_prefix("./").unwrap_or(target);
     match target.trim_end_matches('/') {

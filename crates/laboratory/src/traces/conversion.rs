@@ -1,4 +1,4 @@
-//! A trace in another form, whose size the trace bounds.
+//! Conversion of a trace to another format, with a bound on its size.
 
 use super::{Asked, Far, Opened, summarize};
 use crate::output::Output;
@@ -11,21 +11,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Outcome of writing a trace in another form.
+/// Outcome of writing a trace in another format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Converted {
-    /// Requests that were written.
+    /// Number of requests that were written in the other format.
     pub written: u64,
-    /// Requests that the form cannot carry.
+    /// Number of requests that the format cannot represent.
     pub left_out: u64,
 }
 
-/// Writes a trace in another form.
+/// Writes a trace in another format.
 ///
 /// # Errors
 ///
-/// As [`summarize`]; a form that cannot be written; an output that cannot be, or for which
-/// there is no room. Nothing is left of an output that fails.
+/// Returns the errors of [`summarize`], and an error if the format cannot be written, or if the
+/// output cannot be created or does not fit. A failed output leaves nothing behind.
 pub fn convert(
     asked: &Asked,
     (form, output): (Form, Output),
@@ -88,8 +88,8 @@ impl Conversion<'_> {
         })
     }
 
-    /// Makes sure that the file system has room for what the trace comes to. Where it has
-    /// room for whatever that could be, nothing is read for it.
+    /// Verifies that the file system has space for the converted trace. If it has space for the
+    /// maximum size, the trace is not read for this.
     fn check_room(&self, output: &Output) -> Result<(), LaboratoryError> {
         let Some(available_bytes) = output.available_bytes() else {
             return Ok(());
@@ -114,9 +114,8 @@ impl Conversion<'_> {
     }
 }
 
-/// The most bytes that files can come to in another form; `None` of compressed ones.
+/// Returns the maximum size of files after conversion, in bytes; `None` for compressed files.
 fn most_bytes(files: &[std::path::PathBuf]) -> Option<u64> {
-    /// The shortest line of any form that is a request.
     const SHORTEST_LINE_BYTES: u64 = 8;
     let mut most = FIXED_BYTES_MAX;
     for path in files {
@@ -138,7 +137,6 @@ fn is_compressed(path: &Path) -> Option<bool> {
     Some(begin.starts_with(&[0x1f, 0x8b]) || begin == [0x28, 0xb5, 0x2f, 0xfd])
 }
 
-/// Output of which only the bytes are counted.
 struct Count(u64);
 
 impl Write for Count {
@@ -152,7 +150,8 @@ impl Write for Count {
     }
 }
 
-/// From the space of addresses that the part has, which another pass finds.
+/// Determines the scale of addresses from the address space of the selected part, which another
+/// pass over the trace finds.
 fn scale(asked: &Asked, to_bytes: u64, stop: &Arc<AtomicBool>) -> Result<Scale, LaboratoryError> {
     if asked.files.iter().any(|file| file.as_os_str() == "-") {
         return Err(LaboratoryError::Request(

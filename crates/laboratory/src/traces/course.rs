@@ -1,5 +1,5 @@
-//! The requests of a trace as a replay takes them: read ahead by a thread, so that nothing
-//! is read or taken apart between two of them.
+//! Requests of a trace for a replay. A thread reads them ahead, so that nothing is read or parsed
+//! between two requests.
 
 use super::facts::{asked, round};
 use super::{Asked, Far, Opened};
@@ -12,12 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 
-/// Requests that are handed over together.
 const TOGETHER: usize = 1024;
-/// How many such are held ahead of what is issued: 65,536 requests, a few megabytes.
+/// Batches that are held ahead of the issued request: 65,536 requests, a few megabytes.
 const HELD_AHEAD: usize = 64;
 
-/// A trace in files.
+/// A trace in files, as a source of requests for a replay.
 #[derive(Clone, Debug)]
 pub(crate) struct TraceFiles {
     asked: Asked,
@@ -27,7 +26,7 @@ pub(crate) struct TraceFiles {
 }
 
 impl TraceFiles {
-    /// The trace of a replay that is planned, with addresses scaled so.
+    /// Creates the source of requests for a planned replay, with the given scale of addresses.
     pub(crate) fn of(
         (replay, held): (&TraceReplay, &TraceFacts),
         scale: Option<Scale>,
@@ -40,7 +39,7 @@ impl TraceFiles {
         })
     }
 
-    /// Reads all of it; what is wrong with it is the last that is handed over.
+    /// Reads the whole trace and sends it. An error is sent last.
     fn read(&self, handing: &mut Handing) {
         let done = self.hand_over(handing);
         handing.flush();
@@ -99,18 +98,16 @@ impl Trace for TraceFiles {
     }
 }
 
-/// What the thread that reads hands over.
 struct Handing {
     some: Vec<Record>,
     sender: SyncSender<Result<Vec<Record>, String>>,
-    /// Told once when as much is held as may be; dropped at the end.
+    /// Sender that reports once that the queue is full. It is dropped at the end.
     full: Option<Sender<()>>,
-    /// Whether somebody takes what is handed over.
     is_wanted: bool,
 }
 
 impl Handing {
-    /// Takes a request; whether more are wanted.
+    /// Adds a request to the batch. Returns whether more requests are wanted.
     fn take(&mut self, record: Record) -> bool {
         self.some.push(record);
         if self.some.len() == TOGETHER {
@@ -140,7 +137,6 @@ impl Handing {
     }
 }
 
-/// Requests that were read ahead.
 struct Ahead {
     receiver: Receiver<Result<Vec<Record>, String>>,
     some: std::vec::IntoIter<Record>,

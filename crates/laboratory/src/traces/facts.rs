@@ -1,5 +1,5 @@
-//! What a replay has to know of its trace before it begins: one pass over all of it, in
-//! constant memory.
+//! Facts about a trace that a replay needs before it starts. One pass over the whole trace finds
+//! them in constant memory.
 
 use super::{Asked, Named, Opened};
 use diskperf_blocktrace::transform::Round;
@@ -17,12 +17,12 @@ use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-/// A replay with what its trace holds now, and with the files' paths from the root.
+/// Adds the facts of its trace to a replay, and makes the paths of its files absolute.
 ///
 /// # Errors
 ///
-/// A trace that cannot be read, that holds no request, that is of several devices, or that
-/// is another one than the replay was planned with.
+/// Returns an error if the trace cannot be read, holds no request, covers several devices, or
+/// differs from the one that the replay was planned with.
 pub(crate) fn planned(replay: &TraceReplay) -> Result<TraceReplay, LaboratoryError> {
     let files = super::files(&replay.files)?;
     let files = files.iter().map(|path| whole(path));
@@ -43,7 +43,6 @@ pub(crate) fn planned(replay: &TraceReplay) -> Result<TraceReplay, LaboratoryErr
     })
 }
 
-/// Why a replay is not of the trace that it was of.
 fn changed(kept: &TraceFacts, now: &TraceFacts) -> LaboratoryError {
     let pairs = kept.files.iter().zip(&now.files);
     let differs = pairs.filter(|(kept, now)| kept.sha256 != now.sha256);
@@ -65,7 +64,7 @@ fn changed(kept: &TraceFacts, now: &TraceFacts) -> LaboratoryError {
     ))
 }
 
-/// The path of a trace from the root; a trace is read more than once.
+/// Returns the absolute path of a trace, which must be readable more than once.
 fn whole(path: &Path) -> Result<PathBuf, LaboratoryError> {
     let refused = |reason: String| LaboratoryError::File {
         reason,
@@ -88,7 +87,7 @@ fn whole(path: &Path) -> Result<PathBuf, LaboratoryError> {
     }
 }
 
-/// How the trace of a replay is read.
+/// Returns the options for reading the trace of a replay.
 pub(super) fn asked(replay: &TraceReplay) -> Result<Asked, LaboratoryError> {
     let TraceReading {
         form,
@@ -119,11 +118,11 @@ fn parsed<T: FromStr<Err = String>>(text: &Option<String>) -> Result<Option<T>, 
     text.transpose().map_err(LaboratoryError::Request)
 }
 
-/// What makes whole sectors of reads and writes, if that is asked for.
+/// Returns the rounding of reads and writes to whole sectors, if it is requested.
 ///
 /// # Errors
 ///
-/// Sectors of a size that none have.
+/// Returns an error for a sector size that no device has.
 pub(super) fn round(replay: &TraceReplay) -> Result<Option<Round>, LaboratoryError> {
     let Some(sector_bytes) = replay.reading.round_to_bytes else {
         return Ok(None);
@@ -136,7 +135,6 @@ pub(super) fn round(replay: &TraceReplay) -> Result<Option<Round>, LaboratoryErr
     }
 }
 
-/// A file whose bytes are hashed as they are read.
 #[derive(Clone)]
 struct Hashed(Arc<Mutex<Hashing>>);
 
@@ -170,7 +168,8 @@ impl Hashed {
         act(&mut self.0.lock().expect("nobody fails while he reads"))
     }
 
-    /// The file as a whole, with what nobody has read of it.
+    /// Finishes the hash with the bytes of the file that nobody has read, and returns the facts of
+    /// the file.
     fn finish(mut self) -> Result<TraceFile, LaboratoryError> {
         let rest = std::io::copy(&mut self, &mut std::io::sink());
         let path = self.with(|of| of.path.clone());
@@ -231,16 +230,14 @@ fn facts(replay: &TraceReplay) -> Result<TraceFacts, LaboratoryError> {
     })
 }
 
-/// What was found so far.
 #[derive(Default)]
 struct Found {
     kinds: [Kind; 5],
     facts: TraceFacts,
     devices: BTreeSet<DeviceIndex>,
     begins_ns: Option<u64>,
-    /// All offsets and lengths, one over the other.
+    /// Bitwise OR of all offsets and lengths, from which the alignment follows.
     bits: u64,
-    /// Whether a range ends beyond what addresses can say.
     is_endless: bool,
 }
 
@@ -260,15 +257,16 @@ impl Default for Kind {
     }
 }
 
-/// The most bytes of addresses, and that requests of a trace move: an exbibyte.
+/// Maximum size of the address space, and of the data that the requests of a trace transfer: an
+/// exbibyte.
 const MOST_BYTES: u64 = 1 << 60;
 
 pub(crate) use diskperf_models::plan::replay::LONGEST_NS;
 
-/// The longest alignment that matters: sectors are no longer.
+/// Maximum alignment that matters, in bytes. Sectors are not longer.
 const LONGEST_UNIT_BYTES: u64 = 65_536;
 
-/// More devices than these are counted.
+/// Maximum number of devices that a message names; more are only counted.
 const DEVICES_LISTED: usize = 10;
 
 impl Found {
@@ -381,7 +379,6 @@ impl Found {
     }
 }
 
-/// Where the figures of an operation are.
 fn place(of: Operation) -> usize {
     match of {
         Operation::Read => 0,

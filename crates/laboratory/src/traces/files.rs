@@ -1,4 +1,4 @@
-//! The files of a trace: which they are, and their bytes as they are read.
+//! Files of a trace: their names, and their bytes while they are read.
 
 use super::Far;
 use diskperf_diagnostics::input;
@@ -16,15 +16,15 @@ use std::time::Duration;
 /// Name of standard input in messages.
 pub(super) const STANDARD_INPUT: &str = "standard input";
 
-/// Middle of the names that blktrace gives the files of processors: `sda.blktrace.0`.
+/// Middle of the file names that blktrace gives to each processor: `sda.blktrace.0`.
 const BLKTRACE: &str = ".blktrace.";
 
-/// The files of a trace by the names that a user gave: of a folder, and of a name as
-/// `blkparse -i` takes it, those that blktrace wrote, one of each processor.
+/// Finds the files of a trace by the names that the user gave. For a folder, and for a name in the
+/// form of `blkparse -i`, these are the files that blktrace wrote, one for each processor.
 ///
 /// # Errors
 ///
-/// A folder without such files, or with those of several traces.
+/// Returns an error for a folder without such files, or with those of several traces.
 pub fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, LaboratoryError> {
     let mut all = Vec::new();
     for path in named {
@@ -41,7 +41,6 @@ pub fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, LaboratoryError> {
     Ok(all)
 }
 
-/// Files of a folder that blktrace wrote, by the name of their trace and the processor.
 fn by_trace(folder: &Path) -> std::io::Result<BTreeMap<String, BTreeMap<u32, PathBuf>>> {
     let mut traces: BTreeMap<String, BTreeMap<u32, PathBuf>> = BTreeMap::new();
     for entry in std::fs::read_dir(folder)? {
@@ -81,7 +80,7 @@ fn of_folder(folder: &Path) -> Result<Vec<PathBuf>, LaboratoryError> {
     }
 }
 
-/// `blkparse -i NAME` reads NAME.blktrace.0 and so on.
+/// Finds the files that `blkparse -i NAME` reads: NAME.blktrace.0 and so on.
 fn of_name(path: &Path) -> Vec<PathBuf> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -95,10 +94,10 @@ fn of_name(path: &Path) -> Vec<PathBuf> {
     found.map_or(Vec::new(), |files| files.into_values().collect())
 }
 
-/// A name for messages, and the bytes.
+/// Name of a file for messages, and a reader of its bytes.
 pub(super) type Named = (String, Box<dyn Read + Send>);
 
-/// Opens a file, or standard input, whose bytes are counted and whose reading can be ended.
+/// Opens a file or standard input. Its bytes are counted, and reading can be interrupted.
 pub(super) fn open(
     path: &Path,
     far: &Far,
@@ -131,16 +130,15 @@ pub(super) fn open(
     Ok((name, Box::new(counted)))
 }
 
-/// A file whose bytes are counted, and whose reading can be ended.
 struct Counted {
     file: File,
-    /// Whether bytes come only when somebody sends them.
+    /// Whether reading may block until a sender provides bytes, as for a pipe.
     may_wait: bool,
     far: Far,
     stop: Arc<AtomicBool>,
 }
 
-/// Time after which a signal that came while nothing did is heard.
+/// Maximum delay until a signal is noticed while no bytes arrive.
 const HEARD_WITHIN: Duration = Duration::from_millis(100);
 
 impl Counted {

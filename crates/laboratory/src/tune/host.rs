@@ -1,8 +1,8 @@
-//! The same on real storage, where only what is safe is varied, and noise has a
-//! say: all points are measured in turn, round by round and in an order of chance, so
-//! that a drift of the machine is every point's alike and any two points of a round are
-//! a block of an A/B measurement. Those that are surely no better than today's settings
-//! leave; when all points are decided, the search ends.
+//! Search for better settings on real storage. Only safe settings are varied, and the search allows
+//! for noise. All points are measured in rounds, in random order, so that drift of the machine
+//! affects every point equally and any two points of a round form a block of an A/B measurement.
+//! Points that are certainly no better than the current settings are dropped. The search ends when
+//! all points are decided.
 
 mod keys;
 
@@ -34,34 +34,34 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is tried on a path.
+/// Specification of a search on a path of real storage.
 #[derive(Clone)]
 pub struct HostSearch {
-    /// What is the same in every run.
+    /// Experiment that all points of the search share.
     pub experiment: Experiment,
-    /// A directory, a file or a block device.
+    /// Directory, file or block device to run on.
     pub target: PathBuf,
-    /// `KEY=VALUES`, as typed.
+    /// Settings to vary, in the form `KEY=VALUES` of the command line.
     pub over: Vec<String>,
-    /// What is made as good as can be.
+    /// Quantity that the search optimizes.
     pub goal: Goal,
-    /// How often each point is measured at most, after a round that does not count.
+    /// Maximum number of measurements of each point, after a round that is discarded.
     pub repetitions: u32,
-    /// Whether the settings of the disk's queue may be changed.
+    /// Whether the search may change settings of the disk's queue.
     pub device_settings: bool,
-    /// Set when the user ends it.
+    /// Flag that is set when the user ends the search.
     pub stop: Arc<AtomicBool>,
 }
 
-/// More combinations than these would be measured for hours.
+/// Maximum number of combinations. More would take hours to measure.
 const MOST: u64 = 256;
 
-/// Measures every combination. What came of it stands also where the disk's
-/// settings could not be put back, which is the error beside it.
+/// Measures every combination. The result remains valid if settings of the disk could not be
+/// restored; the error beside it then says so.
 ///
 /// # Errors
 ///
-/// A key that may not be varied, and what is wrong with a run of the path.
+/// Returns an error for a key that may not be varied, and the errors of a run on the path.
 pub fn tune_host(
     search: &HostSearch,
     store: Option<&Path>,
@@ -113,12 +113,9 @@ pub fn tune_host(
     Ok((rounds.tuned(combinations)?, left))
 }
 
-/// What one point came to.
 #[derive(Clone, Default)]
 struct Measured {
-    /// Its repetitions, program by program.
     programs: Vec<Vec<Repetition>>,
-    /// What they came to together, round by round.
     visits: Vec<Visit>,
 }
 
@@ -130,21 +127,18 @@ struct Rounds<'a> {
     size: SizeChoice,
     settings: DeviceSettings,
     clock: Clock,
-    /// What all points run on, once the first does.
     drives: Option<Drives>,
-    /// What could not be removed, in words.
     left: Vec<String>,
-    /// By places; the target as it is has none.
+    /// Measurements by the point's indices of values; `None` for the target with its current
+    /// settings.
     points: BTreeMap<Option<Places>, Measured>,
     impossible: BTreeMap<Places, String>,
     programs: Vec<String>,
     sizes: Vec<u64>,
     notes: Vec<String>,
-    /// What went wrong beside the measurements.
     warnings: Vec<String>,
-    /// The keys' values as they were.
     own: Vec<Option<String>>,
-    /// The point that is the target as it is, where that is among them.
+    /// Point that equals the current settings of the target, if one does.
     today: Option<Places>,
 }
 
@@ -194,8 +188,8 @@ impl Rounds<'_> {
         Ok(())
     }
 
-    /// Whether every point is surely better than today's settings, worse, or no
-    /// different. Those that are surely not better leave.
+    /// Reports whether every remaining point is certainly better than the current settings. Points
+    /// that are certainly worse or no different are dropped first, as are impossible ones.
     fn is_decided(&self, order: &mut Vec<Option<Places>>) -> bool {
         let samples = self.samples();
         let verdict = |point: &Option<Places>| {
@@ -216,7 +210,6 @@ impl Rounds<'_> {
             .all(|verdict| verdict == Verdict::Faster)
     }
 
-    /// What was measured so far, as speeds.
     fn samples(&self) -> Samples {
         let visits = |point: &Option<Places>| {
             let measured = self.points.get(point);
@@ -231,7 +224,6 @@ impl Rounds<'_> {
         }
     }
 
-    /// Values that no run can have are found before anything is measured.
     fn check_values(&self) -> Result<(), LaboratoryError> {
         for (over, varied) in self.overs.iter().zip(self.varied) {
             for value in &over.values {
@@ -241,7 +233,8 @@ impl Rounds<'_> {
         Ok(())
     }
 
-    /// Measures a point once more, at this place of this round if it counts.
+    /// Measures a point once more. If the measurement counts, `counts` holds its round and its
+    /// index within the round.
     fn visit(
         &mut self,
         point: &Option<Places>,
@@ -278,7 +271,6 @@ impl Rounds<'_> {
         }
     }
 
-    /// One run of the programs, each once.
     fn measure(&mut self, point: Option<&Places>) -> Result<Vec<ProgramResult>, LaboratoryError> {
         if self.search.stop.load(Ordering::Relaxed) {
             return Err(LaboratoryError::Interrupted);
@@ -310,8 +302,8 @@ impl Rounds<'_> {
         self.run(plan)
     }
 
-    /// Runs a plan on the drives of the search. Points share its files: identical files
-    /// differ lastingly, and making them takes time.
+    /// Runs a plan on the drives of the search. All points share its files, because identical files
+    /// differ persistently in speed, and making them takes time.
     fn run(&mut self, plan: Box<HostPlan>) -> Result<Vec<ProgramResult>, LaboratoryError> {
         let mut observer = Warnings(&mut self.warnings);
         let stop = &self.search.stop;
@@ -331,7 +323,7 @@ impl Rounds<'_> {
         })
     }
 
-    /// Puts back what was changed, and removes what was made; what could not be is in words.
+    /// Restores changed settings and removes created files. The second result describes failures.
     fn close(&mut self) -> (Result<(), LaboratoryError>, Vec<String>) {
         let mut left: Vec<String> = self.settings.put_back().err().into_iter().collect();
         left.append(&mut self.left);
@@ -341,7 +333,6 @@ impl Rounds<'_> {
         (closed, left)
     }
 
-    /// One run of the target as it is.
     fn experiment(&self) -> Experiment {
         Experiment {
             targets: vec![self.search.target.clone()],
@@ -435,8 +426,8 @@ impl Rounds<'_> {
     }
 }
 
-/// Whether an error says that there is no such run, and not that the machine
-/// failed or that the user ended it.
+/// Reports whether an error means that the point is impossible, rather than that the machine failed
+/// or the user ended the search.
 fn is_of_the_point(error: &LaboratoryError) -> bool {
     match error {
         LaboratoryError::Request(_)
@@ -459,7 +450,8 @@ fn shuffle(order: &mut [Option<Places>], random: &mut Stream) {
     }
 }
 
-/// The medians over repetitions; of the calls all together.
+/// Returns the median rate and CPU time over repetitions. The latency percentile covers the calls
+/// of all repetitions together.
 fn summed(repetitions: &[Repetition]) -> Figures {
     let rate = |one: &Repetition| one.durable_kb_per_s().unwrap_or_else(|| one.kb_per_s());
     let rates: Vec<f64> = repetitions.iter().map(rate).collect();
@@ -479,14 +471,14 @@ fn summed(repetitions: &[Repetition]) -> Figures {
     }
 }
 
-/// What counts of one visit, as a speed.
+/// Returns the goal's value of one visit as a speed; higher is better.
 fn speed(goal: Goal, results: &[ProgramResult]) -> Option<f64> {
     let figures: Vec<Figures> = results.iter().map(|one| summed(&one.repetitions)).collect();
     let value = goal.value(&figures)?;
     Some(goal.gain(1.0, value) + 1.0)
 }
 
-/// Nobody is told of single runs, but of what goes wrong beside them.
+/// Observer that ignores single runs and collects warnings.
 struct Warnings<'w>(&'w mut Vec<String>);
 
 impl Observer for Warnings<'_> {

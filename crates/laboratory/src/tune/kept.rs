@@ -1,4 +1,4 @@
-//! Points in the store, so that a search that was killed goes on where it was.
+//! Stored points of a search, so that a killed search can continue where it was.
 
 use crate::steady::{BRIEF_WAIT, LOCK_WAIT, SteadyStore};
 use diskperf_analysis::tuning::Figures;
@@ -7,32 +7,30 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What is finished is committed when it is this much, or this old: a commit
-/// waits for the disk, and a point may take a millisecond.
+/// Number of finished points per commit. A commit waits for the disk, while a point may take a
+/// millisecond.
 const BATCH: usize = 64;
 const OLDEST: Duration = Duration::from_millis(250);
 
-/// A store that did not take points is tried again after so long.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// The points that the store has. What a store does not take is kept until it
-/// does; the search goes on meanwhile.
+/// Points that the store has. Points that the store refuses are kept in memory until it accepts
+/// them; the search continues meanwhile.
 pub struct Kept {
-    /// Whether what is there is ignored.
+    /// Whether points in the store are ignored and measured afresh.
     fresh: bool,
     state: Mutex<State>,
 }
 
 struct State {
     store: SteadyStore,
-    /// Fingerprints and documents that are not committed yet.
     pending: Vec<(String, String)>,
     committed: Instant,
 }
 
 impl Kept {
-    /// The points of the store at this path, or at its usual place; those that
-    /// are there are ignored if they are to be made afresh.
+    /// Opens the points in the store at this path, or at its default place. If `fresh` is set,
+    /// stored points are ignored.
     pub fn open(path: Option<&Path>, fresh: bool) -> Self {
         Self {
             fresh,
@@ -44,7 +42,7 @@ impl Kept {
         }
     }
 
-    /// Why the store does not keep everything at the moment, if it does not.
+    /// Returns the reason why the store does not accept points at the moment; `None` if it does.
     pub fn failure(&self) -> Option<String> {
         self.state().store.failure().map(ToString::to_string)
     }

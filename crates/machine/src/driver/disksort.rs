@@ -1,32 +1,32 @@
-//! The order of a drive's queue.
+//! Ordering of a drive's request queue in the driver.
 
 use crate::hardware::Hardware;
 use diskperf_device::RequestId;
 
-/// How a driver orders what waits for a drive.
+/// Order of the requests that wait in a driver's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueOrder {
-    /// The 1983 source: a one-way scan over cylinders, upwards from the
-    /// request that is being served, then on from the lowest; equal cylinders
-    /// as they came. Reads and writes alike.
+    /// One-way scan over the cylinders, as in the 1983 source: upwards from the request in service,
+    /// then again from the lowest cylinder. Requests for the same cylinder keep their order of
+    /// arrival. Reads and writes are treated alike.
     Scan,
-    /// The paper's rule, which is that of the 1980 source: reads before
-    /// writes, each by cylinder.
+    /// Reads before writes, each sorted by cylinder. This is the paper's rule, and that of the 1980
+    /// source.
     ReadsFirst,
-    /// As they came, as under VMS.
+    /// Order of arrival, as under VMS.
     Arrival,
 }
 
-/// A request that waits in a driver's queue, with what it is ordered by.
+/// Request in a driver's queue, with its sort keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Queued<R = RequestId> {
+pub(crate) struct QueuedRequest<R = RequestId> {
     pub(crate) request: R,
     pub(crate) cylinder: u32,
     pub(crate) write: bool,
 }
 
-impl Queued {
-    pub(crate) fn of(hardware: &Hardware, id: RequestId) -> Self {
+impl QueuedRequest {
+    pub(crate) fn from_request(hardware: &Hardware, id: RequestId) -> Self {
         let request = &hardware.requests[id];
         Self {
             request: id,
@@ -36,26 +36,35 @@ impl Queued {
     }
 }
 
-/// Requests of one drive: the first is being served.
-pub(crate) type Queue = Vec<Queued>;
+/// Request queue of one drive. The first request is in service.
+pub(crate) type RequestQueue = Vec<QueuedRequest>;
 
-/// Queues a request for its drive, where it belongs.
-pub(crate) fn queue(order: QueueOrder, queue: &mut Queue, (hardware, id): (&Hardware, RequestId)) {
-    insert(order, queue, Queued::of(hardware, id));
+/// Inserts a request into the queue of its drive, at its position in the given order.
+pub(crate) fn enqueue(
+    order: QueueOrder,
+    queue: &mut RequestQueue,
+    hardware: &Hardware,
+    id: RequestId,
+) {
+    insert(order, queue, QueuedRequest::from_request(hardware, id));
 }
 
-/// Puts a request where it belongs.
-pub(crate) fn insert<R>(order: QueueOrder, queue: &mut Vec<Queued<R>>, one: Queued<R>) {
+/// Inserts a request into a queue at its position in the given order.
+pub(crate) fn insert<R>(
+    order: QueueOrder,
+    queue: &mut Vec<QueuedRequest<R>>,
+    request: QueuedRequest<R>,
+) {
     let place = match order {
         QueueOrder::Arrival => queue.len(),
-        QueueOrder::Scan => scan_place(queue, &one),
-        QueueOrder::ReadsFirst => reads_first_place(queue, &one),
+        QueueOrder::Scan => scan_index(queue, &request),
+        QueueOrder::ReadsFirst => reads_first_index(queue, &request),
     };
-    queue.insert(place, one);
+    queue.insert(place, request);
 }
 
-fn scan_place<R>(queue: &[Queued<R>], one: &Queued<R>) -> usize {
-    let wanted = one.cylinder;
+fn scan_index<R>(queue: &[QueuedRequest<R>], request: &QueuedRequest<R>) -> usize {
+    let wanted = request.cylinder;
     let Some(head) = queue.first() else { return 0 };
     // The queue is at most two ascending runs: from the head on, and what the
     // next pass over the drive takes.
@@ -73,8 +82,8 @@ fn scan_place<R>(queue: &[Queued<R>], one: &Queued<R>) -> usize {
         .unwrap_or(end)
 }
 
-fn reads_first_place<R>(queue: &[Queued<R>], one: &Queued<R>) -> usize {
-    let (wanted, write) = (one.cylinder, one.write);
+fn reads_first_index<R>(queue: &[QueuedRequest<R>], request: &QueuedRequest<R>) -> usize {
+    let (wanted, write) = (request.cylinder, request.write);
     let first_write = queue.iter().position(|queued| queued.write);
     let own = match (write, first_write) {
         (true, Some(first)) => first..queue.len(),
@@ -103,12 +112,12 @@ mod tests {
     fn check(order: QueueOrder, requests: &[(u32, bool)]) -> Vec<u32> {
         let mut queue = Vec::new();
         for (number, (cylinder, write)) in requests.iter().enumerate() {
-            let one = Queued {
+            let request = QueuedRequest {
                 request: number,
                 cylinder: *cylinder,
                 write: *write,
             };
-            insert(order, &mut queue, one);
+            insert(order, &mut queue, request);
         }
         queue.iter().map(|queued| queued.cylinder).collect()
     }

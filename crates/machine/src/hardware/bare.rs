@@ -1,11 +1,11 @@
-//! A computer without software: a controller and its drives, and somebody who commands
+//! Computer without an operating system: a controller with its drives, and a script that commands
 //! them.
 
 use super::bus::Bus;
 use super::drives::{Drives, Mechanisms};
 use super::mechanism::Mechanism;
 use super::{Hardware, Parts, Surroundings};
-use crate::controllers::{Controllers, Kind};
+use crate::controllers::{ControllerKind, Controllers};
 use crate::event::Event;
 use crate::id::Id;
 use diskperf_device::Requests;
@@ -13,17 +13,17 @@ use diskperf_sim::{Processors, Sim, TieBreak};
 use std::cell::RefCell;
 use std::future::Future;
 
-/// Hardware with one controller, in a simulation of its own.
-pub(crate) struct Bare<C> {
+/// Hardware with a single controller, in its own simulation.
+pub(crate) struct BareController<C> {
     pub(crate) sim: Sim<Event>,
     pub(crate) processors: Processors,
     pub(crate) hardware: RefCell<Hardware>,
     controller: Id<C>,
 }
 
-impl<C: Kind> Bare<C> {
-    /// One controller, made with its numbers and these drives on it, and these requests
-    /// to ask for.
+impl<C: ControllerKind> BareController<C> {
+    /// Returns hardware with a single controller, its drives, and the requests that the script will
+    /// submit.
     pub(crate) fn new(
         drives: Vec<Mechanism>,
         controller: impl FnOnce((Id<C>, usize), Mechanisms) -> C,
@@ -48,12 +48,12 @@ impl<C: Kind> Bare<C> {
         }
     }
 
-    /// Runs a script, which the controller's interrupts wake, and all that it starts, to
-    /// the end.
+    /// Runs a script that the controller's interrupts wake, and all tasks that it starts, to their
+    /// end.
     ///
     /// # Panics
     ///
-    /// When one of them waits for something that never comes.
+    /// If one of the tasks waits forever.
     pub(crate) fn run(&self, script: impl Future<Output = ()> + 'static) {
         let task = self.sim.spawn("script", true, script);
         self.ask(|controller, _, _| controller.connect(task));
@@ -61,7 +61,7 @@ impl<C: Kind> Bare<C> {
             Event::Processor(completion) => self.processors.complete(&self.sim, completion),
             Event::Part(event) => {
                 let mut hardware = self.hardware.borrow_mut();
-                hardware.handle(&self.around(), event);
+                hardware.handle(&self.context(), event);
             }
             Event::Tick | Event::Character(_) | Event::Daemon(_) => panic!("there is no kernel"),
         };
@@ -69,20 +69,21 @@ impl<C: Kind> Bare<C> {
         self.sim.clear();
     }
 
-    pub(crate) fn around(&self) -> Surroundings<'_> {
+    pub(crate) fn context(&self) -> Surroundings<'_> {
         Surroundings {
             sim: &self.sim,
             processors: &self.processors,
         }
     }
 
-    /// Does something with the controller.
+    /// Passes the controller to a function that reads its state or commands it, and returns the
+    /// function's result.
     pub(crate) fn ask<T>(
         &self,
         ask: impl FnOnce(&mut C, &Surroundings<'_>, &mut Parts<'_>) -> T,
     ) -> T {
         let mut hardware = self.hardware.borrow_mut();
         let (controller, mut parts) = hardware.controller(self.controller);
-        ask(controller, &self.around(), &mut parts)
+        ask(controller, &self.context(), &mut parts)
     }
 }

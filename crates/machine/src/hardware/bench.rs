@@ -1,12 +1,12 @@
-//! Controllers without a kernel: a script commands them and is what their
-//! interrupts wake.
+//! Test bench for controllers without a kernel: a script commands the controller and receives its
+//! interrupts.
 
-pub(crate) use super::bare::Bare as Bench;
+pub(crate) use super::bare::BareController as Bench;
 pub(crate) use super::bus::Bus;
 use super::drives::Mechanisms;
 pub(crate) use super::mechanism::Mechanism;
 use super::mechanism::{Format, Geometry, Mechanics, Zone};
-use crate::controllers::Kind;
+use crate::controllers::ControllerKind;
 use crate::id::Id;
 use diskperf_device::disk::seek::{SeekCurve, SeekSpecification};
 use diskperf_device::disk::spindle::{Spindle, Turn};
@@ -21,11 +21,11 @@ pub(crate) use std::rc::Rc;
 pub(crate) const SLOTS: u32 = 48;
 pub(crate) const CYLINDERS: u32 = 100;
 pub(crate) const HEADS: u32 = 2;
-pub(crate) const PER_CYLINDER: u64 = SLOTS as u64 * HEADS as u64;
+pub(crate) const CYLINDER_SECTORS: u64 = SLOTS as u64 * HEADS as u64;
 const RPM: f64 = 3961.0;
 
-/// A drive of the shape of an Eagle, but with fewer cylinders, at this share
-/// of a revolution at time zero.
+/// Returns a drive with the geometry of an Eagle, but fewer cylinders. `phase` is its rotational
+/// offset at time zero.
 pub(crate) fn drive(phase: u32) -> Mechanism {
     let format = Format {
         cylinders: CYLINDERS,
@@ -62,22 +62,21 @@ pub(crate) fn period() -> Time {
     drive(0).spindle().period()
 }
 
-/// So many slots of a track.
+/// Returns the time in which the given number of slots of a track pass.
 pub(crate) fn slots(count: u32) -> Time {
     drive(0).slots_time(0, count)
 }
 
-/// Asserts that two times are the same but for this many roundings to a
-/// whole nanosecond.
+/// Asserts that two times are equal, up to the given number of roundings to a whole nanosecond.
 #[track_caller]
 pub(crate) fn assert_near(one: Time, other: Time, roundings: u64) {
     let apart = one.0.abs_diff(other.0);
     assert!(apart <= roundings, "{one} and {other} differ by {apart} ns");
 }
 
-impl<C: Kind + 'static> Bench<C> {
-    /// One controller, and these drives on it.
-    pub(crate) fn with(
+impl<C: ControllerKind + 'static> Bench<C> {
+    /// Returns a test bench with a single controller and the given drives.
+    pub(crate) fn with_controller(
         drives: Vec<Mechanism>,
         controller: impl FnOnce((Id<C>, usize), Mechanisms) -> C,
         bus: Bus,
@@ -89,8 +88,8 @@ impl<C: Kind + 'static> Bench<C> {
         Rc::new(Self::new(drives, controller, bus, requests))
     }
 
-    /// Keeps the processor working for this long from now on.
-    pub(crate) fn keep_busy(self: &Rc<Self>, span: Time) {
+    /// Keeps the processor busy with a process for the given duration from now on.
+    pub(crate) fn run_busy_process(self: &Rc<Self>, span: Time) {
         let bench = Rc::clone(self);
         self.sim.spawn("program", true, async move {
             let processor = &bench.processors[CpuId::default()];
@@ -100,8 +99,9 @@ impl<C: Kind + 'static> Bench<C> {
         });
     }
 
-    /// The same with what a handler of interrupts does, and no process.
-    pub(crate) fn keep_handling(self: &Rc<Self>, span: Time) {
+    /// Keeps the processor busy in an interrupt handler, without a process, for the given duration
+    /// from now on.
+    pub(crate) fn run_busy_handler(self: &Rc<Self>, span: Time) {
         self.processors[CpuId::default()].interrupt(&self.sim, &[(1, span)]);
     }
 
@@ -109,8 +109,8 @@ impl<C: Kind + 'static> Bench<C> {
         self.sim.now()
     }
 
-    /// A request that is issued now: drive, first sector, sectors, and
-    /// whether it writes.
+    /// Submits a request now, given its drive, first sector, number of sectors, and whether it
+    /// writes.
     pub(crate) fn issue(
         &self,
         id: u32,
@@ -129,15 +129,14 @@ impl<C: Kind + 'static> Bench<C> {
         id
     }
 
-    /// The driver has had the request up to now.
+    /// Marks the time of a request up to now as spent in the driver.
     pub(crate) fn mark(&self, id: RequestId) {
         let now = moment(self.sim.now());
         let mut hardware = self.hardware.borrow_mut();
         hardware.requests[id].mark(Stage::DriverQueue, now);
     }
 
-    /// The spans of a request, as stages and their lengths; together they
-    /// are exactly its time up to now.
+    /// Returns the stages of a request and their durations. They cover exactly its time up to now.
     #[track_caller]
     pub(crate) fn spans(&self, id: RequestId) -> Vec<(Stage, Time)> {
         let hardware = self.hardware.borrow();
@@ -157,7 +156,7 @@ impl<C: Kind + 'static> Bench<C> {
         spans
     }
 
-    /// What of a request's time went to a stage.
+    /// Returns the time that a request has spent in a stage.
     #[track_caller]
     pub(crate) fn span(&self, id: RequestId, stage: Stage) -> Time {
         let spans = self.spans(id);
@@ -173,8 +172,8 @@ impl<C: Kind + 'static> Bench<C> {
         hardware.drives.mechanisms()[drive].until_slot(self.sim.now(), slot)
     }
 
-    /// The slot under the heads of a drive a moment from now.
-    pub(crate) fn slot_soon(&self, drive: usize) -> u32 {
+    /// Returns the slot that is under the heads of a drive shortly after now.
+    pub(crate) fn next_slot(&self, drive: usize) -> u32 {
         let hardware = self.hardware.borrow();
         hardware.drives.mechanisms()[drive].slot_under_head(self.sim.now() + Time(1))
     }

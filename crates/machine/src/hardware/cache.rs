@@ -1,57 +1,56 @@
-//! What a controller keeps of the drives' sectors: runs of sectors, the ones
-//! longest unused forgotten first.
+//! Sector cache of a controller: runs of sectors, with eviction of the least recently used.
 
 use std::collections::VecDeque;
 
-/// What the cache did, of one class of accesses, since the computer was built.
+/// Cache statistics of one class of accesses since the computer was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatistics {
-    /// Reads.
+    /// Read commands of this class of accesses.
     pub reads: u64,
-    /// Reads that the arm did not have to begin anything for.
+    /// Cache hits: reads that needed no new work of the arm.
     pub hits: u64,
-    /// Sectors read.
+    /// Sectors of all read commands of this class of accesses.
     pub sectors: u64,
-    /// Of these, how many were in the cache when the command was decoded.
+    /// Sectors of reads that were in the cache when the command was decoded.
     pub sectors_held: u64,
-    /// Writes.
+    /// Write commands of this class of accesses.
     pub writes: u64,
-    /// Times that the arm was given to one of several commands that waited for
-    /// it, of which the first was of this class.
+    /// Number of times that the arm chose among several waiting commands, counted by the class of
+    /// the first one.
     pub choices: u64,
 }
 
-/// A run of sectors of one drive.
+/// Run of consecutive sectors of one drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct CachedRun {
     drive: usize,
     first: u64,
     end: u64,
 }
 
-/// The cache: at most so many sectors, each in one run only.
+/// Sector cache with a fixed capacity. Each sector is in one run only.
 #[derive(Clone, Debug)]
-pub(crate) struct Cache {
+pub(crate) struct SectorCache {
     capacity: u64,
-    held: u64,
-    /// The longest unused first.
-    runs: VecDeque<Run>,
+    cached_sectors: u64,
+    /// Cached runs of sectors, the least recently used first.
+    runs: VecDeque<CachedRun>,
 }
 
-impl Cache {
+impl SectorCache {
     pub(crate) fn new(capacity_sectors: u32) -> Self {
         Self {
             capacity: u64::from(capacity_sectors),
-            held: 0,
+            cached_sectors: 0,
             runs: VecDeque::new(),
         }
     }
 
-    /// How many sectors from `first` on, up to `end`, it holds without a gap.
-    pub(crate) fn prefix(&self, drive: usize, first: u64, end: u64) -> u64 {
+    /// Returns the number of cached sectors in `first..end` that follow `first` without a gap.
+    pub(crate) fn cached_prefix(&self, drive: usize, first: u64, end: u64) -> u64 {
         let mut at = first;
         while at < end {
-            let holds = |run: &&Run| run.drive == drive && run.first <= at && at < run.end;
+            let holds = |run: &&CachedRun| run.drive == drive && run.first <= at && at < run.end;
             match self.runs.iter().rev().find(holds) {
                 Some(run) => at = run.end.min(end),
                 None => break,
@@ -60,7 +59,7 @@ impl Cache {
         at - first
     }
 
-    /// These sectors were used now: they are forgotten last.
+    /// Marks sectors as most recently used.
     pub(crate) fn touch(&mut self, drive: usize, first: u64, end: u64) {
         let mut touched = self.remove(drive, first, end);
         for run in touched.drain(..) {
@@ -68,58 +67,59 @@ impl Cache {
         }
     }
 
-    /// Takes sectors in.
+    /// Inserts sectors into the cache, and evicts the least recently used if the cache is full.
     pub(crate) fn insert(&mut self, drive: usize, first: u64, end: u64) {
         self.remove(drive, first, end);
         if first < end {
-            self.push(Run { drive, first, end });
+            self.push(CachedRun { drive, first, end });
         }
-        while self.held > self.capacity {
-            let excess = self.held - self.capacity;
+        while self.cached_sectors > self.capacity {
+            let excess = self.cached_sectors - self.capacity;
             let oldest = &mut self.runs[0];
             let length = oldest.end - oldest.first;
             if length <= excess {
-                self.held -= length;
+                self.cached_sectors -= length;
                 self.runs.pop_front();
             } else {
                 oldest.first += excess;
-                self.held -= excess;
+                self.cached_sectors -= excess;
             }
         }
     }
 
-    fn push(&mut self, run: Run) {
-        self.held += run.end - run.first;
+    fn push(&mut self, run: CachedRun) {
+        self.cached_sectors += run.end - run.first;
         match self.runs.back_mut() {
             Some(last) if last.drive == run.drive && last.end == run.first => last.end = run.end,
             _ => self.runs.push_back(run),
         }
     }
 
-    /// Forgets sectors; what was there of them.
-    pub(crate) fn remove(&mut self, drive: usize, first: u64, end: u64) -> Vec<Run> {
+    /// Removes sectors from the cache. Returns the runs that were cached.
+    pub(crate) fn remove(&mut self, drive: usize, first: u64, end: u64) -> Vec<CachedRun> {
         let mut removed = Vec::new();
-        let shares =
-            |run: &Run| run.drive == drive && run.first < end && first < run.end && first < end;
-        if !self.runs.iter().any(shares) {
+        let overlaps = |run: &CachedRun| {
+            run.drive == drive && run.first < end && first < run.end && first < end
+        };
+        if !self.runs.iter().any(overlaps) {
             return removed;
         }
         let mut kept = VecDeque::with_capacity(self.runs.len() + 1);
         for run in self.runs.drain(..) {
-            if !shares(&run) {
+            if !overlaps(&run) {
                 kept.push_back(run);
                 continue;
             }
-            let common = Run {
+            let common = CachedRun {
                 drive,
                 first: run.first.max(first),
                 end: run.end.min(end),
             };
-            self.held -= common.end - common.first;
+            self.cached_sectors -= common.end - common.first;
             removed.push(common);
             for (first, end) in [(run.first, common.first), (common.end, run.end)] {
                 if first < end {
-                    kept.push_back(Run { drive, first, end });
+                    kept.push_back(CachedRun { drive, first, end });
                 }
             }
         }
@@ -127,16 +127,16 @@ impl Cache {
         removed
     }
 
-    /// Forgets everything.
+    /// Removes all sectors from the cache.
     pub(crate) fn clear(&mut self) {
         self.runs.clear();
-        self.held = 0;
+        self.cached_sectors = 0;
     }
 
-    /// Sectors that it holds.
+    /// Number of sectors in the controller's cache.
     #[cfg(test)]
-    pub(crate) fn held(&self) -> u64 {
-        self.held
+    pub(crate) fn cached_sectors(&self) -> u64 {
+        self.cached_sectors
     }
 }
 
@@ -146,41 +146,41 @@ mod tests {
 
     #[test]
     fn a_prefix_goes_over_adjacent_runs_and_stops_at_a_gap() {
-        let mut cache = Cache::new(100);
+        let mut cache = SectorCache::new(100);
         cache.insert(0, 10, 20);
         cache.insert(0, 30, 40);
         cache.insert(0, 20, 25);
-        assert_eq!(cache.prefix(0, 12, 40), 13);
-        assert_eq!(cache.prefix(0, 12, 15), 3);
-        assert_eq!(cache.prefix(0, 26, 40), 0);
-        assert_eq!(cache.prefix(1, 12, 15), 0);
+        assert_eq!(cache.cached_prefix(0, 12, 40), 13);
+        assert_eq!(cache.cached_prefix(0, 12, 15), 3);
+        assert_eq!(cache.cached_prefix(0, 26, 40), 0);
+        assert_eq!(cache.cached_prefix(1, 12, 15), 0);
     }
 
     #[test]
     fn the_longest_unused_goes_first() {
-        let mut cache = Cache::new(30);
+        let mut cache = SectorCache::new(30);
         cache.insert(0, 0, 10);
         cache.insert(0, 100, 110);
         cache.insert(0, 200, 210);
         cache.touch(0, 0, 10);
         cache.insert(0, 300, 305);
-        assert_eq!(cache.prefix(0, 0, 10), 10);
-        assert_eq!(cache.prefix(0, 100, 110), 0);
-        assert_eq!(cache.prefix(0, 105, 110), 5);
-        assert_eq!(cache.held(), 30);
+        assert_eq!(cache.cached_prefix(0, 0, 10), 10);
+        assert_eq!(cache.cached_prefix(0, 100, 110), 0);
+        assert_eq!(cache.cached_prefix(0, 105, 110), 5);
+        assert_eq!(cache.cached_sectors(), 30);
     }
 
     #[test]
     fn a_sector_is_held_once() {
-        let mut cache = Cache::new(1000);
+        let mut cache = SectorCache::new(1000);
         for first in [0, 5, 3, 50, 45] {
             cache.insert(0, first, first + 10);
         }
-        assert_eq!(cache.held(), 15 + 15);
+        assert_eq!(cache.cached_sectors(), 15 + 15);
         cache.remove(0, 4, 6);
-        assert_eq!(cache.held(), 28);
-        assert_eq!(cache.prefix(0, 0, 20), 4);
+        assert_eq!(cache.cached_sectors(), 28);
+        assert_eq!(cache.cached_prefix(0, 0, 20), 4);
         cache.clear();
-        assert_eq!(cache.held(), 0);
+        assert_eq!(cache.cached_sectors(), 0);
     }
 }

@@ -1,8 +1,8 @@
-//! The drives of a computer: bare mechanisms, which controllers command sector by sector,
-//! and devices, which serve requests themselves.
+//! Drives of a computer: bare mechanisms, which controllers command sector by sector, and devices,
+//! which serve requests without a controller.
 //!
-//! Requests name a drive by its number. Mechanisms and devices are kept apart, under
-//! numbers that carry their kind, so that a controller cannot take the one for the other.
+//! Requests name a drive by its number. Mechanisms and devices are stored apart, under numbers that
+//! carry their kind, so that a controller cannot confuse them.
 
 use super::mechanism::Mechanism;
 use crate::id::Id;
@@ -18,72 +18,75 @@ use diskperf_timeline::trace::{
 };
 use std::ops::{Index, IndexMut};
 
-/// The drives of a computer.
+/// Drives of a computer.
 #[derive(Clone, Debug, Default)]
 pub struct Drives {
     mechanisms: Vec<Mechanism>,
     devices: Vec<Device>,
-    /// By the numbers that requests name them by.
-    numbered: Vec<Numbered>,
+    /// Typed number (mechanism or device) of each drive, indexed by the drive number that requests
+    /// use.
+    drive_refs: Vec<DriveRef>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Numbered {
+enum DriveRef {
     Mechanism(Id<Mechanism>),
     Device(Id<Device>),
 }
 
-/// What a request is of.
+/// Drive that a request is for: a bare mechanism or a device.
 #[derive(Clone, Copy, Debug)]
 pub enum Drive<'a> {
-    /// Platters and an arm.
+    /// Bare mechanism of platters and an arm.
     Mechanism(&'a Mechanism),
-    /// Something that serves requests itself.
+    /// Device that serves requests without a controller.
     Device(&'a Device),
 }
 
 impl Drives {
-    /// Adds a mechanism, with the next number.
+    /// Adds a mechanism under the next drive number.
     pub fn add_mechanism(&mut self, mechanism: Mechanism) {
         let id = Id::of_place(self.mechanisms.len());
         self.mechanisms.push(mechanism);
-        self.numbered.push(Numbered::Mechanism(id));
+        self.drive_refs.push(DriveRef::Mechanism(id));
     }
 
-    /// Adds a device, with the next number.
+    /// Adds a device under the next drive number.
     pub fn add_device(&mut self, device: Device) {
         let id = Id::of_place(self.devices.len());
         self.devices.push(device);
-        self.numbered.push(Numbered::Device(id));
+        self.drive_refs.push(DriveRef::Device(id));
     }
 
-    /// The drive of this number.
+    /// Returns the drive with the given number.
     #[inline]
     pub fn get(&self, number: usize) -> Drive<'_> {
-        match self.numbered[number] {
-            Numbered::Mechanism(id) => Drive::Mechanism(&self[id]),
-            Numbered::Device(id) => Drive::Device(&self[id]),
+        match self.drive_refs[number] {
+            DriveRef::Mechanism(id) => Drive::Mechanism(&self[id]),
+            DriveRef::Device(id) => Drive::Device(&self[id]),
         }
     }
 
-    /// All of them, by number.
+    /// Returns all drives in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = Drive<'_>> {
-        (0..self.numbered.len()).map(|number| self.get(number))
+        (0..self.drive_refs.len()).map(|number| self.get(number))
     }
 
     fn devices_mut(&mut self) -> impl Iterator<Item = (u32, &mut Device)> {
         let Self {
-            devices, numbered, ..
+            devices,
+            drive_refs,
+            ..
         } = self;
         // Devices have their numbers in the order in which they were added.
-        let numbers = numbered.iter().enumerate();
-        let numbers = numbers.filter(|(_, one)| matches!(one, Numbered::Device(_)));
-        let of_devices = numbers.zip(devices);
-        of_devices.map(|((number, _), device)| (number as u32, device))
+        let numbers = drive_refs.iter().enumerate();
+        let numbers = numbers.filter(|(_, one)| matches!(one, DriveRef::Device(_)));
+        let device_numbers = numbers.zip(devices);
+        device_numbers.map(|((number, _), device)| (number as u32, device))
     }
 
-    /// Flash drives are as these specifications have them from now on, by their numbers.
-    pub(crate) fn suppose_flash<'a>(
+    /// Replaces the timing of flash drives by that of the given specifications, by drive number.
+    pub(crate) fn set_flash_timing<'a>(
         &mut self,
         of: impl Fn(usize) -> Option<&'a FlashSpecification>,
         what_if: WhatIf,
@@ -96,30 +99,30 @@ impl Drives {
         }
     }
 
-    /// Has flash drives and arms of disks record what they do, for [`Self::take_flash`] and
+    /// Enables the recording of flash activity and of arm activity, for [`Self::take_flash`] and
     /// [`Self::take_arms`].
     pub(crate) fn record(&mut self) {
         self.devices_mut().for_each(|(_, device)| device.record());
     }
 
-    /// What arms of disks did for no request since this was asked last.
+    /// Returns the recorded background work of disk arms since the last call.
     pub(crate) fn take_arms(&mut self, now: Time) -> Vec<TracedArm> {
         let all = self.devices_mut();
         all.flat_map(|(number, device)| device.recorded_arm(now, number))
             .collect()
     }
 
-    /// What flash drives did since this was asked last.
+    /// Returns the recorded activity of flash drives since the last call.
     pub(crate) fn take_flash(&mut self, now: Time) -> Vec<TracedFlash> {
         let all = self.devices_mut();
         all.filter_map(|(number, device)| device.recorded_flash(now, number))
             .collect()
     }
 
-    /// Busy time of the parts of each flash drive up to `now`.
+    /// Returns the busy time of the parts of each flash drive up to `now`.
     pub(crate) fn flash_busy(&self, now: Time) -> Vec<FlashBusy> {
-        let numbered = self.iter().enumerate();
-        numbered
+        let drives = self.iter().enumerate();
+        drives
             .filter_map(|(number, drive)| match drive {
                 Drive::Device(Device::Flash(flash)) => Some(flash.parts_busy(number as u32, now)),
                 Drive::Device(_) | Drive::Mechanism(_) => None,
@@ -127,37 +130,37 @@ impl Drives {
             .collect()
     }
 
-    /// Memory of what is recorded.
+    /// Memory of the recordings inside the drives, in bytes.
     pub(crate) fn recorded_bytes(&self) -> usize {
         self.devices.iter().map(Device::recorded_bytes).sum()
     }
 
-    /// Those of them that are mechanisms.
+    /// Drives that are bare mechanisms.
     pub fn mechanisms(&self) -> &[Mechanism] {
         &self.mechanisms
     }
 
-    /// The mechanisms among these drives, for the controller that they hang on.
+    /// Returns the mechanisms among the given drives, for the controller that they are attached to.
     pub(crate) fn mechanisms_among(&self, drives: &[usize]) -> Mechanisms {
-        let mechanism = |drive: &usize| match self.numbered[*drive] {
-            Numbered::Mechanism(id) => Some((*drive, id)),
-            Numbered::Device(_) => None,
+        let mechanism = |drive: &usize| match self.drive_refs[*drive] {
+            DriveRef::Mechanism(id) => Some((*drive, id)),
+            DriveRef::Device(_) => None,
         };
         Mechanisms(drives.iter().filter_map(mechanism).collect())
     }
 
-    /// The devices among these drives, each with its number.
+    /// Returns the devices among the given drives, each with its number.
     pub(crate) fn devices_among(&self, drives: &[usize]) -> Vec<(usize, Id<Device>)> {
-        let device = |drive: &usize| match self.numbered[*drive] {
-            Numbered::Device(id) => Some((*drive, id)),
-            Numbered::Mechanism(_) => None,
+        let device = |drive: &usize| match self.drive_refs[*drive] {
+            DriveRef::Device(id) => Some((*drive, id)),
+            DriveRef::Mechanism(_) => None,
         };
         drives.iter().filter_map(device).collect()
     }
 }
 
 impl Drive<'_> {
-    /// Bytes of a sector.
+    /// Size of a sector, in bytes.
     pub fn sector_bytes(self) -> u32 {
         match self {
             Self::Mechanism(mechanism) => mechanism.geometry().sector_bytes(),
@@ -165,8 +168,8 @@ impl Drive<'_> {
         }
     }
 
-    /// The cylinder of a sector, which drivers order their queues by: the sectors of a
-    /// device are on one, for it sees to their order itself.
+    /// Returns the cylinder of a sector, by which drivers sort their queues. All sectors of a
+    /// device are on cylinder 0, because a device orders its requests itself.
     pub fn cylinder(self, sector: u64) -> u32 {
         match self {
             Self::Mechanism(mechanism) => mechanism.geometry().locate(sector).cylinder,
@@ -174,7 +177,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Where a sector is, if that is known.
+    /// Returns the physical position of a sector, if known.
     pub fn position(self, sector: u64) -> Option<Position> {
         match self {
             Self::Mechanism(mechanism) => {
@@ -190,7 +193,7 @@ impl Drive<'_> {
         }
     }
 
-    /// The most bytes that one request moves, where the drive's commands say that.
+    /// Maximum size of a request, in bytes. None if the drive's commands have no limit.
     pub(crate) fn most_bytes(self) -> Option<usize> {
         match self {
             Self::Mechanism(_) => None,
@@ -198,7 +201,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Whether some of what was written to it may be in a cache that it loses.
+    /// Reports whether written data may be in a volatile cache of the drive.
     pub(crate) fn keeps_writes(self) -> bool {
         match self {
             Self::Mechanism(_) => false,
@@ -206,7 +209,7 @@ impl Drive<'_> {
         }
     }
 
-    /// What it has done so far.
+    /// Returns the busy times of the drive so far.
     pub fn busy(self) -> Busy {
         match self {
             Self::Mechanism(mechanism) => mechanism.busy(),
@@ -214,7 +217,7 @@ impl Drive<'_> {
         }
     }
 
-    /// What it has done with its media cache, of a disk with shingled tracks.
+    /// Returns the state of the media cache. None for a drive without shingled tracks.
     pub fn media_cache(self) -> Option<MediaCacheState> {
         match self {
             Self::Mechanism(_) => None,
@@ -222,7 +225,7 @@ impl Drive<'_> {
         }
     }
 
-    /// How it turned, if that is known.
+    /// Returns the rotation and other fixed properties of the drive for a trace.
     pub(crate) fn traced(self) -> TracedDrive {
         let spindle = match self {
             Self::Mechanism(mechanism) => Some(mechanism.spindle()),
@@ -242,47 +245,47 @@ impl Drive<'_> {
     }
 }
 
-/// The mechanisms that hang on a controller, by their places on it, each with the number
-/// of the drive that it is.
+/// Mechanisms attached to a controller, in the order of their places on it, each with its drive
+/// number.
 #[derive(Clone, Debug)]
 pub struct Mechanisms(Vec<(usize, Id<Mechanism>)>);
 
 impl Mechanisms {
-    /// How many there are.
+    /// Number of mechanisms on the controller.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// The place of a drive.
+    /// Returns the place of a drive on the controller.
     ///
     /// # Panics
     ///
-    /// When it hangs on another controller.
+    /// If the drive is attached to another controller.
     #[inline]
-    pub fn place(&self, drive: usize) -> usize {
+    pub fn index_of(&self, drive: usize) -> usize {
         let place = self.0.iter().position(|(number, _)| *number == drive);
         place.expect("the drive hangs on this controller")
     }
 
-    /// The drive at a place.
-    pub fn drive(&self, place: usize) -> usize {
+    /// Returns the number of the drive at a place of the controller.
+    pub fn drive_number(&self, place: usize) -> usize {
         self.0[place].0
     }
 
-    /// The mechanism at a place.
+    /// Returns the mechanism at a place of the controller.
     #[inline]
-    pub fn at(&self, place: usize) -> Id<Mechanism> {
-        self.0[place].1
+    pub fn mechanism_at(&self, index: usize) -> Id<Mechanism> {
+        self.0[index].1
     }
 
-    /// The mechanism that a request is of.
+    /// Returns the mechanism that a request is for.
     ///
     /// # Panics
     ///
-    /// When it hangs on another controller.
+    /// If the mechanism is attached to another controller.
     #[inline]
-    pub fn of(&self, request: &Request) -> Id<Mechanism> {
-        self.at(self.place(request.device))
+    pub fn mechanism_for(&self, request: &Request) -> Id<Mechanism> {
+        self.mechanism_at(self.index_of(request.device))
     }
 }
 

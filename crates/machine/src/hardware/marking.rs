@@ -1,13 +1,12 @@
-//! Where the time of a request goes on a mechanism: what all controllers share that
-//! drive one.
+//! Time accounting of requests on a mechanism, shared by all controllers that command one.
 
-use super::mechanism::{Mechanism, Move, Passage, was_missed};
+use super::mechanism::{ArmMove, Mechanism, TransferTimes, is_missed_revolution};
 use diskperf_device::{Request, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::{Deadline, Stage};
 
-/// Books the arm's way.
-pub(crate) fn mark_move(transfer: &mut Request, from: Time, arm: Move) {
+/// Books the phases of an arm movement to a request: seek, settle and head switch.
+pub(crate) fn mark_arm_move(transfer: &mut Request, from: Time, arm: ArmMove) {
     let mut at = from;
     for (stage, span) in arm.stages() {
         at += span;
@@ -15,55 +14,63 @@ pub(crate) fn mark_move(transfer: &mut Request, from: Time, arm: Move) {
     }
 }
 
-/// Books what a transfer has done from its first sector on up to a moment: its
-/// sectors passing, and the ways from one track to the next.
-pub(crate) fn mark_passing(transfer: &mut Request, drive: &mut Mechanism, until: Time) {
+/// Books a transfer from its first sector up to a given time: media transfer, and the switches
+/// between tracks.
+pub(crate) fn mark_media_transfer(transfer: &mut Request, drive: &mut Mechanism, until: Time) {
     let spans = &mut transfer.spans;
     let from = Time(spans.marked().0);
-    drive.tell_stages(from, |stage, ends| {
-        let ends = moment(ends.min(until));
-        if ends > spans.marked() {
-            spans.mark(stage, ends);
+    drive.for_each_stage(from, |stage, ends_at| {
+        let ends_at = moment(ends_at.min(until));
+        if ends_at > spans.marked() {
+            spans.mark(stage, ends_at);
         }
     });
     spans.mark(Stage::MediaTransfer, moment(until));
 }
 
-/// Has a drive transfer sectors of a request from `at` on, with nothing between the arm's
-/// way and the first of them; books both. `late` is what a missed revolution was missed
-/// for. When the first sector comes by, and how the whole goes.
-pub(crate) fn go_for(
-    (transfer, drive): (&mut Request, &mut Mechanism),
+/// Starts a drive's transfer of a request's sectors at time `at`, directly after the arm movement,
+/// and books the time up to the first sector. A missed revolution is booked to `deadline`. Returns
+/// the time when the first sector passes, and the times of the transfer.
+pub(crate) fn transfer_and_mark(
+    transfer: &mut Request,
+    drive: &mut Mechanism,
     at: Time,
     (sector, sectors): (u64, u32),
-    late: Deadline,
-) -> (Time, Passage) {
-    let since = drive.last_transfer();
+    deadline: Deadline,
+) -> (Time, TransferTimes) {
+    let ready_since = drive.last_transfer();
     let passage = drive.transfer(at, sector, sectors, transfer.is_write());
-    mark_move(transfer, at, passage.to_track);
+    mark_arm_move(transfer, at, passage.to_track);
     let first = at + passage.to_first_sector();
     let period = drive.spindle().period();
-    let stage = late_stage(transfer, since, period, first, passage.to_track, late);
+    let stage = rotational_wait_stage(
+        transfer,
+        ready_since,
+        period,
+        first,
+        passage.to_track,
+        deadline,
+    );
     transfer.mark(stage, moment(first));
     (first, passage)
 }
 
-/// What waiting for a sector that comes by at `comes` is: a missed revolution,
-/// if the sector came by before, since `since` (the drive's last transfer, or
-/// its finding the sector) with the arm where it is; otherwise the ordinary
-/// rotational latency.
-pub(crate) fn late_stage(
+/// Returns the stage of the wait for a sector that passes at `passes_at`. The stage is a missed
+/// revolution if the sector already passed after `ready_since` with the arm in position, where
+/// `ready_since` is the end of the drive's last transfer or the time when the drive found the
+/// sector. Otherwise, it is the ordinary rotational latency.
+pub(crate) fn rotational_wait_stage(
     transfer: &Request,
-    since: Option<Time>,
+    ready_since: Option<Time>,
     period: Time,
-    comes: Time,
-    arm: Move,
+    passes_at: Time,
+    arm: ArmMove,
     deadline: Deadline,
 ) -> Stage {
-    if !was_missed(since, period, comes, arm) {
+    if !is_missed_revolution(ready_since, period, passes_at, arm) {
         return Stage::RotationalLatency;
     }
-    if transfer.spans.issued().0 > comes.0 - period.0 {
+    if transfer.spans.issued().0 > passes_at.0 - period.0 {
         Stage::MissedRevolution(Deadline::ReadAhead)
     } else {
         Stage::MissedRevolution(deadline)

@@ -1,9 +1,8 @@
-//! A disk drive that a controller commands, over the layout, the seek curve and the spindle
-//! that all disks have.
+//! Disk mechanism that a controller commands, based on the layout, the seek curve and the spindle
+//! that all disks share.
 //!
-//! A drive knows no file and no request queue; it answers how long the way to
-//! some sectors and their transfer takes from a given moment, and then is
-//! where that left it.
+//! A mechanism knows no files and no request queue. It computes how long it takes to reach and
+//! transfer some sectors from a given time on, and then stays where the transfer ended.
 
 mod geometry;
 mod last;
@@ -11,7 +10,7 @@ mod passage;
 mod streaming;
 
 pub use geometry::{Format, Geometry, GeometryError, HeadGroups, Revectored, Zone};
-pub use passage::{Move, Passage};
+pub use passage::{ArmMove, TransferTimes};
 pub use streaming::TrackRead;
 
 use diskperf_device::disk::layout::Run;
@@ -19,154 +18,155 @@ use diskperf_device::disk::seek::SeekCurve;
 use diskperf_device::disk::spindle::{Spindle, Turn};
 use diskperf_device::{Busy, WhatIf};
 use diskperf_sim::Time;
-use passage::{Leg, STILL};
+use passage::{NO_MOVE, TransferLeg};
 use std::sync::Arc;
 
-/// What a drive is made of.
+/// Constant properties of a disk mechanism: geometry, seek curve and head times.
 #[derive(Clone, Debug)]
 pub struct Mechanics {
-    /// Where the sectors are.
+    /// Layout of the sectors on the tracks.
     pub geometry: Geometry,
-    /// How the arm moves.
+    /// Seek curve: seek time by distance in cylinders.
     pub seek: SeekCurve,
-    /// How long the arm takes to rest after a move, where the seek times do
-    /// not include it.
+    /// Settle time after a seek, as far as the seek times do not include it.
     pub settle: Time,
-    /// How much longer a write waits for that.
+    /// Additional settle time of a write compared with a read.
     pub write_settle: Time,
-    /// How long another head takes to take over.
+    /// Duration of a head switch within a cylinder.
     pub head_switch: Time,
 }
 
-/// A drive, at some cylinder, turning.
+/// Rotating disk mechanism with its current arm position.
 #[derive(Clone, Debug)]
 pub struct Mechanism {
-    /// Shared by all that are like it: an adaptive controller rehearses on a new one again
-    /// and again.
+    /// Constant properties, shared with copies of the mechanism. An adaptive controller makes a new
+    /// copy for each rehearsal.
     mechanics: Arc<Mechanics>,
     spindle: Spindle,
     cylinder: u32,
     head: u32,
-    /// Its last transfer.
-    last: Option<Commanded>,
-    /// The run of it from which its stages were told last, with its `at` and its sector: a
-    /// stream that grows for minutes is not gone through again from its first sector.
-    told: Option<(Time, u64, LastRun)>,
+    last: Option<CommandedTransfer>,
+    /// Last run from which stages were reported, with the start time and the first sector of its
+    /// transfer. A stream that grows for minutes need not be evaluated from its first sector again.
+    reported_run: Option<(Time, u64, TransferRun)>,
     busy: Busy,
-    /// How long that takes which was booked last.
-    booked_last: Time,
+    last_operation_time: Time,
     what_if: WhatIf,
 }
 
-/// A transfer, and where the drive was when it was commanded.
+/// Transfer of the mechanism, with the arm position when it was commanded.
 #[derive(Clone, Copy, Debug)]
-struct Commanded {
-    at: Time,
+struct CommandedTransfer {
+    commanded_at: Time,
     sector: u64,
     count: u32,
     write: bool,
     cylinder: u32,
     head: u32,
-    ends: Time,
-    /// What it is made of; none of a track that is read from whatever sector came first.
-    passage: Option<(Passage, LastRun)>,
+    ends_at: Time,
+    /// Parts of the transfer. None for a full-track read, which starts at any sector.
+    times: Option<(TransferTimes, TransferRun)>,
 }
 
-/// The last of a transfer's runs of sectors that lie side by side.
+/// Last run of consecutive slots in a transfer.
 #[derive(Clone, Copy, Debug)]
-struct LastRun {
-    /// Sectors of the transfer before it.
-    before: u32,
-    begins: Time,
+struct TransferRun {
+    sectors_before: u32,
+    starts_at: Time,
     run: Run,
-    /// The transfer up to there.
-    passage: Passage,
-    /// As it turned then, if it was turned for a supposition since.
+    times: TransferTimes,
+    /// Spindle at the start of the run. A counterfactual may have changed the rotation since.
     spindle: Spindle,
 }
 
-impl LastRun {
-    /// How long its first `sectors` take to pass.
+impl TransferRun {
+    /// Returns the time in which the first `sectors` sectors of the run pass.
     #[inline]
-    fn passing(&self, sectors: u32) -> Time {
+    fn passing_time(&self, sectors: u32) -> Time {
         let place = &self.run.place;
         let arcs = place.arc * u64::from(sectors);
-        self.spindle.passing(self.begins, place.start, arcs)
+        self.spindle.passing(self.starts_at, place.start, arcs)
     }
 }
 
-/// Whether a sector that comes by at `comes` came by before, since some moment
-/// (the drive's last transfer, or its finding the sector), with the arm where
-/// it is: then a revolution has been missed.
-pub fn was_missed(since: Option<Time>, period: Time, comes: Time, arm: Move) -> bool {
-    match (since, comes.0.checked_sub(period.0)) {
-        (Some(since), Some(passed)) => arm.seek == Time::ZERO && passed + 2 >= since.0,
+/// Tests whether a sector that passes at `passes_at` already passed after `ready_since` with the
+/// arm in position, so that a revolution was missed. `ready_since` is the end of the drive's last
+/// transfer, or the time when it found the sector.
+pub fn is_missed_revolution(
+    ready_since: Option<Time>,
+    period: Time,
+    passes_at: Time,
+    arm: ArmMove,
+) -> bool {
+    match (ready_since, passes_at.0.checked_sub(period.0)) {
+        (Some(ready_since), Some(passed)) => arm.seek == Time::ZERO && passed + 2 >= ready_since.0,
         _ => false,
     }
 }
 
 impl Mechanism {
-    /// A drive at rest at cylinder 0, head 0.
+    /// Returns an idle mechanism at cylinder 0, head 0.
     pub fn new(mechanics: Mechanics, spindle: Spindle) -> Self {
-        Self::of_shared(Arc::new(mechanics), spindle)
+        Self::from_shared_mechanics(Arc::new(mechanics), spindle)
     }
 
-    fn of_shared(mechanics: Arc<Mechanics>, spindle: Spindle) -> Self {
+    fn from_shared_mechanics(mechanics: Arc<Mechanics>, spindle: Spindle) -> Self {
         Self {
             mechanics,
             spindle,
             cylinder: 0,
             head: 0,
             last: None,
-            told: None,
+            reported_run: None,
             busy: Busy::default(),
-            booked_last: Time::ZERO,
+            last_operation_time: Time::ZERO,
             what_if: WhatIf::default(),
         }
     }
 
-    /// Another one like it, that has done nothing.
-    pub(crate) fn at_rest(&self) -> Self {
-        Self::of_shared(Arc::clone(&self.mechanics), self.spindle).supposing(self.what_if)
+    /// Returns an idle copy of the mechanism at cylinder 0, head 0.
+    pub(crate) fn idle_copy(&self) -> Self {
+        Self::from_shared_mechanics(Arc::clone(&self.mechanics), self.spindle)
+            .supposing(self.what_if)
     }
 
-    /// The same drive, with some of its costs taken away.
+    /// Returns the mechanism with some of its costs removed, for counterfactual runs.
     pub fn supposing(self, what_if: WhatIf) -> Self {
         Self { what_if, ..self }
     }
 
-    /// Where its sectors are.
+    /// Layout of the sectors on the tracks.
     pub fn geometry(&self) -> &Geometry {
         &self.mechanics.geometry
     }
 
-    /// How it turns.
+    /// Spindle, which determines the angle of the platters at any time.
     pub fn spindle(&self) -> &Spindle {
         &self.spindle
     }
 
-    /// The cylinder that the arm is at, or moving to.
+    /// Cylinder of the arm, or the target cylinder of a seek in progress.
     pub fn cylinder(&self) -> u32 {
         self.cylinder
     }
 
-    /// When its last transfer ended.
+    /// End of the last transfer. None before the first transfer.
     pub fn last_transfer(&self) -> Option<Time> {
-        self.last.map(|last| last.ends)
+        self.last.map(|last| last.ends_at)
     }
 
-    /// What it has done so far.
+    /// Busy times of the mechanism so far: positioning, rotational latency and transfer.
     pub fn busy(&self) -> Busy {
         self.busy
     }
 
-    /// How long that takes which it was told to do last. All of it is booked
-    /// when it begins.
-    pub fn booked_last(&self) -> Time {
-        self.booked_last
+    /// Duration of the operation that was commanded last. All of it is booked when the operation
+    /// starts.
+    pub fn last_operation_time(&self) -> Time {
+        self.last_operation_time
     }
 
-    /// The number of the sector slot under the heads.
+    /// Returns the number of the sector slot under the heads.
     pub fn slot_under_head(&self, now: Time) -> u32 {
         let arc = self.mechanics.geometry.arc(self.cylinder);
         let slot = self.spindle.angle(now).0 / arc;
@@ -174,96 +174,95 @@ impl Mechanism {
         (slot as u32).min(self.mechanics.geometry.slots(self.cylinder) - 1)
     }
 
-    /// The time in which so many slots of a cylinder's tracks pass, on as many tracks as
-    /// these are.
+    /// Returns the time in which the given number of slots of a cylinder's tracks pass, without
+    /// track switches.
     pub fn slots_time(&self, cylinder: u32, slots: u32) -> Time {
         let arcs = u128::from(self.mechanics.geometry.arc(cylinder)) * u128::from(slots);
         let revolutions = (arcs >> 64) as u64;
         Time(self.spindle.period().0 * revolutions) + self.spindle.turning(arcs as u64)
     }
 
-    /// The angle at which a slot of the present cylinder's tracks begins.
     fn angle_of_slot(&self, slot: u32) -> Turn {
         Turn(self.mechanics.geometry.arc(self.cylinder)).times(u64::from(slot))
     }
 
-    /// Moves the arm to a cylinder; how long that takes.
-    pub fn seek(&mut self, cylinder: u32, write: bool) -> Move {
-        let arm = self.way(cylinder, self.head, write);
+    /// Moves the arm to a cylinder. Returns the times of the movement.
+    pub fn seek(&mut self, cylinder: u32, write: bool) -> ArmMove {
+        let arm = self.arm_move_to(cylinder, self.head, write);
         self.cylinder = cylinder;
         self.busy.positioning += arm.total();
-        self.booked_last = arm.total();
+        self.last_operation_time = arm.total();
         arm
     }
 
-    /// From `now` until the start of a slot of the present cylinder's tracks
-    /// comes by.
+    /// Returns the time from `now` until the start of a slot of the current cylinder's tracks
+    /// passes.
     pub fn until_slot(&self, now: Time, slot: u32) -> Time {
         self.spindle.until(now, self.angle_of_slot(slot))
     }
 
-    /// Reads or writes `count` sectors from `sector` on, commanded now; how
-    /// long each part takes. Afterwards the drive is where the last one was.
+    /// Reads or writes `count` sectors from `sector` on, starting now. Returns the times of the
+    /// seek, the waits and the transfer. Afterwards, the mechanism is at the last sector.
     #[inline]
-    pub fn transfer(&mut self, now: Time, sector: u64, count: u32, write: bool) -> Passage {
-        self.transfer_watched(now, (sector, count), write, self.last_transfer())
+    pub fn transfer(&mut self, now: Time, sector: u64, count: u32, write: bool) -> TransferTimes {
+        self.transfer_ready_since(now, (sector, count), write, self.last_transfer())
     }
 
-    /// The same, where whoever commands has been ready for the sector since
-    /// some moment: one that came by after that has been missed.
+    /// Performs a transfer like [`Mechanism::transfer`]. The controller has been ready for the
+    /// first sector since `ready_since`, so that the sector was missed if it passed after that.
     #[inline]
-    pub fn transfer_watched(
+    pub fn transfer_ready_since(
         &mut self,
         now: Time,
         (sector, count): (u64, u32),
         write: bool,
-        since: Option<Time>,
-    ) -> Passage {
+        ready_since: Option<Time>,
+    ) -> TransferTimes {
         let (cylinder, head) = (self.cylinder, self.head);
         if self.what_if.deadlines_met {
-            self.turn_back_to(now, sector, write, since);
+            self.rotate_back_to(now, sector, write, ready_since);
         }
-        let (passage, run) = self.passage(now, (sector, count), write, |_| ());
-        passage.book(&mut self.busy);
+        let (times, run) = self.compute_transfer(now, (sector, count), write, |_| ());
+        times.book(&mut self.busy);
         self.busy.bytes += self.bytes(count);
         self.busy.transfers += 1;
-        self.booked_last = passage.total();
-        self.last = Some(Commanded {
-            at: now,
+        self.last_operation_time = times.total();
+        self.last = Some(CommandedTransfer {
+            commanded_at: now,
             sector,
             count,
             write,
             cylinder,
             head,
-            ends: now + passage.total(),
-            passage: Some((passage, run)),
+            ends_at: now + times.total(),
+            times: Some((times, run)),
         });
-        passage
+        times
     }
 
-    /// Turns the platter back to where a sector that has been missed is under
-    /// the head when the arm is there.
-    fn turn_back_to(&mut self, now: Time, sector: u64, write: bool, since: Option<Time>) {
+    /// Rotates the platter back to a missed sector, so that the sector is under the head when the
+    /// arm arrives. For counterfactual runs.
+    fn rotate_back_to(&mut self, now: Time, sector: u64, write: bool, ready_since: Option<Time>) {
         let place = self.mechanics.geometry.locate(sector);
-        let arm = self.way(place.cylinder, place.head, write);
+        let arm = self.arm_move_to(place.cylinder, place.head, write);
         let arrived = now + arm.total();
-        let comes = arrived + self.spindle.until(arrived, place.start);
-        if was_missed(since, self.spindle.period(), comes, arm) {
+        let passes_at = arrived + self.spindle.until(arrived, place.start);
+        if is_missed_revolution(ready_since, self.spindle.period(), passes_at, arm) {
             self.spindle = self.spindle.turned_to(arrived, place.start);
         }
     }
 
-    /// Waits, from `arrived` on after this way of the arm, for the start of a
-    /// slot of the present cylinder's tracks, which the drive was ready for
-    /// since some moment.
+    /// Returns the wait from `arrived` until the start of a slot of the current cylinder's tracks
+    /// passes, after the given arm movement. The drive has been ready for the slot since
+    /// `ready_since`.
     pub fn await_slot(
         &mut self,
         arrived: Time,
         slot: u32,
-        (arm, since): (Move, Option<Time>),
+        (arm, ready_since): (ArmMove, Option<Time>),
     ) -> Time {
         let wait = self.until_slot(arrived, slot);
-        let missed = was_missed(since, self.spindle.period(), arrived + wait, arm);
+        let missed = is_missed_revolution(ready_since, self.spindle.period(), arrived + wait, arm);
         if self.what_if.no_rotational_latency || (self.what_if.deadlines_met && missed) {
             let target = self.angle_of_slot(slot);
             self.spindle = self.spindle.turned_to(arrived, target);
@@ -276,92 +275,92 @@ impl Mechanism {
         u64::from(count) * u64::from(self.mechanics.geometry.sector_bytes())
     }
 
-    /// The parts of a transfer; tells of each leg.
+    /// Computes the times of a transfer, and passes each leg of it to `visit`.
     #[inline]
-    fn passage(
+    fn compute_transfer(
         &mut self,
         now: Time,
-        of: (u64, u32),
+        sectors: (u64, u32),
         write: bool,
-        tell: impl FnMut(Leg<'_>),
-    ) -> (Passage, LastRun) {
-        let run = self.mechanics.geometry.run(of.0);
-        let to_track = self.way(run.place.cylinder, run.place.head, write);
+        visit: impl FnMut(TransferLeg<'_>),
+    ) -> (TransferTimes, TransferRun) {
+        let run = self.mechanics.geometry.run(sectors.0);
+        let to_track = self.arm_move_to(run.place.cylinder, run.place.head, write);
         let arrived = now + to_track.total();
-        let latency = self.wait(arrived, run.place.start);
-        let first = LastRun {
-            before: 0,
-            begins: arrived + latency,
+        let latency = self.wait_for_angle(arrived, run.place.start);
+        let first = TransferRun {
+            sectors_before: 0,
+            starts_at: arrived + latency,
             run,
             spindle: self.spindle,
-            passage: Passage {
+            times: TransferTimes {
                 to_track,
                 latency,
-                between: STILL,
-                between_latency: Time::ZERO,
+                track_switches: NO_MOVE,
+                track_switch_latency: Time::ZERO,
                 transfer: Time::ZERO,
             },
         };
-        self.passage_from(first, of, write, tell)
+        self.compute_transfer_from(first, sectors, write, visit)
     }
 
-    /// The same, from the start of one of its runs on: over the ends of tracks and
-    /// cylinders, and over interleaved and slipped sectors.
-    fn passage_from(
+    /// Computes the times of a transfer from the start of one of its runs on. The transfer may
+    /// cross ends of tracks and cylinders, interleaved sectors and slipped sectors.
+    fn compute_transfer_from(
         &mut self,
-        mut run: LastRun,
+        mut run: TransferRun,
         (sector, count): (u64, u32),
         write: bool,
-        mut tell: impl FnMut(Leg<'_>),
-    ) -> (Passage, LastRun) {
+        mut visit: impl FnMut(TransferLeg<'_>),
+    ) -> (TransferTimes, TransferRun) {
         loop {
             let place = run.run.place;
             (self.cylinder, self.head) = (place.cylinder, place.head);
-            let sectors = run.run.sectors.min(count - run.before);
-            let span = run.passing(sectors);
-            tell(Leg::Run { run: &run, sectors });
-            let mut passage = run.passage;
-            passage.transfer += span;
-            let done = run.before + sectors;
+            let sectors = run.run.sectors.min(count - run.sectors_before);
+            let span = run.passing_time(sectors);
+            visit(TransferLeg::Run { run: &run, sectors });
+            let mut times = run.times;
+            times.transfer += span;
+            let done = run.sectors_before + sectors;
             if done == count {
-                return (passage, run);
+                return (times, run);
             }
-            let at = run.begins + span;
+            let at = run.starts_at + span;
             let next = self.mechanics.geometry.run(sector + u64::from(done));
-            let arm = self.way(next.place.cylinder, next.place.head, write);
+            let arm = self.arm_move_to(next.place.cylinder, next.place.head, write);
             let same_track = next.place.same_track(&place);
             let wait = match same_track {
                 true => self.spindle.until(at, next.place.start),
-                false => self.wait(at + arm.total(), next.place.start),
+                false => self.wait_for_angle(at + arm.total(), next.place.start),
             };
-            tell(Leg::Between {
-                begins: at,
+            visit(TransferLeg::Between {
+                starts_at: at,
                 arm,
                 wait,
                 same_track,
             });
-            passage.between.seek += arm.seek;
-            passage.between.settle += arm.settle;
-            passage.between.write_settle += arm.write_settle;
-            passage.between.head_switch += arm.head_switch;
+            times.track_switches.seek += arm.seek;
+            times.track_switches.settle += arm.settle;
+            times.track_switches.write_settle += arm.write_settle;
+            times.track_switches.head_switch += arm.head_switch;
             if same_track {
-                passage.transfer += wait;
+                times.transfer += wait;
             } else {
-                passage.between_latency += wait;
+                times.track_switch_latency += wait;
             }
-            run = LastRun {
-                before: done,
-                begins: at + arm.total() + wait,
+            run = TransferRun {
+                sectors_before: done,
+                starts_at: at + arm.total() + wait,
                 run: next,
-                passage,
+                times,
                 spindle: self.spindle,
             };
         }
     }
 
-    /// From `now` until an angle comes by; the platter is turned there at once
-    /// where nothing is to be waited for.
-    fn wait(&mut self, now: Time, angle: Turn) -> Time {
+    /// Returns the time from `now` until an angle passes. The platter is rotated there immediately
+    /// if a counterfactual run has no rotational latency.
+    fn wait_for_angle(&mut self, now: Time, angle: Turn) -> Time {
         if self.what_if.no_rotational_latency {
             self.spindle = self.spindle.turned_to(now, angle);
             return Time::ZERO;
@@ -369,12 +368,12 @@ impl Mechanism {
         self.spindle.until(now, angle)
     }
 
-    fn way(&self, cylinder: u32, head: u32, write: bool) -> Move {
+    fn arm_move_to(&self, cylinder: u32, head: u32, write: bool) -> ArmMove {
         let distance = self.cylinder.abs_diff(cylinder);
         if distance > 0 && self.what_if.no_seek {
-            STILL
+            NO_MOVE
         } else if distance > 0 {
-            Move {
+            ArmMove {
                 seek: self.mechanics.seek.time(distance),
                 settle: self.mechanics.settle,
                 write_settle: if write {
@@ -385,12 +384,12 @@ impl Mechanism {
                 head_switch: Time::ZERO,
             }
         } else if head != self.head {
-            Move {
+            ArmMove {
                 head_switch: self.mechanics.head_switch,
-                ..STILL
+                ..NO_MOVE
             }
         } else {
-            STILL
+            NO_MOVE
         }
     }
 }

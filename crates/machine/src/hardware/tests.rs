@@ -10,12 +10,12 @@ fn each_sector_passes_when_a_transfer_up_to_it_ends() {
     let (first, count) = (40_u64, 3 * SLOTS);
     let mut whole = drive(0);
     whole.transfer(now, first, count, false);
-    let pass = whole.sectors_pass();
+    let pass = whole.sector_end_times();
     assert_eq!(pass.len(), count as usize);
     for done in 1..=count {
-        let ends = now + drive(0).transfer(now, first, done, false).total();
-        assert_eq!(pass[done as usize - 1], ends, "after {done} sectors");
-        let rest = whole.sectors_pass_after(done);
+        let ends_at = now + drive(0).transfer(now, first, done, false).total();
+        assert_eq!(pass[done as usize - 1], ends_at, "after {done} sectors");
+        let rest = whole.sector_end_times_after(done);
         assert_eq!(rest, pass[done as usize..]);
     }
 }
@@ -26,7 +26,7 @@ fn what_is_cut_short_has_moved_what_passed() {
     let bytes = |drive: &Mechanism| drive.busy().bytes;
     let mut whole = drive(0);
     whole.transfer(now, 40, 3 * SLOTS, false);
-    let pass = whole.sectors_pass();
+    let pass = whole.sector_end_times();
     for done in [1, 7, 8, 9, 60, 3 * SLOTS as usize - 1] {
         let mut cut = drive(0);
         cut.transfer(now, 40, 3 * SLOTS, false);

@@ -1,42 +1,44 @@
-//! Making a block be somewhere (alloc, realloccg), and giving it back (free).
+//! Allocation, growth and release of fragments in a 4.2BSD file system, through the buffer cache
+//! (`alloc`, `realloccg`, `free`).
 
 use super::buffers::{BlockKey, BufferId};
 use super::ffs::{Candidate, Fragment, Group, PointerArray, TailGrowth};
 use super::process::{Context, Process};
-use super::{OnFfs, Vnode};
+use super::{FfsView, Vnode};
 use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-impl OnFfs<'_> {
-    /// A block or a part of one, cleared, in a buffer of its own.
+impl FfsView<'_> {
+    /// Allocates fragments, up to a whole block, for an inode. Returns their address and a zeroed
+    /// buffer for them. Fails with `NoSpace` if no cylinder group has room.
     pub(super) async fn allocate(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         (preference, fragments): (Option<Fragment>, u32),
     ) -> Result<(Fragment, BufferId)> {
-        self.fs(node.volume, |fs| fs.admit(fragments, false))
+        self.with_fs(node.volume, |fs| fs.admit(fragments, false))
             .map_err(|_| Errno::NoSpace)?;
-        let search = self.fs(node.volume, |fs| {
+        let search = self.with_fs(node.volume, |fs| {
             fs.allocation_search(node.inode, preference)
         });
         let address = self
             .search_groups(process, node, search, (preference, fragments))
             .await?;
-        let fragment_bytes = self.fs(node.volume, |fs| fs.superblock().fragment_bytes());
-        let (key, bytes) = (self.key(node, address), fragments * fragment_bytes);
-        self.forget_overlapping(process, key, (fragments, fragment_bytes))
+        let fragment_bytes = self.with_fs(node.volume, |fs| fs.superblock().fragment_bytes());
+        let (key, bytes) = (self.block_key(node, address), fragments * fragment_bytes);
+        self.invalidate_overlapping(process, key, (fragments, fragment_bytes))
             .await;
         let id = self.getblk(process, key, bytes).await;
-        self.clear(process, id, bytes).await;
+        self.clear_buffer(process, id, bytes).await;
         Ok((address, id))
     }
 
-    /// Forgets what the fragments of a new block were before, once it is on
-    /// the drive where it is on its way: it must not be written after the new
-    /// block (brealloc).
-    async fn forget_overlapping(
+    /// Drops cached blocks that share fragments with a newly allocated block (`brealloc`). Waits
+    /// for buffers in use first: a write of the old contents must not reach the drive after the new
+    /// block.
+    async fn invalidate_overlapping(
         &self,
         process: &Rc<Process>,
         key: BlockKey,
@@ -47,8 +49,8 @@ impl OnFfs<'_> {
                 let buffers = self.buffers.borrow();
                 let found = buffers.overlapping(key, fragments, fragment_bytes);
                 found.map(|id| {
-                    let buffer = &buffers.all[id.0 as usize];
-                    (id, buffer.key, buffer.busy)
+                    let buffer = &buffers.buffers[id.0 as usize];
+                    (id, buffer.key, buffer.is_busy)
                 })
             };
             match other {
@@ -71,7 +73,7 @@ impl OnFfs<'_> {
             is_preferred,
         } in search
         {
-            if !self.fs(node.volume, |fs| fs.group_may_hold(group, fragments)) {
+            if !self.with_fs(node.volume, |fs| fs.group_may_hold(group, fragments)) {
                 continue;
             }
             let map = self.read_group_map(process, node.volume, group).await;
@@ -82,7 +84,7 @@ impl OnFfs<'_> {
             )
             .await;
             let preference = preference.filter(|_| is_preferred);
-            let found = self.change(node.volume, |fs| {
+            let found = self.with_fs_mut(node.volume, |fs| {
                 fs.allocate_in_group(group, preference, fragments)
             });
             match found {
@@ -102,7 +104,7 @@ impl OnFfs<'_> {
         volume: u32,
         group: Group,
     ) -> BufferId {
-        let (address, bytes) = self.fs(volume, |fs| {
+        let (address, bytes) = self.with_fs(volume, |fs| {
             let superblock = fs.superblock();
             (
                 superblock.group_map_address(group),
@@ -113,21 +115,21 @@ impl OnFfs<'_> {
         self.bread(process, key, bytes).await
     }
 
-    /// Zeroes a buffer.
-    async fn clear(&self, process: &Rc<Process>, id: BufferId, bytes: u32) {
-        let cost = self.costs.clear(bytes as usize);
+    async fn clear_buffer(&self, process: &Rc<Process>, id: BufferId, bytes: u32) {
+        let cost = self.costs.clear_time(bytes as usize);
         self.spend(Context::Process(process), Stage::Clear, cost)
             .await;
-        let page = self.zeroes(bytes);
+        let page = self.zero_page(bytes);
         let mut buffers = self.buffers.borrow_mut();
         let buffer = buffers.get(id);
         buffer.page = Some(page);
-        buffer.done = true;
+        buffer.is_done = true;
     }
 
-    /// Makes fragments more, in place or elsewhere; the buffer holds what was
-    /// in them, and zeroes behind that.
-    pub(crate) async fn grow(
+    /// Extends the fragments at the end of a file, in place or by moving them. Returns the address
+    /// and a buffer with the old contents followed by zeroes. Fails with `NoSpace` if the file
+    /// system is full.
+    pub(crate) async fn grow_fragments(
         &self,
         process: &Rc<Process>,
         node: Vnode,
@@ -139,9 +141,9 @@ impl OnFfs<'_> {
             new_fragments,
             ..
         } = growth;
-        self.fs(node.volume, |fs| fs.admit_growth(false))
+        self.with_fs(node.volume, |fs| fs.admit_growth(false))
             .map_err(|_| Errno::NoSpace)?;
-        let fragment_bytes = self.fs(node.volume, |fs| fs.superblock().fragment_bytes());
+        let fragment_bytes = self.with_fs(node.volume, |fs| fs.superblock().fragment_bytes());
         let (old_bytes, new_bytes) = (
             old_fragments * fragment_bytes,
             new_fragments * fragment_bytes,
@@ -152,57 +154,59 @@ impl OnFfs<'_> {
         let new_address = if in_place {
             address
         } else {
-            self.fs(node.volume, |fs| fs.admit(new_fragments, false))
+            self.with_fs(node.volume, |fs| fs.admit(new_fragments, false))
                 .map_err(|_| Errno::NoSpace)?;
-            let preference = self.change(node.volume, |fs| {
+            let preference = self.with_fs_mut(node.volume, |fs| {
                 fs.block_preference(node.inode, growth.lbn, PointerArray::Direct, growth.lbn)
             });
-            let search = self.fs(node.volume, |fs| fs.relocation_search(address));
+            let search = self.with_fs(node.volume, |fs| fs.relocation_search(address));
             self.search_groups(process, node, search, (preference, new_fragments))
                 .await?
         };
-        self.forget_overlapping(
+        self.invalidate_overlapping(
             process,
-            self.key(node, new_address),
+            self.block_key(node, new_address),
             (new_fragments, fragment_bytes),
         )
         .await;
         let old = self
-            .bread(process, self.key(node, address), old_bytes)
+            .bread(process, self.block_key(node, address), old_bytes)
             .await;
-        let contents = self.buffers.borrow().all[old.0 as usize].page.clone();
+        let contents = self.buffers.borrow().buffers[old.0 as usize].page.clone();
         let id = if in_place {
             self.brelse(process, old).await;
-            self.getblk(process, self.key(node, address), new_bytes)
+            self.getblk(process, self.block_key(node, address), new_bytes)
                 .await
         } else {
             self.brelse(process, old).await;
-            self.invalidate(self.key(node, address));
+            self.invalidate(self.block_key(node, address));
             self.free_fragments(process, node.volume, (address, old_fragments))
                 .await;
             let id = self
-                .getblk(process, self.key(node, new_address), new_bytes)
+                .getblk(process, self.block_key(node, new_address), new_bytes)
                 .await;
-            let cost = self.costs.copy(old_bytes as usize);
+            let cost = self.costs.copy_time(old_bytes as usize);
             self.spend(Context::Process(process), Stage::Copy, cost)
                 .await;
             id
         };
-        let cost = self.costs.clear((new_bytes - old_bytes) as usize);
+        let cost = self.costs.clear_time((new_bytes - old_bytes) as usize);
         self.spend(Context::Process(process), Stage::Clear, cost)
             .await;
         {
-            let mut grown = contents.expect("a block that was read is there").to_vec();
+            let mut grown = contents
+                .expect("a buffer that was read has contents")
+                .to_vec();
             grown.resize(new_bytes as usize, 0);
             let mut buffers = self.buffers.borrow_mut();
             let buffer = buffers.get(id);
             buffer.page = Some(grown.into());
-            buffer.done = true;
+            buffer.is_done = true;
         }
-        self.change(node.volume, |fs| {
+        self.with_fs_mut(node.volume, |fs| {
             fs.set_direct_pointer(node.inode, growth.lbn, new_address);
         });
-        self.in_core(node, |core| core.modified = true);
+        self.with_core_inode(node, |core| core.is_modified = true);
         Ok((new_address, id))
     }
 
@@ -212,13 +216,13 @@ impl OnFfs<'_> {
         node: Vnode,
         (address, old_fragments, new_fragments): (Fragment, u32, u32),
     ) -> bool {
-        let may = self.fs(node.volume, |fs| {
+        let may = self.with_fs(node.volume, |fs| {
             fs.may_extend(address, old_fragments, new_fragments)
         });
         if !may {
             return false;
         }
-        let group = self.fs(node.volume, |fs| fs.superblock().group_of(address));
+        let group = self.with_fs(node.volume, |fs| fs.superblock().group_of(address));
         let map = self.read_group_map(process, node.volume, group).await;
         self.spend(
             Context::Process(process),
@@ -226,7 +230,7 @@ impl OnFfs<'_> {
             self.costs.allocate,
         )
         .await;
-        let extended = self.change(node.volume, |fs| {
+        let extended = self.with_fs_mut(node.volume, |fs| {
             fs.extend_fragments(address, old_fragments, new_fragments)
         });
         if extended {
@@ -237,14 +241,14 @@ impl OnFfs<'_> {
         extended
     }
 
-    /// Gives fragments back.
+    /// Frees fragments in the map of their cylinder group.
     pub(crate) async fn free_fragments(
         &self,
         process: &Rc<Process>,
         volume: u32,
         (address, fragments): (Fragment, u32),
     ) {
-        let group = self.fs(volume, |fs| fs.superblock().group_of(address));
+        let group = self.with_fs(volume, |fs| fs.superblock().group_of(address));
         let map = self.read_group_map(process, volume, group).await;
         self.spend(
             Context::Process(process),
@@ -252,7 +256,7 @@ impl OnFfs<'_> {
             self.costs.allocate,
         )
         .await;
-        self.change(volume, |fs| fs.free(address, fragments));
+        self.with_fs_mut(volume, |fs| fs.free(address, fragments));
         self.bdwrite(process, map).await;
     }
 }

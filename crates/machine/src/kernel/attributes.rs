@@ -1,50 +1,52 @@
-//! Changing an inode's owner, mode or times.
+//! System calls that change the owner, mode or times of a file.
 //!
-//! On these computers everybody is the super-user, and nothing asks for a mode
-//! or a time: that the inode has changed is all that there is to know of it.
+//! All processes on these computers run as the super-user, and no call reads a mode or a time. The
+//! kernel therefore records only that the inode has changed.
 
-use super::files::Session;
-use super::inode_io::When;
-use super::names::Found;
+use super::files::UnixSession;
+use super::inode_io::WriteTiming;
+use super::names::ResolvedPath;
 use super::process::Process;
-use super::{On, OnFfs, Vnode};
+use super::{FfsView, FileSystemView, Vnode};
 use crate::errno::{Errno, Result};
 use std::rc::Rc;
 
-impl Session {
-    /// fchown(2) and fchmod(2).
+impl UnixSession {
+    /// Changes the owner or mode of an open file: fchown(2) and fchmod(2). Fails with `Invalid` on
+    /// the seventh edition, which has no such calls.
     pub async fn change_open_attributes(&mut self, number: usize) -> Result<()> {
-        self.enter().await;
-        let node = self.node_of(number);
-        let result = match (self.kernel.on(), node) {
+        self.enter_kernel().await;
+        let node = self.vnode_of_file(number);
+        let result = match (self.kernel.file_system_view(), node) {
             // It has no such calls.
-            (On::V7(_), _) => Err(Errno::Invalid),
-            (On::Ffs(ffs), Ok(node)) => {
+            (FileSystemView::V7(_), _) => Err(Errno::Invalid),
+            (FileSystemView::Ffs(ffs), Ok(node)) => {
                 ffs.change_attributes(&self.process, node).await;
                 Ok(())
             }
-            (On::Ffs(_), Err(errno)) => Err(errno),
+            (FileSystemView::Ffs(_), Err(errno)) => Err(errno),
         };
-        self.leave(result).await
+        self.leave_kernel(result).await
     }
 
-    /// chown(2), chmod(2) and utimes(2).
+    /// Changes the owner, mode or times of a file by its path: chown(2), chmod(2) and utimes(2).
+    /// Fails with `Invalid` for a device.
     pub async fn change_attributes(&mut self, path: &str) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let result = self.change_named_attributes(path).await;
-        self.leave(result).await
+        self.leave_kernel(result).await
     }
 
     async fn change_named_attributes(&self, path: &str) -> Result<()> {
         let (kernel, process) = (&self.kernel, &self.process);
-        if kernel.device(path)?.is_some() {
+        if kernel.find_device(path)?.is_some() {
             return Err(Errno::Invalid);
         }
-        let ffs = match kernel.on() {
-            On::V7(v7) => return v7.change_attributes(process, path).await,
-            On::Ffs(ffs) => ffs,
+        let ffs = match kernel.file_system_view() {
+            FileSystemView::V7(v7) => return v7.change_attributes(process, path).await,
+            FileSystemView::Ffs(ffs) => ffs,
         };
-        let Found::Node(node) = ffs.find(process, path).await? else {
+        let ResolvedPath::Node(node) = ffs.resolve_path(process, path).await? else {
             return Err(Errno::Invalid);
         };
         ffs.take_inode(process, node).await;
@@ -54,13 +56,16 @@ impl Session {
     }
 }
 
-impl OnFfs<'_> {
-    /// What is not written now is when the inode is put away, or by update.
+impl FfsView<'_> {
+    /// Marks an inode as changed. Writes it before returning only if the kernel changes attributes
+    /// synchronously. Otherwise the write follows when the last user drops the inode, or with the
+    /// next round of update.
     async fn change_attributes(&self, process: &Rc<Process>, node: Vnode) {
         self.lock(process, node).await;
-        self.in_core(node, |core| core.modified = true);
+        self.with_core_inode(node, |core| core.is_modified = true);
         if self.costs.attributes_synchronous {
-            self.write_inode_block(process, node, When::Now).await;
+            self.write_inode_block(process, node, WriteTiming::Synchronous)
+                .await;
         }
         self.unlock(node);
     }

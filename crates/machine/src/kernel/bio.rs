@@ -1,8 +1,9 @@
-//! Blocks through the buffer cache: bread, breada, bwrite, bdwrite, bawrite.
+//! Block input and output through the buffer cache of a UNIX kernel: `bread`, `breada`, `bwrite`,
+//! `bdwrite`, `bawrite`.
 
 use super::Unix;
-use super::buffers::{BlockKey, BufferId, Buffers, CLICK, List};
-use super::driver::Owner;
+use super::buffers::{BlockKey, BufferId, Buffers, CLICK, FreeList};
+use super::driver::RequestOwner;
 use super::process::{Context, Process};
 use diskperf_device::{Hint, Operation, Request, moment};
 use diskperf_sim::Time;
@@ -10,8 +11,8 @@ use diskperf_timeline::Stage;
 use std::rc::Rc;
 
 impl Unix {
-    /// The buffer of a block, ours alone; what it holds may be anything
-    /// unless it is marked done.
+    /// Returns the buffer of a block, reserved for the calling process. The contents are undefined
+    /// unless the buffer is marked `done`.
     pub(crate) async fn getblk(
         &self,
         process: &Rc<Process>,
@@ -27,19 +28,19 @@ impl Unix {
                 let id = self.new_buffer(process).await;
                 // Somebody may have made one while this process slept.
                 if self.buffers.borrow().find(key).is_some() {
-                    self.release(id);
+                    self.release_buffer(id);
                     continue;
                 }
-                self.buffers.borrow_mut().name(id, Some(key));
+                self.buffers.borrow_mut().set_key(id, Some(key));
                 self.allocate_memory(process, id, bytes).await;
                 return id;
             };
-            if self.buffers.borrow().all[id.0 as usize].busy {
+            if self.buffers.borrow().buffers[id.0 as usize].is_busy {
                 self.wait_for_buffer(process, id).await;
                 continue;
             }
-            self.buffers.borrow_mut().take(id);
-            let held = self.buffers.borrow().all[id.0 as usize].count;
+            self.buffers.borrow_mut().remove_from_free_list(id);
+            let held = self.buffers.borrow().buffers[id.0 as usize].valid_bytes;
             if held != bytes {
                 self.allocate_memory(process, id, bytes).await;
             }
@@ -47,7 +48,7 @@ impl Unix {
         }
     }
 
-    /// Sleeps until a buffer that is in use is released.
+    /// Sleeps until another process or transfer releases a buffer.
     pub(super) async fn wait_for_buffer(&self, process: &Rc<Process>, id: BufferId) {
         self.buffers
             .borrow_mut()
@@ -55,23 +56,25 @@ impl Unix {
             .waiters
             .push(Rc::clone(process));
         let from = self.sim.now();
-        self.park(process, "a buffer that is in use").await;
+        self.park(process, "a buffer that another process uses")
+            .await;
         self.book_transfer(process, id, from);
     }
 
     fn book_transfer(&self, process: &Process, id: BufferId, from: Time) {
         let to = process.runnable_at();
-        let buffer = &self.buffers.borrow().all[id.0 as usize];
+        let buffer = &self.buffers.borrow().buffers[id.0 as usize];
         match buffer.request {
             Some(request) => {
                 let hardware = self.hardware.borrow();
                 process.book_request(&hardware.requests[request].spans, from, to);
             }
-            None => process.book_request(&buffer.spent, from, to),
+            None => process.book_request(&buffer.transfer_spans, from, to),
         }
     }
 
-    /// A buffer that nobody uses, holding nothing.
+    /// Takes an unused buffer from the free lists, empties it and returns it. Writes a delayed
+    /// block to its drive before it reuses the buffer. Sleeps while all buffers are in use.
     async fn new_buffer(&self, process: &Rc<Process>) -> BufferId {
         let context = Context::Process(process);
         self.spend(context, Stage::CacheLookup, self.costs.new_buffer)
@@ -79,7 +82,9 @@ impl Unix {
         loop {
             let victim = {
                 let buffers = self.buffers.borrow();
-                buffers.first(List::Age).or(buffers.first(List::Lru))
+                buffers
+                    .free_list_head(FreeList::Age)
+                    .or(buffers.free_list_head(FreeList::Lru))
             };
             let Some(id) = victim else {
                 self.buffers.borrow_mut().waiters.push(Rc::clone(process));
@@ -88,81 +93,90 @@ impl Unix {
                 process.book_wait(Stage::BufferWait, from);
                 continue;
             };
-            self.buffers.borrow_mut().take(id);
-            if self.buffers.borrow().all[id.0 as usize].is_delayed() {
+            self.buffers.borrow_mut().remove_from_free_list(id);
+            if self.buffers.borrow().buffers[id.0 as usize].is_delayed() {
                 // What was delayed has to go out now; it comes back when it
                 // is out, to be reused then.
-                self.buffers.borrow_mut().get(id).age = true;
+                self.buffers.borrow_mut().get(id).reuse_early = true;
                 self.bawrite(process, id).await;
                 continue;
             }
             let mut buffers = self.buffers.borrow_mut();
-            buffers.name(id, None);
+            buffers.set_key(id, None);
             let buffer = buffers.get(id);
-            buffer.done = false;
-            buffer.age = false;
+            buffer.is_done = false;
+            buffer.reuse_early = false;
             buffer.page = None;
-            buffer.count = 0;
+            buffer.valid_bytes = 0;
             return id;
         }
     }
 
-    /// Gives a buffer as much memory as it needs, from buffers that nobody
-    /// uses, or its surplus to a header without any.
+    /// Resizes the memory of a buffer to hold a block. Missing memory comes from unused buffers; a
+    /// surplus goes to a buffer header without memory.
     async fn allocate_memory(&self, process: &Rc<Process>, id: BufferId, bytes: u32) {
         let wanted = bytes.next_multiple_of(CLICK);
-        let has = self.buffers.borrow().all[id.0 as usize].memory;
+        let has = self.buffers.borrow().buffers[id.0 as usize].memory_bytes;
         if has > wanted {
-            self.give_surplus(id, wanted);
+            self.move_surplus_memory(id, wanted);
         }
-        while self.buffers.borrow().all[id.0 as usize].memory < wanted {
+        while self.buffers.borrow().buffers[id.0 as usize].memory_bytes < wanted {
             let victim = self.new_buffer(process).await;
             let emptied = {
                 let mut buffers = self.buffers.borrow_mut();
-                let missing = wanted - buffers.get(id).memory;
-                let taken = missing.min(buffers.get(victim).memory);
-                buffers.get(id).memory += taken;
-                buffers.get(victim).memory -= taken;
-                buffers.get(victim).memory == 0
+                let missing = wanted - buffers.get(id).memory_bytes;
+                let taken = missing.min(buffers.get(victim).memory_bytes);
+                buffers.get(id).memory_bytes += taken;
+                buffers.get(victim).memory_bytes -= taken;
+                buffers.get(victim).memory_bytes == 0
             };
-            let list = if emptied { List::Empty } else { List::Age };
-            self.put_back(victim, list);
+            let list = if emptied {
+                FreeList::Empty
+            } else {
+                FreeList::Age
+            };
+            self.return_to_free_list(victim, list);
         }
-        self.buffers.borrow_mut().get(id).count = bytes;
+        self.buffers.borrow_mut().get(id).valid_bytes = bytes;
     }
 
-    fn give_surplus(&self, id: BufferId, wanted: u32) {
-        let empty = self.buffers.borrow().first(List::Empty);
+    fn move_surplus_memory(&self, id: BufferId, wanted: u32) {
+        let empty = self.buffers.borrow().free_list_head(FreeList::Empty);
         let Some(empty) = empty else { return };
         {
             let mut buffers = self.buffers.borrow_mut();
-            buffers.take(empty);
-            let surplus = buffers.get(id).memory - wanted;
-            buffers.get(id).memory = wanted;
-            buffers.get(empty).memory = surplus;
+            buffers.remove_from_free_list(empty);
+            let surplus = buffers.get(id).memory_bytes - wanted;
+            buffers.get(id).memory_bytes = wanted;
+            buffers.get(empty).memory_bytes = surplus;
         }
-        self.put_back(empty, List::Age);
+        self.return_to_free_list(empty, FreeList::Age);
     }
 
-    /// A buffer that holds nothing goes to a list; who waits is told.
-    fn put_back(&self, id: BufferId, list: List) {
+    /// Puts an empty buffer at the head of a free list and wakes the processes that wait for a
+    /// buffer.
+    fn return_to_free_list(&self, id: BufferId, list: FreeList) {
         self.buffers.borrow_mut().prepend(id, list);
         self.wake_for_buffer(id);
     }
 
-    /// brelse: we use a buffer no longer.
-    pub(crate) fn release(&self, id: BufferId) {
+    /// Releases a buffer to a free list and wakes the processes that wait for it (`brelse`). Takes
+    /// no processor time.
+    pub(crate) fn release_buffer(&self, id: BufferId) {
         {
             let mut buffers = self.buffers.borrow_mut();
             let buffer = buffers.get(id);
-            buffer.asynchronous = false;
-            let (age, named) = (std::mem::take(&mut buffer.age), buffer.key.is_some());
+            buffer.is_asynchronous = false;
+            let (age, named) = (
+                std::mem::take(&mut buffer.reuse_early),
+                buffer.key.is_some(),
+            );
             if !named {
-                buffers.prepend(id, List::Age);
+                buffers.prepend(id, FreeList::Age);
             } else if age {
-                buffers.append(id, List::Age);
+                buffers.append(id, FreeList::Age);
             } else {
-                buffers.append(id, List::Lru);
+                buffers.append(id, FreeList::Lru);
             }
         }
         self.wake_for_buffer(id);
@@ -186,11 +200,12 @@ impl Unix {
         buffers.waiters = any;
     }
 
-    /// Forgets every block that nobody uses and that is on its drive.
-    pub(crate) fn forget_all(&self) {
+    /// Drops all blocks from the buffer cache that have no delayed write. A buffer in use is only
+    /// marked for early reuse.
+    pub(crate) fn invalidate_clean(&self) {
         let keys: Vec<BlockKey> = {
             let buffers = self.buffers.borrow();
-            let clean = buffers.all.iter().filter(|buffer| !buffer.is_delayed());
+            let clean = buffers.buffers.iter().filter(|buffer| !buffer.is_delayed());
             clean.filter_map(|buffer| buffer.key).collect()
         };
         for key in keys {
@@ -198,43 +213,45 @@ impl Unix {
         }
     }
 
-    /// Forgets a block that is no longer anybody's.
+    /// Drops a freed block from the buffer cache, with its delayed write. If its buffer is in use,
+    /// the buffer is only marked for early reuse.
     pub(crate) fn invalidate(&self, key: BlockKey) {
         let found = self.buffers.borrow().find(key);
         let Some(id) = found else { return };
         let mut buffers = self.buffers.borrow_mut();
-        if buffers.all[id.0 as usize].busy {
+        if buffers.buffers[id.0 as usize].is_busy {
             // It is on its way out; that it is forgotten shows when it is
             // wanted next.
-            buffers.get(id).age = true;
+            buffers.get(id).reuse_early = true;
             return;
         }
-        buffers.take(id);
+        buffers.remove_from_free_list(id);
         buffers.delay_write(id, false);
         let buffer = buffers.get(id);
-        buffer.done = false;
+        buffer.is_done = false;
         buffer.page = None;
-        buffers.name(id, None);
+        buffers.set_key(id, None);
         drop(buffers);
-        self.release(id);
+        self.release_buffer(id);
     }
 }
 
-/// Reading and writing.
 impl Unix {
-    /// A block as it should be, from the cache or from the drive.
+    /// Returns a buffer with the contents of a block. Reads the block from its drive if the cache
+    /// does not hold it.
     pub(crate) async fn bread(&self, process: &Rc<Process>, key: BlockKey, bytes: u32) -> BufferId {
         let id = self.getblk(process, key, bytes).await;
-        if !self.buffers.borrow().all[id.0 as usize].done {
-            self.start(Context::Process(process), id, false).await;
+        if !self.buffers.borrow().buffers[id.0 as usize].is_done {
+            self.start_transfer(Context::Process(process), id, false)
+                .await;
             self.biowait(process, id).await;
         }
         self.trace_use(id.0 as usize, process);
         id
     }
 
-    /// As [`Unix::bread`], and starts to read another block that may be
-    /// wanted next.
+    /// Reads a block as [`Unix::bread`] does, and starts to read a second block that the process
+    /// may want next. Returns the buffer of the first block.
     pub(crate) async fn breada(
         &self,
         process: &Rc<Process>,
@@ -247,8 +264,8 @@ impl Unix {
         let mut started = None;
         if self.buffers.borrow().find(key).is_none() {
             let id = self.getblk(process, key, bytes).await;
-            if !self.buffers.borrow().all[id.0 as usize].done {
-                self.start(context, id, false).await;
+            if !self.buffers.borrow().buffers[id.0 as usize].is_done {
+                self.start_transfer(context, id, false).await;
             }
             started = Some(id);
         }
@@ -256,11 +273,11 @@ impl Unix {
             .await;
         if self.buffers.borrow().find(ahead).is_none() {
             let id = self.getblk(process, ahead, ahead_bytes).await;
-            if self.buffers.borrow().all[id.0 as usize].done {
-                self.release(id);
+            if self.buffers.borrow().buffers[id.0 as usize].is_done {
+                self.release_buffer(id);
             } else {
-                self.buffers.borrow_mut().get(id).asynchronous = true;
-                self.start(context, id, false).await;
+                self.buffers.borrow_mut().get(id).is_asynchronous = true;
+                self.start_transfer(context, id, false).await;
             }
         }
         match started {
@@ -273,30 +290,35 @@ impl Unix {
         }
     }
 
-    /// Writes and waits until it is on the drive.
+    /// Writes a buffer to its drive, waits for the transfer and releases the buffer.
     pub(crate) async fn bwrite(&self, process: &Rc<Process>, id: BufferId) {
-        self.start(Context::Process(process), id, true).await;
+        self.start_transfer(Context::Process(process), id, true)
+            .await;
         self.biowait(process, id).await;
-        self.release(id);
+        self.release_buffer(id);
     }
 
-    /// Starts to write; the buffer is released when that is done.
+    /// Starts to write a buffer to its drive and returns without waiting for the transfer. The
+    /// buffer is released when the transfer completes.
     pub(crate) async fn bawrite(&self, process: &Rc<Process>, id: BufferId) {
-        self.buffers.borrow_mut().get(id).asynchronous = true;
-        self.start(Context::Process(process), id, true).await;
+        self.buffers.borrow_mut().get(id).is_asynchronous = true;
+        self.start_transfer(Context::Process(process), id, true)
+            .await;
     }
 
-    /// Leaves the writing for later.
+    /// Marks a buffer as a delayed write and releases it. The block goes to the drive when the
+    /// buffer is reused or synced.
     pub(crate) async fn bdwrite(&self, process: &Rc<Process>, id: BufferId) {
         {
             let mut buffers = self.buffers.borrow_mut();
             buffers.delay_write(id, true);
-            buffers.get(id).done = true;
+            buffers.get(id).is_done = true;
         }
         self.brelse(process, id).await;
     }
 
-    /// [`Unix::release`] by a process, which costs it time.
+    /// Releases a buffer as [`Unix::release_buffer`] does, and charges the processor time of a cache
+    /// look-up to the process.
     pub(crate) async fn brelse(&self, process: &Rc<Process>, id: BufferId) {
         self.spend(
             Context::Process(process),
@@ -304,19 +326,25 @@ impl Unix {
             self.costs.cache_lookup,
         )
         .await;
-        self.release(id);
+        self.release_buffer(id);
     }
 
-    /// Hands a buffer to its drive's driver.
-    async fn start(&self, context: Context<'_>, id: BufferId, write: bool) {
+    /// Issues a read or write request for a buffer and passes it to the driver of the drive.
+    async fn start_transfer(&self, context: Context<'_>, id: BufferId, write: bool) {
         let request = {
             let mut buffers = self.buffers.borrow_mut();
             buffers.delay_write(id, false);
-            let Buffers { all, writing, .. } = &mut *buffers;
+            let Buffers {
+                buffers: all,
+                writes_in_flight: writing,
+                ..
+            } = &mut *buffers;
             let buffer = &mut all[id.0 as usize];
-            let key = buffer.key.expect("a transfer is of some block");
-            let bytes = buffer.count;
-            buffer.done = false;
+            let key = buffer
+                .key
+                .expect("a buffer in transfer has a block address");
+            let bytes = buffer.valid_bytes;
+            buffer.is_done = false;
             let partition = self.volumes.partition(key.volume());
             let mut request = Request {
                 operation: Operation::of(write),
@@ -325,10 +353,11 @@ impl Unix {
                 sectors: bytes.div_ceil(partition.sector_bytes),
                 hint: Hint::of_file(bytes),
                 // Room for spans that is there already.
-                spans: std::mem::take(&mut buffer.spent),
+                spans: std::mem::take(&mut buffer.transfer_spans),
             };
             request.spans.issue(moment(self.sim.now()));
-            let request = self.issue(request, Owner::Buffer(id), !buffer.asynchronous);
+            let request =
+                self.issue_request(request, RequestOwner::Buffer(id), !buffer.is_asynchronous);
             assert!(
                 buffer.request.replace(request).is_none(),
                 "a buffer is transferred once at a time"
@@ -343,10 +372,10 @@ impl Unix {
         self.strategy(context, request).await;
     }
 
-    /// Sleeps until a transfer of ours is done.
+    /// Sleeps until the transfer of a buffer that the process holds is complete.
     pub(super) async fn biowait(&self, process: &Rc<Process>, id: BufferId) {
         let from = self.sim.now();
-        if self.buffers.borrow().all[id.0 as usize].done {
+        if self.buffers.borrow().buffers[id.0 as usize].is_done {
             return;
         }
         self.buffers
@@ -358,24 +387,24 @@ impl Unix {
         self.book_transfer(process, id, from);
     }
 
-    /// A buffer's transfer has ended: the data is where it should be, and who
-    /// waits for it, or for the buffer, is told.
+    /// Completes the transfer of a buffer: moves the data between buffer and drive, then releases
+    /// an asynchronous buffer or wakes the processes that wait for a synchronous one.
     pub(super) fn biodone(&self, id: BufferId, request: Request) {
         let (asynchronous, write) = {
             let mut buffers = self.buffers.borrow_mut();
             let buffer = buffers.get(id);
             buffer.request = None;
-            (buffer.asynchronous, request.is_write())
+            (buffer.is_asynchronous, request.is_write())
         };
         self.count_request(Some(id), &request, !asynchronous);
-        self.buffers.borrow_mut().get(id).spent = request.spans;
+        self.buffers.borrow_mut().get(id).transfer_spans = request.spans;
         self.move_data(id, write);
         if write {
-            self.write_ended(id);
+            self.finish_write(id);
         }
-        self.buffers.borrow_mut().get(id).done = true;
+        self.buffers.borrow_mut().get(id).is_done = true;
         if asynchronous {
-            self.release(id);
+            self.release_buffer(id);
         } else {
             let mut waiters = std::mem::take(&mut self.buffers.borrow_mut().get(id).waiters);
             for process in waiters.drain(..) {
@@ -385,11 +414,13 @@ impl Unix {
         }
     }
 
-    fn write_ended(&self, id: BufferId) {
-        let key = self.buffers.borrow().all[id.0 as usize].key;
-        let volume = key.expect("a transfer is of some block").volume() as usize;
+    fn finish_write(&self, id: BufferId) {
+        let key = self.buffers.borrow().buffers[id.0 as usize].key;
+        let volume = key
+            .expect("a buffer in transfer has a block address")
+            .volume() as usize;
         let waiters = {
-            let (under_way, waiters) = &mut self.buffers.borrow_mut().writing[volume];
+            let (under_way, waiters) = &mut self.buffers.borrow_mut().writes_in_flight[volume];
             *under_way -= 1;
             if *under_way > 0 {
                 return;
@@ -401,28 +432,33 @@ impl Unix {
         }
     }
 
-    /// Changes the bytes of a buffer of ours, which others may share.
-    pub(super) fn edit<T>(&self, id: BufferId, change: impl FnOnce(&mut [u8]) -> T) -> T {
+    /// Changes the contents of a buffer that the caller holds. Copies the contents first if another
+    /// owner shares their memory.
+    pub(super) fn edit_buffer<T>(&self, id: BufferId, change: impl FnOnce(&mut [u8]) -> T) -> T {
         let mut buffers = self.buffers.borrow_mut();
         let page = buffers.get(id).page.as_mut();
-        let page = page.expect("a block that was read is there");
+        let page = page.expect("a buffer that was read has contents");
         if Rc::get_mut(page).is_none() {
             *page = Rc::from(&page[..]);
         }
-        change(Rc::get_mut(page).expect("nobody shares a page that was just made"))
+        change(Rc::get_mut(page).expect("a new page has one owner"))
     }
 
-    /// Moves the contents between buffer and drive.
     fn move_data(&self, id: BufferId, write: bool) {
         let mut buffers = self.buffers.borrow_mut();
         let buffer = buffers.get(id);
-        let key = buffer.key.expect("a transfer is of some block");
-        self.volumes.medium(key.volume(), |medium| {
+        let key = buffer
+            .key
+            .expect("a buffer in transfer has a block address");
+        self.volumes.with_medium(key.volume(), |medium| {
             if write {
-                let page = buffer.page.as_ref().expect("what is written is there");
-                medium.write(key.fragment(), buffer.count, page);
+                let page = buffer
+                    .page
+                    .as_ref()
+                    .expect("a buffer to write has contents");
+                medium.write(key.fragment(), buffer.valid_bytes, page);
             } else {
-                buffer.page = Some(medium.read(key.fragment(), buffer.count));
+                buffer.page = Some(medium.read(key.fragment(), buffer.valid_bytes));
             }
         });
     }

@@ -1,66 +1,68 @@
-//! Where a block of a file is, or is to be (bmap).
+//! Translation of a file's block number to a disk address in a 4.2BSD file system, for reading and
+//! for writing (`bmap`).
 
 use super::buffers::{BlockKey, BufferId};
-use super::ffs::{BlockNeed, Fragment, IndirectId, Path, PointerArray};
+use super::ffs::{BlockNeed, BlockPath, Fragment, IndirectId, PointerArray};
 use super::process::{Context, Process};
-use super::{OnFfs, Vnode};
+use super::{FfsView, Vnode};
 use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-/// Where a block is, and where the next one of the file is, if that is known
-/// without reading anything.
+/// Disk address of a file's block, and of the block after it if the same inode or indirect block
+/// holds that pointer. `None` is a hole, or an unknown next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mapped {
+pub(crate) struct BlockMapping {
     pub(crate) block: Option<Fragment>,
-    pub(crate) next: Option<Fragment>,
+    pub(crate) next_block: Option<Fragment>,
 }
 
-impl OnFfs<'_> {
-    pub(crate) fn key(&self, node: Vnode, fragment: Fragment) -> BlockKey {
+impl FfsView<'_> {
+    pub(crate) fn block_key(&self, node: Vnode, fragment: Fragment) -> BlockKey {
         BlockKey::new(node.volume, fragment.0)
     }
 
-    /// A block for reading.
+    /// Translates a block number of a file to a disk address for reading. Reads the indirect blocks
+    /// on the way. Fails with `FileTooLarge` if no pointer can reach the block.
     pub(crate) async fn map_for_reading(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         lbn: u32,
-    ) -> Result<Mapped> {
+    ) -> Result<BlockMapping> {
         self.spend(
             Context::Process(process),
             Stage::SystemCall,
             self.costs.block_map,
         )
         .await;
-        let path = self.fs(node.volume, |fs| fs.locate(lbn));
+        let path = self.with_fs(node.volume, |fs| fs.locate(lbn));
         let path = path.ok_or(Errno::FileTooLarge)?;
-        let nothing = Mapped {
+        let nothing = BlockMapping {
             block: None,
-            next: None,
+            next_block: None,
         };
         let (array, index) = match path {
-            Path::Direct { index } => {
-                return Ok(self.fs(node.volume, |fs| Mapped {
+            BlockPath::Direct { index } => {
+                return Ok(self.with_fs(node.volume, |fs| BlockMapping {
                     block: fs.direct_pointer(node.inode, index),
-                    next: (index + 1 < super::ffs::DIRECT_POINTERS)
+                    next_block: (index + 1 < super::ffs::DIRECT_POINTERS)
                         .then(|| fs.direct_pointer(node.inode, index + 1))
                         .flatten(),
                 }));
             }
-            Path::Single { index } => {
-                let root = self.fs(node.volume, |fs| fs.indirect_root(node.inode, 1));
+            BlockPath::Single { index } => {
+                let root = self.with_fs(node.volume, |fs| fs.indirect_root(node.inode, 1));
                 (root, index)
             }
-            Path::Double { outer, inner } => {
-                let root = self.fs(node.volume, |fs| fs.indirect_root(node.inode, 2));
+            BlockPath::Double { outer, inner } => {
+                let root = self.with_fs(node.volume, |fs| fs.indirect_root(node.inode, 2));
                 let Some(root) = root else {
                     return Ok(nothing);
                 };
                 let id = self.read_indirect(process, node, root).await;
                 self.brelse(process, id).await;
-                let child = self.fs(node.volume, |fs| fs.indirect_child(root, outer));
+                let child = self.with_fs(node.volume, |fs| fs.indirect_child(root, outer));
                 (child, inner)
             }
         };
@@ -69,11 +71,11 @@ impl OnFfs<'_> {
         };
         let id = self.read_indirect(process, node, array).await;
         self.brelse(process, id).await;
-        Ok(self.fs(node.volume, |fs| {
+        Ok(self.with_fs(node.volume, |fs| {
             let last = fs.superblock().pointers_per_block();
-            Mapped {
+            BlockMapping {
                 block: fs.indirect_pointer(array, index),
-                next: (index + 1 < last)
+                next_block: (index + 1 < last)
                     .then(|| fs.indirect_pointer(array, index + 1))
                     .flatten(),
             }
@@ -86,14 +88,15 @@ impl OnFfs<'_> {
         node: Vnode,
         block: IndirectId,
     ) -> BufferId {
-        let (address, bytes) = self.fs(node.volume, |fs| {
+        let (address, bytes) = self.with_fs(node.volume, |fs| {
             (fs.indirect_address(block), fs.superblock().block_bytes())
         });
-        self.bread(process, self.key(node, address), bytes).await
+        self.bread(process, self.block_key(node, address), bytes)
+            .await
     }
 
-    /// A block for writing up to `end` bytes into it: allocated, if it was
-    /// not, and cleared.
+    /// Translates a block number of a file to a disk address for writing up to byte `end` of the
+    /// block. Allocates and zeroes the block, or extends its fragments, if necessary.
     pub(crate) async fn map_for_writing(
         &self,
         process: &Rc<Process>,
@@ -107,20 +110,24 @@ impl OnFfs<'_> {
         )
         .await;
         self.grow_tail(process, node, lbn).await?;
-        let path = self.fs(node.volume, |fs| fs.locate(lbn));
+        let path = self.with_fs(node.volume, |fs| fs.locate(lbn));
         let path = path.ok_or(Errno::FileTooLarge)?;
         let (array, index, fresh) = match path {
-            Path::Direct { index } => {
+            BlockPath::Direct { index } => {
                 return self.map_direct(process, node, (index, end)).await;
             }
-            Path::Single { index } => {
-                let (root, fresh) = self.indirect_root(process, node, (lbn, 1)).await?;
+            BlockPath::Single { index } => {
+                let (root, fresh) = self
+                    .find_or_make_indirect_root(process, node, (lbn, 1))
+                    .await?;
                 (root, index, fresh)
             }
-            Path::Double { outer, inner } => {
-                let (root, fresh) = self.indirect_root(process, node, (lbn, 2)).await?;
+            BlockPath::Double { outer, inner } => {
+                let (root, fresh) = self
+                    .find_or_make_indirect_root(process, node, (lbn, 2))
+                    .await?;
                 let (child, fresh) = self
-                    .indirect_child(process, node, (root, outer), (lbn, fresh))
+                    .find_or_make_indirect_child(process, node, (root, outer), (lbn, fresh))
                     .await?;
                 (child, inner, fresh)
             }
@@ -129,25 +136,25 @@ impl OnFfs<'_> {
             .await
     }
 
-    /// A tail of fragments must be a whole block before the file goes on
-    /// behind it.
+    /// Extends the fragments at the end of a file to a whole block before the file grows past that
+    /// block. Does nothing if the file has no such fragments.
     pub(crate) async fn grow_tail(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         lbn: u32,
     ) -> Result<()> {
-        let growth = self.fs(node.volume, |fs| {
+        let growth = self.with_fs(node.volume, |fs| {
             let start = u64::from(lbn) * u64::from(fs.superblock().block_bytes());
             fs.tail_growth(node.inode, start)
         });
         let Some(growth) = growth else { return Ok(()) };
-        let (_, id) = self.grow(process, node, growth).await?;
+        let (_, id) = self.grow_fragments(process, node, growth).await?;
         self.bawrite(process, id).await;
-        let end = self.fs(node.volume, |fs| {
+        let end = self.with_fs(node.volume, |fs| {
             u64::from(growth.lbn + 1) * u64::from(fs.superblock().block_bytes())
         });
-        self.change(node.volume, |fs| {
+        self.with_fs_mut(node.volume, |fs| {
             let size = fs.size_bytes(node.inode).max(end);
             fs.set_size(node.inode, size);
         });
@@ -160,59 +167,61 @@ impl OnFfs<'_> {
         node: Vnode,
         (index, end): (u32, u32),
     ) -> Result<Fragment> {
-        let need = self.fs(node.volume, |fs| fs.direct_need(node.inode, index, end));
+        let need = self.with_fs(node.volume, |fs| {
+            fs.direct_block_need(node.inode, index, end)
+        });
         match need {
             BlockNeed::Present(address) => Ok(address),
             BlockNeed::Grow(growth) => {
-                let (address, id) = self.grow(process, node, growth).await?;
+                let (address, id) = self.grow_fragments(process, node, growth).await?;
                 self.bdwrite(process, id).await;
                 Ok(address)
             }
             BlockNeed::Allocate { fragments } => {
-                let preference = self.change(node.volume, |fs| {
+                let preference = self.with_fs_mut(node.volume, |fs| {
                     fs.block_preference(node.inode, index, PointerArray::Direct, index)
                 });
                 let (address, id) = self
                     .allocate(process, node, (preference, fragments))
                     .await?;
                 self.bdwrite(process, id).await;
-                self.change(node.volume, |fs| {
+                self.with_fs_mut(node.volume, |fs| {
                     fs.set_direct_pointer(node.inode, index, address);
                 });
-                self.in_core(node, |core| core.modified = true);
+                self.with_core_inode(node, |core| core.is_modified = true);
                 Ok(address)
             }
         }
     }
 
-    /// The top indirect block, and if it was only made now, the preference
-    /// that it was made with.
-    async fn indirect_root(
+    /// Returns the top indirect block of a file, single or double, and allocates it if it is
+    /// missing. A new block comes with the allocation preference that it was allocated with.
+    async fn find_or_make_indirect_root(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         (lbn, depth): (u32, u32),
-    ) -> Result<(IndirectId, Fresh)> {
-        if let Some(root) = self.fs(node.volume, |fs| fs.indirect_root(node.inode, depth)) {
+    ) -> Result<(IndirectId, NewBlockPreference)> {
+        if let Some(root) = self.with_fs(node.volume, |fs| fs.indirect_root(node.inode, depth)) {
             return Ok((root, None));
         }
         let (address, preference) = self.allocate_indirect(process, node, (lbn, None)).await?;
-        let root = self.change(node.volume, |fs| {
+        let root = self.with_fs_mut(node.volume, |fs| {
             fs.attach_indirect_root(node.inode, depth, address)
         });
-        self.in_core(node, |core| core.modified = true);
+        self.with_core_inode(node, |core| core.is_modified = true);
         Ok((root, Some(preference)))
     }
 
-    async fn indirect_child(
+    async fn find_or_make_indirect_child(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         (root, outer): (IndirectId, u32),
-        (lbn, fresh): (u32, Fresh),
-    ) -> Result<(IndirectId, Fresh)> {
+        (lbn, fresh): (u32, NewBlockPreference),
+    ) -> Result<(IndirectId, NewBlockPreference)> {
         let above = self.read_indirect(process, node, root).await;
-        if let Some(child) = self.fs(node.volume, |fs| fs.indirect_child(root, outer)) {
+        if let Some(child) = self.with_fs(node.volume, |fs| fs.indirect_child(root, outer)) {
             self.brelse(process, above).await;
             return Ok((child, None));
         }
@@ -224,21 +233,22 @@ impl OnFfs<'_> {
                 return Err(errno);
             }
         };
-        let child = self.change(node.volume, |fs| {
+        let child = self.with_fs_mut(node.volume, |fs| {
             fs.attach_indirect_child(root, outer, address)
         });
         self.bdwrite(process, above).await;
         Ok((child, Some(preference)))
     }
 
-    /// A zeroed indirect block, on the drive before anything points at it.
+    /// Allocates a zeroed indirect block and waits until it is on the drive, before any pointer
+    /// refers to it.
     async fn allocate_indirect(
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (lbn, fresh): (u32, Fresh),
+        (lbn, fresh): (u32, NewBlockPreference),
     ) -> Result<(Fragment, Option<Fragment>)> {
-        let (preference, fragments) = self.change(node.volume, |fs| {
+        let (preference, fragments) = self.with_fs_mut(node.volume, |fs| {
             let preference = match fresh {
                 Some(preference) => preference,
                 None => fs.block_preference(node.inode, lbn, PointerArray::Fresh, 0),
@@ -257,14 +267,14 @@ impl OnFfs<'_> {
         process: &Rc<Process>,
         node: Vnode,
         (array, index): (IndirectId, u32),
-        (lbn, fresh): (u32, Fresh),
+        (lbn, fresh): (u32, NewBlockPreference),
     ) -> Result<Fragment> {
         let above = self.read_indirect(process, node, array).await;
-        if let Some(address) = self.fs(node.volume, |fs| fs.indirect_pointer(array, index)) {
+        if let Some(address) = self.with_fs(node.volume, |fs| fs.indirect_pointer(array, index)) {
             self.brelse(process, above).await;
             return Ok(address);
         }
-        let (preference, fragments) = self.change(node.volume, |fs| {
+        let (preference, fragments) = self.with_fs_mut(node.volume, |fs| {
             let preference = match fresh {
                 Some(preference) => preference,
                 None => fs.block_preference(node.inode, lbn, PointerArray::Indirect(array), index),
@@ -274,11 +284,11 @@ impl OnFfs<'_> {
         match self.allocate(process, node, (preference, fragments)).await {
             Ok((address, id)) => {
                 self.bdwrite(process, id).await;
-                self.change(node.volume, |fs| {
+                self.with_fs_mut(node.volume, |fs| {
                     fs.set_indirect_pointer(array, index, address);
                 });
                 self.bdwrite(process, above).await;
-                self.in_core(node, |core| core.modified = true);
+                self.with_core_inode(node, |core| core.is_modified = true);
                 Ok(address)
             }
             Err(errno) => {
@@ -289,6 +299,6 @@ impl OnFfs<'_> {
     }
 }
 
-/// Of an indirect block that was only made now: the preference that it was
-/// made with, which its first block uses again.
-type Fresh = Option<Option<Fragment>>;
+/// Allocation preference of an indirect block that the current call has allocated; `None` for an
+/// older block. The first data block below it uses the same preference.
+type NewBlockPreference = Option<Option<Fragment>>;

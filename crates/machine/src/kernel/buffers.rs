@@ -1,5 +1,5 @@
-//! The buffer cache: headers that share a fixed amount of memory, found
-//! through hash chains, reused from lists.
+//! Data structures of the UNIX buffer cache: headers that share a fixed amount of memory. Hash
+//! chains find the buffer of a block; lists order the unused buffers for reuse.
 
 use super::process::Process;
 use crate::medium::{Page, Pages};
@@ -7,9 +7,9 @@ use diskperf_device::RequestId;
 use diskperf_timeline::Request as Spans;
 use std::rc::Rc;
 
-/// Which block: the drive it is on, and its first fragment there. In one word, since a key
-/// is copied at each call of the cache: two halves that were just written are not read as a
-/// whole at once.
+/// Key of a block in the buffer cache: its volume and its first fragment there. Both are packed in
+/// one word, because each call of the cache copies a key, and a processor cannot read back two
+/// freshly written halves as a whole without delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockKey(u64);
 
@@ -30,97 +30,102 @@ impl BlockKey {
     }
 }
 
-/// A buffer, by number.
+/// Index of a buffer in the buffer cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BufferId(pub(crate) u32);
 
-/// The lists of buffers that nobody uses.
+/// Free list of the buffer cache. An unused buffer is on exactly one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum List {
-    /// Useful again perhaps; reused last.
+pub(crate) enum FreeList {
+    /// Buffers whose contents may be useful again. They are reused last, least recently used first.
     Lru,
-    /// Not expected to be useful; reused first.
+    /// Buffers whose contents are not expected to be useful. They are reused first.
     Age,
-    /// Headers without memory.
+    /// Buffer headers without memory.
     Empty,
 }
 
-/// A buffer.
+/// Buffer of the buffer cache: a header, its share of the memory, and the block that it holds.
 pub(crate) struct Buffer {
     pub(crate) key: Option<BlockKey>,
-    /// Memory that it has.
-    pub(crate) memory: u32,
-    /// Bytes of the block that it holds.
-    pub(crate) count: u32,
-    /// In use: on no list.
-    pub(crate) busy: bool,
-    /// What it holds is what the block should be.
-    pub(crate) done: bool,
-    /// The block on the drive is older than this.
-    delayed_write: bool,
-    /// Nobody waits for the transfer.
-    pub(crate) asynchronous: bool,
-    /// To be reused early.
-    pub(crate) age: bool,
+    /// Memory assigned to the buffer, in bytes.
+    pub(crate) memory_bytes: u32,
+    /// Length of the block that the buffer holds, in bytes.
+    pub(crate) valid_bytes: u32,
+    /// Whether a process or a transfer holds the buffer. A busy buffer is on no free list.
+    pub(crate) is_busy: bool,
+    /// Whether the buffer holds the valid contents of its block.
+    pub(crate) is_done: bool,
+    /// Whether the buffer holds newer contents than the drive and is still to be written.
+    has_delayed_write: bool,
+    /// Whether the transfer of the buffer is asynchronous: no process waits for it, and its
+    /// completion releases the buffer.
+    pub(crate) is_asynchronous: bool,
+    /// Whether the buffer goes to the `Age` list on release, for early reuse.
+    pub(crate) reuse_early: bool,
     pub(crate) page: Option<Page>,
     pub(crate) waiters: Vec<Rc<Process>>,
-    /// What its drive was asked for and has not completed.
+    /// Request for this buffer that is in flight at the drive.
     pub(crate) request: Option<RequestId>,
-    /// Where the time of its last request went that completed.
-    pub(crate) spent: Spans,
-    list: Option<List>,
+    /// Time of the buffer's last completed request, split by stage.
+    pub(crate) transfer_spans: Spans,
+    free_list: Option<FreeList>,
     previous: u32,
     next: u32,
     chain_next: u32,
 }
 
-/// What a header takes.
+/// Host memory of one buffer header, in bytes.
 pub(crate) const HEADER_BYTES: u64 = size_of::<Buffer>() as u64;
 
 const NONE: u32 = u32::MAX;
 
-/// Hash chains. 4.2BSD has 63; what a look-up takes is a cost of the kernel's, however
-/// long they are.
-const CHAINS: usize = 1024;
+/// Hash chains of the buffer cache. 4.2BSD has 63. The number does not change modelled time: the
+/// kernel's costs fix the time of a look-up, however long the chains are.
+const HASH_CHAINS: usize = 1024;
 
-/// All buffers.
+/// Buffer cache of a UNIX kernel: all buffers, their hash chains and free lists.
 pub(crate) struct Buffers {
-    pub(crate) all: Vec<Buffer>,
-    /// How many of them hold a delayed write.
+    pub(crate) buffers: Vec<Buffer>,
     delayed_writes: usize,
-    chains: [u32; CHAINS],
-    /// Of each list, its first and last.
+    chains: [u32; HASH_CHAINS],
+    /// First and last buffer of each free list, by index of [`FreeList`].
     lists: [(u32, u32); 3],
-    /// Who waits for any buffer.
+    /// Processes that wait for any buffer to become free.
     pub(crate) waiters: Vec<Rc<Process>>,
     pub(crate) pages: Pages,
-    /// Writes that are under way, by volume, and who waits for them to end.
-    pub(crate) writing: Vec<(usize, Vec<Rc<Process>>)>,
+    /// Writes in flight of each volume, and the processes that wait until there are no more.
+    /// Indexed by volume.
+    pub(crate) writes_in_flight: Vec<(usize, Vec<Rc<Process>>)>,
 }
 
 impl Buffers {
-    /// `headers` buffers that share `memory_bytes`: an equal part for each, in
-    /// whole kilobytes, none more than `most_bytes`; for blocks of so many volumes.
+    /// Creates a cache of `headers` buffers for blocks of `volumes` volumes. The buffers share
+    /// `memory_bytes` equally, in whole kilobytes, each with at most `most_bytes`.
     pub(crate) fn new(
         headers: u32,
         (memory_bytes, most_bytes): (u32, u32),
         volumes: usize,
     ) -> Self {
         let mut buffers = Self {
-            all: Vec::with_capacity(headers as usize),
+            buffers: Vec::with_capacity(headers as usize),
             delayed_writes: 0,
-            chains: [NONE; CHAINS],
+            chains: [NONE; HASH_CHAINS],
             lists: [(NONE, NONE); 3],
             waiters: Vec::new(),
             pages: Pages::default(),
-            writing: vec![(0, Vec::new()); volumes],
+            writes_in_flight: vec![(0, Vec::new()); volumes],
         };
         let clicks = memory_bytes / CLICK;
         for number in 0..headers {
             let more = u32::from(number < clicks % headers);
             let memory = ((clicks / headers + more) * CLICK).min(most_bytes);
-            buffers.all.push(Buffer::new(memory));
-            let list = if memory == 0 { List::Empty } else { List::Age };
+            buffers.buffers.push(Buffer::new(memory));
+            let list = if memory == 0 {
+                FreeList::Empty
+            } else {
+                FreeList::Age
+            };
             buffers.append(BufferId(number), list);
         }
         buffers
@@ -128,41 +133,42 @@ impl Buffers {
 
     #[inline]
     pub(crate) fn get(&mut self, id: BufferId) -> &mut Buffer {
-        &mut self.all[id.0 as usize]
+        &mut self.buffers[id.0 as usize]
     }
 
-    /// Says whether the block on the drive is older than a buffer.
+    /// Sets or clears the delayed-write mark of a buffer.
     pub(crate) fn delay_write(&mut self, id: BufferId, delayed: bool) {
-        let was = std::mem::replace(&mut self.get(id).delayed_write, delayed);
+        let was = std::mem::replace(&mut self.get(id).has_delayed_write, delayed);
         self.delayed_writes += usize::from(delayed);
         self.delayed_writes -= usize::from(was);
     }
 
-    /// The first buffer of a volume that nobody uses and that has to go out. There is none
-    /// as a rule, for who has each of many files written out.
-    pub(crate) fn delayed(&self, volume: u32) -> Option<BufferId> {
+    /// Returns the first unused buffer with a delayed write for a volume. Returns `None` without a
+    /// search if the cache holds no delayed write, which is the usual case when many files are
+    /// synced one by one.
+    pub(crate) fn find_delayed(&self, volume: u32) -> Option<BufferId> {
         if self.delayed_writes == 0 {
             return None;
         }
-        let place = self.all.iter().position(|buffer| {
-            buffer.delayed_write
-                && !buffer.busy
+        let place = self.buffers.iter().position(|buffer| {
+            buffer.has_delayed_write
+                && !buffer.is_busy
                 && buffer.key.is_some_and(|key| key.volume() == volume)
         })?;
         Some(BufferId(place as u32))
     }
 
-    fn chain(key: BlockKey) -> usize {
+    fn chain_index(key: BlockKey) -> usize {
         // Neighbouring blocks share a chain, as in the kernel of the day.
-        ((key.volume() as usize) + (key.fragment() as usize) / 8) % CHAINS
+        ((key.volume() as usize) + (key.fragment() as usize) / 8) % HASH_CHAINS
     }
 
-    /// The buffer that holds this block.
+    /// Returns the buffer that holds a block, if the cache has it.
     #[inline]
     pub(crate) fn find(&self, key: BlockKey) -> Option<BufferId> {
-        let mut number = self.chains[Self::chain(key)];
+        let mut number = self.chains[Self::chain_index(key)];
         while number != NONE {
-            let buffer = &self.all[number as usize];
+            let buffer = &self.buffers[number as usize];
             if buffer.key == Some(key) {
                 return Some(BufferId(number));
             }
@@ -171,22 +177,24 @@ impl Buffers {
         None
     }
 
-    /// A buffer of another block that shares fragments with this one: what is
-    /// left of a file that gave them back. They are all in one chain.
+    /// Returns a buffer of another block that shares fragments with the given block. Such a buffer
+    /// remains from a file whose fragments were freed. All blocks that can overlap are in one hash
+    /// chain.
     pub(crate) fn overlapping(
         &self,
         key: BlockKey,
         fragments: u32,
         fragment_bytes: u32,
     ) -> Option<BufferId> {
-        let mut number = self.chains[Self::chain(key)];
+        let mut number = self.chains[Self::chain_index(key)];
         while number != NONE {
-            let buffer = &self.all[number as usize];
+            let buffer = &self.buffers[number as usize];
             let shares = |other: BlockKey| {
                 other != key
                     && other.volume() == key.volume()
                     && other.fragment() < key.fragment() + fragments
-                    && key.fragment() < other.fragment() + buffer.count.div_ceil(fragment_bytes)
+                    && key.fragment()
+                        < other.fragment() + buffer.valid_bytes.div_ceil(fragment_bytes)
             };
             if buffer.key.is_some_and(shares) {
                 return Some(BufferId(number));
@@ -196,24 +204,23 @@ impl Buffers {
         None
     }
 
-    /// Names the block that a buffer holds from now on; none, if it holds
-    /// nothing.
-    pub(crate) fn name(&mut self, id: BufferId, key: Option<BlockKey>) {
+    /// Assigns a block to a buffer, or no block if `key` is `None`, and updates the hash chains.
+    pub(crate) fn set_key(&mut self, id: BufferId, key: Option<BlockKey>) {
         if let Some(old) = self.get(id).key.take() {
-            let chain = Self::chain(old);
+            let chain = Self::chain_index(old);
             let next = self.get(id).chain_next;
             if self.chains[chain] == id.0 {
                 self.chains[chain] = next;
             } else {
                 let mut number = self.chains[chain];
-                while self.all[number as usize].chain_next != id.0 {
-                    number = self.all[number as usize].chain_next;
+                while self.buffers[number as usize].chain_next != id.0 {
+                    number = self.buffers[number as usize].chain_next;
                 }
-                self.all[number as usize].chain_next = next;
+                self.buffers[number as usize].chain_next = next;
             }
         }
         if let Some(key) = key {
-            let chain = Self::chain(key);
+            let chain = Self::chain_index(key);
             let first = self.chains[chain];
             let buffer = self.get(id);
             buffer.key = Some(key);
@@ -222,18 +229,21 @@ impl Buffers {
         }
     }
 
-    /// The first of a list.
-    pub(crate) fn first(&self, list: List) -> Option<BufferId> {
+    /// Returns the first buffer of a free list, which is reused first.
+    pub(crate) fn free_list_head(&self, list: FreeList) -> Option<BufferId> {
         let (first, _) = self.lists[list as usize];
         (first != NONE).then_some(BufferId(first))
     }
 
-    /// Takes a buffer off its list: it is in use.
-    pub(crate) fn take(&mut self, id: BufferId) {
+    /// Takes a buffer off its free list and marks it busy. Panics if the buffer is in use.
+    pub(crate) fn remove_from_free_list(&mut self, id: BufferId) {
         let buffer = self.get(id);
-        let list = buffer.list.take().expect("a buffer in use is on no list");
+        let list = buffer
+            .free_list
+            .take()
+            .expect("a buffer in use is on no list");
         let (previous, next) = (buffer.previous, buffer.next);
-        buffer.busy = true;
+        buffer.is_busy = true;
         let ends = &mut self.lists[list as usize];
         if previous == NONE {
             ends.0 = next;
@@ -242,78 +252,81 @@ impl Buffers {
             ends.1 = previous;
         }
         if previous != NONE {
-            self.all[previous as usize].next = next;
+            self.buffers[previous as usize].next = next;
         }
         if next != NONE {
-            self.all[next as usize].previous = previous;
+            self.buffers[next as usize].previous = previous;
         }
     }
 
-    /// Puts a buffer at the end of a list: nobody uses it.
-    pub(crate) fn append(&mut self, id: BufferId, list: List) {
+    /// Puts a buffer that is no longer in use at the end of a free list.
+    pub(crate) fn append(&mut self, id: BufferId, list: FreeList) {
         let last = self.lists[list as usize].1;
         let buffer = self.get(id);
-        assert!(buffer.list.is_none(), "a buffer is on one list");
-        buffer.busy = false;
-        buffer.list = Some(list);
+        assert!(buffer.free_list.is_none(), "a buffer is on one list");
+        buffer.is_busy = false;
+        buffer.free_list = Some(list);
         buffer.previous = last;
         buffer.next = NONE;
         if last == NONE {
             self.lists[list as usize].0 = id.0;
         } else {
-            self.all[last as usize].next = id.0;
+            self.buffers[last as usize].next = id.0;
         }
         self.lists[list as usize].1 = id.0;
     }
 
-    /// Puts a buffer that holds nothing where it is reused first.
-    pub(crate) fn prepend(&mut self, id: BufferId, list: List) {
+    /// Puts an empty buffer at the head of a free list, where it is reused first.
+    pub(crate) fn prepend(&mut self, id: BufferId, list: FreeList) {
         let first = self.lists[list as usize].0;
         let buffer = self.get(id);
-        assert!(buffer.list.is_none(), "a buffer is on one list");
-        buffer.busy = false;
-        buffer.list = Some(list);
+        assert!(buffer.free_list.is_none(), "a buffer is on one list");
+        buffer.is_busy = false;
+        buffer.free_list = Some(list);
         buffer.previous = NONE;
         buffer.next = first;
         if first == NONE {
             self.lists[list as usize].1 = id.0;
         } else {
-            self.all[first as usize].previous = id.0;
+            self.buffers[first as usize].previous = id.0;
         }
         self.lists[list as usize].0 = id.0;
     }
 
-    /// All memory, which never changes.
+    /// Returns the total memory of all buffers, in bytes. The total never changes.
     pub(crate) fn memory(&self) -> u64 {
-        self.all.iter().map(|buffer| u64::from(buffer.memory)).sum()
+        self.buffers
+            .iter()
+            .map(|buffer| u64::from(buffer.memory_bytes))
+            .sum()
     }
 }
 
-/// Memory moves between buffers in units of this.
+/// Unit in which memory moves between buffers, in bytes.
 pub(crate) const CLICK: u32 = 1024;
 
 impl Buffer {
-    /// Whether the block on the drive is older than this.
+    /// Reports whether the buffer holds a delayed write.
     #[inline]
     pub(crate) fn is_delayed(&self) -> bool {
-        self.delayed_write
+        self.has_delayed_write
     }
 
     fn new(memory: u32) -> Self {
         Self {
             key: None,
-            memory,
-            count: 0,
-            busy: false,
-            done: false,
-            delayed_write: false,
-            asynchronous: false,
-            age: false,
+            memory_bytes: memory,
+            valid_bytes: 0,
+            is_busy: false,
+            is_done: false,
+            has_delayed_write: false,
+            is_asynchronous: false,
+            reuse_early: false,
             page: None,
             waiters: Vec::new(),
             request: None,
-            spent: Spans::default(),
-            list: None,
+            transfer_spans: Spans::default(),
+            free_list: None,
             previous: NONE,
             next: NONE,
             chain_next: NONE,

@@ -1,83 +1,86 @@
-//! What each routine of the kernel costs on the machine that it runs on.
+//! Processor time that each kernel routine takes on the machine that it runs on.
 
 use diskperf_sim::Time;
 
-/// Processor time of the kernel's routines, at this machine's speed.
+/// Processor time of the kernel's routines, at the speed of the modelled machine.
 #[derive(Clone, Debug, Default)]
 pub struct Costs {
-    /// Entering and leaving the kernel, with nothing in between.
+    /// Processor time to enter and leave the kernel for a system call that does nothing.
     pub system_call: Time,
-    /// read(2) and write(2) around the blocks: file, inode, offset.
+    /// Processor time of read(2) and write(2) outside of the block operations, for the open file,
+    /// the inode and the offset.
     pub read_write: Time,
-    /// Finding a block of a file (bmap).
+    /// Processor time to find the disk address of a file's block (`bmap`).
     pub block_map: Time,
-    /// Finding a buffer, or giving one back (getblk, incore, brelse).
+    /// Processor time to find or release a buffer of the cache (`getblk`, `incore`, `brelse`).
     pub cache_lookup: Time,
-    /// Making a buffer that nobody uses one's own (getnewbuf, pagemove).
+    /// Processor time to take over an unused buffer (`getnewbuf`, `pagemove`).
     pub new_buffer: Time,
-    /// Choosing a block and booking it (alloc, blkpref, alloccg).
+    /// Processor time to choose a free block and enter it in the map (`alloc`, `blkpref`,
+    /// `alloccg`).
     pub allocate: Time,
-    /// Looking whether a kilobyte that is written is in a text segment
-    /// (mfind).
+    /// Processor time to check whether one written kilobyte belongs to a text segment (`mfind`).
     pub text_check_per_kb: Time,
-    /// Giving the processor to somebody else and getting it back (sleep,
-    /// swtch, resume).
+    /// Processor time to give the processor to another process and to get it back (`sleep`,
+    /// `swtch`, `resume`).
     pub switch: Time,
-    /// Entering and leaving a handler of an interrupt.
+    /// Processor time to enter and leave an interrupt handler.
     pub interrupt: Time,
-    /// One tick of the clock, at the clock's level.
+    /// Processor time of one clock tick at the interrupt level of the clock.
     pub clock: Time,
-    /// The same, of what is left for later.
+    /// Processor time of the part of a clock tick that the kernel defers to a lower interrupt
+    /// level.
     pub soft_clock: Time,
-    /// Ticks per second.
+    /// Clock ticks per second.
     pub clock_hz: u64,
-    /// Finding one name (namei, per component).
+    /// Processor time to look up one component of a path (`namei`).
     pub name_lookup: Time,
-    /// Moving a kilobyte between kernel and process.
+    /// Processor time to copy one kilobyte between kernel and process.
     pub copy_per_kb: Time,
-    /// Zeroing a kilobyte.
+    /// Processor time to zero one kilobyte of memory.
     pub clear_per_kb: Time,
-    /// Between two rounds of update.
+    /// Interval between two rounds of update, which syncs the file systems.
     pub update_interval: Time,
-    /// Blocks that are read ahead: none, or one.
+    /// Whether the kernel reads one block ahead.
     pub read_ahead: bool,
-    /// A change of a file's owner, mode or times is on the drive when its call
+    /// Whether a change of a file's owner, mode or times is on the drive when the system call
     /// returns.
     pub attributes_synchronous: bool,
-    /// What programs of the time do besides their calls.
+    /// Processor time of user programs outside of their system calls.
     pub programs: ProgramCosts,
 }
 
-/// Work of a program of the time besides its calls.
+/// Piece of work of a historical user program outside of its system calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// fsck checks the inodes of a block.
+    /// Check by `fsck` of all inodes in one block.
     FsckInodes,
-    /// fsck looks at what any other read gave it.
+    /// Check by `fsck` of the data of one read other than an inode block.
     FsckRead,
-    /// restore takes so many records of 1 KB off the tape.
+    /// Reading of this number of 1 KB tape records by `restore`.
     RestoreRecords(u32),
-    /// dump or restore finds an inode, or its place, and makes or reads its header.
+    /// Handling of one inode by `dump` or `restore`: finding the inode or its place, and writing or
+    /// reading its header.
     DumpInode,
 }
 
-/// Processor time of that work on a machine of speed 1: what several pieces of it take
-/// is rounded once.
+/// Processor time of user programs' work on a machine of speed 1. The time of several pieces of
+/// work is rounded once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProgramCosts {
-    /// [`Work::FsckInodes`].
+    /// Processor time of one [`Work::FsckInodes`].
     pub fsck_inodes: Time,
-    /// [`Work::FsckRead`].
+    /// Processor time of one [`Work::FsckRead`].
     pub fsck_read: Time,
-    /// One of [`Work::RestoreRecords`].
+    /// Processor time of one record of [`Work::RestoreRecords`].
     pub restore_record: Time,
-    /// [`Work::DumpInode`].
+    /// Processor time of one [`Work::DumpInode`].
     pub dump_inode: Time,
 }
 
 impl ProgramCosts {
-    /// What some work takes on a machine of speed 1.
-    pub(crate) fn of(&self, work: Work) -> Time {
+    /// Returns the processor time of a piece of work on a machine of speed 1.
+    pub(crate) fn program_time(&self, work: Work) -> Time {
         match work {
             Work::FsckInodes => self.fsck_inodes,
             Work::FsckRead => self.fsck_read,
@@ -88,30 +91,31 @@ impl ProgramCosts {
 }
 
 impl Costs {
-    /// Copying this many bytes.
+    /// Returns the processor time to copy a number of bytes between kernel and process.
     #[inline]
-    pub(crate) fn copy(&self, bytes: usize) -> Time {
-        per_kb(self.copy_per_kb, bytes)
+    pub(crate) fn copy_time(&self, bytes: usize) -> Time {
+        scale_per_kb(self.copy_per_kb, bytes)
     }
 
-    /// Looking for this many bytes among text segments.
+    /// Returns the processor time to check written bytes against the text segments.
     #[inline]
-    pub(crate) fn text_check(&self, bytes: u32) -> Time {
+    pub(crate) fn text_check_time(&self, bytes: u32) -> Time {
         let kilobytes = u64::from(bytes.div_ceil(1024));
-        Time(self.text_check_per_kb.0.saturating_mul(kilobytes)).min(LONGEST)
+        Time(self.text_check_per_kb.0.saturating_mul(kilobytes)).min(WORK_TIME_MAX)
     }
 
-    /// Zeroing this many bytes.
+    /// Returns the processor time to zero a number of bytes.
     #[inline]
-    pub(crate) fn clear(&self, bytes: usize) -> Time {
-        per_kb(self.clear_per_kb, bytes)
+    pub(crate) fn clear_time(&self, bytes: usize) -> Time {
+        scale_per_kb(self.clear_per_kb, bytes)
     }
 }
 
 #[inline]
-fn per_kb(cost: Time, bytes: usize) -> Time {
-    Time(cost.0.saturating_mul(bytes as u64).div_ceil(1024)).min(LONGEST)
+fn scale_per_kb(cost: Time, bytes: usize) -> Time {
+    Time(cost.0.saturating_mul(bytes as u64).div_ceil(1024)).min(WORK_TIME_MAX)
 }
 
-/// No routine takes longer than a year, so that the end of its work is a moment.
-const LONGEST: Time = Time::from_millis(365 * 24 * 3600 * 1000);
+/// Upper limit for the processor time of one kernel routine: one year. It keeps end times
+/// representable.
+const WORK_TIME_MAX: Time = Time::from_millis(365 * 24 * 3600 * 1000);

@@ -1,9 +1,10 @@
-//! Drivers under a kernel: requests go to them, and come back to who waits for them.
+//! Interface between a kernel and its disk drivers: the kernel passes requests down, and completed
+//! requests return to the process or buffer that waits for them.
 
 use super::Unix;
 use super::buffers::BufferId;
 use super::computer::Computer;
-use super::process::{BIO, Context};
+use super::process::{BIO_LEVEL, Context};
 use super::raw::HeaderId;
 use crate::controllers::Controller;
 use crate::driver::{Driver, DriverHost};
@@ -17,21 +18,22 @@ use std::cell::RefCell;
 use std::ops::Deref;
 use std::rc::Rc;
 
-/// A kernel over a computer, with drivers.
+/// Kernel of a computer that runs disk drivers.
 pub(crate) trait DriverKernel: Deref<Target = Computer> + 'static {
-    /// Time that entry and exit of a disk's interrupt handler take.
+    /// Returns the processor time to enter and leave a disk interrupt handler.
     fn interrupt_cost(&self) -> Time;
 
-    /// The processor that the interrupts of the controller of this number go to.
+    /// Returns the processor that serves the interrupts of a controller, given the controller's
+    /// number.
     fn interrupt_cpu(&self, _number: usize) -> CpuId {
         CpuId::default()
     }
 
-    /// Takes a request back from its driver.
+    /// Accepts a completed request from its driver.
     fn completed(&self, id: RequestId);
 }
 
-/// A kernel while it runs a driver in a context.
+/// View of a kernel that a driver runs on, in the context of a process or an interrupt handler.
 pub(crate) struct Host<'a, K> {
     pub(crate) kernel: &'a K,
     pub(crate) context: Context<'a>,
@@ -60,10 +62,10 @@ impl<K: DriverKernel> DriverHost for Host<'_, K> {
     }
 }
 
-/// Starts the handlers of a driver's interrupts, which run for ever.
+/// Starts an interrupt handler for each controller of a driver. The handlers never end.
 pub(crate) fn start<D: Driver>(driver: &Rc<D>, kernel: &Rc<impl DriverKernel>) {
     for controller in driver.controllers() {
-        let handler = interrupts(Rc::clone(driver), Rc::clone(kernel), controller);
+        let handler = handle_interrupts(Rc::clone(driver), Rc::clone(kernel), controller);
         let controllers = &mut kernel.hardware.borrow_mut().controllers;
         let number = controllers.number(controller);
         let name = format!("interrupts of controller {number}");
@@ -72,8 +74,7 @@ pub(crate) fn start<D: Driver>(driver: &Rc<D>, kernel: &Rc<impl DriverKernel>) {
     }
 }
 
-/// Serves a controller's interrupts for ever.
-async fn interrupts<D: Driver, K: DriverKernel>(
+async fn handle_interrupts<D: Driver, K: DriverKernel>(
     driver: Rc<D>,
     kernel: Rc<K>,
     controller: Id<D::Controller>,
@@ -89,25 +90,31 @@ async fn interrupts<D: Driver, K: DriverKernel>(
         while !host.ask(controller, |controller, parts| controller.interrupts(parts)) {
             kernel.sim.wait("an interrupt of the controller").await;
         }
-        processor.enter(&kernel.sim, BIO).await;
+        processor.enter(&kernel.sim, BIO_LEVEL).await;
         host.spend(Stage::Interrupt, kernel.interrupt_cost()).await;
         driver.interrupt(&host, controller).await;
         processor.leave(&kernel.sim);
     }
 }
 
-/// Who is told of the completion of a request.
+/// Recipient of a request's completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
-    /// Who waits for a buffer of the cache.
+pub(crate) enum RequestOwner {
+    /// Buffer of the cache whose transfer the request performs.
     Buffer(BufferId),
-    /// Who moves data past the cache, through this header.
+    /// Header of a raw transfer, which moves data past the cache.
     Raw(HeaderId),
 }
 
 impl Unix {
-    /// A request of somebody's, who gives it to its driver next, and waits for it or not.
-    pub(super) fn issue(&self, request: Request, owner: Owner, awaited: bool) -> RequestId {
+    /// Registers a new request with the owner that receives its completion. `awaited` tells whether
+    /// a process waits for the request. The caller passes the request to its driver next.
+    pub(super) fn issue_request(
+        &self,
+        request: Request,
+        owner: RequestOwner,
+        awaited: bool,
+    ) -> RequestId {
         let id = self.hardware.borrow_mut().requests.issue(request);
         self.record_issue(id, awaited);
         let mut owners = self.owners.borrow_mut();
@@ -118,9 +125,10 @@ impl Unix {
         id
     }
 
-    /// Takes a request; returns when it is queued or on its way.
+    /// Passes a request to the driver of its drive. Returns when the request is queued or
+    /// submitted.
     pub(crate) async fn strategy(&self, context: Context<'_>, id: RequestId) {
-        let level = self.cpus.processors[context.cpu()].mask(&self.sim, BIO);
+        let level = self.cpus.processors[context.cpu()].mask(&self.sim, BIO_LEVEL);
         let drive = self.hardware.borrow().requests[id].device;
         let driver = self.drivers.get(drive);
         let host = Host {
@@ -145,39 +153,39 @@ impl DriverKernel for Unix {
         let owner = self.owners.borrow()[id.place()];
         let request = self.take_completed(id);
         match owner {
-            Owner::Buffer(buffer) => self.biodone(buffer, request),
-            Owner::Raw(header) => self.raw_done(header, request),
+            RequestOwner::Buffer(buffer) => self.biodone(buffer, request),
+            RequestOwner::Raw(header) => self.complete_raw(header, request),
         }
     }
 }
 
 impl Computer {
-    /// Counts a request that is over, of a buffer if it is one's, for which
-    /// somebody waited or nobody.
+    /// Counts a completed request in the records, with the buffer that it belongs to, if any.
+    /// `awaited` tells whether a process waited for it.
     pub(crate) fn count_request(&self, of: Option<BufferId>, request: &Request, awaited: bool) {
         let hardware = self.hardware.borrow();
         let drive = hardware.drives.get(request.device);
         let of = of.map(|BufferId(number)| number as usize);
-        self.records.count(of, request, (drive, awaited));
+        self.records.count_request(of, request, (drive, awaited));
     }
 
-    /// A request was issued, for which somebody waits or nobody.
+    /// Records that a request was issued. `awaited` tells whether a process waits for it.
     pub(crate) fn record_issue(&self, id: RequestId, awaited: bool) {
         let hardware = self.hardware.borrow();
         let of = (&hardware.requests, &hardware.drives);
-        self.records.issued(id, of, awaited);
+        self.records.record_issue(id, of, awaited);
     }
 
-    /// Takes a request that is over from the hardware.
+    /// Removes a completed request from the hardware's table and returns it.
     pub(crate) fn take_completed(&self, id: RequestId) -> Request {
-        self.records.completed(id, self.sim.now());
+        self.records.record_completion(id, self.sim.now());
         let mut request = self.hardware.borrow_mut().requests.take(id);
         request.mark(Stage::Completion, moment(self.sim.now()));
         request
     }
 
-    /// A driver gives a request up. Nothing that happens after a hard error is the
-    /// programs' work.
+    /// Halts the machine with a hard error, after a driver has failed a request `tries` times.
+    /// Events after a hard error do not count as work of the programs.
     pub(crate) fn give_up(&self, id: RequestId, tries: u32) {
         let hardware = self.hardware.borrow();
         let request = &hardware.requests[id];
@@ -189,7 +197,8 @@ impl Computer {
         }));
     }
 
-    /// What hardware may touch besides itself.
+    /// Returns the parts of the computer that hardware may access besides itself: the simulation
+    /// and the processors.
     pub(crate) fn surroundings(&self) -> Surroundings<'_> {
         Surroundings {
             sim: &self.sim,

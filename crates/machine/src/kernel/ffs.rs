@@ -1,30 +1,28 @@
-//! The 4.2BSD fast file system (1983, ufs_alloc.c 6.1) on an in-memory layout.
+//! Layout of the 4.2BSD fast file system (1983, `ufs_alloc.c` 6.1), in host memory.
 //!
-//! This module is the *layout*: which fragment a block lands on, which
-//! metadata block holds the fact, what is free and what is claimed. It is pure
-//! and synchronous. It knows no time, no buffer cache, and stores no file data;
-//! the modelled kernel around it does.
+//! The layout decides which fragment a block is placed on, which metadata block records that, and
+//! which fragments are free. It is synchronous. It knows no time and no buffer cache, and stores no
+//! file data; the modelled kernel around it does.
 //!
-//! Because the kernel has to have a metadata block in core before it acts on
-//! it, every change is cut where the 1983 source would sleep:
+//! The kernel must have a metadata block in core before it uses the block. Each change is therefore
+//! split where the 1983 source would sleep:
 //!
-//! 1. *Which blocks?* [`FileSystem::allocation_search`] names the cylinder
-//!    groups in the order of the source, [`FileSystem::group_may_hold`] says
-//!    from the in-core summary whether reading a group's map is worth it, and
-//!    [`Superblock::group_map_address`] says where the map is.
-//! 2. *The change itself:* [`FileSystem::allocate_in_group`],
-//!    [`FileSystem::extend_fragments`], [`FileSystem::free`], the pointer
-//!    setters and the directory calls.
+//! 1. Choice of blocks: [`FileSystem::allocation_search`] names the cylinder groups in the order
+//!    of the source. [`FileSystem::group_may_hold`] tells from the in-core summary whether a
+//!    group's map is worth reading. [`Superblock::group_map_address`] locates the map.
+//! 2. The change itself: [`FileSystem::allocate_in_group`], [`FileSystem::extend_fragments`],
+//!    [`FileSystem::free`], the pointer setters and the directory calls.
 //!
-//! Writing one block goes as follows (`writer.rs` is the whole of it):
-//! [`FileSystem::tail_growth`] (a fragment that must first become a full
-//! block), [`FileSystem::locate`], then for a direct pointer
-//! [`FileSystem::direct_need`], and for an indirect one the walk from
-//! [`FileSystem::indirect_root`] down, allocating what is missing with
-//! [`FileSystem::block_preference`].
+//! A write of one block takes these calls, in order (`writer.rs` has the whole sequence):
 //!
-//! Addresses are fragment numbers within the partition ([`Fragment`]); the
-//! kernel adds the partition's first sector.
+//! - [`FileSystem::tail_growth`] for fragments that must first become a full block;
+//! - [`FileSystem::locate`];
+//! - [`FileSystem::direct_block_need`] for a direct pointer;
+//! - the path from [`FileSystem::indirect_root`] down for an indirect pointer. Missing blocks are
+//!   allocated with [`FileSystem::block_preference`].
+//!
+//! Addresses are fragment numbers within the partition ([`Fragment`]); the kernel adds the
+//! partition's first sector.
 
 mod allocation;
 mod check;
@@ -48,13 +46,13 @@ mod writer;
 pub use allocation::{AllocationSearch, Candidate, NoSpace};
 pub use check::{CheckSummary, Problem};
 pub use directory::{
-    DIRECTORY_CHUNK_BYTES, DirectoryEntry, EntryPlace, EntrySlot, NAME_MAX_BYTES, NameError,
+    DIRECTORY_CHUNK_BYTES, DirectoryEntry, EntryLocation, EntrySlot, NAME_MAX_BYTES, NameError,
     record_bytes,
 };
 pub use dump::{DumpBlock, DumpedInode};
 pub use fsck::{FsckPass, FsckRead};
 pub use group::GroupSummary;
-pub use indirect::{IndirectId, Path, PointerArray};
+pub use indirect::{BlockPath, IndirectId, PointerArray};
 pub use inode::{BlockNeed, DIRECT_POINTERS, INODE_BYTES, InodeKind, InodeNumber, TailGrowth};
 pub use parameters::{Geometry, NewfsError, Parameters, Tuning};
 pub use release::ReleaseStep;
@@ -66,20 +64,19 @@ use group::CylinderGroup;
 use indirect::IndirectBlocks;
 use inode::InodeTable;
 
-/// A file system: the superblock, the cylinder groups, the inodes, the
-/// indirect blocks and the directories, all in memory.
+/// 4.2BSD file system: superblock, cylinder groups, inodes, indirect blocks and directories, all in
+/// host memory.
 ///
-/// A clone is an independent file system; cloning a fresh one is cheaper than
-/// making another with [`FileSystem::newfs`].
+/// A clone is an independent file system. Cloning a fresh one is cheaper than making another with
+/// [`FileSystem::newfs`].
 #[derive(Debug, Clone)]
 pub struct FileSystem {
     superblock: Superblock,
-    /// The summary array that the 1983 kernel keeps in core for every mounted
-    /// file system: consulted without reading any group map.
+    /// Summary of each cylinder group. The 1983 kernel keeps this array in core for every mounted
+    /// file system and consults it without reading a group map.
     summaries: Vec<GroupSummary>,
-    /// The sum of `summaries`, kept in the superblock.
-    total: GroupSummary,
-    /// The group in which the last section of a file was started.
+    total_summary: GroupSummary,
+    /// Cylinder group in which the last section of a file was started.
     section_rotor: Group,
     groups: Vec<CylinderGroup>,
     inodes: InodeTable,
@@ -87,35 +84,35 @@ pub struct FileSystem {
 }
 
 impl FileSystem {
-    /// The constants of this file system and its address arithmetic.
+    /// Returns the superblock, with the file system's constants and address arithmetic.
     #[must_use]
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
     }
 
-    /// The in-core summary of one cylinder group.
+    /// Returns the in-core summary of a cylinder group.
     #[must_use]
     pub fn group_summary(&self, group: Group) -> GroupSummary {
         self.summaries[group.0 as usize]
     }
 
-    /// The totals of the whole file system.
+    /// Returns the sum of all cylinder groups' summaries, as kept in the superblock.
     #[must_use]
-    pub fn total(&self) -> GroupSummary {
-        self.total
+    pub fn total_summary(&self) -> GroupSummary {
+        self.total_summary
     }
 
-    /// The group in which the last section of a file was started.
+    /// Returns the cylinder group in which the last section of a file was started.
     #[must_use]
     pub fn section_rotor(&self) -> Group {
         self.section_rotor
     }
 
-    /// Changes what `tunefs` may change on an existing file system. Blocks
-    /// that are already allocated stay where they are.
+    /// Changes the parameters that `tunefs` can change on an existing file system. Allocated blocks
+    /// stay where they are.
     ///
     /// # Errors
-    /// The same limits as in [`FileSystem::newfs`]; nothing is changed then.
+    /// The same limits as in [`FileSystem::newfs`]. On error nothing changes.
     pub fn tune(&mut self, tuning: Tuning) -> Result<(), NewfsError> {
         self.superblock.tune(tuning)
     }

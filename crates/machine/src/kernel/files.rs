@@ -1,14 +1,14 @@
-//! A process's system calls.
+//! System calls of a UNIX process on files, names, time, workers and pipes.
 
 use super::computer::Computer;
 use super::costs::Work;
-use super::file_io::What;
-use super::names::Found;
+use super::file_io::FileTarget;
+use super::names::ResolvedPath;
 use super::pipe::PipeEnd;
 use super::process::{Context, Process};
-use super::raw::Raw;
-use super::ring::unix::Ring;
-use super::{On, Unix, Vnode};
+use super::raw::RawDevice;
+use super::ring::unix::UnixRing;
+use super::{FileSystemView, Unix, Vnode};
 use crate::calls::{Account, From, How};
 use crate::errno::{Errno, Result};
 use crate::rendezvous::Rendezvous;
@@ -17,26 +17,26 @@ use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-/// A process and what it has open.
-pub struct Session {
+/// UNIX process with its open files and pipe ends, through which a program makes system calls.
+pub struct UnixSession {
     pub(super) kernel: Rc<Unix>,
     pub(super) process: Rc<Process>,
     files: Vec<Option<OpenFile>>,
     pipe_ends: Vec<Option<PipeEnd>>,
-    meeting: Rc<Rendezvous>,
-    pub(super) ring: Option<Rc<Ring>>,
-    ended: bool,
+    rendezvous: Rc<Rendezvous>,
+    pub(super) ring: Option<Rc<UnixRing>>,
+    has_ended: bool,
 }
 
 pub(super) struct OpenFile {
-    pub(super) what: What,
-    pub(super) read: bool,
-    pub(super) write: bool,
+    pub(super) target: FileTarget,
+    pub(super) can_read: bool,
+    pub(super) can_write: bool,
     offset: u64,
 }
 
 impl Account {
-    /// That of a process.
+    /// Returns the time account of a process up to now.
     pub(crate) fn of(kernel: &Computer, process: &Process) -> Self {
         let (ledger, user, system) = process.account(kernel.sim.now());
         kernel.trace_process(process);
@@ -45,13 +45,13 @@ impl Account {
             ledger,
             user: Time(user * tick),
             system: Time(system * tick),
-            storage_read_bytes: process.storage_read(),
+            storage_read_bytes: process.storage_read_bytes(),
         }
     }
 }
 
-impl Session {
-    /// A new process, in the task that asks; returns when it has the
+impl UnixSession {
+    /// Starts a new process in the calling simulation task. Returns when the process has the
     /// processor.
     pub async fn begin(
         kernel: &Rc<Unix>,
@@ -66,13 +66,13 @@ impl Session {
             process,
             files: Vec::new(),
             pipe_ends: pipe_ends.into_iter().map(Some).collect(),
-            meeting: Rc::clone(meeting),
+            rendezvous: Rc::clone(meeting),
             ring: None,
-            ended: false,
+            has_ended: false,
         }
     }
 
-    /// The process ends, with all its files closed.
+    /// Closes all files and pipe ends of the process and ends it.
     pub async fn end(mut self) {
         self.close_ring().await;
         self.close_all().await;
@@ -80,26 +80,26 @@ impl Session {
             self.kernel.close_pipe(&end);
         }
         self.kernel.end(&self.process);
-        self.ended = true;
+        self.has_ended = true;
     }
 
-    /// The present moment.
+    /// Returns the current virtual time.
     pub fn now(&self) -> Time {
         self.kernel.sim.now()
     }
 
-    /// Starts the account of where the process's time goes.
+    /// Opens the account of the time that the process spends in each stage.
     pub fn open_account(&self) {
         self.process.open_account(self.now());
         self.kernel.trace_busy();
     }
 
-    /// The account since then.
+    /// Returns the time account of the process since `open_account`.
     pub fn account(&self) -> Account {
         Account::of(&self.kernel, &self.process)
     }
 
-    pub(super) async fn enter(&self) {
+    pub(super) async fn enter_kernel(&self) {
         self.process.enter_mode(false);
         let context = Context::Process(&self.process);
         self.kernel
@@ -107,16 +107,17 @@ impl Session {
             .await;
     }
 
-    pub(super) async fn leave<T>(&self, result: Result<T>) -> Result<T> {
-        self.kernel.back_to_user_mode(&self.process).await;
+    pub(super) async fn leave_kernel<T>(&self, result: Result<T>) -> Result<T> {
+        self.kernel.return_to_user_mode(&self.process).await;
         result
     }
 
-    pub(super) fn file(&mut self, number: usize) -> Result<&mut OpenFile> {
+    pub(super) fn open_file(&mut self, number: usize) -> Result<&mut OpenFile> {
         self.file_and_kernel(number).map(|(file, ..)| file)
     }
 
-    /// An open file, and who does something with it for whom.
+    /// Returns an open file with the kernel and the process that use it. Fails with `BadFile` for
+    /// an unused number.
     fn file_and_kernel(
         &mut self,
         number: usize,
@@ -126,11 +127,13 @@ impl Session {
         Ok((file, &self.kernel, &self.process))
     }
 
-    /// The inode of an open file.
-    pub(super) fn node_of(&mut self, number: usize) -> Result<Vnode> {
-        match self.file(number)?.what {
-            What::Node(node) => Ok(node),
-            What::Null | What::Zero | What::Raw(_) | What::Pipe(_) => Err(Errno::Invalid),
+    /// Returns the inode of an open file. Fails with `Invalid` for a device or a pipe.
+    pub(super) fn vnode_of_file(&mut self, number: usize) -> Result<Vnode> {
+        match self.open_file(number)?.target {
+            FileTarget::Node(node) => Ok(node),
+            FileTarget::Null | FileTarget::Zero | FileTarget::Raw(_) | FileTarget::Pipe(_) => {
+                Err(Errno::Invalid)
+            }
         }
     }
 
@@ -148,45 +151,44 @@ impl Session {
     }
 }
 
-/// Files.
-impl Session {
-    /// open(2); the number of the file.
+impl UnixSession {
+    /// Opens a file, open(2), and returns its descriptor number.
     pub async fn open(&mut self, path: &str, how: How) -> Result<usize> {
-        self.enter().await;
-        let opened = self.open_found(path, how).await;
-        self.leave(opened).await
+        self.enter_kernel().await;
+        let opened = self.open_resolved_path(path, how).await;
+        self.leave_kernel(opened).await
     }
 
-    async fn open_found(&mut self, path: &str, how: How) -> Result<usize> {
+    async fn open_resolved_path(&mut self, path: &str, how: How) -> Result<usize> {
         let opened = self.kernel.open_path(&self.process, path, how).await?;
         let what = match opened {
-            Found::Null => What::Null,
-            Found::Zero => What::Zero,
-            Found::Drive(drive) => What::Raw(Raw {
+            ResolvedPath::Null => FileTarget::Null,
+            ResolvedPath::Zero => FileTarget::Zero,
+            ResolvedPath::Drive(drive) => FileTarget::Raw(RawDevice {
                 dsync: how.dsync,
-                ..Unix::through(drive)
+                ..Unix::volume_header(drive)
             }),
-            Found::Node(node) => What::Node(node),
+            ResolvedPath::Node(node) => FileTarget::Node(node),
         };
         Ok(self.install(OpenFile {
-            what,
-            read: how.read,
-            write: how.write,
+            target: what,
+            can_read: how.read,
+            can_write: how.write,
             offset: 0,
         }))
     }
 
-    /// read(2).
+    /// Reads from an open file at its offset, read(2), and returns the number of bytes read.
     #[inline]
     pub async fn read(&mut self, number: usize, into: &mut [u8]) -> Result<usize> {
-        self.enter().await;
-        let result = self.read_open(number, into).await;
-        self.leave(result).await
+        self.enter_kernel().await;
+        let result = self.read_open_file(number, into).await;
+        self.leave_kernel(result).await
     }
 
-    async fn read_open(&mut self, number: usize, into: &mut [u8]) -> Result<usize> {
+    async fn read_open_file(&mut self, number: usize, into: &mut [u8]) -> Result<usize> {
         let (file, kernel, process) = self.file_and_kernel(number)?;
-        if !file.read {
+        if !file.can_read {
             return Err(Errno::BadFile);
         }
         let context = Context::Process(process);
@@ -194,22 +196,22 @@ impl Session {
             .spend(context, Stage::SystemCall, kernel.costs.read_write)
             .await;
         let at = (file.offset, into);
-        let read = kernel.read_file(process, &file.what, at).await;
+        let read = kernel.read_file(process, &file.target, at).await;
         file.offset += *read.as_ref().unwrap_or(&0) as u64;
         read
     }
 
-    /// write(2).
+    /// Writes to an open file at its offset, write(2), and returns the number of bytes written.
     #[inline]
     pub async fn write(&mut self, number: usize, data: Written<'_>) -> Result<usize> {
-        self.enter().await;
-        let result = self.write_open(number, data).await;
-        self.leave(result).await
+        self.enter_kernel().await;
+        let result = self.write_open_file(number, data).await;
+        self.leave_kernel(result).await
     }
 
-    async fn write_open(&mut self, number: usize, data: Written<'_>) -> Result<usize> {
+    async fn write_open_file(&mut self, number: usize, data: Written<'_>) -> Result<usize> {
         let (file, kernel, process) = self.file_and_kernel(number)?;
-        if !file.write {
+        if !file.can_write {
             return Err(Errno::BadFile);
         }
         let context = Context::Process(process);
@@ -217,31 +219,32 @@ impl Session {
             .spend(context, Stage::SystemCall, kernel.costs.read_write)
             .await;
         let at = (file.offset, data);
-        let (moved, written) = kernel.write_file(process, &file.what, at).await;
+        let (moved, written) = kernel.write_file(process, &file.target, at).await;
         file.offset += moved as u64;
         written
     }
 
-    /// lseek(2).
+    /// Sets the offset of an open file, lseek(2), and returns the new offset. Fails with
+    /// `IllegalSeek` for a pipe.
     pub async fn lseek(&mut self, number: usize, offset: i64, from: From) -> Result<u64> {
-        self.enter().await;
-        let moved = self.lseek_open(number, offset, from);
-        self.leave(moved).await
+        self.enter_kernel().await;
+        let moved = self.seek_open_file(number, offset, from);
+        self.leave_kernel(moved).await
     }
 
-    fn lseek_open(&mut self, number: usize, offset: i64, from: From) -> Result<u64> {
+    fn seek_open_file(&mut self, number: usize, offset: i64, from: From) -> Result<u64> {
         let kernel = Rc::clone(&self.kernel);
-        let file = self.file(number)?;
-        let base = match (from, &file.what) {
-            (_, What::Pipe(_)) => return Err(Errno::IllegalSeek),
+        let file = self.open_file(number)?;
+        let base = match (from, &file.target) {
+            (_, FileTarget::Pipe(_)) => return Err(Errno::IllegalSeek),
             // A device that is a stream has no place in it.
-            (_, What::Null | What::Zero) => return Ok(0),
-            (From::Start, What::Node(_) | What::Raw(_)) => 0,
-            (From::Current, What::Node(_) | What::Raw(_)) => file.offset,
-            (From::End, What::Raw(raw)) => kernel.volumes.partition(raw.volume).bytes(),
-            (From::End, What::Node(node)) => kernel.size_bytes(*node),
+            (_, FileTarget::Null | FileTarget::Zero) => return Ok(0),
+            (From::Start, FileTarget::Node(_) | FileTarget::Raw(_)) => 0,
+            (From::Current, FileTarget::Node(_) | FileTarget::Raw(_)) => file.offset,
+            (From::End, FileTarget::Raw(raw)) => kernel.volumes.partition(raw.volume).bytes(),
+            (From::End, FileTarget::Node(node)) => kernel.size_bytes(*node),
         };
-        let most = kernel.most_offset_of(&file.what);
+        let most = kernel.target_offset_max(&file.target);
         let to = i128::from(base) + i128::from(offset);
         if to < 0 || to > i128::from(most) {
             return Err(Errno::Invalid);
@@ -250,27 +253,28 @@ impl Session {
         Ok(file.offset)
     }
 
-    /// ftruncate(2).
+    /// Sets the length of an open file, ftruncate(2). Fails with `Invalid` on the seventh edition,
+    /// which has no such call.
     pub async fn ftruncate(&mut self, number: usize, bytes: u64) -> Result<()> {
-        self.enter().await;
-        let result = self.ftruncate_open(number, bytes).await;
-        self.leave(result).await
+        self.enter_kernel().await;
+        let result = self.truncate_open_file(number, bytes).await;
+        self.leave_kernel(result).await
     }
 
-    async fn ftruncate_open(&mut self, number: usize, bytes: u64) -> Result<()> {
+    async fn truncate_open_file(&mut self, number: usize, bytes: u64) -> Result<()> {
         let (kernel, process) = (Rc::clone(&self.kernel), Rc::clone(&self.process));
-        let On::Ffs(ffs) = kernel.on() else {
+        let FileSystemView::Ffs(ffs) = kernel.file_system_view() else {
             // It has no such call: files are cut only where they are opened.
             return Err(Errno::Invalid);
         };
-        let file = self.file(number)?;
-        let What::Node(node) = file.what else {
+        let file = self.open_file(number)?;
+        let FileTarget::Node(node) = file.target else {
             return Err(Errno::Invalid);
         };
-        if !file.write || i64::try_from(bytes).is_err() {
+        if !file.can_write || i64::try_from(bytes).is_err() {
             return Err(Errno::Invalid);
         }
-        if bytes > ffs.fs(node.volume, |fs| fs.max_size_bytes()) {
+        if bytes > ffs.with_fs(node.volume, |fs| fs.max_size_bytes()) {
             return Err(Errno::FileTooLarge);
         }
         kernel.lock(&process, node).await;
@@ -279,25 +283,25 @@ impl Session {
         result
     }
 
-    /// fsync(2).
+    /// Syncs an open file to its drive, fsync(2).
     pub async fn fsync(&mut self, number: usize) -> Result<()> {
-        self.enter().await;
-        let what = self.file(number).map(|file| file.what.clone());
+        self.enter_kernel().await;
+        let what = self.open_file(number).map(|file| file.target.clone());
         let result = match what {
             // It does not look.
-            Err(_) if self.kernel.knows_only_sync() => {
+            Err(_) if self.kernel.supports_only_sync() => {
                 self.kernel.sync_all(&self.process).await;
                 Ok(())
             }
             Ok(what) => self.kernel.sync_file(&self.process, &what).await,
             Err(errno) => Err(errno),
         };
-        self.leave(result).await
+        self.leave_kernel(result).await
     }
 
-    /// close(2).
+    /// Closes an open file, close(2).
     pub async fn close(&mut self, number: usize) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let taken = self.files.get_mut(number).and_then(Option::take);
         let result = match taken {
             Some(file) => {
@@ -306,134 +310,138 @@ impl Session {
             }
             None => Err(Errno::BadFile),
         };
-        self.leave(result).await
+        self.leave_kernel(result).await
     }
 
     async fn close_file(&self, file: OpenFile) {
-        match file.what {
-            What::Node(node) => self.kernel.close_node(&self.process, node).await,
-            What::Pipe(end) => self.kernel.close_pipe(&end),
-            What::Null | What::Zero | What::Raw(_) => {}
+        match file.target {
+            FileTarget::Node(node) => self.kernel.close_node(&self.process, node).await,
+            FileTarget::Pipe(end) => self.kernel.close_pipe(&end),
+            FileTarget::Null | FileTarget::Zero | FileTarget::Raw(_) => {}
         }
     }
 
-    /// Closes everything.
+    /// Closes all open files of the process.
     pub async fn close_all(&mut self) {
         for file in std::mem::take(&mut self.files).into_iter().flatten() {
             self.close_file(file).await;
         }
     }
 
-    /// fstat(2): the length of a file.
+    /// Returns the length of an open file in bytes, fstat(2). A raw drive has the length of its
+    /// partition; other devices and pipes have 0.
     pub async fn length(&mut self, number: usize) -> Result<u64> {
-        self.enter().await;
+        self.enter_kernel().await;
         let kernel = Rc::clone(&self.kernel);
-        let length = self.file(number).map(|file| match file.what {
-            What::Node(node) => kernel.size_bytes(node),
-            What::Raw(raw) => kernel.volumes.partition(raw.volume).bytes(),
-            What::Null | What::Zero | What::Pipe(_) => 0,
+        let length = self.open_file(number).map(|file| match file.target {
+            FileTarget::Node(node) => kernel.size_bytes(node),
+            FileTarget::Raw(raw) => kernel.volumes.partition(raw.volume).bytes(),
+            FileTarget::Null | FileTarget::Zero | FileTarget::Pipe(_) => 0,
         });
-        self.leave(length).await
+        self.leave_kernel(length).await
     }
 }
 
-/// Names.
-impl Session {
-    /// stat(2): the length of what is in a file system.
+impl UnixSession {
+    /// Returns the length of a file in bytes by its path, stat(2).
     pub async fn stat(&mut self, path: &str) -> Result<u64> {
-        self.enter().await;
+        self.enter_kernel().await;
         let length = self.kernel.stat_path(&self.process, path).await;
-        self.leave(length).await
+        self.leave_kernel(length).await
     }
 
-    /// unlink(2).
+    /// Removes a name of a file, unlink(2).
     pub async fn unlink(&mut self, path: &str) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let result = self.kernel.unlink_path(&self.process, path).await;
-        self.leave(result).await
+        self.leave_kernel(result).await
     }
 
-    /// mkdir(2).
+    /// Makes a directory, mkdir(2).
     pub async fn mkdir(&mut self, path: &str) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let result = self.kernel.mkdir_path(&self.process, path).await;
-        self.leave(result).await
+        self.leave_kernel(result).await
     }
 
-    /// rmdir(2).
+    /// Removes an empty directory, rmdir(2).
     pub async fn rmdir(&mut self, path: &str) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let result = self.kernel.rmdir_path(&self.process, path).await;
-        self.leave(result).await
+        self.leave_kernel(result).await
     }
 
-    /// rename(2).
+    /// Renames a file or a directory, rename(2).
     pub async fn rename(&mut self, from: &str, to: &str) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let result = self.kernel.rename_path(&self.process, from, to).await;
-        self.leave(result).await
+        self.leave_kernel(result).await
     }
 }
 
-/// Time, and the others.
-impl Session {
-    /// Sleeps until a moment.
+impl UnixSession {
+    /// Sleeps until a point in virtual time. Returns immediately if that time is past.
     pub async fn sleep_until(&mut self, at: Time) {
         if at > self.now() {
-            self.kernel.nap(&self.process, at).await;
+            self.kernel.sleep_until(&self.process, at).await;
         }
     }
 
-    /// Uses the processor in user mode for this long.
+    /// Uses the processor in user mode for a duration.
     pub async fn compute(&mut self, span: Time) {
         let context = Context::Process(&self.process);
         self.kernel.spend(context, Stage::User, span).await;
-        self.kernel.back_to_user_mode(&self.process).await;
+        self.kernel.return_to_user_mode(&self.process).await;
     }
 
-    /// The time that this machine takes for work of a program.
+    /// Returns the processor time that this machine needs for a piece of work of a user program.
     #[must_use]
     pub fn time_of(&self, work: Work) -> Time {
         self.kernel.time_of(work)
     }
 
-    /// Waits for the other workers; none if one of them failed.
+    /// Waits until all workers have reached the barrier. Returns `None` if one of them has failed.
     pub async fn barrier(&mut self) -> Option<Time> {
-        self.meeting.meet(&self.kernel.waiter(&self.process)).await
+        self.rendezvous
+            .meet(&self.kernel.waiter(&self.process))
+            .await
     }
 
-    /// Notices that workers gave each other.
+    /// Returns the number of notices that workers have sent to each other.
     pub fn notices(&self) -> u64 {
-        self.meeting.notices()
+        self.rendezvous.notices()
     }
 
-    /// Wakes the workers that wait for a notice.
+    /// Sends a notice, which wakes all workers that wait for one.
     pub fn give_notice(&self) {
-        self.meeting.give_notice(&self.kernel.waiter(&self.process));
+        self.rendezvous
+            .give_notice(&self.kernel.waiter(&self.process));
     }
 
-    /// Waits for more notices than `seen`, at most until a moment.
+    /// Waits until workers have sent more than `seen` notices, at most until a deadline if one is
+    /// given.
     pub async fn await_notice(&mut self, seen: u64, until: Option<Time>) {
         let wait = (seen, until);
-        self.meeting
+        self.rendezvous
             .await_notice(&self.kernel.waiter(&self.process), wait)
             .await;
     }
 
-    /// The others need not wait for this one.
+    /// Releases the other workers from waiting for this worker at barriers.
     pub fn give_up_meeting(&self) {
-        self.meeting.give_up(&self.kernel.waiter(&self.process));
+        self.rendezvous.give_up(&self.kernel.waiter(&self.process));
     }
 
-    /// Takes an end of a pipe.
+    /// Opens an end of a pipe that the process was started with, and returns its descriptor number.
+    /// Fails with `BadFile` if the end was taken before.
     pub async fn pipe_end(&mut self, number: usize) -> Result<usize> {
         let end = self.pipe_ends.get_mut(number).and_then(Option::take);
         let end = end.ok_or(Errno::BadFile)?;
         let read = matches!(end, PipeEnd::Read(_));
         Ok(self.install(OpenFile {
-            what: What::Pipe(end),
-            read,
-            write: !read,
+            target: FileTarget::Pipe(end),
+            can_read: read,
+            can_write: !read,
             offset: 0,
         }))
     }

@@ -1,30 +1,35 @@
-//! Inodes and directories on the drive.
+//! Reading and writing of inodes and directories of a 4.2BSD file system through the buffer cache.
 
 use super::buffers::BlockKey;
 use super::ffs::{Candidate, InodeKind, InodeNumber, ReleaseStep};
 use super::process::{Context, Process};
-use super::{OnFfs, Vnode};
+use super::{FfsView, Vnode};
 use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::collections::btree_map::Entry;
 use std::rc::Rc;
 
-/// Whether to wait until something is on the drive.
+/// Choice between a write that the process waits for and a delayed write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
-    Now,
-    Later,
+pub(crate) enum WriteTiming {
+    Synchronous,
+    Delayed,
 }
 
-impl OnFfs<'_> {
-    /// Reads the block that an inode is in and, if it is to be written, puts
-    /// the inode into it (iupdat).
-    pub(crate) async fn write_inode_block(&self, process: &Rc<Process>, node: Vnode, when: When) {
-        self.in_core(node, |core| core.modified = false);
+impl FfsView<'_> {
+    /// Writes an inode into its block (`iupdat`): reads the block if necessary, then writes it now
+    /// or marks it as a delayed write.
+    pub(crate) async fn write_inode_block(
+        &self,
+        process: &Rc<Process>,
+        node: Vnode,
+        when: WriteTiming,
+    ) {
+        self.with_core_inode(node, |core| core.is_modified = false);
         let id = self.read_inode_block(process, node).await;
         match when {
-            When::Now => self.bwrite(process, id).await,
-            When::Later => self.bdwrite(process, id).await,
+            WriteTiming::Synchronous => self.bwrite(process, id).await,
+            WriteTiming::Delayed => self.bdwrite(process, id).await,
         }
     }
 
@@ -33,21 +38,23 @@ impl OnFfs<'_> {
         process: &Rc<Process>,
         node: Vnode,
     ) -> super::buffers::BufferId {
-        let (address, bytes) = self.fs(node.volume, |fs| {
+        let (address, bytes) = self.with_fs(node.volume, |fs| {
             let superblock = fs.superblock();
             (
                 superblock.inode_block_address(node.inode),
                 superblock.block_bytes(),
             )
         });
-        self.bread(process, self.key(node, address), bytes).await
+        self.bread(process, self.block_key(node, address), bytes)
+            .await
     }
 
-    /// Has an inode in core, reading its block if nobody uses it yet (iget).
+    /// Adds a user to an in-core inode (`iget`). Reads the inode's block if the inode had no user
+    /// and no pending change.
     pub(crate) async fn take_inode(&self, process: &Rc<Process>, node: Vnode) {
-        let first = self.in_core(node, |core| {
-            core.users += 1;
-            core.users == 1 && !core.modified
+        let first = self.with_core_inode(node, |core| {
+            core.user_count += 1;
+            core.user_count == 1 && !core.is_modified
         });
         if first {
             let id = self.read_inode_block(process, node).await;
@@ -55,58 +62,60 @@ impl OnFfs<'_> {
         }
     }
 
-    /// Keeps an inode from being freed while this process sleeps, at no cost:
-    /// for who has just come upon it.
+    /// Keeps a looked-up inode from being freed while the process sleeps. Takes no processor time.
     pub(super) fn pin(&self, node: Vnode) {
-        self.in_core(node, |core| core.users += 1);
+        self.with_core_inode(node, |core| core.user_count += 1);
     }
 
-    /// Ends [`OnFfs::pin`].
+    /// Releases an inode that [`FfsView::pin`] has kept. Frees the inode if it was the last user and
+    /// the inode has no name left.
     pub(super) async fn unpin(&self, process: &Rc<Process>, node: Vnode) {
-        let last = self.in_core(node, |core| core.users == 1);
-        if last && self.fs(node.volume, |fs| fs.links(node.inode)) == 0 {
+        let last = self.with_core_inode(node, |core| core.user_count == 1);
+        if last && self.with_fs(node.volume, |fs| fs.links(node.inode)) == 0 {
             self.drop_inode(process, node).await;
         } else {
-            self.forget_pin(node);
+            self.release_pin(node);
         }
     }
 
-    /// One user less; of an inode of which nothing is known then, nothing is kept: whoever
-    /// goes through those in core would come upon every file that was ever looked at.
-    fn forget_pin(&self, node: Vnode) {
+    /// Removes one user of an in-core inode. Removes the inode from the table if nothing about it
+    /// remains to be known, so that the table does not grow with every file that was ever looked
+    /// up.
+    fn release_pin(&self, node: Vnode) {
         let inodes = &mut self.mounts.borrow_mut()[node.volume as usize].inodes;
         let Entry::Occupied(mut core) = inodes.entry(node.inode) else {
-            panic!("an inode is unpinned as often as it was pinned");
+            panic!("an inode is unpinned only as often as it was pinned");
         };
-        core.get_mut().users -= 1;
+        core.get_mut().user_count -= 1;
         if core.get().is_blank() {
             core.remove();
         }
     }
 
-    /// Is done with an inode; the last to be done with one that has no name
-    /// any more frees it (iput).
+    /// Removes one user of an in-core inode (`iput`). The last user frees an inode without a name,
+    /// or schedules the write of a changed one.
     pub(crate) async fn drop_inode(&self, process: &Rc<Process>, node: Vnode) {
         loop {
-            let (last, modified) = self.in_core(node, |core| {
+            let (last, modified) = self.with_core_inode(node, |core| {
                 assert!(
-                    core.users > 0,
-                    "an inode is dropped as often as it was taken"
+                    core.user_count > 0,
+                    "an inode is released only as often as it was taken"
                 );
-                let last = core.users == 1;
-                core.users -= u32::from(!last);
-                (last, core.modified)
+                let last = core.user_count == 1;
+                core.user_count -= u32::from(!last);
+                (last, core.is_modified)
             });
             if !last {
                 return;
             }
             // It stays taken while this process sleeps: somebody may come
             // upon it, as long as it has a name.
-            if self.fs(node.volume, |fs| fs.links(node.inode)) == 0 {
+            if self.with_fs(node.volume, |fs| fs.links(node.inode)) == 0 {
                 self.truncate(process, node, 0).await;
                 self.free_inode(process, node).await;
             } else if modified {
-                self.write_inode_block(process, node, When::Later).await;
+                self.write_inode_block(process, node, WriteTiming::Delayed)
+                    .await;
                 continue;
             }
             self.mounts.borrow_mut()[node.volume as usize]
@@ -117,27 +126,28 @@ impl OnFfs<'_> {
     }
 
     async fn free_inode(&self, process: &Rc<Process>, node: Vnode) {
-        let group = self.fs(node.volume, |fs| fs.superblock().group_of_inode(node.inode));
+        let group = self.with_fs(node.volume, |fs| fs.superblock().group_of_inode(node.inode));
         let map = self.read_group_map(process, node.volume, group).await;
-        self.change(node.volume, |fs| fs.inode_free(node.inode));
+        self.with_fs_mut(node.volume, |fs| fs.free_inode(node.inode));
         self.bdwrite(process, map).await;
     }
 
-    /// A new inode with one name to come (ialloc, maknode).
+    /// Allocates and writes a new inode with a link count of one, before its name exists (`ialloc`,
+    /// `maknode`). Fails with `NoSpace` if no cylinder group has a free inode.
     pub(crate) async fn make_inode(
         &self,
         process: &Rc<Process>,
         parent: Vnode,
         kind: InodeKind,
     ) -> Result<Vnode> {
-        let preference = self.fs(parent.volume, |fs| fs.inode_preference(parent.inode, kind));
-        let search = self.fs(parent.volume, |fs| fs.inode_search(preference));
+        let preference = self.with_fs(parent.volume, |fs| fs.inode_preference(parent.inode, kind));
+        let search = self.with_fs(parent.volume, |fs| fs.inode_search(preference));
         for Candidate {
             group,
             is_preferred,
         } in search
         {
-            if !self.fs(parent.volume, |fs| fs.group_may_hold_inode(group)) {
+            if !self.with_fs(parent.volume, |fs| fs.group_may_hold_inode(group)) {
                 continue;
             }
             let map = self.read_group_map(process, parent.volume, group).await;
@@ -148,7 +158,9 @@ impl OnFfs<'_> {
             )
             .await;
             let preference = Some(preference).filter(|_| is_preferred);
-            let made = self.change(parent.volume, |fs| fs.inode_alloc(group, preference, kind));
+            let made = self.with_fs_mut(parent.volume, |fs| {
+                fs.allocate_inode(group, preference, kind)
+            });
             let Some(inode) = made else {
                 self.brelse(process, map).await;
                 continue;
@@ -158,20 +170,21 @@ impl OnFfs<'_> {
                 volume: parent.volume,
                 inode,
             };
-            self.change(node.volume, |fs| fs.set_links(inode, 1));
+            self.with_fs_mut(node.volume, |fs| fs.set_links(inode, 1));
             self.take_inode(process, node).await;
             // A name must not point at an inode that is not there yet.
-            self.write_inode_block(process, node, When::Now).await;
+            self.write_inode_block(process, node, WriteTiming::Synchronous)
+                .await;
             return Ok(node);
         }
         Err(Errno::NoSpace)
     }
 
-    /// Cuts a file off (itrunc).
+    /// Truncates a file to a length in bytes and frees the blocks behind it (`itrunc`).
     pub(crate) async fn truncate(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
-        let old = self.fs(node.volume, |fs| fs.size_bytes(node.inode));
+        let old = self.with_fs(node.volume, |fs| fs.size_bytes(node.inode));
         let mut steps = Vec::new();
-        self.change(node.volume, |fs| {
+        self.with_fs_mut(node.volume, |fs| {
             fs.release_blocks(node.inode, bytes, &mut steps);
         });
         if bytes > 0 && bytes < old {
@@ -180,16 +193,17 @@ impl OnFfs<'_> {
         for step in steps {
             match step {
                 ReleaseStep::WriteInode => {
-                    self.write_inode_block(process, node, When::Now).await;
+                    self.write_inode_block(process, node, WriteTiming::Synchronous)
+                        .await;
                 }
                 ReleaseStep::IndirectBlock { address, .. } => {
-                    let block_bytes = self.fs(node.volume, |fs| fs.superblock().block_bytes());
-                    let key = self.key(node, address);
+                    let block_bytes = self.with_fs(node.volume, |fs| fs.superblock().block_bytes());
+                    let key = self.block_key(node, address);
                     let id = self.bread(process, key, block_bytes).await;
                     self.bwrite(process, id).await;
                 }
                 ReleaseStep::Free { address, fragments } => {
-                    self.invalidate(self.key(node, address));
+                    self.invalidate(self.block_key(node, address));
                     self.free_fragments(process, node.volume, (address, fragments))
                         .await;
                 }
@@ -197,12 +211,12 @@ impl OnFfs<'_> {
         }
     }
 
-    /// Zeroes what is left of the last block behind the end of the file, so
-    /// that it does not come back when the file grows.
+    /// Zeroes the rest of the last block of a truncated file, so that the old data does not
+    /// reappear when the file grows.
     async fn clear_tail(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
-        let (lbn, start, length) = self.fs(node.volume, |fs| {
+        let (lbn, start, length) = self.with_fs(node.volume, |fs| {
             let superblock = fs.superblock();
-            let lbn = superblock.block_of(bytes);
+            let lbn = superblock.block_index_at(bytes);
             let start = (bytes % u64::from(superblock.block_bytes())) as usize;
             let length = fs.fragments_of_block(node.inode, lbn) * superblock.fragment_bytes();
             (lbn, start, length)
@@ -213,14 +227,16 @@ impl OnFfs<'_> {
         let Some(address) = self.block_address(node, lbn) else {
             return;
         };
-        let id = self.bread(process, self.key(node, address), length).await;
+        let id = self
+            .bread(process, self.block_key(node, address), length)
+            .await;
         {
             let mut buffers = self.buffers.borrow_mut();
             let buffer = buffers.get(id);
             let page = buffer
                 .page
                 .as_ref()
-                .expect("a block that was read is there");
+                .expect("a buffer that was read has contents");
             let mut contents = page[..length as usize].to_vec();
             contents[start..].fill(0);
             buffer.page = Some(contents.into());
@@ -228,10 +244,9 @@ impl OnFfs<'_> {
         self.bdwrite(process, id).await;
     }
 
-    /// Reads the blocks of a directory up to an offset, as looking for a name
-    /// does.
+    /// Reads the blocks of a directory from its start to an offset, as a name look-up does.
     pub(crate) async fn scan_directory(&self, process: &Rc<Process>, node: Vnode, to: u64) {
-        let (size, block_bytes) = self.fs(node.volume, |fs| {
+        let (size, block_bytes) = self.with_fs(node.volume, |fs| {
             (fs.size_bytes(node.inode), fs.superblock().block_bytes())
         });
         let end = (to + 1).min(size.max(1));
@@ -240,30 +255,33 @@ impl OnFfs<'_> {
                 continue;
             };
             let bytes = self.directory_bytes(node, lbn);
-            let id = self.bread(process, self.key(node, address), bytes).await;
+            let id = self
+                .bread(process, self.block_key(node, address), bytes)
+                .await;
             self.brelse(process, id).await;
         }
     }
 
     fn directory_bytes(&self, node: Vnode, lbn: u32) -> u32 {
-        self.fs(node.volume, |fs| {
+        self.with_fs(node.volume, |fs| {
             fs.fragments_of_block(node.inode, lbn) * fs.superblock().fragment_bytes()
         })
     }
 
-    /// Writes the block of a directory that holds this offset, and waits.
+    /// Writes the directory block at an offset, and waits for the write.
     pub(crate) async fn write_directory(&self, process: &Rc<Process>, node: Vnode, offset: u64) {
-        let lbn = self.fs(node.volume, |fs| fs.superblock().block_of(offset));
+        let lbn = self.with_fs(node.volume, |fs| fs.superblock().block_index_at(offset));
         let address = self
             .block_address(node, lbn)
             .expect("a directory has no holes");
-        let key: BlockKey = self.key(node, address);
+        let key: BlockKey = self.block_key(node, address);
         let bytes = self.directory_bytes(node, lbn);
         let id = self.bread(process, key, bytes).await;
         self.bwrite(process, id).await;
     }
 
-    /// Puts a name into a directory (direnter).
+    /// Adds a name to a directory and writes the directory block (`direnter`). Extends the
+    /// directory if it has no room.
     pub(crate) async fn enter_name(
         &self,
         process: &Rc<Process>,
@@ -271,33 +289,32 @@ impl OnFfs<'_> {
         inode: InodeNumber,
     ) -> Result<()> {
         let slot = self
-            .fs(parent.volume, |fs| fs.directory_slot(parent.inode, name))
-            .map_err(super::names::errno_of_name)?;
+            .with_fs(parent.volume, |fs| fs.find_entry_slot(parent.inode, name))
+            .map_err(super::names::errno_of_name_error)?;
         if slot.grows {
             let chunk = u64::from(super::ffs::DIRECTORY_CHUNK_BYTES);
-            let (lbn, end) = self.fs(parent.volume, |fs| {
+            let (lbn, end) = self.with_fs(parent.volume, |fs| {
                 let block_bytes = u64::from(fs.superblock().block_bytes());
                 (
-                    fs.superblock().block_of(slot.offset_bytes),
+                    fs.superblock().block_index_at(slot.offset_bytes),
                     (slot.offset_bytes % block_bytes + chunk) as u32,
                 )
             });
             self.map_for_writing(process, parent, (lbn, end)).await?;
         }
-        let place = self.change(parent.volume, |fs| {
-            fs.directory_add(parent.inode, name, inode)
-        });
-        self.in_core(parent, |core| core.modified = true);
+        let place = self.with_fs_mut(parent.volume, |fs| fs.add_entry(parent.inode, name, inode));
+        self.with_core_inode(parent, |core| core.is_modified = true);
         self.write_directory(process, parent, place.offset_bytes)
             .await;
         Ok(())
     }
 
-    /// Takes a name out of a directory (dirremove).
+    /// Removes a name from a directory and writes the directory block (`dirremove`). Panics if the
+    /// directory does not hold the name.
     pub(crate) async fn remove_name(&self, process: &Rc<Process>, (parent, name): (Vnode, &str)) {
-        let place = self.change(parent.volume, |fs| fs.directory_remove(parent.inode, name));
+        let place = self.with_fs_mut(parent.volume, |fs| fs.remove_entry(parent.inode, name));
         let place = place.expect("the name was looked up");
-        self.in_core(parent, |core| core.modified = true);
+        self.with_core_inode(parent, |core| core.is_modified = true);
         self.write_directory(process, parent, place.offset_bytes)
             .await;
     }

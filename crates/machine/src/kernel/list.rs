@@ -1,17 +1,17 @@
-//! The list of all kernels. The enums over them are made of it.
+//! List of all modelled kernels, from which macros build the enums over kernels.
 
 // The kernel as it runs, as the catalogue describes it, and a process with its calls.
 macro_rules! each_kernel {
     ($with:ident! { $($arguments:tt)* }) => {
         $with! {
             { $($arguments)* }
-            /// 4.2BSD, the seventh edition, and kernels like them.
+            /// 4.2BSD, the seventh edition of UNIX, and kernels like them.
             Unix(
                 crate::kernel::Unix,
                 crate::specification::UnixSpecification,
-                crate::kernel::files::Session
+                crate::kernel::files::UnixSession
             );
-            /// Minix.
+            /// Minix, with a file server and disk tasks that exchange messages.
             Minix(
                 crate::kernel::minix::Minix,
                 crate::specification::MinixSpecification,

@@ -1,4 +1,4 @@
-//! Processes that meet, and wait for notices of each other.
+//! Barriers and notices between the processes of a run's workers.
 
 use super::computer::Computer;
 use super::process::Process;
@@ -7,14 +7,14 @@ use diskperf_sim::{TaskId, Time};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-/// A process among the workers of a run.
+/// Process of a worker that waits for the other workers of a run.
 pub(crate) struct ProcessWaiter<'a> {
     computer: &'a Computer,
     process: &'a Rc<Process>,
 }
 
 impl Computer {
-    /// A process, as a worker that waits for others.
+    /// Returns a process as a worker that can wait for other workers.
     pub(crate) fn waiter<'a>(&'a self, process: &'a Rc<Process>) -> ProcessWaiter<'a> {
         ProcessWaiter {
             computer: self,
@@ -47,7 +47,7 @@ impl Waiter for ProcessWaiter<'_> {
         for task in tasks {
             let of_task = |process: &&Rc<Process>| process.task() == *task;
             let process = |all: &[Rc<Process>]| all.iter().find(of_task).cloned();
-            if let Some(process) = self.computer.cpus.processes(process) {
+            if let Some(process) = self.computer.cpus.with_processes(process) {
                 self.computer.wake(&process);
             }
         }

@@ -1,26 +1,25 @@
-//! Minix: a kernel that only passes messages, with the file server, the disk
-//! task, the memory task and the system task as processes of their own.
+//! Minix: a kernel that only passes messages. The file server, the disk task, the memory task and
+//! the system task are processes of their own.
 //!
-//! A system call of a program is a message to the file server and its reply.
-//! The server takes one call at a time; what it needs of a device it asks a
-//! task for, and waits, and so does the program. Nothing overlaps but the
-//! hardware with the one that waits for it: every message and every routine
-//! on the way is time that passes for the program.
+//! A system call of a program is a message to the file server and a reply. The server handles one
+//! call at a time. It sends a message to a task when it needs a device and waits for the answer,
+//! and so does the program. Only the hardware works in parallel with the process that waits for it:
+//! all messages and routines of a call add to the program's time.
 //!
 //! - `message`: the rendezvous (send, receive, sendrec);
-//! - `errand`: where the time of a call goes while others work on it;
-//! - `tasks` and `disk_task`: memory, copying between processes, the drive;
+//! - `errand`: the time account of a call that several processes work on;
+//! - `tasks` and `disk_task`: memory, copies between processes, the drive;
 //! - `server`: calls, and below it `descriptors`, `read_write`, `names`,
 //!   `inodes`, `blocks` and `cache`;
-//! - `layout` and `check`: the file system as it lies on a drive, without time;
-//! - `session`: the program's side, which is what the C library does.
+//! - `layout` and `check`: the on-disk file system, without time;
+//! - `session`: the system call interface of a program, as in the C library.
 
 mod blocks;
 pub(crate) mod cache;
+mod call_account;
 mod check;
 mod descriptors;
 mod disk_task;
-mod errand;
 mod inodes;
 pub(crate) mod layout;
 pub(crate) mod message;
@@ -45,7 +44,7 @@ use cache::Cache;
 use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use inodes::InodeTable;
-use message::{Endpoint, Exchange, Party};
+use message::{Endpoint, Exchange, MessageParty};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -56,39 +55,42 @@ pub use check::MinixCheck;
 pub(crate) use layout::Volume;
 pub use layout::{BLOCK_BYTES, MinixParameters, MkfsError, room_bytes};
 
-/// What Minix's routines cost on the machine that it runs on, and its sizes.
+/// Processor times of Minix routines on the modelled machine, and the sizes of the Minix cache and
+/// its requests.
 #[derive(Clone, Debug)]
 pub struct MinixConfig {
-    /// Sending a message, with the switch to the one who gets it.
+    /// Processor time to send a message, including the switch to the receiver.
     pub message: Time,
-    /// A system call: the library, and the server's way to the call and back.
+    /// Processor time of a system call outside of its work: the C library, and the server's
+    /// dispatch and reply.
     pub call: Time,
-    /// A task's way from a message to what it asks for, and to the answer.
+    /// Processor time of a task to decode a message and to answer it, outside of the requested
+    /// work.
     pub task: Time,
-    /// Looking for a block in the cache, and giving it back.
+    /// Processor time to find a block in the cache and to release it.
     pub cache_lookup: Time,
-    /// Making a buffer of the cache one's own.
+    /// Processor time to reuse a cache buffer for another block.
     pub buffer_replace: Time,
-    /// Blocks in the cache.
+    /// Cache size in blocks.
     pub cache_blocks: u32,
-    /// Blocks that the server lets the disk task read at once for one call.
+    /// Maximum number of blocks that the file server reads with one request to the disk task for
+    /// one call.
     pub blocks_per_request: u32,
-    /// Blocks that the cache reads beyond the one that is wanted.
+    /// Number of blocks that the cache reads ahead of a wanted block.
     pub read_ahead_blocks: u32,
 }
 
-/// Minix, on its computer.
+/// Running Minix system on its computer.
 pub struct Minix {
     computer: Computer,
     pub(crate) config: MinixConfig,
-    /// The drivers that the disk task uses.
     drivers: Drivers,
     exchange: Exchange,
     server: RefCell<Server>,
-    /// The program that the last call came from: the clock charges it while
-    /// a server or a task runs.
-    billed: RefCell<Option<Rc<Process>>>,
-    parties: Vec<Party>,
+    /// Program that made the last system call. The clock charges it while the server or a task
+    /// runs.
+    billed_process: RefCell<Option<Rc<Process>>>,
+    parties: Vec<MessageParty>,
 }
 
 impl Deref for Minix {
@@ -101,29 +103,29 @@ impl Deref for Minix {
 }
 
 impl DriverKernel for Minix {
-    /// An interrupt is a message too.
+    /// Returns the cost of a message, because Minix turns an interrupt into a message.
     fn interrupt_cost(&self) -> Time {
         self.config.message
     }
 
-    /// The disk task takes the request when its message arrives.
+    /// Sends an interrupt message to the disk task, which takes the completed request when the
+    /// message arrives.
     fn completed(&self, _id: RequestId) {
         self.interrupt_task(Endpoint::Disk);
     }
 }
 
-/// What the file server knows.
+/// State of the Minix file server.
 struct Server {
     cache: Cache,
-    /// Of each drive that has a file system.
+    /// File system of each drive that has one.
     volumes: Vec<Volume>,
     inodes: InodeTable,
-    /// Descriptors, by process.
     descriptors: BTreeMap<usize, descriptors::Descriptors>,
 }
 
-/// The processes that Minix consists of, the most urgent first.
-const OWN: [Endpoint; 4] = [
+/// Server and tasks that Minix consists of, most urgent first.
+const KERNEL_ENDPOINTS: [Endpoint; 4] = [
     Endpoint::Disk,
     Endpoint::Memory,
     Endpoint::System,
@@ -131,8 +133,8 @@ const OWN: [Endpoint; 4] = [
 ];
 
 impl Minix {
-    /// Makes file systems on the computer's first media, if there are to be any, and
-    /// the processes.
+    /// Creates the file systems on the computer's first drives, if `volumes` has any, and the
+    /// server and task processes.
     pub(crate) fn new(
         computer: Computer,
         config: MinixConfig,
@@ -141,25 +143,25 @@ impl Minix {
     ) -> Self {
         let mount = |medium: &mut Medium, volume: Volume| {
             let at = |block: u32| u64::from(block) * BLOCK_BYTES as u64;
-            volume.make(&mut |block, bytes| medium.write_bytes(at(block), bytes));
+            volume.write_empty(&mut |block, bytes| medium.write_bytes(at(block), bytes));
             let mut read = |block: u32| {
                 let mut bytes = vec![0; BLOCK_BYTES];
                 medium.read_bytes(at(block), &mut bytes);
                 bytes
             };
-            Volume::read(&mut read).expect("a file system was made")
+            Volume::read_from_drive(&mut read).expect("a file system was made")
         };
-        let volumes = computer.volumes.make(volumes, mount);
+        let volumes = computer.volumes.make_file_systems(volumes, mount);
         let exchange = Exchange::default();
         let party = |(number, endpoint): (usize, &Endpoint)| {
-            let process = Process::ranked(usize::MAX - number, endpoint.rank());
+            let process = Process::with_rank(usize::MAX - number, endpoint.rank());
             exchange.register(*endpoint, &process);
-            Party {
+            MessageParty {
                 endpoint: *endpoint,
                 process,
             }
         };
-        let parties = OWN.iter().enumerate().map(party).collect();
+        let parties = KERNEL_ENDPOINTS.iter().enumerate().map(party).collect();
         Self {
             server: RefCell::new(Server {
                 cache: Cache::new(config.cache_blocks),
@@ -171,13 +173,13 @@ impl Minix {
             config,
             drivers,
             exchange,
-            billed: RefCell::default(),
+            billed_process: RefCell::default(),
             parties,
         }
     }
 
-    fn party(&self, endpoint: Endpoint) -> Party {
-        let place = OWN.iter().position(|own| *own == endpoint);
+    fn find_party(&self, endpoint: Endpoint) -> MessageParty {
+        let place = KERNEL_ENDPOINTS.iter().position(|own| *own == endpoint);
         self.parties[place.expect("one of Minix's own processes")].clone()
     }
 }
@@ -201,7 +203,11 @@ impl RunningKernel for Minix {
             .iter()
             .any(|party| party.process.pid == found.pid);
         if own {
-            return self.billed.borrow().clone().map(|process| (process, true));
+            return self
+                .billed_process
+                .borrow()
+                .clone()
+                .map(|process| (process, true));
         }
         Some((Rc::clone(found), false))
     }
@@ -211,6 +217,6 @@ impl RunningKernel for Minix {
     }
 
     fn ring_note(&self) -> &'static str {
-        "an extension: Minix had no call for several requests under way; daemons carry them out, and its file server takes one at a time, whatever the depth"
+        "extension: Minix had no asynchronous I/O; daemons execute the requests, and the file server serves one at a time at any depth"
     }
 }

@@ -1,40 +1,39 @@
-//! Names: finding, making, removing and changing them.
+//! Look-up, creation, removal and locking of names in a 4.2BSD file system.
 //!
-//! A process that sleeps may find the directory changed when it wakes. Who
-//! changes names therefore holds their directories (`OnFfs::hold`) and
-//! looks the names up again before it acts.
+//! A directory may change while a process sleeps. A process that changes names therefore holds
+//! their directories (`FfsView::lock_nodes`) and looks the names up again before it acts.
 
 use super::ffs::{FileSystem, InodeKind, NAME_MAX_BYTES, NameError};
-use super::inode_io::When;
+use super::inode_io::WriteTiming;
 use super::process::{Context, Process};
-use super::{OnFfs, Unix, Vnode};
+use super::{FfsView, Unix, Vnode};
 use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-/// What a path leads to.
+/// Object that a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// A file or a directory of a file system.
+pub enum ResolvedPath {
+    /// File or directory of a file system.
     Node(Vnode),
-    /// `/dev/null`.
+    /// Null device, `/dev/null`.
     Null,
-    /// `/dev/zero`.
+    /// Zero device, `/dev/zero`.
     Zero,
-    /// A drive by itself: `/dev/drive0`.
+    /// Raw drive with its index, such as `/dev/drive0`.
     Drive(u32),
 }
 
-/// The directory that a path's last name is in, that name, and what it was
-/// there when it was looked up.
-pub(super) struct Last<'a> {
+/// Last component of a path: its parent directory, its name, and the inode that the name had at
+/// look-up.
+pub(super) struct PathEnd<'a> {
     pub(super) parent: Vnode,
     pub(super) name: &'a str,
     pub(super) node: Option<Vnode>,
 }
 
-/// The error of a name that cannot be made.
-pub(crate) fn errno_of_name(error: NameError) -> Errno {
+/// Returns the error number for a name that cannot be added to a directory.
+pub(crate) fn errno_of_name_error(error: NameError) -> Errno {
     match error {
         NameError::Empty => Errno::NoEntry,
         NameError::TooLong => Errno::NameTooLong,
@@ -43,15 +42,16 @@ pub(crate) fn errno_of_name(error: NameError) -> Errno {
     }
 }
 
-/// Links that an inode may have, as on every system of the time.
+/// Maximum link count of an inode, as on every UNIX system of the time.
 const MOST_LINKS: u32 = 32_767;
 
 impl Unix {
-    /// The device of this name; none of a name that is no device's.
-    pub(super) fn device(&self, path: &str) -> Result<Option<Found>> {
+    /// Returns the device that a path names, or `None` if the path is not a device's. Fails with
+    /// `NoEntry` for a drive that does not exist.
+    pub(super) fn find_device(&self, path: &str) -> Result<Option<ResolvedPath>> {
         match path {
-            "/dev/null" => return Ok(Some(Found::Null)),
-            "/dev/zero" => return Ok(Some(Found::Zero)),
+            "/dev/null" => return Ok(Some(ResolvedPath::Null)),
+            "/dev/zero" => return Ok(Some(ResolvedPath::Zero)),
             _ => {}
         }
         let Some(number) = path.strip_prefix("/dev/drive") else {
@@ -59,46 +59,51 @@ impl Unix {
         };
         let volume: u32 = number.parse().map_err(|_| Errno::NoEntry)?;
         let known = (volume as usize) < self.volumes.count();
-        let drive = known.then_some(Found::Drive(volume));
+        let drive = known.then_some(ResolvedPath::Drive(volume));
         drive.ok_or(Errno::NoEntry).map(Some)
     }
 
-    /// The root of the file system that a path is on, and the rest of it.
-    pub(super) fn mount_of<'a>(&self, path: &'a str) -> Result<(Vnode, &'a str)> {
+    /// Splits a path into the root directory of its file system and the rest of the path. Fails
+    /// with `NoEntry` if the volume is not mounted.
+    pub(super) fn split_mount<'a>(&self, path: &'a str) -> Result<(Vnode, &'a str)> {
         let rest = path.strip_prefix("/mnt").ok_or(Errno::NoEntry)?;
         let end = rest.find('/').unwrap_or(rest.len());
         let volume: u32 = rest[..end].parse().map_err(|_| Errno::NoEntry)?;
-        if volume as usize >= self.mounted() {
+        if volume as usize >= self.mounted_count() {
             return Err(Errno::NoEntry);
         }
-        Ok((root(volume), &rest[end..]))
+        Ok((root_vnode(volume), &rest[end..]))
     }
 }
 
-/// Finding.
-impl OnFfs<'_> {
-    /// What a path leads to. It may go away as soon as this process sleeps.
-    pub(crate) async fn find(&self, process: &Rc<Process>, path: &str) -> Result<Found> {
-        if let Some(device) = self.device(path)? {
+impl FfsView<'_> {
+    /// Looks up a path and returns its object. Another process may remove the object as soon as
+    /// this process sleeps.
+    pub(crate) async fn resolve_path(
+        &self,
+        process: &Rc<Process>,
+        path: &str,
+    ) -> Result<ResolvedPath> {
+        if let Some(device) = self.find_device(path)? {
             return Ok(device);
         }
-        let (root, rest) = self.mount_of(path)?;
-        if names(rest).next().is_none() {
-            return Ok(Found::Node(root));
+        let (root, rest) = self.split_mount(path)?;
+        if path_names(rest).next().is_none() {
+            return Ok(ResolvedPath::Node(root));
         }
         let last = self.find_last(process, path).await?;
-        last.node.map(Found::Node).ok_or(Errno::NoEntry)
+        last.node.map(ResolvedPath::Node).ok_or(Errno::NoEntry)
     }
 
-    /// Walks to the directory of a path's last name (namei).
+    /// Walks a path to the parent directory of its last name (`namei`).
     pub(super) async fn find_last<'a>(
         &self,
         process: &Rc<Process>,
         path: &'a str,
-    ) -> Result<Last<'a>> {
-        let (root, rest) = self.mount_of(path)?;
+    ) -> Result<PathEnd<'a>> {
+        let (root, rest) = self.split_mount(path)?;
         let mut parent = root;
-        let mut names = names(rest).peekable();
+        let mut names = path_names(rest).peekable();
         loop {
             let name = names.next().ok_or(Errno::Busy)?;
             if self.kind(parent) != InodeKind::Directory {
@@ -113,7 +118,7 @@ impl OnFfs<'_> {
                 if path.ends_with('/') && file {
                     return Err(Errno::NotDirectory);
                 }
-                return Ok(Last { parent, name, node });
+                return Ok(PathEnd { parent, name, node });
             }
             parent = node.ok_or(Errno::NoEntry)?;
         }
@@ -132,26 +137,27 @@ impl OnFfs<'_> {
             self.costs.name_lookup,
         )
         .await;
-        let (place, size) = self.fs(parent.volume, |fs| {
+        let (place, size) = self.with_fs(parent.volume, |fs| {
             (
-                fs.directory_lookup(parent.inode, name),
+                fs.lookup_entry(parent.inode, name),
                 fs.size_bytes(parent.inode),
             )
         });
         let to = place.map_or(size, |place| place.offset_bytes);
         self.scan_directory(process, parent, to).await;
         // Somebody may have changed the directory while this process slept.
-        let node = self.named(parent, name);
+        let node = self.lookup_name(parent, name);
         self.unpin(process, parent).await;
         node
     }
 
-    /// What a name of a directory is at this moment.
-    pub(super) fn named(&self, parent: Vnode, name: &str) -> Result<Option<Vnode>> {
+    /// Returns the inode that a name in a directory refers to now, without any delay. Fails with
+    /// `NoEntry` if the directory itself was removed.
+    pub(super) fn lookup_name(&self, parent: Vnode, name: &str) -> Result<Option<Vnode>> {
         if self.links(parent) == 0 {
             return Err(Errno::NoEntry);
         }
-        let place = self.fs(parent.volume, |fs| fs.directory_lookup(parent.inode, name));
+        let place = self.with_fs(parent.volume, |fs| fs.lookup_entry(parent.inode, name));
         Ok(place.map(|place| Vnode {
             volume: parent.volume,
             inode: place.inode,
@@ -159,24 +165,28 @@ impl OnFfs<'_> {
     }
 
     pub(crate) fn kind(&self, node: Vnode) -> InodeKind {
-        self.fs(node.volume, |fs| fs.kind(node.inode))
+        self.with_fs(node.volume, |fs| fs.kind(node.inode))
     }
 
     pub(super) fn links(&self, node: Vnode) -> u32 {
-        self.fs(node.volume, |fs| fs.links(node.inode))
+        self.with_fs(node.volume, |fs| fs.links(node.inode))
     }
 
     pub(super) async fn set_links(&self, process: &Rc<Process>, node: Vnode, links: u32) {
-        self.change(node.volume, |fs| fs.set_links(node.inode, links));
-        self.write_inode_block(process, node, When::Now).await;
+        self.with_fs_mut(node.volume, |fs| fs.set_links(node.inode, links));
+        self.write_inode_block(process, node, WriteTiming::Synchronous)
+            .await;
     }
 }
 
-/// Keeping others off names.
-impl OnFfs<'_> {
-    /// Keeps others off some directories. All who hold several take them in
-    /// the same order, so that no two wait for each other.
-    pub(super) async fn hold(&self, process: &Rc<Process>, mut nodes: Vec<Vnode>) -> Vec<Vnode> {
+impl FfsView<'_> {
+    /// Locks directories against other processes. Every process locks several directories in the
+    /// same order, so that no two wait for each other.
+    pub(super) async fn lock_nodes(
+        &self,
+        process: &Rc<Process>,
+        mut nodes: Vec<Vnode>,
+    ) -> Vec<Vnode> {
         nodes.sort_unstable_by_key(|node| (node.volume, node.inode));
         nodes.dedup();
         for node in &nodes {
@@ -188,7 +198,7 @@ impl OnFfs<'_> {
         nodes
     }
 
-    pub(super) async fn let_go(&self, process: &Rc<Process>, held: Vec<Vnode>) {
+    pub(super) async fn unlock_nodes(&self, process: &Rc<Process>, held: Vec<Vnode>) {
         for node in &held {
             self.unlock(*node);
         }
@@ -198,18 +208,20 @@ impl OnFfs<'_> {
     }
 }
 
-/// Making.
-impl OnFfs<'_> {
-    /// Makes an empty file, or finds the one that is there; whether it was
-    /// made, in which case it has been taken ([`OnFfs::take_inode`]).
+impl FfsView<'_> {
+    /// Creates an empty file, or finds the existing one. The flag is `true` for a new file, which
+    /// the caller then holds as after [`FfsView::take_inode`].
     pub(crate) async fn create(
         &self,
         process: &Rc<Process>,
         path: &str,
         exclusive: bool,
-    ) -> Result<(Found, bool)> {
+    ) -> Result<(ResolvedPath, bool)> {
         if matches!(path, "/dev/null" | "/dev/zero") {
-            return self.find(process, path).await.map(|found| (found, false));
+            return self
+                .resolve_path(process, path)
+                .await
+                .map(|found| (found, false));
         }
         loop {
             let last = match self.find_last(process, path).await {
@@ -219,38 +231,38 @@ impl OnFfs<'_> {
             };
             match last.node {
                 Some(_) if exclusive => return Err(Errno::Exists),
-                Some(node) => return Ok((Found::Node(node), false)),
+                Some(node) => return Ok((ResolvedPath::Node(node), false)),
                 None if path.ends_with('/') => return Err(Errno::IsDirectory),
                 None => {}
             }
-            let held = self.hold(process, vec![last.parent]).await;
-            let made = match self.named(last.parent, last.name) {
+            let held = self.lock_nodes(process, vec![last.parent]).await;
+            let made = match self.lookup_name(last.parent, last.name) {
                 Ok(None) => Some(self.make_file(process, &last).await),
                 // Somebody else made it.
                 Ok(Some(_)) => None,
                 Err(errno) => Some(Err(errno)),
             };
-            self.let_go(process, held).await;
+            self.unlock_nodes(process, held).await;
             if let Some(made) = made {
-                return made.map(|node| (Found::Node(node), true));
+                return made.map(|node| (ResolvedPath::Node(node), true));
             }
         }
     }
 
-    async fn make_file(&self, process: &Rc<Process>, last: &Last<'_>) -> Result<Vnode> {
+    async fn make_file(&self, process: &Rc<Process>, last: &PathEnd<'_>) -> Result<Vnode> {
         let parent = (last.parent, last.name);
         let node = self
             .make_inode(process, last.parent, InodeKind::File)
             .await?;
         if let Err(errno) = self.enter_name(process, parent, node.inode).await {
-            self.change(node.volume, |fs| fs.set_links(node.inode, 0));
+            self.with_fs_mut(node.volume, |fs| fs.set_links(node.inode, 0));
             self.drop_inode(process, node).await;
             return Err(errno);
         }
         Ok(node)
     }
 
-    /// mkdir(2).
+    /// Makes a directory, mkdir(2).
     pub(crate) async fn mkdir(&self, process: &Rc<Process>, path: &str) -> Result<()> {
         let last = match self.find_last(process, path).await {
             Err(Errno::Busy) => return Err(Errno::Exists),
@@ -259,18 +271,18 @@ impl OnFfs<'_> {
         if last.node.is_some() {
             return Err(Errno::Exists);
         }
-        let held = self.hold(process, vec![last.parent]).await;
-        let made = match self.named(last.parent, last.name) {
+        let held = self.lock_nodes(process, vec![last.parent]).await;
+        let made = match self.lookup_name(last.parent, last.name) {
             Ok(None) if self.links(last.parent) >= MOST_LINKS => Err(Errno::TooManyLinks),
             Ok(None) => self.make_directory(process, &last).await,
             Ok(Some(_)) => Err(Errno::Exists),
             Err(errno) => Err(errno),
         };
-        self.let_go(process, held).await;
+        self.unlock_nodes(process, held).await;
         made
     }
 
-    async fn make_directory(&self, process: &Rc<Process>, last: &Last<'_>) -> Result<()> {
+    async fn make_directory(&self, process: &Rc<Process>, last: &PathEnd<'_>) -> Result<()> {
         let parent = last.parent;
         let node = self
             .make_inode(process, parent, InodeKind::Directory)
@@ -279,8 +291,8 @@ impl OnFfs<'_> {
         let mapped = self.map_for_writing(process, node, (0, chunk)).await;
         let entered = match mapped {
             Ok(_) => {
-                self.change(node.volume, |fs| {
-                    fs.directory_init(node.inode, parent.inode);
+                self.with_fs_mut(node.volume, |fs| {
+                    fs.init_directory(node.inode, parent.inode);
                     fs.set_links(node.inode, 2);
                 });
                 self.write_directory(process, node, 0).await;
@@ -298,17 +310,16 @@ impl OnFfs<'_> {
             Err(errno) => Err(errno),
         };
         if entered.is_err() {
-            self.change(node.volume, |fs| fs.set_links(node.inode, 0));
+            self.with_fs_mut(node.volume, |fs| fs.set_links(node.inode, 0));
         }
-        self.in_core(node, |core| core.modified = true);
+        self.with_core_inode(node, |core| core.is_modified = true);
         self.drop_inode(process, node).await;
         entered
     }
 }
 
-/// Removing.
-impl OnFfs<'_> {
-    /// unlink(2).
+impl FfsView<'_> {
+    /// Removes a name of a file, unlink(2). Fails with `IsDirectory` for a directory.
     pub(crate) async fn unlink(&self, process: &Rc<Process>, path: &str) -> Result<()> {
         let last = match self.find_last(process, path).await {
             Err(Errno::Busy) => return Err(Errno::IsDirectory),
@@ -317,29 +328,31 @@ impl OnFfs<'_> {
         if last.node.is_none() {
             return Err(Errno::NoEntry);
         }
-        let held = self.hold(process, vec![last.parent]).await;
-        let unlinked = self.unlink_held(process, &last).await;
-        self.let_go(process, held).await;
+        let held = self.lock_nodes(process, vec![last.parent]).await;
+        let unlinked = self.unlink_locked(process, &last).await;
+        self.unlock_nodes(process, held).await;
         unlinked
     }
 
-    async fn unlink_held(&self, process: &Rc<Process>, last: &Last<'_>) -> Result<()> {
-        let node = self.named(last.parent, last.name)?.ok_or(Errno::NoEntry)?;
+    async fn unlink_locked(&self, process: &Rc<Process>, last: &PathEnd<'_>) -> Result<()> {
+        let node = self
+            .lookup_name(last.parent, last.name)?
+            .ok_or(Errno::NoEntry)?;
         if self.kind(node) == InodeKind::Directory {
             return Err(Errno::IsDirectory);
         }
         self.take_inode(process, node).await;
         self.remove_name(process, (last.parent, last.name)).await;
         let links = self.links(node) - 1;
-        self.change(node.volume, |fs| fs.set_links(node.inode, links));
-        self.in_core(node, |core| core.modified = true);
+        self.with_fs_mut(node.volume, |fs| fs.set_links(node.inode, links));
+        self.with_core_inode(node, |core| core.is_modified = true);
         self.drop_inode(process, node).await;
         Ok(())
     }
 
-    /// rmdir(2).
+    /// Removes an empty directory, rmdir(2).
     pub(crate) async fn rmdir(&self, process: &Rc<Process>, path: &str) -> Result<()> {
-        match names(path).last() {
+        match path_names(path).last() {
             Some(".") => return Err(Errno::Invalid),
             Some("..") => return Err(Errno::NotEmpty),
             _ => {}
@@ -350,42 +363,47 @@ impl OnFfs<'_> {
             if self.kind(node) != InodeKind::Directory {
                 return Err(Errno::NotDirectory);
             }
-            let held = self.hold(process, vec![last.parent, node]).await;
-            let removed = match self.named(last.parent, last.name) {
+            let held = self.lock_nodes(process, vec![last.parent, node]).await;
+            let removed = match self.lookup_name(last.parent, last.name) {
                 Ok(now) if now != Some(node) => None,
-                Ok(_) => Some(self.rmdir_held(process, &last, node).await),
+                Ok(_) => Some(self.rmdir_locked(process, &last, node).await),
                 Err(errno) => Some(Err(errno)),
             };
-            self.let_go(process, held).await;
+            self.unlock_nodes(process, held).await;
             if let Some(removed) = removed {
                 return removed;
             }
         }
     }
 
-    async fn rmdir_held(&self, process: &Rc<Process>, last: &Last<'_>, node: Vnode) -> Result<()> {
-        if !self.fs(node.volume, |fs| fs.directory_is_empty(node.inode)) {
+    async fn rmdir_locked(
+        &self,
+        process: &Rc<Process>,
+        last: &PathEnd<'_>,
+        node: Vnode,
+    ) -> Result<()> {
+        if !self.with_fs(node.volume, |fs| fs.directory_is_empty(node.inode)) {
             return Err(Errno::NotEmpty);
         }
         self.take_inode(process, node).await;
         self.remove_name(process, (last.parent, last.name)).await;
         self.set_links(process, last.parent, self.links(last.parent) - 1)
             .await;
-        self.change(node.volume, |fs| fs.set_links(node.inode, 0));
+        self.with_fs_mut(node.volume, |fs| fs.set_links(node.inode, 0));
         self.drop_inode(process, node).await;
         Ok(())
     }
 }
 
-/// The root of a file system.
-pub(super) fn root(volume: u32) -> Vnode {
+/// Returns the root directory of a volume's file system.
+pub(super) fn root_vnode(volume: u32) -> Vnode {
     Vnode {
         volume,
         inode: FileSystem::ROOT,
     }
 }
 
-/// The names of a path.
-pub(super) fn names(path: &str) -> impl Iterator<Item = &str> {
+/// Splits a path into its non-empty components.
+pub(super) fn path_names(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|name| !name.is_empty())
 }

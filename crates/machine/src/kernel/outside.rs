@@ -1,58 +1,60 @@
-//! The buffer cache, as who measures it sees and empties it: not system calls
-//! of 4.2BSD, and outside all that is timed.
+//! Inspection and emptying of the buffer cache for measurements. These operations are not system
+//! calls of 4.2BSD, and no timed part of a run includes them.
 
 use super::ffs::FileSystem;
-use super::files::Session;
-use super::names::Found;
+use super::files::UnixSession;
+use super::names::ResolvedPath;
 use super::{BlockKey, FileSystems, Unix, Vnode};
 use crate::errno::{Errno, Result};
 
-impl Session {
-    /// Writes a file's blocks out and forgets them. Of a drive by itself
-    /// nothing is in the cache.
+impl UnixSession {
+    /// Flushes the volume of a file and drops the file's blocks from the cache. Does nothing for a
+    /// raw drive, which bypasses the cache.
     pub async fn drop_cached(&mut self, path: &str) -> Result<()> {
-        let Some(node) = self.node(path).await? else {
+        let Some(node) = self.find_node(path).await? else {
             return Ok(());
         };
         self.kernel.flush(&self.process, node.volume).await;
         for key in self.kernel.cached_blocks(node) {
             self.kernel.invalidate(key);
         }
-        self.kernel.leave(&self.process, node).await;
+        self.kernel.release_node(&self.process, node).await;
         Ok(())
     }
 
-    /// Writes everything out and forgets it.
+    /// Flushes all mounted volumes and drops all blocks from the cache.
     pub async fn drop_all_caches(&mut self) {
-        let volumes = self.kernel.mounted();
+        let volumes = self.kernel.mounted_count();
         for volume in 0..volumes {
             self.kernel.flush(&self.process, volume as u32).await;
         }
-        self.kernel.forget_all();
+        self.kernel.invalidate_clean();
     }
 
-    /// How much of the first `length` bytes of a file is in the cache.
+    /// Returns the number of bytes that the cache holds of the first `length` bytes of a file.
+    /// Holes count as cached. Returns 0 for a raw drive.
     pub async fn resident_bytes(&mut self, path: &str, length: u64) -> Result<u64> {
-        let Some(node) = self.node(path).await? else {
+        let Some(node) = self.find_node(path).await? else {
             return Ok(0);
         };
         let resident = self.kernel.resident_bytes(node, length);
-        self.kernel.leave(&self.process, node).await;
+        self.kernel.release_node(&self.process, node).await;
         Ok(resident)
     }
 
-    /// Writes out what is still to be written, for the time by which it is.
+    /// Writes all delayed data of a volume to its drive. Returns when all writes are complete, so
+    /// that the caller can take the end time.
     pub async fn flush(&mut self, volume: u32) {
         self.kernel.flush(&self.process, volume).await;
     }
 
-    /// How many volumes have file systems.
+    /// Returns the number of volumes with a mounted file system.
     pub fn volumes(&self) -> usize {
-        self.kernel.mounted()
+        self.kernel.mounted_count()
     }
 
-    /// The layout of a volume's file system at this moment; none where it has
-    /// none.
+    /// Returns a copy of the current 4.2BSD file system layout of a volume; `None` if the volume
+    /// has no such file system.
     pub fn file_system(&self, volume: u32) -> Option<FileSystem> {
         let FileSystems::Ffs(mounts) = &self.kernel.file_systems else {
             return None;
@@ -61,17 +63,18 @@ impl Session {
         mounts.get(volume as usize).map(|mount| mount.fs.clone())
     }
 
-    /// Whether there is this volume, mounted or not.
+    /// Reports whether a volume exists, mounted or not.
     pub fn has_volume(&self, volume: u32) -> bool {
         (volume as usize) < self.kernel.volumes.count()
     }
 
-    /// The file of this name, until it is left; none of a drive by itself.
-    async fn node(&self, path: &str) -> Result<Option<Vnode>> {
-        match self.kernel.reach(&self.process, path).await? {
-            Found::Node(node) => Ok(Some(node)),
-            Found::Drive(_) => Ok(None),
-            Found::Null | Found::Zero => Err(Errno::Invalid),
+    /// Looks up a file and keeps it in core until the caller leaves it. Returns `None` for a raw
+    /// drive.
+    async fn find_node(&self, path: &str) -> Result<Option<Vnode>> {
+        match self.kernel.resolve_and_pin(&self.process, path).await? {
+            ResolvedPath::Node(node) => Ok(Some(node)),
+            ResolvedPath::Drive(_) => Ok(None),
+            ResolvedPath::Null | ResolvedPath::Zero => Err(Errno::Invalid),
         }
     }
 }
@@ -80,19 +83,22 @@ impl Unix {
     fn cached_blocks(&self, node: Vnode) -> Vec<BlockKey> {
         let size_bytes = self.size_bytes(node);
         let buffers = self.buffers.borrow();
-        let blocks = self.blocks_of(node, size_bytes).into_iter().flatten();
+        let blocks = self
+            .cached_keys_of_file(node, size_bytes)
+            .into_iter()
+            .flatten();
         blocks.filter(|key| buffers.find(*key).is_some()).collect()
     }
 
     fn resident_bytes(&self, node: Vnode, length: u64) -> u64 {
         let block_bytes = self.block_bytes(node.volume);
-        let blocks = self.blocks_of(node, length);
+        let blocks = self.cached_keys_of_file(node, length);
         let buffers = self.buffers.borrow();
         // A hole is where a read of it takes no time: in memory.
         let resident = |key: &Option<BlockKey>| {
             key.is_none_or(|key| {
                 let found = buffers.find(key);
-                found.is_some_and(|id| buffers.all[id.0 as usize].done)
+                found.is_some_and(|id| buffers.buffers[id.0 as usize].is_done)
             })
         };
         let bytes = |lbn: usize| block_bytes.min(length - lbn as u64 * block_bytes);

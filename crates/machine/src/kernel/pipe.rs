@@ -1,4 +1,4 @@
-//! Pipes: bytes from one process to another.
+//! Pipes, which carry bytes from one process to another.
 
 use super::computer::Computer;
 use super::process::{Context, Process};
@@ -8,34 +8,34 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Bytes that a pipe holds: PIPSIZ of 4.2BSD.
+/// Capacity of a pipe in bytes: `PIPSIZ` of 4.2BSD.
 const PIPE_BYTES: usize = 4096;
 
-/// A pipe.
+/// Pipe between a process that writes and a process that reads.
 #[derive(Default)]
 pub struct Pipe {
-    state: RefCell<State>,
+    state: RefCell<PipeState>,
 }
 
 #[derive(Default)]
-struct State {
+struct PipeState {
     bytes: VecDeque<u8>,
     readers: u32,
     writers: u32,
-    waiting: Vec<Rc<Process>>,
+    waiting_processes: Vec<Rc<Process>>,
 }
 
-/// An end of a pipe.
+/// Read or write end of a pipe.
 #[derive(Clone)]
 pub enum PipeEnd {
-    /// Bytes come out.
+    /// End from which a process reads.
     Read(Rc<Pipe>),
-    /// Bytes go in.
+    /// End to which a process writes.
     Write(Rc<Pipe>),
 }
 
 impl Pipe {
-    /// A new pipe's two ends: to read from, to write to.
+    /// Creates a pipe and returns its read end and its write end.
     pub fn ends() -> (PipeEnd, PipeEnd) {
         let pipe = Rc::new(Self::default());
         {
@@ -71,7 +71,7 @@ impl Computer {
                 }
             };
             if let Some(count) = taken {
-                let cost = self.costs.copy(count);
+                let cost = self.costs.copy_time(count);
                 self.spend(Context::Process(process), Stage::Copy, cost)
                     .await;
                 self.wake_pipe(pipe);
@@ -107,7 +107,7 @@ impl Computer {
                 continue;
             }
             done += taken;
-            let cost = self.costs.copy(taken);
+            let cost = self.costs.copy_time(taken);
             self.spend(Context::Process(process), Stage::Copy, cost)
                 .await;
             self.wake_pipe(pipe);
@@ -115,7 +115,7 @@ impl Computer {
         Ok(done)
     }
 
-    /// Nobody holds this end any more.
+    /// Closes an end of a pipe and wakes the processes that wait at the other end.
     pub(crate) fn close_pipe(&self, end: &PipeEnd) {
         let pipe = match end {
             PipeEnd::Read(pipe) => {
@@ -131,14 +131,17 @@ impl Computer {
     }
 
     async fn wait_for_pipe(&self, process: &Rc<Process>, pipe: &Pipe) {
-        pipe.state.borrow_mut().waiting.push(Rc::clone(process));
+        pipe.state
+            .borrow_mut()
+            .waiting_processes
+            .push(Rc::clone(process));
         let from = self.sim.now();
         self.park(process, "the other end of a pipe").await;
         process.book_wait(Stage::Think, from);
     }
 
     fn wake_pipe(&self, pipe: &Pipe) {
-        let waiting = std::mem::take(&mut pipe.state.borrow_mut().waiting);
+        let waiting = std::mem::take(&mut pipe.state.borrow_mut().waiting_processes);
         for process in &waiting {
             self.wake(process);
         }

@@ -1,4 +1,4 @@
-//! Processes, and which of them have the processors.
+//! Processes of a kernel and their use of the processors.
 
 mod clock;
 mod cpu;
@@ -10,7 +10,7 @@ pub(crate) use cpu::Cpus;
 
 use super::computer::Computer;
 use super::tracing::traced_work;
-use crate::books::Books;
+use crate::books::StageAccount;
 use diskperf_sim::{CpuId, Level, TaskId, Time, Usage};
 use diskperf_timeline::trace::TracedWork;
 use diskperf_timeline::{Ledger, Stage};
@@ -19,50 +19,51 @@ use std::ops::Deref;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{self, Poll, ready};
-use working_for::Worked;
+use working_for::ClientWork;
 
-/// The interrupt level at which disks interrupt; masking it is `splbio`.
-pub(crate) const BIO: Level = 5;
-/// The level of the clock.
-pub(crate) const CLOCK: Level = 6;
-/// The level of what the clock leaves for later.
-pub(crate) const SOFT_CLOCK: Level = 1;
+/// Interrupt level of the disks. The kernel masks it with `splbio`.
+pub(crate) const BIO_LEVEL: Level = 5;
+/// Interrupt level of the clock.
+pub(crate) const CLOCK_LEVEL: Level = 6;
+/// Interrupt level of the work that the clock defers.
+pub(crate) const SOFT_CLOCK_LEVEL: Level = 1;
 
-/// A process.
+/// Process of a modelled kernel, with the account of its time.
 pub struct Process {
-    /// Its number, in order of creation; of a daemon of a process, that of the process.
+    /// Process number, in order of creation. A daemon that works for a process has the number of
+    /// that process.
     pub pid: usize,
-    /// Who is woken goes before those of lower rank.
+    /// Scheduling rank. A woken process goes before processes of lower rank.
     rank: u8,
     task: Cell<Option<TaskId>>,
-    /// The processor that it had last; none before the first.
+    /// Processor that the process used last; `None` before the first.
     cpu: Cell<Option<CpuId>>,
     runnable_at: Cell<Time>,
     in_user_mode: Cell<bool>,
-    /// Ticks of the clock that found it in user mode, and in the kernel.
+    /// Clock ticks that found the process in user mode, and in the kernel.
     ticks: Cell<(u64, u64)>,
-    /// Where its time went; of a daemon, all spans are kept.
-    books: Books,
-    /// The routines that it ran since it began, kept with it.
-    work: RefCell<Vec<TracedWork>>,
-    /// Of a daemon: the process that it works for.
+    /// Account of the process's time by stage. A daemon's account keeps every time span.
+    stage_account: StageAccount,
+    /// Traced routines that the process has run since it began.
+    work_records: RefCell<Vec<TracedWork>>,
+    /// Process that a daemon works for; `None` for any other process.
     works_for: Option<Rc<Process>>,
-    /// Whether others work for it.
     has_daemons: Cell<bool>,
-    /// What these had the processor do since it last gave it up.
-    worked: RefCell<Vec<Worked>>,
+    /// Processor work of the process's daemons since the process last gave up its processor.
+    client_work: RefCell<Vec<ClientWork>>,
 }
 
 impl Deref for Process {
-    type Target = Books;
+    type Target = StageAccount;
 
     #[inline]
-    fn deref(&self) -> &Books {
-        &self.books
+    fn deref(&self) -> &StageAccount {
+        &self.stage_account
     }
 }
 
-/// Who runs kernel code: a process, whose time it is, or an interrupt on a processor.
+/// Context in which kernel code runs: a process, which is charged for the time, or an interrupt
+/// handler on a processor.
 #[derive(Clone, Copy)]
 pub(crate) enum Context<'a> {
     Process(&'a Process),
@@ -70,7 +71,7 @@ pub(crate) enum Context<'a> {
 }
 
 impl Context<'_> {
-    /// The processor that the code runs on.
+    /// Returns the processor on which the code runs.
     #[inline]
     pub(crate) fn cpu(self) -> CpuId {
         match self {
@@ -80,16 +81,15 @@ impl Context<'_> {
     }
 }
 
-/// Processor time being spent. A future of its own rather than an async
-/// function: almost always it ends where it begins, and that costs nothing
-/// then.
+/// Future of the processor time that kernel code spends. It is a separate future and not an async
+/// function because it is nearly always ready on the first poll, and then costs nothing.
 #[must_use]
 pub(crate) struct Spending<'a> {
     kernel: &'a Computer,
     context: Context<'a>,
     stage: Stage,
     cost: Time,
-    started: bool,
+    has_started: bool,
 }
 
 impl Future for Spending<'_> {
@@ -99,7 +99,7 @@ impl Future for Spending<'_> {
     fn poll(self: Pin<&mut Self>, _: &mut task::Context<'_>) -> Poll<()> {
         let this = self.get_mut();
         let kernel = this.kernel;
-        if !this.started && kernel.spend_at_once(this.context, this.stage, this.cost) {
+        if !this.has_started && kernel.try_spend_immediately(this.context, this.stage, this.cost) {
             return Poll::Ready(());
         }
         kernel.poll_spending(this)
@@ -107,17 +107,18 @@ impl Future for Spending<'_> {
 }
 
 impl Process {
-    /// A process that has not run yet.
+    /// Creates a process of rank 0 that has not run yet.
     pub(crate) fn new(pid: usize) -> Rc<Self> {
-        Self::ranked(pid, 0)
+        Self::with_rank(pid, 0)
     }
 
-    /// The same, with a rank: Minix's own processes go before programs.
-    pub(crate) fn ranked(pid: usize, rank: u8) -> Rc<Self> {
-        Rc::new(Self::made(pid, rank))
+    /// Creates a process of a scheduling rank. Minix's server and tasks have a rank above that of
+    /// programs.
+    pub(crate) fn with_rank(pid: usize, rank: u8) -> Rc<Self> {
+        Rc::new(Self::build(pid, rank))
     }
 
-    fn made(pid: usize, rank: u8) -> Self {
+    fn build(pid: usize, rank: u8) -> Self {
         Self {
             pid,
             rank,
@@ -126,95 +127,99 @@ impl Process {
             runnable_at: Cell::new(Time::ZERO),
             in_user_mode: Cell::new(true),
             ticks: Cell::new((0, 0)),
-            books: Books::new(),
-            work: RefCell::default(),
+            stage_account: StageAccount::new(),
+            work_records: RefCell::default(),
             works_for: None,
             has_daemons: Cell::new(false),
-            worked: RefCell::default(),
+            client_work: RefCell::default(),
         }
     }
 
-    /// The task that it runs in.
+    /// Returns the simulation task in which the process runs.
     ///
     /// # Panics
     ///
-    /// Before it has started.
+    /// Panics before the process has started.
     pub(crate) fn task(&self) -> TaskId {
         self.task.get().expect("the process has started")
     }
 
-    /// The processor that it has, or had last.
+    /// Returns the processor that the process has, or had last. Returns the first processor before
+    /// it had any.
     #[inline]
     pub(crate) fn cpu(&self) -> CpuId {
         self.cpu.get().unwrap_or_default()
     }
 
-    /// When it was last made ready to run.
+    /// Returns the time at which the process last became ready to run.
     pub(crate) fn runnable_at(&self) -> Time {
         self.runnable_at.get()
     }
 
-    /// Books its waiting, from then until it was made ready to run.
+    /// Books a waiting time in a stage, from `from` until the process became ready to run.
     pub(crate) fn book_wait(&self, stage: Stage, from: Time) {
         let until = self.runnable_at();
         self.book(stage, until, until - from);
     }
 
-    /// A routine of its has worked up to now.
+    /// Records the work of a routine that has just ended, if the process is traced.
     #[inline]
     fn trace_work(&self, now: Time, stage: Stage, usage: Usage) {
         if self.is_traced() {
-            self.keep_work(now, stage, usage);
+            self.store_work(now, stage, usage);
         }
     }
 
-    /// Keeps what a routine did: for the process that it works for, if it is a daemon.
+    /// Records the work of a routine. The record of a daemon's work goes to the process that the
+    /// daemon works for.
     #[cold]
-    fn keep_work(&self, now: Time, stage: Stage, usage: Usage) {
+    fn store_work(&self, now: Time, stage: Stage, usage: Usage) {
         if let Some(client) = &self.works_for {
-            client.worked_for(now, stage, usage);
+            client.record_client_work(now, stage, usage);
             client.trace_work(now, stage, usage);
         } else {
             let work = traced_work(now, stage, usage);
-            self.work.borrow_mut().extend(work);
+            self.work_records.borrow_mut().extend(work);
         }
     }
 
-    /// The routines that it ran since its account was opened.
+    /// Returns the traced routines that the process has run.
     pub(crate) fn traced_work(&self) -> Vec<TracedWork> {
-        self.work.borrow().clone()
+        self.work_records.borrow().clone()
     }
 
-    /// Memory that its record takes.
+    /// Returns the host memory of the process's trace records, in bytes.
     pub(crate) fn traced_bytes(&self) -> usize {
-        let work = self.work.borrow().capacity() * size_of::<TracedWork>();
+        let work = self.work_records.borrow().capacity() * size_of::<TracedWork>();
         work + self.tiling_bytes()
     }
 
-    /// Starts the account anew.
+    /// Resets the time account and the tick counts of the process.
     pub(crate) fn open_account(&self, now: Time) {
         self.ticks.set((0, 0));
         self.open(now);
     }
 
-    /// Counts what a drive is told to read for it.
+    /// Adds bytes to the amount that drives were requested to read for the process.
     pub(crate) fn count_storage_read(&self, bytes: u32) {
-        self.client().books.count_storage_read(u64::from(bytes));
+        self.client()
+            .stage_account
+            .count_storage_read(u64::from(bytes));
     }
 
-    /// The account since it was opened, with the clock's ticks in user mode
-    /// and in the kernel.
+    /// Returns the time account since it was opened, with the clock ticks in user mode and in the
+    /// kernel.
     ///
     /// # Panics
     ///
-    /// When it does not sum to the time that has passed.
+    /// Panics if the account does not sum to the elapsed time.
     pub(crate) fn account(&self, now: Time) -> (Ledger, u64, u64) {
         let (user, system) = self.ticks.get();
         (self.ledger(now), user, system)
     }
 
-    /// One tick of the clock found it running, or found one running that
-    /// works for it.
+    /// Charges a clock tick to the process. The tick counts as system time if the process was in
+    /// the kernel, or if `for_it` says that another process was running for it.
     pub(crate) fn tick(&self, for_it: bool) {
         let (user, system) = self.ticks.get();
         self.ticks.set(if self.in_user_mode.get() && !for_it {
@@ -229,25 +234,22 @@ impl Process {
     }
 }
 
-/// Having the processor, and waiting for it.
 impl Computer {
-    /// A process that runs in the task that asks; returns when it has the
-    /// processor.
+    /// Starts a process in the calling simulation task. Returns when the process has a processor.
     pub(crate) async fn begin(&self, process: &Rc<Process>) {
         process.task.set(Some(self.sim.current()));
         let is_traced = self.records.tracing.is_some() || process.works_for.is_some();
-        process.books.begin(self.sim.now(), is_traced);
+        process.stage_account.begin(self.sim.now(), is_traced);
         self.cpus.begin(process);
         self.wait_for_processor(process, "the processor").await;
         self.book_cpu_wait(process);
     }
 
-    /// The process ends.
     pub(crate) fn end(&self, process: &Process) {
         self.cpus.end(process);
     }
 
-    /// Spends processor time in a stage.
+    /// Spends processor time in a stage, on behalf of a process or an interrupt handler.
     #[inline]
     pub(crate) fn spend<'a>(
         &'a self,
@@ -260,18 +262,18 @@ impl Computer {
             context,
             stage,
             cost,
-            started: false,
+            has_started: false,
         }
     }
 
-    /// The same, if nothing can come in between, which is by far the most
-    /// frequent case.
-    fn spend_at_once(&self, context: Context<'_>, stage: Stage, cost: Time) -> bool {
+    /// Spends processor time without a simulation event, if no other event can interfere. Returns
+    /// `false` otherwise. This is by far the most frequent case.
+    fn try_spend_immediately(&self, context: Context<'_>, stage: Stage, cost: Time) -> bool {
         let Some(slowed) = self.cpus.processors[context.cpu()].try_work(&self.sim, cost) else {
             return false;
         };
         if stage == Stage::Driver {
-            self.cpus.count_driver(cost);
+            self.cpus.add_driver_time(cost);
         }
         let usage = Usage {
             work: cost,
@@ -292,20 +294,20 @@ impl Computer {
         true
     }
 
-    /// Work that something has come in between, or may.
+    /// Spends processor time that interrupts or other events have interrupted or may interrupt.
     #[inline(never)]
     fn poll_spending(&self, spending: &mut Spending<'_>) -> Poll<()> {
         let Spending {
             context,
             stage,
             cost,
-            ref mut started,
+            has_started: ref mut started,
             ..
         } = *spending;
         let processor = &self.cpus.processors[context.cpu()];
         let usage = ready!(processor.poll_work(&self.sim, started, cost));
         if stage == Stage::Driver {
-            self.cpus.count_driver(usage.work);
+            self.cpus.add_driver_time(usage.work);
         }
         let now = self.sim.now();
         match context {
@@ -321,7 +323,7 @@ impl Computer {
         Poll::Ready(())
     }
 
-    /// Lets interrupts down to this level in again (splx).
+    /// Lowers the interrupt mask to a level, and serves the interrupts that were masked (`splx`).
     pub(crate) async fn unmask(&self, context: Context<'_>, level: Level) {
         let interrupted = self.cpus.processors[context.cpu()]
             .unmask(&self.sim, level)
@@ -331,17 +333,18 @@ impl Computer {
         }
     }
 
-    /// Sleeps until [`Computer::wake`]; the time up to then is for the caller
-    /// to book, the waiting for the processor after it is booked here.
+    /// Sleeps until [`Computer::wake`] makes the process ready. Books the wait for the processor
+    /// after the wake-up; the caller books the time before it.
     pub(crate) async fn park(&self, process: &Process, what: &'static str) {
-        process.forget_worked();
+        process.clear_client_work();
         self.cpus.release(process);
         self.wait_for_processor(process, what).await;
-        self.come_back(process).await;
+        self.resume_after_park(process).await;
     }
 
-    /// The end of [`Computer::park`]: the process has the processor again.
-    async fn come_back(&self, process: &Process) {
+    /// Resumes a process after [`Computer::park`]: books the wait for the processor and spends the
+    /// time of a process switch.
+    async fn resume_after_park(&self, process: &Process) {
         self.book_cpu_wait(process);
         self.spend(
             Context::Process(process),
@@ -351,20 +354,20 @@ impl Computer {
         .await;
     }
 
-    /// Lets somebody else have the processor.
+    /// Releases the processor of a process to the next ready process.
     pub(crate) fn release_processor(&self, process: &Process) {
         self.cpus.release(process);
     }
 
-    /// Wants it back; returns with it.
-    pub(crate) async fn regain(&self, process: &Rc<Process>) {
+    /// Makes a process ready again. Returns when the process has a processor.
+    pub(crate) async fn regain_processor(&self, process: &Rc<Process>) {
         self.cpus.make_ready(process, true);
         self.wait_for_processor(process, "the processor").await;
         self.book_cpu_wait(process);
     }
 
     async fn wait_for_processor(&self, process: &Process, what: &'static str) {
-        while !self.cpus.runs(process) {
+        while !self.cpus.is_running(process) {
             self.sim.wait_in_place(what).await;
         }
     }
@@ -373,27 +376,28 @@ impl Computer {
         process.book_cpu_wait(process.runnable_at(), self.sim.now());
     }
 
-    /// A process that sleeps is ready to run again.
+    /// Makes a sleeping process ready to run.
     pub(crate) fn wake(&self, process: &Rc<Process>) {
         self.cpus.make_ready(process, true);
     }
 
-    /// On the way back to user mode: lets somebody else run who should.
-    pub(crate) async fn back_to_user_mode(&self, process: &Rc<Process>) {
-        if self.cpus.takes_turns(process) {
+    /// Returns a process from the kernel to user mode. Gives the processor to another process first
+    /// if the scheduler has asked for it.
+    pub(crate) async fn return_to_user_mode(&self, process: &Rc<Process>) {
+        if self.cpus.yields_processor(process) {
             self.park(process, "its turn on the processor").await;
         }
         process.enter_mode(true);
     }
 
-    /// Sleeps until a moment, giving the processor up.
-    pub(crate) async fn nap(&self, process: &Rc<Process>, at: Time) {
-        process.forget_worked();
+    /// Sleeps until a point in virtual time, without the processor.
+    pub(crate) async fn sleep_until(&self, process: &Rc<Process>, at: Time) {
+        process.clear_client_work();
         self.release_processor(process);
         let from = self.sim.now();
         self.sim.sleep_until(at).await;
         let now = self.sim.now();
         process.book(Stage::Think, now, now - from);
-        self.regain(process).await;
+        self.regain_processor(process).await;
     }
 }

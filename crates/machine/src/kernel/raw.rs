@@ -1,8 +1,8 @@
-//! Drives by themselves, past the buffer cache (physio): whole sectors, moved
-//! straight between the drive and the process.
+//! Raw access to drives past the buffer cache (`physio`). Whole sectors move directly between the
+//! drive and the process.
 
 use super::Unix;
-use super::driver::Owner;
+use super::driver::RequestOwner;
 use super::process::{Context, Process};
 use crate::errno::{Errno, Result};
 use diskperf_device::{Hint, Operation, Request, moment};
@@ -11,28 +11,28 @@ use diskperf_timeline::{Request as Spans, Stage};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A volume by itself, and the header that a transfer of it has.
+/// Volume open for raw access, with the header that its transfers use.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Raw {
+pub(crate) struct RawDevice {
     pub(crate) volume: u32,
     pub(crate) header: HeaderId,
-    /// Whether a write is on the medium when it is complete (force unit access).
+    /// Whether a completed write is on the medium (force unit access).
     pub(crate) dsync: bool,
 }
 
-/// A header, by number.
+/// Index of a raw transfer header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HeaderId(usize);
 
-/// What is moved for a process.
-pub(crate) enum Data<'a> {
-    /// From the drive.
+/// Data of a raw transfer, with its direction.
+pub(crate) enum RawData<'a> {
+    /// Buffer of the process that receives data from the drive.
     Read(&'a mut [u8]),
-    /// To the drive.
+    /// Data of the process that goes to the drive.
     Write(&'a [u8]),
 }
 
-impl Data<'_> {
+impl RawData<'_> {
     fn len(&self) -> usize {
         match self {
             Self::Read(into) => into.len(),
@@ -41,18 +41,19 @@ impl Data<'_> {
     }
 }
 
-/// The most that one transfer of a bare mechanism moves (4.2BSD minphys): longer calls are
-/// cut.
+/// Longest raw transfer of a drive without a limit of its own, in bytes (4.2BSD `minphys`). The
+/// kernel splits longer calls.
 const MOST_BYTES: usize = 63 << 10;
 
 impl Unix {
-    /// Reads or writes at an offset of a drive's partition; how much, which is
-    /// less than all at its end.
-    pub(crate) async fn raw(
+    /// Reads or writes at an offset of a drive's partition and returns the number of bytes moved,
+    /// which is smaller at the end of the partition. Fails with `Invalid` for partial sectors, with
+    /// `Busy` for a write to a mounted volume, and with `NoSpace` for a write behind the end.
+    pub(crate) async fn transfer_raw(
         &self,
         process: &Rc<Process>,
-        raw: Raw,
-        (offset, mut data): (u64, Data<'_>),
+        raw: RawDevice,
+        (offset, mut data): (u64, RawData<'_>),
     ) -> Result<usize> {
         let volume = raw.volume;
         let partition = self.volumes.partition(volume);
@@ -61,8 +62,8 @@ impl Unix {
         if !whole(offset) || !whole(data.len() as u64) {
             return Err(Errno::Invalid);
         }
-        let writes = matches!(data, Data::Write(_));
-        if writes && self.mounted() > volume as usize {
+        let writes = matches!(data, RawData::Write(_));
+        if writes && self.mounted_count() > volume as usize {
             return Err(Errno::Busy);
         }
         if writes && data.len() > 0 && offset >= partition.bytes() {
@@ -72,25 +73,25 @@ impl Unix {
         let wanted = data.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         // In whole sectors, however long these are.
         let sector = partition.sector_bytes as usize;
-        let most = self.most_bytes(partition.drive) / sector * sector;
+        let most = self.raw_transfer_bytes_max(partition.drive) / sector * sector;
         let most = most.max(sector);
         let mut done = 0;
         while done < wanted {
             let bytes = most.min(wanted - done);
             let at = offset + done as u64;
-            self.raw_transfer(process, (raw, writes), (at, bytes)).await;
+            self.transfer_raw_part(process, (raw, writes), (at, bytes))
+                .await;
             let part = done..done + bytes;
-            self.volumes.medium(volume, |medium| match &mut data {
-                Data::Read(into) => medium.read_bytes(at, &mut into[part]),
-                Data::Write(data) => medium.write_bytes(at, &data[part]),
+            self.volumes.with_medium(volume, |medium| match &mut data {
+                RawData::Read(into) => medium.read_bytes(at, &mut into[part]),
+                RawData::Write(data) => medium.write_bytes(at, &data[part]),
             });
             done += bytes;
         }
         Ok(done)
     }
 
-    /// The most that one transfer of a drive moves.
-    fn most_bytes(&self, drive: usize) -> usize {
+    fn raw_transfer_bytes_max(&self, drive: usize) -> usize {
         let hardware = self.hardware.borrow();
         hardware
             .drives
@@ -99,11 +100,11 @@ impl Unix {
             .unwrap_or(MOST_BYTES)
     }
 
-    /// One transfer, from its queueing until the process knows of its end.
-    async fn raw_transfer(
+    /// Performs one raw transfer of whole sectors, from its queueing until the process resumes.
+    async fn transfer_raw_part(
         &self,
         process: &Rc<Process>,
-        (raw, write): (Raw, bool),
+        (raw, write): (RawDevice, bool),
         (offset, bytes): (u64, usize),
     ) {
         let partition = self.volumes.partition(raw.volume);
@@ -129,9 +130,9 @@ impl Unix {
         self.raw_request(process, raw.header, request).await;
     }
 
-    /// Has all that was written to a drive on its medium, where the drive keeps some of it
-    /// in a cache.
-    pub(super) async fn flush_raw(&self, process: &Rc<Process>, raw: Raw) {
+    /// Flushes the write-back cache of a raw drive to its medium. Does nothing if the drive has no
+    /// such cache.
+    pub(super) async fn flush_raw(&self, process: &Rc<Process>, raw: RawDevice) {
         let drive = self.volumes.partition(raw.volume).drive;
         if !self.hardware.borrow().drives.get(drive).keeps_writes() {
             return;
@@ -145,15 +146,15 @@ impl Unix {
         self.raw_request(process, raw.header, request).await;
     }
 
-    /// One request, from its queueing until the process knows of its end.
+    /// Performs one request through a raw header, from its queueing until the process resumes.
     async fn raw_request(&self, process: &Rc<Process>, header: HeaderId, mut request: Request) {
-        self.take_header(process, header).await;
+        self.reserve_header(process, header).await;
         request.spans.issue(moment(self.sim.now()));
-        let id = self.issue(request, Owner::Raw(header), true);
+        let id = self.issue_request(request, RequestOwner::Raw(header), true);
         self.strategy(Context::Process(process), id).await;
         self.wait_for_raw(process, header).await;
-        let waiters = self.header(header, |header| {
-            header.busy = false;
+        let waiters = self.with_header(header, |header| {
+            header.is_busy = false;
             std::mem::take(&mut header.waiters)
         });
         for process in &waiters {
@@ -161,49 +162,54 @@ impl Unix {
         }
     }
 
-    fn header<T>(&self, HeaderId(number): HeaderId, use_it: impl FnOnce(&mut Header) -> T) -> T {
+    fn with_header<T>(
+        &self,
+        HeaderId(number): HeaderId,
+        use_it: impl FnOnce(&mut Header) -> T,
+    ) -> T {
         use_it(&mut self.raw_headers.borrow_mut()[number])
     }
 
-    /// A volume with its own header: 4.2BSD has one for each drive (`rhpbuf`).
-    pub(super) fn through(volume: u32) -> Raw {
+    /// Returns raw access to a volume through the volume's own header. 4.2BSD has one for each
+    /// drive (`rhpbuf`).
+    pub(super) fn volume_header(volume: u32) -> RawDevice {
         let header = HeaderId(volume as usize);
-        Raw {
+        RawDevice {
             volume,
             header,
             dsync: false,
         }
     }
 
-    /// A header besides, for one who has several transfers under way.
-    pub(super) fn new_header(&self) -> HeaderId {
+    /// Returns an additional raw header, for a process with several transfers in flight.
+    pub(super) fn take_additional_header(&self) -> HeaderId {
         let mut headers = self.raw_headers.borrow_mut();
-        let number = headers.iter().position(|header| header.spare);
+        let number = headers.iter().position(|header| header.is_spare);
         let number = number.unwrap_or_else(|| {
             headers.push(Header::default());
             headers.len() - 1
         });
-        headers[number].spare = false;
+        headers[number].is_spare = false;
         HeaderId(number)
     }
 
-    /// Gives such a header back.
-    pub(super) fn spare_header(&self, id: HeaderId) {
-        self.header(id, |header| {
-            assert!(!header.busy, "a header in use is not spare");
-            header.spare = true;
+    /// Releases an additional raw header for reuse. Panics if a transfer uses it.
+    pub(super) fn release_additional_header(&self, id: HeaderId) {
+        self.with_header(id, |header| {
+            assert!(!header.is_busy, "a header in use is not spare");
+            header.is_spare = true;
         });
     }
 
-    /// Takes a header: who wants another transfer through it waits.
-    async fn take_header(&self, process: &Rc<Process>, id: HeaderId) {
+    /// Reserves a raw header for one transfer. Sleeps while another transfer uses the header.
+    async fn reserve_header(&self, process: &Rc<Process>, id: HeaderId) {
         loop {
-            let taken = self.header(id, |header| {
-                if header.busy {
+            let taken = self.with_header(id, |header| {
+                if header.is_busy {
                     header.waiters.push(Rc::clone(process));
                     return false;
                 }
-                header.busy = true;
+                header.is_busy = true;
                 header.done = None;
                 true
             });
@@ -216,10 +222,10 @@ impl Unix {
         }
     }
 
-    /// Sleeps until the transfer that has the header is done.
+    /// Sleeps until the transfer of a raw header is complete.
     async fn wait_for_raw(&self, process: &Rc<Process>, id: HeaderId) {
         let from = self.sim.now();
-        let done = self.header(id, |header| {
+        let done = self.with_header(id, |header| {
             let done = header.done.is_some();
             if !done {
                 header.waiters.push(Rc::clone(process));
@@ -230,17 +236,17 @@ impl Unix {
             return;
         }
         self.park(process, "a transfer").await;
-        self.header(id, |header| {
+        self.with_header(id, |header| {
             let spent = header.done.as_ref();
-            let spent = spent.expect("who waits for a transfer is woken when it is done");
+            let spent = spent.expect("a woken process finds its transfer complete");
             process.book_request(spent, from, process.runnable_at());
         });
     }
 
-    /// A raw transfer has ended. Its process moves the data.
-    pub(super) fn raw_done(&self, id: HeaderId, request: Request) {
+    /// Completes a raw transfer and wakes its process, which then moves the data.
+    pub(super) fn complete_raw(&self, id: HeaderId, request: Request) {
         self.count_request(None, &request, true);
-        let waiters = self.header(id, |header| {
+        let waiters = self.with_header(id, |header| {
             header.done = Some(request.spans);
             std::mem::take(&mut header.waiters)
         });
@@ -250,19 +256,19 @@ impl Unix {
     }
 }
 
-/// A header for transfers past the cache.
+/// Header of a raw transfer, which bypasses the buffer cache. One transfer at a time uses it.
 #[derive(Default)]
 pub(crate) struct Header {
-    busy: bool,
-    /// Nobody's, for whoever wants one.
-    spare: bool,
-    /// Where the time of the transfer that has it went, once it is done.
+    is_busy: bool,
+    /// Whether the header is free for reuse by any process.
+    is_spare: bool,
+    /// Time of the completed transfer by stage; `None` while the transfer is in flight.
     done: Option<Spans>,
-    /// Who waits for the header, or for the transfer that has it.
+    /// Processes that wait for the header or for its transfer.
     waiters: Vec<Rc<Process>>,
 }
 
-/// A header for each volume.
+/// Creates one raw header for each volume.
 pub(crate) fn headers(volumes: usize) -> RefCell<Vec<Header>> {
     RefCell::new((0..volumes).map(|_| Header::default()).collect())
 }

@@ -1,87 +1,86 @@
-//! Reading and writing the blocks of a file (rwip).
+//! Reads and writes of file contents in a 4.2BSD file system, block by block (`rwip`).
 
 use super::buffers::{BufferId, Buffers};
 use super::ffs::{Fragment, InodeKind};
-use super::inode_io::When;
+use super::inode_io::WriteTiming;
 use super::process::{Context, Process};
-use super::{OnFfs, Vnode};
+use super::{FfsView, Vnode};
 use crate::errno::{Errno, Result};
 use crate::written::Written;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-/// A part of a file that lies in one block.
+/// Part of a read or write that lies within one block of a file.
 #[derive(Clone, Copy)]
-struct Piece {
+struct BlockPart {
     lbn: u32,
-    /// Where it starts in the block.
     start: u32,
     bytes: u32,
 }
 
-impl Piece {
+impl BlockPart {
     fn end(self) -> u32 {
         self.start + self.bytes
     }
 }
 
-impl OnFfs<'_> {
-    fn piece(&self, node: Vnode, offset: u64, wanted: u64) -> Result<Piece> {
-        self.fs(node.volume, |fs| {
+impl FfsView<'_> {
+    fn next_part(&self, node: Vnode, offset: u64, wanted: u64) -> Result<BlockPart> {
+        self.with_fs(node.volume, |fs| {
             let block_bytes = u64::from(fs.superblock().block_bytes());
             if offset / block_bytes > u64::from(u32::MAX) {
                 return Err(Errno::FileTooLarge);
             }
             let start = offset % block_bytes;
-            Ok(Piece {
-                lbn: fs.superblock().block_of(offset),
+            Ok(BlockPart {
+                lbn: fs.superblock().block_index_at(offset),
                 start: start as u32,
                 bytes: wanted.min(block_bytes - start) as u32,
             })
         })
     }
 
-    /// Reads from an offset of an inode; how much there was.
+    /// Reads from a file at an offset and returns the number of bytes read. The number is smaller
+    /// than the buffer at the end of the file.
     pub(crate) async fn read_inode(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         (offset, into): (u64, &mut [u8]),
     ) -> Result<usize> {
-        let size = self.fs(node.volume, |fs| fs.size_bytes(node.inode));
+        let size = self.with_fs(node.volume, |fs| fs.size_bytes(node.inode));
         let mut done = 0;
         while done < into.len() && offset + (done as u64) < size {
             let at = offset + done as u64;
             let left = (into.len() - done) as u64;
-            let piece = self.piece(node, at, left.min(size - at))?;
+            let piece = self.next_part(node, at, left.min(size - at))?;
             let part = &mut into[done..done + piece.bytes as usize];
             let at_end = at + u64::from(piece.bytes) == size;
-            self.read_piece(process, node, (piece, at_end), part)
-                .await?;
+            self.read_part(process, node, (piece, at_end), part).await?;
             done += piece.bytes as usize;
         }
         Ok(done)
     }
 
-    async fn read_piece(
+    async fn read_part(
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (piece, at_end): (Piece, bool),
+        (piece, at_end): (BlockPart, bool),
         into: &mut [u8],
     ) -> Result<()> {
         let mapped = self.map_for_reading(process, node, piece.lbn).await?;
         let context = Context::Process(process);
-        let last = self.in_core(node, |core| {
-            std::mem::replace(&mut core.last_read, piece.lbn)
+        let last = self.with_core_inode(node, |core| {
+            std::mem::replace(&mut core.last_read_block, piece.lbn)
         });
         let Some(block) = mapped.block else {
-            self.spend(context, Stage::Copy, self.costs.copy(into.len()))
+            self.spend(context, Stage::Copy, self.costs.copy_time(into.len()))
                 .await;
             into.fill(0);
             return Ok(());
         };
-        let (bytes, next_bytes, block_bytes) = self.fs(node.volume, |fs| {
+        let (bytes, next_bytes, block_bytes) = self.with_fs(node.volume, |fs| {
             let superblock = fs.superblock();
             let bytes = |lbn| fs.fragments_of_block(node.inode, lbn) * superblock.fragment_bytes();
             (
@@ -91,55 +90,54 @@ impl OnFfs<'_> {
             )
         });
         let ahead = mapped
-            .next
+            .next_block
             .filter(|_| self.costs.read_ahead && last + 1 == piece.lbn && next_bytes > 0);
-        let key = self.key(node, block);
+        let key = self.block_key(node, block);
         let id = match ahead {
             Some(next) => {
-                let next = (self.key(node, next), next_bytes);
+                let next = (self.block_key(node, next), next_bytes);
                 self.breada(process, (key, bytes), next).await
             }
             None => self.bread(process, key, bytes).await,
         };
-        self.spend(context, Stage::Copy, self.costs.copy(into.len()))
+        self.spend(context, Stage::Copy, self.costs.copy_time(into.len()))
             .await;
         self.copy_out(id, piece, into);
         if piece.end() == block_bytes || at_end {
-            self.buffers.borrow_mut().get(id).age = true;
+            self.buffers.borrow_mut().get(id).reuse_early = true;
         }
         self.brelse(process, id).await;
         Ok(())
     }
 
-    fn copy_out(&self, id: BufferId, piece: Piece, into: &mut [u8]) {
+    fn copy_out(&self, id: BufferId, piece: BlockPart, into: &mut [u8]) {
         let buffers = self.buffers.borrow();
-        let page = buffers.all[id.0 as usize].page.as_ref();
-        let page = page.expect("a block that was read is there");
+        let page = buffers.buffers[id.0 as usize].page.as_ref();
+        let page = page.expect("a buffer that was read has contents");
         into.copy_from_slice(&page[piece.start as usize..piece.end() as usize]);
     }
 
-    /// Writes at an offset of an inode; how much was taken, which is less
-    /// than all where the file system got full, or the file as large as it
-    /// may be.
+    /// Writes to a file at an offset and returns the number of bytes written. The number is smaller
+    /// than the data if the file system becomes full or the file reaches its maximum size.
     pub(crate) async fn write_inode(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         (offset, data): (u64, Written<'_>),
     ) -> Result<usize> {
-        let most = self.fs(node.volume, |fs| fs.max_size_bytes());
+        let most = self.with_fs(node.volume, |fs| fs.max_size_bytes());
         if offset >= most && !data.is_empty() {
             return Err(Errno::FileTooLarge);
         }
-        let old = self.fs(node.volume, |fs| fs.size_bytes(node.inode));
+        let old = self.with_fs(node.volume, |fs| fs.size_bytes(node.inode));
         let mut done = 0;
         while done < data.len() {
             let at = offset + done as u64;
             let left = (data.len() - done) as u64;
-            let written = match self.piece(node, at, left.min(most - at)) {
+            let written = match self.next_part(node, at, left.min(most - at)) {
                 Ok(piece) if piece.bytes > 0 => {
                     let part = data.part(done..done + piece.bytes as usize);
-                    self.write_piece(process, node, piece, part)
+                    self.write_part(process, node, piece, part)
                         .await
                         .map(|()| piece.bytes as usize)
                 }
@@ -150,7 +148,7 @@ impl OnFfs<'_> {
                 Ok(bytes) => done += bytes,
                 Err(errno) => {
                     let reached = if done == 0 { 0 } else { at };
-                    self.shorten_again(process, node, old.max(reached)).await;
+                    self.undo_extension(process, node, old.max(reached)).await;
                     return if done == 0 { Err(errno) } else { Ok(done) };
                 }
             }
@@ -158,44 +156,45 @@ impl OnFfs<'_> {
         Ok(done)
     }
 
-    /// Makes a file longer or shorter.
+    /// Sets the length of a file in bytes, longer or shorter.
     pub(crate) async fn resize(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         bytes: u64,
     ) -> Result<()> {
-        let old = self.fs(node.volume, |fs| fs.size_bytes(node.inode));
+        let old = self.with_fs(node.volume, |fs| fs.size_bytes(node.inode));
         if bytes <= old {
             self.truncate(process, node, bytes).await;
             return Ok(());
         }
-        let lengthened = self.lengthen(process, node, bytes).await;
+        let lengthened = self.extend_file(process, node, bytes).await;
         if lengthened.is_err() {
-            self.shorten_again(process, node, old).await;
+            self.undo_extension(process, node, old).await;
         }
         lengthened
     }
 
-    async fn lengthen(&self, process: &Rc<Process>, node: Vnode, bytes: u64) -> Result<()> {
+    async fn extend_file(&self, process: &Rc<Process>, node: Vnode, bytes: u64) -> Result<()> {
         // A file that grows ends in a hole; a tail of fragments may not stay
         // in front of one.
-        let lbn = self.fs(node.volume, |fs| fs.superblock().block_of(bytes));
+        let lbn = self.with_fs(node.volume, |fs| fs.superblock().block_index_at(bytes));
         self.grow_tail(process, node, lbn).await?;
-        let within = self.fs(node.volume, |fs| fs.tail_growth(node.inode, bytes));
+        let within = self.with_fs(node.volume, |fs| fs.tail_growth(node.inode, bytes));
         if let Some(growth) = within {
-            let (_, id) = self.grow(process, node, growth).await?;
+            let (_, id) = self.grow_fragments(process, node, growth).await?;
             self.bdwrite(process, id).await;
         }
-        self.change(node.volume, |fs| fs.set_size(node.inode, bytes));
-        self.write_inode_block(process, node, When::Later).await;
+        self.with_fs_mut(node.volume, |fs| fs.set_size(node.inode, bytes));
+        self.write_inode_block(process, node, WriteTiming::Delayed)
+            .await;
         Ok(())
     }
 
-    /// After a failure: a file whose tail was made a whole block, for what
-    /// then found no room behind it, is as long as it was.
-    async fn shorten_again(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
-        let (size, kind) = self.fs(node.volume, |fs| {
+    /// Restores the length of a file after a failed write. The write may have extended the file's
+    /// last fragments to a whole block before the allocation behind it failed.
+    async fn undo_extension(&self, process: &Rc<Process>, node: Vnode, bytes: u64) {
+        let (size, kind) = self.with_fs(node.volume, |fs| {
             (fs.size_bytes(node.inode), fs.kind(node.inode))
         });
         if size > bytes && kind == InodeKind::File {
@@ -203,18 +202,18 @@ impl OnFfs<'_> {
         }
     }
 
-    async fn write_piece(
+    async fn write_part(
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        piece: Piece,
+        piece: BlockPart,
         data: Written<'_>,
     ) -> Result<()> {
         let address = self
             .map_for_writing(process, node, (piece.lbn, piece.end()))
             .await?;
         let context = Context::Process(process);
-        let (bytes, block_bytes) = self.change(node.volume, |fs| {
+        let (bytes, block_bytes) = self.with_fs_mut(node.volume, |fs| {
             let block_bytes = fs.superblock().block_bytes();
             let end = u64::from(piece.lbn) * u64::from(block_bytes) + u64::from(piece.end());
             let size = fs.size_bytes(node.inode).max(end);
@@ -222,21 +221,21 @@ impl OnFfs<'_> {
             let fragments = fs.fragments_of_block(node.inode, piece.lbn);
             (fragments * fs.superblock().fragment_bytes(), block_bytes)
         });
-        let cost = self.costs.text_check(bytes);
+        let cost = self.costs.text_check_time(bytes);
         self.spend(context, Stage::SystemCall, cost).await;
-        let key = self.key(node, address);
+        let key = self.block_key(node, address);
         let whole = piece.start == 0 && piece.bytes == bytes;
         let id = if whole {
             self.getblk(process, key, bytes).await
         } else {
             self.bread(process, key, bytes).await
         };
-        self.spend(context, Stage::Copy, self.costs.copy(data.len()))
+        self.spend(context, Stage::Copy, self.costs.copy_time(data.len()))
             .await;
         self.copy_in(id, piece, whole, data);
-        self.in_core(node, |core| core.modified = true);
+        self.with_core_inode(node, |core| core.is_modified = true);
         if piece.end() == block_bytes {
-            self.buffers.borrow_mut().get(id).age = true;
+            self.buffers.borrow_mut().get(id).reuse_early = true;
             self.bawrite(process, id).await;
         } else {
             self.bdwrite(process, id).await;
@@ -244,21 +243,25 @@ impl OnFfs<'_> {
         Ok(())
     }
 
-    fn copy_in(&self, id: BufferId, piece: Piece, whole: bool, data: Written<'_>) {
-        let Buffers { all, pages, .. } = &mut *self.buffers.borrow_mut();
+    fn copy_in(&self, id: BufferId, piece: BlockPart, whole: bool, data: Written<'_>) {
+        let Buffers {
+            buffers: all,
+            pages,
+            ..
+        } = &mut *self.buffers.borrow_mut();
         let buffer = &mut all[id.0 as usize];
         if whole {
-            buffer.page = Some(pages.of(data));
+            buffer.page = Some(pages.page_of_data(data));
         } else {
             let page = buffer.page.as_mut();
-            let page = page.expect("a block that was read is there");
-            pages.change(page, piece.start as usize, data);
+            let page = page.expect("a buffer that was read has contents");
+            pages.change_page(page, piece.start as usize, data);
         }
-        buffer.done = true;
+        buffer.is_done = true;
     }
 
-    /// The first fragment of a block of a file; none where there is a hole.
+    /// Returns the first fragment of a file's block, or `None` for a hole.
     pub(crate) fn block_address(&self, node: Vnode, lbn: u32) -> Option<Fragment> {
-        self.fs(node.volume, |fs| fs.block_address(node.inode, lbn))
+        self.with_fs(node.volume, |fs| fs.block_address(node.inode, lbn))
     }
 }

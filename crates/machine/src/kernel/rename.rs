@@ -1,25 +1,26 @@
-//! Changing names: rename(2).
+//! Renaming of files and directories in a 4.2BSD file system, rename(2).
 
 use super::ffs::InodeKind;
-use super::names::{Last, names, root};
+use super::names::{PathEnd, path_names, root_vnode};
 use super::process::Process;
-use super::{OnFfs, Vnode};
+use super::{FfsView, Vnode};
 use crate::errno::{Errno, Result};
 use std::rc::Rc;
 
-/// What is to be done.
-struct Move<'a> {
+/// Resolved rename: the inode, and its old and new place.
+struct RenameNames<'a> {
     node: Vnode,
-    directory: bool,
-    source: Last<'a>,
-    target: Last<'a>,
+    is_directory: bool,
+    source: PathEnd<'a>,
+    target: PathEnd<'a>,
 }
 
-impl OnFfs<'_> {
-    /// rename(2).
+impl FfsView<'_> {
+    /// Renames a file or directory, rename(2). Looks both names up again if another process has
+    /// changed them meanwhile.
     pub(crate) async fn rename(&self, process: &Rc<Process>, from: &str, to: &str) -> Result<()> {
         for path in [from, to] {
-            if matches!(names(path).last(), Some("." | "..")) {
+            if matches!(path_names(path).last(), Some("." | "..")) {
                 return Err(Errno::Busy);
             }
         }
@@ -28,32 +29,36 @@ impl OnFfs<'_> {
             self.pin(source.parent);
             let target = self.find_last(process, to).await;
             let held = match &target {
-                Ok(target) => self.hold(process, parties(&source, target)).await,
+                Ok(target) => {
+                    self.lock_nodes(process, nodes_to_lock(&source, target))
+                        .await
+                }
                 Err(_) => Vec::new(),
             };
             self.unpin(process, source.parent).await;
             let target = target?;
-            let renamed = self.rename_held(process, source, target, to).await;
-            self.let_go(process, held).await;
+            let renamed = self.rename_locked(process, source, target, to).await;
+            self.unlock_nodes(process, held).await;
             if let Some(renamed) = renamed.transpose() {
                 return renamed;
             }
         }
     }
 
-    /// Nothing, if what was looked up is not what is held.
-    async fn rename_held(
+    /// Renames while the directories are locked. Returns `None` if the names have changed since
+    /// their look-up, so that the caller must start again.
+    async fn rename_locked(
         &self,
         process: &Rc<Process>,
-        source: Last<'_>,
-        target: Last<'_>,
+        source: PathEnd<'_>,
+        target: PathEnd<'_>,
         to: &str,
     ) -> Result<Option<()>> {
         if source.parent.volume != target.parent.volume {
             return Err(Errno::CrossDevice);
         }
-        let now = self.named(source.parent, source.name)?;
-        if now != source.node || self.named(target.parent, target.name)? != target.node {
+        let now = self.lookup_name(source.parent, source.name)?;
+        if now != source.node || self.lookup_name(target.parent, target.name)? != target.node {
             return Ok(None);
         }
         let node = now.ok_or(Errno::NoEntry)?;
@@ -64,9 +69,9 @@ impl OnFfs<'_> {
         if target.node == Some(node) {
             return Ok(Some(()));
         }
-        let change = Move {
+        let change = RenameNames {
             node,
-            directory,
+            is_directory: directory,
             source,
             target,
         };
@@ -77,9 +82,9 @@ impl OnFfs<'_> {
         moved.map(Some)
     }
 
-    fn check_rename(&self, change: &Move<'_>) -> Result<()> {
-        let ancestry = |of: Vnode| self.fs(of.volume, |fs| fs.directory_ancestry(of.inode));
-        if change.directory && ancestry(change.target.parent).contains(&change.node.inode) {
+    fn check_rename(&self, change: &RenameNames<'_>) -> Result<()> {
+        let ancestry = |of: Vnode| self.with_fs(of.volume, |fs| fs.ancestors(of.inode));
+        if change.is_directory && ancestry(change.target.parent).contains(&change.node.inode) {
             return Err(Errno::Invalid);
         }
         let Some(old) = change.target.node else {
@@ -88,20 +93,20 @@ impl OnFfs<'_> {
         if ancestry(change.source.parent).contains(&old.inode) {
             return Err(Errno::NotEmpty);
         }
-        match (change.directory, self.kind(old) == InodeKind::Directory) {
+        match (change.is_directory, self.kind(old) == InodeKind::Directory) {
             (true, false) => Err(Errno::NotDirectory),
             (false, true) => Err(Errno::IsDirectory),
-            (true, true) if !self.fs(old.volume, |fs| fs.directory_is_empty(old.inode)) => {
+            (true, true) if !self.with_fs(old.volume, |fs| fs.directory_is_empty(old.inode)) => {
                 Err(Errno::NotEmpty)
             }
             _ => Ok(()),
         }
     }
 
-    async fn move_name(&self, process: &Rc<Process>, change: &Move<'_>) -> Result<()> {
-        let Move {
+    async fn move_name(&self, process: &Rc<Process>, change: &RenameNames<'_>) -> Result<()> {
+        let RenameNames {
             node,
-            directory,
+            is_directory: directory,
             source,
             target,
         } = change;
@@ -121,45 +126,48 @@ impl OnFfs<'_> {
         if *directory {
             let links = self.links(source.parent) - 1;
             self.set_links(process, source.parent, links).await;
-            self.change(node.volume, |fs| {
-                fs.directory_replace(node.inode, "..", target.parent.inode)
+            self.with_fs_mut(node.volume, |fs| {
+                fs.replace_entry(node.inode, "..", target.parent.inode)
             });
             self.write_directory(process, *node, 0).await;
         }
         Ok(())
     }
 
-    /// The name of `old` becomes the name of `node`. Where both are
-    /// directories the parent keeps its link: `..` of the one that goes is
-    /// replaced by `..` of the one that comes.
+    /// Makes the directory entry of `old` refer to `node`. If both are directories, the link count
+    /// of the parent stays: the `..` of the new directory replaces the `..` of the old one.
     async fn replace_name(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         old: Vnode,
-        target: &Last<'_>,
+        target: &PathEnd<'_>,
     ) {
         let directory = self.kind(old) == InodeKind::Directory;
         self.take_inode(process, old).await;
-        let place = self.change(node.volume, |fs| {
-            fs.directory_replace(target.parent.inode, target.name, node.inode)
+        let place = self.with_fs_mut(node.volume, |fs| {
+            fs.replace_entry(target.parent.inode, target.name, node.inode)
         });
         let place = place.expect("the name was looked up");
         self.write_directory(process, target.parent, place.offset_bytes)
             .await;
         let links = if directory { 0 } else { self.links(old) - 1 };
-        self.change(old.volume, |fs| fs.set_links(old.inode, links));
-        self.in_core(old, |core| core.modified = true);
+        self.with_fs_mut(old.volume, |fs| fs.set_links(old.inode, links));
+        self.with_core_inode(old, |core| core.is_modified = true);
         self.drop_inode(process, old).await;
     }
 }
 
-/// Whom a rename concerns: both directories, what it replaces, and, so that
-/// no two move directories into each other, all who move between directories.
-fn parties(source: &Last<'_>, target: &Last<'_>) -> Vec<Vnode> {
+/// Returns the inodes that a rename must lock: both parent directories, and the file or directory
+/// that it replaces. A move between directories also locks the root, so that no two moves put
+/// directories into each other.
+fn nodes_to_lock(source: &PathEnd<'_>, target: &PathEnd<'_>) -> Vec<Vnode> {
     let mut parties = vec![source.parent, target.parent];
     if source.parent != target.parent {
-        parties.extend([root(source.parent.volume), root(target.parent.volume)]);
+        parties.extend([
+            root_vnode(source.parent.volume),
+            root_vnode(target.parent.volume),
+        ]);
     }
     if let Some(old) = target.node {
         parties.push(old);

@@ -1,17 +1,18 @@
-//! Several requests of a process under way at once, which no kernel of the day had: an
-//! extension of each of them, made of what they have.
+//! Asynchronous ring of requests, which gives a process of a historical kernel a queue depth above
+//! one. No kernel of the time had this; the extension consists of parts that each kernel has.
 //!
-//! A request is carried out by a daemon of its own, as `biod` and `nfsd` do it for others:
-//! a process that sleeps in the kernel until it is handed a request, goes the way that
-//! read(2), write(2) and fsync(2) go, at the request's offset, and says when that is done.
-//! The daemons are there when the ring is open; making them is no part of what is measured.
-//! What it costs is what the kernel's routines cost: the one who submits enters the kernel
-//! and looks the file up, the daemon wakes, does the work and moves the data, and the one
-//! who waits enters the kernel, and wakes. What several daemons of one file keep each other
-//! from (the lock of an inode, the one server of Minix), they keep each other from here.
+//! A separate daemon carries out each request, as `biod` and `nfsd` do for other processes. The
+//! daemon sleeps in the kernel until it receives a request, performs read(2), write(2) or fsync(2)
+//! at the request's offset, and reports completion. All daemons exist when the ring opens; their
+//! creation is not measured.
 //!
-//! Data that is read goes nowhere, and what is written is always the same bytes, but for a
-//! slot whose contents the process lends for its request.
+//! The costs are those of the kernel's routines. The submitting process enters the kernel and looks
+//! the file up; the daemon wakes, works and moves the data; the waiting process enters the kernel
+//! and wakes. Daemons that use one file exclude each other as processes do, by the lock of an inode
+//! or by the single server of Minix.
+//!
+//! Data read is discarded, and writes always write the same bytes, unless the process lends a
+//! slot's contents to its request.
 
 pub(crate) mod unix;
 
@@ -25,49 +26,49 @@ use std::cell::Cell;
 use std::ops::Deref;
 use std::rc::Rc;
 
-/// The requests of a ring, between the process whose it is and its daemons.
-pub(crate) struct Requests {
+/// Requests of an asynchronous ring, shared between its process and its daemons.
+pub(crate) struct DaemonRequests {
     process: Rc<Process>,
-    slots: Vec<Slot>,
+    slots: Vec<DaemonSlot>,
     state: RingState,
-    /// Daemons that have come to wait for their first request.
-    there: Cell<usize>,
-    closing: Cell<bool>,
+    /// Number of daemons that are ready for their first request.
+    ready_daemon_count: Cell<usize>,
+    is_closing: Cell<bool>,
 }
 
-struct Slot {
+struct DaemonSlot {
     daemon: Rc<Process>,
     request: Cell<Option<RingRequest>>,
-    is_under_way: Cell<bool>,
+    is_in_flight: Cell<bool>,
 }
 
-impl Requests {
+impl DaemonRequests {
     pub(crate) fn new(process: &Rc<Process>, size: RingSize) -> Self {
-        let slot = |_| Slot {
-            daemon: Process::working_for(process),
+        let slot = |_| DaemonSlot {
+            daemon: Process::new_daemon(process),
             request: Cell::new(None),
-            is_under_way: Cell::new(false),
+            is_in_flight: Cell::new(false),
         };
         Self {
             process: Rc::clone(process),
             slots: (0..size.depth).map(slot).collect(),
             state: RingState::new(size),
-            there: Cell::new(0),
-            closing: Cell::new(false),
+            ready_daemon_count: Cell::new(0),
+            is_closing: Cell::new(false),
         }
     }
 
-    fn slot(&self, slot: u32) -> &Slot {
+    fn slot(&self, slot: u32) -> &DaemonSlot {
         &self.slots[slot as usize]
     }
 
-    /// The daemon of a slot.
+    /// Returns the daemon process of a ring's slot.
     pub(crate) fn daemon(&self, slot: u32) -> &Rc<Process> {
         &self.slot(slot).daemon
     }
 }
 
-impl Deref for Requests {
+impl Deref for DaemonRequests {
     type Target = RingState;
 
     fn deref(&self) -> &RingState {
@@ -76,40 +77,47 @@ impl Deref for Requests {
 }
 
 impl Computer {
-    /// Sleeps until every daemon of a ring waits for its first request.
-    pub(crate) async fn await_daemons(&self, ring: &Requests) {
-        while ring.there.get() < ring.slots.len() {
+    /// Sleeps until all daemons of a ring wait for their first request.
+    pub(crate) async fn await_daemons(&self, ring: &DaemonRequests) {
+        while ring.ready_daemon_count.get() < ring.slots.len() {
             let from = self.sim.now();
-            self.park(&ring.process, "its daemons to be there").await;
+            self.park(&ring.process, "its ring daemons to start").await;
             ring.process.book_cpu_wait(from, ring.process.runnable_at());
         }
     }
 
-    /// A daemon waits for its request; none when the ring is closed.
-    pub(crate) async fn next_request(&self, ring: &Requests, slot: u32) -> Option<RingRequest> {
+    /// Waits as a ring's daemon for the next request of its slot. Returns `None` when the ring
+    /// closes.
+    pub(crate) async fn next_request(
+        &self,
+        ring: &DaemonRequests,
+        slot: u32,
+    ) -> Option<RingRequest> {
         let of = ring.slot(slot);
-        if ring.there.get() < ring.slots.len() {
-            ring.there.set(ring.there.get() + 1);
-            if ring.there.get() == ring.slots.len() {
+        if ring.ready_daemon_count.get() < ring.slots.len() {
+            ring.ready_daemon_count
+                .set(ring.ready_daemon_count.get() + 1);
+            if ring.ready_daemon_count.get() == ring.slots.len() {
                 self.wake(&ring.process);
             }
         }
-        if !ring.closing.get() {
+        if !ring.is_closing.get() {
             self.park(&of.daemon, "a request").await;
         }
         of.request.take()
     }
 
-    /// Hands a request to its daemon, whose errand begins with it.
+    /// Passes a request to the daemon of its slot, and opens the daemon's time account.
     ///
     /// # Panics
     ///
-    /// When the slot is under way, or the request larger than its buffer.
-    pub(crate) fn hand_over(&self, ring: &Requests, request: RingRequest) {
+    /// Panics if the slot already has a request in flight, or if the request is larger than the
+    /// slot's buffer.
+    pub(crate) fn hand_over(&self, ring: &DaemonRequests, request: RingRequest) {
         let slot = ring.slot(request.slot);
         assert!(
-            !slot.is_under_way.replace(true),
-            "slot {} is under way",
+            !slot.is_in_flight.replace(true),
+            "slot {} already has a request in flight",
             request.slot
         );
         ring.admit(request);
@@ -118,20 +126,20 @@ impl Computer {
         self.wake(&slot.daemon);
     }
 
-    /// A daemon has done with a request: the process is woken, if that is what it sleeps
-    /// for.
-    pub(crate) fn complete(&self, ring: &Requests, slot: u32, result: Result<usize>) {
-        ring.slot(slot).is_under_way.set(false);
+    /// Completes a daemon's request, and wakes the process of the ring if the process waits for
+    /// this completion.
+    pub(crate) fn complete(&self, ring: &DaemonRequests, slot: u32, result: Result<usize>) {
+        ring.slot(slot).is_in_flight.set(false);
         if ring.state.complete(slot, result.map(|bytes| bytes as u32)) {
             self.wake(&ring.process);
         }
     }
 
-    /// Sleeps until so many requests are complete, at most until a moment. Without one,
-    /// no more are waited for than there are.
+    /// Sleeps until at least `at_least` requests are complete or an optional deadline passes.
+    /// Without a deadline, waits for no more requests than are in flight.
     pub(crate) async fn await_completions(
         &self,
-        ring: &Requests,
+        ring: &DaemonRequests,
         at_least: usize,
         until: Option<Time>,
     ) {
@@ -140,7 +148,7 @@ impl Computer {
             return;
         }
         let process = &ring.process;
-        self.park_until(process, "its requests", (until, || ring.give_up()))
+        self.park_until(process, "its requests", (until, || ring.give_up_wait()))
             .await;
         let to = process.runnable_at();
         match ring.woken_by() {
@@ -150,10 +158,13 @@ impl Computer {
         }
     }
 
-    /// Has the daemons of a ring end, none of which has anything to do.
-    pub(crate) fn dismiss(&self, ring: &Requests) {
-        assert!(ring.under_way() == 0, "a ring is closed when it is empty");
-        ring.closing.set(true);
+    /// Ends the daemons of a closed ring. Panics if requests are in flight.
+    pub(crate) fn end_daemons(&self, ring: &DaemonRequests) {
+        assert!(
+            ring.in_flight_count() == 0,
+            "a ring has no requests in flight when it closes"
+        );
+        ring.is_closing.set(true);
         for slot in &ring.slots {
             slot.daemon.open_account(self.sim.now());
             self.wake(&slot.daemon);

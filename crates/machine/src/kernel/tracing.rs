@@ -1,4 +1,4 @@
-//! Recording what happens, for those who want to see it.
+//! Recording of a computer's events for a trace.
 
 use super::computer::Computer;
 use super::process::Process;
@@ -10,7 +10,7 @@ use diskperf_timeline::trace::{Counted, Trace, TracedBusy, TracedUse, TracedWork
 use std::cell::RefCell;
 
 impl Computer {
-    /// What was recorded since the last time this was asked.
+    /// Takes the trace of all events since the previous call; `None` if tracing is off.
     pub(crate) fn take_trace(&self) -> Option<Trace> {
         let mut hardware = self.hardware.borrow_mut();
         let mut taken = (self.records).take_trace(&mut hardware.drives, self.sim.now())?;
@@ -19,20 +19,21 @@ impl Computer {
         Some(taken)
     }
 
-    /// Memory of blocks that were made on the media, and of what is recorded.
+    /// Returns the host memory of the media's blocks, and of all records, in bytes.
     pub(crate) fn memory_bytes(&self) -> (u64, u64) {
         let made = self.volumes.made_bytes();
-        let recorded = self.records.bytes(&self.hardware.borrow().drives);
+        let recorded = self.records.memory_bytes(&self.hardware.borrow().drives);
         let of_processes: usize = match self.records.tracing {
             Some(_) => self
                 .cpus
-                .processes(|all| all.iter().map(|one| one.traced_bytes()).sum()),
+                .with_processes(|all| all.iter().map(|one| one.traced_bytes()).sum()),
             None => 0,
         };
         (made, (recorded + of_processes) as u64)
     }
 
-    /// A process has got a block that a transfer brought, in the buffer of this number.
+    /// Records that a process has obtained a block in a buffer, given the buffer's index. The use
+    /// is added to the last request that filled the buffer.
     pub(crate) fn trace_use(&self, buffer: usize, process: &Process) {
         let Some(tracing) = &self.records.tracing else {
             return;
@@ -44,22 +45,22 @@ impl Computer {
         tracing.borrow_mut().add_use(buffer, got);
     }
 
-    /// A handler of an interrupt has worked up to now.
+    /// Records the work of an interrupt handler's routine that has just ended, if tracing is on.
     #[inline]
     pub(crate) fn trace_handler(&self, stage: Stage, usage: Usage) {
         if let Some(tracing) = &self.records.tracing {
-            self.keep_handler(tracing, stage, usage);
+            self.store_handler(tracing, stage, usage);
         }
     }
 
     #[cold]
-    fn keep_handler(&self, tracing: &RefCell<Tracing>, stage: Stage, usage: Usage) {
+    fn store_handler(&self, tracing: &RefCell<Tracing>, stage: Stage, usage: Usage) {
         if let Some(work) = traced_work(self.sim.now(), stage, usage) {
             tracing.borrow_mut().trace.handlers.push(work);
         }
     }
 
-    /// The clock interrupts.
+    /// Records a clock interrupt.
     pub(crate) fn trace_tick(&self) {
         let Some(tracing) = &self.records.tracing else {
             return;
@@ -68,7 +69,8 @@ impl Computer {
         tracing.borrow_mut().trace.ticks.push(now);
     }
 
-    /// A program's timed part begins or ends.
+    /// Records the busy times of processor, bus, controllers and flash at the start or end of a
+    /// program's timed part.
     pub(crate) fn trace_busy(&self) {
         self.records.trace_busy(|| {
             let now = self.sim.now();
@@ -87,7 +89,7 @@ impl Computer {
         });
     }
 
-    /// A program's timed part has ended.
+    /// Records the end of a program's timed part, with the routines that its process has run.
     pub(crate) fn trace_process(&self, process: &Process) {
         self.trace_busy();
         if self.records.tracing.is_some() {
@@ -96,7 +98,7 @@ impl Computer {
     }
 }
 
-/// A routine has worked up to now; none if it took no time.
+/// Returns the trace record of a routine that has just ended, or `None` if it took no time.
 pub(super) fn traced_work(now: Time, stage: Stage, usage: Usage) -> Option<TracedWork> {
     let took = usage.work + usage.interrupted + usage.slowed;
     (took > Time::ZERO).then(|| TracedWork {

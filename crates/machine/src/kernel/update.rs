@@ -1,77 +1,78 @@
-//! Writing out what was delayed: the update daemon, sync and fsync.
+//! Writing of delayed blocks by the update daemon, sync(2) and fsync(2).
 
 use super::buffers::BufferId;
-use super::inode_io::When;
+use super::inode_io::WriteTiming;
 use super::process::Process;
-use super::{BlockKey, On, OnFfs, Unix, Vnode};
+use super::{BlockKey, FfsView, FileSystemView, Unix, Vnode};
 use crate::event::Event;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
 impl Unix {
-    /// /etc/update: sync, every so often, for ever.
+    /// Runs the daemon `/etc/update`, which syncs all mounted volumes at a fixed interval and never
+    /// ends.
     pub(crate) async fn update(self: Rc<Self>) {
         let process = Process::new(usize::MAX);
         self.begin(&process).await;
         loop {
             let next = self.sim.now() + self.costs.update_interval;
             self.processor_idle_until(&process, next).await;
-            self.regain(&process).await;
-            let volumes = self.mounted();
+            self.regain_processor(&process).await;
+            let volumes = self.mounted_count();
             for volume in 0..volumes {
                 self.sync(&process, volume as u32).await;
             }
         }
     }
 
-    /// Gives the processor up until a moment that nothing in the foreground
-    /// waits for.
+    /// Releases the processor until a point in virtual time. The wait alone does not keep the
+    /// simulation running.
     async fn processor_idle_until(&self, process: &Process, at: diskperf_sim::Time) {
         self.release_processor(process);
         self.sim.sleep_in_background_until(at, Event::Daemon).await;
     }
 
-    /// Starts to write everything of a drive that is newer than what is on it
-    /// (sync, bflush).
+    /// Starts to write all delayed blocks and changed inodes of a volume, without waiting for the
+    /// writes (`sync`, `bflush`).
     pub(crate) async fn sync(&self, process: &Rc<Process>, volume: u32) {
-        match self.on() {
-            On::V7(v7) => v7.update(process, volume).await,
-            On::Ffs(ffs) => ffs.update_inodes(process, volume).await,
+        match self.file_system_view() {
+            FileSystemView::V7(v7) => v7.update(process, volume).await,
+            FileSystemView::Ffs(ffs) => ffs.update_inodes(process, volume).await,
         }
-        while let Some(id) = self.take_delayed(volume) {
+        while let Some(id) = self.take_delayed_write(volume) {
             self.bawrite(process, id).await;
         }
     }
 
-    /// A buffer of this drive that nobody uses and that has to go out; it is
-    /// the caller's from now on.
-    fn take_delayed(&self, volume: u32) -> Option<BufferId> {
+    /// Takes an unused buffer with a delayed write for a volume. The caller holds the buffer from
+    /// then on.
+    fn take_delayed_write(&self, volume: u32) -> Option<BufferId> {
         let mut buffers = self.buffers.borrow_mut();
-        let id = buffers.delayed(volume)?;
-        buffers.take(id);
+        let id = buffers.find_delayed(volume)?;
+        buffers.remove_from_free_list(id);
         Some(id)
     }
 
-    /// Writes everything of a drive and waits until it is there.
+    /// Writes all delayed data of a volume and waits until no write to the volume is in flight.
     pub(crate) async fn flush(&self, process: &Rc<Process>, volume: u32) {
         self.sync(process, volume).await;
         loop {
             {
                 let mut buffers = self.buffers.borrow_mut();
-                let (count, waiters) = &mut buffers.writing[volume as usize];
+                let (count, waiters) = &mut buffers.writes_in_flight[volume as usize];
                 if *count == 0 {
                     return;
                 }
                 waiters.push(Rc::clone(process));
             }
             let from = self.sim.now();
-            self.park(process, "writes to end").await;
+            self.park(process, "pending writes to complete").await;
             process.book_wait(Stage::BufferWait, from);
         }
     }
 }
 
-impl OnFfs<'_> {
+impl FfsView<'_> {
     async fn update_inodes(&self, process: &Rc<Process>, volume: u32) {
         let modified = std::mem::take(&mut self.mounts.borrow_mut()[volume as usize].modified);
         if modified {
@@ -80,17 +81,18 @@ impl OnFfs<'_> {
         let inodes: Vec<_> = {
             let mounts = self.mounts.borrow();
             let inodes = &mounts[volume as usize].inodes;
-            let modified = inodes.iter().filter(|(_, core)| core.modified);
+            let modified = inodes.iter().filter(|(_, core)| core.is_modified);
             modified.map(|(inode, _)| *inode).collect()
         };
         for inode in inodes {
             let node = Vnode { volume, inode };
-            self.write_inode_block(process, node, When::Later).await;
+            self.write_inode_block(process, node, WriteTiming::Delayed)
+                .await;
         }
     }
 
     async fn write_superblock(&self, process: &Rc<Process>, volume: u32) {
-        let (address, bytes) = self.fs(volume, |fs| {
+        let (address, bytes) = self.with_fs(volume, |fs| {
             let superblock = fs.superblock();
             (
                 superblock.superblock_address(),
@@ -99,7 +101,7 @@ impl OnFfs<'_> {
         });
         let key = BlockKey::new(volume, address.0);
         let id = self.getblk(process, key, bytes).await;
-        let page = self.zeroes(bytes);
+        let page = self.zero_page(bytes);
         self.buffers.borrow_mut().get(id).page = Some(page);
         self.bawrite(process, id).await;
     }

@@ -1,17 +1,15 @@
-//! The file system of the seventh edition, as Xenix 1.0 has it, under the
-//! system calls, the buffer cache and the drivers of the other UNIX kernel,
-//! which descends from it.
+//! File system of the seventh edition of UNIX, as in Xenix 1.0. It runs under the system calls, the
+//! buffer cache and the drivers of the 4.2BSD kernel, which descends from it.
 //!
-//! - `layout`: what lies on a drive, and mkfs; without time;
+//! - `layout`: on-disk structures and mkfs; knows no time;
 //! - `allocate`: blocks and inodes from the free lists (alloc, free, ialloc);
 //! - `inodes`: inodes in core (iget, iput, iupdat, itrunc);
 //! - `block_map` and `read_write`: bmap, readi, writei;
 //! - `names`: namei, and making and removing names;
-//! - `check`: what fsck checks.
+//! - `check`: consistency checks of fsck.
 //!
-//! The bytes of inodes, directories and indirect blocks are those of their
-//! blocks, in the cache or on the drive. In core are the super block and the
-//! inodes in use.
+//! The cache or the drive holds the bytes of inodes, directories and indirect blocks. The super
+//! block and the inodes in use are in core.
 
 mod allocate;
 mod block_map;
@@ -30,7 +28,7 @@ use super::{InodeInCore, Unix, Vnode};
 use crate::medium::Medium;
 use crate::medium::Page;
 use crate::volumes::Volumes;
-use layout::{Inode, SUPERBLOCK, Superblock};
+use layout::{Inode, SUPERBLOCK_BLOCK, Superblock};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -39,55 +37,55 @@ use std::rc::Rc;
 pub use check::V7Check;
 pub use layout::{BLOCK_BYTES, MkfsError, V7Parameters, room_bytes};
 
-/// Bytes of a block, as the buffer cache counts.
-const BLOCK: u32 = BLOCK_BYTES as u32;
+/// Block size in bytes, in the integer type of the buffer cache.
+const BLOCK_BYTES_U32: u32 = BLOCK_BYTES as u32;
 
-/// The part of a kernel that is the seventh edition's.
+/// State of a UNIX kernel that belongs to the seventh edition's file system.
 pub(crate) struct V7 {
-    /// Of each volume that has a file system.
     volumes: RefCell<Vec<Volume>>,
 }
 
-/// A mounted file system.
+/// Mounted file system of the seventh edition.
 pub(crate) struct Volume {
     superblock: Superblock,
-    /// The super block was changed since it was written (s_fmod).
+    /// Whether the super block was changed since its last write (`s_fmod`).
     modified: bool,
-    /// Somebody reads or writes a block of the chain (s_flock).
-    free_list: Gate,
-    /// Somebody looks for free inodes (s_ilock).
-    inode_list: Gate,
-    inodes: BTreeMap<InodeNumber, CoreInode>,
+    /// Lock of the free list, held while a process reads or writes a block of its chain
+    /// (`s_flock`).
+    free_list: SleepLock,
+    /// Lock of the search for free inodes (`s_ilock`).
+    inode_list: SleepLock,
+    inodes: BTreeMap<InodeNumber, V7InodeInCore>,
 }
 
 impl Volume {
-    fn free_list(&mut self) -> &mut Gate {
+    fn free_list(&mut self) -> &mut SleepLock {
         &mut self.free_list
     }
 
-    fn inode_list(&mut self) -> &mut Gate {
+    fn inode_list(&mut self) -> &mut SleepLock {
         &mut self.inode_list
     }
 }
 
-/// What one process at a time may go through.
+/// Lock that admits one process at a time.
 #[derive(Default)]
-struct Gate {
-    shut: bool,
+struct SleepLock {
+    is_locked: bool,
     waiters: Vec<Rc<Process>>,
 }
 
-/// An inode in use.
+/// In-core inode of the seventh edition that processes use.
 #[derive(Default)]
-struct CoreInode {
-    /// None while it is being read.
+struct V7InodeInCore {
+    /// Contents of the inode; `None` while the inode is being read.
     inode: Option<Inode>,
     core: InodeInCore,
     readers: Vec<Rc<Process>>,
 }
 
 impl V7 {
-    /// Makes a file system on each of the media, and mounts it.
+    /// Makes a seventh edition file system on each medium and mounts it.
     pub(crate) fn new(
         volumes: &Volumes,
         parameters: V7Parameters,
@@ -100,26 +98,27 @@ impl V7 {
             })
             .expect("the specification was checked");
             let mut superblock = [0; BLOCK_BYTES];
-            medium.read_bytes(at(SUPERBLOCK), &mut superblock);
+            medium.read_bytes(at(SUPERBLOCK_BLOCK), &mut superblock);
             Volume {
                 superblock: Superblock::decode(&superblock),
                 modified: false,
-                free_list: Gate::default(),
-                inode_list: Gate::default(),
+                free_list: SleepLock::default(),
+                inode_list: SleepLock::default(),
                 inodes: BTreeMap::new(),
             }
         };
         Self {
-            volumes: RefCell::new(volumes.make(bytes, mount)),
+            volumes: RefCell::new(volumes.make_file_systems(bytes, mount)),
         }
     }
 
-    /// How many volumes have file systems.
+    /// Returns the number of volumes with a mounted file system.
     pub(crate) fn volumes(&self) -> usize {
         self.volumes.borrow().len()
     }
 
-    /// The inode's place in core.
+    /// Calls a closure with the in-core state of an inode in use. Panics if the inode is not in
+    /// core.
     pub(crate) fn in_core<T>(&self, node: Vnode, use_it: impl FnOnce(&mut InodeInCore) -> T) -> T {
         let mut volumes = self.volumes.borrow_mut();
         let inodes = &mut volumes[node.volume as usize].inodes;
@@ -128,7 +127,7 @@ impl V7 {
     }
 }
 
-/// The seventh edition's file systems, with the kernel that uses them.
+/// File system state of the seventh edition, together with the kernel that uses it.
 pub(crate) struct OnV7<'a> {
     pub(crate) unix: &'a Unix,
     pub(crate) v7: &'a V7,
@@ -143,56 +142,61 @@ impl Deref for OnV7<'_> {
 }
 
 impl OnV7<'_> {
-    fn volume<T>(&self, volume: u32, use_it: impl FnOnce(&mut Volume) -> T) -> T {
+    fn with_volume<T>(&self, volume: u32, use_it: impl FnOnce(&mut Volume) -> T) -> T {
         use_it(&mut self.v7.volumes.borrow_mut()[volume as usize])
     }
 
-    /// Looks at an inode in use.
-    pub(crate) fn inode<T>(&self, node: Vnode, look: impl FnOnce(&Inode) -> T) -> T {
-        self.volume(node.volume, |volume| {
+    /// Calls a closure with the contents of an inode in use. Panics if the inode is not in core.
+    pub(crate) fn with_inode<T>(&self, node: Vnode, look: impl FnOnce(&Inode) -> T) -> T {
+        self.with_volume(node.volume, |volume| {
             let found = volume.inodes.get(&node.inode);
             let inode = found.and_then(|found| found.inode.as_ref());
             look(inode.expect("an inode in use is in core"))
         })
     }
 
-    /// Changes an inode in use.
-    fn change<T>(&self, node: Vnode, change: impl FnOnce(&mut Inode) -> T) -> T {
-        self.volume(node.volume, |volume| {
+    /// Changes an inode in use through a closure, and marks inode and super block as modified.
+    fn with_inode_mut<T>(&self, node: Vnode, change: impl FnOnce(&mut Inode) -> T) -> T {
+        self.with_volume(node.volume, |volume| {
             volume.modified = true;
             let found = volume.inodes.get_mut(&node.inode);
             let found = found.expect("an inode in use is in core");
-            found.core.modified = true;
+            found.core.is_modified = true;
             change(found.inode.as_mut().expect("an inode in use was read"))
         })
     }
 
-    /// A block of a volume.
-    fn key(volume: u32, block: u32) -> BlockKey {
+    fn block_key(volume: u32, block: u32) -> BlockKey {
         BlockKey::new(volume, block)
     }
 
     async fn read_block(&self, process: &Rc<Process>, volume: u32, block: u32) -> BufferId {
-        self.bread(process, Self::key(volume, block), BLOCK).await
+        self.bread(process, Self::block_key(volume, block), BLOCK_BYTES_U32)
+            .await
     }
 
-    /// Looks at the bytes of a buffer of ours.
-    fn look_at<T>(&self, id: BufferId, look: impl FnOnce(&[u8]) -> T) -> T {
+    /// Calls a closure with the contents of a buffer that the caller holds.
+    fn with_block<T>(&self, id: BufferId, look: impl FnOnce(&[u8]) -> T) -> T {
         let buffers = self.buffers.borrow();
-        let page: Option<&Page> = buffers.all[id.0 as usize].page.as_ref();
-        look(page.expect("a block that was read is there"))
+        let page: Option<&Page> = buffers.buffers[id.0 as usize].page.as_ref();
+        look(page.expect("a buffer that was read has contents"))
     }
 
-    /// Waits until a gate is open, and shuts it.
-    async fn shut(&self, process: &Rc<Process>, volume: u32, gate: fn(&mut Volume) -> &mut Gate) {
+    /// Acquires a lock of a volume's free lists. Sleeps while another process holds it.
+    async fn acquire_lock(
+        &self,
+        process: &Rc<Process>,
+        volume: u32,
+        gate: fn(&mut Volume) -> &mut SleepLock,
+    ) {
         loop {
-            let shut = self.volume(volume, |volume| {
+            let shut = self.with_volume(volume, |volume| {
                 let gate = gate(volume);
-                if gate.shut {
+                if gate.is_locked {
                     gate.waiters.push(Rc::clone(process));
                     return true;
                 }
-                gate.shut = true;
+                gate.is_locked = true;
                 false
             });
             if !shut {
@@ -205,10 +209,10 @@ impl OnV7<'_> {
         }
     }
 
-    fn open_gate(&self, volume: u32, gate: fn(&mut Volume) -> &mut Gate) {
-        let waiters = self.volume(volume, |volume| {
+    fn release_lock(&self, volume: u32, gate: fn(&mut Volume) -> &mut SleepLock) {
+        let waiters = self.with_volume(volume, |volume| {
             let gate = gate(volume);
-            gate.shut = false;
+            gate.is_locked = false;
             std::mem::take(&mut gate.waiters)
         });
         for process in &waiters {
@@ -216,23 +220,23 @@ impl OnV7<'_> {
         }
     }
 
-    /// Writes the super block, and hands the inodes that were changed to their
-    /// blocks: what sync does before it writes what was delayed.
+    /// Writes a changed super block, and copies changed inodes into their cached blocks. A sync
+    /// does this before it writes the delayed blocks.
     pub(crate) async fn update(&self, process: &Rc<Process>, volume: u32) {
-        let bytes = self.volume(volume, |volume| {
+        let bytes = self.with_volume(volume, |volume| {
             std::mem::take(&mut volume.modified).then(|| volume.superblock.encode())
         });
         if let Some(bytes) = bytes {
-            let key = Self::key(volume, SUPERBLOCK);
-            let id = self.getblk(process, key, BLOCK).await;
+            let key = Self::block_key(volume, SUPERBLOCK_BLOCK);
+            let id = self.getblk(process, key, BLOCK_BYTES_U32).await;
             self.buffers.borrow_mut().get(id).page = Some(bytes.into());
             self.bwrite(process, id).await;
         }
-        let changed = self.volume(volume, |volume| {
+        let changed = self.with_volume(volume, |volume| {
             let changed = volume
                 .inodes
                 .iter()
-                .filter(|(_, inode)| inode.core.modified);
+                .filter(|(_, inode)| inode.core.is_modified);
             changed.map(|(inode, _)| *inode).collect::<Vec<_>>()
         });
         for inode in changed {

@@ -1,85 +1,85 @@
-//! Where the kernel's two file systems part: what system calls ask of a file,
-//! whichever of them it is on.
+//! Dispatch of file operations to the file system of the running kernel, 4.2BSD or the seventh
+//! edition.
 
 use super::ffs::InodeKind;
-use super::names::Found;
+use super::names::ResolvedPath;
 use super::process::Process;
-use super::{BlockKey, FileSystems, On, OnFfs, Unix, Vnode};
+use super::{BlockKey, FfsView, FileSystemView, FileSystems, Unix, Vnode};
 use crate::calls::How;
 use crate::errno::{Errno, Result};
 use crate::written::Written;
 use std::rc::Rc;
 
-/// The largest offset on the seventh edition: programs have 32 bits for it,
-/// and a sign.
+/// Largest file offset on the seventh edition, where programs have a signed 32-bit offset.
 const V7_MOST_OFFSET: u64 = i32::MAX as u64;
 
-/// Files.
 impl Unix {
-    /// How many volumes have file systems.
-    pub(crate) fn mounted(&self) -> usize {
+    /// Returns the number of volumes with a mounted file system.
+    pub(crate) fn mounted_count(&self) -> usize {
         match &self.file_systems {
             FileSystems::V7(v7) => v7.volumes(),
             FileSystems::Ffs(mounts) => mounts.borrow().len(),
         }
     }
 
-    /// Bytes of a block of a volume.
+    /// Returns the block size of a volume's file system in bytes.
     pub(super) fn block_bytes(&self, volume: u32) -> u64 {
-        match self.on() {
-            On::V7(_) => super::v7::BLOCK_BYTES as u64,
-            On::Ffs(ffs) => ffs.fs(volume, |fs| u64::from(fs.superblock().block_bytes())),
+        match self.file_system_view() {
+            FileSystemView::V7(_) => super::v7::BLOCK_BYTES as u64,
+            FileSystemView::Ffs(ffs) => {
+                ffs.with_fs(volume, |fs| u64::from(fs.superblock().block_bytes()))
+            }
         }
     }
 
-    /// What a path leads to, opened so; a file is taken.
+    /// Opens the object that a path names. An inode stays in core until `close_node`.
     pub(super) async fn open_path(
         &self,
         process: &Rc<Process>,
         path: &str,
         how: How,
-    ) -> Result<Found> {
-        match self.on() {
-            On::Ffs(ffs) => ffs.open(process, path, how).await,
-            On::V7(v7) => match self.device(path)? {
+    ) -> Result<ResolvedPath> {
+        match self.file_system_view() {
+            FileSystemView::Ffs(ffs) => ffs.open_resolved(process, path, how).await,
+            FileSystemView::V7(v7) => match self.find_device(path)? {
                 Some(device) => Ok(device),
-                None => v7.open(process, path, how).await.map(Found::Node),
+                None => v7.open(process, path, how).await.map(ResolvedPath::Node),
             },
         }
     }
 
-    /// A file that was opened is closed.
+    /// Releases the inode of a file that was opened.
     pub(super) async fn close_node(&self, process: &Rc<Process>, node: Vnode) {
-        match self.on() {
-            On::V7(v7) => v7.put(process, node).await,
-            On::Ffs(ffs) => ffs.drop_inode(process, node).await,
+        match self.file_system_view() {
+            FileSystemView::V7(v7) => v7.put_inode(process, node).await,
+            FileSystemView::Ffs(ffs) => ffs.drop_inode(process, node).await,
         }
     }
 
-    /// Reads from an offset of an open file; how much there was.
+    /// Reads from an open file at an offset and returns the number of bytes read.
     pub(super) async fn read_node(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         at: (u64, &mut [u8]),
     ) -> Result<usize> {
-        let on = self.on();
-        if let On::Ffs(ffs) = &on
+        let on = self.file_system_view();
+        if let FileSystemView::Ffs(ffs) = &on
             && ffs.kind(node) == InodeKind::Directory
         {
             return Err(Errno::IsDirectory);
         }
         self.lock(process, node).await;
         let read = match &on {
-            On::V7(v7) => v7.read(process, node, at).await,
-            On::Ffs(ffs) => ffs.read_inode(process, node, at).await,
+            FileSystemView::V7(v7) => v7.read(process, node, at).await,
+            FileSystemView::Ffs(ffs) => ffs.read_inode(process, node, at).await,
         };
         self.unlock(node);
         read
     }
 
-    /// Writes at an offset of an open file; how much was written, and what the
-    /// call says.
+    /// Writes to an open file at an offset. Returns the number of bytes written, and the result of
+    /// the system call.
     pub(super) async fn write_node(
         &self,
         process: &Rc<Process>,
@@ -87,12 +87,12 @@ impl Unix {
         at: (u64, Written<'_>),
     ) -> (usize, Result<usize>) {
         self.lock(process, node).await;
-        let written = match self.on() {
-            On::V7(v7) => {
+        let written = match self.file_system_view() {
+            FileSystemView::V7(v7) => {
                 let (done, result) = v7.write(process, node, at).await;
                 (done, result.map(|()| done))
             }
-            On::Ffs(ffs) => {
+            FileSystemView::Ffs(ffs) => {
                 let written = ffs.write_inode(process, node, at).await;
                 (written.unwrap_or(0), written)
             }
@@ -101,48 +101,53 @@ impl Unix {
         written
     }
 
-    /// The length of an open file.
+    /// Returns the length of an open file in bytes.
     pub(super) fn size_bytes(&self, node: Vnode) -> u64 {
-        match self.on() {
-            On::V7(v7) => v7.inode(node, |inode| u64::from(inode.size)),
-            On::Ffs(ffs) => ffs.fs(node.volume, |fs| fs.size_bytes(node.inode)),
+        match self.file_system_view() {
+            FileSystemView::V7(v7) => v7.with_inode(node, |inode| u64::from(inode.size)),
+            FileSystemView::Ffs(ffs) => ffs.with_fs(node.volume, |fs| fs.size_bytes(node.inode)),
         }
     }
 
-    /// The largest offset of a file.
-    pub(super) fn most_offset(&self, volume: u32) -> u64 {
-        match self.on() {
-            On::V7(_) => V7_MOST_OFFSET,
-            On::Ffs(ffs) => ffs.fs(volume, |fs| fs.max_size_bytes()),
+    /// Returns the largest offset that a file on a volume can have, in bytes.
+    pub(super) fn file_offset_max(&self, volume: u32) -> u64 {
+        match self.file_system_view() {
+            FileSystemView::V7(_) => V7_MOST_OFFSET,
+            FileSystemView::Ffs(ffs) => ffs.with_fs(volume, |fs| fs.max_size_bytes()),
         }
     }
 
-    /// Blocks of the first `length` bytes of a file that is taken, none where
-    /// there is a hole.
-    pub(super) fn blocks_of(&self, node: Vnode, length: u64) -> Vec<Option<BlockKey>> {
-        let ffs = match self.on() {
-            On::V7(v7) => return v7.blocks(node, length),
-            On::Ffs(ffs) => ffs,
+    /// Returns the cache keys of the blocks of a file's first `length` bytes, with `None` for a
+    /// hole. The file must be in core.
+    pub(super) fn cached_keys_of_file(&self, node: Vnode, length: u64) -> Vec<Option<BlockKey>> {
+        let ffs = match self.file_system_view() {
+            FileSystemView::V7(v7) => return v7.blocks(node, length),
+            FileSystemView::Ffs(ffs) => ffs,
         };
         let blocks = length.div_ceil(self.block_bytes(node.volume)) as u32;
         let key = |lbn| {
             let address = ffs.block_address(node, lbn);
-            address.map(|address| ffs.key(node, address))
+            address.map(|address| ffs.block_key(node, address))
         };
         (0..blocks).map(key).collect()
     }
 }
 
-/// Names.
 impl Unix {
-    /// What a path leads to; a file is there until it is left.
-    pub(super) async fn reach(&self, process: &Rc<Process>, path: &str) -> Result<Found> {
-        match (self.on(), self.device(path)?) {
+    /// Looks up a path and keeps a file that it names in core, until the caller calls `release_node`.
+    pub(super) async fn resolve_and_pin(
+        &self,
+        process: &Rc<Process>,
+        path: &str,
+    ) -> Result<ResolvedPath> {
+        match (self.file_system_view(), self.find_device(path)?) {
             (_, Some(device)) => Ok(device),
-            (On::V7(v7), None) => v7.find(process, path).await.map(Found::Node),
-            (On::Ffs(ffs), None) => {
-                let found = ffs.find(process, path).await?;
-                if let Found::Node(node) = found {
+            (FileSystemView::V7(v7), None) => {
+                v7.resolve_path(process, path).await.map(ResolvedPath::Node)
+            }
+            (FileSystemView::Ffs(ffs), None) => {
+                let found = ffs.resolve_path(process, path).await?;
+                if let ResolvedPath::Node(node) = found {
                     ffs.pin(node);
                 }
                 Ok(found)
@@ -150,25 +155,28 @@ impl Unix {
         }
     }
 
-    /// Ends [`Unix::reach`].
-    pub(super) async fn leave(&self, process: &Rc<Process>, node: Vnode) {
-        match self.on() {
-            On::V7(v7) => v7.put(process, node).await,
-            On::Ffs(ffs) => ffs.unpin(process, node).await,
+    /// Releases an inode that [`Unix::resolve_and_pin`] has kept in core.
+    pub(super) async fn release_node(&self, process: &Rc<Process>, node: Vnode) {
+        match self.file_system_view() {
+            FileSystemView::V7(v7) => v7.put_inode(process, node).await,
+            FileSystemView::Ffs(ffs) => ffs.unpin(process, node).await,
         }
     }
 
-    /// The length of what a path leads to, whose inode is read (iget) and put back.
+    /// Returns the length of the file that a path names. Reads the inode (`iget`) and releases it
+    /// again.
     pub(super) async fn stat_path(&self, process: &Rc<Process>, path: &str) -> Result<u64> {
-        let node = match (self.on(), self.device(path)?) {
+        let node = match (self.file_system_view(), self.find_device(path)?) {
             (_, Some(_)) => return Err(Errno::Invalid),
-            (On::V7(v7), None) => v7.find(process, path).await?,
-            (On::Ffs(ffs), None) => match ffs.find(process, path).await? {
-                Found::Node(node) => {
+            (FileSystemView::V7(v7), None) => v7.resolve_path(process, path).await?,
+            (FileSystemView::Ffs(ffs), None) => match ffs.resolve_path(process, path).await? {
+                ResolvedPath::Node(node) => {
                     ffs.take_inode(process, node).await;
                     node
                 }
-                Found::Null | Found::Zero | Found::Drive(_) => return Err(Errno::Invalid),
+                ResolvedPath::Null | ResolvedPath::Zero | ResolvedPath::Drive(_) => {
+                    return Err(Errno::Invalid);
+                }
             },
         };
         let length = self.size_bytes(node);
@@ -177,50 +185,56 @@ impl Unix {
     }
 
     pub(super) async fn unlink_path(&self, process: &Rc<Process>, path: &str) -> Result<()> {
-        match self.on() {
-            On::V7(v7) => v7.unlink(process, path).await,
-            On::Ffs(ffs) => ffs.unlink(process, path).await,
+        match self.file_system_view() {
+            FileSystemView::V7(v7) => v7.unlink(process, path).await,
+            FileSystemView::Ffs(ffs) => ffs.unlink(process, path).await,
         }
     }
 
     pub(super) async fn mkdir_path(&self, process: &Rc<Process>, path: &str) -> Result<()> {
-        match self.on() {
-            On::V7(v7) => v7.mkdir(process, path).await,
-            On::Ffs(ffs) => ffs.mkdir(process, path).await,
+        match self.file_system_view() {
+            FileSystemView::V7(v7) => v7.mkdir(process, path).await,
+            FileSystemView::Ffs(ffs) => ffs.mkdir(process, path).await,
         }
     }
 
     pub(super) async fn rmdir_path(&self, process: &Rc<Process>, path: &str) -> Result<()> {
-        match self.on() {
-            On::V7(v7) => v7.rmdir(process, path).await,
-            On::Ffs(ffs) => ffs.rmdir(process, path).await,
+        match self.file_system_view() {
+            FileSystemView::V7(v7) => v7.rmdir(process, path).await,
+            FileSystemView::Ffs(ffs) => ffs.rmdir(process, path).await,
         }
     }
 
-    /// The seventh edition has no such call.
+    /// Renames a file or directory. Fails with `Invalid` on the seventh edition, which has no such
+    /// call.
     pub(super) async fn rename_path(
         &self,
         process: &Rc<Process>,
         from: &str,
         to: &str,
     ) -> Result<()> {
-        match self.on() {
-            On::V7(_) => Err(Errno::Invalid),
-            On::Ffs(ffs) => ffs.rename(process, from, to).await,
+        match self.file_system_view() {
+            FileSystemView::V7(_) => Err(Errno::Invalid),
+            FileSystemView::Ffs(ffs) => ffs.rename(process, from, to).await,
         }
     }
 }
 
-impl OnFfs<'_> {
-    /// open(2).
-    async fn open(&self, process: &Rc<Process>, path: &str, how: How) -> Result<Found> {
+impl FfsView<'_> {
+    /// Opens a file, open(2), creating or truncating it if requested.
+    async fn open_resolved(
+        &self,
+        process: &Rc<Process>,
+        path: &str,
+        how: How,
+    ) -> Result<ResolvedPath> {
         let (found, made) = if how.create {
             self.create(process, path, how.exclusive).await?
         } else {
-            (self.find(process, path).await?, false)
+            (self.resolve_path(process, path).await?, false)
         };
         // A file that was made has been taken, and is empty.
-        if let (Found::Node(node), false) = (found, made) {
+        if let (ResolvedPath::Node(node), false) = (found, made) {
             let directory = self.kind(node) == InodeKind::Directory;
             if directory && (how.write || how.create) {
                 return Err(Errno::IsDirectory);

@@ -1,4 +1,4 @@
-//! Kernels, made on their computers as the catalogue describes them.
+//! Construction of the kernels on their computers from the catalogue's description.
 
 use crate::driver::QueueOrder;
 use crate::kernel::buffers::{Buffers, CLICK, HEADER_BYTES};
@@ -10,14 +10,14 @@ use crate::kernel::{FileSystems, Mount, Unix, raw};
 use crate::parts::{Attachment, Drivers};
 use crate::software::Kernel;
 use crate::specification::{
-    ComputerSpecification, DescribedKernel, Edition, FEWEST_BUFFERS, Layout, MinixSpecification,
+    ComputerSpecification, Edition, FEWEST_BUFFERS, KernelBuilder, Layout, MinixSpecification,
     Specification, UnixSpecification, Volume,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-impl DescribedKernel for UnixSpecification {
+impl KernelBuilder for UnixSpecification {
     fn computer(&self) -> &ComputerSpecification {
         &self.computer
     }
@@ -44,12 +44,24 @@ impl DescribedKernel for UnixSpecification {
         )
     }
 
-    fn build(&self, of: &Specification, volumes: &[Volume], on: (Computer, Drivers)) -> Kernel {
-        Kernel::Unix(Rc::new(unix((of, self), volumes, on)))
+    fn build(
+        &self,
+        specification: &Specification,
+        volumes: &[Volume],
+        computer: Computer,
+        drivers: Drivers,
+    ) -> Kernel {
+        Kernel::Unix(Rc::new(build_unix(
+            specification,
+            self,
+            volumes,
+            computer,
+            drivers,
+        )))
     }
 }
 
-impl DescribedKernel for MinixSpecification {
+impl KernelBuilder for MinixSpecification {
     fn computer(&self) -> &ComputerSpecification {
         &self.computer
     }
@@ -71,40 +83,43 @@ impl DescribedKernel for MinixSpecification {
         &self,
         _: &Specification,
         volumes: &[Volume],
-        (computer, drivers): (Computer, Drivers),
+        computer: Computer,
+        drivers: Drivers,
     ) -> Kernel {
-        let volumes = minix_volumes(self, volumes);
+        let volumes = build_minix_volumes(self, volumes);
         let config = self.config.clone();
         Kernel::Minix(Rc::new(Minix::new(computer, config, drivers, volumes)))
     }
 }
 
-/// UNIX on its computer, with file systems on the media.
-fn unix(
-    (specification, of): (&Specification, &UnixSpecification),
+/// Builds a UNIX kernel on its computer, with file systems on the media.
+fn build_unix(
+    specification: &Specification,
+    unix: &UnixSpecification,
     volumes: &[Volume],
-    (computer, drivers): (Computer, Drivers),
+    computer: Computer,
+    drivers: Drivers,
 ) -> Unix {
-    let file_systems = match of.edition {
+    let file_systems = match unix.edition {
         Edition::Seventh(Some(parameters)) => {
             let bytes = volumes.iter().map(|volume| volume.partition.bytes());
             FileSystems::V7(V7::new(&computer.volumes, parameters, bytes))
         }
-        Edition::Seventh(None) | Edition::Bsd => {
-            FileSystems::Ffs(RefCell::new(volumes.iter().filter_map(mount).collect()))
-        }
+        Edition::Seventh(None) | Edition::Bsd => FileSystems::Ffs(RefCell::new(
+            volumes.iter().filter_map(mount_volume).collect(),
+        )),
     };
     Unix {
         computer,
         drivers,
-        buffers: RefCell::new(cache(specification, of, volumes.len())),
+        buffers: RefCell::new(build_buffers(specification, unix, volumes.len())),
         file_systems,
         owners: RefCell::default(),
         raw_headers: raw::headers(volumes.len()),
     }
 }
 
-fn mount(volume: &Volume) -> Option<Mount> {
+fn mount_volume(volume: &Volume) -> Option<Mount> {
     let fs = FileSystem::newfs(volume.partition.label, volume.filesystem?);
     Some(Mount {
         fs: fs.expect("the specification was checked"),
@@ -113,9 +128,13 @@ fn mount(volume: &Volume) -> Option<Mount> {
     })
 }
 
-fn cache(specification: &Specification, of: &UnixSpecification, volumes: usize) -> Buffers {
-    let headers = of.buffers();
-    if let Edition::Seventh(Some(_)) = of.edition {
+fn build_buffers(
+    specification: &Specification,
+    unix: &UnixSpecification,
+    volumes: usize,
+) -> Buffers {
+    let headers = unix.buffers();
+    if let Edition::Seventh(Some(_)) = unix.edition {
         // A click is the least that a header can have.
         return Buffers::new(headers, (headers * CLICK, CLICK), volumes);
     }
@@ -124,14 +143,14 @@ fn cache(specification: &Specification, of: &UnixSpecification, volumes: usize) 
         .iter()
         .map(|volume| specification.block_sizes(volume).0);
     let block = blocks.max().unwrap_or(4096);
-    let bytes = of.cache_bytes.max(FEWEST_BUFFERS * block);
+    let bytes = unix.cache_bytes.max(FEWEST_BUFFERS * block);
     Buffers::new(headers, (bytes, block), volumes)
 }
 
-/// The file systems of Minix on the volumes that are used.
-fn minix_volumes(of: &MinixSpecification, volumes: &[Volume]) -> Vec<minix::Volume> {
+/// Returns the Minix file systems on the volumes in use.
+fn build_minix_volumes(minix: &MinixSpecification, volumes: &[Volume]) -> Vec<minix::Volume> {
     let made = |volume: &Volume| {
-        minix::Volume::new(volume.partition.bytes(), of.filesystem?)
+        minix::Volume::new(volume.partition.bytes(), minix.filesystem?)
             .map(Some)
             .expect("the specification was checked")
     };

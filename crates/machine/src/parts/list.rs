@@ -1,22 +1,23 @@
-//! The list of all parts: what is there of each kind is made of it.
+//! List of all kinds of parts. Macros generate the code for each kind from this list.
 
 // The kind in the catalogue, the controller, and the folder.
 macro_rules! each_kind {
     ($with:ident) => {
         $with! {
-            /// A MASSBUS adaptor, or what looks like one, with the hp driver.
+            /// MASSBUS adaptor, or a controller compatible with one, with the hp driver.
             "massbus" is Massbus in massbus;
-            /// DEC's UDA50, with the uda driver.
+            /// UDA50 controller of DEC, with the uda driver.
             "uda50" is Uda50 in uda50;
-            /// An SMD controller on a UNIBUS, with the up driver.
+            /// SMD controller on a UNIBUS, with the up driver.
             "up" is Up in up;
-            /// A controller of the PC-AT's kind, with the hd driver.
+            /// Disk controller of a PC-AT, with the hd driver.
             "wd1003" is Wd1003 in wd1003;
-            /// A controller for the VMEbus, with a driver like Sun's.
+            /// Controller for the VMEbus, with a driver like Sun's.
             "vme" is Vme in vme;
-            /// Nothing: a driver gives a device all that it takes.
+            /// Direct attachment without a controller. The driver submits as many requests as the
+            /// device accepts.
             "direct" is Direct in direct;
-            /// A disk on the DMA port of an Atari ST.
+            /// Disk on the DMA port of an Atari ST.
             "acsi" is Acsi in acsi;
         }
     };

@@ -1,5 +1,5 @@
-//! Recording what drives are asked for, for a block trace: each request when software
-//! issues it, and when its completion is taken.
+//! Recording of requests to drives for a block trace: each request when software submits it, and
+//! each completion when it is reaped.
 
 use super::Records;
 use crate::hardware::drives::Drives;
@@ -7,26 +7,24 @@ use diskperf_device::{Operation, RequestId, Requests, moment};
 use diskperf_sim::Time;
 use diskperf_timeline::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep};
 
-/// What was recorded so far.
+/// Recorded requests to drives and their completions.
 #[derive(Default)]
-pub(crate) struct Recording {
+pub(crate) struct EventRecording {
     events: Vec<DeviceEvent>,
-    /// How many requests were issued.
-    issued: u64,
-    /// Numbers of the requests that are under way, by their places.
-    numbers: Vec<u64>,
+    issued_count: u64,
+    request_numbers: Vec<u64>,
 }
 
-impl Recording {
-    /// Memory that it takes.
-    pub(super) fn bytes(&self) -> usize {
+impl EventRecording {
+    /// Returns the memory of the recording, in bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
         size_of::<DeviceEvent>() * self.events.capacity()
-            + size_of::<u64>() * self.numbers.capacity()
+            + size_of::<u64>() * self.request_numbers.capacity()
     }
 }
 
 impl Records {
-    /// What was recorded since the last time this was asked.
+    /// Returns the events recorded since the last call.
     pub(crate) fn take_events(&self) -> Vec<DeviceEvent> {
         let recording = self.recording.as_ref();
         recording.map_or_else(Vec::new, |recording| {
@@ -34,8 +32,8 @@ impl Records {
         })
     }
 
-    /// A request was issued, for which somebody waits or nobody.
-    pub(crate) fn issued(
+    /// Records the submission of a request. `awaited` is whether a program waits for it.
+    pub(crate) fn record_issue(
         &self,
         id: RequestId,
         (requests, drives): (&Requests, &Drives),
@@ -46,10 +44,10 @@ impl Records {
         };
         let request = &requests[id];
         let sector_bytes = u64::from(drives.get(request.device).sector_bytes());
-        let Recording {
+        let EventRecording {
             events,
-            issued,
-            numbers,
+            issued_count: issued,
+            request_numbers: numbers,
         } = &mut *recording.borrow_mut();
         if numbers.len() <= id.place() {
             numbers.resize(id.place() + 1, 0);
@@ -75,13 +73,13 @@ impl Records {
         *issued += 1;
     }
 
-    /// The completion of a request is taken.
-    pub(crate) fn completed(&self, id: RequestId, now: Time) {
+    /// Records that the completion of a request is reaped.
+    pub(crate) fn record_completion(&self, id: RequestId, now: Time) {
         let Some(recording) = &self.recording else {
             return;
         };
         let recording = &mut *recording.borrow_mut();
-        let number = recording.numbers[id.place()];
+        let number = recording.request_numbers[id.place()];
         recording.events.push(DeviceEvent {
             at: moment(now),
             // A drive that fails halts the machine.

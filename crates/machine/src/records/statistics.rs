@@ -1,31 +1,31 @@
-//! What a modelled computer counted.
+//! Request statistics of a modelled computer.
 
 use diskperf_device::{Operation, Request};
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
-/// Sums over all requests.
+/// Statistics over all drive requests of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Of each drive.
+    /// Request statistics of each drive.
     pub drives: Vec<DriveStatistics>,
-    /// Time of all requests, by [`Stage::index`].
+    /// Time of all requests in each stage, in nanoseconds, by [`Stage::index`].
     pub stages: Vec<u64>,
 }
 
-/// Of one drive.
+/// Request statistics of one drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriveStatistics {
-    /// Requests that completed.
+    /// Number of completed requests.
     pub requests: u64,
-    /// Of these, how many waited for a revolution that they need not have.
+    /// Completed requests that missed a deadline and waited for an additional revolution.
     pub missed: u64,
-    /// Bytes read and written, in sectors.
+    /// Data read, in sectors.
     pub read_sectors: u64,
-    /// Bytes written, in sectors.
+    /// Data written, in sectors.
     pub written_sectors: u64,
-    /// The sum of their times from issue to completion: the integral over
-    /// time of how many are under way.
+    /// Sum of the response times of all requests. It equals the integral of the number of requests
+    /// in flight over time.
     pub response: Time,
 }
 
@@ -37,7 +37,7 @@ impl Statistics {
         }
     }
 
-    pub(crate) fn count(&mut self, request: &Request) {
+    pub(crate) fn count_request(&mut self, request: &Request) {
         let mut at = request.spans.issued();
         let mut missed = false;
         for span in request.spans.spans() {

@@ -1,8 +1,8 @@
-//! Recording what happens, for those who want to see it: what rigs and computers have in
-//! common.
+//! Recording of a trace of requests and programs, as far as rigs (drives without a computer) and
+//! computers have it in common.
 
 use super::Records;
-use crate::books::Books;
+use crate::books::StageAccount;
 use crate::hardware::drives::{Drive, Drives};
 use diskperf_device::{Operation, Request, moment};
 use diskperf_sim::Time;
@@ -11,38 +11,37 @@ use diskperf_timeline::trace::{
 };
 use diskperf_timeline::{Nanoseconds, Span};
 
-/// The trace that was recorded so far.
+/// Trace of requests and programs recorded so far.
 #[derive(Default)]
 pub(crate) struct Tracing {
     pub(crate) trace: Trace,
-    /// Of each buffer of a kernel, by number, the last request that completed for it.
-    latest: Vec<Option<usize>>,
-    /// Bytes of what requests have for themselves.
+    /// Index of the last completed request of each kernel buffer, by buffer number.
+    latest_requests: Vec<Option<usize>>,
     nested_bytes: usize,
 }
 
 impl Tracing {
     fn add(&mut self, buffer: Option<usize>, request: TracedRequest) {
         if let Some(number) = buffer {
-            if self.latest.len() <= number {
-                self.latest.resize(number + 1, None);
+            if self.latest_requests.len() <= number {
+                self.latest_requests.resize(number + 1, None);
             }
-            self.latest[number] = Some(self.trace.requests.len());
+            self.latest_requests[number] = Some(self.trace.requests.len());
         }
         self.nested_bytes += size_of_val(&request.spans[..]);
         self.trace.requests.push(request);
     }
 
-    /// A program has got a block that a transfer brought to this buffer.
+    /// Records that a program used a block that a transfer brought into this buffer.
     pub(crate) fn add_use(&mut self, buffer: usize, got: TracedUse) {
-        if let Some(Some(request)) = self.latest.get(buffer) {
+        if let Some(Some(request)) = self.latest_requests.get(buffer) {
             self.nested_bytes += size_of::<TracedUse>();
             self.trace.requests[*request].uses.push(got);
         }
     }
 
-    /// Memory that the record takes.
-    pub(super) fn bytes(&self) -> usize {
+    /// Returns the memory of the trace, in bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
         let Trace {
             requests,
             processes,
@@ -65,7 +64,7 @@ impl Tracing {
 }
 
 impl Records {
-    /// Takes the trace of drives and programs since it was last taken.
+    /// Returns the trace of drives and programs since the last call.
     pub(crate) fn take_trace(&self, drives: &mut Drives, now: Time) -> Option<Trace> {
         let mut taken = self.tracing.as_ref()?.take().trace;
         taken.flash = drives.take_flash(now);
@@ -74,7 +73,7 @@ impl Records {
         Some(taken)
     }
 
-    /// A request completed, of a buffer if it is one's.
+    /// Records a completed request, with the kernel buffer that it belongs to, if any.
     pub(super) fn trace_request(
         &self,
         buffer: Option<usize>,
@@ -104,7 +103,7 @@ impl Records {
         );
     }
 
-    /// A program's timed part begins or ends: so busy everything has been.
+    /// Records the busy times of all components at the start or end of a program's timed part.
     pub(crate) fn trace_busy(&self, busy: impl FnOnce() -> TracedBusy) {
         if let Some(tracing) = &self.tracing {
             let busy = busy();
@@ -112,10 +111,10 @@ impl Records {
         }
     }
 
-    /// The timed part of a program has ended.
-    pub(crate) fn trace_program(&self, number: usize, books: &Books, work: Vec<TracedWork>) {
+    /// Records a program at the end of its timed part.
+    pub(crate) fn trace_program(&self, number: usize, books: &StageAccount, work: Vec<TracedWork>) {
         let Some(tracing) = &self.tracing else { return };
-        let opened = moment(books.opened());
+        let opened = moment(books.opened_at());
         tracing.borrow_mut().trace.processes.push(TracedProcess {
             number: number as u32,
             opened,

@@ -1,9 +1,9 @@
-//! Several requests of a program in flight, each in a slot of its own: what a drive's queue
-//! is for.
+//! Ring of a program on a rig (drives without a computer): several requests in flight, each in its
+//! own slot. The ring makes use of a drive's queue.
 
-use super::session::{OpenFile, RigSession, What};
+use super::session::{DeviceTarget, OpenDevice, RigSession};
 use super::transfer::Transfer;
-use super::{Owner, Rig, Worker};
+use super::{Rig, TransferOwner, Worker};
 use crate::errno::{Errno, Result};
 use crate::ring::{RingCompletion, RingOperation, RingRequest, RingSize, RingState};
 use diskperf_device::Operation;
@@ -12,29 +12,28 @@ use diskperf_timeline::{Request as Spans, Stage};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The requests of a program.
-pub(crate) struct Ring {
+/// Ring of a program on a rig, with its requests in flight.
+pub(crate) struct RigRing {
     worker: Rc<Worker>,
-    /// Open files that requests may name, each with its descriptor.
-    files: Vec<(usize, OpenFile)>,
-    slots: RefCell<Vec<Slot>>,
+    /// Open files that requests may use, each with its descriptor.
+    files: Vec<(usize, OpenDevice)>,
+    slots: RefCell<Vec<RigSlot>>,
     state: RingState,
 }
 
-/// A slot, with its present request or its last one.
 #[derive(Default)]
-struct Slot {
+struct RigSlot {
     transfer: Option<Transfer>,
-    /// Stages of the drive requests made for the slot's submission.
+    /// Stages of the drive requests for the slot's current request.
     spans: Spans,
 }
 
 impl RigSession {
-    /// Makes a ring for these open files.
+    /// Opens a ring for the given open files.
     ///
     /// # Errors
     ///
-    /// [`Errno::Busy`] where there is one, [`Errno::Invalid`] for one without slots,
+    /// [`Errno::Busy`] if the program has a ring, [`Errno::Invalid`] for a ring without slots,
     /// [`Errno::BadFile`] for a file that is not open.
     pub fn open_ring(&mut self, size: RingSize, files: &[usize]) -> Result<()> {
         if self.ring.is_some() {
@@ -43,17 +42,17 @@ impl RigSession {
         if size.depth == 0 {
             return Err(Errno::Invalid);
         }
-        let open = |number: &usize| Ok((*number, self.file(*number)?));
-        self.ring = Some(Rc::new(Ring {
+        let open = |number: &usize| Ok((*number, self.open_device(*number)?));
+        self.ring = Some(Rc::new(RigRing {
             worker: Rc::clone(&self.worker),
             files: files.iter().map(open).collect::<Result<_>>()?,
-            slots: RefCell::new((0..size.depth).map(|_| Slot::default()).collect()),
+            slots: RefCell::new((0..size.depth).map(|_| RigSlot::default()).collect()),
             state: RingState::new(size),
         }));
         Ok(())
     }
 
-    /// Gives requests to their drives, in order.
+    /// Submits requests to their drives, in order.
     ///
     /// # Errors
     ///
@@ -61,17 +60,18 @@ impl RigSession {
     ///
     /// # Panics
     ///
-    /// When a slot is in flight, or a request larger than its buffer.
+    /// If a slot is in flight, or if a request is larger than its buffer.
     pub fn submit(&mut self, requests: &[RingRequest]) -> Result<()> {
         let ring = self.ring.as_ref().ok_or(Errno::Invalid)?;
         for request in requests {
-            self.rig.submit(ring, *request);
+            self.rig.begin_request(ring, *request);
         }
         Ok(())
     }
 
-    /// Waits until so many requests are complete, at most until a moment, and takes all
-    /// that are. Without a moment, no more are waited for than there are.
+    /// Waits until `at_least` requests are complete, at most until a deadline, and reaps all
+    /// completions. Without a deadline, the wait is for no more completions than there are
+    /// requests.
     ///
     /// # Errors
     ///
@@ -84,22 +84,24 @@ impl RigSession {
     ) -> Result<()> {
         let ring = self.ring.as_ref().ok_or(Errno::Invalid)?;
         self.rig.await_completions(ring, at_least, until).await;
-        ring.state.take_done(completions);
+        ring.state.take_completions(completions);
         Ok(())
     }
 
-    /// The contents of a slot's buffer, of a ring that is open.
+    /// Contents of the buffer of a ring's slot. None without an open ring.
     pub fn ring_contents(&self, slot: u32) -> Option<&RefCell<Vec<u8>>> {
         let ring = self.ring.as_ref()?;
         Some(ring.state.contents(slot))
     }
 
-    /// Requests that are not complete.
-    pub fn under_way(&self) -> usize {
-        self.ring.as_ref().map_or(0, |ring| ring.state.under_way())
+    /// Number of requests of the ring that are in flight.
+    pub fn in_flight_count(&self) -> usize {
+        self.ring
+            .as_ref()
+            .map_or(0, |ring| ring.state.in_flight_count())
     }
 
-    /// Waits for what is in flight, and does without the ring from then on.
+    /// Waits for the requests in flight, and closes the ring.
     pub async fn close_ring(&mut self) {
         if let Some(ring) = self.ring.take() {
             self.rig.await_completions(&ring, usize::MAX, None).await;
@@ -108,22 +110,22 @@ impl RigSession {
 }
 
 impl Rig {
-    /// Gives a request to its drive; one that has nothing to do is complete at once.
-    fn submit(&self, ring: &Rc<Ring>, request: RingRequest) {
+    /// Submits a request to its drive. A request without work for the drive completes immediately.
+    fn begin_request(&self, ring: &Rc<RigRing>, request: RingRequest) {
         ring.state.admit(request);
-        match self.transfer_of(ring, request) {
+        match self.transfer_of_request(ring, request) {
             Ok(Some(transfer)) => {
                 let slot = &mut ring.slots.borrow_mut()[request.slot as usize];
                 assert!(
                     slot.transfer.is_none(),
-                    "slot {} is under way",
+                    "slot {} already has a request in flight",
                     request.slot
                 );
                 slot.spans.issue(diskperf_device::moment(self.sim.now()));
                 self.issue_part(
                     &ring.worker,
                     &transfer,
-                    Owner::Slot(Rc::clone(ring), request.slot),
+                    TransferOwner::Slot(Rc::clone(ring), request.slot),
                 );
                 slot.transfer = Some(transfer);
             }
@@ -136,20 +138,24 @@ impl Rig {
         }
     }
 
-    /// The transfer that a submission asks of its drive; none where it has nothing to do.
-    fn transfer_of(&self, ring: &Ring, request: RingRequest) -> Result<Option<Transfer>> {
+    /// Returns the transfer that a request needs from its drive. None if the drive has no work.
+    fn transfer_of_request(
+        &self,
+        ring: &RigRing,
+        request: RingRequest,
+    ) -> Result<Option<Transfer>> {
         let mut files = ring.files.iter();
         let file = files.find(|(number, _)| *number == request.file);
         let (_, file) = file.ok_or(Errno::BadFile)?;
         let (may, changes) = match request.operation {
-            RingOperation::Read => (file.read, false),
-            RingOperation::Write | RingOperation::Discard => (file.write, true),
+            RingOperation::Read => (file.can_read, false),
+            RingOperation::Write | RingOperation::Discard => (file.can_write, true),
             RingOperation::Fsync => (true, false),
         };
         if !may {
             return Err(Errno::BadFile);
         }
-        let What::Volume(volume) = file.what else {
+        let DeviceTarget::Volume(volume) = file.target else {
             return match request.operation {
                 RingOperation::Read | RingOperation::Write => Ok(None),
                 RingOperation::Fsync | RingOperation::Discard => Err(Errno::Invalid),
@@ -157,54 +163,58 @@ impl Rig {
         };
         let operation = match request.operation {
             RingOperation::Read => Operation::Read,
-            RingOperation::Write => volume.write(),
+            RingOperation::Write => volume.write_operation(),
             RingOperation::Fsync => Operation::Flush,
             RingOperation::Discard => Operation::Discard,
         };
         let all = match operation {
             Operation::Flush => 0..0,
             _ if i64::try_from(request.offset).is_err() => return Err(Errno::Invalid),
-            _ => self.range(volume, (request.offset, request.bytes as usize, changes))?,
+            _ => self.transfer_range(volume, (request.offset, request.bytes as usize, changes))?,
         };
         Ok(self.begin_transfer(volume, operation, all))
     }
 
-    /// The drive has done a part of a slot's transfer: the next one follows, if there is one.
-    pub(super) fn continue_transfer(&self, ring: &Rc<Ring>, slot: u32, spans: &Spans) {
+    /// Continues a slot's transfer after a drive request of it is complete: submits the next part,
+    /// or completes the slot's request.
+    pub(super) fn continue_transfer(&self, ring: &Rc<RigRing>, slot: u32, spans: &Spans) {
         let slots = &mut ring.slots.borrow_mut();
         let of = &mut slots[slot as usize];
         for span in spans.spans() {
             of.spans.mark(span.stage, span.until);
         }
-        let transfer = of.transfer.as_mut().expect("what completes was submitted");
-        self.move_part(transfer, (&ring.state, slot));
+        let transfer = of
+            .transfer
+            .as_mut()
+            .expect("a completed request has a transfer");
+        self.copy_part(transfer, (&ring.state, slot));
         if self.next_part(transfer) {
-            let owner = Owner::Slot(Rc::clone(ring), slot);
+            let owner = TransferOwner::Slot(Rc::clone(ring), slot);
             self.issue_part(&ring.worker, transfer, owner);
         } else {
-            let bytes = transfer.moved_bytes();
+            let bytes = transfer.transferred_bytes();
             of.transfer = None;
             self.finish(ring, slot, Ok(bytes as u32));
         }
     }
 
-    /// A request is complete: its program is woken, if that is what it waits for.
-    fn finish(&self, ring: &Ring, slot: u32, result: Result<u32>) {
+    fn finish(&self, ring: &RigRing, slot: u32, result: Result<u32>) {
         if ring.state.complete(slot, result) {
             self.wake(&ring.worker);
         }
     }
 
-    /// Waits until so many requests are complete, at most until a moment. Without one, no
-    /// more are waited for than there are.
-    async fn await_completions(&self, ring: &Ring, at_least: usize, until: Option<Time>) {
+    /// Waits until `at_least` requests are complete, at most until a deadline. Without a deadline,
+    /// the wait is for no more completions than there are requests.
+    async fn await_completions(&self, ring: &RigRing, at_least: usize, until: Option<Time>) {
         let from = self.sim.now();
         if !ring.state.begin_wait((at_least, until), from) {
             return;
         }
-        let wait = (until, || ring.state.give_up());
-        self.sleep(&ring.worker, "its requests", wait).await;
-        let (books, to) = (&ring.worker.books, self.sim.now());
+        let wait = (until, || ring.state.give_up_wait());
+        self.sleep_until_woken(&ring.worker, "its requests", wait)
+            .await;
+        let (books, to) = (&ring.worker.stage_account, self.sim.now());
         match ring.state.woken_by() {
             Some(slot) => {
                 let spans = &ring.slots.borrow()[slot as usize].spans;

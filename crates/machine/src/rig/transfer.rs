@@ -1,28 +1,27 @@
-//! A range of a volume that a drive moves, by one request after the other.
+//! Transfer of a range of a volume by a sequence of drive requests.
 
-use super::session::Volume;
-use super::{Owner, Rig, Worker};
+use super::session::RigVolume;
+use super::{Rig, TransferOwner, Worker};
 use crate::ring::RingState;
 use diskperf_device::{Operation, Request};
 use std::ops::Range;
 
-/// What a call or a submission asks of a drive.
+/// Operation of a call or of a ring request on a range of a volume.
 #[derive(Clone)]
 pub(super) struct Transfer {
-    volume: Volume,
+    volume: RigVolume,
     operation: Operation,
-    /// Bytes of the volume; none of a flush.
-    all: Range<u64>,
-    /// Those of the present request.
-    part: Range<u64>,
+    /// Byte range of the volume. Empty for a flush.
+    whole_range: Range<u64>,
+    part_range: Range<u64>,
 }
 
 impl Rig {
-    /// The transfer of a range of a volume, in bytes; none where the drive has nothing to do:
-    /// of no bytes, and a flush of a drive that keeps no writes.
+    /// Begins an operation on a byte range of a volume. Returns None if the drive has no work: for
+    /// an empty range, and for a flush of a drive without a volatile cache.
     pub(super) fn begin_transfer(
         &self,
-        volume: Volume,
+        volume: RigVolume,
         operation: Operation,
         all: Range<u64>,
     ) -> Option<Transfer> {
@@ -36,22 +35,22 @@ impl Rig {
         let mut transfer = Transfer {
             volume,
             operation,
-            part: all.start..all.start,
-            all,
+            part_range: all.start..all.start,
+            whole_range: all,
         };
-        self.take_part(&mut transfer);
+        self.take_next_part(&mut transfer);
         has_work.then_some(transfer)
     }
 
-    /// The request that is done is followed by another; false if it was the last.
+    /// Advances the transfer to its next drive request. Returns false if the last one was the end.
     pub(super) fn next_part(&self, transfer: &mut Transfer) -> bool {
-        self.take_part(transfer);
-        !transfer.part.is_empty()
+        self.take_next_part(transfer);
+        !transfer.part_range.is_empty()
     }
 
-    /// Goes on to what the next request moves: all that is left, unless commands of the drive
-    /// move less.
-    fn take_part(&self, transfer: &mut Transfer) {
+    /// Selects the range of the next drive request: the whole rest, up to the size limit of the
+    /// drive's commands.
+    fn take_next_part(&self, transfer: &mut Transfer) {
         let partition = self.volumes.partition(transfer.volume.number);
         let most = match transfer.operation {
             Operation::Read | Operation::Write { .. } => {
@@ -60,20 +59,22 @@ impl Rig {
             Operation::Flush | Operation::Discard | Operation::WriteZeroes => None,
         };
         let most = most.map_or(u64::MAX, |most| most as u64);
-        let start = transfer.part.end;
-        transfer.part = start..transfer.all.end.min(start.saturating_add(most));
+        let start = transfer.part_range.end;
+        transfer.part_range = start..transfer.whole_range.end.min(start.saturating_add(most));
     }
 
-    /// Issues the present request of a transfer.
-    pub(super) fn issue_part(&self, worker: &Worker, transfer: &Transfer, owner: Owner) {
+    /// Submits the current drive request of a transfer.
+    pub(super) fn issue_part(&self, worker: &Worker, transfer: &Transfer, owner: TransferOwner) {
         let Transfer {
             volume,
             operation,
-            part,
+            part_range: part,
             ..
         } = transfer;
         if *operation == Operation::Read {
-            worker.books.count_storage_read(part.end - part.start);
+            worker
+                .stage_account
+                .count_storage_read(part.end - part.start);
         }
         let partition = self.volumes.partition(volume.number);
         let sector_bytes = u64::from(partition.sector_bytes);
@@ -87,16 +88,18 @@ impl Rig {
         self.issue(request, owner);
     }
 
-    /// Moves the data of the present request, between the contents of a ring's slot and the
-    /// medium.
-    pub(super) fn move_part(&self, transfer: &Transfer, (ring, slot): (&RingState, u32)) {
+    /// Copies the data of the current drive request between a ring's slot and the medium.
+    pub(super) fn copy_part(&self, transfer: &Transfer, (ring, slot): (&RingState, u32)) {
         let Transfer {
-            volume, all, part, ..
+            volume,
+            whole_range: all,
+            part_range: part,
+            ..
         } = transfer;
         let within = (part.start - all.start) as usize..(part.end - all.start) as usize;
         let contents = &mut ring.contents(slot).borrow_mut();
         self.volumes
-            .medium(volume.number, |medium| match transfer.operation {
+            .with_medium(volume.number, |medium| match transfer.operation {
                 Operation::Read => {
                     if let Some(into) = contents.get_mut(within) {
                         medium.read_bytes(part.start, into);
@@ -106,17 +109,20 @@ impl Rig {
                     let data = contents.get(within.clone());
                     medium.write_bytes(part.start, data.unwrap_or(&ring.bytes()[within]));
                 }
-                Operation::Discard | Operation::WriteZeroes => medium.forget(part.clone()),
+                Operation::Discard | Operation::WriteZeroes => medium.zero_range(part.clone()),
                 Operation::Flush => {}
             });
     }
 }
 
 impl Transfer {
-    /// Bytes that a program learns were moved.
-    pub(super) fn moved_bytes(&self) -> u64 {
+    /// Returns the number of transferred bytes that the program sees. Zero for a flush or a
+    /// discard.
+    pub(super) fn transferred_bytes(&self) -> u64 {
         match self.operation {
-            Operation::Read | Operation::Write { .. } => self.all.end - self.all.start,
+            Operation::Read | Operation::Write { .. } => {
+                self.whole_range.end - self.whole_range.start
+            }
             Operation::Flush | Operation::Discard | Operation::WriteZeroes => 0,
         }
     }

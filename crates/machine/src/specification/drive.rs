@@ -1,4 +1,4 @@
-//! A drive, as the catalogue describes it.
+//! Drive as described in the catalogue.
 
 use crate::hardware::mechanism::{
     Format, Geometry, HeadGroups, Mechanics, Mechanism, Revectored, Zone,
@@ -13,62 +13,63 @@ use diskperf_device::disk::spindle::{PERIOD_NS, Spindle, Turn};
 use diskperf_device::flash::specification::FlashSpecification;
 use diskperf_sim::Time;
 
-/// A drive, and the partitions on it that are measured.
+/// Drive with the partitions in use.
 #[derive(Clone, Debug)]
 pub struct DriveSpecification {
-    /// What it is.
+    /// Hardware of the drive: a bare mechanism or a device.
     pub hardware: DriveHardware,
-    /// How the driver calls it.
+    /// Name of the drive's type, by which the driver selects its parameters.
     pub driver_type: String,
-    /// In the order in which programs see them; at least one.
+    /// Partitions in the order in which programs see them; at least one.
     pub partitions: Vec<PartitionSpecification>,
 }
 
-/// What a controller or a driver commands.
+/// Hardware of a drive, which a controller or a driver commands.
 #[derive(Clone, Debug)]
 pub enum DriveHardware {
-    /// Platters and an arm, which a controller commands.
+    /// Bare mechanism of platters and an arm, which a controller commands.
     Mechanism(Box<MechanismSpecification>),
-    /// Something that serves requests itself.
+    /// Device that serves requests without an external controller.
     Device(DeviceSpecification),
 }
 
-/// A mechanism.
+/// Bare disk mechanism, which needs a controller.
 #[derive(Clone, Debug)]
 pub struct MechanismSpecification {
-    /// What it is made of.
+    /// Layout, seek curve and head times of the mechanism.
     pub mechanics: Mechanics,
-    /// Revolutions per minute.
+    /// Rotational speed, in revolutions per minute.
     pub rpm: f64,
 }
 
 impl MechanismSpecification {
-    /// The mechanism at another speed, to a hundredth of a revolution per minute, and at
-    /// this angle at time zero.
-    pub(crate) fn turning(&self, rpm: f64, phase: Turn) -> Mechanism {
+    /// Returns the mechanism with another rotational speed, rounded to 0.01 revolutions per minute,
+    /// and with the given angle at time zero.
+    pub(crate) fn with_rotation(&self, rpm: f64, phase: Turn) -> Mechanism {
         let rpm_min = 60e9 / PERIOD_NS.end();
         let rpm = (rpm * 100.0).round() / 100.0;
         let spindle = Spindle::of_rpm(rpm.max(rpm_min), phase);
         Mechanism::new(self.mechanics.clone(), spindle)
     }
 
-    /// The mechanism at its own speed, with its first slot below the heads at time zero.
+    /// Returns the mechanism with its own rotational speed. Its first slot is under the heads at
+    /// time zero.
     pub fn mechanism(&self) -> Mechanism {
-        self.turning(self.rpm, Turn::ZERO)
+        self.with_rotation(self.rpm, Turn::ZERO)
     }
 }
 
-/// A partition of a drive.
+/// Partition of a drive, with its location and label.
 #[derive(Clone, Copy, Debug)]
 pub struct PartitionSpecification {
-    /// Where it starts on the drive.
+    /// First sector of the partition on the drive.
     pub first_sector: u64,
-    /// As its label describes it.
+    /// Geometry of the partition according to the drive's label.
     pub label: ffs::Geometry,
 }
 
 impl DriveSpecification {
-    /// Its mechanism, if it has one that a controller commands.
+    /// Returns the drive's bare mechanism. None for a device.
     pub fn mechanism(&self) -> Option<&MechanismSpecification> {
         match &self.hardware {
             DriveHardware::Mechanism(mechanism) => Some(mechanism),
@@ -83,27 +84,27 @@ impl DriveSpecification {
         }
     }
 
-    /// Its disk, if it is one with firmware.
+    /// Returns the disk. None if the drive is not a disk with firmware.
     pub fn disk(&self) -> Option<&DiskSpecification> {
         self.device()?.disk()
     }
 
-    /// Whether it has a medium that rotates.
+    /// Reports whether the drive has a rotating medium.
     pub fn has_spindle(&self) -> bool {
         self.mechanism().is_some() || self.disk().is_some()
     }
 
-    /// It, if it is a flash drive.
+    /// Returns the flash drive. None for other kinds of drives.
     pub fn flash(&self) -> Option<&FlashSpecification> {
         self.device()?.flash()
     }
 
-    /// Bytes that it keeps of reads and writes together; 0 of one without a cache.
+    /// Size of the drive's cache for reads and writes, in bytes; 0 without a cache.
     pub fn cache_bytes(&self) -> u64 {
         self.device().map_or(0, DeviceSpecification::cache_bytes)
     }
 
-    /// All that it holds.
+    /// Capacity of the drive, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         let partitions = || self.partitions.iter().map(PartitionSpecification::bytes);
         self.mechanism().map_or_else(
@@ -112,30 +113,30 @@ impl DriveSpecification {
         )
     }
 
-    /// Its mechanism, and the cylinder where its first partition begins.
+    /// Returns the drive's mechanism and the cylinder where its first partition begins. None for a
+    /// device.
     pub fn measured(&self) -> Option<(&MechanismSpecification, u32)> {
         let (mechanism, partition) = (self.mechanism()?, self.partitions.first()?);
         let geometry = &mechanism.mechanics.geometry;
         Some((mechanism, geometry.locate(partition.first_sector).cylinder))
     }
 
-    /// The fewest slots that a track of it is divided into; no end of them where it has
-    /// no tracks.
+    /// Minimum number of slots per track. `u64::MAX` for a drive without tracks.
     pub(crate) fn slots(&self) -> u64 {
         let slots = |of: &MechanismSpecification| u64::from(of.mechanics.geometry.slots_min());
         self.mechanism().map_or(u64::MAX, slots)
     }
 
-    /// Reads a drive.
+    /// Reads a drive from the catalogue.
     pub(super) fn read(reader: &mut Reader<'_>) -> Self {
-        let kind = reader.optional_text("kind", KIND);
+        let kind = reader.optional_text("kind", DRIVE_KIND_MEANING);
         let kind = kind.as_deref().unwrap_or("disk");
         if let Some(device) = DeviceSpecification::read(reader, kind) {
             return Self {
                 driver_type: String::new(),
                 partitions: vec![PartitionSpecification {
                     first_sector: 0,
-                    label: label(&device),
+                    label: newfs_label(&device),
                 }],
                 hardware: DriveHardware::Device(device),
             };
@@ -152,16 +153,28 @@ impl DriveSpecification {
         let seek = read_seek(reader, geometry.cylinders());
         let time =
             |reader: &mut Reader<'_>, key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
-        let settle = time(reader, "settle_ms", "the arm coming to rest after a seek");
-        let write_settle = time(reader, "write_settle_ms", "more of it before a write");
-        let head_switch = time(reader, "head_switch_ms", "another head taking over");
-        let rpm = reader.number("spindle_rpm", 60.0..=30_000.0, "revolutions per minute");
+        let settle = time(reader, "settle_ms", "settle time after a seek");
+        let write_settle = time(
+            reader,
+            "write_settle_ms",
+            "additional settle time of a write",
+        );
+        let head_switch = time(
+            reader,
+            "head_switch_ms",
+            "head switch time within a cylinder",
+        );
+        let rpm = reader.number(
+            "spindle_rpm",
+            60.0..=30_000.0,
+            "rotational speed, in revolutions per minute",
+        );
         let label = reader.integer(
             "label_rpm",
             60..=30_000,
-            "revolutions per minute that the label says, which newfs goes by",
+            "rotational speed in the disk label, which newfs uses, in revolutions per minute",
         );
-        let driver_type = reader.text("driver_type", "what the driver takes it for");
+        let driver_type = reader.text("driver_type", "type of the drive for the driver");
         Self {
             partitions: read_partitions(reader, &geometry, label),
             hardware: DriveHardware::Mechanism(Box::new(MechanismSpecification {
@@ -179,10 +192,10 @@ impl DriveSpecification {
     }
 }
 
-const KIND: &str = "disk, drive, flash or fixed: platters with an arm that a controller commands, a disk with firmware and a buffer of its own, a flash drive, or a device without mechanics; disk if absent";
+const DRIVE_KIND_MEANING: &str = "kind of drive: disk (bare mechanism that a controller commands), drive (disk with firmware and its own buffer), flash, or fixed (device without mechanics); disk if absent";
 
-/// The label of a device that hides its tracks, for file systems that ask.
-fn label(device: &DeviceSpecification) -> ffs::Geometry {
+/// Returns a nominal label for a device that hides its tracks. File systems need the label.
+fn newfs_label(device: &DeviceSpecification) -> ffs::Geometry {
     // What contradicts itself is refused; its label is never used.
     let sectors = device.sectors().unwrap_or(1).max(1);
     let of_spindle = |disk: &DiskSpecification| 1e9 / disk.mechanism.period_ns;
@@ -200,11 +213,11 @@ fn label(device: &DeviceSpecification) -> ffs::Geometry {
     }
 }
 
-/// Of the label of a device without platters.
+/// Rotational speed in the label of a device without platters, in revolutions per second.
 const NOMINAL_REVOLUTIONS_PER_S: f64 = 60.0;
 
 impl PartitionSpecification {
-    /// As programs see it that go past the file system.
+    /// Returns the partition as programs see it without a file system.
     pub(crate) fn raw(&self, drive: usize) -> Partition {
         Partition {
             drive,
@@ -214,16 +227,15 @@ impl PartitionSpecification {
         }
     }
 
-    /// Bytes of it.
+    /// Size of the partition, in bytes.
     pub fn bytes(&self) -> u64 {
         u64::from(self.label.partition_sectors) * u64::from(self.label.sector_bytes)
     }
 }
 
-/// Partitions of a label: a to h.
+/// Number of partitions in a label: a to h.
 const MOST_PARTITIONS: usize = 8;
 
-/// The one partition that is measured, or several of them.
 fn read_partitions(
     reader: &mut Reader<'_>,
     geometry: &Geometry,
@@ -234,23 +246,23 @@ fn read_partitions(
     let start = reader.integer(
         "partition_start_cylinder",
         cylinders.clone(),
-        "the first cylinder of the partition that is measured",
+        "first cylinder of the measured partition",
     );
     let length = reader.integer(
         "partition_sectors",
         sectors.clone(),
-        "sectors of that partition",
+        "sectors of the measured partition",
     );
     let several = reader.pairs(
         "partitions",
         [cylinders, sectors],
-        "first cylinder and sectors of each partition, where several are measured; that one if absent",
+        "first cylinder and sectors of each partition, if several are measured; the single partition if absent",
     );
     for unread in ["partition_start_cylinder", "partition_sectors"] {
         if !several.is_empty() && reader.is_set(unread) {
             reader.fail_allowing(
                 unread,
-                "this drive has a list of partitions, and nothing reads it",
+                "this drive already has a list of partitions, which takes precedence",
                 "in `partitions`, as [first cylinder, sectors]",
             );
         }
@@ -272,30 +284,26 @@ fn read_partitions(
         let first_sector = geometry.first_sector(cylinder);
         if first_sector + length > geometry.sectors() {
             let allowed = format!(
-                "a partition that ends by sector {} of the drive",
+                "a partition that ends at sector {} or before",
                 geometry.sectors()
             );
             reader.fail_allowing(key, "the partition ends beyond the drive", &allowed);
         }
         let shared = partitions.iter().any(|other| {
-            let ends = other.first_sector + u64::from(other.label.partition_sectors);
-            other.first_sector < first_sector + length && first_sector < ends
+            let ends_at = other.first_sector + u64::from(other.label.partition_sectors);
+            other.first_sector < first_sector + length && first_sector < ends_at
         });
         if shared {
             reader.fail_allowing(
                 key,
                 "two partitions share sectors",
-                "partitions that lie beside each other",
+                "partitions that do not overlap",
             );
         }
-        if let Some(sector) = geometry.stand_in_among(first_sector..first_sector + length) {
+        if let Some(sector) = geometry.first_replacement_in(first_sector..first_sector + length) {
             let message =
-                format!("the partition has sector {sector}, where the data of a bad one is");
-            reader.fail_allowing(
-                key,
-                &message,
-                "partitions without the sectors that stand in for bad ones",
-            );
+                format!("the partition contains sector {sector}, the replacement of a bad sector");
+            reader.fail_allowing(key, &message, "partitions without replacement sectors");
         }
         partitions.push(PartitionSpecification {
             first_sector,
@@ -314,9 +322,12 @@ fn read_partitions(
 fn read_seek(reader: &mut Reader<'_>, cylinders: u32) -> SeekCurve {
     let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=4000.0, doc)).millis();
     let seek = SeekSpecification::DataSheet {
-        single_cylinder_ms: time("seek_minimum_ms", "from a cylinder to the next"),
-        average_ms: time("seek_average_ms", "mean over all pairs of cylinders"),
-        full_stroke_ms: time("seek_maximum_ms", "over the full stroke"),
+        single_cylinder_ms: time("seek_minimum_ms", "seek time to an adjacent cylinder"),
+        average_ms: time(
+            "seek_average_ms",
+            "mean seek time over all pairs of cylinders",
+        ),
+        full_stroke_ms: time("seek_maximum_ms", "full-stroke seek time"),
     };
     SeekCurve::new(&seek, cylinders).unwrap_or_else(|error| {
         reader.fail("seek_average_ms", &error.to_string());
@@ -326,69 +337,66 @@ fn read_seek(reader: &mut Reader<'_>, cylinders: u32) -> SeekCurve {
 }
 
 fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
-    let cylinders = reader.integer("cylinders", 1..=1_000_000, "cylinders under the heads") as u32;
+    let cylinders = reader.integer("cylinders", 1..=1_000_000, "number of cylinders") as u32;
     let heads = reader.integer(
         "heads",
         1..=255,
-        "data heads, which are the tracks of a cylinder",
+        "number of data heads, which equals the tracks per cylinder",
     ) as u32;
     let per_track =
-        reader.integer("sectors_per_track", 1..=100_000, "data sectors on a track") as u32;
-    let sector_bytes = reader.integer("sector_bytes", 128..=65_536, "bytes in a sector") as u32;
+        reader.integer("sectors_per_track", 1..=100_000, "data sectors per track") as u32;
+    let sector_bytes = reader.integer("sector_bytes", 128..=65_536, "sector size") as u32;
     let interleave = reader.integer(
         "interleave",
         1..=100_000,
-        "slots from one sector to the next; 1 is no interleave",
+        "interleave, in slots from one sector to the next; 1 for none",
     ) as u32;
-    let spare = reader.integer("spare_sectors_per_track", 0..=1000, "slots without data") as u32;
+    let spare = reader.integer("spare_sectors_per_track", 0..=1000, "spare slots per track") as u32;
     let track_skew = reader.integer(
         "track_skew_sectors",
         0..=100_000,
-        "slots by which a track is turned against the one before it",
+        "skew of a track against the previous one, in slots",
     ) as u32;
     let cylinder_skew = reader.integer(
         "cylinder_skew_sectors",
         0..=100_000,
-        "slots by which a cylinder is turned against the one before it",
+        "skew of a cylinder against the previous one, in slots",
     ) as u32;
+    check_skew(reader, "track_skew_sectors", track_skew, per_track + spare);
     check_skew(
         reader,
-        ("track_skew_sectors", track_skew),
+        "cylinder_skew_sectors",
+        cylinder_skew,
         per_track + spare,
     );
-    check_skew(
-        reader,
-        ("cylinder_skew_sectors", cylinder_skew),
-        per_track + spare,
-    );
-    let head_groups = read_head_groups(reader, (heads, per_track + spare));
+    let head_groups = read_head_groups(reader, heads, per_track + spare);
     check_format(reader, sector_bytes, per_track + spare);
     let index_gap_share = reader
         .optional_number(
             "index_gap_share",
             0.0..=0.5,
-            "share of a revolution between a track's last slot and the index; none if absent",
+            "gap between a track's last slot and the index, as a share of a revolution; none if absent",
         )
         .unwrap_or(0.0);
     let zones = reader.pairs(
         "zones",
         [0..=1_000_000, 1..=100_000],
-        "first cylinder and sectors on a track of each zone",
+        "first cylinder and sectors per track of each zone",
     );
     let slipped = reader.integers(
         "slipped_sectors",
         0..=1 << 40,
-        "bad sectors that the following ones slip past",
+        "bad sectors remapped by slipping",
     );
     let moved = reader.pairs(
         "revectored_sectors",
         [0..=1 << 40, 0..=1 << 40],
-        "bad sectors, and where their data is instead",
+        "bad sectors with their replacement sectors",
     );
     let tracks = reader.pairs(
         "revectored_tracks",
         [0..=1 << 40, 0..=1 << 40],
-        "bad tracks, and which track has their data instead",
+        "bad tracks with their replacement tracks",
     );
     let zones = match zones.is_empty() {
         true => vec![[0, u64::from(per_track)]],
@@ -427,20 +435,21 @@ fn read_geometry(reader: &mut Reader<'_>) -> Geometry {
     })
 }
 
-/// A skew of a track or more is one of less, and most likely a mistake.
-fn check_skew(reader: &mut Reader<'_>, (key, skew): (&'static str, u32), slots: u32) {
+/// Refuses a skew of a full track or more. It has the effect of a smaller skew, and most likely is
+/// a mistake.
+fn check_skew(reader: &mut Reader<'_>, key: &'static str, skew: u32, slots: u32) {
     if skew >= slots {
         let allowed = format!("less than the {slots} slots of a track");
         reader.fail_allowing(key, "a skew over the track", &allowed);
     }
 }
 
-/// Groups of heads, if another group takes longer than another head.
-fn read_head_groups(reader: &mut Reader<'_>, (heads, slots): (u32, u32)) -> Option<HeadGroups> {
+/// Reads the head groups, if a switch to another group takes longer than one within a group.
+fn read_head_groups(reader: &mut Reader<'_>, heads: u32, slots: u32) -> Option<HeadGroups> {
     let group = reader.optional_integer(
         "head_group_heads",
         1..=255,
-        "heads that settle together; a step to another group has the skew head_group_skew_sectors",
+        "heads per head group; a step to another group has the skew head_group_skew_sectors",
     );
     let skew = reader.optional_integer(
         "head_group_skew_sectors",
@@ -448,7 +457,7 @@ fn read_head_groups(reader: &mut Reader<'_>, (heads, slots): (u32, u32)) -> Opti
         "additional skew in slots of the first track of a head group; none if absent",
     );
     let skew = skew.unwrap_or(0) as u32;
-    check_skew(reader, ("head_group_skew_sectors", skew), slots);
+    check_skew(reader, "head_group_skew_sectors", skew, slots);
     let group = match group {
         Some(group) => group as u32,
         None if skew > 0 => {
@@ -473,8 +482,8 @@ fn read_head_groups(reader: &mut Reader<'_>, (heads, slots): (u32, u32)) -> Opti
     Some(HeadGroups { heads: group, skew })
 }
 
-/// Whether what a controller writes around each sector leaves room for as many
-/// slots as the format has, on drives whose unformatted track is known.
+/// Checks that the track has room for the slots of the format, with all that the controller writes
+/// around each sector. Done only for drives whose unformatted track size is known.
 fn check_format(reader: &mut Reader<'_>, sector_bytes: u32, slots: u32) {
     let Some(track_bytes) = reader.optional_integer(
         "track_bytes",
@@ -484,18 +493,14 @@ fn check_format(reader: &mut Reader<'_>, sector_bytes: u32, slots: u32) {
         return;
     };
     let mut bytes = |key, doc| reader.optional_integer(key, 0..=10_000, doc).unwrap_or(0);
-    let around = bytes(
-        "id_preamble_bytes",
-        "gap before a sector's header, gap 1 of some",
-    ) + bytes(
-        "data_preamble_bytes",
-        "gap before a sector's data, gap 2 of some",
-    ) + bytes("recovery_bytes", "gap behind a sector's data")
+    let context = bytes("id_preamble_bytes", "gap before a sector's header (gap 1)")
+        + bytes("data_preamble_bytes", "gap before a sector's data (gap 2)")
+        + bytes("recovery_bytes", "gap after a sector's data")
         + bytes(
             "header_bytes",
-            "a sector's header, its check bytes and marks",
+            "header of a sector, with check bytes and marks",
         );
-    let slot_bytes = u64::from(sector_bytes) + around;
+    let slot_bytes = u64::from(sector_bytes) + context;
     if slot_bytes * u64::from(slots) > track_bytes {
         let allowed = format!(
             "up to {} slots of {slot_bytes} bytes on a track of {track_bytes}, spare ones among them",

@@ -1,5 +1,5 @@
-//! Host, kernel and driver, as the catalogue describes them: costs at the
-//! speed of the reference machine become costs on this one.
+//! Host, kernel and driver as described in the catalogue. Costs given for the reference machine are
+//! scaled to the speed of this machine.
 
 use super::{
     ComputerSpecification, DriveSpecification, Edition, MinixSpecification, UnixSpecification,
@@ -13,85 +13,89 @@ use crate::parts::{Attachment, PartKind};
 use diskperf_catalogue::{Component, Reader, System};
 use diskperf_sim::Time;
 
-/// What kernels of all kinds have, on this machine.
+/// Parameters of a kernel of any kind, scaled to this machine.
 #[derive(Clone, Debug)]
 pub struct KernelSpecification {
-    /// What its routines cost.
+    /// Costs of the kernel's routines.
     pub costs: Costs,
-    /// Speed of the machine against the one that costs are given for.
+    /// Speed of this machine relative to the machine for which costs are given.
     pub speed: f64,
     /// Serial lines that are active all the time.
     pub serial: SerialLines,
 }
 
-/// A kernel, with what of it the catalogue says apart from its parts.
-pub(crate) trait ReadKernel: Sized {
-    /// Its kinds in the catalogue.
+/// Kernel of a system, as far as the catalogue describes it apart from its parts.
+pub(crate) trait KernelFamily: Sized {
+    /// Names of the kernel's kinds in the catalogue.
     const KINDS: &[&str];
-    /// Message about a part that it has no driver for.
+    /// Message about a part for which the kernel has no driver.
     const NO_DRIVER: &str;
-    /// What it alone has of its table.
-    type Own;
+    /// Parameters of this kernel that other kernels do not have.
+    type Settings;
 
-    /// Whether it has a driver for parts of this kind.
+    /// Reports whether the kernel has a driver for parts of this kind.
     fn has_driver(part: PartKind) -> bool;
 
-    /// Reads its table: what its routines cost, and what it alone has.
-    fn read(kind: &str, reader: &mut Reader<'_>, host: &KernelHost) -> (Costs, Self::Own);
+    /// Reads the kernel's table: the costs of its routines, and its own parameters.
+    fn read(kind: &str, reader: &mut Reader<'_>, host: &HostProperties) -> (Costs, Self::Settings);
 
-    /// Reads how files are laid out, once its parts are read.
+    /// Reads the file layouts, after the kernel's parts have been read.
     fn attach(
-        own: Self::Own,
-        on: (ComputerSpecification, Vec<Attachment>),
-        from: (&System, &[DriveSpecification]),
+        settings: Self::Settings,
+        computer: ComputerSpecification,
+        attachments: Vec<Attachment>,
+        system: &System,
+        drives: &[DriveSpecification],
     ) -> (Self, Vec<Volume>);
 }
 
-/// The machine that a kernel runs on.
-pub(crate) struct KernelHost {
-    /// Speed against the machine that costs are given for.
+/// Speed and memory of the machine on which a kernel runs.
+pub(crate) struct HostProperties {
+    /// Speed of this machine relative to the machine for which costs are given.
     pub(crate) speed: f64,
     pub(crate) memory_bytes: u64,
 }
 
-/// UNIX's own parameters.
-pub(crate) struct OwnUnix {
-    seventh: bool,
+/// Parameters of UNIX that other kernels do not have.
+pub(crate) struct UnixSettings {
+    is_seventh_edition: bool,
     cache_bytes: u32,
     order: QueueOrder,
 }
 
-impl ReadKernel for UnixSpecification {
+impl KernelFamily for UnixSpecification {
     const KINDS: &[&str] = &["bsd", "v7"];
     const NO_DRIVER: &str = "only Minix has a driver for the DMA port of an Atari ST";
-    type Own = OwnUnix;
+    type Settings = UnixSettings;
 
     fn has_driver(part: PartKind) -> bool {
         part != PartKind::Acsi
     }
 
-    fn read(kind: &str, reader: &mut Reader<'_>, host: &KernelHost) -> (Costs, OwnUnix) {
+    fn read(kind: &str, reader: &mut Reader<'_>, host: &HostProperties) -> (Costs, UnixSettings) {
         let (costs, cache_bytes, order) = read_unix(reader, (host.speed, host.memory_bytes));
-        let own = OwnUnix {
-            seventh: kind == "v7",
+        let settings = UnixSettings {
+            is_seventh_edition: kind == "v7",
             cache_bytes,
             order,
         };
-        (costs, own)
+        (costs, settings)
     }
 
     fn attach(
-        own: OwnUnix,
-        (computer, attachments): (ComputerSpecification, Vec<Attachment>),
-        (system, drives): (&System, &[DriveSpecification]),
+        settings: UnixSettings,
+        computer: ComputerSpecification,
+        attachments: Vec<Attachment>,
+        system: &System,
+        drives: &[DriveSpecification],
     ) -> (Self, Vec<Volume>) {
-        let volumes = read_volumes(system, drives, !own.seventh);
+        let volumes = read_volumes(system, drives, !settings.is_seventh_edition);
         let unix = Self {
             computer,
             attachments,
-            cache_bytes: own.cache_bytes,
-            order: own.order,
-            edition: match own.seventh {
+            cache_bytes: settings.cache_bytes,
+            order: settings.order,
+            edition: match settings.is_seventh_edition {
                 true => Edition::Seventh(v7::read_filesystem(system, drives)),
                 false => Edition::Bsd,
             },
@@ -100,23 +104,25 @@ impl ReadKernel for UnixSpecification {
     }
 }
 
-impl ReadKernel for MinixSpecification {
+impl KernelFamily for MinixSpecification {
     const KINDS: &[&str] = &["minix"];
     const NO_DRIVER: &str = "Minix has a disk task for the DMA port of an Atari ST only";
-    type Own = MinixConfig;
+    type Settings = MinixConfig;
 
     fn has_driver(part: PartKind) -> bool {
         part == PartKind::Acsi
     }
 
-    fn read(_kind: &str, reader: &mut Reader<'_>, host: &KernelHost) -> (Costs, MinixConfig) {
+    fn read(_kind: &str, reader: &mut Reader<'_>, host: &HostProperties) -> (Costs, MinixConfig) {
         minix::read_minix(reader, host.speed)
     }
 
     fn attach(
         config: MinixConfig,
-        (computer, attachments): (ComputerSpecification, Vec<Attachment>),
-        (system, drives): (&System, &[DriveSpecification]),
+        computer: ComputerSpecification,
+        attachments: Vec<Attachment>,
+        system: &System,
+        drives: &[DriveSpecification],
     ) -> (Self, Vec<Volume>) {
         let volumes = read_volumes(system, drives, false);
         let minix = Self {
@@ -129,41 +135,49 @@ impl ReadKernel for MinixSpecification {
     }
 }
 
-/// Longest cost that makes sense, in ms.
-pub(crate) const LONGEST_MS: f64 = 10_000.0;
+/// Maximum plausible cost, in milliseconds.
+pub(crate) const COST_MS_MAX: f64 = 10_000.0;
 
-/// Rounded once, by one rule: to the nearest nanosecond.
-pub(crate) fn scaled(nanoseconds: u64, speed: f64) -> Time {
+/// Scales a cost to the speed of a machine. The result is rounded once, to the nearest nanosecond.
+pub(crate) fn scale_cost(nanoseconds: u64, speed: f64) -> Time {
     Time((nanoseconds as f64 / speed + 0.5) as u64)
 }
 
-/// A kernel's table that is being read, with that of its host.
-pub(super) struct KernelReading<'a> {
+/// Reader of a kernel's table and of its host's table.
+pub(super) struct KernelReader<'a> {
     host: Reader<'a>,
     reader: Reader<'a>,
-    /// The kind of the kernel, one of those that there are.
+    /// Kind of the kernel, one of the known kinds.
     pub(super) kind: String,
-    at: KernelHost,
+    host_properties: HostProperties,
     copy_per_kb: Time,
     clear_per_kb: Time,
     clock_hz: u64,
     serial: SerialLines,
 }
 
-impl<'a> KernelReading<'a> {
-    pub(super) fn begin(system: &'a System, kinds: &[&str]) -> Self {
+impl<'a> KernelReader<'a> {
+    pub(super) fn read_common(system: &'a System, kinds: &[&str]) -> Self {
         let mut host = system.reader(Component::Host, None);
         let speed = host.number(
             "speed",
             0.01..=100_000.0,
-            "against the machine that the kernel's costs are given for",
+            "speed relative to the machine for which the kernel's costs are given",
         );
-        let memory_bytes = host.integer("memory_bytes", 1 << 16..=1 << 40, "main memory");
+        let memory_bytes = host.integer("memory_bytes", 1 << 16..=1 << 40, "size of main memory");
         let per_kb =
             |host: &mut Reader<'_>, key, doc| Time(host.milliseconds(key, 0.0..=1000.0, doc));
-        let copy_per_kb = per_kb(&mut host, "copy_ms_per_kb", "moving a kilobyte in memory");
-        let clear_per_kb = per_kb(&mut host, "clear_ms_per_kb", "zeroing a kilobyte of memory");
-        let clock_hz = host.integer("clock_hz", 10..=10_000, "ticks of the clock per second");
+        let copy_per_kb = per_kb(
+            &mut host,
+            "copy_ms_per_kb",
+            "processor time to copy a kilobyte in memory",
+        );
+        let clear_per_kb = per_kb(
+            &mut host,
+            "clear_ms_per_kb",
+            "processor time to clear a kilobyte of memory",
+        );
+        let clock_hz = host.integer("clock_hz", 10..=10_000, "clock ticks per second");
         let serial = read_serial(&mut host);
         let mut reader = system.reader(Component::Kernel, None);
         let kind = reader.optional_text("kind", "bsd, minix or v7; bsd if absent");
@@ -177,7 +191,7 @@ impl<'a> KernelReading<'a> {
             host,
             reader,
             kind,
-            at: KernelHost {
+            host_properties: HostProperties {
                 speed,
                 memory_bytes,
             },
@@ -188,15 +202,15 @@ impl<'a> KernelReading<'a> {
         }
     }
 
-    pub(super) fn finish<K: ReadKernel>(
+    pub(super) fn finish_kernel<K: KernelFamily>(
         mut self,
         parts: impl IntoIterator<Item = PartKind>,
-    ) -> (KernelSpecification, K::Own) {
+    ) -> (KernelSpecification, K::Settings) {
         if !parts.into_iter().all(K::has_driver) {
             self.reader.fail("kind", K::NO_DRIVER);
         }
         let programs = read_programs(&mut self.reader);
-        let (mut costs, own) = K::read(&self.kind, &mut self.reader, &self.at);
+        let (mut costs, settings) = K::read(&self.kind, &mut self.reader, &self.host_properties);
         self.reader.finish();
         costs.copy_per_kb = self.copy_per_kb;
         costs.clear_per_kb = self.clear_per_kb;
@@ -206,20 +220,20 @@ impl<'a> KernelReading<'a> {
         self.host.finish();
         let kernel = KernelSpecification {
             costs,
-            speed: self.at.speed,
+            speed: self.host_properties.speed,
             serial: self.serial,
         };
-        (kernel, own)
+        (kernel, settings)
     }
 }
 
-/// What UNIX costs, memory of its buffer cache, and how its drivers order their queues.
+/// Reads the costs of UNIX, the memory of its buffer cache, and the request order of its drivers.
 fn read_unix(reader: &mut Reader<'_>, (speed, memory): (f64, u64)) -> (Costs, u32, QueueOrder) {
     let costs = read_costs(reader, speed);
     let share = reader.number(
         "buffer_cache_share",
         0.0..=0.9,
-        "share of memory that the buffer cache has",
+        "share of memory for the buffer cache",
     );
     let order = reader.choice(
         "disksort",
@@ -228,14 +242,14 @@ fn read_unix(reader: &mut Reader<'_>, (speed, memory): (f64, u64)) -> (Costs, u3
             ("reads-first", QueueOrder::ReadsFirst),
             ("first-come", QueueOrder::Arrival),
         ],
-        "the order of a drive's queue",
+        "order of a drive's request queue",
     );
     let cache_bytes = (memory as f64 * share).min(f64::from(1 << 30)) as u32;
     (costs, cache_bytes, order)
 }
 
-/// The most of the processor that the clock and the lines may take: with more,
-/// programs come to no end.
+/// Maximum share of the processor that clock and serial lines may use. With a higher share,
+/// programs would not finish.
 const MOST_IN_INTERRUPTS: f64 = 0.95;
 
 fn check_interrupts(host: &mut Reader<'_>, costs: &Costs, serial: &SerialLines) {
@@ -261,10 +275,10 @@ fn check_interrupts(host: &mut Reader<'_>, costs: &Costs, serial: &SerialLines) 
     host.fail_allowing(key, &message, &allowed);
 }
 
-/// Bits of a character on a line: a start bit, eight of data, a stop bit.
+/// Bits of a character on a serial line: a start bit, eight data bits and a stop bit.
 const BITS_PER_CHARACTER: u64 = 10;
 
-/// Serial lines; none where the host says nothing of them.
+/// Reads the serial lines. A host without such keys has none.
 fn read_serial(host: &mut Reader<'_>) -> SerialLines {
     let mut number =
         |key, range, otherwise, doc| host.optional_integer(key, range, doc).unwrap_or(otherwise);
@@ -272,19 +286,19 @@ fn read_serial(host: &mut Reader<'_>) -> SerialLines {
         "serial_lines",
         0..=1000,
         0,
-        "serial lines over which characters come all the time; none if absent",
+        "serial lines with continuous input; none if absent",
     );
     let baud = number(
         "serial_baud",
         50..=1_000_000,
         9600,
-        "bits per second of each; 9600 if absent",
+        "bits per second of each serial line; 9600 if absent",
     );
     let buffer_chars = number(
         "serial_buffer_chars",
         1..=65_536,
         1,
-        "characters after which a line's buffer is full; 1 if absent",
+        "characters in the buffer of a serial line; 1 if absent",
     );
     let mut cost = |key, doc| {
         let microseconds = host.optional_number(key, 0.0..=1e6, doc).unwrap_or(0.0);
@@ -295,67 +309,95 @@ fn read_serial(host: &mut Reader<'_>) -> SerialLines {
         interval: Time(1_000_000_000 * BITS_PER_CHARACTER / baud),
         per_char: cost(
             "serial_us_per_char",
-            "the interrupt of each character; none if absent",
+            "processor time of the interrupt for each character; none if absent",
         ),
         per_buffer: cost(
             "serial_us_per_buffer",
-            "what a full buffer takes; nothing if absent",
+            "processor time to empty a full buffer of a serial line; none if absent",
         ),
         buffer_chars: buffer_chars as u32,
     }
 }
 
 fn read_programs(reader: &mut Reader<'_>) -> ProgramCosts {
-    let mut cost = |key, doc| Time(reader.milliseconds(key, 0.0..=LONGEST_MS, doc));
+    let mut cost = |key, doc| Time(reader.milliseconds(key, 0.0..=COST_MS_MAX, doc));
     ProgramCosts {
         fsck_inodes: cost(
             "fsck_inode_block_ms",
-            "checking the inodes of a block, in fsck itself",
+            "processor time of fsck to check the inodes of a block",
         ),
         fsck_read: cost(
             "fsck_read_ms",
-            "looking at what any other read gave, in fsck itself",
+            "processor time of fsck to check the data of any other read",
         ),
         restore_record: cost(
             "restore_record_ms",
-            "taking a record of 1 KB off the tape, in restore itself",
+            "processor time of restore per record of 1 KB from the tape",
         ),
         dump_inode: cost(
             "dump_inode_ms",
-            "dealing with a file or a directory, in dump itself and in restore",
+            "processor time of dump and restore per file or directory",
         ),
     }
 }
 
 fn read_costs(reader: &mut Reader<'_>, speed: f64) -> Costs {
-    let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
+    let mut cost = |key, doc| scale_cost(reader.milliseconds(key, 0.0..=COST_MS_MAX, doc), speed);
     let mut costs = Costs {
-        system_call: cost("system_call_ms", "entering and leaving the kernel"),
-        read_write: cost("read_write_ms", "read and write around the blocks"),
-        block_map: cost("block_map_ms", "finding a block of a file (bmap)"),
+        system_call: cost(
+            "system_call_ms",
+            "processor time to enter and leave the kernel",
+        ),
+        read_write: cost(
+            "read_write_ms",
+            "processor time of a read or write call, without that of its blocks",
+        ),
+        block_map: cost(
+            "block_map_ms",
+            "processor time to find a block of a file (bmap)",
+        ),
         cache_lookup: cost(
             "cache_lookup_ms",
-            "finding a buffer, or giving one back (getblk, brelse)",
+            "processor time to find or release a buffer (getblk, brelse)",
         ),
-        new_buffer: cost("new_buffer_ms", "making a buffer one's own (getnewbuf)"),
-        allocate: cost("allocate_ms", "choosing and booking a block (alloc)"),
+        new_buffer: cost(
+            "new_buffer_ms",
+            "processor time to reassign a buffer (getnewbuf)",
+        ),
+        allocate: cost("allocate_ms", "processor time to allocate a block (alloc)"),
         text_check_per_kb: cost(
             "text_check_ms_per_kb",
-            "looking whether a kilobyte that is written is in a text segment (mfind)",
+            "processor time to check whether a written kilobyte is in a text segment (mfind)",
         ),
-        switch: cost("switch_ms", "sleep and wake-up (sleep, swtch, resume)"),
-        interrupt: cost("interrupt_ms", "entry and exit of a handler"),
-        clock: cost("clock_tick_ms", "a tick, at the clock's level"),
-        soft_clock: cost("soft_clock_ms", "the work that a tick defers (softclock)"),
-        name_lookup: cost("name_lookup_ms", "finding a name in a directory (namei)"),
+        switch: cost(
+            "switch_ms",
+            "processor time of a sleep and wake-up (sleep, swtch, resume)",
+        ),
+        interrupt: cost(
+            "interrupt_ms",
+            "processor time to enter and leave an interrupt handler",
+        ),
+        clock: cost(
+            "clock_tick_ms",
+            "processor time of a clock tick, at the clock's interrupt level",
+        ),
+        soft_clock: cost(
+            "soft_clock_ms",
+            "processor time of the work that a clock tick defers (softclock)",
+        ),
+        name_lookup: cost(
+            "name_lookup_ms",
+            "processor time to find a name in a directory (namei)",
+        ),
         ..Costs::default()
     };
     costs.update_interval = Time(reader.seconds(
         "update_interval_s",
         0.001..=1e6,
-        "between two rounds of update",
+        "interval between two rounds of update",
     ));
-    costs.read_ahead = reader.integer("read_ahead_blocks", 0..=1, "blocks read ahead (breada)") > 0;
+    costs.read_ahead =
+        reader.integer("read_ahead_blocks", 0..=1, "read-ahead in blocks (breada)") > 0;
     costs.attributes_synchronous = reader.flag(
         "attributes_synchronous",
         "whether chown, chmod and utimes wait until the inode is written",

@@ -1,4 +1,4 @@
-//! How much memory a machine takes, known before it is built.
+//! Memory of a machine, computed before the machine is built.
 
 use super::{DriveSpecification, Layout, Specification, Volume};
 use crate::budget::{Budget, Exceeded};
@@ -6,22 +6,22 @@ use crate::kernel::ffs::FileSystem;
 use crate::medium;
 use diskperf_device::flash::specification::FlashSpecification;
 
-/// What a machine of some specification is built with: of each part, the parameter
-/// that says how large it is.
+/// Memory of a machine that is built from a specification, by the parameter that determines the
+/// size of each part.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    parts: Vec<(&'static str, u64)>,
+    table_sizes: Vec<(&'static str, u64)>,
 }
 
 impl Specification {
-    /// Memory of a machine that uses so many of the volumes, from the first on.
+    /// Returns the memory of a machine that uses the first `volumes` volumes.
     pub fn memory(&self, volumes: usize) -> Memory {
         let used = self.volumes.iter().take(volumes);
         let of_drives = self.drives.iter().map(DriveSpecification::memory_bytes);
         let of_flash = self.drives.iter().filter_map(DriveSpecification::flash);
         let of_flash: u64 = of_flash.map(FlashSpecification::memory_bytes).sum();
         Memory {
-            parts: vec![
+            table_sizes: vec![
                 (
                     "drive.partition_sectors",
                     used.map(|volume| self.volume_bytes(volume)).sum(),
@@ -35,7 +35,7 @@ impl Specification {
         }
     }
 
-    /// The places of a volume's blocks, and what its file system keeps in core.
+    /// Returns the memory of a volume's block table and of its file system in core, in bytes.
     fn volume_bytes(&self, volume: &Volume) -> u64 {
         let (block_bytes, _) = self.block_sizes(volume);
         let blocks = volume.partition.bytes() / u64::from(block_bytes);
@@ -53,24 +53,24 @@ impl Specification {
 }
 
 impl Memory {
-    /// All of it.
+    /// Memory of all parts, in bytes.
     pub fn bytes(&self) -> u64 {
-        let parts = self.parts.iter().map(|(_, bytes)| *bytes);
-        parts.fold(0, u64::saturating_add)
+        let table_sizes = self.table_sizes.iter().map(|(_, bytes)| *bytes);
+        table_sizes.fold(0, u64::saturating_add)
     }
 
-    /// Makes sure that it is within a budget.
+    /// Checks the memory against a budget.
     ///
     /// # Errors
     ///
-    /// [`Exceeded`], with the parameter that takes most of it.
+    /// [`Exceeded`], with the parameter that takes most of the memory.
     pub fn within(&self, budget: Budget) -> Result<(), Exceeded> {
         let bytes = self.bytes();
         if bytes <= budget.table_bytes {
             return Ok(());
         }
-        let parts = self.parts.iter().copied();
-        let (parameter, part) = parts
+        let table_sizes = self.table_sizes.iter().copied();
+        let (parameter, part) = table_sizes
             .max_by_key(|(_, bytes)| *bytes)
             .expect("a machine has parts");
         Err(Exceeded::Tables {
@@ -83,7 +83,6 @@ impl Memory {
 }
 
 impl DriveSpecification {
-    /// Where its sectors are, and how its arm moves, by distance.
     fn memory_bytes(&self) -> u64 {
         let cylinders = self
             .mechanism()

@@ -1,36 +1,39 @@
-//! Minix, as the catalogue describes it.
+//! Minix as described in the catalogue.
 
 use super::DriveSpecification;
-use super::kernel::{LONGEST_MS, scaled};
+use super::kernel::{COST_MS_MAX, scale_cost};
 use crate::kernel::costs::Costs;
 use crate::kernel::minix::{BLOCK_BYTES, MinixConfig, MinixParameters, room_bytes};
 use diskperf_catalogue::{Component, Reader, System};
 use diskperf_sim::Time;
 
-/// The kernel's costs, and what of them the shared parts go by.
+/// Reads the costs and sizes of Minix, and the costs that the code shared by all kernels uses.
 pub(super) fn read_minix(reader: &mut Reader<'_>, speed: f64) -> (Costs, MinixConfig) {
-    let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
+    let mut cost = |key, doc| scale_cost(reader.milliseconds(key, 0.0..=COST_MS_MAX, doc), speed);
     let message = cost(
         "message_ms",
-        "sending a message, with the switch to the one who gets it",
+        "processor time to send a message and switch to its receiver",
     );
     let call = cost(
         "call_ms",
-        "a system call: the library, and the file server's way to it and back",
+        "processor time of a system call in the library and in the file server's dispatch",
     );
     let task = cost(
         "task_ms",
-        "processing of a message by a task, from its receipt to the request, and to the answer",
+        "processor time of a task to process a message, up to the request and up to the reply",
     );
     let cache_lookup = cost(
         "cache_lookup_ms",
-        "finding a block in the cache, and giving it back (get_block, put_block)",
+        "processor time to find and release a cached block (get_block, put_block)",
     );
     let buffer_replace = cost(
         "buffer_replace_ms",
-        "reassigning a buffer to another block, and requesting the block (get_block, rw_block)",
+        "processor time to reassign a buffer to another block and request the block (get_block, rw_block)",
     );
-    let clock = cost("clock_tick_ms", "a tick of the clock, with its task");
+    let clock = cost(
+        "clock_tick_ms",
+        "processor time of a clock tick, with the clock task",
+    );
     let mut blocks = |key, range, doc| reader.integer(key, range, doc) as u32;
     let config = MinixConfig {
         message,
@@ -46,18 +49,18 @@ pub(super) fn read_minix(reader: &mut Reader<'_>, speed: f64) -> (Costs, MinixCo
         blocks_per_request: blocks(
             "blocks_per_request",
             1..=64,
-            "blocks that one message requests from the disk task, if a call needs as many",
+            "maximum number of blocks that one message requests from the disk task",
         ),
         read_ahead_blocks: blocks(
             "read_ahead_blocks",
             0..=63,
-            "blocks that are read into the cache behind the one that is wanted",
+            "read-ahead into the cache, in blocks",
         ),
     };
     let update_interval = Time(reader.seconds(
         "update_interval_s",
         0.001..=1e6,
-        "between two rounds of update",
+        "interval between two rounds of update",
     ));
     let costs = Costs {
         clock,
@@ -67,15 +70,19 @@ pub(super) fn read_minix(reader: &mut Reader<'_>, speed: f64) -> (Costs, MinixCo
     (costs, config)
 }
 
-/// Reads mkfs's parameters, and makes sure that every drive takes them.
+/// Reads the parameters of mkfs, and validates them against every drive.
 pub(super) fn read_filesystem(
     system: &System,
     drives: &[DriveSpecification],
 ) -> Option<MinixParameters> {
     let mut reader = system.reader(Component::Filesystem, None);
     let kinds = [("minix", true), ("none", false)];
-    if !reader.choice("kind", &kinds, "which file system, if any") {
-        reader.optional_integer("bytes_per_inode", 0..=u64::MAX, "of a file system");
+    if !reader.choice("kind", &kinds, "kind of file system, if any") {
+        reader.optional_integer(
+            "bytes_per_inode",
+            0..=u64::MAX,
+            "parameter of a file system, unused without one",
+        );
         reader.finish();
         return None;
     }
@@ -83,7 +90,7 @@ pub(super) fn read_filesystem(
         bytes_per_inode: reader.integer(
             "bytes_per_inode",
             BLOCK_BYTES as u64..=1 << 30,
-            "one inode is made for this much",
+            "file-system space per inode",
         ) as u32,
     };
     for partition in drives.iter().flat_map(|drive| &drive.partitions) {

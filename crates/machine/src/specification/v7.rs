@@ -1,23 +1,27 @@
-//! The file system of the seventh edition, as the catalogue describes it.
+//! File system of the seventh edition as described in the catalogue.
 
 use super::DriveSpecification;
 use crate::kernel::v7::{BLOCK_BYTES, V7Parameters, room_bytes};
 use diskperf_catalogue::{Component, Reader, System};
 
-/// The most blocks of a cylinder that mkfs can order (MAXFN).
+/// Maximum number of blocks per cylinder that mkfs can order (MAXFN).
 const MOST_PER_CYLINDER: u64 = 500;
 
-/// Reads what mkfs is told, and makes sure that every drive takes it; none
-/// where programs have the drives by themselves.
+/// Reads the parameters of mkfs, and validates them against every drive. None if programs use the
+/// raw drives.
 pub(super) fn read_filesystem(
     system: &System,
     drives: &[DriveSpecification],
 ) -> Option<V7Parameters> {
     let mut reader = system.reader(Component::Filesystem, None);
     let kinds = [("v7", true), ("none", false)];
-    if !reader.choice("kind", &kinds, "which file system, if any") {
+    if !reader.choice("kind", &kinds, "kind of file system, if any") {
         for key in ["gap_blocks", "cylinder_gap_sectors", "blocks_per_cylinder"] {
-            reader.optional_integer(key, 0..=u64::MAX, "of a file system");
+            reader.optional_integer(
+                key,
+                0..=u64::MAX,
+                "parameter of a file system, unused without one",
+            );
         }
         reader.finish();
         return None;
@@ -25,17 +29,17 @@ pub(super) fn read_filesystem(
     let blocks_per_cylinder = reader.integer(
         "blocks_per_cylinder",
         1..=MOST_PER_CYLINDER,
-        "blocks of a cylinder, as given to mkfs",
+        "blocks per cylinder, as given to mkfs",
     );
     let gap_blocks = reader.integer(
         "gap_blocks",
         0..=MOST_PER_CYLINDER,
-        "blocks between one block of a file and the next: mkfs's gap, if that is a distance",
+        "distance between consecutive blocks of a file (mkfs's gap, if that is a distance)",
     );
     let cylinder_gap_sectors = reader.integer(
         "cylinder_gap_sectors",
         0..=MOST_PER_CYLINDER,
-        "sectors by which each cylinder starts later: mkfs's gap, if that is a delay",
+        "skew of each cylinder, in sectors (mkfs's gap, if that is a delay)",
     );
     for (key, gap) in [
         ("gap_blocks", gap_blocks),

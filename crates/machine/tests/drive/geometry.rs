@@ -161,7 +161,7 @@ fn sectors_slip_past_a_bad_one() {
     }
     assert_eq!(slipped.run(2).sectors, 2, "up to the bad ones");
     let beyond = refused(&slipping(vec![40]));
-    assert_eq!(beyond, GeometryError::SlippedBeyond(40));
+    assert_eq!(beyond, GeometryError::SlippedBeyondEnd(40));
     let none_left = refused(&slipping((0..40).collect()));
     assert_eq!(none_left.key(), "slipped_sectors");
 }
@@ -182,10 +182,10 @@ fn a_revectored_sector_is_elsewhere_and_alone() {
     }
     for twice in [[(1, 79), (2, 79)], [(1, 79), (79, 70)]] {
         let shared = refused(&revectoring(&twice));
-        assert_eq!(shared, GeometryError::Shared(79));
+        assert_eq!(shared, GeometryError::ReplacementConflict(79));
     }
     let beyond = refused(&revectoring(&[(80, 1)]));
-    assert_eq!(beyond, GeometryError::Beyond(80));
+    assert_eq!(beyond, GeometryError::RevectoredBeyondEnd(80));
 }
 
 #[test]
@@ -419,11 +419,14 @@ fn bad_tracks_are_kept_as_tracks() {
     let bad = 2 * 7_000 * sectors + 17;
     assert_eq!(at(drive.locate(bad)), at(whole.locate(bad + sectors)));
     assert_eq!(drive.run(bad).sectors, 1);
-    assert_eq!(drive.stand_in_among(0..sectors), None);
-    assert_eq!(drive.stand_in_among(0..sectors + 1), Some(sectors));
+    assert_eq!(drive.first_replacement_in(0..sectors), None);
+    assert_eq!(drive.first_replacement_in(0..sectors + 1), Some(sectors));
     let last = 2 * tracks * sectors;
-    assert_eq!(drive.stand_in_among(last - 1..last + 1), Some(last - 1));
-    assert_eq!(drive.stand_in_among(last..last + sectors), None);
+    assert_eq!(
+        drive.first_replacement_in(last - 1..last + 1),
+        Some(last - 1)
+    );
+    assert_eq!(drive.first_replacement_in(last..last + sectors), None);
 }
 
 #[test]
@@ -441,17 +444,20 @@ fn places_of_bad_sectors_do_not_contradict_each_other() {
     };
     assert_eq!(
         refused(vec![run(0, 80), (5, 95).into()]),
-        GeometryError::Twice(5)
+        GeometryError::RevectoredTwice(5)
     );
     assert_eq!(
         refused(vec![run(0, 80), (20, 85).into()]),
-        GeometryError::Shared(85)
+        GeometryError::ReplacementConflict(85)
     );
     assert_eq!(
         refused(vec![run(0, 80), (85, 30).into()]),
-        GeometryError::Shared(85)
+        GeometryError::ReplacementConflict(85)
     );
-    assert_eq!(refused(vec![run(0, 95)]), GeometryError::Beyond(100));
+    assert_eq!(
+        refused(vec![run(0, 95)]),
+        GeometryError::RevectoredBeyondEnd(100)
+    );
 }
 
 /// Sectors that stand in for others are numbered as if they were none, past those
@@ -464,12 +470,15 @@ fn stand_ins_are_counted_past_slipped_sectors() {
         ..format((1, 1, 100), 0, 1)
     };
     // A slipped sector is as bad as the one whose data it would have.
-    assert_eq!(refused(&of(&[(5, 20)])), GeometryError::Shared(20));
+    assert_eq!(
+        refused(&of(&[(5, 20)])),
+        GeometryError::ReplacementConflict(20)
+    );
     let drive = built(&of(&[(5, 25), (6, 90)]));
     let places = [5, 6].map(|bad| at(drive.locate(bad)));
     assert_eq!(places, [(0, 0, 25), (0, 0, 90)]);
-    assert_eq!(drive.stand_in_among(0..100), Some(23));
-    assert_eq!(drive.stand_in_among(24..100), Some(87));
-    assert_eq!(drive.stand_in_among(23..24), Some(23));
-    assert_eq!(drive.stand_in_among(24..87), None);
+    assert_eq!(drive.first_replacement_in(0..100), Some(23));
+    assert_eq!(drive.first_replacement_in(24..100), Some(87));
+    assert_eq!(drive.first_replacement_in(23..24), Some(23));
+    assert_eq!(drive.first_replacement_in(24..87), None);
 }

@@ -4,7 +4,9 @@
 use super::geometry::any_geometry;
 use super::{EAGLE_RPM, assert_near, built, drive, eagle, format, mechanics, plain};
 use diskperf_device::Busy;
-use diskperf_machine::hardware::mechanism::{Format, Geometry, Mechanics, Mechanism, Passage};
+use diskperf_machine::hardware::mechanism::{
+    Format, Geometry, Mechanics, Mechanism, TransferTimes,
+};
 use diskperf_sim::Time;
 use proptest::prelude::*;
 
@@ -41,7 +43,7 @@ fn a_transfer_is_way_latency_and_media() {
     );
     assert!(revolutions(&other, passage.latency) < 1.0);
     assert_eq!(
-        passage.between.total() + passage.between_latency,
+        passage.track_switches.total() + passage.track_switch_latency,
         Time::ZERO
     );
     assert_eq!(other.last_transfer(), Some(now + passage.total()));
@@ -90,7 +92,7 @@ fn tracks_in_a_row_lose_only_what_their_heads_need() {
         );
         let passage = one.transfer(Time::ZERO, 0, tracks * 40, false);
         assert_eq!(
-            passage.between.head_switch.0,
+            passage.track_switches.head_switch.0,
             head_switch.0 * u64::from(tracks - 1)
         );
         revolutions(&one, passage.total())
@@ -123,10 +125,10 @@ fn a_cylinder_skew_hides_the_seek() {
         let mut one = drive(mechanics(geometry), 3600.0);
         // From the second track of cylinder 0 on to cylinder 1.
         let passage = one.transfer(Time::ZERO, 69, 2 * 69, false);
-        assert_eq!(passage.between.seek, Time::from_millis(5));
+        assert_eq!(passage.track_switches.seek, Time::from_millis(5));
         revolutions(
             &one,
-            passage.transfer + passage.between.total() + passage.between_latency,
+            passage.transfer + passage.track_switches.total() + passage.track_switch_latency,
         )
     };
     // 5 ms of 16.67 are 20.7 of 69 slots.
@@ -157,7 +159,7 @@ fn a_slipped_sector_costs_a_slot_and_a_revectored_one_revolutions() {
         (turned - whole - 1.0 / 50.0).abs() < 1e-6,
         "{turned}, {whole}"
     );
-    assert_eq!(passage.between.total(), Time::ZERO);
+    assert_eq!(passage.track_switches.total(), Time::ZERO);
     // Its replacement is at the end of the drive: there and back.
     let end = 100 * 4 * 50 - 1;
     let moved = built(&Format {
@@ -165,7 +167,7 @@ fn a_slipped_sector_costs_a_slot_and_a_revectored_one_revolutions() {
         ..format((100, 4, 50), 0, 1)
     });
     let (turned, passage) = transfer(moved);
-    assert_eq!(passage.between.seek, Time::from_millis(70));
+    assert_eq!(passage.track_switches.seek, Time::from_millis(70));
     let lost = turned - whole;
     assert!(
         lost > 4.0,
@@ -276,9 +278,9 @@ fn by_hand(drive: &mut Mechanism, now: Time, sector: u64, count: u32) -> (f64, u
     (at - now.0 as f64, roundings)
 }
 
-fn parts(passage: &Passage) -> [Time; 10] {
-    let (to, on) = (passage.to_track, passage.between);
-    let latency = [passage.latency, passage.between_latency];
+fn parts(passage: &TransferTimes) -> [Time; 10] {
+    let (to, on) = (passage.to_track, passage.track_switches);
+    let latency = [passage.latency, passage.track_switch_latency];
     let moves = [to.seek, to.settle, to.write_settle, to.head_switch];
     let more = [on.seek, on.settle, on.write_settle, on.head_switch];
     let [a, b, c, d] = moves;
@@ -377,5 +379,5 @@ fn sectors_pass_one_by_one() {
     assert_near(sixteen, Time(single.0 * 16), 16);
     // Over the end of a track, where nothing is lost without skew.
     let passage = one.transfer(Time::from_millis(500), 40, 16, false);
-    assert_near(passage.transfer + passage.between_latency, sixteen, 4);
+    assert_near(passage.transfer + passage.track_switch_latency, sixteen, 4);
 }

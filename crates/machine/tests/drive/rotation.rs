@@ -120,7 +120,7 @@ proptest! {
         let mechanics = mechanics(built(&format((1, 100, slots), 0, 1)));
         let mut drive = drive(mechanics, rpm);
         let passage = drive.transfer(Time(now), 0, 100 * slots, false);
-        let lost = passage.between_latency + passage.between.total();
+        let lost = passage.track_switch_latency + passage.track_switches.total();
         prop_assert_eq!(lost, Time::ZERO);
         let exact = 100.0 * drive.spindle().exact_period_ns();
         prop_assert!((passage.transfer.0 as f64 - exact).abs() < 3.0, "{:?}", passage);

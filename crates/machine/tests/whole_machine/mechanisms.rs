@@ -168,7 +168,7 @@ fn who_waits_for_the_channel_is_booked_so() {
         let machine = Machine::build(&fast(SC780, &settings), circumstances);
         let write = |blocks: usize| {
             let path = |drive: usize| format!("/mnt{drive}/file");
-            let ends: Vec<_> = (0..drives)
+            let ends_at: Vec<_> = (0..drives)
                 .map(|drive| {
                     start(&machine, drive, async move |session: &mut Session| {
                         make(session, &path(drive), blocks).await;
@@ -177,7 +177,10 @@ fn who_waits_for_the_channel_is_booked_so() {
                 })
                 .collect();
             machine.run().expect("the processes end");
-            ends.iter().map(|end| end.take().expect("it ended")).max()
+            ends_at
+                .iter()
+                .map(|end| end.take().expect("it ended"))
+                .max()
         };
         let elapsed = write(300).expect("processes");
         let waited = stage(&machine, Stage::ChannelWait) as f64;

@@ -1,24 +1,21 @@
-//! Workloads drawn at random: how many programs at once, which, how far apart,
-//! past the file system or through it, in sequence or not, with which calls,
-//! and how much of it writes.
+//! Random workloads. The draw determines the number and kind of simultaneous programs, their
+//! distance, the use of the file system, the sequence and size of calls, and the share of writes.
 
 use super::workload::{Part, Workload};
 use diskperf_machine::{Stream, Streams};
 use diskperf_timeline::units::{MIB, format_size};
 
-/// Cylinders and sectors of a cylinder of the drive.
 const CYLINDERS: u64 = 620;
 const CYLINDER_SECTORS: u64 = 27 * 67;
-/// Cylinders of each partition.
 const PARTITION_CYLINDERS: u64 = 80;
 
-/// Bytes that a program in sequence moves, and requests of one at random: a few
-/// seconds of either.
+/// Bytes that a sequential program transfers, and requests that a random one makes: a few seconds
+/// of either.
 const SEQUENCE_BYTES: u64 = 4 * MIB;
 const RANDOM_REQUESTS: u64 = 240;
 const TREE_BYTES: u64 = 12 * MIB;
 
-/// So many workloads; the same of the same seed.
+/// Draws `count` random workloads. Equal seeds give equal workloads.
 pub fn drawn(seed: u64, count: usize) -> Vec<Workload> {
     (0..count)
         .map(|number| {
@@ -65,7 +62,6 @@ fn workload(stream: &mut Stream, number: usize) -> Workload {
     }
 }
 
-/// A program, and what it does in words.
 fn part(stream: &mut Stream, raw: bool) -> (Part, String) {
     let think_ns = *pick(stream, &[&"0", &"0", &"2000000", &"10000000"]);
     let (mut part, mut name) = match stream.below(10) {

@@ -1,20 +1,19 @@
-//! Fixed settings of one workload: each that can show is run once.
+//! Fixed settings of one workload. Each setting that can have an effect runs once.
 
 use super::{CacheStatistics, Chooser, Hint, Policies, Policy, Rig, Took, Workload};
 use crate::error::LaboratoryError;
 
-/// The distances of the search, in sectors: those of the text, and others in
-/// between.
+/// Read-ahead distances of the search, in sectors: those of Zachariassen 1987 and some in between.
 pub const DISTANCES: [u32; 6] = [0, 10, 30, 60, 100, 244];
 
-/// What has been run of one workload.
+/// Results of one workload with each fixed setting tried so far.
 pub struct Fixed {
     rig: Rig,
     known: Vec<(Policies, Took)>,
 }
 
 impl Fixed {
-    /// Nothing yet.
+    /// Creates an empty collection of results for the workload of a rig.
     pub fn new(rig: Rig) -> Self {
         Self {
             rig,
@@ -22,22 +21,22 @@ impl Fixed {
         }
     }
 
-    /// Which one.
+    /// Workload whose results are collected here.
     pub fn workload(&self) -> &Workload {
         &self.rig.workload
     }
 
-    /// Machines that were run.
+    /// Number of modelled machines that have run.
     pub fn runs(&self) -> usize {
         self.known.len()
     }
 
-    /// How long it takes with these policies: known, where a run never asked
-    /// for anything in which its own differ from these, and else run.
+    /// Returns the elapsed times with these policies. A known result is reused if its run never did
+    /// anything for which its policies differ from these.
     ///
     /// # Errors
     ///
-    /// As [`Rig::run`].
+    /// Returns the errors of [`Rig::run`].
     pub fn took(&mut self, policies: Policies) -> Result<Took, LaboratoryError> {
         let same = |(other, took): &&(Policies, Took)| {
             effective(policies, &took.seen) == effective(*other, &took.seen)
@@ -50,13 +49,12 @@ impl Fixed {
         Ok(took)
     }
 
-    /// Searches from a setting that is the same for all classes: one bit or the
-    /// distance of one class at a time, the best of all such steps, until none
-    /// is better.
+    /// Searches from a setting that is the same for all access classes. Each step changes one bit
+    /// or the distance of one class and takes the best such change, until none is better.
     ///
     /// # Errors
     ///
-    /// As [`Rig::run`].
+    /// Returns the errors of [`Rig::run`].
     pub fn by_class(
         &mut self,
         (policy, took): (Policy, Took),
@@ -71,8 +69,8 @@ impl Fixed {
     }
 }
 
-/// A search class by class: from a setting, with what it measures, to one that no
-/// step of one class makes less of. Of what is measured the first part counts.
+/// Searches by access class for policies with a minimal measure, until no change of one class
+/// reduces it. The first member of the measure is minimized.
 pub(super) fn descend<T: Copy>(
     start: (Policies, (f64, T)),
     mut measure: impl FnMut(Policies) -> Result<(f64, T), LaboratoryError>,
@@ -96,7 +94,7 @@ pub(super) fn descend<T: Copy>(
     }
 }
 
-/// Policies that differ from one in a bit or in the distance.
+/// Policies that differ from the given one in one bit or in the distance.
 fn steps(policy: Policy) -> Vec<Policy> {
     let all = Policy::all(&DISTANCES).into_iter();
     all.filter(|other| {
@@ -109,7 +107,7 @@ fn steps(policy: Policy) -> Vec<Policy> {
     .collect()
 }
 
-/// What of policies can show in a run that saw this.
+/// Reduces policies to the parts that can have an effect in a run with these statistics.
 fn effective(policies: Policies, seen: &[CacheStatistics; 3]) -> Policies {
     let writes = seen.iter().any(|class| class.writes > 0);
     let choices = seen.iter().any(|class| class.choices > 0);

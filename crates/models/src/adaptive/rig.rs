@@ -1,4 +1,4 @@
-//! A machine to run a workload on, as often as wanted.
+//! Rig that runs a workload on modelled machines, as often as wanted.
 
 use super::{Chooser, Part, Took, Workload};
 use crate::error::LaboratoryError;
@@ -19,24 +19,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const SYSTEM: &str = "sun3-rimfire-2344";
 
-/// Of all random choices of the machines: the year of the text.
 const MACHINE_SEED: u64 = 1987;
 
-/// A workload, and the computer that it is run on.
+/// A workload, and the computer that runs it.
 pub struct Rig {
-    /// What is run.
+    /// Workload that the machines of this rig run.
     pub workload: Workload,
     computer: Computer,
     stop: Arc<AtomicBool>,
 }
 
 impl Rig {
-    /// Reads the computer.
+    /// Reads the computer for a workload.
     ///
     /// # Errors
     ///
-    /// A setting of the workload that the computer refuses, a program that does
-    /// not fit it.
+    /// Returns an error if the computer refuses a setting of the workload, or if a program does not
+    /// fit it.
     pub fn new(
         catalogue: &Catalogue,
         workload: &Workload,
@@ -57,7 +56,7 @@ impl Rig {
     ///
     /// # Errors
     ///
-    /// What a program fails with, and the user's end of it.
+    /// Returns the error of a program, or that of an end by the user.
     pub fn run(&self, chooser: Chooser) -> Result<Took, LaboratoryError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(LaboratoryError::Interrupted);
@@ -81,8 +80,8 @@ impl Rig {
         Ok(Took { passes_s, seen })
     }
 
-    /// Runs programs at once, each on a volume of its own; seconds until all
-    /// have ended.
+    /// Runs simultaneous programs, each on a volume of its own. Returns the seconds until all have
+    /// ended.
     fn phase(&self, bench: &Bench, parts: &[Part]) -> Result<f64, LaboratoryError> {
         let asked = match self.computer.medium() {
             Medium::Device => CacheMode::Direct,
@@ -103,7 +102,6 @@ impl Rig {
     }
 }
 
-/// Puts what is chosen, or who chooses, into the controller.
 fn choose(specification: &mut Specification, chooser: Chooser) {
     let Software::Unix(unix) = &mut specification.software else {
         panic!("a Sun runs UNIX")

@@ -1,4 +1,4 @@
-//! Several workloads, each with every setting.
+//! Comparison of several workloads, each with every setting.
 
 use super::fixed::descend;
 use super::{Chooser, Fixed, Hint, Policies, Policy, Rig, Took, Workload};
@@ -9,46 +9,47 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-/// What became of one workload.
+/// Results of one workload with the adaptive controller and with fixed settings.
 pub struct Row {
-    /// The controller that adapts.
+    /// Elapsed times of the workload with the adaptive controller.
     pub adaptive: Took,
-    /// The best of the settings that are the same for all classes.
+    /// Best setting that is the same for all access classes, with its times.
     pub best: (Policy, Took),
-    /// What a search from there, class by class, came to.
+    /// Best settings by access class and their times, found by a search from the best common
+    /// setting.
     pub by_class: (Policies, Took),
-    /// What has been run.
+    /// All results of the workload with fixed settings.
     pub fixed: Fixed,
 }
 
-/// What became of several.
+/// Results of several workloads, and the best fixed setting for all of them.
 pub struct Set {
-    /// Each of them.
+    /// Results of each single workload.
     pub rows: Vec<Row>,
-    /// The fixed setting that is best over all, class by class.
+    /// Fixed setting that is best for all workloads together.
     pub over_all: OverAll,
 }
 
-/// A fixed setting over several workloads.
+/// A fixed setting, compared with the adaptive controller over several workloads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OverAll {
-    /// The best that is the same for all classes.
+    /// Best setting that is the same for all access classes.
     pub policy: Policy,
-    /// The geometric mean of its seconds, over that of the controller that
-    /// adapts: more than 1 where that is faster.
+    /// Geometric mean of the setting's times divided by those of the adaptive controller. It
+    /// exceeds 1 if the controller is faster.
     pub ratio: f64,
-    /// What a search from there, class by class, came to, if there was one; and
-    /// the same of it.
+    /// Result of a search by access class from the best common setting, with its ratio of times to
+    /// the adaptive controller; `None` before the search.
     pub by_class: Option<(Policies, f64)>,
 }
 
 impl Row {
-    /// Runs a workload with the controller that adapts and with these fixed
-    /// settings, then class by class from the best of them.
+    /// Runs a workload with the adaptive controller and with each of these fixed settings, then
+    /// searches by access class from the best of them.
     ///
     /// # Errors
     ///
-    /// As [`Rig::run`].
+    /// Returns the errors of [`Rig::run`].
     pub fn new(rig: Rig, policies: &[Policy]) -> Result<Self, LaboratoryError> {
         let adaptive = rig.run(Chooser::Controller)?;
         let mut fixed = Fixed::new(rig);
@@ -70,19 +71,20 @@ impl Row {
         })
     }
 
-    /// Which one.
+    /// Workload whose results are collected here.
     pub fn workload(&self) -> &Workload {
         self.fixed.workload()
     }
 
-    /// The seconds of the best fixed setting over those of the controller that
-    /// adapts: 1 where it is as fast, less where it is slower.
+    /// Time of the best fixed setting divided by that of the adaptive controller: 1 if both are
+    /// equal, less if the controller is slower.
     pub fn share_of_best(&self) -> f64 {
         let seconds = |took: &Took| took.counted_s(self.workload());
         seconds(&self.by_class.1) / seconds(&self.adaptive)
     }
 
-    /// The same of the first pass, in which it had everything to learn.
+    /// Time of the best fixed setting in the first pass divided by that of the adaptive controller,
+    /// which has everything to learn in that pass.
     pub fn share_at_first(&self) -> f64 {
         self.by_class.1.passes_s[0] / self.adaptive.passes_s[0]
     }
@@ -97,12 +99,12 @@ fn same(policy: Policy) -> Policies {
 }
 
 impl Set {
-    /// Runs every workload with the controller that adapts and with these fixed
-    /// settings, several workloads at a time; tells of each row.
+    /// Runs every workload with the adaptive controller and with each of these fixed settings,
+    /// several workloads in parallel. `progress` receives each finished row.
     ///
     /// # Errors
     ///
-    /// What the first workload to fail fails with.
+    /// Returns the error of the first workload that fails.
     pub fn run(
         catalogue: &Catalogue,
         workloads: &[Workload],
@@ -127,29 +129,30 @@ impl Set {
         Ok(Self { rows, over_all })
     }
 
-    /// Searches, class by class, from the setting that is best over all.
+    /// Searches by access class, from the fixed setting that is best for all workloads together.
     ///
     /// # Errors
     ///
-    /// As [`Rig::run`].
+    /// Returns the errors of [`Rig::run`].
     pub fn search_by_class(&mut self, crew: &dyn Crew) -> Result<(), LaboratoryError> {
         self.over_all.search_by_class(&mut self.rows, crew)
     }
 
-    /// The least of the rows' [`Row::share_of_best`].
+    /// Smallest [`Row::share_of_best`] among all workloads, for the workload on which the adaptive
+    /// controller is worst.
     pub fn worst(&self) -> f64 {
         let shares = self.rows.iter().map(Row::share_of_best);
         shares.fold(f64::INFINITY, f64::min)
     }
 
-    /// Machines that were run.
+    /// Number of modelled machines that have run.
     pub fn runs(&self) -> usize {
         self.rows.iter().map(|row| 1 + row.fixed.runs()).sum()
     }
 }
 
 impl OverAll {
-    /// The setting with the least geometric mean of the rows' seconds.
+    /// Finds the setting with the smallest geometric mean of all workloads' times.
     fn find(rows: &mut [Row], policies: &[Policy]) -> Result<Self, LaboratoryError> {
         let mut best: Option<Self> = None;
         for policy in policies {
@@ -178,8 +181,8 @@ impl OverAll {
     }
 }
 
-/// The geometric mean of the rows' seconds with a setting, over that of the
-/// controller that adapts.
+/// Returns the geometric mean of the workloads' times with a setting, divided by those of the
+/// adaptive controller.
 fn ratio(rows: &mut [Row], policies: Policies, crew: &dyn Crew) -> Result<f64, LaboratoryError> {
     let rows: Vec<Mutex<&mut Row>> = rows.iter_mut().map(Mutex::new).collect();
     let logs = results(crew, rows.len(), |number| {

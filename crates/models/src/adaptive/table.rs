@@ -1,9 +1,9 @@
-//! The comparison, as a page.
+//! Page with the comparison of adaptive and fixed settings.
 
 use super::{OverAll, Policies, Policy, Row, Set, Took};
 use std::fmt::Write;
 
-/// What the page begins with.
+/// Introductory text of the page with the comparison.
 pub const PREAMBLE: &str = "\
 # A controller that chooses its cache bits by itself
 
@@ -22,7 +22,8 @@ the same of the first pass, in which it had everything to learn.
 
 ";
 
-/// A section of the page: its rows, and what is best over all of them.
+/// Formats a section of the page: the results of each workload, and the setting that is best for
+/// all of them.
 pub fn table(title: &str, set: &Set) -> String {
     let mut page = format!("## {title}\n\n");
     page += "| workload | adaptive, s | best for all classes, s | | best by class, s | | of the best | at first |\n";

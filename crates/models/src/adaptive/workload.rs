@@ -1,46 +1,47 @@
-//! What is run: the seed's own workloads, and those that change in mid-run.
+//! Workloads of the comparison: those of the original text, and those that change in mid-run.
 
 use diskperf_battery::Program;
 
-/// A program on one volume.
+/// A program that runs on one volume, with the amount of data.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// What runs.
+    /// Program that runs on the volume.
     pub program: Program,
-    /// Bytes that it moves.
+    /// Bytes that the program transfers on its volume.
     pub size_bytes: u64,
 }
 
-/// A workload.
+/// A workload: programs in one or more phases, on a configured system.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// What it is, in words.
+    /// Description of the workload, its title in tables.
     pub name: String,
     /// Settings of the system, each as `PATH=VALUE`.
     pub settings: Vec<String>,
-    /// Whether one more volume is copied to.
+    /// Whether one more volume is present as a copy destination.
     pub other: bool,
-    /// One after the other: programs that run at once, each on a volume of its
-    /// own.
+    /// Phases, one after the other. The programs of a phase run simultaneously, each on a volume of
+    /// its own.
     pub phases: Vec<Vec<Part>>,
-    /// Whether the first pass counts, in which the controller has everything to
-    /// learn; else the second.
+    /// Whether the first pass counts, in which the controller has everything to learn. Otherwise
+    /// the second pass counts.
     pub counts_first: bool,
 }
 
 impl Workload {
-    /// Volumes that programs run on.
+    /// Number of volumes that programs run on.
     pub(super) fn volumes(&self) -> usize {
         self.phases.iter().map(Vec::len).max().unwrap_or(0)
     }
 }
 
 impl Part {
-    /// A program with parameters.
+    /// Creates a program with parameters.
     ///
     /// # Panics
     ///
-    /// When the battery has it not, or not with these: a slip in this module.
+    /// Panics if the battery has no such program or the program has no such parameter, which is a
+    /// slip in this module.
     pub(super) fn new(name: &str, size_bytes: u64, parameters: &[(&str, &str)]) -> Self {
         let mut program = Program::named(name).expect("the battery has it");
         for (name, value) in parameters {
@@ -56,16 +57,16 @@ impl Part {
     }
 }
 
-/// A track and a cylinder of the drive, in bytes.
 const TRACK: &str = "34304";
 const CYLINDER: &str = "926208";
-/// Partition a of the seed, to its end, and its bigfile of about 8.5 MB.
+/// Bytes of partition a in Zachariassen 1987, read to its end, and of the file bigfile (about 8.5
+/// MB).
 const A_BYTES: u64 = 18_090 * 512;
 const BIGFILE_BYTES: u64 = 8704 << 10;
-/// A third of the files of its file system, so that an fsck takes as long as
-/// the others.
+/// Bytes of files that fsck checks: a third of those in Zachariassen 1987, so that fsck takes about
+/// as long as the other programs.
 const TREE_BYTES: u64 = 30 << 20;
-/// What dump and restore copy here, for the same reason.
+/// Bytes that dump and restore copy, chosen so that they take about as long as the other programs.
 const DUMPED_BYTES: u64 = 6 << 20;
 
 const RAW: &str = "filesystem=none";
@@ -98,7 +99,8 @@ fn dd(size_bytes: u64, call_bytes: &str, destination: &str) -> Part {
     Part::new("copy", size_bytes, &parameters)
 }
 
-/// The seed's own: raw dd, file dd, fsck, parallel fscks, reads and writes.
+/// Returns the workloads of the original text: raw dd, file dd, fsck, parallel fscks, reads and
+/// writes.
 pub fn of_the_seed() -> Vec<Workload> {
     let other = |workload: Workload| Workload {
         other: true,
@@ -140,7 +142,7 @@ pub fn of_the_seed() -> Vec<Workload> {
     ]
 }
 
-/// Workloads that change in mid-run.
+/// Returns the workloads that change in mid-run.
 pub fn changes() -> Vec<Workload> {
     let changing = |name: &str, settings: &[&str], phases: Vec<Part>| Workload {
         phases: phases.into_iter().map(|part| vec![part]).collect(),

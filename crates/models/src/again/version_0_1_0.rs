@@ -1,10 +1,10 @@
-//! The command lines of diskperf 0.1.0, which kept nothing else of what a run was
-//! asked to do.
+//! Command lines of diskperf 0.1.0, the only form in which that version stored the request for a
+//! run.
 
 use diskperf_timeline::units::parse_size;
 use diskperf_timeline::{CacheMode, Experiment, Setting, SizeChoice, Workload};
 
-/// What a `diskperf run` asks for; nothing of a command line that is none.
+/// Parses a `diskperf run` command line; `None` for any other command line.
 pub(super) fn experiment(words: &[String]) -> Option<Experiment> {
     let mut words = words.iter().skip(1);
     let mut experiment = Experiment::default();
@@ -30,7 +30,6 @@ pub(super) fn experiment(words: &[String]) -> Option<Experiment> {
     is_run.then_some(experiment)
 }
 
-/// Takes an option without a value.
 fn flag(experiment: &mut Experiment, word: &str) -> bool {
     match word {
         "--together" => experiment.together = true,
@@ -45,7 +44,6 @@ fn flag(experiment: &mut Experiment, word: &str) -> bool {
     true
 }
 
-/// Takes an option with its value.
 fn option(experiment: &mut Experiment, name: &str, value: &str) -> Option<()> {
     let text = || value.to_owned();
     match name {

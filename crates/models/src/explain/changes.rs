@@ -1,4 +1,4 @@
-//! What may be changed of a computer to see what it is worth.
+//! Changes of a computer whose effect on the elapsed time an explanation determines.
 
 mod disks;
 
@@ -7,36 +7,36 @@ use diskperf_catalogue::{Parameter, Setting};
 use diskperf_device::WhatIf;
 use diskperf_timeline::Stage;
 
-/// Something changed.
+/// A change of a computer, for a counterfactual run.
 #[derive(Clone)]
 pub(super) struct Change {
-    /// In words, and as `--set` has it where a number is changed.
+    /// Description of the change; in the form of `--set` if a number changes.
     pub(super) words: String,
     pub(super) kind: Kind,
     pub(super) settings: Vec<Setting>,
     pub(super) what_if: WhatIf,
 }
 
-/// How it is changed.
+/// Kind of a change: a cost removed or halved, or another choice.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A cost is taken away.
+    /// The change removes a cost.
     Removed,
-    /// A cost is halved.
+    /// The change halves a cost.
     Halved,
-    /// A choice, or a number one step on.
+    /// The change makes another choice, or moves a number by one step.
     Other,
 }
 
-/// The fastest processor and bus that the catalogue takes.
+/// Maximum speeds of processor, bus and channel that the catalogue accepts.
 const FASTEST_PROCESSOR: &str = "100000";
 const FASTEST_BUS: &str = "1000000000000";
 const FASTEST_CHANNEL: &str = "1000000000000";
-/// The largest buffer and the most memory for the map that it takes.
+/// Maximum sizes of the write buffer and of the map cache that the catalogue accepts.
 const ENDLESS_BUFFER: &str = "1099511627776";
 const WHOLE_MAP: &str = "1099511627776";
 
-/// All single changes that this computer takes.
+/// Returns all single changes that this computer permits.
 pub(super) fn changes(computer: &Computer) -> Vec<Change> {
     let values = Values(computer);
     let mut all = processor(&values);
@@ -58,7 +58,7 @@ pub(super) fn changes(computer: &Computer) -> Vec<Change> {
     all
 }
 
-/// The changes that take a cost away, two by two.
+/// Combines all pairs of changes that each remove a cost.
 pub(super) fn pairs(single: &[Change]) -> Vec<((usize, usize), Change)> {
     let removing: Vec<usize> = (0..single.len())
         .filter(|one| single[*one].removes())
@@ -106,8 +106,9 @@ pub(super) fn pairs(single: &[Change]) -> Vec<((usize, usize), Change)> {
     pairs
 }
 
-/// What takes a wait of requests away and leaves what is waited for: reads that pass a die or
-/// a channel, a buffer that is never full. None for stages that are the work itself.
+/// Returns the change that removes a wait of requests and keeps the resource that they wait for:
+/// reads may overtake at a die or channel, a buffer is never full. It is `None` for stages that are
+/// work and not waiting.
 pub(super) fn without(stage: Stage) -> Option<Change> {
     let settings: &[(&str, &str)] = match stage {
         Stage::DieWait(_) | Stage::ChannelWait | Stage::ControllerQueue | Stage::BusWait => {
@@ -133,7 +134,6 @@ pub(super) fn without(stage: Stage) -> Option<Change> {
     change("", Kind::Removed, settings.iter().map(setting))
 }
 
-/// The parameters of a computer.
 struct Values<'c>(&'c Computer);
 
 impl Values<'_> {
@@ -151,8 +151,8 @@ impl Values<'_> {
         number(&self.text(path)?)
     }
 
-    /// A parameter times a factor, as far as its range permits; a list of whole numbers element
-    /// by element.
+    /// Multiplies a parameter by a factor within its range. A list of whole numbers is multiplied
+    /// element by element.
     fn times(&self, path: &str, factor: f64) -> Option<Setting> {
         let parameter = self.parameter(path)?;
         let range = parameter.range.split_once(" to ");
@@ -174,7 +174,6 @@ impl Values<'_> {
         Some(Setting::new(path, &value))
     }
 
-    /// It is one of these, if there is such a parameter.
     fn set(&self, path: &str, text: &str) -> Option<Setting> {
         self.text(path)?;
         Some(Setting::new(path, text))
@@ -232,7 +231,6 @@ fn processor(values: &Values<'_>) -> Vec<Change> {
     all.into_iter().flatten().collect()
 }
 
-/// Bus and controller.
 fn ways(values: &Values<'_>) -> Vec<Change> {
     let contention = "bus.memory_contention_share";
     let late = "controller.data_late_per_sector";
@@ -306,7 +304,6 @@ fn drives(values: &Values<'_>) -> Vec<Change> {
     supposed.into_iter().chain(halved).collect()
 }
 
-/// Of a flash drive.
 fn flash(values: &Values<'_>) -> Vec<Change> {
     if values.text("drive.spare_share").is_none() {
         return Vec::new();
@@ -386,14 +383,12 @@ fn flash(values: &Values<'_>) -> Vec<Change> {
     all.into_iter().flatten().chain([supposed]).collect()
 }
 
-/// Of a drive without mechanics.
 fn service(values: &Values<'_>) -> Option<Change> {
     let keys = ["drive.service_ms", "drive.service_quantiles_ns"];
     let halved = keys.map(|key| values.times(key, 0.5));
     change("service twice as fast", Kind::Halved, halved)
 }
 
-/// Every other choice of what is chosen.
 fn choices(values: &Values<'_>) -> Vec<Change> {
     let mut all = Vec::new();
     for (path, allowed) in [
@@ -424,7 +419,7 @@ fn choices(values: &Values<'_>) -> Vec<Change> {
     all
 }
 
-/// Whole numbers one step on, and depths of reading ahead.
+/// Returns the changes of whole numbers by one step, and of read-ahead depths by a factor.
 fn steps(values: &Values<'_>) -> Vec<Change> {
     let mut all = Vec::new();
     for path in [

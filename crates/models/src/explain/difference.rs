@@ -1,4 +1,4 @@
-//! Why two runs differ.
+//! Explanation of the difference between two runs.
 
 use super::parts::{Ends, parts};
 use super::rerun::{self, Outcome, Variant};
@@ -12,11 +12,11 @@ use diskperf_analysis::explanation::difference::{Difference, Differences, Reques
 use diskperf_battery::Program;
 use diskperf_timeline::units::format_size;
 
-/// Takes the difference between two subjects apart, program by program.
+/// Divides the difference between two subjects into contributions, program by program.
 ///
 /// # Errors
 ///
-/// Subjects that have no program in common, and what a machine fails with.
+/// Returns an error if the subjects have no program in common, or the error of a machine.
 pub fn differences(
     a: &Subject,
     b: &Subject,
@@ -90,8 +90,8 @@ fn on_computers(
     Ok(found)
 }
 
-/// Of each program that lasts a time, the requests that it completed in both, where they
-/// differ.
+/// Returns the completed requests of each program with a fixed duration, for both subjects, if the
+/// numbers differ.
 fn requests(ends: &Ends<'_>, (a, b): (&[Outcome], &[Outcome])) -> Vec<Option<Requests>> {
     let same_drives = ends.a.0.drives == ends.b.0.drives;
     let jobs = ends.a.0.suite.jobs().zip(a.iter().zip(b));
@@ -102,9 +102,9 @@ fn requests(ends: &Ends<'_>, (a, b): (&[Outcome], &[Outcome])) -> Vec<Option<Req
     requests.collect()
 }
 
-/// Of the second subject, the repetitions that stand for the first, where these are
-/// others: a file that is made anew lies elsewhere, which is no difference between the
-/// two.
+/// Repeats the second subject to get the repetitions with the numbers that stand for the first;
+/// `None` if they are the same already. A file that is made anew lies elsewhere, which is no
+/// difference between the subjects.
 fn same_repetitions(
     ends: &Ends<'_>,
     (a, b): (&[Outcome], &[Outcome]),
@@ -125,8 +125,8 @@ fn trace(outcome: &Outcome) -> &diskperf_timeline::Trace {
     outcome.trace.as_ref().expect("it was recorded")
 }
 
-/// The computer of the second subject that stands beside one of the first: the
-/// one with the same file system, or its only one.
+/// Finds the computer of the second subject to compare with one of the first: the one with the same
+/// file system, or its only one.
 fn partner(a: &Subject, b: &Subject, number: usize) -> Option<usize> {
     let (of_a, of_b) = (&a.plan.computers, &b.plan.computers);
     let same = |other: &Computer| other.filesystem() == of_a[number].filesystem();
@@ -134,7 +134,7 @@ fn partner(a: &Subject, b: &Subject, number: usize) -> Option<usize> {
     found.or((of_a.len() == 1 && of_b.len() == 1).then_some(0))
 }
 
-/// Both must run the same programs, with the same parameters and sizes.
+/// Verifies that both subjects run the same programs, with the same parameters and sizes.
 fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
     for subject in [a, b] {
         check_apart(&subject.plan.suite)?;
@@ -189,7 +189,7 @@ fn check_programs(a: &Subject, b: &Subject) -> Result<(), LaboratoryError> {
     Ok(())
 }
 
-/// The programs, with the bytes of each, that one of two has run and the other has not.
+/// Lists the programs, with their sizes in bytes, that only one of two subjects has run.
 fn unlike(a: &[(String, u64)], b: &[(String, u64)]) -> String {
     let (only_a, only_b) = (beyond(a, b), beyond(b, a));
     if only_a.is_empty() && only_b.is_empty() {
@@ -219,7 +219,6 @@ fn unlike(a: &[(String, u64)], b: &[(String, u64)]) -> String {
     )
 }
 
-/// What is in one list and not, or not as often, in another.
 fn beyond(one: &[(String, u64)], other: &[(String, u64)]) -> Vec<(String, u64)> {
     let mut left = other.to_vec();
     let mut only = one.to_vec();
@@ -235,7 +234,6 @@ fn beyond(one: &[(String, u64)], other: &[(String, u64)]) -> Vec<(String, u64)> 
     only
 }
 
-/// In what two programs of one name differ: parameters, or options of their job files.
 fn apart(one: &Program, other: &Program) -> String {
     if let (Some(one), Some(other)) = (one.fio_job(), other.fio_job()) {
         let options = one.options_apart(other).into_iter();

@@ -1,6 +1,6 @@
-//! The requests of a program once more, each at the same moment: something that is taken
-//! away changes how long they take then, and not what is asked for when. A program that
-//! waits for completions would ask for more in the same time.
+//! Replay of a program's requests at the same times as before. A change then affects only the
+//! response times, not the time of requests. A program that waits for completions would instead
+//! issue more requests in the same time.
 
 use super::rerun::Outcome;
 use crate::model::computer::Computer;
@@ -17,8 +17,8 @@ use diskperf_timeline::{
 };
 use std::sync::Arc;
 
-/// A job of a plan with the requests of its outcome in its place; none where they cannot be
-/// made so.
+/// Returns a job that replays the requests of an outcome in its place; `None` if they cannot be
+/// replayed.
 pub(super) fn job(
     plan: &ModelPlan,
     computer: &Computer,
@@ -44,8 +44,8 @@ pub(super) fn job(
     })
 }
 
-/// The requests of a trace as a program; none where one is more than a read or a write, or
-/// where some came before the timed part.
+/// Converts the requests of a trace to a program; `None` if one is neither a read nor a write, or
+/// if some were issued before the timed part.
 fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) -> Option<Program> {
     let (from, until) = window(trace)?;
     let requests = &trace.requests;
@@ -90,7 +90,6 @@ fn of(trace: &Trace, (sector_bytes, space_bytes, buffered): (u64, u64, bool)) ->
     }))
 }
 
-/// When the controller came to a request.
 fn served(request: &TracedRequest) -> Nanoseconds {
     let mut parts = request.parts();
     let queued = parts.find(|(stage, ..)| *stage == Stage::ControllerQueue);
@@ -134,7 +133,6 @@ fn of_kind(records: &[Record], operation: Operation) -> TraceOperation {
     }
 }
 
-/// Requests in memory.
 #[derive(Debug)]
 struct Kept(Arc<[Record]>);
 

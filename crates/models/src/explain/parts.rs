@@ -1,10 +1,9 @@
-//! The difference between two computers taken apart: what was changed from the
-//! first to the second, change by change.
+//! Division of the difference between two computers into the contributions of single changes from
+//! the first to the second.
 //!
-//! The changes are made in every order that there is, and what each adds is its
-//! mean over the orders; since every order ends at the second computer, the
-//! parts sum to the difference. With too many changes for that, orders are
-//! drawn by chance.
+//! The changes are applied in every possible order. The contribution of a change is its mean over
+//! the orders. Since every order ends at the second computer, the contributions sum to the
+//! difference. With too many changes for that, random orders are drawn.
 
 use super::Means;
 use super::rerun::{self, Outcome, Variant};
@@ -17,13 +16,12 @@ use diskperf_analysis::explanation::difference::{
 use diskperf_catalogue::{Component, Setting};
 use std::collections::BTreeMap;
 
-/// With more changes than this, subsets are too many to run all of them.
+/// Maximum number of changes whose subsets are all run.
 const MOST_EXACT: usize = 7;
-/// Orders that are drawn then.
+/// Number of random orders if there are more changes.
 const ORDERS: u32 = 24;
 
-/// Something that is not the same in both, or several things that only go
-/// together.
+/// A difference between the two compared computers, or several that can only be applied together.
 #[derive(Clone)]
 struct Move {
     words: Vec<String>,
@@ -32,18 +30,18 @@ struct Move {
     seed: Option<u64>,
 }
 
-/// The two ends.
+/// The two compared computers with their plans: start and end of the changes.
 pub(super) struct Ends<'p> {
     pub(super) a: (&'p ModelPlan, &'p Computer),
     pub(super) b: (&'p ModelPlan, &'p Computer),
 }
 
-/// The parts of each program's difference, and how they were found.
+/// Contributions to each program's difference, and the method that found them.
 type Apart = (Vec<Vec<Contribution>>, Method);
 
-/// For each of the programs: what each change adds to its elapsed time, given both ends.
-/// `requests` are those of the programs that last a time, whose times are for as many as
-/// the first end's.
+/// Returns the contribution of each change to the elapsed time of each program. `requests` are
+/// those of programs with a fixed duration; their times are scaled to the request count of the
+/// first computer.
 pub(super) fn parts(
     ends: &Ends<'_>,
     requests: &[Option<Requests>],
@@ -78,14 +76,13 @@ pub(super) fn parts(
     Ok(Some((per_program.into_iter().map(told).collect(), method)))
 }
 
-/// Elapsed time of each program at both ends, in nanoseconds.
 struct Times<'r> {
     requests: &'r [Option<Requests>],
     a: Vec<i64>,
     b: Vec<i64>,
 }
 
-/// Elapsed time of each program for as many requests as the first end's.
+/// Scales the elapsed time of each program to the request count of the first computer.
 fn scaled(outcomes: &[Outcome], requests: &[Option<Requests>]) -> Vec<i64> {
     let pairs = outcomes.iter().zip(requests);
     pairs
@@ -93,7 +90,8 @@ fn scaled(outcomes: &[Outcome], requests: &[Option<Requests>]) -> Vec<i64> {
         .collect()
 }
 
-/// What differs, as few at a time as a computer can be built with.
+/// Returns the differences between the two computers, in the smallest steps that a computer can be
+/// built with.
 fn moves(ends: &Ends<'_>) -> Option<Vec<Move>> {
     let mut fine: Vec<Move> = Vec::new();
     let mut coarse: Vec<Move> = Vec::new();
@@ -117,7 +115,7 @@ fn moves(ends: &Ends<'_>) -> Option<Vec<Move>> {
     Some(coarse)
 }
 
-/// The changes of one component: one by one, and all together.
+/// Returns the changes from one computer to another in one component: one by one, and all together.
 fn of_component(ends: &Ends<'_>, component: Component) -> (Vec<Move>, Option<Move>) {
     let of = |computer: &Computer| -> BTreeMap<String, String> {
         let prefix = format!("{}.", component.name());
@@ -176,7 +174,8 @@ fn of_component(ends: &Ends<'_>, component: Component) -> (Vec<Move>, Option<Mov
     (fine, Some(all))
 }
 
-/// What differs besides components.
+/// Returns the differences between the two plans outside of components: drives configured, drives
+/// used, and seed.
 fn whole(ends: &Ends<'_>) -> Vec<Move> {
     let (a, b) = (ends.a.0, ends.b.0);
     let mut found = Vec::new();
@@ -221,7 +220,8 @@ fn whole(ends: &Ends<'_>) -> Vec<Move> {
     found
 }
 
-/// The first computer with these changes, if there can be one.
+/// Builds the first of two compared computers with some changes towards the second; `None` if that
+/// is not possible.
 fn build(ends: &Ends<'_>, moves: &[&Move]) -> Option<Computer> {
     let (plan, computer) = ends.a;
     let own = plan.settings_of(computer);
@@ -246,7 +246,8 @@ fn chosen(moves: &[Move], subset: usize) -> Vec<&Move> {
         .collect()
 }
 
-/// Whether every subset of the changes can be made; the whole of it always can.
+/// Reports whether a computer can be built with every subset of the changes. With the full set it
+/// always can.
 fn all_subsets(ends: &Ends<'_>, moves: &[Move]) -> bool {
     if moves.len() > MOST_EXACT {
         return false;
@@ -254,8 +255,8 @@ fn all_subsets(ends: &Ends<'_>, moves: &[Move]) -> bool {
     (1..(1_usize << moves.len()) - 1).all(|subset| build(ends, &chosen(moves, subset)).is_some())
 }
 
-/// Two of the changes joined into one: a pair that can be made together, of
-/// which one cannot be made alone; failing that, the first two that cannot.
+/// Joins two of the changes to one: a pair that can only be built together, otherwise the first two
+/// changes that cannot be built alone.
 fn joined(ends: &Ends<'_>, moves: Vec<Move>) -> Vec<Move> {
     let count = moves.len();
     let bad: Vec<usize> = (0..count)
@@ -280,7 +281,7 @@ fn joined(ends: &Ends<'_>, moves: Vec<Move>) -> Vec<Move> {
     moves
 }
 
-/// How long each program takes with some of the changes.
+/// Returns the elapsed time of each program after some of the changes.
 fn elapsed(
     ends: &Ends<'_>,
     moves: &[&Move],
@@ -331,7 +332,6 @@ fn exact(
     Ok((shares, Method::AllOrders { runs }))
 }
 
-/// Orders drawn from a fixed seed, each with its reverse.
 fn orders(count: usize) -> Vec<Vec<usize>> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut draw = |below: usize| {

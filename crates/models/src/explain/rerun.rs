@@ -1,4 +1,4 @@
-//! The programs of a plan on some computer, as the plan has them run.
+//! Repetition of a plan's programs on a changed computer.
 
 use crate::error::LaboratoryError;
 use crate::model::bench::{Bench, Usage};
@@ -16,19 +16,19 @@ use diskperf_timeline::{Nanoseconds, Protocol, Repetition, Trace};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What a plan is run on.
+/// Computer and options for a repetition of a plan.
 pub(super) struct Variant<'c> {
     pub(super) computer: &'c Computer,
     pub(super) what_if: WhatIf,
-    /// Drives that run each program at once.
+    /// Number of drives that run each program together.
     pub(super) drives: usize,
     pub(super) seed: u64,
-    /// Whether what happens is recorded.
+    /// Whether the events of the programs are recorded.
     pub(super) trace: bool,
 }
 
 impl<'c> Variant<'c> {
-    /// A computer, used as a plan has it.
+    /// Creates the variant that uses a computer in the way of a plan.
     pub(super) fn of(plan: &ModelPlan, computer: &'c Computer) -> Self {
         Self {
             computer,
@@ -40,29 +40,29 @@ impl<'c> Variant<'c> {
     }
 }
 
-/// One repetition of a program.
+/// Outcome of one repetition of a program on a modelled computer.
 pub(super) struct Outcome {
-    /// Which one, from zero, with those that do not count.
+    /// Index of the repetition, from zero. Discarded repetitions are included.
     pub(super) number: u32,
-    /// How often its program was repeated.
+    /// Number of repetitions of the program.
     pub(super) repetitions: u32,
     pub(super) elapsed: Nanoseconds,
-    /// What it moved, which counts for its KB/s.
+    /// Bytes that the program transferred, as counted for KB/s.
     pub(super) payload_bytes: u64,
-    /// Requests that it completed.
+    /// Requests that the repetition completed.
     pub(super) requests: u64,
-    /// Requests that it may have had under way at once.
+    /// Maximum number of requests in flight for a worker.
     pub(super) depth: u32,
-    /// In open loop, what requests waited in the mean from their arrival to their issue.
+    /// Mean wait of requests between their arrival and their issue, in an open loop.
     pub(super) before_issue_ns: Option<f64>,
     pub(super) trace: Option<Trace>,
-    /// Of a flash drive, the share of what was read that was never written.
+    /// Share of the read data of a flash drive that was never written.
     pub(super) unwritten_share: Option<f64>,
 }
 
 impl Outcome {
-    /// Time that as many requests as the first run's would take, of a program that lasts a
-    /// time; the elapsed time of any other.
+    /// Returns the time in which a program with a fixed duration would complete as many requests as
+    /// in the first run; the elapsed time for any other program.
     pub(super) fn elapsed_for_requests(&self, requests: Option<Requests>) -> Nanoseconds {
         match requests {
             Some(Requests { a, .. }) if self.requests > 0 => {
@@ -73,8 +73,8 @@ impl Outcome {
         }
     }
 
-    /// How long it would take to move as much as `base`: a program that lasts a time, and
-    /// not until all is moved, takes as long as ever and moves more.
+    /// Returns the time in which the program would transfer as much as in `base`. A program with a
+    /// fixed duration always takes the same time and transfers more or less.
     pub(super) fn elapsed_for(&self, base: &Self) -> Nanoseconds {
         match (self.payload_bytes, base.payload_bytes) {
             (0, _) | (_, 0) => self.elapsed,
@@ -86,13 +86,12 @@ impl Outcome {
     }
 }
 
-/// Requests that the workers of a repetition may have had under way at once.
 fn depth(one: &Repetition) -> u32 {
     let loads = one.workers.iter().filter_map(|worker| worker.load.as_ref());
     loads.map(|load| load.depth).max().unwrap_or(1)
 }
 
-/// What the workers' requests waited in the mean before they were issued, in open loop.
+/// Mean wait of the workers' requests before their issue in an open loop, in nanoseconds.
 fn before_issue_ns(one: &Repetition) -> Option<f64> {
     let loads = one.workers.iter().filter_map(|worker| worker.load.as_ref());
     let lags = loads.filter_map(|load| load.lag.clone());
@@ -103,9 +102,8 @@ fn before_issue_ns(one: &Repetition) -> Option<f64> {
     all.filter(|all| all.count() > 0).map(|all| all.mean_ns())
 }
 
-/// Runs all programs of a plan, in order, as often as its protocol says. Of each,
-/// the repetition that stands for all: of those that count, the one in the middle
-/// by its elapsed time.
+/// Runs all programs of a plan in order, with the repetitions of its protocol. Returns, for each
+/// program, the median repetition among those that count, by elapsed time.
 pub(super) fn rerun(
     plan: &ModelPlan,
     variant: &Variant<'_>,
@@ -120,9 +118,9 @@ pub(super) fn rerun(
     Ok(outcomes)
 }
 
-/// Runs all programs of a plan as often as `like` has it, the last up to the
-/// repetition that `like` has, and returns the same repetitions: a program's files lie
-/// elsewhere in each, so that what has changed nothing takes as long as in `like`, to
+/// Runs all programs of a plan with the repetitions of `like`, the last program only up to the
+/// repetition that `like` holds, and returns the same repetitions. The files of a program lie
+/// elsewhere in each repetition. A change without effect therefore takes as long as in `like`, to
 /// the nanosecond.
 pub(super) fn rerun_like(
     plan: &ModelPlan,
@@ -140,10 +138,9 @@ pub(super) fn rerun_like(
     Ok(outcomes)
 }
 
-/// Runs the programs of a plan up to one of them, by its number, as `like` has them; of that
-/// one the repetitions before the one that `like` has, and `job` in place of that, with its
-/// flash drives as `changed` has them. What is under way in them and where their data are is
-/// then as it was in `like` at the same moment.
+/// Runs the programs of a plan as in `like`, up to a given repetition of a given program, and `job`
+/// in place of that repetition. From there on, the flash drives follow `changed`. Their data and
+/// operations in flight are then as they were in `like` at the same time.
 pub(super) fn rerun_in_place(
     (plan, variant): (&ModelPlan, &Variant<'_>),
     (like, program, job): (&[Outcome], usize, &Job),
@@ -165,8 +162,8 @@ pub(super) fn rerun_in_place(
     variation.numbered(job, 0, 1)
 }
 
-/// Of each program the repetition that an outcome is of, and how many there have to be
-/// for outcomes like these: what comes after the last one's is of no account.
+/// Returns, for each program, the index of the outcome's repetition and the number of repetitions
+/// to run. Repetitions after the last outcome's have no influence.
 pub(super) fn repetitions(outcomes: &[Outcome]) -> Vec<(u32, u32)> {
     let last = outcomes.len().saturating_sub(1);
     let steps = outcomes.iter().enumerate();
@@ -178,7 +175,6 @@ pub(super) fn repetitions(outcomes: &[Outcome]) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// A variant, and what is needed to run programs on it.
 struct Variation<'p> {
     plan: &'p ModelPlan,
     bench: Bench,
@@ -205,7 +201,6 @@ impl<'p> Variation<'p> {
         })
     }
 
-    /// See [`rerun`].
     fn middle(&self, job: &Job) -> Result<Outcome, LaboratoryError> {
         let (mut kept, mut recorded) = (Vec::new(), 0);
         let most = self.plan.budget.bytes;
@@ -233,7 +228,6 @@ impl<'p> Variation<'p> {
         })
     }
 
-    /// See [`rerun_like`].
     fn numbered(
         &self,
         job: &Job,
@@ -260,7 +254,6 @@ impl<'p> Variation<'p> {
         })
     }
 
-    /// Repeats a job by a protocol, as long as `goes_on` says so.
     fn repeat(
         &self,
         (job, protocol): (&Job, Protocol),

@@ -1,4 +1,5 @@
-//! What the slowest requests of a flash drive waited for, and what becomes of them without it.
+//! Causes of the slowest requests of a flash drive, and the response times of these requests
+//! without each cause.
 
 #[cfg(test)]
 mod tests;
@@ -15,16 +16,16 @@ use diskperf_battery::Job;
 use diskperf_timeline::Stage;
 use std::collections::BTreeSet;
 
-/// The tails of each program, as it is.
+/// Returns the latency tails of each program in the unchanged run.
 pub(super) fn of(base: &[Outcome]) -> Vec<Vec<Tail>> {
     let traces = base.iter().map(|outcome| outcome.trace.as_ref());
     let tails = traces.map(|trace| trace.map_or_else(Vec::new, tail::tails));
     tails.collect()
 }
 
-/// Says of each cause of each tail what becomes of the requests without it, and checks what is
-/// said of the first on the same load with other random numbers. What was not possible, if
-/// anything was not.
+/// Reruns the requests of each tail without each of its causes, and stores the changed response
+/// times. The first cause is checked on the same load with other random numbers. Returns the reason
+/// if some rerun was not possible.
 pub(super) fn rerun(
     plan: &ModelPlan,
     computer: &Computer,
@@ -53,7 +54,7 @@ pub(super) fn rerun(
     }
 }
 
-/// Makes the load of the next seed with and without the first cause of each tail.
+/// Runs the load with the next seed, with and without the first cause of each tail.
 fn check(
     plan: &ModelPlan,
     computer: &Computer,
@@ -95,11 +96,11 @@ fn check(
     Ok(failed)
 }
 
-/// What became of the tails of each program.
 type Reruns = Vec<Vec<(Way, TailRerun)>>;
 
-/// The requests of each program again, at the same moments and on the drive as it was, without
-/// each of the stages that are wanted of it: what became of its tails, and why one failed.
+/// Replays the requests of each program at the same times on an equal drive, without each of the
+/// given stages in turn. Returns the response times of its tails, and the reason if a replay
+/// failed.
 fn without(
     plan: &ModelPlan,
     computer: &Computer,
@@ -158,7 +159,7 @@ fn without(
     Ok((found, failed))
 }
 
-/// What became of the tails of a program that ran without a stage.
+/// Returns the response times of a program's tails in a run without a stage.
 fn reruns(tails: &[Tail], what: (Stage, bool), outcome: &Outcome) -> Vec<(Way, TailRerun)> {
     let rerun = |of: &Tail| Some((of.way, tail::rerun(of, what, outcome.trace.as_ref()?)?));
     tails.iter().filter_map(rerun).collect()

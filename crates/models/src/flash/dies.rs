@@ -1,19 +1,20 @@
-//! Random reads from dies that serve one at a time, with so many always under way.
+//! Utilisation of dies by random reads. Each die serves one read at a time, and a fixed number of
+//! reads is in flight.
 
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Reads that are served before the dies' time counts, for each that is under way.
+/// Warm-up reads before busy time counts, per read in flight.
 const UNCOUNTED: u64 = 50;
-/// Reads that are counted: the share of busy time is then known to a thousandth.
+/// Number of counted reads, enough to determine the share of busy time to a thousandth.
 const COUNTED: u64 = 200_000;
-/// What a read takes.
+/// Service time of a read. Only its ratio to the other times counts.
 const SERVICE: u64 = 1_000_000;
 
-/// The share of the time that a die is busy when each read, once done, is followed by one
-/// of a die drawn at random.
+/// Returns the share of time that a die is busy if each completed read is followed by one to a
+/// random die.
 pub(super) fn busy(dies: u32, under_way: u32, seed: u64) -> f64 {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut waiting = vec![0u32; dies as usize];

@@ -1,4 +1,4 @@
-//! The amplification of a translation layer that is really written.
+//! Write amplification of a modelled translation layer, measured by real writes to it.
 
 use super::Asked;
 use diskperf_ftl::{
@@ -7,16 +7,18 @@ use diskperf_ftl::{
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 
-/// Closed superblocks, and units of all of them, at most.
+/// Maximum number of closed superblocks, and of mapping units in all of them.
 const SUPERBLOCKS: u32 = 2000;
 const UNITS: u32 = 1 << 21;
-/// Free superblocks: amplification is that of the spare of closed ones.
+/// Number of free superblocks. The amplification is determined by the spare capacity of the closed
+/// ones.
 const FREE: u32 = 6;
-/// Units programmed before and while amplification is counted.
+/// Mapping units programmed before and during the count.
 const UNCOUNTED: u64 = 1_000_000;
 const COUNTED: u64 = 4_000_000;
 
-/// Units programmed for each that is written in the steady state of this past.
+/// Returns the write amplification in the steady state after this precondition: mapping units
+/// programmed per unit written.
 pub(super) fn amplification(
     asked: &Asked,
     spare: f64,

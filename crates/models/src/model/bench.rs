@@ -1,4 +1,4 @@
-//! One modelled machine, and programs repeated on it.
+//! Bench: a modelled machine on which programs are repeated.
 
 use crate::error::{LaboratoryError, Names};
 use crate::measured::{Assignment, Failure, Ground, Outcome, Pipes, Task, collect, measured};
@@ -26,46 +26,47 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The directory that the script of Kridle and McKusick 1983 makes for its files.
 const FOLDER: &str = "foo/";
 
-/// How a machine is used.
+/// Configuration of a modelled machine for its programs.
 #[derive(Clone)]
 pub struct Usage {
-    /// What the user calls the computer.
+    /// Name of the computer, as the user gave it.
     pub system: String,
-    /// How many of the drives run a program at once.
+    /// Number of drives that run each program together.
     pub drives: usize,
-    /// Whether one more has a file system, for copies to another one.
+    /// Whether one more drive has a file system, as a copy destination.
     pub other: bool,
-    /// Of all random choices, the machine's and the programs'.
+    /// Seed of all random choices of the machine and the programs.
     pub seed: u64,
-    /// How far the first drive is turned at the start, in parts of 2^32 of a revolution.
+    /// Start angle of the first drive, in units of 2^-32 revolutions.
     pub first_phase: u32,
-    /// How far each other is turned against the one before it, in the same parts.
+    /// Start angle of each further drive relative to the one before it, in units of 2^-32
+    /// revolutions.
     pub phase: u32,
     /// Share by which each drive turns slower than the one before it.
     pub speed_difference: f64,
     /// Whether the virtual time of each call is recorded.
     pub time_calls: bool,
-    /// Drop every cache before each repetition.
+    /// Whether every cache is dropped before each repetition.
     pub drop_all_caches: bool,
-    /// Whether what happens is recorded, for [`Bench::take_trace`].
+    /// Whether events of the machine are recorded, for [`Bench::take_trace`].
     pub trace: bool,
-    /// Whether what drives are asked for is told.
+    /// Whether the requests to drives are reported to the observer.
     pub record: bool,
-    /// What is supposed of the machine.
+    /// Hypothesis about the machine, for counterfactual runs.
     pub what_if: WhatIf,
-    /// What all machines that are used so may take, one after the other.
+    /// Budget for all machines with this configuration together.
     pub budget: Budget,
-    /// Events that they took so far.
+    /// Number of events of the simulation that all these machines have used so far.
     pub events: Arc<AtomicU64>,
-    /// Set when the user ends the run.
+    /// Flag that is set when the user ends the run.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Usage {
-    /// Some drives of a system, each at its own speed, with the usual budget.
+    /// Creates the configuration for some drives of a system, each at its nominal speed, with the
+    /// usual budget.
     pub fn of((system, drives): (&str, usize), seed: u64, stop: &Arc<AtomicBool>) -> Self {
         Self {
             system: system.to_owned(),
@@ -87,34 +88,30 @@ impl Usage {
     }
 }
 
-/// A machine with fresh file systems. Its clock goes on from repetition to
-/// repetition, as that of the machine in the paper did.
+/// A modelled machine with fresh file systems. Its clock continues from repetition to repetition,
+/// like that of the machine in the paper.
 pub struct Bench {
-    /// Modelled machine, whose clock goes on from repetition to repetition.
+    /// Modelled machine, whose clock continues from repetition to repetition.
     pub machine: Machine,
     usage: Usage,
-    /// The drive that each volume is a part of.
     drive_of_volume: Vec<u32>,
-    /// What its programs work on.
     medium: Medium,
-    /// The number of the next process.
     next: Cell<usize>,
-    /// What the workers write, by file, call size and seed: it is the same in
-    /// every repetition, and making it would take longer than writing it.
+    /// Data that the workers write, by file, call size and seed. It is the same in every
+    /// repetition, and making it would take longer than writing it.
     buffers: Rc<RefCell<BTreeMap<BufferKey, Buffer>>>,
 }
 
-/// What a worker's process leaves behind when it ends.
 type WorkerOutcome = Result<Outcome, ProgramError>;
 
 type BufferKey = (&'static str, u64, u64);
 
 impl Bench {
-    /// Builds the machine, and makes the directory of the script.
+    /// Builds the machine and creates the directory of the script.
     ///
     /// # Errors
     ///
-    /// A machine that takes more than it may, or comes to a standstill.
+    /// Returns an error if the machine exceeds its budget or comes to a standstill.
     pub fn build(specification: &Specification, usage: Usage) -> Result<Self, LaboratoryError> {
         let circumstances = Circumstances {
             seed: usage.seed,
@@ -294,7 +291,7 @@ impl Rig for Bench {
 }
 
 impl Bench {
-    /// What is recorded, and of which drives.
+    /// Describes the recorded requests, with the names of their drives.
     pub fn source(&self) -> Source {
         Source {
             devices: self
@@ -314,8 +311,8 @@ impl Bench {
         }
     }
 
-    /// Tells what drives were asked for since it was told last, and what of it was in the
-    /// timed part of these workers.
+    /// Reports the requests to drives since the last report, and marks those in the timed part of
+    /// these workers.
     fn tell(&self, outcomes: &[WorkerOutcome], observer: &mut dyn Observer) {
         let events = self.machine.take_events();
         let parts = outcomes.iter().flatten().map(|one| one.timed_part(0));
@@ -335,13 +332,14 @@ impl Bench {
         say(Recorded::Events(after));
     }
 
-    /// What happened since the machine was built, or since this was asked last;
-    /// nothing unless [`Usage::trace`].
+    /// Returns the events since the machine was built or since the last call; `None` unless
+    /// [`Usage::trace`] is set.
     pub fn take_trace(&self) -> Option<Trace> {
         self.machine.take_trace()
     }
 
-    /// What the controllers' caches did since, for the classes that were read.
+    /// Returns the changes in the statistics of the controllers' caches since `before`, for the
+    /// classes that were read.
     fn caches_since(&self, before: &[(usize, [CacheStatistics; 3])]) -> Vec<ControllerCache> {
         let mut all = Vec::new();
         for ((number, now), (_, before)) in self.machine.caches().into_iter().zip(before) {
@@ -362,7 +360,7 @@ impl Bench {
         all
     }
 
-    /// What the media caches of shingled disks did since.
+    /// Returns the changes in the statistics of shingled disks' media caches since `before`.
     fn media_caches_since(&self, before: &[(usize, MediaCacheState)]) -> Vec<MediaCache> {
         let of =
             |((number, now), (_, before)): ((usize, MediaCacheState), &(_, MediaCacheState))| {
@@ -384,7 +382,6 @@ impl Bench {
         all.zip(before).map(of).collect()
     }
 
-    /// What flash drives programmed since.
     fn flash_since(&self, before: &[FlashTraffic]) -> Vec<FlashTraffic> {
         let now = self.machine.flash();
         let since = |(now, before): (FlashTraffic, &FlashTraffic)| now.since(before);
@@ -395,7 +392,7 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// What is wrong with one: nothing measured on it is worth anything.
+    /// Returns the fault of a file system. Nothing measured on it is valid.
     pub fn check(&self) -> Result<(), LaboratoryError> {
         let drives = self.usage.drives + usize::from(self.usage.other);
         let mounted = if self.medium == Medium::Directory {

@@ -1,4 +1,4 @@
-//! A modelled computer: a system of the catalogue, or of a file of the user's.
+//! Modelled computer: a system of the catalogue, or of a user's file.
 
 use crate::error::LaboratoryError;
 use diskperf_battery::{Medium, Program};
@@ -16,31 +16,31 @@ use std::sync::OnceLock;
 /// A system with its settings, ready to be built.
 #[derive(Clone, Debug)]
 pub struct Computer {
-    /// `NAME`, `NAME:VARIANT` or the path of a file.
+    /// Name of the system: `NAME`, `NAME:VARIANT` or the path of a file.
     pub name: String,
-    /// What it is, in words.
+    /// Description of the system, for users.
     pub description: String,
-    /// What it is built from.
+    /// Specification that a machine is built from.
     pub specification: Specification,
-    /// Every number of it, with its source.
+    /// All parameters of the system, with their sources.
     pub parameters: Vec<Parameter>,
-    /// The files of the catalogue that it consists of, by name.
+    /// Texts of the catalogue files that the system consists of, by name.
     pub texts: BTreeMap<String, String>,
-    /// The catalogue's name of each component; a rig has drives alone.
+    /// Catalogue name of each component of the system. A rig has only drives.
     pub components: BTreeMap<Component, String>,
-    /// The catalogue's name of each drive.
+    /// Catalogue name of each drive of the system.
     pub drive_names: Vec<String>,
-    /// Of each volume, once somebody has asked.
+    /// Available bytes of each volume, computed at the first request.
     rooms_bytes: Vec<OnceLock<u64>>,
 }
 
-/// These settings, with drives that have no file systems.
+/// Adds the setting that leaves the drives without file systems.
 pub fn by_itself(settings: &[Setting]) -> Vec<Setting> {
     let none = Setting::new("filesystem", "none");
     settings.iter().cloned().chain([none]).collect()
 }
 
-/// What the programs of a system work on.
+/// Returns the kind of storage that the programs of a system use.
 pub fn medium_of(specification: &Specification) -> Medium {
     let mut layouts = (specification.volumes.iter()).map(|volume| specification.layout(volume));
     match layouts.any(|layout| !matches!(layout, Layout::Raw)) {
@@ -54,8 +54,7 @@ impl Computer {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the system's name, its files and the
-    /// settings, each with its place.
+    /// Returns all faults of the system's name, its files and the settings, each with its place.
     pub fn read(
         catalogue: &Catalogue,
         name: &str,
@@ -95,7 +94,7 @@ impl Computer {
         })
     }
 
-    /// The kind and block size of its file systems, as the tables name them.
+    /// Kind and block size of the computer's file systems, in the form of the tables.
     pub fn filesystem(&self) -> String {
         match self.filesystem_kind() {
             Some((kind, block_bytes)) => format!("{kind}/{block_bytes}"),
@@ -103,7 +102,8 @@ impl Computer {
         }
     }
 
-    /// The same, apart; none where programs have the drives by themselves.
+    /// Kind of the computer's file systems, and their block size in bytes; `None` if programs use
+    /// bare drives.
     pub fn filesystem_kind(&self) -> Option<(&'static str, u64)> {
         let specification = &self.specification;
         let volume = specification.volumes.first()?;
@@ -115,33 +115,33 @@ impl Computer {
         }
     }
 
-    /// The mechanism of a drive that the catalogue has under this name, if it has one, and
-    /// the cylinder where what is measured of it begins.
+    /// Finds the mechanism of a drive by its catalogue name. Returns it with the cylinder where its
+    /// benchmarks start.
     pub fn measured(&self, name: &str) -> Option<(&MechanismSpecification, u32)> {
         let place = self.drive_names.iter().position(|drive| drive == name)?;
         self.specification.drives[place].measured()
     }
 
-    /// The disk with firmware that the catalogue has under this name, if it is one.
+    /// Finds a disk with firmware by its catalogue name.
     pub fn disk(&self, name: &str) -> Option<&DiskSpecification> {
         let place = self.drive_names.iter().position(|drive| drive == name)?;
         self.specification.drives[place].disk()
     }
 
-    /// The flash drive that the catalogue has under this name, if it is one.
+    /// Finds a flash drive by its catalogue name.
     pub fn flash(&self, name: &str) -> Option<&FlashSpecification> {
         let place = self.drive_names.iter().position(|drive| drive == name)?;
         self.specification.drives[place].flash()
     }
 
-    /// Whether its kernel is Minix, whose programs see a drive's files, and
-    /// the drive itself as a character and as a block device.
+    /// Reports whether the kernel is Minix. Its programs see the files of a drive, and the drive
+    /// itself as a character and as a block device.
     pub fn is_minix(&self) -> bool {
         matches!(self.specification.software, Software::Minix(_))
     }
 
-    /// Whether its kernel is of the seventh edition, whose programs see a
-    /// drive's files, and the drive itself as a character device.
+    /// Reports whether the kernel is of the seventh edition. Its programs see the files of a drive,
+    /// and the drive itself as a character device.
     pub fn is_v7(&self) -> bool {
         match &self.specification.software {
             Software::Unix(unix) => matches!(unix.edition, Edition::Seventh(_)),
@@ -149,12 +149,12 @@ impl Computer {
         }
     }
 
-    /// The system as these programs need it: a drive that they read by itself
-    /// has no file system, where the system can do without.
+    /// Reads a system in the form that these programs need. If all programs use a bare drive and
+    /// the system permits it, the drive has no file system.
     ///
     /// # Errors
     ///
-    /// As [`Computer::read`].
+    /// Returns the errors of [`Computer::read`].
     pub fn read_for<'a>(
         catalogue: &Catalogue,
         name: &str,
@@ -170,31 +170,29 @@ impl Computer {
         by_itself.map_or_else(|| Self::read(catalogue, name, settings), Ok)
     }
 
-    /// A system with drives by themselves, if its kernel is of the seventh
-    /// edition.
+    /// Reads a system with bare drives, if its kernel is of the seventh edition.
     pub fn v7_by_itself(catalogue: &Catalogue, name: &str, settings: &[Setting]) -> Option<Self> {
         let computer = Self::read(catalogue, name, &by_itself(settings)).ok();
         computer.filter(Self::is_v7)
     }
 
-    /// Drives that are configured; of a drive of which several partitions are
-    /// measured, each counts.
+    /// Number of configured drives. If several partitions of a drive are measured, each counts.
     pub fn configured_drives(&self) -> usize {
         self.specification.volumes.len()
     }
 
-    /// What its programs work on.
+    /// Kind of storage that the programs of this computer use.
     pub fn medium(&self) -> Medium {
         medium_of(&self.specification)
     }
 
-    /// Bytes of a partition.
+    /// Size of a drive's partition in bytes.
     pub fn partition_bytes(&self, drive: usize) -> u64 {
         self.specification.volumes[drive].partition.bytes()
     }
 
-    /// Bytes that an ordinary user may write to a fresh file system of this
-    /// drive, counted from 0; without one, all.
+    /// Bytes that an ordinary user may write to a fresh file system of this drive, numbered from 0;
+    /// all bytes of a drive without a file system.
     pub fn room_bytes(&self, drive: usize) -> u64 {
         *self.rooms_bytes[drive].get_or_init(|| self.room_of_fresh_bytes(drive))
     }

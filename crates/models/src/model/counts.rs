@@ -1,23 +1,24 @@
-//! What a modelled machine counts beside what its programs measure.
+//! Counters of a modelled machine, in addition to the measurements of its programs.
 
 use super::bench::Bench;
 use diskperf_timeline::Nanoseconds;
 
-/// What a machine has counted by some moment.
+/// Counters of a machine at some time.
 #[derive(Clone, Copy)]
 pub struct Counts {
-    /// Requests that the drives completed.
+    /// Requests that the drives of the machine completed.
     pub requests: u64,
-    /// Of these, how many lost a revolution that they need not have.
+    /// Requests of the machine that lost an avoidable revolution.
     pub missed: u64,
-    /// How long the processor worked, for whomever.
+    /// Busy time of the machine's processor, for all purposes.
     pub processor: Nanoseconds,
-    /// Of that, for the driver: its routines in processes and in handlers.
+    /// Busy time of the processor for the driver's routines, in processes and in interrupt
+    /// handlers.
     pub driver: Nanoseconds,
 }
 
 impl Counts {
-    /// Up to now.
+    /// Reads the current counters of a machine.
     pub fn of(bench: &Bench) -> Self {
         let drives = bench.machine.statistics().drives;
         let (processor, _) = bench.machine.processor_busy();
@@ -29,7 +30,7 @@ impl Counts {
         }
     }
 
-    /// What came since an earlier moment.
+    /// Returns the increase of all counters since an earlier reading.
     pub fn since(self, before: &Self) -> Self {
         Self {
             requests: self.requests - before.requests,

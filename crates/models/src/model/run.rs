@@ -1,5 +1,5 @@
-//! What a plan of a modelled run comes to: how its machines are used, what is repeated
-//! on them, and what a run says of itself.
+//! Execution of a plan on modelled machines: their configuration, their work, and the run that
+//! describes them.
 
 use super::bench::{Bench, Usage};
 use super::computer::Computer;
@@ -22,9 +22,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Does what a plan says again, up to the first repetition that counts of the last of
-/// the wanted results. Keeps what `of` makes of the first that counts of each of these,
-/// with the result's number.
+/// Repeats a plan, up to the first repetition that counts of the last wanted result. For each
+/// wanted result, `of` converts the trace of its first such repetition. Returns the converted
+/// traces, each with the index of its result.
 pub fn traced<T>(
     plan: &ModelPlan,
     (run, wanted): (&Run, &[usize]),
@@ -74,14 +74,14 @@ pub fn traced<T>(
     Ok(kept)
 }
 
-/// How many repetitions of a result came before the first that counts.
 fn before_those_that_count(result: &ProgramResult) -> u32 {
     let mut all = result.repetitions.iter();
     let first = all.position(|one| !one.discarded);
     first.map_or(result.protocol.discarded, |first| first as u32)
 }
 
-/// The steps of a suite, each with the numbers of its results, of which the first is this.
+/// Steps of a suite, each with the indices of its results. `first` is the index of the first
+/// result.
 fn numbered(suite: &Suite, first: usize) -> Vec<(&Step, Range<usize>)> {
     let mut next = first;
     let steps = suite.steps.iter().map(|step| {
@@ -92,8 +92,8 @@ fn numbered(suite: &Suite, first: usize) -> Vec<(&Step, Range<usize>)> {
     steps.collect()
 }
 
-/// Repeats work; what happened in the first repetition that counts, and all repetitions
-/// of each task.
+/// Repeats work. Returns the trace of the first repetition that counts, and all repetitions of each
+/// task.
 fn first_trace(
     bench: &Bench,
     work: &Work<'_>,
@@ -111,7 +111,7 @@ fn first_trace(
     Ok((trace, repetitions))
 }
 
-/// Settings of a plan for each machine that it builds: drives, seed, phases, budget.
+/// Returns the configuration of each machine that a plan builds: drives, seed, phases, budget.
 pub fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
     Usage {
         other: plan.other,
@@ -125,7 +125,7 @@ pub fn usage(plan: &ModelPlan, stop: &Arc<AtomicBool>) -> Usage {
     }
 }
 
-/// A step of a plan, by the plan's protocol.
+/// Returns the tasks of a step of a plan, with the plan's protocol.
 pub fn work<'a>(plan: &ModelPlan, step: &'a Step, titles: &'a [String]) -> Work<'a> {
     let sizes_bytes: Vec<u64> = step.jobs.iter().map(|job| plan.size(job)).collect();
     Work {
@@ -135,12 +135,12 @@ pub fn work<'a>(plan: &ModelPlan, step: &'a Step, titles: &'a [String]) -> Work<
     }
 }
 
-/// A job of a plan.
+/// Returns the task of a job in a plan.
 pub fn task<'a>(plan: &ModelPlan, job: &'a Job, title: &'a str) -> Task<'a> {
     Task::of(job, title, plan.experiment.cache, plan.size(job))
 }
 
-/// What the results of a plan on one of its computers have in common.
+/// Properties that all results of a plan on one of its computers share.
 pub fn stand(plan: &ModelPlan, computer: &Computer) -> Stand {
     Stand {
         drives: plan.drives as u32,
@@ -149,18 +149,18 @@ pub fn stand(plan: &ModelPlan, computer: &Computer) -> Stand {
     }
 }
 
-/// What one of the settings of a system does to a run.
+/// Effect of one setting of a system on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Without it the run is another one, or not possible.
+    /// The run differs or is impossible without the setting.
     Changes,
-    /// Without it every repetition is the same.
+    /// Every repetition is the same without the setting.
     Nothing,
-    /// Without it the run takes more than what is left of the budget.
+    /// The run without the setting exceeds the rest of the budget.
     Unknown,
 }
 
-/// What a setting does to a run with these results: makes the run without it.
+/// Determines the effect of a setting on a run with these results, by making the run without it.
 pub fn effect(
     plan: &ModelPlan,
     setting: usize,
@@ -207,7 +207,6 @@ fn is_idle(
     Ok(true)
 }
 
-/// Whether the repetitions of a step's jobs are those of before.
 fn is_same(
     bench: &Bench,
     work: &Work<'_>,
@@ -226,7 +225,7 @@ fn is_same(
     Ok(same && before.iter().all(has_all))
 }
 
-/// A modelled run with nothing measured yet.
+/// Creates a modelled run, with no results yet.
 pub fn new_run(plan: &ModelPlan, begun: Begun) -> Run {
     let model = modelled(plan, MODEL_VERSION);
     Run {
@@ -242,7 +241,7 @@ pub fn new_run(plan: &ModelPlan, begun: Begun) -> Run {
     }
 }
 
-/// What it takes to make the run again, by a model of this version.
+/// Collects everything that a model of this version needs to repeat the run.
 pub fn modelled(plan: &ModelPlan, model_version: &str) -> Modelled {
     let settings = plan.experiment.settings.iter();
     let settings: Vec<String> = settings.map(Setting::to_string).collect();
@@ -303,7 +302,6 @@ pub fn modelled(plan: &ModelPlan, model_version: &str) -> Modelled {
     }
 }
 
-/// The modelled computer, described as a real one is.
 fn environment(plan: &ModelPlan) -> Environment {
     let computer = &plan.computers[0];
     let name = |component: Component| {
@@ -352,16 +350,16 @@ fn environment(plan: &ModelPlan) -> Environment {
     }
 }
 
-/// What tells a run from all others: models draw no ids and know no time.
+/// Identity of a run. Models draw no ids and have no clock of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Begun {
-    /// Ten hexadecimal digits.
+    /// Id of the run: ten hexadecimal digits.
     pub id: String,
-    /// When it began, in milliseconds since 1970.
+    /// Start of the run, in milliseconds of Unix time.
     pub unix_ms: u64,
 }
 
-/// A run of an experiment with nothing measured yet.
+/// Creates a run of an experiment, with no results yet.
 pub fn empty_run(
     experiment: &Experiment,
     suite: &Suite,

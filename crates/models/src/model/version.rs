@@ -1,16 +1,16 @@
-//! Which model a modelled run was made with.
+//! Version of the model that made a run.
 
-/// The release, and a hash of all sources that a modelled figure depends on:
-/// the engine, the machine, the programs and what runs them. Catalogue text is
-/// no part of it, since a run keeps its own.
+/// Release, and a hash of all sources that a modelled figure depends on: the engine, the machine,
+/// the programs and the code that runs them. The text of the catalogue is not included, since a run
+/// stores its own.
 pub const MODEL_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "+",
     env!("DISKPERF_MODEL_SOURCES")
 );
 
-/// A hash of texts that does not change from release to release: FNV-1a of 64
-/// bits, each text closed by a byte that UTF-8 does not have.
+/// Hashes texts in a way that stays the same from release to release: FNV-1a of 64 bits, with each
+/// text closed by a byte that UTF-8 does not have.
 pub fn fingerprint<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let bytes = texts
         .into_iter()

@@ -1,24 +1,24 @@
-//! How large an area the suites of today's storage work on.
+//! Size of the area that the suites of modern storage use.
 
 use crate::model::computer::Computer;
 use diskperf_battery::{Job, Medium, Suite};
 use diskperf_timeline::units::{MIB, format_size};
 use diskperf_timeline::{Experiment, SizeChoice, Workload};
 
-/// The suites whose programs share an area of one size.
 const SUITES: [&str; 2] = ["today26", "ssd26"];
 
-/// The most that a log takes.
+/// Maximum area of a log program, in bytes.
 pub const LOG_BYTES: u64 = 64 * MIB;
 
-/// The most that an area takes of a modelled drive: far more than its kernel caches.
+/// Maximum area on a modelled drive, in bytes, far above its kernel's cache.
 const LARGEST_MODELLED_BYTES: u64 = 64 * MIB;
 
-/// How long a repetition lasts in virtual time, where real storage takes SNIA's minute:
-/// nothing disturbs it there.
+/// Duration of a repetition in virtual time, in ms. Real storage needs SNIA's minute; a model has
+/// no disturbances.
 const MODELLED_MS: &str = "1000";
 
-/// The same on a modelled computer.
+/// Gives the programs of a suite for modern storage an area that fits the modelled computer.
+/// Returns the remarks for readers.
 pub fn fit_computer(
     suite: &mut Suite,
     computer: &Computer,
@@ -52,17 +52,16 @@ pub fn fit_computer(
     notes
 }
 
-/// How many times the drive's cache a stream moves: else the cache holds from one
-/// repetition to the next what the medium is to give.
+/// Multiple of the drive's cache that a stream transfers. With less, the cache keeps data from one
+/// repetition to the next that should come from the medium.
 pub const TIMES_CACHE: u64 = 4;
 
-/// What a stream moves of a drive with such a cache.
 fn past(cache_bytes: u64) -> u64 {
     TIMES_CACHE.saturating_mul(cache_bytes.next_multiple_of(MIB))
 }
 
-/// Has the streams of a suite of today's storage move as much as of a drive with such a
-/// cache, whatever the one at hand has: what is compared moves as much.
+/// Makes the streams of a suite for modern storage transfer as much as on a drive with this cache,
+/// whatever cache the drive has. Compared points then transfer equal amounts.
 pub fn stream_alike(suite: &mut Suite, experiment: &Experiment, cache_bytes: u64) {
     if cache_bytes == 0 || !is_fitted(suite, experiment) {
         return;
@@ -75,8 +74,8 @@ pub fn stream_alike(suite: &mut Suite, experiment: &Experiment, cache_bytes: u64
     }
 }
 
-/// Has streams move several times what the drive's cache holds, where nobody says how much
-/// they are to move; what a reader must know.
+/// Makes streams transfer several times the capacity of the drive's cache, unless the user sets a
+/// size. Returns the remark for readers.
 fn stream_past_cache(
     suite: &mut Suite,
     computer: &Computer,
@@ -104,9 +103,9 @@ fn stream_past_cache(
     })
 }
 
-/// Has programs that write a flash drive move several times what its buffer holds, where
-/// nobody says how much they are to move: on real storage a pilot finds such sizes. Returns
-/// what a reader must know.
+/// Makes programs that write to a flash drive transfer several times the capacity of its buffer,
+/// unless the user sets a size. On real storage, a pilot finds such sizes. Returns the remark for
+/// readers.
 pub fn write_past_buffer(
     suite: &mut Suite,
     computer: &Computer,
@@ -139,7 +138,8 @@ pub fn write_past_buffer(
     })
 }
 
-/// All of a drive with a buffer of its own, as of a real one; else a part of the drive.
+/// Returns the area on a modelled drive in bytes: the whole drive if it is a disk with firmware,
+/// like a real one, otherwise a part of the drive.
 fn modelled_area_bytes(computer: &Computer) -> u64 {
     let room_bytes = computer.room_bytes(0);
     if computer.medium() == Medium::Device && computer.specification.drives[0].disk().is_some() {
@@ -152,11 +152,10 @@ fn modelled_area_bytes(computer: &Computer) -> u64 {
     area_bytes
 }
 
-/// The round of SNIA's test.
 const ROUND_MS: &str = "60000";
 
-/// Gives programs that are repeated until they are steady rounds of a minute, where nobody
-/// says how much they are to move: storage changes over minutes. What a reader must know.
+/// Sets rounds of a minute for programs that are repeated until they are steady, unless the user
+/// sets a size. Storage changes over minutes. Returns the remark for readers.
 pub fn fit_rounds(suite: &mut Suite, experiment: &Experiment) -> Option<String> {
     let sized = experiment.size != SizeChoice::Auto || !experiment.sizes.is_empty();
     let is_kept = matches!(experiment.workload, Workload::Steps { .. });
@@ -172,23 +171,24 @@ pub fn fit_rounds(suite: &mut Suite, experiment: &Experiment) -> Option<String> 
     given.then(|| "each round lasts 60 s; --set program.duration_ms=N changes it".to_owned())
 }
 
-/// Whether a suite's area is to be fitted: not that of a run that is made again.
+/// Reports whether the area of a suite has to be fitted. It is kept if the run is a repetition of
+/// another one.
 pub fn is_fitted(suite: &Suite, experiment: &Experiment) -> bool {
     let is_kept = matches!(experiment.workload, Workload::Steps { .. });
     !is_kept && SUITES.contains(&suite.name.as_str())
 }
 
-/// Gives a job of these suites a value of a parameter that it has.
+/// Sets a parameter of a job in a suite for modern storage.
 ///
 /// # Panics
 ///
-/// When its program has no such parameter.
+/// Panics if the job's program has no such parameter.
 pub fn set(job: &mut Job, name: &str, value: &str) {
     let taken = job.program.set(name, value);
     taken.expect("the programs of these suites have an area");
 }
 
-/// In whole mebibytes, if it is one at least.
+/// Rounds bytes down to whole mebibytes, unless there is less than one.
 pub fn whole_mib(bytes: u64) -> u64 {
     (bytes / MIB * MIB).max(bytes.min(MIB))
 }

@@ -1,4 +1,4 @@
-//! Parameters without the name of their part: `depth=4` for `program.depth=4`.
+//! Bare parameter names without their component: `depth=4` for `program.depth=4`.
 
 use super::workload::parameter_names;
 use crate::error::LaboratoryError;
@@ -9,18 +9,18 @@ use diskperf_catalogue::Component;
 use diskperf_timeline::Setting;
 use std::collections::BTreeSet;
 
-/// Keys of a system itself, which have no part before them.
+/// Keys of a modelled system itself, which have no component before them.
 const SYSTEM_KEYS: [&str; 2] = ["drives", "components"];
 
 /// Paths of all parameters that an experiment can set.
 pub struct BareNames {
     paths: BTreeSet<String>,
-    /// What has none but these, for errors: `no program of today26`.
+    /// Subject of the error for an unknown name, such as `no program of today26`.
     nothing: String,
 }
 
 impl BareNames {
-    /// The parameters of programs: all that real storage has.
+    /// Collects the parameters of programs. Real storage has no others.
     pub fn of_programs(suite: &Suite) -> Self {
         let names = parameter_names(suite).into_iter();
         Self {
@@ -29,7 +29,7 @@ impl BareNames {
         }
     }
 
-    /// Those of programs, and of a modelled computer.
+    /// Collects the parameters of programs and of a modelled computer.
     pub fn of_computer(suite: &Suite, computer: &Computer) -> Self {
         let mut all = Self::of_programs(suite);
         all.nothing += &format!(" and no component of {}", computer.name);
@@ -43,12 +43,12 @@ impl BareNames {
         all
     }
 
-    /// The whole path of a setting's key: the key itself where it has a part, or stands for
-    /// one.
+    /// Returns the full path of a setting's key. A key that has a component or is one stays
+    /// unchanged.
     ///
     /// # Errors
     ///
-    /// A bare name that several parts have, or none.
+    /// Returns an error for a bare name that several components have, or none.
     pub fn whole(&self, key: &str) -> Result<String, LaboratoryError> {
         if !is_bare(key) {
             return Ok(key.to_owned());
@@ -92,18 +92,18 @@ impl BareNames {
         ))
     }
 
-    /// The settings with whole paths.
+    /// Returns the settings with full paths.
     ///
     /// # Errors
     ///
-    /// As [`Self::whole`].
+    /// Returns the errors of [`Self::whole`].
     pub fn settings(&self, settings: &[Setting]) -> Result<Vec<Setting>, LaboratoryError> {
         let whole = |one: &Setting| Ok(Setting::new(&self.whole(&one.path)?, &one.text));
         settings.iter().map(whole).collect()
     }
 }
 
-/// Whether a key is the name of a parameter without its part.
+/// Reports whether a key is a parameter name without its component.
 pub(crate) fn is_bare(key: &str) -> bool {
     !key.contains('.') && Component::of_name(key).is_none() && !SYSTEM_KEYS.contains(&key)
 }

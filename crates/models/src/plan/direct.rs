@@ -1,11 +1,11 @@
-//! Whether programs that keep requests in flight go past the page cache: they do wherever
-//! they can, so that a row means the same in every suite and by itself.
+//! Choice of cache mode for programs that keep requests in flight. They bypass the page cache
+//! wherever they can, so that a row means the same in every suite and alone.
 
 use crate::model::computer::Computer;
 use diskperf_battery::{Medium, Suite};
 use diskperf_timeline::{CacheMode, Experiment};
 
-/// Chooses O_DIRECT on a modelled computer: only its bare drives are without a cache of the kernel.
+/// Chooses O_DIRECT on a modelled computer if its drives are bare. Only those have no kernel cache.
 pub fn choose_modelled(suite: &mut Suite, computer: &Computer, experiment: &Experiment) {
     let direct =
         computer.medium() == Medium::Device && !computer.is_minix() && !asks_for_cache(experiment);
@@ -14,12 +14,13 @@ pub fn choose_modelled(suite: &mut Suite, computer: &Computer, experiment: &Expe
     }
 }
 
-/// Whether an experiment asks for the page cache.
+/// Reports whether an experiment requests the page cache.
 pub fn asks_for_cache(experiment: &Experiment) -> bool {
     experiment.through_cache || experiment.cache == CacheMode::Warm
 }
 
-/// State of the page cache that a run asks for: O_DIRECT where all its programs use it.
+/// Returns the cache mode of a run: O_DIRECT if all its programs use it, otherwise the requested
+/// mode.
 pub fn of_run(suite: &Suite, asked: CacheMode) -> CacheMode {
     let mut programs = suite
         .programs()

@@ -1,4 +1,4 @@
-//! From a job file to steps.
+//! Conversion of a fio job file to the steps of a plan.
 
 mod areas;
 mod duration;
@@ -27,7 +27,7 @@ use makers::{existing, made_by_others};
 use notes::{notes_of, notes_of_sections};
 use std::collections::BTreeMap;
 
-/// The jobs of a file as steps, and what a reader must know.
+/// Converts the jobs of a job file to steps. Returns them with the remarks for readers.
 pub fn suite(
     text: &JobText,
     (ground, files): (&Ground, &dyn Files),
@@ -66,8 +66,8 @@ pub fn suite(
     Ok((suite, told))
 }
 
-/// Errors of a section, and behind them what was noticed in the file: a job that is not what
-/// it looks like may be why.
+/// Adds the warnings about the job file to the errors of a section. A job that is not what it looks
+/// like may be the cause.
 fn with_warnings(errors: Errors, file: &JobFile) -> LaboratoryError {
     let problems = errors.problems().iter().chain(&file.warnings);
     match Errors::none_of(problems.cloned().collect()) {
@@ -76,17 +76,13 @@ fn with_warnings(errors: Errors, file: &JobFile) -> LaboratoryError {
     }
 }
 
-/// State of a section's files when it is set up, by their paths.
 struct FileState<'a> {
-    /// Lengths of those that are there.
     existing: &'a BTreeMap<String, FileSize>,
-    /// Those that other sections make.
     made: &'a BTreeMap<String, MadeBy>,
-    /// First bytes of those that are areas of the target.
     starts: &'a BTreeMap<String, u64>,
 }
 
-/// One section, and what is not as it says.
+/// Converts one section to a job. Returns notes on options that it does not follow.
 fn job(
     (file, number): (&JobFile, usize),
     (ground, files): (&Ground, &dyn Files),
@@ -133,7 +129,7 @@ fn job(
     Ok((job, notes))
 }
 
-/// What a file becomes, step by step; nothing of one that is wrong.
+/// Describes the plan of a job file, step by step. The text is empty if the file is faulty.
 pub fn describe(text: &JobText, ground: &Ground) -> String {
     let Ok(mut file) = parse(text) else {
         return String::new();
@@ -165,7 +161,8 @@ pub fn describe(text: &JobText, ground: &Ground) -> String {
     told
 }
 
-/// `randread of 4 KiB, 256 I/Os, 1 MiB in all, depth 16; job.0.0 of 1 MiB`.
+/// Describes a job, such as `randread of 4 KiB, 256 I/Os, 1 MiB in all, depth 16; job.0.0 of 1
+/// MiB`.
 fn what_it_does(job: &fio::Job, existing: &BTreeMap<String, FileSize>, ground: &Ground) -> String {
     let job = &ground.fitted(job).0;
     if let Some(log) = &job.iolog.read {
@@ -220,14 +217,12 @@ fn what_it_does(job: &fio::Job, existing: &BTreeMap<String, FileSize>, ground: &
     }
 }
 
-/// More files than these are counted.
 const MOST_FILES_SHOWN: usize = 4;
 
-/// Files that all sections of a job file may have together. A plan holds about 250 bytes
-/// for each, and is made before anything runs.
+/// Maximum number of files in all sections of a job file. A plan holds about 250 bytes for each and
+/// is made before anything runs.
 pub const FILES_MAX: u64 = 1 << 20;
 
-/// Refuses a job file with more than [`FILES_MAX`] files, at the section that has most.
 fn check_file_count(file: &JobFile) -> Result<(), LaboratoryError> {
     let counts = file.jobs.iter().map(plan::file_count);
     let total = counts.fold(0, u64::saturating_add);
@@ -255,7 +250,7 @@ fn check_file_count(file: &JobFile) -> Result<(), LaboratoryError> {
     Err(LaboratoryError::request(Errors::from(problem)))
 }
 
-/// Options of a run that a job file says itself.
+/// Verifies that no option of the run sets something that the job file determines.
 pub fn check_options(experiment: &Experiment) -> Result<(), LaboratoryError> {
     if experiment.size != SizeChoice::Auto {
         return Err(LaboratoryError::request(
@@ -275,10 +270,11 @@ pub fn check_options(experiment: &Experiment) -> Result<(), LaboratoryError> {
     }
 }
 
-/// The step of each job. A job with `stonewall` waits for all above it; one with `wait_for`
-/// is of that one's step at the earliest, in which it waits for the other's clones alone. As
-/// fio, which passes over a job whose `startdelay` is not over before it looks at its
-/// `stonewall`, a job below it that starts earlier does not wait.
+/// Returns the step of each job. A job with `stonewall` waits for all jobs above it. A job with
+/// `wait_for` belongs to the step of the awaited job at the earliest, and waits there for that
+/// job's clones alone. A job that starts before the `startdelay` of a `stonewall` above it does not
+/// wait for that one: fio skips a job whose `startdelay` is not over before it looks at its
+/// `stonewall`.
 fn places(file: &JobFile) -> Vec<usize> {
     let mut places: Vec<usize> = Vec::new();
     let mut walls: Vec<Wall> = Vec::new();
@@ -308,15 +304,13 @@ fn places(file: &JobFile) -> Vec<usize> {
     places
 }
 
-/// A job with `stonewall`.
 struct Wall {
-    /// The step of jobs that pass it.
+    /// Step of jobs that do not wait for the stonewall.
     before: usize,
-    /// Its `startdelay`, at least.
+    /// Minimum `startdelay` of the stonewall job, in µs.
     earliest_us: u64,
 }
 
-/// The name of a job, with its number where others above it have the same.
 fn name(file: &JobFile, number: usize) -> String {
     let name = &file.jobs[number].name;
     let above = file.jobs[..number].iter();

@@ -1,4 +1,4 @@
-//! A run on a modelled computer.
+//! Plan of a run on a modelled computer.
 
 mod budget;
 mod describe;
@@ -21,52 +21,49 @@ use diskperf_timeline::{CacheMode, Experiment, SizeChoice, Workload};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// What a modelled system runs by itself where nobody says what: what it was measured with.
 const FILE_SUITE: &str = "ffs83";
 
-/// The suite of drives by themselves.
 const RAW_SUITE: &str = "interleave91";
 
-/// The suite of disks with firmware and of flash drives.
 const DEVICE_SUITE: &str = "today26";
 
-/// The paper's two file systems, for its own suite.
 const FILESYSTEMS: [&str; 2] = ["8k", "4k"];
 
-/// One run on a modelled computer.
+/// Plan of one run on a modelled computer.
 #[derive(Clone, Debug)]
 pub struct ModelPlan {
-    /// What it is made from, and made again; its settings are those of the system.
+    /// Experiment that the plan was made from, so that the plan can be made again. Its settings are
+    /// those of the system.
     pub experiment: Experiment,
-    /// The suite, without the steps that cannot run.
+    /// Programs of the run, without the steps that cannot run.
     pub suite: Suite,
-    /// As the user named it.
+    /// Name of the target, as the user gave it.
     pub target: String,
-    /// The catalogue, with the user's folder laid over it.
+    /// Catalogue, with the user's folder as an overlay.
     pub catalogue: Catalogue,
-    /// The system with each of its file systems, one after the other.
+    /// System with each of its file systems; they run one after the other.
     pub computers: Vec<Computer>,
-    /// Drives that run each program at once.
+    /// Number of drives that run each program together.
     pub drives: usize,
-    /// Whether one more has a file system, for copies to another one.
+    /// Whether one more drive has a file system, as a copy destination.
     pub other: bool,
-    /// Bytes that each program moves.
+    /// Bytes that each program of the plan transfers.
     pub size_bytes: u64,
-    /// Where nobody said how many, programs that have a size of their own move
-    /// that, halved this often to fit.
+    /// Number of times that programs' own default sizes are halved to fit; `None` if the user sets
+    /// a size.
     pub usual_sizes_halved: Option<u32>,
-    /// Whether the size that was asked for is rounded to whole calls.
+    /// Whether the requested size is rounded to whole calls.
     pub whole_calls: bool,
-    /// What all machines of a run may take together.
+    /// Budget of all machines of the run together.
     pub budget: Budget,
-    /// Whether what storage is asked for is told, to be recorded.
+    /// Whether the requests to storage are reported to the observer, for a recording.
     pub record: bool,
-    /// What a reader must know: steps that were left out, and why.
+    /// Remarks for readers: omitted steps and the reasons.
     pub notes: Vec<String>,
 }
 
-/// Options that a modelled system has no use for; `alone` where no other
-/// target has.
+/// Verifies that no option is set that a modelled system does not support. `alone` means that the
+/// experiment has no other target.
 pub fn check_options(experiment: &Experiment, alone: bool) -> Result<(), LaboratoryError> {
     if experiment.together {
         return Err(LaboratoryError::request(
@@ -98,7 +95,7 @@ pub fn check_options(experiment: &Experiment, alone: bool) -> Result<(), Laborat
     }
 }
 
-/// The plan of one target.
+/// Makes the plan of a run on one target.
 pub fn plan(
     experiment: &Experiment,
     target: &Path,
@@ -110,17 +107,16 @@ pub fn plan(
     plan_on((experiment, files), (&catalogue, name), Manner::Run)
 }
 
-/// What a plan is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manner {
-    /// A run.
+    /// The plan is for a run.
     Run,
-    /// One point of a search: on the system's own file system alone, sizes in
-    /// whole calls, and drives by themselves past every cache.
+    /// The plan is for one point of a search. It uses only the system's own file system and sizes
+    /// in whole calls, and bare drives without any cache.
     Point,
 }
 
-/// The plan of one point of a search.
+/// Makes the plan of one point of a search.
 pub fn plan_of_point(
     (experiment, files): (&Experiment, &dyn Files),
     catalogue: &Catalogue,
@@ -201,15 +197,14 @@ fn plan_on(
     plan.made_to_fit(experiment.size)
 }
 
-/// Settings of the system and its components, with a whole path.
 fn of_system(experiment: &Experiment) -> Vec<Setting> {
     let all = experiment.settings.iter();
     let of_system = all.filter(|setting| setting.of_program().is_none());
     of_system.cloned().collect()
 }
 
-/// The parameters of a target, where a key without its part has to be looked up among them;
-/// `None` also where the target cannot be read, which its plan says.
+/// Returns the parameters of a target if a bare key has to be looked up among them. It is also
+/// `None` if the target cannot be read, an error that its plan reports.
 fn bare_names(
     (experiment, files): (&Experiment, &dyn Files),
     (catalogue, name): (&Catalogue, &str),
@@ -220,7 +215,8 @@ fn bare_names(
     names_of((experiment, files), (catalogue, name))
 }
 
-/// The parameters that a setting of an experiment on this target may be of.
+/// Returns all parameters of an experiment's programs and of its target, which settings can name;
+/// `None` if the target cannot be read.
 pub(crate) fn names_of(
     (experiment, files): (&Experiment, &dyn Files),
     (catalogue, name): (&Catalogue, &str),
@@ -237,8 +233,8 @@ pub(crate) fn names_of(
     Ok(Some(BareNames::of_computer(&suite, &computer)))
 }
 
-/// Whether programs that would go through a buffer cache can only go past it: a drive of today
-/// by itself has none before it. Who asks for a warm one is told so.
+/// Reports whether programs that would use a buffer cache have to bypass it, because a bare modern
+/// drive has none. A request for a warm cache is rejected instead.
 fn has_no_other_way(suite: &Suite, computer: &Computer, asked: CacheMode) -> bool {
     let goes_through = |job: &Job| {
         let program = &job.program;
@@ -249,14 +245,11 @@ fn has_no_other_way(suite: &Suite, computer: &Computer, asked: CacheMode) -> boo
     is_of_today(computer) && suite.jobs().any(goes_through)
 }
 
-/// Whether its drives have firmware of their own.
 fn is_of_today(computer: &Computer) -> bool {
     let drive = &computer.specification.drives[0];
     drive.disk().is_some() || drive.flash().is_some()
 }
 
-/// The suite that runs on a computer, where elsewhere this one would, and what a reader
-/// must know.
 fn suite_of(
     plain: Suite,
     computer: &Computer,
@@ -282,7 +275,6 @@ fn suite_of(
     Ok((suite, notes))
 }
 
-/// The suite of a system where nobody says what runs.
 fn usual_suite(
     (catalogue, name): (&Catalogue, &str),
     settings: &[Setting],
@@ -297,9 +289,8 @@ fn usual_suite(
     own.map_or_else(|| named_suite(FILE_SUITE, Medium::Directory), Ok)
 }
 
-/// What this computer's programs are of another suite than elsewhere, if they are:
-/// those of Minix, and where drives are by themselves, which no program can read
-/// through the buffer cache here.
+/// Returns the suite that replaces the usual one on this computer; `None` if there is none. Minix
+/// has its own programs, and programs on bare drives cannot use the buffer cache.
 fn suite_on(computer: &Computer, workload: &Workload) -> Result<Option<Suite>, LaboratoryError> {
     let medium = computer.medium();
     let what = match workload {
@@ -324,7 +315,8 @@ fn suite_on(computer: &Computer, workload: &Workload) -> Result<Option<Suite>, L
     }
 }
 
-/// A file or a directory may have been meant.
+/// Verifies that a name is one of the catalogue's systems. The error considers that the user may
+/// have meant a file or a directory.
 pub fn check_name(catalogue: &Catalogue, name: &str, target: &Path) -> Result<(), LaboratoryError> {
     let file = name.ends_with(".toml");
     if file || catalogue.system_names().iter().any(|known| known == name) {
@@ -355,8 +347,8 @@ pub fn check_name(catalogue: &Catalogue, name: &str, target: &Path) -> Result<()
     }
 }
 
-/// The system with its file systems: for the paper's suite its two, the
-/// largest blocks first, unless a setting says which.
+/// Reads the system with its file systems. The suite of the paper uses its two file systems, larger
+/// blocks first, unless a setting chooses one.
 fn computers(
     catalogue: &Catalogue,
     name: &str,
@@ -387,7 +379,6 @@ fn computers(
     FILESYSTEMS.iter().map(with).collect()
 }
 
-/// How many drives run at once: one, or as many as asked for.
 fn drives(computer: &Computer, asked: Option<u32>) -> Result<usize, LaboratoryError> {
     let configured = computer.configured_drives();
     let drives = asked.unwrap_or(1) as usize;
@@ -400,7 +391,8 @@ fn drives(computer: &Computer, asked: Option<u32>) -> Result<usize, LaboratoryEr
     )))
 }
 
-/// How far each of several drives is turned against the one before it at the start.
+/// Start angle of each of several drives relative to the one before it, in units of 2^-32
+/// revolutions.
 pub fn phase(drives: usize, seed: u64) -> u32 {
     if drives < 2 {
         return 0;
@@ -410,7 +402,6 @@ pub fn phase(drives: usize, seed: u64) -> u32 {
 }
 
 impl ModelPlan {
-    /// Without the steps that cannot run, and in sizes for which there is room.
     fn made_to_fit(mut self, size: SizeChoice) -> Result<Self, LaboratoryError> {
         self.leave_out_what_cannot_run()?;
         if size == SizeChoice::Auto {
@@ -426,12 +417,12 @@ impl ModelPlan {
         Ok(self)
     }
 
-    /// The system with its file systems and other settings.
+    /// Reads the system with its file systems and other settings.
     pub fn computers_with(&self, settings: &[Setting]) -> Result<Vec<Computer>, LaboratoryError> {
         computers(&self.catalogue, &self.target, &self.suite, settings)
     }
 
-    /// The settings that one of its computers was read with.
+    /// Returns the settings that one of the plan's computers was read with.
     pub fn settings_of(&self, computer: &Computer) -> Vec<Setting> {
         let filesystem = computer.components.get(&Component::Filesystem);
         let filesystem = filesystem.filter(|_| self.computers.len() > 1);
@@ -442,14 +433,14 @@ impl ModelPlan {
             .collect()
     }
 
-    /// The system with these settings, if there can be one.
+    /// Reads the system with these settings; `None` if that is not possible.
     pub fn computer_with(&self, settings: &[Setting]) -> Option<Computer> {
         let programs = self.suite.programs();
         Computer::read_for(&self.catalogue, &self.target, settings, programs).ok()
     }
 
-    /// How the drives stand to each other is nobody's choice but the seed's;
-    /// and what counts as a drive may be a partition.
+    /// Adds notes on the drives: only the seed determines the angles between their spindles, and
+    /// some may be partitions of one drive.
     fn note_phase(&mut self) {
         let volumes = &self.computers[0].specification.volumes[..self.drives];
         let drives: BTreeSet<usize> = volumes.iter().map(|volume| volume.drive).collect();
@@ -471,7 +462,7 @@ impl ModelPlan {
         }
     }
 
-    /// What stands for fsync(2) where the kernel of the day does not have it.
+    /// Adds a note on the replacement for fsync(2) in kernels that do not have it.
     fn note_syncs(&mut self) {
         if !self.suite.programs().any(Program::syncs_names) {
             return;
@@ -489,7 +480,7 @@ impl ModelPlan {
         self.notes.push(stands_for_it.to_owned());
     }
 
-    /// How far each drive is turned against the one before it at the start.
+    /// Start angle of each drive relative to the one before it, in units of 2^-32 revolutions.
     pub fn phase(&self) -> u32 {
         phase(self.drives, self.experiment.seed)
     }

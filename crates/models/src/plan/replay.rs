@@ -1,4 +1,4 @@
-//! From a block trace to the job that replays it.
+//! Conversion of a block trace to the job that replays it.
 
 use crate::error::LaboratoryError;
 use crate::files::Files;
@@ -14,25 +14,25 @@ use diskperf_timeline::{
 };
 use std::collections::BTreeMap;
 
-/// What a trace is replayed on.
+/// Target that a trace is replayed on, with its space for addresses.
 pub struct Ground<'a> {
-    /// Bytes that addresses may fall into, and what has them, where that is known.
+    /// Space for addresses in bytes, with the name of the target that has it; `None` if unknown.
     room: Option<(u64, String)>,
-    /// Bytes that addresses are scaled to where nobody says how many.
     scaled_bytes: u64,
     kind: Kind<'a>,
 }
 
-/// Why O_DIRECT is not there for calls of so many bytes.
+/// Function that returns the obstacle to O_DIRECT for calls of a given size in bytes; `None` if
+/// there is none.
 type DirectObstacle<'a> = &'a dyn Fn(u64) -> Option<String>;
 
-/// A file that is smaller than this is written in a moment.
+/// Minimum size of a filled file that a note mentions, in bytes. A smaller file is written in a
+/// moment.
 const NOTABLE_FILL_BYTES: u64 = 256 * MIB;
 
 enum Kind<'a> {
     Host {
         medium: Medium,
-        /// Names of those targets that are directories.
         directories: Vec<String>,
         direct_obstacle: DirectObstacle<'a>,
     },
@@ -40,9 +40,9 @@ enum Kind<'a> {
 }
 
 impl<'a> Ground<'a> {
-    /// Real storage: what the targets are, with the names of those that are directories; the
-    /// bytes of the smallest one with its name; the bytes that addresses are scaled to; and
-    /// why O_DIRECT is not there for calls of so many bytes.
+    /// Creates the target for real storage, from the kind of the targets and the names of those
+    /// that are directories; the size of the smallest target and its name; the bytes that addresses
+    /// are scaled to; and the obstacle to O_DIRECT.
     pub fn on_storage(
         (medium, directories): (Medium, Vec<String>),
         (room, scaled_bytes): (Option<(u64, String)>, u64),
@@ -59,7 +59,7 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// A modelled computer.
+    /// Creates the target for a replay on a modelled computer.
     pub fn modelled(computer: &Computer) -> Self {
         let room_bytes = computer.room_bytes(0);
         Self {
@@ -72,7 +72,7 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// Any computer, before it is known which.
+    /// Creates the target for a replay on an unspecified computer.
     pub fn anywhere() -> Self {
         Self {
             room: None,
@@ -81,8 +81,8 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// What is written before the replay, where that takes long: a file of all addresses, so
-    /// that reads find data.
+    /// Returns a note on a file that is written before the replay so that reads find data, if this
+    /// takes long. The file covers all addresses.
     fn fill_note(&self, space_bytes: u64, held: &TraceFacts) -> Option<String> {
         let Kind::Host { directories, .. } = &self.kind else {
             return None;
@@ -101,7 +101,7 @@ impl<'a> Ground<'a> {
         ))
     }
 
-    /// What is asked of the page cache, and why that is not what was wanted.
+    /// Returns the cache mode of the replay, and the reason if it is not the wanted one.
     fn cache(&self, wanted: CacheMode, unit_bytes: u64) -> (CacheMode, Option<String>) {
         match self.kind {
             Kind::Model(Medium::Device | Medium::File) => (CacheMode::Direct, None),
@@ -124,8 +124,8 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// Whether a write can be made that is durable when it completes: not on a modelled file
-    /// system, whose kernel has no O_DSYNC.
+    /// Reports whether writes can be durable on completion. They cannot on a modelled file system,
+    /// whose kernel has no O_DSYNC.
     fn writes_durably(&self) -> bool {
         !matches!(self.kind, Kind::Model(Medium::Directory))
     }
@@ -135,7 +135,7 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// Options of a run that a trace says itself.
+/// Verifies that no option of the run sets something that the trace determines.
 pub fn check_options(experiment: &Experiment) -> Result<(), LaboratoryError> {
     if experiment.size != SizeChoice::Auto {
         return Err(LaboratoryError::request(
@@ -156,7 +156,7 @@ pub fn check_options(experiment: &Experiment) -> Result<(), LaboratoryError> {
     }
 }
 
-/// The replay as a suite of one step, and what a reader must know.
+/// Makes the suite of a replay, with a single step, and the remarks for readers.
 pub fn suite(
     replay: &TraceReplay,
     (ground, files): (&Ground<'_>, &dyn Files),
@@ -207,7 +207,6 @@ pub fn suite(
     Ok((suite, notes))
 }
 
-/// What a result keeps of what was replayed, and how.
 fn options(replay: &TraceReplay, held: &TraceFacts) -> BTreeMap<String, String> {
     let hashes: Vec<&str> = held.files.iter().map(|file| &*file.sha256).collect();
     let mut options = BTreeMap::from([
@@ -238,7 +237,6 @@ fn options(replay: &TraceReplay, held: &TraceFacts) -> BTreeMap<String, String> 
     options
 }
 
-/// `open`, `open-2x`, `depth-8`, `think`.
 fn pace_name(pace: ReplayPace) -> String {
     match pace {
         ReplayPace::Open { speed: 1.0 } => "open".to_owned(),
@@ -272,12 +270,11 @@ fn check_pace(replay: &TraceReplay, held: &TraceFacts) -> Result<(), LaboratoryE
     }
 }
 
-/// The longest trace, in nanoseconds: moments can be added.
+/// Maximum duration of a trace, in nanoseconds. Times below it can be added without overflow.
 pub const LONGEST_NS: u64 = 1 << 60;
 
-/// The most requests under way at once, of any replay.
+/// Maximum number of requests in flight in any replay.
 pub const MOST_SLOTS: u32 = 4096;
-/// The most memory that buffers take at all.
 const LARGEST_BUFFERS_BYTES: u64 = 4 * GIB;
 
 fn slots(replay: &TraceReplay, held: &TraceFacts) -> Result<u32, LaboratoryError> {
@@ -301,10 +298,9 @@ fn slots(replay: &TraceReplay, held: &TraceFacts) -> Result<u32, LaboratoryError
     Ok(slots)
 }
 
-/// What a file of addresses is a multiple of.
 const FILE_UNIT_BYTES: u64 = 4096;
 
-/// Bytes that requests fall into, and how addresses come there.
+/// Returns the bytes of the address space, and the scale of addresses to it.
 fn space(
     replay: &TraceReplay,
     held: &TraceFacts,
@@ -339,7 +335,6 @@ fn space(
 }
 
 impl Ground<'_> {
-    /// Where the target ends, if it does.
     fn end_bytes(&self) -> u64 {
         let ends = match self.kind {
             Kind::Host { medium, .. } => medium != Medium::Directory,
@@ -352,7 +347,6 @@ impl Ground<'_> {
     }
 }
 
-/// Whether addresses fit; a file is rounded up.
 fn check_room(
     replay: &TraceReplay,
     ground: &Ground<'_>,
@@ -387,7 +381,6 @@ fn check_room(
     )))
 }
 
-/// What a reader must know of a trace that is replayed so.
 fn told(replay: &TraceReplay, held: &TraceFacts, ground: &Ground<'_>) -> Vec<String> {
     let requests = held.requests();
     let discards = match (held.discard.requests, ground.discards()) {
@@ -445,7 +438,7 @@ fn told(replay: &TraceReplay, held: &TraceFacts, ground: &Ground<'_>) -> Vec<Str
     notes.into_iter().flatten().collect()
 }
 
-/// What is replayed, for `--dry-run`.
+/// Describes the replay of a trace for `--dry-run`.
 pub fn describe(replay: &TraceReplay) -> String {
     let Some(held) = &replay.held else {
         return String::new();

@@ -1,4 +1,4 @@
-//! Which programs an experiment runs: by name, or by the values that a run keeps.
+//! Programs of an experiment: looked up by name, or restored from stored values.
 
 use super::job_file::{self, Ground};
 use super::replay;
@@ -14,10 +14,10 @@ use diskperf_timeline::{
 };
 use std::path::{Path, PathBuf};
 
-/// What runs on real storage where nobody says what.
+/// Default suite on real storage.
 pub const USUAL: &str = "today26";
 
-/// The suite of a workload on this medium.
+/// Returns the suite of a workload on this kind of storage.
 pub fn suite(
     workload: &Workload,
     medium: Medium,
@@ -46,7 +46,7 @@ pub fn suite(
     }
 }
 
-/// The suite or program of this name.
+/// Returns the suite or program with this name.
 pub fn named_suite(name: &str, medium: Medium) -> Result<Suite, LaboratoryError> {
     if let Some(suite) = Suite::named(name, medium) {
         return Ok(suite);
@@ -85,7 +85,6 @@ pub fn named_suite(name: &str, medium: Medium) -> Result<Suite, LaboratoryError>
     ))
 }
 
-/// A protocol that was kept, if it keeps a repetition.
 fn possible(protocol: Protocol) -> Result<Protocol, LaboratoryError> {
     if protocol.discarded < protocol.repetitions {
         return Ok(protocol);
@@ -96,7 +95,6 @@ fn possible(protocol: Protocol) -> Result<Protocol, LaboratoryError> {
     )))
 }
 
-/// A step by its values.
 fn step(values: &StepValues) -> Result<Step, LaboratoryError> {
     let jobs = std::iter::once(values).chain(&values.beside).map(job);
     let jobs = jobs.collect::<Result<_, _>>()?;
@@ -124,8 +122,7 @@ fn job(values: &StepValues) -> Result<Job, LaboratoryError> {
     })
 }
 
-/// The values of a step, by which it is kept: those of its first job, with the others
-/// beside it.
+/// Returns the values that a step is stored by: those of its first job, with the others beside it.
 fn values(step: &Step) -> StepValues {
     let mut jobs = step.jobs.iter().map(|job| StepValues {
         program: job.program.name().to_owned(),
@@ -145,8 +142,8 @@ fn values(step: &Step) -> StepValues {
     }
 }
 
-/// The experiment of one run: by the steps of its suite, which have the settings of
-/// programs and the number of repetitions in them.
+/// Returns the experiment of one run, with the steps of its suite. They include the settings of
+/// programs and the number of repetitions.
 pub fn of_one_run(experiment: &Experiment, targets: Vec<PathBuf>, suite: &Suite) -> Experiment {
     let workload = match &experiment.workload {
         Workload::JobFile(text) => Workload::JobFile(JobText {
@@ -175,9 +172,8 @@ pub fn of_one_run(experiment: &Experiment, targets: Vec<PathBuf>, suite: &Suite)
     experiment
 }
 
-/// A suite as an experiment has it run: with its number of repetitions, and with its
-/// settings of programs in every step that has the parameter. Steps that become the
-/// same run once.
+/// Applies the number of repetitions and the program settings of an experiment to a suite. A
+/// setting applies to every step that has the parameter. Steps that become equal run once.
 pub fn stated(mut suite: Suite, experiment: &Experiment) -> Result<Suite, LaboratoryError> {
     if let Some(repetitions) = experiment.repetitions {
         suite.protocol.repetitions = repetitions.max(1);
@@ -213,13 +209,12 @@ fn step_programs(step: &Step) -> impl Iterator<Item = &Program> {
     step.jobs.iter().map(|job| &job.program)
 }
 
-/// Whether two steps run the same programs.
 fn is_same(one: &Step, other: &Step) -> bool {
     let programs = step_programs(one);
     programs.eq(step_programs(other))
 }
 
-/// Has every step of a suite repeated until it is steady, at most so often.
+/// Makes every step of a suite repeat until it is steady, up to a maximum number of rounds.
 fn repeat_until_steady(suite: &mut Suite, rule: SteadyRule, most: Option<u32>) {
     let protocol = Protocol {
         repetitions: most.unwrap_or(SteadyRule::MOST_ROUNDS).max(1),
@@ -235,8 +230,8 @@ fn repeat_until_steady(suite: &mut Suite, rule: SteadyRule, most: Option<u32>) {
     }
 }
 
-/// What is said where so few repetitions are asked for that those count which the
-/// suite's protocol would discard.
+/// Returns a note if so few repetitions are requested that some count which the suite's protocol
+/// would discard.
 pub fn note_on_discarded(suite: &Suite, repetitions: Option<u32>) -> Option<String> {
     let (asked, wanted) = (repetitions?, suite.protocol.discarded);
     let kept = match asked {
@@ -252,7 +247,6 @@ pub fn note_on_discarded(suite: &Suite, repetitions: Option<u32>) -> Option<Stri
     })
 }
 
-/// Sets a parameter of all programs that have it.
 fn set(suite: &mut Suite, name: &str, value: &str) -> Result<(), LaboratoryError> {
     let mut taken = false;
     // What moves its area so many times is over then, and not after some time.
@@ -278,7 +272,6 @@ fn set(suite: &mut Suite, name: &str, value: &str) -> Result<(), LaboratoryError
     }
 }
 
-/// Says that no program of a suite has such a parameter, with the nearest.
 fn unknown_parameter(suite: &Suite, name: &str) -> ParameterError {
     if name == "verify"
         && let Some(reason) = suite.programs().find_map(Program::why_unverified)
@@ -307,7 +300,7 @@ fn unknown_parameter(suite: &Suite, name: &str) -> ParameterError {
     }
 }
 
-/// The parameters that programs of a suite have, each once.
+/// Returns the names of all parameters of a suite's programs, each once.
 pub(super) fn parameter_names(suite: &Suite) -> Vec<&'static str> {
     let mut names = Vec::new();
     for parameter in suite.programs().flat_map(Program::parameters) {
@@ -318,7 +311,7 @@ pub(super) fn parameter_names(suite: &Suite) -> Vec<&'static str> {
     names
 }
 
-/// Refuses settings of a modelled system, which real storage does not have.
+/// Rejects settings of a modelled system, which real storage does not have.
 pub fn check_programs_alone(settings: &[Setting]) -> Result<(), LaboratoryError> {
     let Some(setting) = settings
         .iter()

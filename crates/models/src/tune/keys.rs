@@ -1,4 +1,4 @@
-//! The parameters of a search, as the target has them.
+//! Parameters of a search, with the values that the target has.
 
 use super::over::Over;
 use super::point::Subject;
@@ -8,7 +8,7 @@ use crate::plan::ModelPlan;
 use diskperf_analysis::tuning::Key;
 use diskperf_timeline::Setting;
 
-/// The target's own value of a parameter, if it says one.
+/// Returns the target's own value of a parameter, if it has one.
 pub(super) fn own_value(today: &ModelPlan, path: &str) -> Option<String> {
     if let Some(name) = path.strip_prefix("program.") {
         let mut programs = today.suite.programs();
@@ -33,7 +33,7 @@ pub(super) fn own_value(today: &ModelPlan, path: &str) -> Option<String> {
     value_of(path).or_else(|| value_of(&of_all.join(".")))
 }
 
-/// A parameter and its values, with the target's own.
+/// Combines a parameter and its values to try with the target's own value.
 pub(super) fn key(over: &Over, today: &ModelPlan) -> Key {
     let own = own_value(today, &over.path);
     Key {
@@ -45,12 +45,12 @@ pub(super) fn key(over: &Over, today: &ModelPlan) -> Key {
     }
 }
 
-/// Values of a key that nothing has yet are tried up to here, to tell a key
-/// that there is not from a value that is not allowed.
+/// Maximum number of values that are tried for a key without a current value, to distinguish an
+/// unknown key from a forbidden value.
 const TRIED_VALUES: usize = 16;
 
-/// Refuses a key that there is not. One that the target has a value of exists;
-/// of another, some value must be possible.
+/// Rejects an unknown key. A key exists if the target has a value of it, or if at least one of its
+/// values can be set.
 pub(super) fn check_key(
     subject: &Subject<'_>,
     today: &ModelPlan,

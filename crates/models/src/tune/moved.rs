@@ -1,4 +1,4 @@
-//! How much the programs of a search move.
+//! Amount of data that the programs of a search transfer.
 
 use super::Search;
 use super::over::Over;
@@ -10,26 +10,26 @@ use diskperf_catalogue::Catalogue;
 use diskperf_timeline::units::{MIB, format_size};
 use diskperf_timeline::{Setting, SizeChoice, Workload};
 
-/// What each program moves on a modelled system without a cache in its drives, unless the
-/// user says how much.
+/// Default bytes that each program transfers on a modelled system whose drives have no cache.
 const MODEL_BYTES: u64 = 2 * MIB;
 
-/// How much programs move.
+/// Amount of data that the programs of a search transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moved {
-    /// This much each.
+    /// Each program transfers this many bytes.
     Bytes(u64),
-    /// As much as in `run`, where a drive has a cache of its own: a smaller stream would
-    /// come from that, and the search find what is best for a cache.
+    /// Each program transfers the amount that `run` uses, on drives with a cache of their own. A
+    /// smaller stream would come from the cache, and the search would optimize for it.
     AsRun {
-        /// The largest cache of all points: what goes past that goes past each, and points
-        /// that move different amounts are not to be compared.
+        /// Size of the largest cache of all points, in bytes. A stream that exceeds it exceeds the
+        /// cache of every point. All points transfer the same amount, because otherwise they could
+        /// not be compared.
         cache_bytes: u64,
     },
 }
 
 impl Moved {
-    /// What a search has them move, by the target as it is.
+    /// Determines the amount of data for a search from the caches of its points.
     pub(super) fn of(
         search: &Search,
         catalogue: &Catalogue,
@@ -50,7 +50,7 @@ impl Moved {
         })
     }
 
-    /// What a reader must know of it.
+    /// Returns a remark for readers on the amount of data that the programs transfer.
     pub(super) fn told(self, search: &Search, today: &ModelPlan) -> Option<String> {
         let workload = &search.experiment.workload;
         if matches!(workload, Workload::JobFile(_) | Workload::Replay(_)) {
@@ -70,8 +70,8 @@ impl Moved {
     }
 }
 
-/// The most that a drive's cache holds at any point, by the value of each parameter that
-/// gives the most.
+/// Returns the maximum cache size of a drive at any point, in bytes, from the value of each
+/// parameter with the largest cache.
 fn largest_cache(subject: &Subject<'_>) -> Result<u64, LaboratoryError> {
     let cache_bytes = |plan: &ModelPlan| {
         let drives = plan.computers[0].specification.drives.iter();
@@ -96,8 +96,8 @@ fn largest_cache(subject: &Subject<'_>) -> Result<u64, LaboratoryError> {
     Ok(all.map_or(most_bytes, |plan| most_bytes.max(cache_bytes(&plan))))
 }
 
-/// Programs that move so little that the drive's cache may hold it: a stream that is read
-/// again, and all that is written. Only streams of suites are made to go past it.
+/// Names programs whose data the drive's cache may hold as a whole: streams that are read again,
+/// and all writers. Only streams of suites are enlarged to exceed it.
 fn held(today: &ModelPlan, cache_bytes: u64) -> String {
     let jobs = today.suite.jobs().filter(|job| {
         let moved_bytes = today.moved_bytes(job);

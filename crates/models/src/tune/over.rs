@@ -1,4 +1,4 @@
-//! What `--over` says: a parameter, and the values to try.
+//! Arguments of `--over`: a parameter, and the values to try.
 
 use crate::error::LaboratoryError;
 use diskperf_analysis::tuning::number;
@@ -8,21 +8,20 @@ use diskperf_timeline::units::parse_size;
 /// A parameter with the values to try, in the order of trying.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Over {
-    /// The parameter.
+    /// Path of the parameter to vary.
     pub path: String,
-    /// Its values, as they are written in a setting.
+    /// Values of the parameter, in the form of a setting.
     pub values: Vec<String>,
 }
 
-/// More values than these are a slip of the finger.
+/// Maximum number of values; more are taken for a typing error.
 const MOST_VALUES: i128 = 100_000;
 
-/// Digits after the point that a range may have.
 const MOST_DECIMALS: usize = 9;
 
 impl Over {
-    /// `KEY=LOW..HIGH` for every whole step from LOW to HIGH, both included,
-    /// `KEY=LOW..HIGH:STEP` for others, `KEY=X,Y,Z` for some values.
+    /// Parses `KEY=LOW..HIGH` (every whole step from LOW to HIGH, both included),
+    /// `KEY=LOW..HIGH:STEP` (other steps) or `KEY=X,Y,Z` (single values).
     pub fn parse(text: &str) -> Result<Self, LaboratoryError> {
         let wrong = |why: String| {
             LaboratoryError::Request(format!(
@@ -49,7 +48,7 @@ impl Over {
         })
     }
 
-    /// All that `--over` says, each parameter once, none of which is set.
+    /// Parses all `--over` arguments. Each parameter may appear once and must not be set.
     pub fn parse_all(texts: &[String], settings: &[Setting]) -> Result<Vec<Self>, LaboratoryError> {
         let mut all: Vec<Self> = Vec::new();
         for text in texts {
@@ -76,7 +75,7 @@ impl Over {
         Ok(all)
     }
 
-    /// Why none of the values can be set.
+    /// Returns the error for a parameter none of whose values can be set.
     pub fn refused(&self, of_setting: &LaboratoryError) -> LaboratoryError {
         LaboratoryError::Request(format!(
             "--over {}: no value of it can be set; {of_setting}\n`diskperf list parameters` names what a system and a program have",
@@ -84,8 +83,8 @@ impl Over {
         ))
     }
 
-    /// Whether the values are numbers that go up or down, so that one is
-    /// beside another.
+    /// Reports whether the values are numbers in ascending or descending order, so that they have
+    /// neighbours.
     pub fn is_ordered(&self) -> bool {
         let numbers: Option<Vec<f64>> = self.values.iter().map(|value| number(value)).collect();
         numbers.is_some_and(|numbers| {
@@ -95,7 +94,7 @@ impl Over {
         })
     }
 
-    /// The place of a value among those to try, however it is written.
+    /// Finds the index of a value among those to try, whatever its notation.
     pub fn place_of(&self, value: &str) -> Option<usize> {
         let same = |other: &String| {
             other == value || number(other).is_some_and(|other| number(value) == Some(other))
@@ -103,7 +102,7 @@ impl Over {
         self.values.iter().position(same)
     }
 
-    /// The place of a value, or of the number nearest to it.
+    /// Finds the index of a value, or of the number nearest to it.
     pub fn nearest_place(&self, value: &str) -> Option<usize> {
         if let Some(place) = self.place_of(value) {
             return Some(place);
@@ -137,8 +136,8 @@ fn list(text: &str) -> Result<Vec<String>, String> {
     Ok(values)
 }
 
-/// A number as digits and how many of them stand after the point, so that a
-/// range's values are what a person would write.
+/// A decimal number as digits and the count of those after the point, so that the values of a range
+/// appear as a person would write them.
 struct Decimal {
     digits: i128,
     decimals: usize,
@@ -175,8 +174,6 @@ impl Decimal {
     }
 }
 
-/// `digits` with a point before the last `decimals`, and no zeros behind it
-/// that say nothing.
 fn written(digits: i128, decimals: usize) -> String {
     let sign = if digits < 0 { "-" } else { "" };
     let unit = 10_i128.pow(decimals as u32);

@@ -1,5 +1,4 @@
-//! One point of a search on a modelled system: from the values to a plan, from
-//! the plan to figures.
+//! One point of a search on a modelled system: its plan, its run and its figures.
 
 use super::Search;
 use super::moved::Moved;
@@ -22,13 +21,13 @@ use diskperf_timeline::{Histogram, Protocol, Repetition, Setting, SizeChoice, Wo
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What is kept of a point: another one where figures are added, so that points of before
+/// Version of a point's stored figures. It changes when figures are added, so that earlier points
 /// are run again.
 const FIGURES_VERSION: &str = "figures with shares never written";
 
-/// How often each program is repeated. A program asks for the same places in each repetition:
-/// on a flash drive that was written before, the second would overwrite what the first wrote,
-/// and that is not the steady state which the drive begins in.
+/// Returns the protocol of each program. A program uses the same addresses in each repetition. On a
+/// preconditioned flash drive, a second repetition would overwrite the data of the first, and the
+/// drive would no longer be in its initial steady state. It therefore has only one.
 pub(super) fn protocol(plan: &ModelPlan) -> Protocol {
     let drives = &plan.computers[0].specification.drives;
     let was_written = |flash: &FlashSpecification| flash.was_written();
@@ -38,13 +37,13 @@ pub(super) fn protocol(plan: &ModelPlan) -> Protocol {
     }
 }
 
-/// Repetitions of each program, and how many of the first do not count.
+/// Number of repetitions of each program, and of the first ones that are discarded.
 pub(super) fn repetitions(plan: &ModelPlan) -> (u32, u32) {
     let protocol = protocol(plan);
     (protocol.repetitions, protocol.discarded)
 }
 
-/// What a search is about.
+/// Context of a search: the system, the parameters to vary, and the amount of data.
 pub(super) struct Subject<'a> {
     pub(super) catalogue: &'a Catalogue,
     pub(super) search: &'a Search,
@@ -52,21 +51,21 @@ pub(super) struct Subject<'a> {
     pub(super) moved: Moved,
 }
 
-/// What is different from run to run of the same settings.
+/// Seed and spindle angle, which vary between runs of the same settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Turn {
     pub(super) seed: u64,
-    /// How far the spindles are turned, in parts of 2^32 of a revolution.
+    /// Rotation of the spindles at the start, in units of 2^-32 revolutions.
     pub(super) phase: u32,
 }
 
 impl Subject<'_> {
-    /// The plan of the target as it is.
+    /// Makes the plan of the target with its current settings.
     pub(super) fn today(&self) -> Result<ModelPlan, LaboratoryError> {
         self.with(Vec::new(), Share::Full)
     }
 
-    /// The plan of one combination at this part of the size.
+    /// Makes the plan of one combination of values, at this share of the full size.
     pub(super) fn point(
         &self,
         places: &[usize],
@@ -78,7 +77,7 @@ impl Subject<'_> {
         self.with(values.map(setting).collect(), share)
     }
 
-    /// The plan with these settings beside those of all points.
+    /// Makes the plan with these settings in addition to those of all points.
     pub(super) fn with(
         &self,
         settings: Vec<Setting>,
@@ -115,7 +114,7 @@ impl Subject<'_> {
     }
 }
 
-/// The programs' names, with what tells those of one name apart.
+/// Names of the programs, with the parameters that distinguish programs of one name.
 pub(super) fn titles(plan: &ModelPlan, overs: &[Over]) -> Vec<String> {
     let searched = |name: &String| {
         let path = format!("program.{name}");
@@ -129,8 +128,8 @@ pub(super) fn titles(plan: &ModelPlan, overs: &[Over]) -> Vec<String> {
     plan.suite.jobs().map(without).collect()
 }
 
-/// What the plan's computer and what runs on it are made of, hashed: a changed
-/// model, catalogue or setting is another point.
+/// Returns a hash of the plan's computer and programs. A changed model, catalogue or setting makes
+/// a different point.
 pub(super) fn point_fingerprint(plan: &ModelPlan, turn: Turn) -> String {
     let mut identity = vec![
         MODEL_VERSION.to_owned(),
@@ -185,12 +184,13 @@ fn figures(plan: &ModelPlan, job: &Job, bench: &Bench) -> Result<Figures, Labora
     Ok(summed(&kept, busy_ns))
 }
 
-/// The response time that 99 % of all calls stayed under, where any were timed.
+/// Returns the 99th percentile of the response times of all calls, in ms; `None` if no call was
+/// timed.
 pub fn call_p99_ms(calls: &Histogram) -> Option<f64> {
     (calls.count() > 0).then(|| calls.percentile(99.0).0 as f64 / 1e6)
 }
 
-/// All calls that were timed.
+/// Collects the times of all timed calls.
 pub fn calls(repetitions: &[Repetition]) -> Histogram {
     let mut calls = Histogram::new();
     for one in repetitions {
@@ -204,8 +204,7 @@ pub fn calls(repetitions: &[Repetition]) -> Histogram {
     calls
 }
 
-/// The median rate; of the calls and of the processor, all repetitions
-/// together.
+/// Returns the median rate. Figures of calls and of the processor cover all repetitions together.
 fn summed(kept: &[Repetition], busy_ns: u64) -> Figures {
     let rates: Vec<f64> = kept.iter().map(Repetition::kb_per_s).collect();
     let payload_bytes: u64 = kept.iter().map(Repetition::payload_bytes).sum();

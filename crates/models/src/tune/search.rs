@@ -1,27 +1,27 @@
-//! Which combinations are run: all of them, or those that coordinate descent
-//! from several starts comes by.
+//! Choice of the combinations to run: all of them, or those that coordinate descent visits from
+//! several starts.
 //!
-//! The search knows nothing of machines. It asks for merits in batches, whose
-//! points may be found out at the same time; what it asks for next depends on
-//! the merits alone, so that it is the same for any number of threads.
+//! The search knows nothing about machines. It requests merits in batches, whose points may run in
+//! parallel. Its next request depends only on the merits, so that it is the same for any number of
+//! threads.
 
 use crate::error::LaboratoryError;
 use diskperf_analysis::tuning::{EQUAL_SHARE, Places, Searched};
 use diskperf_machine::{Stream, Streams};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All combinations of some values.
+/// Search space: all combinations of the values of several keys.
 #[derive(Clone, Debug)]
 pub(super) struct Space {
-    /// How many values each key has.
+    /// Number of values of each key.
     pub(super) lengths: Vec<usize>,
-    /// Whether they are numbers in order.
+    /// Whether the values of each key are numbers in order.
     pub(super) ordered: Vec<bool>,
-    /// Where the target is, or the nearest to it.
+    /// Point of the target's current settings, or the one nearest to it.
     pub(super) today: Places,
 }
 
-/// The part of the full size that a point is run at.
+/// Share of the full size that a point is run at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Share {
     Quarter,
@@ -29,10 +29,10 @@ pub(super) enum Share {
     Full,
 }
 
-/// Who runs points. A merit is greater the better the point is, and nothing
-/// where it is impossible.
+/// Executor of points. The merit of a better point is greater; that of an impossible point is
+/// `None`.
 pub(super) trait Evaluate {
-    /// The merits of these points, in their order.
+    /// Returns the merits of these points, in their order.
     fn merits(
         &mut self,
         points: &[Places],
@@ -40,31 +40,28 @@ pub(super) trait Evaluate {
     ) -> Result<Vec<Option<f64>>, LaboratoryError>;
 }
 
-/// Of a longer line not every value is tried, but those 1, 2, 4, 8, ... places
-/// from where the search is.
+/// Maximum length of a line of which every value is tried. On a longer line, only values at
+/// distances of 1, 2, 4, 8, ... from the current point are tried.
 const WHOLE_LINE: usize = 9;
 
-/// The search ends when this many starts in a row found nothing better.
+/// Number of consecutive starts without an improvement that ends the search.
 const STARTS_IN_VAIN: u64 = 8;
 
-/// From this budget on, a quarter of it goes to finding where to start.
+/// Minimum budget for a screening of start points, which uses a quarter of it.
 const SCREENED_FROM: u64 = 48;
 
 impl Space {
-    /// How many combinations there are; the largest number where there are
-    /// more.
+    /// Number of combinations, or the maximum of `u64` if there are more.
     pub(super) fn combinations(&self) -> u64 {
         let lengths = self.lengths.iter().map(|length| *length as u64);
         lengths.fold(1, u64::saturating_mul)
     }
 
-    /// Every combination.
     fn all(&self) -> Vec<Places> {
         all(&self.lengths)
     }
 
-    /// The points to compare with one on its line along a key, the near ones
-    /// first.
+    /// Returns the points to compare with a point along one key, near ones first.
     fn line(&self, from: &Places, key: usize) -> Vec<Places> {
         let (here, length) = (from[key], self.lengths[key]);
         let mut others: Vec<usize> = if self.ordered[key] && length > WHOLE_LINE {
@@ -85,7 +82,7 @@ impl Space {
         others.into_iter().map(at).collect()
     }
 
-    /// Points that are spread over all values of each key: a Latin hypercube.
+    /// Draws points that are spread over all values of each key: a Latin hypercube.
     fn spread(&self, count: usize, random: &mut Stream) -> Vec<Places> {
         let mut points = vec![vec![0; self.lengths.len()]; count];
         for (key, length) in self.lengths.iter().enumerate() {
@@ -108,8 +105,7 @@ impl Space {
     }
 }
 
-/// Every combination of so many values of each key, the last key's running
-/// fastest.
+/// Returns all combinations of keys with these numbers of values. The last key varies fastest.
 pub fn all(lengths: &[usize]) -> Vec<Places> {
     let mut all: Vec<Places> = vec![Vec::new()];
     for length in lengths {
@@ -122,11 +118,11 @@ pub fn all(lengths: &[usize]) -> Vec<Places> {
     all
 }
 
-/// Searches with at most `budget` runs, and says how.
+/// Searches with at most `budget` runs, and returns the method used.
 ///
 /// # Errors
 ///
-/// Those of the evaluation.
+/// Returns the errors of the evaluation.
 pub(super) fn search(
     space: &Space,
     budget: u64,
@@ -147,8 +143,8 @@ pub(super) fn search(
     descent.carry_out(budget)
 }
 
-/// Runs that screening with a budget makes: two thirds of them at a quarter of
-/// the size, the others at half of it.
+/// Number of runs for the screening of start points: two thirds at a quarter of the size, the
+/// others at half of it.
 fn screening(budget: u64) -> u64 {
     match budget >= SCREENED_FROM {
         true => budget / 12 * 3,
@@ -158,7 +154,6 @@ fn screening(budget: u64) -> u64 {
 
 struct Descent<'a> {
     space: &'a Space,
-    /// Runs that may still be made.
     left: u64,
     known: BTreeMap<Places, Option<f64>>,
     evaluate: &'a mut dyn Evaluate,
@@ -192,8 +187,8 @@ impl Descent<'_> {
         })
     }
 
-    /// Successive halving: many points at a quarter of the size, the better
-    /// half of them at half of it; the best of those are where to start.
+    /// Screens start points by successive halving. Many points run at a quarter of the size, and
+    /// the better half of them at half of it. The better half of those are the start points.
     fn screen(&mut self, runs: u64) -> Result<Vec<Places>, LaboratoryError> {
         let mut points = self.space.spread(runs as usize / 3 * 2, &mut self.random);
         for share in [Share::Quarter, Share::Half] {
@@ -216,8 +211,8 @@ impl Descent<'_> {
         Ok(points)
     }
 
-    /// Goes from a start to where no line holds anything better, or to the end
-    /// of the budget.
+    /// Descends from a start point until no other value of a single key is better, or until the
+    /// budget ends.
     fn from(&mut self, start: Places) -> Result<Option<f64>, LaboratoryError> {
         let mut here = start;
         let mut merit = self.merits(std::slice::from_ref(&here))?[0];
@@ -251,8 +246,8 @@ impl Descent<'_> {
         Ok(merit)
     }
 
-    /// The merits of points at full size; those that are known cost nothing,
-    /// and those that the budget is too small for are taken for impossible.
+    /// Returns the merits of points at full size. Known points cost nothing; points beyond the
+    /// budget count as impossible.
     fn merits(&mut self, points: &[Places]) -> Result<Vec<Option<f64>>, LaboratoryError> {
         let mut wanted: Vec<Places> = Vec::new();
         for point in points {
@@ -271,7 +266,6 @@ impl Descent<'_> {
     }
 }
 
-/// Whether a merit is greater than another by more than nothing.
 fn better(merit: Option<f64>, than: Option<f64>) -> bool {
     match (merit, than) {
         (Some(merit), Some(than)) => merit > than * (1.0 + EQUAL_SHARE),

@@ -1,4 +1,4 @@
-//! Several processors of one computer.
+//! Set of processors of a multiprocessor computer.
 
 use super::{Completion, Processor};
 use crate::sim::Sim;
@@ -7,26 +7,26 @@ use std::cell::RefCell;
 use std::ops::Index;
 use std::rc::Rc;
 
-/// A processor's number among those of its computer.
+/// Number of a processor in its computer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CpuId(u32);
 
-/// The processors of a computer: at least one.
+/// Processors of a computer; at least one.
 pub struct Processors {
-    /// Apart, because most computers have no other.
+    /// First processor, stored apart because most computers have only one.
     first: Processor,
     others: Vec<Processor>,
 }
 
 impl Processors {
-    /// So many idle processors.
+    /// Returns `count` idle processors.
     ///
     /// # Panics
     ///
     /// If `count` is 0.
     pub fn new(count: u32) -> Self {
         assert!(count > 0, "a computer without a processor");
-        let ends = (count > 1).then(|| Rc::new(Ends::new(count)));
+        let ends = (count > 1).then(|| Rc::new(WorkEnds::new(count)));
         let processor = |id| Processor::new(CpuId(id), ends.clone());
         Self {
             first: processor(0),
@@ -34,38 +34,38 @@ impl Processors {
         }
     }
 
-    /// All numbers, in order.
+    /// Returns the numbers of all processors in order.
     pub fn ids(&self) -> impl Iterator<Item = CpuId> + use<> {
         (0..=self.others.len() as u32).map(CpuId)
     }
 
-    /// All processors, in the order of their numbers.
+    /// Returns all processors in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &Processor> {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    /// Whether a process has one of them.
+    /// Reports whether a process has any of the processors.
     pub fn has_process(&self) -> bool {
         self.iter().any(|processor| processor.process().is_some())
     }
 
-    /// Work gets done at `thousandths` of full speed from now on, by all: they share a memory.
+    /// Changes the speed of all processors to `thousandths` of full speed; they share a memory.
     ///
     /// # Panics
     ///
-    /// When that is nothing, or more than full speed.
+    /// If `thousandths` is 0, or above full speed.
     pub fn set_rate<E: From<Completion>>(&self, sim: &Sim<E>, thousandths: u64) {
         for processor in self.iter() {
             processor.set_rate(sim, thousandths);
         }
     }
 
-    /// A piece of work has come to its end.
+    /// Completes the innermost work of the processor that the event names.
     pub fn complete<E: From<Completion>>(&self, sim: &Sim<E>, Completion(id): Completion) {
         self[id].complete(sim);
     }
 
-    /// Sums of [`Processor::busy`] over all.
+    /// Returns [`Processor::busy`], summed over all processors.
     pub fn busy<E>(&self, sim: &Sim<E>) -> (Time, Time) {
         let each = self.iter().map(|processor| processor.busy(sim));
         each.fold((Time::ZERO, Time::ZERO), |(busy, handling), one| {
@@ -86,10 +86,10 @@ impl Index<CpuId> for Processors {
     }
 }
 
-/// Ends of the innermost work of each processor, by number.
-pub(super) struct Ends(RefCell<Vec<Option<Time>>>);
+/// End of the innermost work of each processor, by processor number.
+pub(super) struct WorkEnds(RefCell<Vec<Option<Time>>>);
 
-impl Ends {
+impl WorkEnds {
     fn new(count: u32) -> Self {
         Self(RefCell::new(vec![None; count as usize]))
     }
@@ -98,7 +98,8 @@ impl Ends {
         self.0.borrow_mut()[id as usize] = end;
     }
 
-    /// The earliest; of equal ones that of the lowest number.
+    /// Returns the earliest end of work and its processor. A tie goes to the lowest processor
+    /// number.
     pub(super) fn first(&self) -> Option<(Time, CpuId)> {
         let ends = self.0.borrow();
         let numbered = (0..).map(CpuId).zip(&*ends);

@@ -1,4 +1,4 @@
-//! What a processor is doing: the frames of its process and its handlers.
+//! State of a processor: stack frames of its process and its interrupt handlers.
 
 use super::{Level, Usage};
 use crate::sim::Sim;
@@ -7,89 +7,88 @@ use crate::time::Time;
 use std::collections::VecDeque;
 use strength_reduce::StrengthReducedU64;
 
-pub(super) struct State {
-    /// The process that has the processor, if any.
+pub(super) struct ProcessorState {
+    /// Frame of the process that has the processor, if any.
     pub(super) base: Option<Frame>,
-    /// Handlers that have been entered, the innermost last.
+    /// Frames of the interrupt handlers that have been entered, the innermost last.
     pub(super) handlers: Vec<Frame>,
-    /// Interrupts that were requested and are masked, the highest first; of equal ones in the
-    /// order of request. While a driver masks them for seconds there are thousands.
-    pub(super) pending: VecDeque<(Level, Handler)>,
-    /// Since when the innermost frame has run at this rate.
-    pub(super) since: Time,
+    /// Masked interrupts that are pending, highest level first, and in order of request within a
+    /// level. A driver that masks interrupts for seconds accumulates thousands.
+    pub(super) pending: VecDeque<(Level, InterruptHandler)>,
+    /// Time up to which the account of the innermost frame is settled.
+    pub(super) settled_until: Time,
     pub(super) busy: Time,
     pub(super) busy_in_handlers: Time,
 }
 
-/// Who handles an interrupt.
+/// Handler of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Handler {
-    /// A task, which enters and leaves.
+pub(super) enum InterruptHandler {
+    /// Task that enters and leaves the handler.
     Task(TaskId),
-    /// Nobody: it takes its time and is over.
+    /// No task: the interrupt only consumes the given processor time.
     Cost(Time),
 }
 
 pub(super) struct Frame {
-    /// None of an interrupt that only takes its time.
+    /// Task that executes the frame. None for an interrupt that only consumes time.
     pub(super) task: Option<TaskId>,
     pub(super) level: Level,
-    pub(super) working: bool,
-    /// Of the present piece of work: its cost, what is left of it, and for how
-    /// long it has been running.
+    pub(super) is_working: bool,
+    /// Cost of the current piece of work at full speed, in nanoseconds.
     pub(super) cost: u64,
-    pub(super) left: u64,
-    pub(super) running: Time,
-    pub(super) started: Time,
+    pub(super) remaining: u64,
+    pub(super) run_time: Time,
+    pub(super) started_at: Time,
 }
 
 /// Full speed, in the unit of [`Processor::set_rate`].
-pub(super) const FULL: u64 = 1000;
+pub(super) const FULL_SPEED: u64 = 1000;
 
-/// Work done per time.
+/// Speed of a processor, as work per time.
 #[derive(Clone, Copy)]
 pub(super) struct Rate {
     pub(super) thousandths: u64,
-    /// To divide by, unless that is [`FULL`].
-    pub(super) slowed: StrengthReducedU64,
+    /// Divisor for work at the current reduced speed, in thousandths. Unused at [`FULL_SPEED`].
+    pub(super) divisor: StrengthReducedU64,
 }
 
 impl Default for Rate {
     fn default() -> Self {
         Self {
-            thousandths: FULL,
-            slowed: StrengthReducedU64::new(FULL),
+            thousandths: FULL_SPEED,
+            divisor: StrengthReducedU64::new(FULL_SPEED),
         }
     }
 }
 
 impl Rate {
-    /// The divisor of a slower rate is kept for when it comes back: a bus
-    /// slows a processor by the same again and again.
-    pub(super) fn changed(self, thousandths: u64) -> Self {
-        let kept = thousandths == FULL || thousandths == self.slowed.get();
+    /// Returns the rate changed to `thousandths`. The divisor of a reduced rate is kept, because
+    /// bus traffic slows a processor by the same rate repeatedly.
+    pub(super) fn with_thousandths(self, thousandths: u64) -> Self {
+        let kept = thousandths == FULL_SPEED || thousandths == self.divisor.get();
         Self {
             thousandths,
-            slowed: if kept {
-                self.slowed
+            divisor: if kept {
+                self.divisor
             } else {
                 StrengthReducedU64::new(thousandths)
             },
         }
     }
 
-    /// How long work of this cost takes.
+    /// Returns the duration of work with the given cost at the current rate.
     #[inline]
     pub(super) fn duration(self, cost: u64) -> Time {
-        if self.thousandths == FULL {
+        if self.thousandths == FULL_SPEED {
             Time(cost)
         } else {
-            Time((cost * FULL + (self.thousandths - 1)) / self.slowed)
+            Time((cost * FULL_SPEED + (self.thousandths - 1)) / self.divisor)
         }
     }
 }
 
-impl State {
+impl ProcessorState {
     #[inline]
     pub(super) fn top(&self) -> Option<&Frame> {
         self.handlers.last().or(self.base.as_ref())
@@ -105,7 +104,7 @@ impl State {
         self.top().is_some_and(|frame| frame.task == Some(task))
     }
 
-    /// The level below which no interrupt gets in.
+    /// Returns the current interrupt level; only interrupts of a higher level get in.
     #[inline]
     pub(super) fn level(&self) -> Level {
         self.top().map_or(0, |frame| frame.level)
@@ -135,51 +134,51 @@ impl State {
 
     pub(super) fn start(&mut self, task: TaskId, cost: Time, now: Time) {
         let frame = self.frame_mut(task);
-        assert!(!frame.working, "one piece of work at a time");
-        frame.working = true;
+        assert!(!frame.is_working, "one piece of work at a time");
+        frame.is_working = true;
         frame.cost = cost.0;
-        frame.left = cost.0;
-        frame.running = Time::ZERO;
-        frame.started = now;
+        frame.remaining = cost.0;
+        frame.run_time = Time::ZERO;
+        frame.started_at = now;
     }
 
     #[inline]
-    pub(super) fn count(&mut self, passed: Time) {
+    pub(super) fn book_busy(&mut self, passed: Time) {
         self.busy += passed;
         if !self.handlers.is_empty() {
             self.busy_in_handlers += passed;
         }
     }
 
-    /// Brings the innermost frame's account up to now.
+    /// Settles the account of the innermost frame up to now.
     pub(super) fn settle(&mut self, now: Time, rate: u64) {
         // What passed through ([`Processor::interrupt`]) may be ahead.
-        let Some(passed) = now.0.checked_sub(self.since.0).map(Time) else {
+        let Some(passed) = now.0.checked_sub(self.settled_until.0).map(Time) else {
             return;
         };
-        self.since = now;
-        let Some(frame) = self.top_mut().filter(|frame| frame.working) else {
+        self.settled_until = now;
+        let Some(frame) = self.top_mut().filter(|frame| frame.is_working) else {
             return;
         };
-        let done = if rate == FULL {
+        let done = if rate == FULL_SPEED {
             passed.0
         } else {
-            passed.0 * rate / FULL
+            passed.0 * rate / FULL_SPEED
         };
-        frame.left = frame.left.saturating_sub(done);
-        frame.running += passed;
-        self.count(passed);
+        frame.remaining = frame.remaining.saturating_sub(done);
+        frame.run_time += passed;
+        self.book_busy(passed);
     }
 
-    /// Requests an interrupt that is masked.
-    pub(super) fn request(&mut self, level: Level, handler: Handler) {
+    /// Adds a masked interrupt to the pending ones.
+    pub(super) fn add_pending(&mut self, level: Level, handler: InterruptHandler) {
         let behind = self.pending.partition_point(|(waits, _)| *waits >= level);
         self.pending.insert(behind, (level, handler));
     }
 
-    /// Enters the highest interrupt that waits, if it may; of equal ones the
-    /// first.
-    pub(super) fn admit<E>(&mut self, sim: &Sim<E>) {
+    /// Enters the handler of the highest pending interrupt if its level is unmasked. Interrupts of
+    /// the same level run in order of request.
+    pub(super) fn enter_pending<E>(&mut self, sim: &Sim<E>) {
         let level = self.level();
         if self
             .pending
@@ -192,39 +191,39 @@ impl State {
             return;
         };
         self.handlers.push(match handler {
-            Handler::Task(task) => {
+            InterruptHandler::Task(task) => {
                 sim.wake(task);
                 Frame::new(Some(task), level)
             }
-            Handler::Cost(cost) => Frame::costing(level, cost, sim.now()),
+            InterruptHandler::Cost(cost) => Frame::with_cost(level, cost, sim.now()),
         });
     }
 }
 
 impl Frame {
-    /// A handler that nobody sees to.
-    pub(super) fn costing(level: Level, cost: Time, now: Time) -> Self {
+    /// Returns the frame of an interrupt that only consumes time and has no task.
+    pub(super) fn with_cost(level: Level, cost: Time, now: Time) -> Self {
         Self {
-            working: true,
+            is_working: true,
             cost: cost.0,
-            left: cost.0,
-            started: now,
+            remaining: cost.0,
+            started_at: now,
             ..Self::new(None, level)
         }
     }
 
-    /// Its work has come to its end. What the rounding of a changed rate left over is less
-    /// than a nanosecond of work for each change.
+    /// Marks the work of the frame as done. Rounding at rate changes leaves less than a nanosecond
+    /// of work for each change, which is dropped.
     pub(super) fn end(&mut self) {
-        (self.left, self.working) = (0, false);
+        (self.remaining, self.is_working) = (0, false);
     }
 
-    /// Where the time of the work went that has just ended.
+    /// Returns the time breakdown of the work that has just ended.
     pub(super) fn usage(&self, now: Time) -> Usage {
         Usage {
             work: Time(self.cost),
-            interrupted: (now - self.started) - self.running,
-            slowed: self.running - Time(self.cost),
+            interrupted: (now - self.started_at) - self.run_time,
+            slowed: self.run_time - Time(self.cost),
         }
     }
 
@@ -232,11 +231,11 @@ impl Frame {
         Self {
             task,
             level,
-            working: false,
+            is_working: false,
             cost: 0,
-            left: 0,
-            running: Time::ZERO,
-            started: Time::ZERO,
+            remaining: 0,
+            run_time: Time::ZERO,
+            started_at: Time::ZERO,
         }
     }
 }

@@ -67,7 +67,10 @@ fn a_write_into_a_file_without_its_name_is_an_error() {
                 matches!(error.kind, StoreErrorKind::Moved),
                 "{what}: {error}"
             );
-            assert!(error.to_string().contains("not at its name"), "{error}");
+            assert!(
+                error.to_string().contains("was deleted, moved or replaced"),
+                "{error}"
+            );
         }
     }
 }

@@ -198,7 +198,7 @@ fn a_name_resolves_to_one_run() {
         ("ab3", Ok("ab34000000")),
         ("ab", Ok("ab")),
         ("cd%", Ok("cd%_000000")),
-        ("a", Err("`a`: write one of ab, ab12000000, ab34000000")),
+        ("a", Err("`a`: give one of ab, ab12000000, ab34000000")),
         ("", Err("no run ``")),
         ("%", Err("no run `%`")),
         ("ab120000000", Err("no run `ab120000000`")),

@@ -1,12 +1,12 @@
-//! Answers to signals, written to standard error from their handlers.
+//! Messages to standard error from signal handlers.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::os::fd::AsFd;
 
-/// Writes parts of a line to standard error if it takes them now. A handler of a signal may
-/// call this (signal-safety(7)): it makes poll(2) and write(2) alone. A pipe that nobody reads
-/// must not hold up the end of a run: what it does not take is left out.
+/// Writes the parts of a line to standard error, without waiting. Signal handlers may call it
+/// (signal-safety(7)), since it uses only poll(2) and write(2). An unread pipe must not delay the
+/// end of a run, so parts that do not fit are dropped.
 pub fn answer(parts: &[&str]) {
     let stderr = io::stderr();
     let mut waiting = [PollFd::new(&stderr, PollFlags::OUT)];

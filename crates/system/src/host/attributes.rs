@@ -1,4 +1,4 @@
-//! Owner, mode and times, of what is in the worker's directories.
+//! Calls that change owner, mode and times of files in the worker's directories.
 
 use super::worker::Host;
 use crate::{Call, File, Result};
@@ -18,20 +18,20 @@ impl Host {
     }
 
     pub(crate) fn chown(&mut self, path: &str) -> Result<()> {
-        self.in_directory(Call::Chown, path, |directory, name| {
+        self.call_in_directory(Call::Chown, path, |directory, name| {
             rustix::fs::chownat(directory, name, None, None, AtFlags::empty())
         })
     }
 
     pub(crate) fn chmod(&mut self, path: &str, mode: u32) -> Result<()> {
-        self.in_directory(Call::Chmod, path, |directory, name| {
+        self.call_in_directory(Call::Chmod, path, |directory, name| {
             let mode = Mode::from_raw_mode(mode);
             rustix::fs::chmodat(directory, name, mode, AtFlags::empty())
         })
     }
 
     pub(crate) fn utimes(&mut self, path: &str) -> Result<()> {
-        self.in_directory(Call::Utimes, path, |directory, name| {
+        self.call_in_directory(Call::Utimes, path, |directory, name| {
             let now = Timespec {
                 tv_sec: 0,
                 tv_nsec: UTIME_NOW,

@@ -1,15 +1,13 @@
-//! What the kernel's block layer and scheduler do during timed parts, event by
-//! event, by way of tracefs (the kernel's documentation, trace/ftrace.rst).
+//! Recording of block-layer and scheduler events during timed parts, through tracefs (the kernel's
+//! documentation, trace/ftrace.rst).
 //!
-//! The events go to a buffer of this process's own, an *instance* of tracefs:
-//! nothing that anybody else records is touched, and nothing is mounted where
-//! others could see it. It goes when its owner does; what a killed owner left
-//! is recognised by its name, and removed by the next one and by
-//! `diskperf clean`.
+//! The events go to a tracefs *instance*, a buffer of this process alone. The recording disturbs no
+//! other user of tracefs and mounts nothing where others could see it. The instance disappears with
+//! its owner. An instance that a killed owner left is recognised by its name; the next recording or
+//! `diskperf clean` removes it.
 //!
-//! The kernel prints whole microseconds, of the clock that also times the
-//! workers. Events that it could not keep are counted, and a trace that has
-//! lost any is told from one that has not.
+//! The kernel prints whole microseconds, of the clock that also times the workers. It counts lost
+//! events, so a complete trace is distinguishable from an incomplete one.
 
 mod instance;
 mod lines;
@@ -26,75 +24,75 @@ pub use stream::{BlockStream, Listened, POLL_EVERY};
 use super::device::{BlockDevice, DeviceNumber};
 use diskperf_timeline::BlockTrace;
 use diskperf_timeline::block::{BlockRequest, Switch, TimedPart};
-use instance::{Instance, Tracefs, USUAL_PLACE};
+use instance::{DEFAULT_INSTANCES_PATH, Instance, Tracefs};
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Why the events of a device cannot be had.
+/// Reason why the events of a device cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum BlockEventsError {
-    /// Only root may.
+    /// Missing privilege: only root may record events.
     #[error("block-layer events need root: use sudo")]
     NotRoot,
-    /// The file system is in memory, on a network, or made of others.
+    /// No block device underneath: the file system is in memory, on a network, or stacked on
+    /// others.
     #[error("no block device is underneath")]
     NoDevice,
-    /// What comes to the device is done at once, by the processor.
+    /// Device without a request queue: the processor completes its requests immediately.
     #[error("{0} has no request queue")]
     NoQueue(String),
-    /// Not compiled in, or locked down.
-    #[error("this kernel has no tracefs to be used: {0}")]
+    /// Tracefs is unavailable: not compiled in, or locked down.
+    #[error("this kernel has no usable tracefs: {0}")]
     NoTracefs(io::Error),
-    /// A file of tracefs is missing, or does not take what is written.
-    #[error("{file} of tracefs: {source}")]
+    /// Tracefs file that is missing or rejects a value.
+    #[error("tracefs file {file}: {source}")]
     Tracefs {
-        /// Which.
+        /// Path or name of the tracefs file.
         file: String,
-        /// Why.
+        /// Error that the operating system returned.
         source: io::Error,
     },
 }
 
-/// Events of the block layer: what comes to it, what goes to the driver, what
-/// comes back to its queue, and what is done.
-const OF_DEVICES: [&str; 4] = [
+/// Block-layer events to record: arrival of a bio, issue to the driver, requeue, and completion.
+const DEVICE_EVENTS: [&str; 4] = [
     "block/block_bio_queue",
     "block/block_rq_issue",
     "block/block_rq_requeue",
     "block/block_rq_complete",
 ];
 
-/// All processors' buffers together take no more than this.
-const BUFFERS_KIB: usize = 256 << 10;
-/// And each of them no more than this, which is some 400,000 events.
-const BUFFER_KIB: usize = 32 << 10;
+/// Maximum size of the event buffers of all processors together, in KiB.
+const TOTAL_BUFFER_KIB_MAX: usize = 256 << 10;
+/// Maximum size of the event buffer of one processor, in KiB; room for some 400,000 events.
+const PROCESSOR_BUFFER_KIB_MAX: usize = 32 << 10;
 
-/// What each of them takes.
-fn buffer_kib() -> usize {
+fn processor_buffer_kib() -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    (BUFFERS_KIB / processors).clamp(1 << 10, BUFFER_KIB)
+    (TOTAL_BUFFER_KIB_MAX / processors).clamp(1 << 10, PROCESSOR_BUFFER_KIB_MAX)
 }
 
-/// Listens to some devices, and to the workers that ask for it.
+/// Recorder of the events of some disks and of the workers that request it.
 #[derive(Debug)]
 pub struct BlockEvents {
     instance: Instance,
-    /// The places of the disks, and of what else their requests may be known
-    /// by before they reach the queue: their partitions.
-    numbers: BTreeMap<DeviceNumber, u32>,
+    /// Disk index by device number, for the disks and their partitions. A bio carries the
+    /// partition's number before it reaches the queue.
+    device_indices: BTreeMap<DeviceNumber, u32>,
     devices: Vec<String>,
-    /// What the workers' threads are called.
-    threads: String,
+    /// Common name of the workers' threads, which the event filters match.
+    thread_name: String,
 }
 
 impl BlockEvents {
-    /// Makes ready to listen to these disks.
+    /// Prepares a recording of these disks' events.
     ///
     /// # Errors
-    /// Not root, no disks, or a kernel that does not tell.
+    ///
+    /// The user is not root, there are no disks, or the kernel offers no events.
     pub fn of(disks: &[BlockDevice]) -> Result<Self, BlockEventsError> {
         if !super::is_root() {
             return Err(BlockEventsError::NotRoot);
@@ -113,35 +111,35 @@ impl BlockEvents {
             }
         }
         let tracefs = Tracefs::open().map_err(BlockEventsError::NoTracefs)?;
-        for name in tracefs.abandoned() {
+        for name in tracefs.abandoned_names() {
             let _ = tracefs.remove(&name);
         }
         let events = Self {
             instance: tracefs.make_instance()?,
-            numbers,
+            device_indices: numbers,
             devices: disks.iter().map(|disk| disk.name().to_owned()).collect(),
             // At most 15 letters, of which a number takes 7.
-            threads: format!("dpio-{}", std::process::id()),
+            thread_name: format!("dpio-{}", std::process::id()),
         };
-        events.choose()?;
+        events.select_events()?;
         Ok(events)
     }
 
-    /// Chooses what is recorded; nothing is yet.
-    fn choose(&self) -> Result<(), BlockEventsError> {
+    /// Selects the events to record. Recording itself stays off.
+    fn select_events(&self) -> Result<(), BlockEventsError> {
         let instance = &self.instance;
         instance.write("tracing_on", "0")?;
         instance.write("trace_clock", "mono")?;
-        instance.write("buffer_size_kb", &buffer_kib().to_string())?;
+        instance.write("buffer_size_kb", &processor_buffer_kib().to_string())?;
         let dev = |number: &DeviceNumber| {
             // The kernel's own number has 20 bits for the minor one.
             format!("dev == {}", (number.major << 20) | number.minor)
         };
-        let devices: Vec<String> = self.numbers.keys().map(dev).collect();
-        for event in OF_DEVICES {
+        let devices: Vec<String> = self.device_indices.keys().map(dev).collect();
+        for event in DEVICE_EVENTS {
             instance.enable(event, &devices.join(" || "))?;
         }
-        let name = &self.threads;
+        let name = &self.thread_name;
         let switched = format!("prev_comm == \"{name}\" || next_comm == \"{name}\"");
         instance.enable("sched/sched_switch", &switched)?;
         let of_ours = format!("comm == \"{name}\"");
@@ -149,44 +147,47 @@ impl BlockEvents {
         instance.enable("sched/sched_stat_runtime", &of_ours)
     }
 
-    /// Removes the buffer. A drop does that too, and says nothing.
+    /// Removes the event buffer. Dropping the recorder removes it too, without reporting errors.
     ///
     /// # Errors
-    /// It stays, and `diskperf clean` finds it.
+    ///
+    /// The buffer cannot be removed; `diskperf clean` finds it later.
     pub fn close(self) -> Result<(), BlockEventsError> {
         self.instance.remove()
     }
 
-    /// The disks' names.
+    /// Returns the names of the recorded disks.
     pub fn devices(&self) -> &[String] {
         &self.devices
     }
 
-    /// Has what the scheduler does with the calling thread recorded; returns
-    /// the thread's number.
+    /// Includes the scheduler events of the calling thread in the recording, and returns the
+    /// thread's id.
     ///
     /// # Errors
-    /// The kernel does not let it have another name.
+    ///
+    /// The kernel refuses to rename the thread.
     pub fn watch_this_thread(&self) -> io::Result<u32> {
-        let name = CString::new(self.threads.clone()).map_err(io::Error::other)?;
+        let name = CString::new(self.thread_name.clone()).map_err(io::Error::other)?;
         rustix::thread::set_name(&name)?;
         Ok(rustix::thread::gettid().as_raw_nonzero().get() as u32)
     }
 
-    /// Forgets all, and records from now on.
+    /// Discards earlier events and starts recording.
     ///
     /// # Errors
-    /// Those of tracefs.
+    ///
+    /// Errors of tracefs.
     pub fn begin(&self) -> Result<(), BlockEventsError> {
         self.instance.write("trace", "")?;
         self.instance.write("tracing_on", "1")
     }
 
-    /// Ends recording; what happened since it began, in the timed parts of
-    /// these workers.
+    /// Ends the recording and returns its block trace, with the given timed parts of the workers.
     ///
     /// # Errors
-    /// Those of tracefs, and a line that is not of its form.
+    ///
+    /// Errors of tracefs, and a malformed event line.
     pub fn end(&self, workers: Vec<TimedPart>) -> Result<BlockTrace, BlockEventsError> {
         self.instance.write("tracing_on", "0")?;
         let lost_events = self.instance.lost_events()?;
@@ -194,7 +195,7 @@ impl BlockEvents {
             0 => self.instance.read("trace")?,
             _ => Vec::new(),
         };
-        let told = told(&text, &self.numbers, &self.threads);
+        let told = told(&text, &self.device_indices, &self.thread_name);
         let (requests, switches) = told.map_err(|error| BlockEventsError::Tracefs {
             file: "trace".to_owned(),
             source: error,
@@ -209,60 +210,63 @@ impl BlockEvents {
     }
 }
 
-/// What the lines of a trace tell of these devices and of threads of that name.
+/// Extracts requests and thread switches from the text of a trace, for the given devices and the
+/// threads with the given name.
 ///
 /// # Errors
-/// A line that is not of its form.
+///
+/// A line is malformed.
 #[doc(hidden)]
 pub fn told(
     text: &[u8],
     numbers: &BTreeMap<DeviceNumber, u32>,
     threads: &str,
 ) -> io::Result<(Vec<BlockRequest>, Vec<Switch>)> {
-    let mut of_threads = threads::Threads::default();
-    let mut requests = requests::Requests::default();
+    let mut thread_switches = threads::ThreadSwitches::default();
+    let mut requests = requests::RequestTracker::default();
     for line in text.split(|byte| *byte == b'\n') {
         match lines::parse(line, threads)? {
             None => {}
             Some(lines::Line::Switches(all)) => {
                 all.into_iter()
                     .flatten()
-                    .for_each(|one| of_threads.switch(one));
+                    .for_each(|one| thread_switches.add_switch(one));
             }
-            Some(lines::Line::Accounted(accounted)) => of_threads.accounted(&accounted),
+            Some(lines::Line::CpuCharge(charge)) => thread_switches.add_cpu_charge(&charge),
             Some(lines::Line::Block(event)) => {
                 if let Some(place) = numbers.get(&event.device) {
-                    requests.event(*place, &event);
+                    requests.process(*place, &event);
                 }
             }
         }
     }
-    Ok((requests.completed(), of_threads.into_switches()))
+    Ok((requests.into_completed(), thread_switches.into_switches()))
 }
 
-/// An instance of an owner that runs no more.
+/// Tracefs instance whose owner no longer runs.
 pub struct AbandonedInstance {
     tracefs: Arc<Tracefs>,
     name: OsString,
 }
 
 impl AbandonedInstance {
-    /// Where it is, where tracefs is mounted as usual.
+    /// Returns the usual path of the instance, where tracefs is mounted in the usual place.
     pub fn path(&self) -> PathBuf {
-        Path::new(USUAL_PLACE).join(&self.name)
+        Path::new(DEFAULT_INSTANCES_PATH).join(&self.name)
     }
 
-    /// Removes it.
+    /// Removes the abandoned instance.
     ///
     /// # Errors
-    /// It is in use.
+    ///
+    /// The instance is in use.
     pub fn remove(self) -> io::Result<()> {
         self.tracefs.remove(&self.name)
     }
 }
 
-/// The instances of owners that run no more; none where there is no tracefs, or
-/// no right to look.
+/// Returns the instances whose owners no longer run; none without tracefs or without permission to
+/// list it.
 pub fn abandoned() -> Vec<AbandonedInstance> {
     if !super::is_root() {
         return Vec::new();
@@ -271,7 +275,7 @@ pub fn abandoned() -> Vec<AbandonedInstance> {
         return Vec::new();
     };
     let tracefs = Arc::new(tracefs);
-    let names = tracefs.abandoned().into_iter();
+    let names = tracefs.abandoned_names().into_iter();
     names
         .map(|name| AbandonedInstance {
             tracefs: Arc::clone(&tracefs),

@@ -1,22 +1,21 @@
-//! The host's clocks: one for elapsed times, a cheaper one for single calls.
+//! Clocks of the host: one for elapsed times, and a cheaper one for single calls.
 //!
-//! Timing a call takes two readings. `clock_gettime` costs about 20 ns, which
-//! is a visible share of a cached read; the processor's time stamp counter
-//! costs half of it or less. It is used only where the kernel itself keeps
-//! time by it, which is the kernel's word that it is constant and synchronous
-//! over the CPUs.
+//! Timing a call takes two readings. `clock_gettime` costs about 20 ns, a visible share of a cached
+//! read; the processor's time stamp counter costs half of it or less. The counter is used only if
+//! the kernel itself keeps time by it. The kernel then vouches that the counter is constant and
+//! synchronous over the CPUs.
 
 use diskperf_timeline::Nanoseconds;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Ticks are turned into nanoseconds by `ticks * scale >> SHIFT`.
-const SHIFT: u32 = 32;
+/// Shift of the conversion from ticks to nanoseconds: `ticks * scale >> SCALE_SHIFT`.
+const SCALE_SHIFT: u32 = 32;
 
-/// How long the counter is held against the clock: long enough for an error
-/// below the histogram's resolution, short enough not to delay a run.
-const CALIBRATION: Nanoseconds = Nanoseconds::from_millis(2);
+/// Duration of the comparison of the counter with the clock. It is long enough for an error below
+/// the histogram's resolution, and too short to delay a run.
+const CALIBRATION_TIME: Nanoseconds = Nanoseconds::from_millis(2);
 
-/// The clock that times single calls.
+/// Clock that times single calls.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     source: Source,
@@ -31,21 +30,21 @@ enum Source {
     Gettime,
 }
 
-/// A reading of a [`Clock`], in its own unit.
+/// Reading of a [`Clock`], in the clock's own unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticks(u64);
 
 impl Clock {
-    /// The cheapest clock that the kernel vouches for. Takes about 2 ms where
-    /// it has to be calibrated: make one per run and copy it.
+    /// Returns the cheapest clock that the kernel vouches for. Calibration, where it is needed,
+    /// takes about 2 ms: make one clock per run and copy it.
     pub fn calibrated() -> Self {
         #[cfg(target_arch = "x86_64")]
         if kernel_keeps_time_by_tsc() {
-            let (begin, begin_ticks) = both_clocks(time_stamp_counter, |_| false);
-            while monotonic().since(begin) < CALIBRATION {}
-            let (end, end_ticks) = both_clocks(time_stamp_counter, |_| false);
+            let (begin, begin_ticks) = read_simultaneously(time_stamp_counter, |_| false);
+            while monotonic().since(begin) < CALIBRATION_TIME {}
+            let (end, end_ticks) = read_simultaneously(time_stamp_counter, |_| false);
             let ticks = u128::from(end_ticks.saturating_sub(begin_ticks).max(1));
-            let scale = (u128::from(end.since(begin).0) << SHIFT) / ticks;
+            let scale = (u128::from(end.since(begin).0) << SCALE_SHIFT) / ticks;
             return Self {
                 source: Source::TimeStampCounter {
                     scale: scale as u64,
@@ -57,7 +56,7 @@ impl Clock {
         }
     }
 
-    /// `tsc` or `clock_gettime`.
+    /// Returns the clock's name, `tsc` or `clock_gettime`.
     pub fn name(&self) -> &'static str {
         match self.source {
             #[cfg(target_arch = "x86_64")]
@@ -66,7 +65,7 @@ impl Clock {
         }
     }
 
-    /// Reads the clock.
+    /// Returns a reading of the clock in ticks.
     #[inline]
     pub(crate) fn ticks(&self) -> Ticks {
         match self.source {
@@ -76,24 +75,23 @@ impl Clock {
         }
     }
 
-    /// The time between two readings.
+    /// Returns the time between two readings of the clock.
     #[inline]
     pub(crate) fn span(&self, begin: Ticks, end: Ticks) -> Nanoseconds {
         let ticks = end.0.saturating_sub(begin.0);
         match self.source {
             #[cfg(target_arch = "x86_64")]
             Source::TimeStampCounter { scale } => {
-                Nanoseconds(((u128::from(ticks) * u128::from(scale)) >> SHIFT) as u64)
+                Nanoseconds(((u128::from(ticks) * u128::from(scale)) >> SCALE_SHIFT) as u64)
             }
             Source::Gettime => Nanoseconds(ticks),
         }
     }
 }
 
-/// Tells the time that [`monotonic`] tells, at the cost of a [`Clock`]: it is set by that
-/// again and again, so that it errs by a hundredth of a microsecond or so, by
-/// [`SET_WITHIN`] at most unless the thread keeps losing the processor, and never runs
-/// backwards.
+/// Clock with the time of [`monotonic`] at the cost of a [`Clock`]. It is set by `monotonic`
+/// regularly and never runs backwards. Its error is about a hundredth of a microsecond, and at most
+/// [`SET_ERROR_MAX`] unless the thread keeps losing the processor.
 #[derive(Clone, Debug)]
 pub(crate) struct SteadyClock {
     clock: Clock,
@@ -102,13 +100,13 @@ pub(crate) struct SteadyClock {
     latest: Nanoseconds,
 }
 
-/// How long it goes on by itself.
-const SET_FOR: Nanoseconds = Nanoseconds::from_millis(1);
+/// Interval after which a steady clock is set by [`monotonic`] again.
+const SET_INTERVAL: Nanoseconds = Nanoseconds::from_millis(1);
 
-/// Between the two readings of the counter around one of the clock there is nothing else:
-/// else the thread lost the processor meanwhile, and another attempt is better.
-const SET_WITHIN: Nanoseconds = Nanoseconds(500);
-const ATTEMPTS_TO_SET: usize = 8;
+/// Maximum time between the two counter readings around a clock reading. A longer time means that
+/// the thread lost the processor, and another attempt is better.
+const SET_ERROR_MAX: Nanoseconds = Nanoseconds(500);
+const SET_ATTEMPTS_MAX: usize = 8;
 
 impl SteadyClock {
     pub(crate) fn new(clock: Clock) -> Self {
@@ -118,30 +116,30 @@ impl SteadyClock {
             set_at_ticks: clock.ticks(),
             latest: Nanoseconds::ZERO,
         };
-        steady.set();
+        steady.set_by_monotonic();
         steady
     }
 
-    /// Time since the arbitrary moment of [`monotonic`].
+    /// Returns the time since the arbitrary start of [`monotonic`].
     #[inline]
     pub(crate) fn now(&mut self) -> Nanoseconds {
-        self.now_within(SET_FOR)
+        self.now_set_within(SET_INTERVAL)
     }
 
-    /// The same, where there is time to set it: half of what it goes on by itself is left
-    /// for readings that are to be quick.
+    /// Returns the current time, and sets the clock early, after half the usual interval. It serves
+    /// callers that have time for it, so that later readings are quick.
     #[inline]
-    pub(crate) fn now_and_set(&mut self) -> Nanoseconds {
-        self.now_within(Nanoseconds(SET_FOR.0 / 2))
+    pub(crate) fn now_setting_early(&mut self) -> Nanoseconds {
+        self.now_set_within(Nanoseconds(SET_INTERVAL.0 / 2))
     }
 
     #[inline]
-    fn now_within(&mut self, set_for: Nanoseconds) -> Nanoseconds {
+    fn now_set_within(&mut self, set_for: Nanoseconds) -> Nanoseconds {
         let ticks = self.clock.ticks();
         let since = self.clock.span(self.set_at_ticks, ticks);
         // On some machines the counter begins anew after a sleep.
         if since > set_for || ticks.0 < self.set_at_ticks.0 {
-            self.set();
+            self.set_by_monotonic();
         } else {
             self.latest = self.latest.max(self.set_at + since);
         }
@@ -149,29 +147,33 @@ impl SteadyClock {
     }
 
     #[cold]
-    fn set(&mut self) {
+    fn set_by_monotonic(&mut self) {
         let clock = self.clock;
-        let near = |took| clock.span(Ticks(0), Ticks(took)) <= SET_WITHIN;
-        let (now, ticks) = both_clocks(|| clock.ticks().0, near);
+        let near = |took| clock.span(Ticks(0), Ticks(took)) <= SET_ERROR_MAX;
+        let (now, ticks) = read_simultaneously(|| clock.ticks().0, near);
         (self.set_at, self.set_at_ticks) = (now, Ticks(ticks));
         let since = self.clock.span(self.set_at_ticks, self.clock.ticks());
         self.latest = self.latest.max(self.set_at + since);
     }
 }
 
-/// Time since an arbitrary moment, the same for all threads; does not jump.
+/// Returns the time since an arbitrary start that is the same for all threads. The clock does not
+/// jump.
 #[inline]
 pub(crate) fn monotonic() -> Nanoseconds {
     let time = clock_gettime(ClockId::Monotonic);
     Nanoseconds(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// A reading of [`monotonic`] and the counter's at the same moment. Of several attempts it is
-/// the one that took the least ticks, or the first that is `near` enough: a thread that loses
-/// the processor between the two would pair readings that are milliseconds apart.
-fn both_clocks(mut counter: impl FnMut() -> u64, near: impl Fn(u64) -> bool) -> (Nanoseconds, u64) {
+/// Returns simultaneous readings of [`monotonic`] and the counter. Of several attempts it takes the
+/// one with the fewest ticks, or the first that is `near` enough. If the thread lost the processor
+/// between the two readings, they would be milliseconds apart.
+fn read_simultaneously(
+    mut counter: impl FnMut() -> u64,
+    near: impl Fn(u64) -> bool,
+) -> (Nanoseconds, u64) {
     let mut best = (u64::MAX, Nanoseconds::ZERO, 0);
-    for _ in 0..ATTEMPTS_TO_SET {
+    for _ in 0..SET_ATTEMPTS_MAX {
         let before = counter();
         let now = monotonic();
         let took = counter().saturating_sub(before);
@@ -186,8 +188,8 @@ fn both_clocks(mut counter: impl FnMut() -> u64, near: impl Fn(u64) -> bool) -> 
     (best.1, best.2)
 }
 
-/// What the machine has slept since it booted: [`monotonic`] stands still meanwhile.
-pub(crate) fn asleep() -> Nanoseconds {
+/// Returns the time that the machine has slept since it booted. [`monotonic`] does not count it.
+pub(crate) fn machine_sleep_time() -> Nanoseconds {
     let reading = || {
         let before = monotonic();
         let booted = clock_gettime(ClockId::Boottime);
@@ -195,7 +197,7 @@ pub(crate) fn asleep() -> Nanoseconds {
         // A thread that lost the processor between the two would seem to have slept.
         (monotonic().since(before), booted.since(before))
     };
-    let readings = (0..ATTEMPTS_TO_SET).map(|_| reading());
+    let readings = (0..SET_ATTEMPTS_MAX).map(|_| reading());
     readings.min().map_or(Nanoseconds::ZERO, |(_, slept)| slept)
 }
 
@@ -260,7 +262,7 @@ mod tests {
             }
             monotonic().0
         };
-        let (now, ticks) = both_clocks(counter, |_| false);
+        let (now, ticks) = read_simultaneously(counter, |_| false);
         let apart = now.0.abs_diff(ticks);
         assert!(apart < 10_000_000, "{apart} ns apart");
     }

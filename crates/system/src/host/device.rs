@@ -1,5 +1,4 @@
-//! Block devices, as sysfs describes them: what they are, what they are made
-//! of and what is made of them.
+//! Block devices as sysfs describes them: their properties, and the devices below and above them.
 
 mod health;
 mod loop_device;
@@ -23,20 +22,20 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The unit of `size` in sysfs, whatever the device's own block size is.
+/// Unit of `size` in sysfs, in bytes, independent of the device's own block size.
 const SECTOR_BYTES: u64 = 512;
 
-/// What identifies a device to the kernel, whatever its nodes are called.
+/// Device number, by which the kernel identifies a device under any name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceNumber {
-    /// The driver's number; 0 is no driver.
+    /// Major number, which identifies the driver; 0 is no driver.
     pub major: u32,
-    /// The device among those of the driver.
+    /// Minor number, which identifies the device among those of the driver.
     pub minor: u32,
 }
 
 impl DeviceNumber {
-    /// From `st_dev` or `st_rdev` of a file.
+    /// Converts from `st_dev` or `st_rdev` of a file status.
     pub fn from_raw(device: u64) -> Self {
         Self {
             major: rustix::fs::major(device),
@@ -51,33 +50,37 @@ impl fmt::Display for DeviceNumber {
     }
 }
 
-/// What identifies a file to the kernel, whatever its names are.
+/// File number, by which the kernel identifies a file under any name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct FileNumber {
-    /// The device of its file system.
+    /// Device number of the file system that contains the file.
     pub(super) device: DeviceNumber,
-    /// The file among those of the file system.
+    /// Inode number of the file within its file system.
     pub(super) inode: u64,
 }
 
 impl FileNumber {
-    /// From a file's status.
-    pub(super) fn in_status(status: &Stat) -> Self {
+    /// Returns the file number in a file's status.
+    pub(super) fn from_status(status: &Stat) -> Self {
         Self {
             device: DeviceNumber::from_raw(status.st_dev),
             inode: status.st_ino,
         }
     }
 
-    /// Of an open file.
-    pub(super) fn of(file: impl AsFd) -> io::Result<Self> {
-        Ok(Self::in_status(&rustix::fs::fstat(file)?))
+    /// Returns the file number of an open file.
+    ///
+    /// # Errors
+    ///
+    /// The file's status cannot be read.
+    pub(super) fn from_file(file: impl AsFd) -> io::Result<Self> {
+        Ok(Self::from_status(&rustix::fs::fstat(file)?))
     }
 }
 
-/// A text is not of the form `254:0`.
+/// Error for a text that is not a device number such as `254:0`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a device number: it is written MAJOR:MINOR, as 254:0")]
+#[error("`{0}` is not a device number: write MAJOR:MINOR, such as 254:0")]
 pub struct DeviceNumberError(String);
 
 impl FromStr for DeviceNumber {
@@ -95,33 +98,33 @@ impl FromStr for DeviceNumber {
     }
 }
 
-/// Why a path is not a usable block device.
+/// Reason why a path is not a usable block device.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// Nothing has that name.
+    /// Path that does not exist.
     #[error("{path} does not exist: `lsblk` lists the block devices")]
     NoSuchPath {
-        /// The path.
+        /// Path that was looked up as a block device.
         path: PathBuf,
     },
-    /// It is something else.
+    /// Path that leads to something other than a block device.
     #[error("{path} is not a block device: `lsblk` lists the block devices")]
     NotABlockDevice {
-        /// The path.
+        /// Path that was looked up as a block device.
         path: PathBuf,
     },
-    /// The kernel has no such device, or /sys is not mounted.
+    /// Device number that sysfs does not know: the device does not exist, or /sys is not mounted.
     #[error("block device {number} is not in /sys/dev/block: is sysfs mounted on /sys?")]
     NotInSysfs {
-        /// Its number.
+        /// Device number that was looked up in sysfs.
         number: DeviceNumber,
     },
-    /// It could not be looked at.
+    /// Device whose node or sysfs files could not be read.
     #[error("{path}: {source}")]
     Io {
-        /// The path.
+        /// Path of the device, or of its file in sysfs.
         path: PathBuf,
-        /// Why.
+        /// Error that the operating system returned.
         source: io::Error,
     },
 }
@@ -136,7 +139,7 @@ impl DeviceError {
     }
 }
 
-/// A block device: a whole disk, a partition, or a virtual one.
+/// Block device: a whole disk, a partition, or a virtual device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockDevice {
     path: PathBuf,
@@ -146,15 +149,16 @@ pub struct BlockDevice {
 }
 
 impl BlockDevice {
-    /// The block device that a path names, links followed.
+    /// Returns the block device at a path, following links.
     ///
     /// # Errors
+    ///
     /// The path does not exist, or is not a block device.
     pub fn from_path(path: &Path) -> Result<Self, DeviceError> {
         let resolved = path
             .canonicalize()
             .map_err(|error| DeviceError::io(path, error))?;
-        let number = node_number(&resolved)
+        let number = device_number_at(&resolved)
             .map_err(|error| DeviceError::io(&resolved, error))?
             .ok_or_else(|| DeviceError::NotABlockDevice {
                 path: path.to_owned(),
@@ -165,46 +169,52 @@ impl BlockDevice {
         })
     }
 
-    /// The block device with a number.
+    /// Returns the block device with a device number.
     ///
     /// # Errors
-    /// sysfs does not know it.
+    ///
+    /// The number is unknown to sysfs.
     pub fn from_number(number: DeviceNumber) -> Result<Self, DeviceError> {
         PathBuf::from(format!("/sys/dev/block/{number}"))
             .canonicalize()
             .ok()
-            .and_then(|sysfs| Self::at(sysfs, number))
+            .and_then(|sysfs| Self::from_sysfs_path(sysfs, number))
             .ok_or(DeviceError::NotInSysfs { number })
     }
 
-    /// The whole disks that hold the file system which a file or directory
-    /// lies on, down through partitions, device mapper, md and loop devices;
-    /// sorted by name, and empty where no block device is underneath (tmpfs,
-    /// NFS, overlay).
+    /// Returns the whole disks that hold the file system of a file or directory, below partitions,
+    /// device mapper, md and loop devices. They are sorted by name; none if no block device is
+    /// underneath (tmpfs, NFS, overlay).
     ///
     /// # Errors
+    ///
     /// The path cannot be reached, or mountinfo or sysfs cannot be read.
     pub fn of_directory(path: &Path) -> Result<Vec<Self>, DeviceError> {
-        disks_under(directly_under(path)?, LoopDevices::SeenThrough)
+        disks_under(
+            devices_of_filesystem(path)?,
+            LoopTraversal::FollowBackingFile,
+        )
     }
 
-    /// The whole disks that this device lies on, as [`Self::of_directory`]
-    /// finds them; a disk that lies on nothing is its own.
+    /// Returns the whole disks underneath this device, as [`Self::of_directory`] finds them. A disk
+    /// without devices underneath returns itself.
     ///
     /// # Errors
+    ///
     /// sysfs cannot be read.
     pub fn underlying_disks(&self) -> Result<Vec<Self>, DeviceError> {
-        disks_under(vec![self.clone()], LoopDevices::SeenThrough)
+        disks_under(vec![self.clone()], LoopTraversal::FollowBackingFile)
     }
 
-    /// Opens its node, and makes sure that this still is the same device.
-    /// `CLOEXEC` is added to `flags`.
+    /// Opens the device's node and checks that it still is the same device. `CLOEXEC` is added to
+    /// `flags`.
     ///
     /// # Errors
-    /// No permission, the kernel refuses, or the node is another device now.
+    ///
+    /// Permission is missing, the kernel refuses, or the node is now another device.
     pub fn open(&self, flags: OFlags) -> io::Result<OwnedFd> {
         let opened = rustix::fs::open(&self.path, flags | OFlags::CLOEXEC, Mode::empty())?;
-        if number_in(&rustix::fs::fstat(&opened)?) != Some(self.number) {
+        if device_number_from_status(&rustix::fs::fstat(&opened)?) != Some(self.number) {
             return Err(io::Error::other(format!(
                 "{} is no longer block device {}",
                 self.path.display(),
@@ -214,51 +224,52 @@ impl BlockDevice {
         Ok(opened)
     }
 
-    /// Its node, links resolved, as `/dev/vda`.
+    /// Returns the path of the device's node with links resolved, such as `/dev/vda`.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The kernel's number of it.
+    /// Returns the device number, major and minor.
     pub fn number(&self) -> DeviceNumber {
         self.number
     }
 
-    /// The kernel's name of it, as `vda1`.
+    /// Returns the kernel's name of the device, such as `vda1`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its directory in /sys/devices.
+    /// Returns the device's directory in /sys/devices.
     pub fn sysfs(&self) -> &Path {
         &self.sysfs
     }
 
-    /// Its size in bytes; 0 of a drive without a medium.
+    /// Returns the size of the device in bytes; 0 for a drive without a medium.
     pub fn size_bytes(&self) -> u64 {
         self.number_attribute("size").unwrap_or(0) * SECTOR_BYTES
     }
 
-    /// Of a partition, where it begins on its disk, in sectors of 512 bytes.
+    /// Returns the start of a partition on its disk, in sectors of 512 bytes; `None` for other
+    /// devices.
     pub fn first_sector(&self) -> Option<u64> {
         self.number_attribute("start")
     }
 
-    /// Whether the kernel refuses writes to it; taken for true where the
-    /// kernel does not say.
+    /// Reports whether the kernel refuses writes to the device; true if the kernel does not say.
     pub fn is_read_only(&self) -> bool {
-        self.attribute("ro").as_deref() != Some("0")
+        self.read_attribute("ro").as_deref() != Some("0")
     }
 
-    /// Whether it is a partition of a disk.
+    /// Reports whether the device is a partition of a disk.
     pub fn is_partition(&self) -> bool {
         self.sysfs.join("partition").exists()
     }
 
-    /// The disk that this is a partition of, or the device itself.
+    /// Returns the disk that contains this partition, or the device itself.
     ///
     /// # Errors
-    /// sysfs does not know the disk.
+    ///
+    /// The disk is unknown to sysfs.
     pub fn whole_disk(&self) -> Result<Self, DeviceError> {
         if !self.is_partition() {
             return Ok(self.clone());
@@ -271,80 +282,84 @@ impl BlockDevice {
             })
     }
 
-    /// The partitions of it that the kernel knows, by name.
+    /// Returns the device's partitions that the kernel knows, by name.
     ///
     /// # Errors
+    ///
     /// sysfs cannot be read.
     pub fn partitions(&self) -> Result<Vec<Self>, DeviceError> {
-        let mut partitions = self.listed("")?;
+        let mut partitions = self.list_devices("")?;
         partitions.retain(Self::is_partition);
         Ok(partitions)
     }
 
-    /// The device mapper and md devices that are made of it, by name.
+    /// Returns the device mapper and md devices that are built on this device, by name.
     ///
     /// # Errors
+    ///
     /// sysfs cannot be read.
     pub fn holders(&self) -> Result<Vec<Self>, DeviceError> {
-        self.listed("holders")
+        self.list_devices("holders")
     }
 
-    /// The devices that a device mapper or md device is made of, by name.
+    /// Returns the devices that a device mapper or md device is built on, by name.
     ///
     /// # Errors
+    ///
     /// sysfs cannot be read.
     pub fn slaves(&self) -> Result<Vec<Self>, DeviceError> {
-        self.listed("slaves")
+        self.list_devices("slaves")
     }
 
-    /// The file that a loop device shows; `None` of any other device.
+    /// Returns the path of a loop device's backing file; `None` for other devices.
     pub fn backing_file(&self) -> Option<PathBuf> {
         loop_device::backing_file(&self.sysfs)
     }
 
-    /// Whether the disk has zones of its own that are written in order, which the kernel calls
-    /// host-managed or host-aware.
+    /// Reports whether the disk has zones that must or should be written in order, which the kernel
+    /// calls host-managed or host-aware.
     pub fn is_zoned(&self) -> bool {
         let disk = self.whole_disk().unwrap_or_else(|_| self.clone());
-        let model = disk.attribute("queue/zoned");
+        let model = disk.read_attribute("queue/zoned");
         model.is_some_and(|model| model != "none")
     }
 
-    /// What bears on figures; of a partition, its disk's queue and name.
+    /// Describes the device's properties that affect figures. A partition has the queue and name of
+    /// its disk.
     pub fn describe(&self) -> Device {
         // A partition has no queue of its own.
         let disk = self.whole_disk().unwrap_or_else(|_| self.clone());
         Device {
             name: disk.name.clone(),
-            model: disk.attribute("device/model"),
+            model: disk.read_attribute("device/model"),
             size_bytes: disk.size_bytes(),
             rotational: disk
                 .number_attribute("queue/rotational")
                 .map(|flag| flag != 0),
             scheduler: disk
-                .attribute("queue/scheduler")
-                .map(|line| chosen(&line).to_owned()),
+                .read_attribute("queue/scheduler")
+                .map(|line| bracketed_word(&line).to_owned()),
             read_ahead_kib: disk.number_attribute("queue/read_ahead_kb"),
             queue_requests: disk.number_attribute("queue/nr_requests"),
             max_request_kib: disk.number_attribute("queue/max_sectors_kb"),
-            write_cache: disk.attribute("queue/write_cache"),
+            write_cache: disk.read_attribute("queue/write_cache"),
             logical_block_bytes: disk.number_attribute("queue/logical_block_size"),
             physical_block_bytes: disk.number_attribute("queue/physical_block_size"),
             health: Health::default(),
         }
     }
 
-    /// The same, with how it fares; as root, the drive itself is asked, which may take
-    /// seconds.
+    /// Describes the device including its health. For root it queries the drive itself, which may
+    /// take seconds.
     pub fn describe_with_health(&self) -> Device {
         let disk = self.whole_disk().unwrap_or_else(|_| self.clone());
         Device {
-            health: health::of(&disk.sysfs.join("device"), &disk.path),
+            health: health::read_health(&disk.sysfs.join("device"), &disk.path),
             ..self.describe()
         }
     }
 
-    fn at(sysfs: PathBuf, number: DeviceNumber) -> Option<Self> {
+    fn from_sysfs_path(sysfs: PathBuf, number: DeviceNumber) -> Option<Self> {
         let name = sysfs.file_name()?.to_str()?.to_owned();
         Some(Self {
             // The kernel writes the slash of names such as cciss/c0d0 so.
@@ -355,15 +370,15 @@ impl BlockDevice {
         })
     }
 
-    /// The device of a directory of /sys; `None` where it is no device's.
+    /// Returns the device that a directory of /sys belongs to; `None` if it belongs to no device.
     pub(super) fn from_sysfs(directory: &Path) -> Option<Self> {
         let sysfs = directory.canonicalize().ok()?;
         let number = std::fs::read_to_string(sysfs.join("dev")).ok()?;
-        Self::at(sysfs, number.parse().ok()?)
+        Self::from_sysfs_path(sysfs, number.parse().ok()?)
     }
 
-    /// The block devices that a directory below the device's own lists.
-    fn listed(&self, directory: &str) -> Result<Vec<Self>, DeviceError> {
+    /// Returns the block devices that a subdirectory of the device's sysfs directory lists.
+    fn list_devices(&self, directory: &str) -> Result<Vec<Self>, DeviceError> {
         let directory = self.sysfs.join(directory);
         let entries = match std::fs::read_dir(&directory) {
             Ok(entries) => entries,
@@ -380,30 +395,30 @@ impl BlockDevice {
         Ok(devices)
     }
 
-    fn attribute(&self, name: &str) -> Option<String> {
+    fn read_attribute(&self, name: &str) -> Option<String> {
         let text = std::fs::read_to_string(self.sysfs.join(name)).ok()?;
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
     }
 
     fn number_attribute(&self, name: &str) -> Option<u64> {
-        self.attribute(name)?.parse().ok()
+        self.read_attribute(name)?.parse().ok()
     }
 }
 
-/// The number of the block device that a path names; `None` where it names
-/// something else.
-pub(super) fn node_number(path: &Path) -> io::Result<Option<DeviceNumber>> {
-    Ok(number_in(&rustix::fs::stat(path)?))
+/// Returns the device number of the block device at a path; `None` if the path leads to something
+/// else.
+pub(super) fn device_number_at(path: &Path) -> io::Result<Option<DeviceNumber>> {
+    Ok(device_number_from_status(&rustix::fs::stat(path)?))
 }
 
-pub(super) fn number_in(status: &Stat) -> Option<DeviceNumber> {
+pub(super) fn device_number_from_status(status: &Stat) -> Option<DeviceNumber> {
     let is_block = FileType::from_raw_mode(status.st_mode).is_block_device();
     is_block.then(|| DeviceNumber::from_raw(status.st_rdev))
 }
 
-/// The devices that a file's file system is mounted from.
-fn directly_under(path: &Path) -> Result<Vec<BlockDevice>, DeviceError> {
+/// Returns the devices from which a file's file system is mounted.
+fn devices_of_filesystem(path: &Path) -> Result<Vec<BlockDevice>, DeviceError> {
     let status = rustix::fs::stat(path).map_err(|error| DeviceError::io(path, error))?;
     let number = DeviceNumber::from_raw(status.st_dev);
     if number.major != 0 {
@@ -419,7 +434,7 @@ fn directly_under(path: &Path) -> Result<Vec<BlockDevice>, DeviceError> {
     Ok(btrfs_members(&source).unwrap_or_else(|| vec![source]))
 }
 
-/// The devices of the mounted btrfs that a device is a member of.
+/// Returns the devices of the mounted btrfs that contains a given member device.
 fn btrfs_members(member: &BlockDevice) -> Option<Vec<BlockDevice>> {
     std::fs::read_dir("/sys/fs/btrfs")
         .ok()?
@@ -435,19 +450,19 @@ fn btrfs_members(member: &BlockDevice) -> Option<Vec<BlockDevice>> {
         })
 }
 
-/// Whether what a loop device's file lies on counts as below it.
+/// Treatment of loop devices in a search for the disks underneath.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum LoopDevices {
-    /// It does: the disks that the bytes end up on are looked for.
-    SeenThrough,
-    /// It does not: the queues that take requests are looked for.
-    AreDisks,
+enum LoopTraversal {
+    /// Search continues below the backing file, for the disks that finally store the bytes.
+    FollowBackingFile,
+    /// Search stops at the loop device, for the queues that accept requests.
+    StopAtLoop,
 }
 
-/// Follows devices down to disks that are made of nothing else.
+/// Follows devices down to disks without devices underneath.
 fn disks_under(
     devices: Vec<BlockDevice>,
-    loops: LoopDevices,
+    loops: LoopTraversal,
 ) -> Result<Vec<BlockDevice>, DeviceError> {
     let mut disks = BTreeMap::new();
     let mut seen = BTreeSet::new();
@@ -458,12 +473,12 @@ fn disks_under(
             continue;
         }
         let mut below = device.slaves()?;
-        if loops == LoopDevices::SeenThrough
+        if loops == LoopTraversal::FollowBackingFile
             && let Some(file) = device.backing_file()
         {
             // The file may be deleted, or not be visible from here; the loop
             // device is then the deepest that can be told.
-            below.extend(directly_under(&file).unwrap_or_default());
+            below.extend(devices_of_filesystem(&file).unwrap_or_default());
         }
         if below.is_empty() {
             disks.insert(device.name.clone(), device);
@@ -474,8 +489,8 @@ fn disks_under(
     Ok(disks.into_values().collect())
 }
 
-/// The word in brackets of `none [mq-deadline] kyber`, or the whole line.
-fn chosen(line: &str) -> &str {
+/// Returns the word in brackets of a line such as `none [mq-deadline] kyber`, or the whole line.
+fn bracketed_word(line: &str) -> &str {
     line.split_once('[')
         .and_then(|(_, rest)| rest.split_once(']'))
         .map_or(line, |(word, _)| word)
@@ -509,7 +524,7 @@ mod tests {
             ("none [mq-deadline] kyber", "mq-deadline"),
             ("none", "none"),
         ] {
-            assert_eq!(chosen(line), scheduler);
+            assert_eq!(bracketed_word(line), scheduler);
         }
     }
 

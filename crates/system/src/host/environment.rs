@@ -1,4 +1,4 @@
-//! The machine and the places that a run is measured on.
+//! Description of the machine and of the directories and devices that a run is measured on.
 
 use super::device::BlockDevice;
 use super::mounts::Mounts;
@@ -6,11 +6,10 @@ use diskperf_timeline::{Device, Environment, Filesystem, Place};
 use std::io::Read;
 use std::path::Path;
 
-/// Describes the machine and `places` (directories, files or block devices)
-/// as they are now. `call_clock` names the clock that times single calls.
+/// Describes the machine and `places` (directories, files or block devices) in their current state.
+/// `call_clock` names the clock that times single calls.
 ///
-/// What the system does not say is left empty: a run is worth having without
-/// its CPU's name.
+/// Facts that the system does not report are left empty: a run is useful without its CPU's name.
 pub fn capture(places: &[&Path], call_clock: &str) -> Environment {
     let mounts = Mounts::read().unwrap_or_default();
     let uname = rustix::system::uname();
@@ -20,30 +19,32 @@ pub fn capture(places: &[&Path], call_clock: &str) -> Environment {
             uname.sysname().to_string_lossy(),
             uname.release().to_string_lossy()
         ),
-        cpu_model: cpu_model().unwrap_or_else(|| uname.machine().to_string_lossy().into_owned()),
-        cpus: usable_cpus(),
-        memory_bytes: memory_bytes(),
-        load_average: load_average().unwrap_or_default(),
+        cpu_model: read_cpu_model()
+            .unwrap_or_else(|| uname.machine().to_string_lossy().into_owned()),
+        cpus: usable_cpu_count(),
+        memory_bytes: total_memory_bytes(),
+        load_average: read_load_average().unwrap_or_default(),
         call_clock: call_clock.to_owned(),
         places: places
             .iter()
-            .map(|path| place_among(path, &mounts, BlockDevice::describe_with_health))
+            .map(|path| describe_place(path, &mounts, BlockDevice::describe_with_health))
             .collect(),
     }
 }
 
-/// Describes one place; see [`capture`]. Its devices are not asked how they fare.
+/// Describes one directory, file or block device; see [`capture`]. It does not query the health of
+/// the devices.
 pub fn place(path: &Path) -> Place {
     let mounts = Mounts::read().unwrap_or_default();
-    place_among(path, &mounts, BlockDevice::describe)
+    describe_place(path, &mounts, BlockDevice::describe)
 }
 
-fn place_among(path: &Path, mounts: &Mounts, describe: fn(&BlockDevice) -> Device) -> Place {
+fn describe_place(path: &Path, mounts: &Mounts, describe: fn(&BlockDevice) -> Device) -> Place {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let (filesystem, disks) = match BlockDevice::from_path(path) {
-        Ok(device) => (None, disks_of_device(&device)),
+        Ok(device) => (None, disks_under_device(&device)),
         Err(_) => (
-            filesystem(path, mounts),
+            describe_filesystem(path, mounts),
             BlockDevice::of_directory(path).unwrap_or_default(),
         ),
     };
@@ -54,9 +55,9 @@ fn place_among(path: &Path, mounts: &Mounts, describe: fn(&BlockDevice) -> Devic
     }
 }
 
-/// The named device's own disk, whose queue the run's calls go through, and
-/// then the disks underneath it, where they are others.
-fn disks_of_device(device: &BlockDevice) -> Vec<BlockDevice> {
+/// Returns the named device's own disk, whose queue the run's calls go through, and then the other
+/// disks underneath it.
+fn disks_under_device(device: &BlockDevice) -> Vec<BlockDevice> {
     let mut disks: Vec<BlockDevice> = device.whole_disk().into_iter().collect();
     for disk in device.underlying_disks().unwrap_or_default() {
         if !disks.contains(&disk) {
@@ -66,13 +67,13 @@ fn disks_of_device(device: &BlockDevice) -> Vec<BlockDevice> {
     disks
 }
 
-/// Whether a path lies on a file system that is mounted read-only.
+/// Reports whether a path lies on a file system that is mounted read-only.
 pub fn is_read_only(path: &Path) -> bool {
     rustix::fs::statvfs(path)
         .is_ok_and(|space| space.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
 }
 
-fn filesystem(path: &Path, mounts: &Mounts) -> Option<Filesystem> {
+fn describe_filesystem(path: &Path, mounts: &Mounts) -> Option<Filesystem> {
     let space = rustix::fs::statvfs(path).ok()?;
     let mount = mounts.of_path(path).ok().flatten()?;
     Some(Filesystem {
@@ -86,9 +87,9 @@ fn filesystem(path: &Path, mounts: &Mounts) -> Option<Filesystem> {
     })
 }
 
-/// The first CPU's model. One read is enough of a file that has a paragraph
-/// for each CPU, which the kernel takes its time to write.
-fn cpu_model() -> Option<String> {
+/// Returns the first CPU's model name. It reads only the start of /proc/cpuinfo, because the kernel
+/// is slow to write the paragraph of each CPU.
+fn read_cpu_model() -> Option<String> {
     let mut start = [0; 4096];
     let length = std::fs::File::open("/proc/cpuinfo")
         .ok()?
@@ -103,13 +104,13 @@ fn cpu_model() -> Option<String> {
         })
 }
 
-fn memory_bytes() -> u64 {
+fn total_memory_bytes() -> u64 {
     let system = rustix::system::sysinfo();
     system.totalram * u64::from(system.mem_unit)
 }
 
-/// The CPUs that this thread may run on, which a container or taskset limits.
-fn usable_cpus() -> u32 {
+/// Returns the number of CPUs that this thread may run on, which a container or taskset may limit.
+fn usable_cpu_count() -> u32 {
     rustix::thread::sched_getaffinity(None).map_or_else(
         // More CPUs than the set of this size can hold.
         |_| std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
@@ -117,7 +118,7 @@ fn usable_cpus() -> u32 {
     )
 }
 
-fn load_average() -> Option<f64> {
+fn read_load_average() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     text.split_ascii_whitespace().next()?.parse().ok()
 }

@@ -1,23 +1,22 @@
-//! A fresh file system on an image file inside the workspace: made, mounted,
-//! measured, unmounted, checked and removed, as the 1983 script does with
-//! newfs.
+//! Fresh file system on an image file inside the workspace. It is created, mounted, measured,
+//! unmounted, checked and removed, as the 1983 script does with newfs.
 
 mod mounted;
 mod options;
 mod spec;
 
 pub use mounted::enter_private_mounts;
-pub(super) use mounted::unmount_patiently;
+pub(super) use mounted::unmount_with_retries;
 pub use spec::{FreshKind, FreshSpec, SpecError};
 
-use super::device::tool::{Tool, ToolError, what_it_said};
-use super::device::{DeviceNumber, LoopDevice, LoopError, node_number};
-use super::page_cache::{DirectSupport, direct_io, drop_pages, memory_file_system, mount_of};
+use super::device::tool::{Tool, ToolError, combine_output};
+use super::device::{DeviceNumber, LoopDevice, LoopError, device_number_at};
+use super::page_cache::{DirectSupport, direct_io, drop_pages, find_mount, memory_file_system};
 use super::workspace::{
-    Workspace, WorkspaceError, available_bytes, path_through, patiently, require_space,
+    Workspace, WorkspaceError, available_bytes, path_through, require_space, retry_while_busy,
 };
 use diskperf_timeline::units::format_size;
-use mounted::Mounted;
+use mounted::MountedFilesystem;
 use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -27,83 +26,83 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Sectors of a disk, as every file system here accepts them.
+/// Sector size in bytes that every supported file system accepts.
 const LEAST_SECTOR_BYTES: u64 = 512;
 
-/// Why a fresh file system could not be made, or not be taken down.
+/// Reason why a fresh file system could not be created or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum FreshError {
-    /// Not root.
+    /// Missing privilege: only root may create a fresh file system.
     #[error(
         "a fresh file system needs root (loop device, mkfs, mount): use sudo, or omit `--fresh`: `diskperf run` then measures the existing file system of the directory"
     )]
     NotRoot,
-    /// The specification cannot be met.
+    /// Specification of a fresh file system that cannot be met.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The workspace has no room for the image.
+    /// Failure to place the image in the workspace; for example, space is missing.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// A tool failed.
+    /// Failure of mkfs, the checker or another tool.
     #[error(transparent)]
     Tool(#[from] ToolError),
-    /// The loop device failed.
+    /// Failure to attach or detach the loop device.
     #[error(transparent)]
     Loop(#[from] LoopError),
-    /// No file of the image's size may be made.
+    /// Image that exceeds the maximum file size of the process or file system.
     #[error(
-        "{path}: no file of {} may be made there: raise the limit (`ulimit -f`), or make the image smaller (`size=`)",
+        "{path}: the file size limit forbids an image of {}: raise the limit (`ulimit -f`), or make the image smaller (`size=`)",
         format_size(*.bytes)
     )]
     TooLarge {
-        /// The image.
+        /// Path of the fresh file system's image file.
         path: PathBuf,
-        /// Its size.
+        /// Size of the image in bytes.
         bytes: u64,
     },
-    /// It was made, but its files have less room than they need.
+    /// Fresh file system that has less free space than the files need.
     #[error(
-        "the fresh {kind} has {available_bytes} bytes for files where {needed_bytes} are needed: make its image larger (`size=`)"
+        "the fresh {kind} has {available_bytes} bytes for files, but {needed_bytes} are needed: make its image larger (`size=`)"
     )]
     TooFull {
-        /// The kind.
+        /// Kind of the fresh file system.
         kind: FreshKind,
-        /// What is free on it.
+        /// Free space of the fresh file system, in bytes.
         available_bytes: u64,
-        /// What was asked for.
+        /// Space that the measured files need, in bytes.
         needed_bytes: u64,
     },
-    /// It is still in use.
+    /// Fresh file system that cannot be unmounted because it is in use.
     #[error(
-        "{directory} could not be unmounted ({source}): is a file on it open, or a process in it?"
+        "cannot unmount {directory} ({source}): close its open files, and end the processes in it"
     )]
     Unmount {
-        /// Where it is mounted.
+        /// Directory that the fresh file system is mounted on.
         directory: PathBuf,
-        /// What the kernel said.
+        /// Error that the kernel returned.
         source: io::Error,
     },
-    /// The process's mounts could not be made private.
+    /// Failure to give the process a private mount namespace.
     #[error(
-        "a mount namespace of diskperf's own could not be made ({source}): it needs root, and a container that permits it"
+        "cannot create a private mount namespace ({source}): use root, and a container that permits it"
     )]
     PrivateMounts {
-        /// What the kernel said.
+        /// Error that the kernel returned.
         source: io::Error,
     },
-    /// Anything else.
+    /// Any other operation on the fresh file system that failed.
     #[error("{path}: {action}: {source}")]
     Io {
-        /// What was tried.
+        /// Operation that failed, as a verb phrase for the message.
         action: &'static str,
-        /// Where.
+        /// Path of the file or directory on which the operation failed.
         path: PathBuf,
-        /// Why it failed.
+        /// Error that the operating system returned.
         source: io::Error,
     },
 }
 
-/// What the file system's own checker found after the measurement.
+/// Report of the file system's own checker after the measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FsckReport {
     command: String,
@@ -112,7 +111,7 @@ pub struct FsckReport {
 }
 
 impl FsckReport {
-    /// Whether it found nothing to repair.
+    /// Reports whether the checker found nothing to repair.
     pub fn clean(&self) -> bool {
         self.clean
     }
@@ -129,34 +128,33 @@ impl fmt::Display for FsckReport {
     }
 }
 
-/// A mounted file system of its own. A drop unmounts and detaches it as well
-/// as it can; the image goes with the workspace.
+/// Fresh file system, mounted from an image in the workspace. A drop unmounts and detaches it as
+/// far as possible; the image is removed with the workspace.
 #[derive(Debug)]
 pub struct FreshFilesystem {
     // In the order in which they have to go.
-    mounted: Mounted,
+    mounted: MountedFilesystem,
     device: LoopDevice,
-    folder: Folder,
+    folder: ImageFolder,
     spec: FreshSpec,
     notes: Vec<String>,
 }
 
-/// The folder of the image and the mount point.
+/// Folder that contains the image and the mount point.
 #[derive(Debug)]
-struct Folder {
-    /// The workspace, which keeps every other user from what is in it.
+struct ImageFolder {
+    /// Workspace that contains the folder, and keeps other users out of it.
     workspace: OwnedFd,
     name: String,
-    /// For messages and for tools.
     path: PathBuf,
 }
 
-impl Folder {
-    /// A folder `fresh-N` with the first free N.
+impl ImageFolder {
+    /// Creates the folder `fresh-N` with the first unused N.
     fn new(workspace: &Workspace) -> Result<Self, FreshError> {
         let mut number = 1;
         loop {
-            let name = format!("{IMAGE_FOLDER}{number}");
+            let name = format!("{IMAGE_FOLDER_PREFIX}{number}");
             let path = workspace.path().join(&name);
             let failed = |source| FreshError::io("make a folder", &path, source);
             match rustix::fs::mkdirat(workspace.directory(), &name, Mode::RWXU) {
@@ -174,26 +172,26 @@ impl Folder {
         }
     }
 
-    /// A path to it that leads there also if the workspace's own path comes to
-    /// lead elsewhere.
+    /// Returns a path to the folder through the workspace's descriptor. It stays valid if the
+    /// workspace's own path comes to lead elsewhere.
     fn safe_path(&self) -> PathBuf {
         path_through(self.workspace.as_fd()).join(&self.name)
     }
 }
 
-/// What the folder of an image is called, before its number.
-pub(super) const IMAGE_FOLDER: &str = "fresh-";
-pub(super) const IMAGE: &str = "image";
-const MOUNT_POINT: &str = "files";
+/// Prefix of the image folder's name, before its number.
+pub(super) const IMAGE_FOLDER_PREFIX: &str = "fresh-";
+pub(super) const IMAGE_NAME: &str = "image";
+const MOUNT_POINT_NAME: &str = "files";
 
 impl FreshFilesystem {
-    /// Makes and mounts a file system on which files of `payload_bytes` fit.
-    /// The image takes [`FreshSpec::image_bytes`] of the workspace's file
-    /// system, all of which are allocated at once, so that no later write has
-    /// to allocate anything outside of the image.
+    /// Creates and mounts a file system that has room for files of `payload_bytes`. The image takes
+    /// [`FreshSpec::image_bytes`] of the workspace's file system. All its blocks are allocated at
+    /// the start, so that no later write allocates anything outside of the image.
     ///
     /// # Errors
-    /// Not root, no room, a tool is missing or refuses.
+    ///
+    /// The user is not root, space is missing, or a tool is missing or fails.
     pub fn make(
         workspace: &Workspace,
         spec: &FreshSpec,
@@ -204,17 +202,17 @@ impl FreshFilesystem {
         }
         let image_bytes = spec.image_bytes(payload_bytes)?;
         require_space(workspace.directory(), workspace.path(), image_bytes)?;
-        let folder = Folder::new(workspace)?;
+        let folder = ImageFolder::new(workspace)?;
         let mut notes = Vec::new();
         let image = allocate_image(&folder, image_bytes, &mut notes)?;
-        let device = attach(&folder, &image, spec.block_bytes, &mut notes)?;
+        let device = attach_image(&folder, &image, spec.block_bytes, &mut notes)?;
         make_filesystem(spec, device.device().path())?;
-        let options = mount_options(spec, &mut notes);
-        let mounted = Mounted::mount(
+        let options = mount_options_with_notes(spec, &mut notes);
+        let mounted = MountedFilesystem::mount(
             spec.kind,
             device.device().path(),
-            &folder.path.join(MOUNT_POINT),
-            folder.safe_path().join(MOUNT_POINT),
+            &folder.path.join(MOUNT_POINT_NAME),
+            folder.safe_path().join(MOUNT_POINT_NAME),
             &options,
         )?;
         let fresh = Self {
@@ -224,11 +222,11 @@ impl FreshFilesystem {
             spec: spec.clone(),
             notes,
         };
-        fresh.require_room(payload_bytes)?;
+        fresh.require_free_space(payload_bytes)?;
         Ok(fresh)
     }
 
-    fn require_room(&self, payload_bytes: u64) -> Result<(), FreshError> {
+    fn require_free_space(&self, payload_bytes: u64) -> Result<(), FreshError> {
         let space = self
             .open_directory()
             .and_then(|directory| Ok(rustix::fs::fstatvfs(directory)?))
@@ -244,14 +242,15 @@ impl FreshFilesystem {
         Ok(())
     }
 
-    /// Opens the directory that it is mounted on, for reading, and makes sure
-    /// that this is its root. Nothing may hold it open at the end, or it
-    /// cannot be unmounted.
+    /// Opens the mount point for reading, and checks that it is the root of the fresh file system.
+    /// The descriptor must be closed before [`Self::finish`], or the file system cannot be
+    /// unmounted.
     ///
     /// # Errors
-    /// Something else is there.
+    ///
+    /// The directory belongs to another file system.
     pub fn open_directory(&self) -> io::Result<OwnedFd> {
-        let path = self.folder.safe_path().join(MOUNT_POINT);
+        let path = self.folder.safe_path().join(MOUNT_POINT_NAME);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = rustix::fs::open(path, flags, Mode::empty())?;
         let device = self.device.device();
@@ -265,32 +264,32 @@ impl FreshFilesystem {
         Ok(directory)
     }
 
-    /// Where it is mounted.
+    /// Returns the directory that the fresh file system is mounted on.
     pub fn directory(&self) -> &Path {
         self.mounted.directory()
     }
 
-    /// Its kind.
+    /// Returns the kind of the fresh file system, such as ext4.
     pub fn kind(&self) -> FreshKind {
         self.spec.kind
     }
 
-    /// Bytes in one of its blocks.
+    /// Returns the block size of the file system in bytes.
     pub fn block_bytes(&self) -> u64 {
         self.spec.block_bytes
     }
 
-    /// What a reader of its figures must know.
+    /// Returns notes that a reader needs to interpret figures from this file system.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Unmounts it, has it checked by its own checker, detaches the loop
-    /// device and removes the image.
+    /// Unmounts and checks the file system, detaches the loop device and removes the image.
     ///
     /// # Errors
-    /// A file on it is open, or the checker is missing. What the checker finds
-    /// is in the report, and is no error here.
+    ///
+    /// A file on it is open, or the checker is missing. Damage that the checker finds is in the
+    /// report, and is no error here.
     pub fn finish(self) -> Result<FsckReport, FreshError> {
         let Self {
             mounted,
@@ -304,9 +303,9 @@ impl FreshFilesystem {
         // the file system wrote past it; the checker must see the image.
         drop_pages(device.file())
             .map_err(|error| FreshError::io("drop cached pages", device.device().path(), error))?;
-        let report = check(spec.kind, device.device().path())?;
+        let report = check_filesystem(spec.kind, device.device().path())?;
         device.detach()?;
-        patiently(|| std::fs::remove_dir_all(folder.safe_path()))
+        retry_while_busy(|| std::fs::remove_dir_all(folder.safe_path()))
             .map_err(|error| FreshError::io("remove", &folder.path, error))?;
         Ok(report)
     }
@@ -322,8 +321,7 @@ impl FreshError {
     }
 }
 
-/// Whether an open directory is on the file system that is mounted from a
-/// device.
+/// Reports whether an open directory is on the file system that is mounted from a device.
 fn is_mounted_from(directory: BorrowedFd<'_>, device: DeviceNumber) -> io::Result<bool> {
     let number = DeviceNumber::from_raw(rustix::fs::fstat(directory)?.st_dev);
     if number.major != 0 {
@@ -331,17 +329,16 @@ fn is_mounted_from(directory: BorrowedFd<'_>, device: DeviceNumber) -> io::Resul
     }
     // btrfs has a number of no driver's: only the mount's source names the
     // device.
-    let mount = mount_of(directory);
-    Ok(mount.is_some_and(|mount| node_number(&mount.source).ok().flatten() == Some(device)))
+    let mount = find_mount(directory);
+    Ok(mount.is_some_and(|mount| device_number_at(&mount.source).ok().flatten() == Some(device)))
 }
 
-/// Makes the image with all its blocks.
 fn allocate_image(
-    folder: &Folder,
+    folder: &ImageFolder,
     bytes: u64,
     notes: &mut Vec<String>,
 ) -> Result<File, FreshError> {
-    let path = folder.path.join(IMAGE);
+    let path = folder.path.join(IMAGE_NAME);
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::FileTooLarge => FreshError::TooLarge {
             path: path.clone(),
@@ -353,7 +350,7 @@ fn allocate_image(
         .read(true)
         .write(true)
         .create_new(true)
-        .open(folder.safe_path().join(IMAGE))
+        .open(folder.safe_path().join(IMAGE_NAME))
         .map_err(failed)?;
     match rustix::fs::fallocate(&image, FallocateFlags::empty(), 0, bytes) {
         Ok(()) => notes.push(
@@ -379,8 +376,8 @@ fn write_zeros(image: &mut File, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn attach(
-    folder: &Folder,
+fn attach_image(
+    folder: &ImageFolder,
     image: &File,
     block_bytes: u64,
     notes: &mut Vec<String>,
@@ -393,21 +390,20 @@ fn attach(
         }) if offset_alignment <= block_bytes => offset_alignment.max(LEAST_SECTOR_BYTES),
         _ => LEAST_SECTOR_BYTES,
     };
-    let device = LoopDevice::attach(&folder.path.join(IMAGE), image.as_fd(), sector_bytes)?;
+    let device = LoopDevice::attach(&folder.path.join(IMAGE_NAME), image.as_fd(), sector_bytes)?;
     if let Some(kind) = memory_file_system(image.as_fd()) {
-        notes.push(format!("the image lies on {kind}, that is, in memory"));
+        notes.push(format!("the image is on {kind}, in memory"));
     } else if !device.uses_direct_io() {
         notes.push(
-            "the file system that holds the image refuses the loop device direct I/O: data is cached there a second time"
+            "the file system with the image does not support direct I/O for the loop device: data is cached twice"
                 .to_owned(),
         );
     }
     Ok(device)
 }
 
-/// Runs mkfs, without discarding (which would punch holes into the image) and
-/// with everything initialised now and not by a thread of the kernel's while
-/// the measurement runs.
+/// Runs mkfs without discard, which would punch holes into the image. Everything is initialised
+/// immediately, so that no kernel thread does it during the measurement.
 fn make_filesystem(spec: &FreshSpec, device: &Path) -> Result<(), FreshError> {
     let block_bytes = spec.block_bytes;
     let (tool, own): (Tool, Vec<String>) = match spec.kind {
@@ -453,12 +449,12 @@ fn make_filesystem(spec: &FreshSpec, device: &Path) -> Result<(), FreshError> {
     let mut arguments: Vec<&OsStr> = own.iter().map(OsStr::new).collect();
     arguments.extend(spec.mkfs_arguments.iter().map(OsStr::new));
     arguments.push(device.as_os_str());
-    tool.run_well(&arguments)?;
+    tool.run_checked(&arguments)?;
     Ok(())
 }
 
-/// The user's options, and for btrfs `nodiscard`.
-fn mount_options(spec: &FreshSpec, notes: &mut Vec<String>) -> Vec<String> {
+/// Returns the user's mount options, with `nodiscard` added for btrfs.
+fn mount_options_with_notes(spec: &FreshSpec, notes: &mut Vec<String>) -> Vec<String> {
     let mut options = spec.mount_options.clone();
     let speaks_of_discard = options.iter().any(|option| option.contains("discard"));
     if spec.kind == FreshKind::Btrfs && !speaks_of_discard {
@@ -471,7 +467,7 @@ fn mount_options(spec: &FreshSpec, notes: &mut Vec<String>) -> Vec<String> {
     options
 }
 
-fn check(kind: FreshKind, device: &Path) -> Result<FsckReport, FreshError> {
+fn check_filesystem(kind: FreshKind, device: &Path) -> Result<FsckReport, FreshError> {
     let (tool, options): (Tool, &[&str]) = match kind {
         FreshKind::Ext2 | FreshKind::Ext4 => (Tool::E2fsck, &["-f", "-n"]),
         FreshKind::Xfs => (Tool::XfsRepair, &["-n"]),
@@ -483,6 +479,6 @@ fn check(kind: FreshKind, device: &Path) -> Result<FsckReport, FreshError> {
     Ok(FsckReport {
         command: tool.command_line(&arguments),
         clean: output.status.success(),
-        output: what_it_said(&output),
+        output: combine_output(&output),
     })
 }

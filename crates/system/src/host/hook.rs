@@ -1,4 +1,4 @@
-//! A user's command that brings the machine into the state that is to be measured.
+//! User command that brings the machine into the state to be measured.
 
 use crate::host::limits::why_not_started;
 use std::io::{self, PipeReader, Read};
@@ -8,73 +8,74 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::Builder;
 use std::time::Duration;
 
-/// A command line, which a shell carries out.
+/// Command line that a shell executes before a measurement.
 #[derive(Clone, Debug)]
 pub struct Hook {
-    /// The option by which it was given.
+    /// Command-line option that gave the command, such as `--before-a`.
     option: &'static str,
     command: String,
 }
 
-/// Why the state is not what was asked for.
+/// Reason why a hook's command did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
-    /// The shell could not be started or waited for.
+    /// Shell that could not be started or waited for.
     #[error(
         "{option} `{command}` could not be run: {source}{}",
         why_not_started(source)
     )]
     Run {
-        /// The option.
+        /// Command-line option that gave the command, such as `--before-a`.
         option: &'static str,
-        /// Its value.
+        /// Command line that the shell executes.
         command: String,
-        /// Why.
+        /// Error that the operating system returned.
         source: io::Error,
     },
-    /// It ended with an error.
+    /// Command that ended with an error.
     #[error("{option} `{command}` failed ({status}){said}")]
     Failed {
-        /// The option.
+        /// Command-line option that gave the command, such as `--before-a`.
         option: &'static str,
-        /// Its value.
+        /// Command line that the shell executes.
         command: String,
-        /// How it ended.
+        /// Exit status of the user's command.
         status: ExitStatus,
-        /// The end of what it printed.
+        /// Last part of the command's output.
         said: String,
     },
-    /// The user ended the run meanwhile.
+    /// End of the run by the user while the command ran.
     #[error("interrupted")]
     Stopped,
 }
 
-/// Between two looks at whether it has ended: short beside what a shell takes to start.
-const POLL: Duration = Duration::from_millis(1);
+/// Interval between checks whether the command has ended. It is short relative to the start of a
+/// shell.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// How long one waits for what a command printed last: a process that it started may
-/// keep the pipe open for ever.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+/// Maximum wait for a command's last output. A process that it started may keep the pipe open
+/// forever.
+const OUTPUT_WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// The end of what it printed that an error has.
-const SAID_BYTES: usize = 2048;
+/// Maximum length of the output in an error message, in bytes; the end of the output is kept.
+const SHOWN_OUTPUT_BYTES_MAX: usize = 2048;
 
 impl Hook {
-    /// A command line that was given by an option, as `--before-a`.
+    /// Returns the hook for a command line that an option such as `--before-a` gave.
     pub fn new(option: &'static str, command: String) -> Self {
         Self { option, command }
     }
 
-    /// The option and its value.
+    /// Describes the hook by its option and command line, for messages.
     pub fn describe(&self) -> String {
         format!("{} `{}`", self.option, self.command)
     }
 
-    /// Runs it to its end, or until `stop` is set.
+    /// Runs the command until it ends or `stop` is set.
     ///
     /// # Errors
     ///
-    /// It cannot be started, it ends with another status than 0, or it is stopped.
+    /// The command cannot be started, has a non-zero exit status, or is stopped.
     pub fn run(&self, stop: &AtomicBool) -> Result<(), HookError> {
         let not_run = |source| HookError::Run {
             option: self.option,
@@ -91,16 +92,16 @@ impl Hook {
                 child.kill().and_then(|()| child.wait()).map_err(not_run)?;
                 return Err(HookError::Stopped);
             }
-            match printed.recv_timeout(POLL) {
-                Ok(bytes) => keep_end(&mut said, &bytes),
-                Err(_) => std::thread::sleep(POLL),
+            match printed.recv_timeout(POLL_INTERVAL) {
+                Ok(bytes) => append_tail(&mut said, &bytes),
+                Err(_) => std::thread::sleep(POLL_INTERVAL),
             }
         };
         if status.success() {
             return Ok(());
         }
-        while let Ok(bytes) = printed.recv_timeout(LAST_WORDS) {
-            keep_end(&mut said, &bytes);
+        while let Ok(bytes) = printed.recv_timeout(OUTPUT_WAIT_MAX) {
+            append_tail(&mut said, &bytes);
         }
         let text = String::from_utf8_lossy(&said);
         Err(HookError::Failed {
@@ -114,7 +115,7 @@ impl Hook {
         })
     }
 
-    /// Starts the shell; what it prints on both streams comes in pieces.
+    /// Starts the shell. The receiver gets the output of both streams in pieces.
     fn start(&self) -> io::Result<(Child, Receiver<Vec<u8>>)> {
         let (reader, writer) = io::pipe()?;
         let child = Command::new("sh")
@@ -123,13 +124,13 @@ impl Hook {
             .stdout(writer.try_clone()?)
             .stderr(writer)
             .spawn()?;
-        Ok((child, pieces(reader)?))
+        Ok((child, read_in_thread(reader)?))
     }
 }
 
-/// What comes out of a pipe. It is read to its end also where nobody listens any more, so
-/// that whoever writes there is not held up.
-fn pieces(mut reader: PipeReader) -> io::Result<Receiver<Vec<u8>>> {
+/// Reads a pipe in a thread and sends its contents in pieces. The thread reads to the end even if
+/// nobody listens any more, so that the writer never blocks.
+fn read_in_thread(mut reader: PipeReader) -> io::Result<Receiver<Vec<u8>>> {
     let (sender, receiver) = channel();
     Builder::new().spawn(move || {
         let mut buffer = [0; 4096];
@@ -140,9 +141,9 @@ fn pieces(mut reader: PipeReader) -> io::Result<Receiver<Vec<u8>>> {
     Ok(receiver)
 }
 
-fn keep_end(said: &mut Vec<u8>, bytes: &[u8]) {
-    said.extend(bytes);
-    said.drain(..said.len().saturating_sub(SAID_BYTES));
+fn append_tail(output: &mut Vec<u8>, bytes: &[u8]) {
+    output.extend(bytes);
+    output.drain(..output.len().saturating_sub(SHOWN_OUTPUT_BYTES_MAX));
 }
 
 #[cfg(test)]
@@ -173,7 +174,7 @@ mod tests {
         // Of much, the end; and a process that stays is not waited for.
         let said = error("sleep 60 & yes | head -c 100000; echo; echo last; kill $!; exit 1");
         assert!(said.ends_with("last"), "{said}");
-        assert!(said.len() < 2 * SAID_BYTES);
+        assert!(said.len() < 2 * SHOWN_OUTPUT_BYTES_MAX);
     }
 
     #[test]

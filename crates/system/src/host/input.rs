@@ -1,4 +1,4 @@
-//! Input that comes when somebody sends it.
+//! Waiting for input that arrives at unknown times.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -6,11 +6,12 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Whether something can be read, or the end of it, within this time. A signal ends the wait.
+/// Reports whether input can be read, or its end is reached, within the given time. A signal ends
+/// the wait.
 ///
 /// # Errors
 ///
-/// It cannot be waited for.
+/// Waiting for the input fails.
 pub fn is_readable(input: impl AsFd, within: Duration) -> io::Result<bool> {
     let mut waited_for = [PollFd::new(&input, PollFlags::IN)];
     let within = Timespec {

@@ -1,8 +1,8 @@
-//! What else the machine did while a repetition was timed.
+//! Detection of interference: activity of the rest of the machine during the timed part of a
+//! repetition.
 //!
-//! Counters of the kernel are read before and after the timed part. What moved
-//! more than the program itself explains is named. A source that this machine does
-//! not have finds nothing.
+//! Kernel counters are read before and after the timed part. Changes beyond those that the program
+//! explains are reported. A counter that this machine lacks reports nothing.
 
 mod memory;
 mod processor;
@@ -16,74 +16,74 @@ use super::clock::monotonic;
 use super::device::BlockDevice;
 use super::usage::process_storage_read_bytes;
 use diskperf_timeline::{Device, Interference, Nanoseconds, Repetition};
-use processor::Limits;
+use processor::LimitFiles;
 
-/// Less of a time than a tenth is not named: the medians of undisturbed runs differ by
-/// as much.
-const NOTABLE_SHARE: f64 = 0.1;
+/// Minimum share of a time that is reported. Medians of undisturbed runs differ by as much.
+const NOTABLE_SHARE_MIN: f64 = 0.1;
 
-/// Nor is less than a millisecond: it is shorter than a time slice of the scheduler,
-/// and may be an interrupt.
-const NOTABLE: Nanoseconds = Nanoseconds::from_millis(1);
+/// Minimum time that is reported. A millisecond is shorter than a time slice of the scheduler, and
+/// may be an interrupt.
+const NOTABLE_TIME_MIN: Nanoseconds = Nanoseconds::from_millis(1);
 
-/// Looks at the machine around repetitions.
+/// Observer of the machine before and after repetitions.
 #[derive(Debug)]
 pub struct Watch {
-    queues: Vec<BlockDevice>,
-    /// The disks whose counters move by what the program itself reads and writes: each
-    /// is the only one of its drive, and lies under no loop device.
-    plain: Vec<String>,
-    noted: Vec<Device>,
-    limits: Limits,
+    disks: Vec<BlockDevice>,
+    /// Disks whose counters should match the program's own I/O: each is the only disk of its drive,
+    /// with no loop device on top.
+    sole_disks: Vec<String>,
+    initial_settings: Vec<Device>,
+    limit_files: LimitFiles,
 }
 
-/// The machine's counters at one moment.
+/// Kernel counters of the machine at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     at: Nanoseconds,
-    /// Bytes that storage has delivered for this process.
+    /// Bytes that storage has delivered to this process.
     own_read_bytes: Option<u64>,
-    memory: Option<memory::Counters>,
-    processor: processor::Counters,
+    memory: Option<memory::MemoryCounters>,
+    processor: processor::ProcessorCounters,
 }
 
 impl Watch {
-    /// Of drives, each with the disks that get its requests. The disks' settings are noted
-    /// as they are now.
+    /// Returns an observer of the given drives, each a list of the disks that receive its requests.
+    /// It records the disks' current settings.
     pub fn of<'a>(drives: impl IntoIterator<Item = &'a [BlockDevice]>) -> Self {
-        let mut queues: Vec<BlockDevice> = Vec::new();
-        let mut plain = Vec::new();
+        let mut all_disks: Vec<BlockDevice> = Vec::new();
+        let mut sole_disks = Vec::new();
         for disks in drives {
             if let [only] = disks {
-                plain.push(only.name().to_owned());
+                sole_disks.push(only.name().to_owned());
             }
             for disk in disks {
-                if !queues.contains(disk) {
-                    queues.push(disk.clone());
+                if !all_disks.contains(disk) {
+                    all_disks.push(disk.clone());
                 }
             }
         }
         Self {
-            noted: queues.iter().map(BlockDevice::describe).collect(),
-            queues,
-            plain,
-            limits: Limits::of_this_machine(),
+            initial_settings: all_disks.iter().map(BlockDevice::describe).collect(),
+            disks: all_disks,
+            sole_disks,
+            limit_files: LimitFiles::find(),
         }
     }
 
-    /// The counters now.
+    /// Reads the kernel counters of the machine.
     pub fn read(&self) -> Counters {
         Counters {
             at: monotonic(),
             own_read_bytes: process_storage_read_bytes(),
-            memory: memory::Counters::read(),
+            memory: memory::MemoryCounters::read(),
             // The threads that are ready to run come last: what the reading itself sets
             // going has ended then.
-            processor: processor::Counters::read(&self.limits),
+            processor: processor::ProcessorCounters::read(&self.limit_files),
         }
     }
 
-    /// What bore on a repetition. `stopped` is how long this process did not run.
+    /// Returns the interference of a repetition, from the counters before and after it. `stopped`
+    /// is the time during which this process did not run.
     pub fn found(
         &self,
         (before, after): (&Counters, &Counters),
@@ -92,35 +92,39 @@ impl Watch {
     ) -> Vec<Interference> {
         let span = after.at.since(before.at);
         let mut devices = repetition.devices.iter();
-        let is_layered = devices.any(|one| !self.plain.contains(&one.device));
-        let now: Vec<Device> = self.queues.iter().map(BlockDevice::describe).collect();
+        let is_layered = devices.any(|one| !self.sole_disks.contains(&one.device));
+        let now: Vec<Device> = self.disks.iter().map(BlockDevice::describe).collect();
         let mut found = Vec::new();
-        found.extend(stopped::found(stopped, repetition));
-        found.extend(processor::waited(&repetition.workers));
-        found.extend(processor::found(
+        found.extend(stopped::detect(stopped, repetition));
+        found.extend(processor::detect_cpu_wait(&repetition.workers));
+        found.extend(processor::detect(
             (&before.processor, &after.processor),
             span,
         ));
         let own_read_bytes = before.own_read_bytes.zip(after.own_read_bytes);
         let own_read_bytes = own_read_bytes.map(|(before, after)| after - before);
-        found.extend(storage::found(&self.plain, repetition, own_read_bytes));
+        found.extend(storage::detect(
+            &self.sole_disks,
+            repetition,
+            own_read_bytes,
+        ));
         if let (Some(before), Some(after)) = (&before.memory, &after.memory) {
-            let own_bytes = own_bytes(repetition) * if is_layered { 2 } else { 1 };
-            found.extend(memory::found((before, after), span, own_bytes));
+            let program_io_bytes = program_io_bytes(repetition) * if is_layered { 2 } else { 1 };
+            found.extend(memory::detect((before, after), span, program_io_bytes));
         }
-        found.extend(settings::found(&self.noted, &now));
+        found.extend(settings::detect(&self.initial_settings, &now));
         found
     }
 }
 
-/// A share, if the time is worth a word.
-fn notable(time: Nanoseconds, of: Nanoseconds) -> Option<f64> {
-    let share = time.0 as f64 / of.0.max(1) as f64;
-    (time >= NOTABLE && share >= NOTABLE_SHARE).then_some(share)
+/// Returns a time's share of `of`, if the time is long enough to report.
+fn notable_share(time: Nanoseconds, total: Nanoseconds) -> Option<f64> {
+    let share = time.0 as f64 / total.0.max(1) as f64;
+    (time >= NOTABLE_TIME_MIN && share >= NOTABLE_SHARE_MIN).then_some(share)
 }
 
-/// The bytes that storage delivered for a program, and those that it wrote.
-fn own_bytes(repetition: &Repetition) -> u64 {
+/// Returns the bytes that storage delivered to the program, plus those that the program wrote.
+fn program_io_bytes(repetition: &Repetition) -> u64 {
     repetition.total(|worker| {
         worker.storage_read_bytes.unwrap_or(worker.read_bytes) + worker.written_bytes
     })

@@ -1,5 +1,5 @@
-//! What the system allows this process, for those who run into it: every limit
-//! with its figure and its name, so that it can be raised.
+//! Resource limits of this process. Error messages give every limit with its value and name, so
+//! that the user can raise it.
 
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{NanosleepRelativeResult, clock_nanosleep_relative};
@@ -7,49 +7,46 @@ use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime_dynamic};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The clock that the limit of CPU time goes by: the ticks of the scheduler's
-/// clock that found this process at work (`CPUCLOCK_PROF`), not the exact time
-/// that `CLOCK_PROCESS_CPUTIME_ID` tells.
-const TICKS_OF_THIS_PROCESS: libc::clockid_t = !0 << 3;
+/// Clock of the CPU-time limit. It counts scheduler ticks that found this process running
+/// (`CPUCLOCK_PROF`), unlike the exact time of `CLOCK_PROCESS_CPUTIME_ID`.
+const PROCESS_TICK_CLOCK: libc::clockid_t = !0 << 3;
 
-/// Whether this process has used up the CPU time that it may take: the kernel
-/// says so with SIGXCPU, raises the limit by a second each time that it does, and
-/// kills the process at last.
+/// Reports whether this process has used up its limit of CPU time. The kernel then sends SIGXCPU,
+/// raises the limit by a second each time, and finally kills the process.
 pub fn is_cpu_time_used_up() -> bool {
     let raised_s = getrlimit(Resource::Cpu).current;
-    raised_s.is_some_and(|raised_s| ticks_s() + 1 >= raised_s)
+    raised_s.is_some_and(|raised_s| cpu_time_s() + 1 >= raised_s)
 }
 
-/// CPU time of this process, in whole seconds.
+/// Returns the CPU time of this process in whole seconds, by ticks.
 #[allow(unsafe_code)]
-fn ticks_s() -> u64 {
+fn cpu_time_s() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: the pointer is to a structure of the kernel's layout that outlives
     // the call; a clock that the kernel does not know leaves it as it is.
-    unsafe { libc::clock_gettime(TICKS_OF_THIS_PROCESS, &raw mut time) };
+    unsafe { libc::clock_gettime(PROCESS_TICK_CLOCK, &raw mut time) };
     time.tv_sec as u64
 }
 
-/// A system call without which nothing can be timed.
+/// Error for a forbidden system call without which nothing can be measured.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{call}(2) is refused here ({errno}), and nothing can be measured without it: a filter of system calls forbids it, as that of a container; allow {call}"
+    "{call}(2) is forbidden here ({errno}), and diskperf cannot measure without it: a system-call filter blocks it, such as that of a container; allow {call}"
 )]
 pub struct ForbiddenCall {
     call: &'static str,
     errno: crate::Errno,
 }
 
-/// Makes sure that this process may look at clocks and sleep: the standard library
-/// takes that for granted, and ends the process where a filter of system calls
-/// forbids it.
+/// Checks that this process may read clocks and sleep. The standard library relies on it, and ends
+/// the process where a system call filter forbids it.
 ///
 /// # Errors
 ///
-/// The first call that is refused.
+/// The first system call that is refused.
 pub fn require_clocks() -> Result<(), ForbiddenCall> {
     let refused = |call| {
         move |errno: rustix::io::Errno| ForbiddenCall {
@@ -77,21 +74,21 @@ pub fn require_clocks() -> Result<(), ForbiddenCall> {
     }
 }
 
-/// The words behind an error of starting a process or a thread, where a limit
-/// may be why: what limits there are, and what to do.
+/// Returns an explanation to append to an error of starting a process or thread: the limits that
+/// may be the cause, and a remedy. Empty for other errors.
 pub fn why_not_started(error: &io::Error) -> String {
     if error.kind() != io::ErrorKind::WouldBlock {
         return String::new();
     }
     let user = getrlimit(Resource::Nproc).current;
     let user = user.map(|most| format!("{most} for this user (`ulimit -u`)"));
-    let container = pids_max().map(|most| format!("{most} for this container (pids.max)"));
+    let container = read_pids_max().map(|most| format!("{most} for this container (pids.max)"));
     // A thread has a stack, for which there is no room either.
     let space = getrlimit(Resource::As).current;
     let space = space.map(|bytes| format!("{} MiB of address space (`ulimit -v`)", bytes >> 20));
     let limits: Vec<String> = user.into_iter().chain(container).chain(space).collect();
     let limits = match limits.is_empty() {
-        true => "the machine's own, kernel.threads-max".to_owned(),
+        true => "that of the machine (kernel.threads-max)".to_owned(),
         false => limits.join(", "),
     };
     format!(
@@ -99,10 +96,10 @@ pub fn why_not_started(error: &io::Error) -> String {
     )
 }
 
-/// The least pids.max of the control groups that this process is in.
-fn pids_max() -> Option<u64> {
+/// Returns the smallest pids.max of the control groups that contain this process.
+fn read_pids_max() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let own = groups.lines().filter_map(pids_group);
+    let own = groups.lines().filter_map(parse_pids_group);
     own.flat_map(|(root, group)| {
         let above: Vec<PathBuf> = group.ancestors().map(|part| root.join(part)).collect();
         above
@@ -112,9 +109,9 @@ fn pids_max() -> Option<u64> {
     .min()
 }
 
-/// The place where control groups are mounted that count processes, and the
-/// group below it, of a line of /proc/PID/cgroup: `8:pids:/a` or `0::/a`.
-fn pids_group(line: &str) -> Option<(&'static Path, PathBuf)> {
+/// Parses a line of /proc/PID/cgroup, such as `8:pids:/a` or `0::/a`. Returns the mount point of
+/// the control groups that count processes, and the group below it.
+fn parse_pids_group(line: &str) -> Option<(&'static Path, PathBuf)> {
     let mut fields = line.splitn(3, ':');
     let (_, controllers, group) = (fields.next()?, fields.next()?, fields.next()?);
     let root = match controllers {
@@ -145,7 +142,7 @@ mod tests {
             ("", None),
         ] {
             let expected = expected.map(|(root, group)| (Path::new(root), PathBuf::from(group)));
-            assert_eq!(pids_group(line), expected, "{line}");
+            assert_eq!(parse_pids_group(line), expected, "{line}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Entries of a directory that are looked for by their names.
+//! Search of a directory for entries with certain names.
 
 use rustix::fs::{Dir, Mode, OFlags};
 use std::ffi::{OsStr, OsString};
@@ -8,29 +8,29 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A directory that is held open, and what was found in it.
+/// Open directory with the names that were found in it.
 pub(super) struct Listing {
-    /// Its path without links.
+    /// Path of the listed directory without symbolic links.
     pub(super) path: PathBuf,
     pub(super) directory: Arc<OwnedFd>,
-    /// In order.
+    /// Names of the matching entries, in ascending order.
     pub(super) names: Vec<OsString>,
 }
 
 impl Listing {
-    /// Looks through a directory, not below it.
+    /// Lists the entries of a directory that match `is_wanted`, without subdirectories.
     ///
     /// # Errors
     ///
-    /// It cannot be read.
-    pub(super) fn of(directory: &Path, wanted: impl Fn(&OsStr) -> bool) -> io::Result<Self> {
+    /// The directory cannot be read.
+    pub(super) fn read(directory: &Path, is_wanted: impl Fn(&OsStr) -> bool) -> io::Result<Self> {
         let path = directory.canonicalize()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = Arc::new(rustix::fs::open(&path, flags, Mode::empty())?);
         let mut names = Vec::new();
         for entry in Dir::read_from(&directory)? {
             let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
-            if wanted(&name) {
+            if is_wanted(&name) {
                 names.push(name);
             }
         }

@@ -1,4 +1,4 @@
-//! A log that a program writes beside what it measures, under a name of the user's.
+//! Log files and other files that a program writes in addition to its measured I/O.
 
 use super::output_file::OutputFile;
 use rustix::fs::OFlags;
@@ -7,12 +7,12 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Begins a log, empty, in the place of an older one: a file that is there must begin with
-/// these bytes.
+/// Starts an empty log file and replaces an older log. An existing file must begin with
+/// `beginning`.
 ///
 /// # Errors
 ///
-/// Why it cannot be written, in words.
+/// Description of why the log cannot be written.
 pub fn begin(path: &Path, beginning: &[u8]) -> Result<File, String> {
     let output = OutputFile::open(path).map_err(|error| error.to_string())?;
     if output.is_there() {
@@ -21,19 +21,20 @@ pub fn begin(path: &Path, beginning: &[u8]) -> Result<File, String> {
         if read.is_err() || found != beginning {
             let path = path.display();
             return Err(format!(
-                "{path} is there and is no such log: name another file, or remove it"
+                "{path} exists and is not such a log: name another file, or remove it"
             ));
         }
     }
     output.begin(true).map_err(|error| error.to_string())
 }
 
-/// Writes a file, whole, under a name that nothing has.
+/// Writes a complete file under an unused name.
 ///
 /// # Errors
 ///
-/// Why it cannot be written, in words: something is there, were it a link to nowhere.
-pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), String> {
+/// Description of why the file cannot be written; for example, the name is in use, even as a
+/// dangling link.
+pub fn write_new_file(path: &Path, bytes: &[u8]) -> Result<(), String> {
     if path.symlink_metadata().is_ok() {
         return Err(format!("{} is there", path.display()));
     }
@@ -43,12 +44,12 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), String> {
     written.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Reads a regular file of at most `bytes_max`, not through a link.
+/// Reads a regular file of at most `bytes_max` bytes; links are refused.
 ///
 /// # Errors
 ///
-/// Why it cannot be read, in words.
-pub fn read_small(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
+/// Description of why the file cannot be read.
+pub fn read_small_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = File::options();
@@ -58,7 +59,7 @@ pub fn read_small(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
         .open(path);
     let file = opened.map_err(failed)?;
     if !file.metadata().map_err(failed)?.is_file() {
-        return Err(format!("{} is no regular file", path.display()));
+        return Err(format!("{} is not a regular file", path.display()));
     }
     let mut bytes = Vec::new();
     file.take(bytes_max + 1)
@@ -85,15 +86,15 @@ mod tests {
         std::os::unix::fs::symlink(at("nowhere"), at("link")).unwrap();
         std::fs::create_dir(at("folder")).unwrap();
         for name in ["mine", "link", "folder"] {
-            let refused = write_new(&at(name), b"block").unwrap_err();
+            let refused = write_new_file(&at(name), b"block").unwrap_err();
             assert!(refused.contains("is there"), "{refused}");
         }
         assert_eq!(std::fs::read(at("mine")).unwrap(), b"mine");
         assert!(!at("nowhere").exists());
-        write_new(&at("new"), b"block").unwrap();
-        assert_eq!(read_small(&at("new"), 5).unwrap(), b"block");
+        write_new_file(&at("new"), b"block").unwrap();
+        assert_eq!(read_small_file(&at("new"), 5).unwrap(), b"block");
         for (name, bytes_max) in [("new", 4), ("link", 9), ("folder", 9), ("absent", 9)] {
-            let refused = read_small(&at(name), bytes_max).unwrap_err();
+            let refused = read_small_file(&at(name), bytes_max).unwrap_err();
             assert!(refused.contains(name), "{refused}");
         }
     }
@@ -116,7 +117,7 @@ mod tests {
         for (name, text) in [("mine", "fio"), ("empty", "")] {
             let refused = begin(&at(name), b"fio version ").unwrap_err();
             assert!(
-                refused.contains(name) && refused.contains("no such log"),
+                refused.contains(name) && refused.contains("not such a log"),
                 "{refused}"
             );
             assert_eq!(std::fs::read(at(name)).unwrap(), text.as_bytes());

@@ -1,5 +1,4 @@
-//! The host arm: real storage, on Linux. The only folder that makes system
-//! calls.
+//! Host side of the system: real storage on Linux. Only this folder makes system calls.
 
 mod answer;
 mod attributes;
@@ -28,7 +27,7 @@ mod usage;
 mod worker;
 pub mod workspace;
 
-/// Whether this process may do what only root may.
+/// Reports whether this process has the privileges of root.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

@@ -1,4 +1,4 @@
-//! What is mounted where, from mountinfo in /proc.
+//! Table of mounted file systems, from mountinfo in /proc.
 
 use super::device::DeviceNumber;
 use rustix::fs::{AtFlags, CWD, StatxFlags};
@@ -7,32 +7,32 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// A thread may have a mount namespace of its own, and `/proc/self` is that of
-/// the process's first thread.
+/// Path of the calling thread's mount table. A thread may have a mount namespace of its own, and
+/// `/proc/self` is that of the process's first thread.
 const MOUNTINFO: &str = "/proc/thread-self/mountinfo";
 
-/// One mounted file system, as the calling thread sees it.
+/// Mounted file system in the calling thread's mount namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// The kernel's number of this mount.
+    /// Mount id that the kernel assigned.
     pub id: u64,
-    /// The device number that files on it report; its major is 0 where the
-    /// file system has no single device (btrfs, tmpfs, overlay, NFS).
+    /// Device number that files on the mount report. Its major number is 0 if the file system has
+    /// no single device (btrfs, tmpfs, overlay, NFS).
     pub device: DeviceNumber,
-    /// Where it is mounted.
+    /// Directory that the file system is mounted on.
     pub mount_point: PathBuf,
-    /// Its kind, as `ext4`.
+    /// Type of the file system, such as `ext4`.
     pub kind: String,
-    /// What it is mounted from: a device's path, or a word such as `tmpfs`.
+    /// Source of the mount: a device's path, or a word such as `tmpfs`.
     pub source: PathBuf,
-    /// Options of this mount, as `rw,relatime`.
+    /// Options of the mount, such as `rw,relatime`.
     pub options: String,
-    /// Options of the file system, as `rw,errors=continue`.
+    /// Options of the file system, such as `rw,errors=continue`.
     pub super_options: String,
 }
 
 impl Mount {
-    /// The options of the mount and of the file system in one list, each once.
+    /// Returns the options of the mount and of the file system in one list, without duplicates.
     pub fn all_options(&self) -> String {
         let mut all: Vec<&str> = self.options.split(',').collect();
         for option in self.super_options.split(',') {
@@ -44,26 +44,28 @@ impl Mount {
     }
 }
 
-/// All mounts of the calling thread's mount namespace, in the order of mounting.
+/// Mounts of the calling thread's mount namespace, in the order of mounting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mounts(Vec<Mount>);
 
 impl Mounts {
-    /// Reads what is mounted now.
+    /// Reads the current mounts.
     ///
     /// # Errors
-    /// The file cannot be read, or has a line that is not of its format.
+    ///
+    /// mountinfo cannot be read or has a malformed line.
     pub fn read() -> io::Result<Self> {
         let text = std::fs::read(MOUNTINFO)
             .map_err(|error| io::Error::new(error.kind(), format!("{MOUNTINFO}: {error}")))?;
         Self::parse(&text)
     }
 
-    /// Reads the text of a mountinfo file (proc(5)).
+    /// Parses the text of a mountinfo file (proc(5)).
     ///
     /// # Errors
-    /// A line is not of its format. It is not skipped, because what is not
-    /// listed here counts as not mounted.
+    ///
+    /// A line is malformed. It cannot be skipped, because a file system that is not listed counts
+    /// as not mounted.
     pub fn parse(text: &[u8]) -> io::Result<Self> {
         text.split(|&byte| byte == b'\n')
             .filter(|line| !line.is_empty())
@@ -80,15 +82,16 @@ impl Mounts {
             .map(Self)
     }
 
-    /// Every mount, in the order of mounting.
+    /// Returns an iterator over the mounts in the order of mounting.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Mount> {
         self.0.iter()
     }
 
-    /// The mount that a path lies on, links followed; `None` where the kernel
-    /// does not say (before Linux 5.8).
+    /// Returns the mount that a path lies on, following links; `None` if the kernel does not report
+    /// it (before Linux 5.8).
     ///
     /// # Errors
+    ///
     /// The path does not exist or cannot be reached.
     pub fn of_path(&self, path: &Path) -> io::Result<Option<&Mount>> {
         let status = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID)?;
@@ -98,8 +101,8 @@ impl Mounts {
         Ok(self.0.iter().find(|mount| mount.id == status.stx_mnt_id))
     }
 
-    /// What is mounted on `folder` or below it, the latest first, which is the
-    /// order to unmount in. `folder` must be absolute and free of links.
+    /// Returns the mounts on `folder` or below it, the latest first, which is the order to unmount
+    /// in. `folder` must be absolute and free of links.
     pub fn inside(&self, folder: &Path) -> impl Iterator<Item = &Mount> {
         self.iter()
             .rev()
@@ -107,11 +110,11 @@ impl Mounts {
     }
 }
 
-/// What tells the file system of a path from others, also when it was unmounted
-/// and is mounted again: its kind, with the number that it gives itself or, where
-/// it has none that lasts, what it is mounted from.
+/// Returns an identity for the file system of a path that survives unmounting: its type, with its
+/// own file-system id or, if it has no lasting id, the source of the mount.
 ///
 /// # Errors
+///
 /// The path cannot be reached, or mountinfo cannot be read.
 pub fn filesystem_of(path: &Path) -> io::Result<String> {
     let number = rustix::fs::statvfs(path)?.f_fsid;
@@ -128,14 +131,15 @@ pub fn filesystem_of(path: &Path) -> io::Result<String> {
     })
 }
 
-/// `36 35 98:0 /root /mount/point rw,noatime [tags ...] - ext3 /dev/sda rw`
+/// Parses a line of mountinfo: `36 35 98:0 /root /mount/point rw,noatime [tags ...] - ext3 /dev/sda
+/// rw`.
 fn parse_line(line: &[u8]) -> Option<Mount> {
     let fields: Vec<&[u8]> = line.split(|&byte| byte == b' ').collect();
     let separator = 6 + fields.get(6..)?.iter().position(|field| field == b"-")?;
     let [kind, source, super_options] = fields.get(separator + 1..separator + 4)? else {
         return None;
     };
-    let text = |field: &[u8]| String::from_utf8_lossy(&unescape(field)).into_owned();
+    let text = |field: &[u8]| String::from_utf8_lossy(&unescape_octal(field)).into_owned();
     Some(Mount {
         id: std::str::from_utf8(fields[0]).ok()?.parse().ok()?,
         device: std::str::from_utf8(fields[2]).ok()?.parse().ok()?,
@@ -147,13 +151,13 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     })
 }
 
-/// A path of a file in /proc, where blanks, tabs, newlines and backslashes are
-/// written as a backslash and three octal digits.
+/// Decodes a path in a file of /proc, where blanks, tabs, newlines and backslashes are written as a
+/// backslash and three octal digits.
 pub(super) fn unescaped_path(field: &[u8]) -> PathBuf {
-    PathBuf::from(OsString::from_vec(unescape(field)))
+    PathBuf::from(OsString::from_vec(unescape_octal(field)))
 }
 
-fn unescape(field: &[u8]) -> Vec<u8> {
+fn unescape_octal(field: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((&byte, after)) = rest.split_first() {

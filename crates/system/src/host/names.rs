@@ -1,4 +1,4 @@
-//! A worker's names: what they lead to, and the calls on them.
+//! Name space of a worker on real storage, and the calls that use names.
 
 use super::device::BlockDevice;
 use super::null::NullFile;
@@ -9,39 +9,38 @@ use rustix::fs::{Advice, AtFlags, Mode, OFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
-/// What the worker's names lead to.
+/// Directories, drives and pipe ends that a worker's names lead to.
 #[derive(Default)]
 pub struct Ports {
-    /// The directories behind `/mnt0`, `/mnt1`, ...
+    /// Directories behind `/mnt0`, `/mnt1`, ...
     pub directories: Vec<OwnedFd>,
-    /// What is behind `/dev/drive0`, `/dev/drive1`, ...
+    /// Drives behind `/dev/drive0`, `/dev/drive1`, ...
     pub drives: Vec<DrivePort>,
-    /// The worker's ends of pipes; taken by [`crate::System::pipe_end`].
+    /// Pipe ends of the worker; taken by [`crate::System::pipe_end`].
     pub pipe_ends: Vec<Option<OwnedFd>>,
-    /// What the kernel is told of every file and drive that is opened.
+    /// Read-ahead advice for every file and drive that the worker opens.
     pub read_ahead: ReadAhead,
-    /// Where the worker's ring writes down what it submits and takes.
+    /// Log of the requests that the worker's ring submits and reaps.
     pub ring_log: Option<RingLog>,
 }
 
-/// What posix_fadvise(2) tells the kernel of how a file will be read, by which
-/// it reads ahead.
+/// Read-ahead advice to the kernel through posix_fadvise(2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadAhead {
-    /// Nothing: it finds out.
+    /// No advice: the kernel detects the access pattern.
     #[default]
     Normal,
-    /// One byte after the other: it reads twice as far ahead.
+    /// Sequential access: the kernel doubles its read-ahead.
     Sequential,
-    /// Here and there: it reads nothing ahead.
+    /// Random access: the kernel does not read ahead.
     Random,
 }
 
 impl ReadAhead {
-    /// All of them.
+    /// Every kind of read-ahead advice.
     pub const ALL: [Self; 3] = [Self::Normal, Self::Sequential, Self::Random];
 
-    /// Its name.
+    /// Returns the name of the read-ahead advice.
     pub fn name(self) -> &'static str {
         match self {
             Self::Normal => "normal",
@@ -50,8 +49,8 @@ impl ReadAhead {
         }
     }
 
-    /// Tells the kernel.
-    pub(super) fn tell(self, file: BorrowedFd<'_>) -> std::result::Result<(), Errno> {
+    /// Gives the advice for an open file to the kernel.
+    pub(super) fn advise(self, file: BorrowedFd<'_>) -> std::result::Result<(), Errno> {
         let advice = match self {
             Self::Normal => return Ok(()),
             Self::Sequential => Advice::Sequential,
@@ -61,28 +60,28 @@ impl ReadAhead {
     }
 }
 
-/// What a worker may open as a drive.
+/// Target of a worker's drive name such as `/dev/drive0`.
 pub enum DrivePort {
-    /// A block device.
+    /// Block device that the worker uses as a drive.
     Device {
-        /// Which one.
+        /// Block device behind the drive name.
         device: BlockDevice,
-        /// Whether the user gave its data up. Otherwise opening it for writing
-        /// fails with EROFS.
+        /// Whether the user permitted the loss of its data. Otherwise, opening it for writing fails
+        /// with EROFS.
         writable: bool,
     },
-    /// A file of the user's, which is only read.
+    /// User's file that serves as a read-only drive.
     File(PathBuf),
-    /// Nothing, as long as a drive: what is written is gone, what is read is as it was,
-    /// and both are done at once. What is left is the cost of generating load.
+    /// Null drive: it discards writes, leaves read buffers unchanged, and completes both
+    /// immediately. The measured time is the cost of generating the load.
     Null {
-        /// How long.
+        /// Length of the null drive in bytes.
         length_bytes: u64,
     },
 }
 
 impl DrivePort {
-    /// What it is where it is not there.
+    /// Returns an open file of a null drive; `None` for other targets.
     pub(super) fn null_file(&self) -> Option<NullFile> {
         match self {
             Self::Device { .. } | Self::File(_) => None,
@@ -90,7 +89,7 @@ impl DrivePort {
         }
     }
 
-    /// Opens it, never creating nor truncating anything.
+    /// Opens the target without creating or truncating anything.
     pub(super) fn open(&self, flags: OFlags) -> std::result::Result<OwnedFd, Errno> {
         let flags = flags - OFlags::CREATE - OFlags::TRUNC;
         let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR);
@@ -115,17 +114,17 @@ impl DrivePort {
 }
 
 impl Ports {
-    /// Where a name leads: see the crate's documentation for the name space.
-    pub(super) fn resolve<'a>(&'a self, path: &'a str) -> std::result::Result<Name<'a>, Errno> {
+    /// Returns the target of a name in the name space that the crate's documentation describes.
+    pub(super) fn resolve<'a>(&'a self, path: &'a str) -> std::result::Result<PortPath<'a>, Errno> {
         if let "/dev/null" | "/dev/zero" = path {
-            return Ok(Name::Device(path));
+            return Ok(PortPath::Device(path));
         }
         if let Some(number) = path.strip_prefix("/dev/drive") {
             let port = number
                 .parse()
                 .ok()
                 .and_then(|number: usize| self.drives.get(number));
-            return port.map(Name::Drive).ok_or(Errno::NoEntry);
+            return port.map(PortPath::Drive).ok_or(Errno::NoEntry);
         }
         let (mount, name) = path
             .strip_prefix("/mnt")
@@ -142,60 +141,60 @@ impl Ports {
             .ok()
             .and_then(|number: usize| self.directories.get(number));
         let directory = directory.ok_or(Errno::NoEntry)?;
-        Ok(Name::InDirectory(
+        Ok(PortPath::InDirectory(
             directory.as_fd(),
             if name.is_empty() { "." } else { name },
         ))
     }
 }
 
-/// What a name leads to.
-pub(super) enum Name<'a> {
+/// Target of a name in the worker's name space.
+pub(super) enum PortPath<'a> {
     InDirectory(BorrowedFd<'a>, &'a str),
     Drive(&'a DrivePort),
     Device(&'a str),
 }
 
-/// The calls on names.
 impl Host {
     pub(crate) fn stat(&mut self, path: &str) -> Result<u64> {
-        self.in_directory(Call::Stat, path, |directory, name| {
+        self.call_in_directory(Call::Stat, path, |directory, name| {
             let status = rustix::fs::statat(directory, name, AtFlags::empty())?;
             Ok(status.st_size as u64)
         })
     }
 
     pub(crate) fn unlink(&mut self, path: &str) -> Result<()> {
-        self.in_directory(Call::Unlink, path, |directory, name| {
+        self.call_in_directory(Call::Unlink, path, |directory, name| {
             rustix::fs::unlinkat(directory, name, AtFlags::empty())
         })
     }
 
     pub(crate) fn mkdir(&mut self, path: &str) -> Result<()> {
-        self.in_directory(Call::Mkdir, path, |directory, name| {
+        self.call_in_directory(Call::Mkdir, path, |directory, name| {
             rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o777))
         })
     }
 
     pub(crate) fn rmdir(&mut self, path: &str) -> Result<()> {
-        self.in_directory(Call::Rmdir, path, |directory, name| {
+        self.call_in_directory(Call::Rmdir, path, |directory, name| {
             rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)
         })
     }
 
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> Result<()> {
         let failed = |errno| Error::failed(Call::Rename, to, errno);
-        let Name::InDirectory(to_directory, to_name) = self.ports.resolve(to).map_err(failed)?
+        let PortPath::InDirectory(to_directory, to_name) =
+            self.ports.resolve(to).map_err(failed)?
         else {
             return Err(failed(Errno::Access));
         };
-        self.in_directory(Call::Rename, from, |from_directory, from_name| {
+        self.call_in_directory(Call::Rename, from, |from_directory, from_name| {
             rustix::fs::renameat(from_directory, from_name, to_directory, to_name)
         })
     }
 
-    /// A call on a name, which must lie in one of the directories.
-    pub(super) fn in_directory<T>(
+    /// Makes a call on a name, which must lie in one of the worker's directories.
+    pub(super) fn call_in_directory<T>(
         &self,
         call: Call,
         path: &str,
@@ -207,10 +206,12 @@ impl Host {
             .resolve(path)
             .map_err(|errno| Error::failed(call, path, errno))?
         {
-            Name::InDirectory(directory, name) => {
+            PortPath::InDirectory(directory, name) => {
                 act(directory, name).map_err(|errno| Error::failed(call, path, errno))
             }
-            Name::Drive(_) | Name::Device(_) => Err(Error::failed(call, path, Errno::Access)),
+            PortPath::Drive(_) | PortPath::Device(_) => {
+                Err(Error::failed(call, path, Errno::Access))
+            }
         }
     }
 }
@@ -240,8 +241,8 @@ mod tests {
             ("a", Err(Errno::NoEntry)),
         ] {
             let resolved = ports.resolve(path).map(|name| match name {
-                Name::InDirectory(_, name) => name,
-                Name::Drive(_) | Name::Device(_) => "a device",
+                PortPath::InDirectory(_, name) => name,
+                PortPath::Drive(_) | PortPath::Device(_) => "a device",
             });
             assert_eq!(resolved, expected, "{path}");
         }

@@ -1,10 +1,10 @@
-//! A drive that is not there: as long as one, and done with each call at once.
+//! Null drive: it has a length, stores no data, and completes each call immediately.
 
 use crate::Errno;
 use rustix::fs::SeekFrom;
 use std::cell::Cell;
 
-/// An open file of [`super::DrivePort::Null`].
+/// Open file of a null drive, [`super::DrivePort::Null`].
 pub(super) struct NullFile {
     length_bytes: u64,
     offset_bytes: Cell<u64>,
@@ -22,18 +22,18 @@ impl NullFile {
         self.length_bytes
     }
 
-    /// A read or a write at the offset, which goes on by what it moved.
+    /// Performs a read or write at the current offset, and advances the offset by the bytes moved.
     #[inline]
     pub(super) fn advance(&self, bytes: usize) -> usize {
         let offset_bytes = self.offset_bytes.get();
-        let moved = moved_at(self.length_bytes, offset_bytes, bytes);
+        let moved = bytes_moved(self.length_bytes, offset_bytes, bytes);
         self.offset_bytes.set(offset_bytes + moved as u64);
         moved
     }
 
-    /// lseek(2).
-    pub(super) fn seek(&self, to: SeekFrom) -> Result<u64, Errno> {
-        let offset = match to {
+    /// Moves the offset of a null drive's open file, as lseek(2) does.
+    pub(super) fn seek(&self, target: SeekFrom) -> Result<u64, Errno> {
+        let offset = match target {
             SeekFrom::Start(offset) => i64::try_from(offset).ok(),
             SeekFrom::Current(by) => (self.offset_bytes.get() as i64).checked_add(by),
             SeekFrom::End(by) => (self.length_bytes as i64).checked_add(by),
@@ -46,9 +46,9 @@ impl NullFile {
     }
 }
 
-/// How much of a read or a write is before the end.
+/// Returns the number of bytes of a read or write that lie before the end of the drive.
 #[inline]
-pub(super) fn moved_at(length_bytes: u64, offset_bytes: u64, bytes: usize) -> usize {
+pub(super) fn bytes_moved(length_bytes: u64, offset_bytes: u64, bytes: usize) -> usize {
     let left = length_bytes.saturating_sub(offset_bytes);
     bytes.min(usize::try_from(left).unwrap_or(usize::MAX))
 }

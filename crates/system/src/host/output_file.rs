@@ -1,6 +1,5 @@
-//! A file that the user asked for: found without following what somebody else
-//! put in the way, written beside its name, and renamed. Nothing is ever
-//! written in place.
+//! Output files that the user requests. The path is resolved without following links of other
+//! users. A file is written beside its name and renamed; existing files are never written in place.
 
 mod abandoned;
 mod destination;
@@ -21,60 +20,58 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// A name under which a regular file may be written, or `/dev/null`.
+/// Destination for output: a regular file to be written, or `/dev/null`.
 ///
-/// Whoever works long for a file opens it before: what is wrong with the name
-/// is said then. Until [`Self::write`] the file stays as it was.
+/// A long computation opens its output before it starts, so that errors in the name appear early.
+/// Until [`Self::write`] an existing file stays unchanged.
 #[derive(Debug)]
 pub struct OutputFile {
-    /// As the user wrote it.
     path: PathBuf,
-    /// None of `/dev/null`.
-    place: Option<Destination>,
+    /// Resolved name of the file; `None` for `/dev/null`.
+    destination: Option<Destination>,
 }
 
 impl OutputFile {
-    /// Finds the place, and makes sure that a file can be made there.
+    /// Resolves the path, and checks that a file can be created there.
     ///
-    /// Symbolic links are followed, in every part of the path, with the rule of
-    /// the kernel's `protected_symlinks` whatever that is set to: in a directory
-    /// that others may write to, only links of this user or of the directory's
-    /// owner. Root follows another user's link only to what is that user's.
+    /// Symbolic links are followed, in every part of the path, by the rule of the kernel's
+    /// `protected_symlinks`, whatever its setting. In a directory that others may write to, only
+    /// links of this user or of the directory's owner are followed. Root follows another user's
+    /// link only to files of that user.
     ///
     /// # Errors
     ///
-    /// What is there is no regular file, or one of another user in a directory
-    /// that others may write to, or it cannot be written.
+    /// The path leads to something other than a regular file, or to another user's file in a
+    /// directory that others may write to, or it cannot be written.
     pub fn open(path: &Path) -> Result<Self, OutputError> {
-        let opened = Destination::find(path).and_then(|place| {
-            if let Some(place) = &place {
-                place.require_trusted_links()?;
-                place.replaceable()?;
-                Partial::create(place.directory(), None)?.remove()?;
+        let opened = Destination::find(path).and_then(|destination| {
+            if let Some(destination) = &destination {
+                destination.require_trusted_links()?;
+                destination.require_replaceable()?;
+                Partial::create(destination.directory(), None)?.remove()?;
             }
-            Ok(place)
+            Ok(destination)
         });
         match opened {
-            Ok(place) => Ok(Self {
+            Ok(destination) => Ok(Self {
                 path: path.to_owned(),
-                place,
+                destination,
             }),
             Err(problem) => Err(OutputError::new(path, problem)),
         }
     }
 
-    /// Whether another part of the program may open the file for writing by
-    /// itself: by the rules for links of [`Self::open`]. It need not be there yet,
-    /// nor its directory.
+    /// Checks that another part of the program may open the file for writing, by the rules for
+    /// links of [`Self::open`]. Neither the file nor its directory needs to exist yet.
     ///
     /// # Errors
     ///
-    /// It is no regular file, or another user's link leads there.
+    /// The path leads to something other than a regular file, or through another user's link.
     pub fn check(path: &Path) -> Result<(), OutputError> {
         let found = match Destination::find(path) {
-            Ok(Some(place)) => place
+            Ok(Some(destination)) => destination
                 .require_trusted_links()
-                .and_then(|()| place.file().map(drop)),
+                .and_then(|()| destination.open_entry().map(drop)),
             Ok(None) => Err(OutputProblem::null()),
             Err(OutputProblem::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(problem) => Err(problem),
@@ -82,91 +79,92 @@ impl OutputFile {
         found.map_err(|problem| OutputError::new(path, problem))
     }
 
-    /// Writes the file, in the place of the one that is there. A file that is
-    /// replaced leaves its owner, group and permissions to the new one, as far
-    /// as this user may give them; other hard links of it keep the old bytes.
+    /// Writes the file and replaces an existing one. The new file gets the owner, group and
+    /// permissions of the old one, as far as this user may set them. Other hard links of the old
+    /// file keep the old bytes.
     ///
     /// # Errors
     ///
-    /// It cannot be written, or something else has taken its name meanwhile.
-    /// What was there is then as it was.
+    /// The file cannot be written, or something else has taken its name meanwhile. The old file is
+    /// then unchanged.
     pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
         self.write_with(|file| file.write_all(bytes))
     }
 
-    /// The same, of what is written piece by piece. What fails leaves nothing.
+    /// Writes the file with the bytes that `produce` writes piece by piece. A failure leaves no new
+    /// file.
     ///
     /// # Errors
     ///
-    /// As [`Self::write`], and where `produce` fails.
+    /// As [`Self::write`], and if `produce` fails.
     pub fn write_with<T>(
         self,
         produce: impl FnOnce(&mut dyn Write) -> io::Result<T>,
     ) -> Result<T, OutputError> {
         let failed = |problem| OutputError::new(&self.path, problem);
-        let Some(place) = &self.place else {
+        let Some(destination) = &self.destination else {
             return produce(&mut io::sink()).map_err(|error| failed(error.into()));
         };
-        let written = place.replaceable().and_then(|replaced| {
-            let partial = Partial::create(place.directory(), replaced.as_ref())?;
+        let written = destination.require_replaceable().and_then(|replaced| {
+            let partial = Partial::create(destination.directory(), replaced.as_ref())?;
             let produced = produce(&mut partial.file())?;
-            partial.publish(place.name())?;
+            partial.publish(destination.name())?;
             Ok(produced)
         });
         written.map_err(failed)
     }
 
-    /// Makes the file, empty, under its name at once, for what is written as it happens
-    /// and is worth something however early it ends. One that is there is replaced if
-    /// `replaces`.
+    /// Creates an empty file under its final name, for data that is useful even if writing ends
+    /// early. An existing file is replaced if `replaces`.
     ///
     /// # Errors
     ///
-    /// It cannot be made, or one is there that is to stay.
+    /// The file cannot be created, or one exists and must stay.
     pub fn begin(self, replaces: bool) -> Result<File, OutputError> {
         let failed = |problem| OutputError::new(&self.path, problem);
-        let Some(place) = &self.place else {
+        let Some(destination) = &self.destination else {
             let null = File::options().write(true).open("/dev/null");
             return null.map_err(|error| failed(error.into()));
         };
-        let begun = place.replaceable().and_then(|replaced| {
-            let partial = Partial::create(place.directory(), replaced.as_ref())?;
+        let begun = destination.require_replaceable().and_then(|replaced| {
+            let partial = Partial::create(destination.directory(), replaced.as_ref())?;
             let file = partial.file().try_clone()?;
             match replaces {
-                true => partial.publish(place.name())?,
-                false => partial.publish_new(place.name())?,
+                true => partial.publish(destination.name())?,
+                false => partial.publish_new(destination.name())?,
             }
             Ok(file)
         });
         begun.map_err(failed)
     }
 
-    /// Bytes that the file may take of what is free where it is to be; `None` of
-    /// `/dev/null`, and where the file system does not say.
+    /// Returns the free bytes of the file system that the file may use. `None` for `/dev/null`, or
+    /// if the file system does not report it.
     pub fn available_bytes(&self) -> Option<u64> {
-        let place = self.place.as_ref()?;
-        let space = rustix::fs::fstatvfs(place.directory()).ok()?;
+        let destination = self.destination.as_ref()?;
+        let space = rustix::fs::fstatvfs(destination.directory()).ok()?;
         Some(space.f_bavail.saturating_mul(space.f_frsize))
     }
 
-    /// Whether a file is there already.
+    /// Reports whether the output file exists already.
     pub fn is_there(&self) -> bool {
-        let place = self.place.as_ref();
-        place.is_some_and(|place| !matches!(place.file(), Ok(None)))
+        let destination = self.destination.as_ref();
+        destination.is_some_and(|destination| !matches!(destination.open_entry(), Ok(None)))
     }
 
-    /// Whether this path leads to the file that would be replaced.
+    /// Reports whether a path leads to the file that would be replaced.
     pub fn is(&self, path: &Path) -> bool {
-        self.place.as_ref().is_some_and(|place| place.is(path))
+        self.destination
+            .as_ref()
+            .is_some_and(|destination| destination.is_same_file(path))
     }
 }
 
-/// Writes to standard output, past every buffer. A reader that has read enough
-/// (`| head`) is no error.
+/// Writes to standard output without buffering. A reader that stops early (`| head`) is no error.
 ///
 /// # Errors
 ///
-/// It cannot be written, as on a full disk.
+/// The bytes cannot be written, for example to a full disk.
 pub fn write_standard_output(mut bytes: &[u8]) -> io::Result<()> {
     let out = io::stdout();
     while !bytes.is_empty() {

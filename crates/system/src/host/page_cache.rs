@@ -1,5 +1,4 @@
-//! The page cache: what of a file is in memory, how to get it out, and
-//! whether O_DIRECT bypasses it.
+//! Page cache of the kernel: residency of files, dropping pages, and whether O_DIRECT bypasses it.
 
 use super::device::{BlockDevice, DeviceNumber};
 use super::mounts::{Mount, Mounts};
@@ -8,50 +7,51 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
 
-/// A tmpfs, and what the kernel builds on its code (devtmpfs, shmem).
+/// Magic number of tmpfs and of file systems based on its code (devtmpfs, shmem).
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 const RAMFS_MAGIC: u64 = 0x8584_58f6;
 const HUGETLBFS_MAGIC: u64 = 0x9584_58f6;
 
-/// How much of a file one look of mincore(2) covers: its answer takes one byte
-/// for each page.
-const WINDOW_BYTES: u64 = 1 << 30;
+/// Bytes of a file that one call of mincore(2) covers. Its answer takes one byte for each page.
+const MINCORE_WINDOW_BYTES: u64 = 1 << 30;
 
-/// Valid on every architecture except MIPS, which has no such number and returns ENOSYS.
+/// Number of the cachestat system call. It is valid on every architecture except MIPS, which has no
+/// such number and returns ENOSYS.
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// Why all caches could not be dropped.
+/// Error for a failure to drop all caches.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the caches of the whole machine were not dropped (/proc/sys/vm/drop_caches: {source}): it needs root; without root, omit `--drop-caches`: diskperf then drops only the pages of its own files"
+    "cannot drop the caches of the whole machine (/proc/sys/vm/drop_caches: {source}): this needs root; without root, omit `--drop-caches`: diskperf then drops only the pages of its own files"
 )]
-pub struct DropAllError {
+pub struct DropCachesError {
     pub(crate) source: io::Error,
 }
 
-/// Whether O_DIRECT reads and writes of a file bypass the page cache.
+/// Support for O_DIRECT: whether reads and writes of a file bypass the page cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirectSupport {
-    /// They do.
+    /// O_DIRECT bypasses the page cache.
     Supported {
-        /// The user's buffer must start at a multiple of this many bytes.
+        /// Required alignment of the buffer in memory, in bytes.
         memory_alignment: u64,
-        /// Offset and length must be multiples of this many bytes.
+        /// Required alignment of offset and length, in bytes.
         offset_alignment: u64,
     },
-    /// They do not, whether open(2) takes the flag or not.
+    /// O_DIRECT does not bypass the page cache, whether or not open(2) accepts the flag.
     Unsupported {
-        /// Why.
+        /// Reason, with a remedy if there is one.
         why: String,
     },
-    /// The kernel does not say; only the residency after a read can tell.
+    /// Unknown: the kernel does not say, and only the residency after a read can show it.
     Unknown,
 }
 
-/// Writes a file's changed pages to storage and drops all its pages from the
-/// page cache. Pages that another process has mapped or locked stay.
+/// Writes a file's dirty pages to storage and drops all its pages from the page cache. Pages that
+/// another process has mapped or locked stay.
 ///
 /// # Errors
+///
 /// The data could not be written, or the file is a pipe.
 pub fn drop_pages(file: BorrowedFd<'_>) -> io::Result<()> {
     // A changed page cannot be dropped. This is done for a file that is open
@@ -65,9 +65,10 @@ pub fn drop_pages(file: BorrowedFd<'_>) -> io::Result<()> {
     drop_clean_pages(file)
 }
 
-/// Drops a file's pages that are not changed from the page cache; nothing is waited for.
+/// Drops a file's clean pages from the page cache, without waiting for anything.
 ///
 /// # Errors
+///
 /// The file is a pipe.
 pub fn drop_clean_pages(file: BorrowedFd<'_>) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
@@ -75,19 +76,19 @@ pub fn drop_clean_pages(file: BorrowedFd<'_>) -> io::Result<()> {
 
 pub use crate::DROP_CACHES;
 
-/// Writes all changed data of the machine to storage, and drops all clean page
-/// cache, directory entries and inodes of the whole machine.
+/// Writes all dirty data of the machine to storage, and drops the clean page cache, directory
+/// entries and inodes of the whole machine.
 ///
 /// # Errors
-/// Not root, or not in the initial name space of /proc.
-pub fn drop_all_caches() -> Result<(), DropAllError> {
+///
+/// The user is not root, or /proc is not that of the initial name space.
+pub fn drop_all_caches() -> Result<(), DropCachesError> {
     rustix::fs::sync();
-    std::fs::write(DROP_CACHES, "3\n").map_err(|source| DropAllError { source })
+    std::fs::write(DROP_CACHES, "3\n").map_err(|source| DropCachesError { source })
 }
 
-/// How many of the first `length_bytes` of a file or block device are in the
-/// page cache; `None` where the system does not tell (a pipe, or a file of
-/// another user's).
+/// Returns the bytes of the first `length_bytes` of a file or block device that are in the page
+/// cache. `None` if the system does not report it (for a pipe, or a file of another user).
 pub fn resident_bytes(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
     let status = rustix::fs::fstat(file).ok()?;
     let size_bytes = match FileType::from_raw_mode(status.st_mode) {
@@ -102,15 +103,17 @@ pub fn resident_bytes(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
     if size_bytes == 0 {
         return Some(0);
     }
-    let pages = cached_pages(file, size_bytes).or_else(|| mapped_pages(file, size_bytes))?;
+    let pages =
+        count_cached_pages(file, size_bytes).or_else(|| count_mapped_pages(file, size_bytes))?;
     // The last page of a file is counted whole.
     Some((pages * rustix::param::page_size() as u64).min(size_bytes))
 }
 
-/// The file system that a file lies on, if it keeps its files in memory.
+/// Returns the type of the file system that a file lies on, if it keeps its files in memory; `None`
+/// for others.
 pub fn memory_file_system(file: BorrowedFd<'_>) -> Option<&'static str> {
     let status = rustix::fs::fstat(file).ok()?;
-    if !keeps_data(FileType::from_raw_mode(status.st_mode)) {
+    if !stores_data(FileType::from_raw_mode(status.st_mode)) {
         // The node of a device lies in memory; what it names does not.
         return None;
     }
@@ -124,10 +127,11 @@ pub fn memory_file_system(file: BorrowedFd<'_>) -> Option<&'static str> {
     }
 }
 
-/// Whether O_DIRECT bypasses the page cache for a file or block device. Of a
-/// directory it is known only where nothing in it can (tmpfs).
+/// Returns the support for O_DIRECT of a file or block device. For a directory it is known only if
+/// no file in it has support (tmpfs).
 ///
 /// # Errors
+///
 /// The file's status cannot be read.
 pub fn direct_io(file: BorrowedFd<'_>) -> io::Result<DirectSupport> {
     // Since Linux 6.6 open(2) takes O_DIRECT on tmpfs, and caches as before.
@@ -142,7 +146,7 @@ pub fn direct_io(file: BorrowedFd<'_>) -> io::Result<DirectSupport> {
     }
     if status.stx_dio_offset_align == 0 {
         return Ok(DirectSupport::Unsupported {
-            why: why_not_direct(file),
+            why: explain_direct_refusal(file),
         });
     }
     Ok(DirectSupport::Supported {
@@ -151,10 +155,11 @@ pub fn direct_io(file: BorrowedFd<'_>) -> io::Result<DirectSupport> {
     })
 }
 
-/// Whether O_DIRECT bypasses the page cache for files in a directory, by a nameless file there.
-/// Unknown where none can be made, as on a file system that is mounted read-only.
+/// Returns the support for O_DIRECT of files in a directory, from a test with an unnamed file. It
+/// is unknown if no file can be created, as on a read-only file system.
 ///
 /// # Errors
+///
 /// The status of the file cannot be read.
 pub fn direct_io_of_files_in(directory: &Path) -> io::Result<DirectSupport> {
     let nameless = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
@@ -163,13 +168,13 @@ pub fn direct_io_of_files_in(directory: &Path) -> io::Result<DirectSupport> {
     };
     match direct_io(file.as_fd())? {
         DirectSupport::Unknown if refuses_direct(file.as_fd()) => Ok(DirectSupport::Unsupported {
-            why: why_not_direct(file.as_fd()),
+            why: explain_direct_refusal(file.as_fd()),
         }),
         support => Ok(support),
     }
 }
 
-/// Whether a file answers O_DIRECT, or the first aligned write with it, with EINVAL.
+/// Reports whether a file rejects O_DIRECT, or the first aligned write with it, with EINVAL.
 fn refuses_direct(file: BorrowedFd<'_>) -> bool {
     let invalid = |result: rustix::io::Result<()>| result == Err(rustix::io::Errno::INVAL);
     if invalid(rustix::fs::fcntl_setfl(file, OFlags::DIRECT)) {
@@ -181,13 +186,13 @@ fn refuses_direct(file: BorrowedFd<'_>) -> bool {
     invalid(rustix::io::pwrite(file, aligned, 0).map(|_| ()))
 }
 
-/// Largest alignment that O_DIRECT asks for on the devices in use, in bytes.
+/// Largest alignment that O_DIRECT requires on the devices in use, in bytes.
 const ALIGNMENT_BYTES_MAX: usize = 65_536;
 
-/// Why the kernel says that a file has no direct I/O. That open(2) takes
-/// O_DIRECT all the same is no contradiction: ext4 then caches silently.
-fn why_not_direct(file: BorrowedFd<'_>) -> String {
-    match mount_of(file) {
+/// Returns the reason why a file has no direct I/O, as far as the mount shows it. open(2) may
+/// accept O_DIRECT all the same: ext4 then caches silently.
+fn explain_direct_refusal(file: BorrowedFd<'_>) -> String {
+    match find_mount(file) {
         Some(mount)
             if mount
                 .super_options
@@ -195,53 +200,53 @@ fn why_not_direct(file: BorrowedFd<'_>) -> String {
                 .any(|word| word == "data=journal") =>
         {
             format!(
-                "{} is mounted with data=journal, which sends all file data through the page cache and the journal: mount it without",
+                "{} is mounted with data=journal, which sends all file data through the page cache and the journal: mount it without data=journal",
                 mount.kind
             )
         }
         Some(mount) => format!(
-            "{} has no direct I/O for this file (as where it is compressed, encrypted or verified, or its data is journalled)",
+            "{} does not support direct I/O for this file (for example, because it is compressed, encrypted, verified or journalled)",
             mount.kind
         ),
-        None => "its file system has no direct I/O for this file".to_owned(),
+        None => "its file system does not support direct I/O for this file".to_owned(),
     }
 }
 
-/// The mount that a file was opened on; `None` where the kernel does not say
-/// (before Linux 5.8).
-pub(super) fn mount_of(file: BorrowedFd<'_>) -> Option<Mount> {
+/// Returns the mount that a file was opened on; `None` if the kernel does not report it (before
+/// Linux 5.8).
+pub(super) fn find_mount(file: BorrowedFd<'_>) -> Option<Mount> {
     let status = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
     let mounts = Mounts::read().ok()?;
     let mount = mounts.iter().find(|mount| mount.id == status.stx_mnt_id);
     mount.cloned()
 }
 
-fn keeps_data(kind: FileType) -> bool {
+fn stores_data(kind: FileType) -> bool {
     matches!(kind, FileType::RegularFile | FileType::Directory)
 }
 
-/// Pages of a file in the page cache, by cachestat(2), since Linux 6.5.
+/// Returns the pages of a file in the page cache, by cachestat(2), since Linux 6.5.
 #[allow(unsafe_code)]
-fn cached_pages(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
-    /// `struct cachestat_range`.
+fn count_cached_pages(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
+    /// Kernel's `struct cachestat_range`.
     #[repr(C)]
-    struct Range {
+    struct CacheRange {
         offset: u64,
         length: u64,
     }
-    /// `struct cachestat`: pages cached, changed, under write-back, evicted,
-    /// and evicted recently.
+    /// Kernel's `struct cachestat`: pages cached, dirty, under write-back, evicted, and recently
+    /// evicted.
     #[repr(C)]
     #[derive(Default)]
-    struct Statistics {
-        cached: u64,
-        others: [u64; 4],
+    struct CacheStatistics {
+        cached_pages: u64,
+        other_counts: [u64; 4],
     }
-    let range = Range {
+    let range = CacheRange {
         offset: 0,
         length: length_bytes,
     };
-    let mut statistics = Statistics::default();
+    let mut statistics = CacheStatistics::default();
     // SAFETY: the descriptor is open for as long as it is borrowed, and both
     // pointers are to structures of the kernel's layout that outlive the call.
     let result = unsafe {
@@ -253,27 +258,27 @@ fn cached_pages(file: BorrowedFd<'_>, length_bytes: u64) -> Option<u64> {
             0,
         )
     };
-    (result == 0).then_some(statistics.cached)
+    (result == 0).then_some(statistics.cached_pages)
 }
 
-/// Pages of a file in the page cache, by mincore(2) over a mapping of it.
-fn mapped_pages(file: BorrowedFd<'_>, size_bytes: u64) -> Option<u64> {
-    if !mincore_tells_the_truth(file) {
+/// Returns the pages of a file in the page cache, by mincore(2) over a mapping of the file.
+fn count_mapped_pages(file: BorrowedFd<'_>, size_bytes: u64) -> Option<u64> {
+    if !is_mincore_reliable(file) {
         return None;
     }
     let mut pages = 0;
     let mut offset = 0;
     while offset < size_bytes {
-        let length = WINDOW_BYTES.min(size_bytes - offset);
-        pages += resident_in_window(file, offset, usize::try_from(length).ok()?)?;
+        let length = MINCORE_WINDOW_BYTES.min(size_bytes - offset);
+        pages += count_resident_in_window(file, offset, usize::try_from(length).ok()?)?;
         offset += length;
     }
     Some(pages)
 }
 
-/// Of a file that the caller neither owns nor may write, mincore(2) says that
-/// all of it is in memory.
-fn mincore_tells_the_truth(file: BorrowedFd<'_>) -> bool {
+/// Reports whether mincore(2) is reliable for a file. If the caller neither owns nor may write the
+/// file, mincore(2) reports all of it as resident.
+fn is_mincore_reliable(file: BorrowedFd<'_>) -> bool {
     let owned = rustix::fs::fstat(file)
         .is_ok_and(|status| status.st_uid == rustix::process::geteuid().as_raw());
     owned
@@ -287,7 +292,7 @@ fn mincore_tells_the_truth(file: BorrowedFd<'_>) -> bool {
 }
 
 #[allow(unsafe_code)]
-fn resident_in_window(file: BorrowedFd<'_>, offset: u64, length: usize) -> Option<u64> {
+fn count_resident_in_window(file: BorrowedFd<'_>, offset: u64, length: usize) -> Option<u64> {
     use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
     let mut residency = vec![0_u8; length.div_ceil(rustix::param::page_size())];
     // SAFETY: the kernel chooses the place of the mapping, nothing reads
@@ -325,9 +330,9 @@ mod tests {
         for (bytes, pages) in [(0, 0), (1, 1), (page_bytes, 1), (10 * page_bytes + 7, 11)] {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&vec![1; bytes]).unwrap();
-            let mapped = mapped_pages(file.as_fd(), bytes as u64);
+            let mapped = count_mapped_pages(file.as_fd(), bytes as u64);
             assert_eq!(mapped, Some(pages), "{bytes} bytes");
-            match cached_pages(file.as_fd(), bytes as u64) {
+            match count_cached_pages(file.as_fd(), bytes as u64) {
                 Some(cached) => assert_eq!(cached, pages, "{bytes} bytes"),
                 None => eprintln!("SKIPPED cachestat: Linux before 6.5"),
             }

@@ -1,34 +1,33 @@
-//! Which processes still run.
+//! Identity of processes, and whether they still run.
 
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-/// This process, so that another can tell whether it still runs: its number,
-/// and when it started, since numbers are used again.
+/// Returns the identity of this process for later checks whether it still runs: its id and its
+/// start time, since ids are reused.
 pub(super) fn this_process() -> String {
     let process = std::process::id().to_string();
-    let started = started(&process).unwrap_or_default();
+    let started = start_time(&process).unwrap_or_default();
     format!("{process} {started}")
 }
 
-/// Whether the process of [`this_process`] still runs.
+/// Reports whether the process with an identity of [`this_process`] still runs.
 pub(super) fn is_running(owner: &str) -> bool {
     owner.split_once(' ').is_some_and(|(process, at)| {
         let number = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
-        number && started(process).is_some_and(|started| started == at)
+        number && start_time(process).is_some_and(|started| started == at)
     })
 }
 
-/// When a process started, in the kernel's ticks: field 22 of its stat, the
-/// second of which, in parentheses, may hold anything.
-fn started(process: &str) -> Option<String> {
+/// Returns the start time of a process in kernel ticks: field 22 of its stat file. The second
+/// field, in parentheses, may contain anything.
+fn start_time(process: &str) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let after_name = stat.rsplit_once(')')?.1;
     after_name.split_whitespace().nth(19).map(str::to_owned)
 }
 
-/// Whether a process of this number runs; any other answer than "no such
-/// process" counts as yes.
+/// Reports whether a process with this id runs. Any error except "no such process" counts as yes.
 pub(super) fn is_alive(pid: i32) -> bool {
     Pid::from_raw(pid).is_none_or(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
 }

@@ -1,12 +1,11 @@
-//! What a disk's request queue is set to in sysfs: changed for a while, and put
-//! back.
+//! Settings of a disk's request queue in sysfs: temporary changes and their restoration.
 //!
-//! A queue is named by its disk's number, and its files are found from that
-//! alone: no path that anybody has written down is ever opened.
+//! A queue is identified by its disk's number alone, from which its files are found. No path from a
+//! stored note is ever opened.
 
 mod held;
 
-pub use held::{HeldQueue, LeftQueue, PutBack, abandoned, any_noted};
+pub use held::{AbandonedQueue, HeldQueue, PutBack, abandoned, any_noted};
 
 use super::device::{BlockDevice, DeviceError, DeviceNumber};
 use std::fs::OpenOptions;
@@ -14,20 +13,20 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What of a queue may be changed: neither can lose data.
+/// Queue setting that may be changed. None of them can lose data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QueueKey {
-    /// How far the kernel reads ahead of a sequential reader.
+    /// Read-ahead size for sequential readers, `read_ahead_kb`.
     ReadAheadKb,
-    /// Who orders the requests.
+    /// I/O scheduler that orders the requests, `scheduler`.
     Scheduler,
 }
 
 impl QueueKey {
-    /// Both.
+    /// Every queue setting that may be changed.
     pub const ALL: [Self; 2] = [Self::ReadAheadKb, Self::Scheduler];
 
-    /// Its name in sysfs.
+    /// Returns the setting's name in sysfs.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadAheadKb => "read_ahead_kb",
@@ -35,59 +34,59 @@ impl QueueKey {
         }
     }
 
-    fn named(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|key| key.name() == name)
     }
 }
 
-/// Why a queue's setting could not be read, changed or put back.
+/// Reason why a queue's setting could not be read, changed or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
-    /// No such disk.
+    /// Disk that does not exist or cannot be examined.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The disk was taken out, or a loop device shows another file.
-    #[error("{disk} no longer exists, or is another disk now")]
+    /// Disk that was removed, or loop device with another backing file.
+    #[error("{disk} no longer exists, or is now another disk")]
     Gone {
-        /// Its name.
+        /// Kernel's name of the disk.
         disk: String,
     },
-    /// The key does not take this value.
-    #[error("{}: `{value}` is none of {allowed}", path.display())]
+    /// Value that the setting does not accept.
+    #[error("{}: `{value}` is not allowed; allowed: {allowed}", path.display())]
     Value {
-        /// The setting's file.
+        /// Path of the setting's file in sysfs.
         path: PathBuf,
-        /// What it was to be set to.
+        /// Value that was rejected.
         value: String,
-        /// What it takes.
+        /// Values that the setting accepts.
         allowed: String,
     },
-    /// Another process varies the disk's settings.
+    /// Disk whose settings another process is varying.
     #[error(
-        "the settings of {disk} are being varied by {holder}: wait until it ends, because only one search at a time can put them back"
+        "{holder} is varying the settings of {disk}: wait until it ends, because only one search at a time can restore them"
     )]
     Held {
-        /// The disk's name.
+        /// Kernel's name of the disk.
         disk: String,
-        /// The process.
+        /// Process that varies the disk's settings.
         holder: String,
     },
-    /// Somebody else may have written what is noted there.
+    /// Note of original settings, or its directory, that users other than root may have written.
     #[error("{} is not owned by root alone, or is not a {what}, so its content cannot be trusted: remove it", path.display())]
-    NotRoots {
-        /// The directory or file.
+    NotOwnedByRoot {
+        /// Path of the note or of the directory.
         path: PathBuf,
-        /// What it has to be.
+        /// Kind of file that is expected: `directory` or `file`.
         what: &'static str,
     },
-    /// Anything else.
+    /// Any other operation on a queue's settings that failed.
     #[error("{}: {action}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// Operation that failed, as a verb phrase for the message.
         action: &'static str,
-        /// Where.
+        /// Path of the file or directory on which the operation failed.
         path: PathBuf,
-        /// Why it failed.
+        /// Error that the operating system returned.
         source: io::Error,
     },
 }
@@ -102,19 +101,20 @@ impl QueueError {
     }
 }
 
-/// The request queue of a whole disk.
+/// Request queue of a whole disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue {
     disk: BlockDevice,
-    /// What tells this disk from a later one of the same number.
-    stamp: String,
+    /// Identity that distinguishes this disk from a later one with the same number.
+    identity: String,
 }
 
 impl Queue {
-    /// Of the disk that a device is, or is a part of.
+    /// Returns the request queue of a disk, or of the disk that contains a partition.
     ///
     /// # Errors
-    /// A device without a queue of its own.
+    ///
+    /// The device has no queue of its own.
     pub fn of(device: &BlockDevice) -> Result<Self, QueueError> {
         let disk = device.whole_disk()?;
         let directory = disk.sysfs().join("queue");
@@ -127,13 +127,13 @@ impl Queue {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             read => read.map_err(|error| QueueError::io("read it", &counter, error))?,
         };
-        let stamp = format!("{}-{}", status.ino(), medium.trim());
-        Ok(Self { disk, stamp })
+        let identity = format!("{}-{}", status.ino(), medium.trim());
+        Ok(Self { disk, identity })
     }
 
-    /// That of the disk that has this number now; `None` where no disk has it. One
-    /// that cannot be looked at may be there.
-    fn numbered(number: DeviceNumber) -> Result<Option<Self>, QueueError> {
+    /// Returns the queue of the disk that now has this number; `None` if no disk has it. A disk
+    /// that cannot be examined gives an error, since it may exist.
+    fn from_number(number: DeviceNumber) -> Result<Option<Self>, QueueError> {
         let link = PathBuf::from(format!("/sys/dev/block/{number}"));
         match link.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -142,7 +142,7 @@ impl Queue {
         }
     }
 
-    /// The disk.
+    /// Returns the disk that the request queue belongs to.
     pub fn disk(&self) -> &BlockDevice {
         &self.disk
     }
@@ -151,23 +151,25 @@ impl Queue {
         self.disk.sysfs().join("queue").join(key.name())
     }
 
-    fn text(&self, key: QueueKey) -> Result<String, QueueError> {
+    fn read_text(&self, key: QueueKey) -> Result<String, QueueError> {
         let path = self.path(key);
         std::fs::read_to_string(&path).map_err(|error| QueueError::io("read it", &path, error))
     }
 
-    /// What a setting is.
+    /// Reads the value of a queue setting.
     ///
     /// # Errors
-    /// Those of reading the file.
+    ///
+    /// The setting's file cannot be read.
     pub fn value(&self, key: QueueKey) -> Result<String, QueueError> {
-        Ok(chosen(key, &self.text(key)?))
+        Ok(selected_value(key, &self.read_text(key)?))
     }
 
-    /// Refuses a value that a setting does not take.
+    /// Checks that a queue setting accepts a value.
     ///
     /// # Errors
-    /// It is no number, or none of those that the kernel lists.
+    ///
+    /// The value is not a number, or not one of the choices that the kernel lists.
     pub fn check(&self, key: QueueKey, value: &str) -> Result<(), QueueError> {
         let refused = |allowed: String| QueueError::Value {
             path: self.path(key),
@@ -177,10 +179,10 @@ impl Queue {
         match key {
             QueueKey::ReadAheadKb => match value.parse::<u32>() {
                 Ok(number) if number.to_string() == value => Ok(()),
-                _ => Err(refused(format!("the whole numbers to {}", u32::MAX))),
+                _ => Err(refused(format!("whole numbers up to {}", u32::MAX))),
             },
             QueueKey::Scheduler => {
-                let text = self.text(key)?;
+                let text = self.read_text(key)?;
                 let choices: Vec<&str> = text
                     .split_whitespace()
                     .map(|word| word.trim_matches(['[', ']']))
@@ -193,12 +195,13 @@ impl Queue {
         }
     }
 
-    /// Sets it.
+    /// Sets the value of a queue setting.
     ///
     /// # Errors
-    /// The disk is gone, or the kernel does not take the value from this user.
+    ///
+    /// The disk is gone, or the kernel rejects the value or the user.
     pub fn set(&self, key: QueueKey, value: &str) -> Result<(), QueueError> {
-        if Self::numbered(self.disk.number())?.as_ref() != Some(self) {
+        if Self::from_number(self.disk.number())?.as_ref() != Some(self) {
             return Err(QueueError::Gone {
                 disk: self.disk.name().to_owned(),
             });
@@ -214,8 +217,9 @@ impl Queue {
     }
 }
 
-/// Of schedulers the one in brackets; of one alone there are none.
-fn chosen(key: QueueKey, text: &str) -> String {
+/// Returns the value in a setting's text. For a scheduler it is the word in brackets; a single
+/// scheduler has no brackets.
+fn selected_value(key: QueueKey, text: &str) -> String {
     let word = match key {
         QueueKey::Scheduler => text
             .split_whitespace()
@@ -232,10 +236,10 @@ mod tests {
 
     #[test]
     fn the_chosen_one_of_several_is_in_brackets() {
-        let of = |text| chosen(QueueKey::Scheduler, text);
+        let of = |text| selected_value(QueueKey::Scheduler, text);
         assert_eq!(of("[none] mq-deadline kyber \n"), "none");
         assert_eq!(of("none [mq-deadline]\n"), "mq-deadline");
         assert_eq!(of("none\n"), "none");
-        assert_eq!(chosen(QueueKey::ReadAheadKb, "128\n"), "128");
+        assert_eq!(selected_value(QueueKey::ReadAheadKb, "128\n"), "128");
     }
 }

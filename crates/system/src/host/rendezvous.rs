@@ -1,4 +1,4 @@
-//! Where the workers of a run meet, and wait for notices of each other.
+//! Meeting point of a run's workers: a barrier and notices between workers.
 
 use super::clock::monotonic;
 use crate::{Error, Result};
@@ -7,35 +7,34 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A barrier that can be used again and again, that a worker which fails
-/// breaks for the others, and that the end of the run breaks for all.
+/// Reusable barrier for the workers of a run. A worker that fails breaks it for the others, and the
+/// end of the run breaks it for all.
 pub struct Rendezvous {
     workers: usize,
-    state: Mutex<State>,
+    state: Mutex<BarrierState>,
     changed: Condvar,
 }
 
-struct State {
-    arrived: usize,
-    /// Counts the meetings; a worker waits for this to move.
-    meeting: u64,
-    released: Nanoseconds,
-    broken: bool,
-    /// Notices that were given.
+struct BarrierState {
+    arrived_workers: usize,
+    /// Number of completed meetings; a waiting worker waits for it to change.
+    completed_meetings: u64,
+    released_at: Nanoseconds,
+    is_broken: bool,
     notices: u64,
 }
 
-/// How long a waiting worker takes at most to notice that the run has ended.
-const PATIENCE: Duration = Duration::from_millis(20);
+/// Maximum time for a waiting worker to notice the end of the run.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Rendezvous {
-    /// For this many workers.
+    /// Returns a barrier for this number of workers.
     pub fn new(workers: usize) -> Self {
-        let state = State {
-            arrived: 0,
-            meeting: 0,
-            released: Nanoseconds::ZERO,
-            broken: false,
+        let state = BarrierState {
+            arrived_workers: 0,
+            completed_meetings: 0,
+            released_at: Nanoseconds::ZERO,
+            is_broken: false,
             notices: 0,
         };
         Self {
@@ -45,23 +44,24 @@ impl Rendezvous {
         }
     }
 
-    /// Waits for all workers; all get the moment at which the last one came.
+    /// Waits for all workers, and returns the same release time to each: the arrival of the last
+    /// one.
     pub fn wait(&self, stop: &AtomicBool) -> Result<Nanoseconds> {
         let mut state = self.lock();
-        state.arrived += 1;
-        if state.arrived == self.workers && !state.broken {
-            state.arrived = 0;
-            state.meeting += 1;
-            state.released = monotonic();
+        state.arrived_workers += 1;
+        if state.arrived_workers == self.workers && !state.is_broken {
+            state.arrived_workers = 0;
+            state.completed_meetings += 1;
+            state.released_at = monotonic();
             self.changed.notify_all();
-            return Ok(state.released);
+            return Ok(state.released_at);
         }
-        let meeting = state.meeting;
+        let completed_meetings = state.completed_meetings;
         loop {
-            if state.meeting != meeting {
-                return Ok(state.released);
+            if state.completed_meetings != completed_meetings {
+                return Ok(state.released_at);
             }
-            if state.broken {
+            if state.is_broken {
                 return Err(Error::PeerFailed);
             }
             if stop.load(Ordering::Relaxed) {
@@ -69,52 +69,53 @@ impl Rendezvous {
             }
             state = self
                 .changed
-                .wait_timeout(state, PATIENCE)
+                .wait_timeout(state, STOP_CHECK_INTERVAL)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
     }
 
-    /// Notices that were given so far.
+    /// Returns the number of notices given so far.
     pub fn notices(&self) -> u64 {
         self.lock().notices
     }
 
-    /// Wakes the workers that wait for a notice.
+    /// Gives a notice, which wakes the workers that wait for one.
     pub fn give_notice(&self) {
         self.lock().notices += 1;
         self.changed.notify_all();
     }
 
-    /// Waits until more notices than `seen` were given, at most until a moment, as long as
-    /// `goes_on` returns no error.
+    /// Waits until more notices than `seen` were given, or until a deadline if there is one, while
+    /// `check_stop` returns no error.
     pub(super) fn await_notice(
         &self,
         (seen, until): (u64, Option<Nanoseconds>),
-        goes_on: impl Fn() -> Result<()>,
+        check_stop: impl Fn() -> Result<()>,
     ) -> Result<()> {
         let mut state = self.lock();
         loop {
-            goes_on()?;
+            check_stop()?;
             let left = until.map(|until| until.since(monotonic()));
-            if state.notices > seen || state.broken || left == Some(Nanoseconds::ZERO) {
+            if state.notices > seen || state.is_broken || left == Some(Nanoseconds::ZERO) {
                 return Ok(());
             }
-            let slice = left.map_or(PATIENCE, |left| Duration::from_nanos(left.0).min(PATIENCE));
+            let slice = left.map_or(STOP_CHECK_INTERVAL, |left| {
+                Duration::from_nanos(left.0).min(STOP_CHECK_INTERVAL)
+            });
             let waited = self.changed.wait_timeout(state, slice);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// Says that a worker will not come any more.
+    /// Breaks the barrier, since this worker has failed and will not arrive again.
     pub fn give_up(&self) {
-        self.lock().broken = true;
+        self.lock().is_broken = true;
         self.changed.notify_all();
     }
 
-    /// A worker that panicked while it held the lock had not changed anything
-    /// by halves.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    /// Locks the state, even if a worker panicked with the lock: it left no partial change.
+    fn lock(&self) -> MutexGuard<'_, BarrierState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -143,9 +144,9 @@ mod tests {
 
     #[test]
     fn all_are_released_at_the_same_moment() {
-        let released = meet(4, 100);
-        assert!(released.iter().all(|moments| *moments == released[0]));
-        assert!(released[0].is_sorted_by_key(|moment| moment.clone().unwrap()));
+        let released_at = meet(4, 100);
+        assert!(released_at.iter().all(|moments| *moments == released_at[0]));
+        assert!(released_at[0].is_sorted_by_key(|moment| moment.clone().unwrap()));
     }
 
     #[test]
@@ -161,13 +162,16 @@ mod tests {
     #[test]
     fn a_notice_is_not_missed_by_who_saw_fewer_and_a_wait_ends_at_its_moment() {
         let rendezvous = Arc::new(Rendezvous::new(2));
-        let goes_on = || Ok(());
+        let check_stop = || Ok(());
         let seen = rendezvous.notices();
         rendezvous.give_notice();
-        assert_eq!(rendezvous.await_notice((seen, None), goes_on), Ok(()));
+        assert_eq!(rendezvous.await_notice((seen, None), check_stop), Ok(()));
         let seen = rendezvous.notices();
         let soon = monotonic() + Nanoseconds::from_millis(5);
-        assert_eq!(rendezvous.await_notice((seen, Some(soon)), goes_on), Ok(()));
+        assert_eq!(
+            rendezvous.await_notice((seen, Some(soon)), check_stop),
+            Ok(())
+        );
         assert!(monotonic() >= soon);
         let ended = || Err(Error::Interrupted);
         let stopped = rendezvous.await_notice((seen, None), ended);

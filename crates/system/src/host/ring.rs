@@ -1,5 +1,5 @@
-//! The ring of real storage: the slots with their times and buffers, and an engine that
-//! hands requests to the kernel.
+//! Ring of a worker on real storage: slots with their times and buffers, and an engine that submits
+//! requests to the kernel.
 
 mod buffers;
 mod calls;
@@ -21,70 +21,69 @@ use diskperf_timeline::{Engine as EngineName, Nanoseconds};
 use files::RingFiles;
 pub use log::RingLog;
 pub(super) use log::RingRecord;
-use mapped::Mapped;
-use pool::Pool;
-use positioned::Positioned;
-use spliced::Spliced;
+use mapped::MappedFiles;
+use pool::ThreadPool;
+use positioned::PositionedCalls;
+use spliced::SplicePipe;
 use std::sync::Arc;
 use uring::Uring;
 
-/// How long a wait takes at most to notice that the run has ended.
+/// Maximum time for a wait to notice the end of the run.
 const WAIT_SLICE: Nanoseconds = Nanoseconds::from_millis(50);
 
-/// How long the end of a ring waits for a device before it says so, and at all: longer
-/// than a kernel takes to give a disk up that does not answer.
-const SAY_AFTER: Nanoseconds = Nanoseconds::from_millis(5_000);
+/// Time that closing a ring waits for a device before it prints a message.
+const STUCK_NOTE_AFTER: Nanoseconds = Nanoseconds::from_millis(5_000);
 const GIVE_UP_AFTER: Nanoseconds = Nanoseconds::from_millis(120_000);
 
-/// Why requests are not handed to the kernel as they would best be.
+/// Note why requests are not submitted to the kernel in the best way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineNote {
-    /// In words, for whoever reads the result.
+    /// Text of the note, for readers of the result.
     pub text: String,
 }
 
-/// Requests under way.
+/// Ring of slots for the requests in flight.
 pub(super) struct Ring {
-    /// Before the buffers: it ends what is under way in them.
+    /// Engine that submits the requests. It is dropped before the buffers, because it ends the
+    /// requests that use them.
     engine: Engine,
     slots: Vec<Slot>,
     buffers: Arc<Buffers>,
     files: Arc<RingFiles>,
     clock: SteadyClock,
-    under_way: usize,
-    /// Slots that are complete and not taken, with bytes or a negated error number.
-    ready: Vec<(u32, i32)>,
+    in_flight: usize,
+    /// Completed slots that were not reaped, each with the bytes moved or a negated error number.
+    unreaped: Vec<(u32, i32)>,
     note: Option<EngineNote>,
     is_given_up: bool,
 }
 
 enum Engine {
     Uring(Box<Uring>),
-    Pool(Pool),
-    /// The worker does each request as it is submitted.
-    Mapped(Mapped),
-    Spliced(Spliced),
-    Worker(Positioned),
-    /// A request completes as it is submitted.
+    Pool(ThreadPool),
+    /// Copies to and from memory-mapped files, made by the worker on submission.
+    Mapped(MappedFiles),
+    Spliced(SplicePipe),
+    Worker(PositionedCalls),
+    /// Null engine for null drives: a request completes on submission.
     Null,
 }
 
-/// A request under way, or room for one.
+/// Slot of a ring: a request in flight, or room for one.
 struct Slot {
     submission: Submission,
-    /// Its start; in open loop the intended one.
+    /// Start of the request; in open loop the intended start.
     start: Nanoseconds,
-    /// Duration of the call that submitted it.
     submit: Nanoseconds,
-    /// Return of that call.
+    /// Time at which the call that submitted the request returned.
     submitted: Nanoseconds,
-    under_way: bool,
-    /// Whether the ring's own data is in its buffer, not the program's.
-    own_data: bool,
+    in_flight: bool,
+    /// Whether the buffer has the ring's own data, as opposed to the program's.
+    has_own_data: bool,
 }
 
 impl Slot {
-    fn empty(slot: u32) -> Self {
+    fn new_idle(slot: u32) -> Self {
         Self {
             submission: Submission {
                 operation: Operation::Read,
@@ -97,15 +96,15 @@ impl Slot {
             start: Nanoseconds::ZERO,
             submit: Nanoseconds::ZERO,
             submitted: Nanoseconds::ZERO,
-            under_way: false,
-            own_data: true,
+            in_flight: false,
+            has_own_data: true,
         }
     }
 }
 
-/// A request as it is taken: what it was, and how it ended.
+/// Reaped request with its result and times.
 #[derive(Clone, Copy)]
-pub(super) struct Taken {
+pub(super) struct ReapedRequest {
     pub(super) submission: Submission,
     pub(super) result: std::result::Result<u32, Errno>,
     pub(super) response: Nanoseconds,
@@ -113,7 +112,7 @@ pub(super) struct Taken {
     pub(super) completion: Nanoseconds,
 }
 
-impl Taken {
+impl ReapedRequest {
     fn completion(&self) -> Completion {
         Completion {
             slot: self.submission.slot,
@@ -125,7 +124,7 @@ impl Taken {
 
 impl Ring {
     fn new(options: RingOptions, files: RingFiles, clock: Clock) -> Result<Self> {
-        check(&options)?;
+        check_options(&options)?;
         let files = Arc::new(files);
         let buffers = Buffers::new(&options).map_err(|errno| {
             let what = format!("{} buffers of {} B", options.depth, options.buffer_bytes);
@@ -135,12 +134,12 @@ impl Ring {
         let (engine, note) = Engine::new(&options, &files, &buffers)?;
         Ok(Self {
             engine,
-            slots: (0..options.depth).map(Slot::empty).collect(),
+            slots: (0..options.depth).map(Slot::new_idle).collect(),
             buffers,
             files,
             clock: SteadyClock::new(clock),
-            under_way: 0,
-            ready: Vec::with_capacity(2 * options.depth as usize),
+            in_flight: 0,
+            unreaped: Vec::with_capacity(2 * options.depth as usize),
             note,
             is_given_up: false,
         })
@@ -162,31 +161,34 @@ impl Ring {
     }
 
     pub(super) fn buffer(&mut self, slot: u32) -> &mut [u8] {
-        let of_slot = &mut self.slots[slot as usize];
-        assert!(!of_slot.under_way, "slot {slot} is under way");
-        of_slot.own_data = false;
-        self.buffers.of_idle(slot)
+        let slot_state = &mut self.slots[slot as usize];
+        assert!(!slot_state.in_flight, "slot {slot} is under way");
+        slot_state.has_own_data = false;
+        self.buffers.idle_buffer(slot)
     }
 
-    /// Does not know a file any more; whether writes to it are under way.
-    pub(super) fn forget(&mut self, file: File) -> bool {
-        if !self.files.knows(file) {
+    /// Marks a file as closed by the program, and reports whether writes to it are in flight.
+    pub(super) fn mark_closed(&mut self, file: File) -> bool {
+        if !self.files.contains(file) {
             return false;
         }
-        self.files.forget(file);
+        self.files.mark_closed(file);
         let is_write = |slot: &Slot| {
-            slot.under_way && slot.submission.file == file && changes(slot.submission.operation)
+            slot.in_flight
+                && slot.submission.file == file
+                && modifies_data(slot.submission.operation)
         };
         self.slots.iter().any(is_write)
     }
 
-    /// Looks at the clock until a moment.
+    /// Polls the clock until the given time.
     #[inline]
-    pub(super) fn look_until(&mut self, moment: Nanoseconds) {
-        while self.clock.now() < moment {}
+    pub(super) fn spin_until(&mut self, time: Nanoseconds) {
+        while self.clock.now() < time {}
     }
 
-    /// Hands requests to the engine; `late` gets the lag of each that had an intended start.
+    /// Submits requests to the engine. `late` receives the lag of each request that has an intended
+    /// start.
     #[inline]
     pub(super) fn submit(
         &mut self,
@@ -196,18 +198,18 @@ impl Ring {
         let begin = self.clock.now();
         for &submission in submissions {
             let slot = &mut self.slots[submission.slot as usize];
-            assert!(!slot.under_way, "slot {} is under way", submission.slot);
-            slot.under_way = true;
+            assert!(!slot.in_flight, "slot {} is under way", submission.slot);
+            slot.in_flight = true;
             slot.submission = submission;
             slot.start = submission.intended.unwrap_or(begin);
             if let Some(intended) = submission.intended {
                 late(begin.since(intended));
             }
-            if submission.operation == Operation::Write && slot.own_data {
-                self.buffers.stamp(&submission);
+            if submission.operation == Operation::Write && slot.has_own_data {
+                self.buffers.stamp_with_number(&submission);
             }
-            self.under_way += 1;
-            self.issue(submission);
+            self.in_flight += 1;
+            self.pass_to_engine(submission);
         }
         self.flush()?;
         let submitted = match self.engine {
@@ -223,86 +225,90 @@ impl Ring {
         Ok(())
     }
 
-    /// A request that cannot be handed to the kernel is complete at once.
+    /// Passes a request to the engine. A request that cannot be submitted completes immediately
+    /// with an error.
     #[inline]
-    fn issue(&mut self, submission: Submission) {
-        let Some(file) = self.files.of(submission.file) else {
-            return self.refuse(submission.slot, libc::EBADF);
+    fn pass_to_engine(&mut self, submission: Submission) {
+        let Some(file) = self.files.find(submission.file) else {
+            return self.complete_with_error(submission.slot, libc::EBADF);
         };
         let moves = matches!(submission.operation, Operation::Read | Operation::Write);
-        if moves && submission.bytes > self.buffers.bytes() {
-            return self.refuse(submission.slot, libc::EINVAL);
+        if moves && submission.bytes > self.buffers.buffer_bytes() {
+            return self.complete_with_error(submission.slot, libc::EINVAL);
         }
         match &mut self.engine {
             Engine::Null => {
-                let moved = file.moved_at_once(&submission);
-                self.ready.push((submission.slot, moved));
+                let moved = file.null_drive_result(&submission);
+                self.unreaped.push((submission.slot, moved));
             }
             Engine::Uring(uring) => uring.push(&submission, file, &self.buffers),
             Engine::Pool(pool) => pool.push(submission),
             Engine::Mapped(mapped) => {
-                let result = mapped.carry_out(&submission, file, &self.buffers);
-                self.ready.push((submission.slot, kernel_result(result)));
+                let result = mapped.execute(&submission, file, &self.buffers);
+                self.unreaped.push((submission.slot, kernel_result(result)));
             }
             Engine::Worker(calls) => {
-                let result = calls.carry_out(&submission, file, &self.buffers);
-                self.ready.push((submission.slot, kernel_result(result)));
+                let result = calls.execute(&submission, file, &self.buffers);
+                self.unreaped.push((submission.slot, kernel_result(result)));
             }
             Engine::Spliced(spliced) => {
-                let result = spliced.carry_out(&submission, file, &self.buffers);
-                self.ready.push((submission.slot, kernel_result(result)));
+                let result = spliced.execute(&submission, file, &self.buffers);
+                self.unreaped.push((submission.slot, kernel_result(result)));
             }
         }
     }
 
     #[cold]
-    fn refuse(&mut self, slot: u32, errno: i32) {
-        self.ready.push((slot, -errno));
+    fn complete_with_error(&mut self, slot: u32, errno: i32) {
+        self.unreaped.push((slot, -errno));
     }
 
     #[inline]
     fn flush(&mut self) -> Result<()> {
         match &mut self.engine {
             Engine::Mapped(_) | Engine::Spliced(_) | Engine::Worker(_) | Engine::Null => {}
-            Engine::Uring(uring) => uring.flush().map_err(failed)?,
+            Engine::Uring(uring) => uring.flush().map_err(ring_error)?,
             Engine::Pool(pool) => pool.flush(),
         }
         Ok(())
     }
 
-    /// Takes what is complete; does not wait. Returns the present moment.
+    /// Reaps all completions without waiting, and returns the current time.
     #[inline]
-    pub(super) fn take(&mut self, mut each: impl FnMut(Taken, Nanoseconds)) -> Result<Nanoseconds> {
+    pub(super) fn reap_all(
+        &mut self,
+        mut each: impl FnMut(ReapedRequest, Nanoseconds),
+    ) -> Result<Nanoseconds> {
         match &mut self.engine {
             Engine::Mapped(_) | Engine::Spliced(_) | Engine::Worker(_) | Engine::Null => {}
-            Engine::Uring(uring) => uring.harvest(&mut self.ready),
-            Engine::Pool(pool) => pool.harvest(&mut self.ready),
+            Engine::Uring(uring) => uring.move_completions(&mut self.unreaped),
+            Engine::Pool(pool) => pool.move_completions(&mut self.unreaped),
         }
-        let now = self.clock.now_and_set();
+        let now = self.clock.now_setting_early();
         let mut again = false;
-        for (number, result) in self.ready.drain(..) {
+        for (number, result) in self.unreaped.drain(..) {
             let slot = &mut self.slots[number as usize];
             // A signal is no end of a request, as it is none of a call.
             if result == -libc::EINTR
                 && let Engine::Uring(uring) = &mut self.engine
-                && let Some(file) = self.files.of(slot.submission.file)
+                && let Some(file) = self.files.find(slot.submission.file)
             {
                 uring.push(&slot.submission, file, &self.buffers);
                 again = true;
                 continue;
             }
-            slot.under_way = false;
-            self.under_way -= 1;
+            slot.in_flight = false;
+            self.in_flight -= 1;
             let result = u32::try_from(result)
                 .map_err(|_| rustix::io::Errno::from_raw_os_error(-result).into());
-            let taken = Taken {
+            let reaped = ReapedRequest {
                 submission: slot.submission,
                 result,
                 response: now.since(slot.start),
                 submit: slot.submit,
                 completion: now.since(slot.submitted),
             };
-            each(taken, now);
+            each(reaped, now);
         }
         if again {
             self.flush()?;
@@ -310,20 +316,20 @@ impl Ring {
         Ok(now)
     }
 
-    /// Has the engine tell what is complete, where it takes a system call.
+    /// Makes the engine report completions, if that takes a system call.
     pub(super) fn poll(&mut self) -> Result<()> {
         match &mut self.engine {
-            Engine::Uring(uring) => uring.poll().map_err(failed),
+            Engine::Uring(uring) => uring.poll().map_err(ring_error),
             _ => Ok(()),
         }
     }
 
-    /// Waits for so many completions that are not taken yet, at most for a slice of time,
-    /// and at most until a moment. Everything complete must have been taken.
+    /// Waits for `at_least` more completions, a limited slice of time, or the deadline, whichever
+    /// comes first. The caller must have reaped everything complete.
     pub(super) fn wait(&mut self, at_least: usize, until: Option<Nanoseconds>) -> Result<()> {
         let left = until.map(|until| until.since(self.clock.now()));
         match &mut self.engine {
-            Engine::Uring(uring) => uring.wait(at_least, left).map_err(failed),
+            Engine::Uring(uring) => uring.wait(at_least, left).map_err(ring_error),
             Engine::Pool(pool) => {
                 pool.wait(left.map_or(WAIT_SLICE, |left| left.min(WAIT_SLICE)));
                 Ok(())
@@ -337,27 +343,27 @@ impl Ring {
         }
     }
 
-    pub(super) fn under_way(&self) -> usize {
-        self.under_way
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight
     }
 
-    /// The requests under way, with their starts.
-    pub(super) fn each_under_way(&self) -> impl Iterator<Item = (&Submission, Nanoseconds)> {
-        let under_way = self.slots.iter().filter(|slot| slot.under_way);
-        under_way.map(|slot| (&slot.submission, slot.start))
+    /// Returns the requests in flight with their start times.
+    pub(super) fn in_flight_requests(&self) -> impl Iterator<Item = (&Submission, Nanoseconds)> {
+        let in_flight = self.slots.iter().filter(|slot| slot.in_flight);
+        in_flight.map(|slot| (&slot.submission, slot.start))
     }
 
-    /// Asks for an end of what is under way.
+    /// Cancels the requests in flight, as far as the engine can.
     fn cancel(&mut self) {
         match &mut self.engine {
-            _ if self.under_way == 0 => {}
+            _ if self.in_flight == 0 => {}
             Engine::Mapped(_) | Engine::Spliced(_) | Engine::Worker(_) | Engine::Null => {}
             Engine::Uring(uring) => uring.cancel(),
-            Engine::Pool(pool) => self.under_way -= pool.cancel(),
+            Engine::Pool(pool) => self.in_flight -= pool.cancel(),
         }
     }
 
-    /// Waits no longer: what is under way keeps what it needs.
+    /// Stops waiting for requests in flight, which keep the resources that they need.
     pub(super) fn give_up(&mut self) {
         self.is_given_up = true;
         match &mut self.engine {
@@ -367,16 +373,16 @@ impl Ring {
         }
     }
 
-    /// What is under way, and where: for whoever waits for it.
-    fn stuck(&self) -> String {
+    /// Describes the number and files of the requests in flight, for messages.
+    fn describe_in_flight(&self) -> String {
         let mut paths: Vec<String> = Vec::new();
-        for (submission, _) in self.each_under_way() {
+        for (submission, _) in self.in_flight_requests() {
             let path = self.files.path(submission.file);
             if !paths.contains(&path) {
                 paths.push(path);
             }
         }
-        format!("{} requests to {}", self.under_way, paths.join(", "))
+        format!("{} requests to {}", self.in_flight, paths.join(", "))
     }
 }
 
@@ -389,12 +395,14 @@ impl Engine {
         if files.are_null()? {
             return Ok((Self::Null, None));
         }
-        let pool = || Pool::new(options, files, buffers).map(Self::Pool);
+        let pool = || ThreadPool::new(options, files, buffers).map(Self::Pool);
         match options.engine {
             EngineChoice::Threads => return Ok((pool()?, None)),
-            EngineChoice::Mapped(how) => return Ok((Self::Mapped(Mapped::new(files, how)?), None)),
-            EngineChoice::Spliced => return Ok((Self::Spliced(Spliced::new()?), None)),
-            EngineChoice::Worker => return Ok((Self::Worker(Positioned::new(options)), None)),
+            EngineChoice::Mapped(how) => {
+                return Ok((Self::Mapped(MappedFiles::new(files, how)?), None));
+            }
+            EngineChoice::Spliced => return Ok((Self::Spliced(SplicePipe::new()?), None)),
+            EngineChoice::Worker => return Ok((Self::Worker(PositionedCalls::new(options)), None)),
             EngineChoice::Best | EngineChoice::IoUring | EngineChoice::SqPoll => {}
         }
         match Uring::new(options, files, buffers) {
@@ -402,7 +410,7 @@ impl Engine {
                 let note = uring.note();
                 Ok((Self::Uring(Box::new(uring)), note))
             }
-            Err(refusal) if options.engine == EngineChoice::Best && refusal.is_of_the_system() => {
+            Err(refusal) if options.engine == EngineChoice::Best && refusal.is_system_wide() => {
                 let text = format!("requests go through threads: {refusal}");
                 Ok((pool()?, Some(EngineNote { text })))
             }
@@ -411,36 +419,36 @@ impl Engine {
     }
 }
 
-/// Ends what is under way: nothing of it may write into buffers that are gone.
+/// Cancels the requests in flight and waits for them, so that none writes into freed buffers.
 impl Drop for Ring {
     fn drop(&mut self) {
         let begin = monotonic();
         let mut said = false;
         self.cancel();
-        while self.under_way > 0 && !self.is_given_up {
+        while self.in_flight > 0 && !self.is_given_up {
             // An engine that fails now posts nothing more.
-            let taken = self.take(|_, _| {}).and_then(|_| match self.under_way {
+            let reaped = self.reap_all(|_, _| {}).and_then(|_| match self.in_flight {
                 0 => Ok(()),
                 left => self.wait(left, Some(monotonic() + WAIT_SLICE)),
             });
             let waited = self.clock.now().since(begin);
-            if waited > SAY_AFTER && !said {
+            if waited > STUCK_NOTE_AFTER && !said {
                 said = true;
-                eprintln!("diskperf: waiting for {}", self.stuck());
+                eprintln!("diskperf: waiting for {}", self.describe_in_flight());
             }
-            if taken.is_err() || waited > GIVE_UP_AFTER {
+            if reaped.is_err() || waited > GIVE_UP_AFTER {
                 self.give_up();
             }
         }
-        if self.under_way > 0 {
+        if self.in_flight > 0 {
             // The kernel may still write into the buffers: they stay, for good.
             std::mem::forget(Arc::clone(&self.buffers));
         }
     }
 }
 
-/// Whether an operation leaves something to be synced.
-pub(super) fn changes(operation: Operation) -> bool {
+/// Reports whether an operation leaves data that needs a sync.
+pub(super) fn modifies_data(operation: Operation) -> bool {
     match operation {
         Operation::Write | Operation::Discard => true,
         Operation::Read | Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => {
@@ -449,7 +457,7 @@ pub(super) fn changes(operation: Operation) -> bool {
     }
 }
 
-/// A result as the kernel gives it: bytes, or a negated error number.
+/// Converts a result to the kernel's form: bytes, or a negated error number.
 fn kernel_result(result: rustix::io::Result<usize>) -> i32 {
     match result {
         Ok(bytes) => bytes as i32,
@@ -457,7 +465,7 @@ fn kernel_result(result: rustix::io::Result<usize>) -> i32 {
     }
 }
 
-fn check(options: &RingOptions) -> Result<()> {
+fn check_options(options: &RingOptions) -> Result<()> {
     let refused = |what: String| Err(Error::failed(Call::Ring, what, Errno::Invalid));
     if options.depth == 0 {
         return refused("of depth 0 (it must be at least 1)".to_owned());
@@ -476,6 +484,6 @@ fn check(options: &RingOptions) -> Result<()> {
 }
 
 #[cold]
-fn failed(errno: rustix::io::Errno) -> Error {
+fn ring_error(errno: rustix::io::Errno) -> Error {
     Error::failed(Call::Ring, "a ring", errno)
 }

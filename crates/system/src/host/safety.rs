@@ -1,5 +1,5 @@
-//! Whether a block device may be written: only the one that the user named
-//! for it, and only if it is provably idle. Nothing here writes a byte.
+//! Safety checks before a block device is written. Only the device that the user named may be
+//! written, and only if it is provably idle. The checks write nothing.
 
 mod backing;
 mod extents;
@@ -18,58 +18,57 @@ use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Gaps in what is known of processes that a note names, of possibly hundreds.
-const NAMED_MAX: usize = 3;
+/// Maximum number of gaps that a note lists, of possibly hundreds.
+const NAMED_FACTS_MAX: usize = 3;
 
-/// A device that may be written, and that the kernel keeps for this process:
-/// while this lives, it cannot be mounted, swapped on or put into a device
-/// mapper or md device.
+/// Device that may be written and is claimed from the kernel. While the claim exists, the device
+/// cannot be mounted, used as swap, or added to a device mapper or md device.
 #[derive(Debug)]
 pub struct ClaimedDevice {
     device: BlockDevice,
-    /// Gaps in what could be found out of other processes.
-    untold: BTreeSet<String>,
-    /// The exclusive open of it, which is the claim.
+    /// Facts about other processes that could not be determined.
+    undetermined: BTreeSet<String>,
+    /// Exclusive open descriptor of the device, which is the claim.
     _claim: OwnedFd,
 }
 
 impl ClaimedDevice {
-    /// The device.
+    /// Returns the device that was claimed for writing.
     pub fn device(&self) -> &BlockDevice {
         &self.device
     }
 
-    /// Describes the gaps in what could be found out of other processes, if any.
+    /// Describes the facts about other processes that could not be determined; `None` if all were.
     pub fn note(&self) -> Option<String> {
-        if self.untold.is_empty() {
+        if self.undetermined.is_empty() {
             return None;
         }
         let named: Vec<&str> = self
-            .untold
+            .undetermined
             .iter()
-            .take(NAMED_MAX)
+            .take(NAMED_FACTS_MAX)
             .map(String::as_str)
             .collect();
-        let others = match self.untold.len() - named.len() {
+        let others = match self.undetermined.len() - named.len() {
             0 => String::new(),
-            count => format!(", and {count} more of the kind"),
+            count => format!(", and {count} more"),
         };
         Some(format!(
-            "the system does not say {}{others}: make sure that nothing there writes to {}",
+            "diskperf could not determine {}{others}: make sure that nothing there writes to {}",
             named.join(", "),
             self.device.path().display()
         ))
     }
 }
 
-/// Claims a device for writing. `named` is what the user gave as the device
-/// whose data may be destroyed; `ignore_signature` is the user's word that
-/// what is on it is of no value.
+/// Claims a device for writing. `named` is the device that the user permitted to overwrite. With
+/// `ignore_signature`, existing data on it is no reason for refusal.
 ///
-/// The claim comes first and the checks after it, so that nothing can begin to
-/// use the device between the two. A refusal gives the claim back.
+/// The claim precedes the checks, so that nothing can start to use the device in between. A refusal
+/// releases the claim.
 ///
 /// # Errors
+///
 /// A [`Refusal`] for every reason not to write.
 pub fn claim_for_writing(
     device: &BlockDevice,
@@ -95,24 +94,25 @@ pub fn claim_for_writing(
             source,
         },
     })?;
-    let untold = usage::require_no_writer(device)?;
+    let undetermined = usage::require_no_writer(device)?;
     if !ignore_signature {
         require_no_signature(device)?;
     }
     Ok(ClaimedDevice {
         device: device.clone(),
-        untold,
+        undetermined,
         _claim: claim,
     })
 }
 
 fn require_same_device(device: &BlockDevice, named: &Path) -> Result<(), Refusal> {
-    let named_device = BlockDevice::from_path(named).map_err(|source| Refusal::NamedNoDevice {
-        device: device.path().to_owned(),
-        source,
-    })?;
+    let named_device =
+        BlockDevice::from_path(named).map_err(|source| Refusal::PermittedNoDevice {
+            device: device.path().to_owned(),
+            source,
+        })?;
     if named_device.number() != device.number() {
-        return Err(Refusal::NamedAnother {
+        return Err(Refusal::PermittedOtherDevice {
             device: device.path().to_owned(),
             number: device.number(),
             named: named.to_owned(),
@@ -122,10 +122,10 @@ fn require_same_device(device: &BlockDevice, named: &Path) -> Result<(), Refusal
     Ok(())
 }
 
-/// A partition table is a signature, also one that only the kernel still
+/// Refuses a device with a signature. A partition table counts, even one that only the kernel still
 /// knows.
 fn require_no_signature(device: &BlockDevice) -> Result<(), Refusal> {
-    let not_proven = |why: String| Refusal::NotProven {
+    let not_proven = |why: String| Refusal::IdleUnproven {
         device: device.path().to_owned(),
         why,
     };
@@ -136,7 +136,7 @@ fn require_no_signature(device: &BlockDevice) -> Result<(), Refusal> {
     // Partitions of no table are what a former user of a loop device left.
     let stale = match found.is_empty() {
         true => format!(
-            " of no table on it (`partx --delete {}` has the kernel forget it)",
+            " without a partition table (`partx --delete {}` makes the kernel forget it)",
             device.path().display()
         ),
         false => String::new(),
@@ -155,11 +155,11 @@ fn require_no_signature(device: &BlockDevice) -> Result<(), Refusal> {
     })
 }
 
-/// What wipefs knows of what is on the device, as `ext4 at 0x438`.
+/// Returns the signatures that wipefs finds on the device, such as `ext4 at 0x438`.
 fn signatures(device: &BlockDevice) -> Result<Vec<String>, ToolError> {
     let options = ["--no-act", "--noheadings", "--output", "OFFSET,TYPE"].map(OsStr::new);
     let arguments = [&options[..], &[device.path().as_os_str()]].concat();
-    let list = Tool::Wipefs.run_well(&arguments)?;
+    let list = Tool::Wipefs.run_checked(&arguments)?;
     Ok(list
         .lines()
         .filter(|line| !line.trim().is_empty())

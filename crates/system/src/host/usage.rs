@@ -1,4 +1,5 @@
-//! What the kernel charges to one thread, and to those that work for it.
+//! Kernel accounting of CPU time, page faults, context switches and storage reads for a thread and
+//! its helpers.
 
 use diskperf_timeline::Nanoseconds;
 use rustix::io::Errno;
@@ -8,18 +9,18 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// The processor time of this process, all threads together.
+/// Returns the CPU time of this process, summed over all threads.
 pub fn process_cpu_time() -> Nanoseconds {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Nanoseconds(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Totals since the thread started.
+/// Resource usage since the start of a thread.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Usage {
-    /// To the resolution of the scheduler's clock.
+pub(crate) struct ThreadUsage {
+    /// CPU time at the resolution of the scheduler's clock.
     pub(crate) cpu: Nanoseconds,
-    /// By the kernel's ticks, as `system` is.
+    /// CPU time in user mode, counted in kernel ticks like `system`.
     pub(crate) user: Nanoseconds,
     pub(crate) system: Nanoseconds,
     pub(crate) voluntary_switches: u64,
@@ -28,11 +29,11 @@ pub(crate) struct Usage {
     pub(crate) major_faults: u64,
 }
 
-impl Usage {
-    /// getrusage(2) and the CPU clock of the calling thread. The clock is read
-    /// for the sum, which getrusage updates only at a tick.
+impl ThreadUsage {
+    /// Returns the usage of the calling thread from getrusage(2). The total CPU time comes from the
+    /// thread's clock, since getrusage updates it only at a tick.
     #[allow(unsafe_code)]
-    pub(crate) fn of_this_thread() -> Result<Self, Errno> {
+    pub(crate) fn of_current_thread() -> Result<Self, Errno> {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
         // SAFETY: the kernel fills the whole structure when it returns 0, and
         // it is read only then.
@@ -64,42 +65,43 @@ fn thread_cpu_time() -> Nanoseconds {
     Nanoseconds(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// CPU time and storage reads of a thread's helpers: of the threads that [`helper_name`]
-/// names, and of those that the kernel makes for its ring (`iou-wrk-`, `iou-sqp-`), which bear
-/// its number too. One in a container does not know the number that the kernel gives them; there only its
-/// own count.
+/// CPU time and storage reads of a thread's helpers: the threads that [`helper_name`] names, and
+/// those that the kernel creates for its ring (`iou-wrk-`, `iou-sqp-`), whose names contain the
+/// thread's id. In a container, the thread does not know the id that the kernel uses there, so only
+/// the former count.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Helpers {
-    by_thread: BTreeMap<String, HelperUsage>,
+pub(crate) struct HelperThreads {
+    usage_by_thread: BTreeMap<String, HelperUsage>,
 }
 
-/// CPU time and storage reads of helpers.
+/// CPU time and storage reads of helper threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HelperUsage {
     pub(crate) cpu: Nanoseconds,
     pub(crate) user: Nanoseconds,
     pub(crate) system: Nanoseconds,
-    /// Bytes that storage delivered for them; 0 where the kernel keeps no account.
+    /// Bytes that storage delivered to the helpers; 0 if the kernel does not account them.
     pub(crate) storage_read_bytes: u64,
 }
 
-/// The name of a helper of this thread: 15 characters at most.
-pub(crate) fn helper_name(of: Pid) -> String {
-    format!("io-{of}")
+/// Returns the name of a thread's helpers, of at most 15 characters.
+pub(crate) fn helper_name(thread: Pid) -> String {
+    format!("io-{thread}")
 }
 
-/// Ticks of user and system time in `/proc`, a second: the same on all architectures.
-const TICKS_A_SECOND: u64 = 100;
+/// Frequency of the ticks in which `/proc` gives user and system time, the same on all
+/// architectures.
+const TICKS_PER_SECOND: u64 = 100;
 
-impl Helpers {
-    /// What the helpers of a thread of this process have used so far.
-    pub(crate) fn of(thread: Pid) -> Self {
+impl HelperThreads {
+    /// Returns the usage so far of the helpers of a thread of this process.
+    pub(crate) fn read(thread: Pid) -> Self {
         let names = [
             helper_name(thread),
             format!("iou-wrk-{thread}"),
             format!("iou-sqp-{thread}"),
         ];
-        let mut by_thread = BTreeMap::new();
+        let mut usage_by_thread = BTreeMap::new();
         for entry in std::fs::read_dir("/proc/self/task").into_iter().flatten() {
             let Ok(entry) = entry else { continue };
             let read = |name| std::fs::read_to_string(entry.path().join(name)).ok();
@@ -114,17 +116,21 @@ impl Helpers {
                 let account = read("io").and_then(|text| storage_read_bytes(&text));
                 usage.storage_read_bytes = account.unwrap_or_default();
                 let number = entry.file_name().to_string_lossy().into_owned();
-                by_thread.insert(number, usage);
+                usage_by_thread.insert(number, usage);
             }
         }
-        Self { by_thread }
+        Self { usage_by_thread }
     }
 
-    /// What they have used since an earlier look; of one that ended meanwhile nothing.
+    /// Returns the usage since an earlier reading. Helpers that ended meanwhile count nothing.
     pub(crate) fn since(&self, before: &Self) -> HelperUsage {
         let mut sum = HelperUsage::default();
-        for (thread, now) in &self.by_thread {
-            let before = before.by_thread.get(thread).copied().unwrap_or_default();
+        for (thread, now) in &self.usage_by_thread {
+            let before = before
+                .usage_by_thread
+                .get(thread)
+                .copied()
+                .unwrap_or_default();
             let used = HelperUsage {
                 cpu: now.cpu.since(before.cpu),
                 user: now.user.since(before.user),
@@ -152,14 +158,14 @@ impl std::ops::Add for HelperUsage {
 }
 
 impl HelperUsage {
-    /// CPU time alone. `schedstat` begins with nanoseconds; of `stat`, fields 14 and 15 count,
-    /// after a name in parentheses that may hold anything.
+    /// Parses the CPU time of a thread. `schedstat` begins with nanoseconds. In `stat`, fields 14
+    /// and 15 count ticks, after a name in parentheses that may contain anything.
     fn from_proc(schedstat: Option<String>, stat: Option<String>) -> Option<Self> {
         let stat = stat?;
         let (_, fields) = stat.rsplit_once(')')?;
         let mut ticks = fields.split_ascii_whitespace().skip(11).map(|field| {
             let ticks: u64 = field.parse().ok()?;
-            Some(Nanoseconds(ticks * (1_000_000_000 / TICKS_A_SECOND)))
+            Some(Nanoseconds(ticks * (1_000_000_000 / TICKS_PER_SECOND)))
         });
         let (user, system) = (ticks.next()??, ticks.next()??);
         let exact = schedstat.and_then(|text| text.split_ascii_whitespace().next()?.parse().ok());
@@ -172,21 +178,22 @@ impl HelperUsage {
     }
 }
 
-/// How long one thread was ready to run while something else had the CPU.
+/// Reader of the time that one thread was ready to run while another task had the CPU.
 pub(crate) struct CpuWait {
     file: File,
 }
 
 impl CpuWait {
-    /// Of the calling thread; `None` where the kernel keeps no account.
-    pub(crate) fn of_this_thread() -> Option<Self> {
+    /// Opens the calling thread's reader of CPU waiting time; `None` if the kernel does not account
+    /// it.
+    pub(crate) fn of_current_thread() -> Option<Self> {
         let wait = Self {
             file: File::open("/proc/thread-self/schedstat").ok()?,
         };
         wait.read().map(|_| wait)
     }
 
-    /// Since the thread started: the second number of the line.
+    /// Returns the waiting time since the thread started, the second number of the line.
     pub(crate) fn read(&self) -> Option<Nanoseconds> {
         let mut text = [0; 128];
         let length = self.file.read_at(&mut text, 0).ok()?;
@@ -199,22 +206,22 @@ impl CpuWait {
     }
 }
 
-/// The kernel's account of the bytes that storage delivered for one thread.
+/// Reader of the bytes that storage delivered to one thread, from the kernel's accounting.
 pub(crate) struct StorageAccount {
     file: File,
 }
 
 impl StorageAccount {
-    /// Of the calling thread; `None` where the kernel keeps no such account
-    /// or does not show it to this user.
-    pub(crate) fn of_this_thread() -> Option<Self> {
+    /// Opens the calling thread's reader of storage reads; `None` if the kernel does not account
+    /// them or hides them from this user.
+    pub(crate) fn of_current_thread() -> Option<Self> {
         let account = Self {
             file: File::open("/proc/thread-self/io").ok()?,
         };
         account.read_bytes().map(|_| account)
     }
 
-    /// Bytes read from storage so far, read-ahead included.
+    /// Returns the bytes read from storage so far, including read-ahead.
     pub(crate) fn read_bytes(&self) -> Option<u64> {
         let mut text = [0; 256];
         let length = self.file.read_at(&mut text, 0).ok()?;
@@ -222,13 +229,13 @@ impl StorageAccount {
     }
 }
 
-/// Bytes that storage delivered for this process, for threads that ended too; `None` where
-/// the kernel keeps no such account.
+/// Returns the bytes that storage delivered to this process, including ended threads; `None` if the
+/// kernel does not account them.
 pub(crate) fn process_storage_read_bytes() -> Option<u64> {
     storage_read_bytes(&std::fs::read_to_string("/proc/self/io").ok()?)
 }
 
-/// The line `read_bytes` of an account of `/proc`.
+/// Parses the line `read_bytes` of an `io` file in `/proc`.
 fn storage_read_bytes(account: &str) -> Option<u64> {
     let mut lines = account.lines();
     let bytes = lines.find_map(|line| line.strip_prefix("read_bytes: "))?;
@@ -242,7 +249,7 @@ mod tests {
     #[test]
     fn a_helper_s_time_is_its_owner_s() {
         let own = rustix::thread::gettid();
-        let before = Helpers::of(own);
+        let before = HelperThreads::read(own);
         let (done, told) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let spin = move || {
@@ -254,9 +261,9 @@ mod tests {
         let helper = std::thread::Builder::new().name(helper_name(own));
         let helper = helper.spawn(spin).unwrap();
         told.recv().unwrap();
-        let used = Helpers::of(own).since(&before);
+        let used = HelperThreads::read(own).since(&before);
         assert!(used.cpu >= Nanoseconds::from_millis(5), "{used:?}");
-        assert_eq!(Helpers::of(own).by_thread.len(), 1);
+        assert_eq!(HelperThreads::read(own).usage_by_thread.len(), 1);
         drop(end);
         helper.join().unwrap();
     }

@@ -1,13 +1,12 @@
-//! One worker on real storage: each call of a program is one system call, on
-//! the worker's own thread.
+//! Worker on real storage. Each call of a program is one system call on the worker's own thread.
 
 use super::clock::{Clock, monotonic};
-use super::names::{Name, Ports};
+use super::names::{PortPath, Ports};
 use super::null::NullFile;
 use super::page_cache::{self, DirectSupport};
 use super::rendezvous::Rendezvous;
 use super::ring::{EngineNote, Ring, RingRecord};
-use super::usage::{CpuWait, HelperUsage, Helpers, StorageAccount, Usage};
+use super::usage::{CpuWait, HelperThreads, HelperUsage, StorageAccount, ThreadUsage};
 use crate::ring::record::LoadRecorder;
 use crate::{Call, Errno, Error, File, Open, Result, Whence, WorkerProgress, Written};
 use diskperf_timeline::{LatencyRecorder, Nanoseconds, WorkerMeasure};
@@ -17,26 +16,26 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a worker shares with the runner and with the other workers.
+/// State that a worker shares with the runner and the other workers.
 pub struct Control {
-    /// Set by the runner when the user ends the run: every call fails with
-    /// [`Error::Interrupted`] from then on.
+    /// End of the run by the user. Once the runner has set it, every call fails with
+    /// [`Error::Interrupted`].
     pub stop: Arc<AtomicBool>,
-    /// Set when another worker of the repetition has failed: what is left of it
-    /// is worth nothing, and every call fails with [`Error::PeerFailed`].
+    /// Failure of another worker of the repetition. Once it is set, the repetition is worthless and
+    /// every call fails with [`Error::PeerFailed`].
     pub abandoned: Arc<AtomicBool>,
-    /// Progress of the worker, which others show.
+    /// Progress of the worker, for display.
     pub progress: Arc<WorkerProgress>,
-    /// Where all workers of the run meet.
+    /// Meeting point of all workers of the run.
     pub rendezvous: Arc<Rendezvous>,
     /// Whether each read and write is timed.
     pub time_calls: bool,
-    /// The clock that times them.
+    /// Clock that times single calls.
     pub clock: Clock,
 }
 
 impl Control {
-    /// Of a worker by itself, which nobody stops and which meets nobody.
+    /// Returns the shared state of a worker that runs alone, without a runner or other workers.
     pub fn alone(time_calls: bool, clock: Clock) -> Self {
         Self {
             stop: Arc::default(),
@@ -48,7 +47,7 @@ impl Control {
         }
     }
 
-    /// Whether the repetition is to go on.
+    /// Checks that neither the user nor a failed worker has ended the repetition.
     #[inline]
     pub(super) fn check(&self) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) {
@@ -61,90 +60,88 @@ impl Control {
     }
 }
 
-/// One worker on real storage.
+/// Worker on real storage, with its open files and its measure.
 pub struct Host {
-    /// Before the files: what is under way on them ends first.
+    /// Ring of the worker, if it has one. It is dropped before the files, because it ends their
+    /// requests in flight.
     pub(super) ring: Option<Box<Ring>>,
-    /// Where they are written down, if they are.
+    /// Log of the ring's requests, if they are recorded.
     pub(super) ring_record: Option<RingRecord>,
-    /// What the ring's requests took; it stays when the ring is closed.
+    /// Measure of the ring's requests; it outlives the ring.
     pub(super) load: Option<Box<LoadRecorder>>,
     pub(super) engine_note: Option<EngineNote>,
     pub(super) ports: Ports,
     pub(super) control: Control,
     pub(super) files: Vec<Option<OpenFile>>,
-    /// Files that were written and closed in the timed part, still to be
-    /// synced at its end.
-    closed: Vec<OpenFile>,
-    /// Whether there were more of these than are kept open.
-    closed_more: bool,
+    /// Files that were written and closed in the timed part, to be synced at its end.
+    closed_unsynced: Vec<OpenFile>,
+    /// Whether more files were written and closed than `closed` holds.
+    has_unsynced_closed_files: bool,
     storage_account: Option<StorageAccount>,
     cpu_wait: Option<CpuWait>,
     read_latency: LatencyRecorder,
     write_latency: LatencyRecorder,
     pub(super) measure: WorkerMeasure,
-    /// Whether the timed part is on.
-    pub(super) measuring: bool,
-    pub(super) started: Instant,
-    /// CPU time of helpers that have ended in the timed part.
+    /// Whether the timed part has started and not ended.
+    pub(super) is_measuring: bool,
+    pub(super) started: MeasureStart,
+    /// CPU time of helpers that ended in the timed part.
     pub(super) ended_helpers: HelperUsage,
-    /// The measure of a timed part that ended before the program.
-    pub(super) ended: Option<Box<WorkerMeasure>>,
+    /// Measure of a timed part that ended before the program.
+    pub(super) ended_measure: Option<Box<WorkerMeasure>>,
 }
 
 pub(super) struct OpenFile {
     pub(super) descriptor: OwnedFd,
     pub(super) path: String,
-    /// Where it is a drive that is not there.
+    /// State of a null drive; `None` for other files.
     pub(super) null: Option<NullFile>,
-    /// Whether it keeps what is written: not so a pipe, nor `/dev/null`.
-    pub(super) keeps_data: bool,
-    /// Whether it is in one of the worker's directories.
-    in_directory: bool,
-    /// Written since the timed part started.
-    pub(super) dirty: bool,
+    /// Whether the file stores written data, unlike a pipe or `/dev/null`.
+    pub(super) stores_data: bool,
+    is_in_directory: bool,
+    /// Whether the file was written since the timed part started.
+    pub(super) is_dirty: bool,
 }
 
-/// What was read off the clocks when the timed part started.
+/// Clock and counter readings at the start of the timed part.
 #[derive(Default)]
-pub(super) struct Instant {
+pub(super) struct MeasureStart {
     pub(super) origin: Nanoseconds,
     pub(super) time: Nanoseconds,
-    usage: Usage,
-    /// Of a worker that has a ring.
-    pub(super) helpers: Helpers,
+    usage: ThreadUsage,
+    /// Usage of the helpers, for a worker with a ring.
+    pub(super) helpers: HelperThreads,
     storage_read_bytes: Option<u64>,
     cpu_wait: Option<Nanoseconds>,
 }
 
-/// Files that were closed and are kept open to be synced: far fewer than a
-/// process may have.
+/// Maximum number of closed files that stay open for a sync; far below the limit of a process.
 const MOST_CLOSED: usize = 128;
 
-/// How long a sleeping worker takes at most to notice that the run has ended.
+/// Maximum time for a sleeping worker to notice the end of the run.
 const SLEEP_SLICE: Nanoseconds = Nanoseconds::from_millis(20);
 
 impl Host {
-    /// Makes the worker of the calling thread, whose CPU time it measures.
+    /// Creates the worker of the calling thread, whose CPU time it measures.
     pub fn new(ports: Ports, control: Control) -> Self {
         Self {
             ring: None,
             ring_record: None,
             load: None,
-            ended: None,
+            ended_measure: None,
             engine_note: None,
             ports,
             control,
             files: Vec::new(),
-            closed: Vec::new(),
-            closed_more: false,
-            storage_account: StorageAccount::of_this_thread(),
-            cpu_wait: CpuWait::of_this_thread(),
+            closed_unsynced: Vec::new(),
+            has_unsynced_closed_files: false,
+            storage_account: StorageAccount::of_current_thread(),
+            cpu_wait: CpuWait::of_current_thread(),
             read_latency: LatencyRecorder::default(),
             write_latency: LatencyRecorder::default(),
             measure: WorkerMeasure::default(),
-            measuring: false,
-            started: Instant::default(),
+            is_measuring: false,
+            started: MeasureStart::default(),
             ended_helpers: HelperUsage::default(),
         }
     }
@@ -153,52 +150,52 @@ impl Host {
         self.control.check()
     }
 
-    pub(crate) fn open(&mut self, path: &str, how: Open) -> Result<File> {
+    pub(crate) fn open(&mut self, path: &str, options: Open) -> Result<File> {
         self.check_stop()?;
         let failed = |errno: Errno| Error::failed(Call::Open, path, errno);
-        let flags = open_flags(how).ok_or(failed(Errno::Invalid))?;
+        let flags = open_flags(options).ok_or(failed(Errno::Invalid))?;
         let mode = Mode::from_raw_mode(0o666);
         let name = self.ports.resolve(path).map_err(failed)?;
         let descriptor = match &name {
-            Name::InDirectory(directory, name) => {
+            PortPath::InDirectory(directory, name) => {
                 rustix::fs::openat(directory, *name, flags, mode).map_err(Errno::from)
             }
-            Name::Drive(port) => port.open(flags),
-            Name::Device(path) => {
+            PortPath::Drive(port) => port.open(flags),
+            PortPath::Device(path) => {
                 rustix::fs::open(*path, flags - OFlags::CREATE - OFlags::TRUNC, mode)
                     .map_err(Errno::from)
             }
         }
         .map_err(failed)?;
         let null = match &name {
-            Name::Drive(port) => port.null_file(),
-            Name::InDirectory(..) | Name::Device(_) => None,
+            PortPath::Drive(port) => port.null_file(),
+            PortPath::InDirectory(..) | PortPath::Device(_) => None,
         };
         // Some file systems take the flag and use their cache all the same.
         let direct =
-            (how.direct && null.is_none()).then(|| page_cache::direct_io(descriptor.as_fd()));
+            (options.direct && null.is_none()).then(|| page_cache::direct_io(descriptor.as_fd()));
         if let Some(Ok(DirectSupport::Unsupported { .. })) = direct {
             return Err(failed(Errno::NotDirect));
         }
-        let keeps_data = !matches!(name, Name::Device(_)) && null.is_none();
-        if keeps_data {
-            let told = self.ports.read_ahead.tell(descriptor.as_fd());
+        let stores_data = !matches!(name, PortPath::Device(_)) && null.is_none();
+        if stores_data {
+            let told = self.ports.read_ahead.advise(descriptor.as_fd());
             told.map_err(failed)?;
         }
-        let in_directory = matches!(name, Name::InDirectory(..));
+        let is_in_directory = matches!(name, PortPath::InDirectory(..));
         self.measure.metadata_calls += u64::from(flags.contains(OFlags::CREATE));
         let path = path.to_owned();
         Ok(self.take_slot(OpenFile {
             descriptor,
             path,
             null,
-            keeps_data,
-            in_directory,
-            dirty: false,
+            stores_data,
+            is_in_directory,
+            is_dirty: false,
         }))
     }
 
-    /// The lowest free descriptor, as open(2) gives.
+    /// Stores an open file under the lowest free descriptor, as open(2) does.
     fn take_slot(&mut self, open: OpenFile) -> File {
         let free = self
             .files
@@ -215,7 +212,7 @@ impl Host {
     #[inline]
     pub(crate) fn read(&mut self, file: File, buffer: &mut [u8]) -> Result<usize> {
         let open = open_file(&self.control, &self.files, file, Call::Read)?;
-        let (latency, result) = timed(&self.control, || match &open.null {
+        let (latency, result) = time_call(&self.control, || match &open.null {
             None => rustix::io::read(&open.descriptor, &mut *buffer),
             Some(null) => Ok(null.advance(buffer.len())),
         });
@@ -225,14 +222,14 @@ impl Host {
         }
         self.measure.calls += 1;
         self.measure.read_bytes += count as u64;
-        self.show_progress_now_and_then();
+        self.publish_progress_now_and_then();
         Ok(count)
     }
 
     #[inline]
     pub(crate) fn write(&mut self, file: File, data: Written<'_>) -> Result<usize> {
         let open = open_file(&self.control, &self.files, file, Call::Write)?;
-        let (latency, result) = timed(&self.control, || match &open.null {
+        let (latency, result) = time_call(&self.control, || match &open.null {
             None => rustix::io::write(&open.descriptor, &data),
             Some(null) => Ok(null.advance(data.len())),
         });
@@ -241,21 +238,21 @@ impl Host {
             self.write_latency.record(latency);
         }
         if let Some(Some(open)) = self.files.get_mut(file.0) {
-            open.dirty = open.keeps_data && self.measuring;
+            open.is_dirty = open.stores_data && self.is_measuring;
         }
         self.measure.calls += 1;
         self.measure.written_bytes += count as u64;
-        self.show_progress_now_and_then();
+        self.publish_progress_now_and_then();
         Ok(count)
     }
 
     #[inline]
-    fn show_progress_now_and_then(&self) {
-        show_progress_now_and_then(&self.control, &self.measure);
+    fn publish_progress_now_and_then(&self) {
+        publish_progress_now_and_then(&self.control, &self.measure);
     }
 
-    fn show_progress(&self) {
-        show_progress(&self.control, &self.measure);
+    fn publish_progress(&self) {
+        publish_progress(&self.control, &self.measure);
     }
 
     pub(crate) fn lseek(&mut self, file: File, offset: i64, whence: Whence) -> Result<u64> {
@@ -311,7 +308,7 @@ impl Host {
         })
     }
 
-    /// Of a drive that is not there, nothing is to be synced.
+    /// Syncs a file with the given system call. A null drive needs no sync.
     fn sync(
         &self,
         file: File,
@@ -324,19 +321,21 @@ impl Host {
         }
     }
 
-    /// A file that was written in the timed part stays open behind the
-    /// program's back until it is synced; what close(2) itself would report is
-    /// reported there. A process may not have any number of them open: for
-    /// more than some, their whole file systems are synced.
+    /// Closes a file for the program. If it was written in the timed part, its descriptor stays
+    /// open for the sync at the end, which reports the errors of close(2) too. Beyond a number of
+    /// such files, their whole file systems are synced instead.
     pub(crate) fn close(&mut self, file: File) -> Result<()> {
         let slot = self.files.get_mut(file.0).and_then(Option::take);
         let mut open = slot.ok_or_else(|| not_open(Call::Close, file))?;
-        let writes = self.ring.as_mut().is_some_and(|ring| ring.forget(file));
-        open.dirty |= writes && open.keeps_data && self.measuring;
-        if open.dirty && self.closed.len() < MOST_CLOSED {
-            self.closed.push(open);
-        } else if open.dirty {
-            self.closed_more = true;
+        let writes = self
+            .ring
+            .as_mut()
+            .is_some_and(|ring| ring.mark_closed(file));
+        open.is_dirty |= writes && open.stores_data && self.is_measuring;
+        if open.is_dirty && self.closed_unsynced.len() < MOST_CLOSED {
+            self.closed_unsynced.push(open);
+        } else if open.is_dirty {
+            self.has_unsynced_closed_files = true;
         }
         Ok(())
     }
@@ -348,7 +347,7 @@ impl Host {
         }
     }
 
-    /// Runs a call that only a file in one of the directories supports.
+    /// Makes a call that only files in the worker's directories support.
     pub(super) fn in_file(
         &self,
         call: Call,
@@ -356,13 +355,13 @@ impl Host {
         act: impl FnOnce(BorrowedFd<'_>) -> rustix::io::Result<()>,
     ) -> Result<()> {
         let open = open_file(&self.control, &self.files, file, call)?;
-        if !open.in_directory {
+        if !open.is_in_directory {
             return Err(Error::failed(call, &open.path, Errno::Access));
         }
         self.call(file, call, act)
     }
 
-    /// A call on an open file that is neither timed nor counted.
+    /// Makes a call on an open file, without timing or counting it.
     fn call<T>(
         &self,
         file: File,
@@ -374,7 +373,6 @@ impl Host {
     }
 }
 
-/// Time, and the other workers.
 impl Host {
     pub(crate) fn now(&self) -> Nanoseconds {
         monotonic()
@@ -428,30 +426,29 @@ impl Host {
             descriptor,
             path,
             null: None,
-            keeps_data: false,
-            in_directory: false,
-            dirty: false,
+            stores_data: false,
+            is_in_directory: false,
+            is_dirty: false,
         }))
     }
 }
 
-/// Measuring.
 impl Host {
     pub(crate) fn start_measuring(&mut self, origin: Nanoseconds) -> Result<()> {
         self.check_stop()?;
         self.measure = WorkerMeasure::default();
         self.read_latency.clear();
         self.write_latency.clear();
-        self.closed.clear();
-        self.closed_more = false;
+        self.closed_unsynced.clear();
+        self.has_unsynced_closed_files = false;
         for open in self.files.iter_mut().flatten() {
-            open.dirty = false;
+            open.is_dirty = false;
         }
-        self.show_progress();
+        self.publish_progress();
         self.control.progress.start_timed_part();
         self.restart_load();
-        self.measuring = true;
-        self.started = Instant {
+        self.is_measuring = true;
+        self.started = MeasureStart {
             origin,
             helpers: self.helpers(),
             storage_read_bytes: self
@@ -468,12 +465,12 @@ impl Host {
     }
 
     pub(crate) fn end_timed_part(&mut self) -> Result<()> {
-        self.ended = Some(Box::new(self.finish_measuring()?));
+        self.ended_measure = Some(Box::new(self.finish_measuring()?));
         Ok(())
     }
 
     pub(crate) fn finish_measuring(&mut self) -> Result<WorkerMeasure> {
-        if let Some(measure) = self.ended.take() {
+        if let Some(measure) = self.ended_measure.take() {
             return Ok(*measure);
         }
         let usage = self.usage()?;
@@ -484,8 +481,8 @@ impl Host {
             .storage_account
             .as_ref()
             .and_then(StorageAccount::read_bytes);
-        self.measuring = false;
-        let Instant {
+        self.is_measuring = false;
+        let MeasureStart {
             origin,
             time,
             usage: before,
@@ -515,26 +512,27 @@ impl Host {
             .zip(waited_before)
             .map(|(after, before)| after.since(before).min(measure.elapsed));
         let mut wrote = false;
-        let open = self.files.iter_mut().flatten().filter(|open| open.dirty);
-        for open in open.chain(&mut self.closed) {
+        let open = self.files.iter_mut().flatten().filter(|open| open.is_dirty);
+        for open in open.chain(&mut self.closed_unsynced) {
             rustix::fs::fsync(&open.descriptor)
                 .map_err(|errno| Error::failed(Call::Fsync, &open.path, errno))?;
-            open.dirty = false;
+            open.is_dirty = false;
             wrote = true;
         }
-        if std::mem::take(&mut self.closed_more) {
+        if std::mem::take(&mut self.has_unsynced_closed_files) {
             for directory in &self.ports.directories {
                 rustix::fs::syncfs(directory)
                     .map_err(|errno| Error::failed(Call::Fsync, "the file system", errno))?;
             }
         }
         measure.durable = wrote.then(|| monotonic().since(time));
-        self.closed.clear();
+        self.closed_unsynced.clear();
         Ok(measure)
     }
 
-    fn usage(&self) -> Result<Usage> {
-        Usage::of_this_thread().map_err(|errno| Error::failed(Call::Usage, "this thread", errno))
+    fn usage(&self) -> Result<ThreadUsage> {
+        ThreadUsage::of_current_thread()
+            .map_err(|errno| Error::failed(Call::Usage, "this thread", errno))
     }
 
     pub(crate) fn give_up(&self) {
@@ -545,28 +543,27 @@ impl Host {
     pub(crate) fn close_all(&mut self) {
         self.ring = None;
         self.files.clear();
-        self.closed.clear();
+        self.closed_unsynced.clear();
     }
 }
 
-/// The page cache.
 impl Host {
     pub(crate) fn drop_cached(&mut self, path: &str) -> Result<()> {
         let failed = |errno: Errno| Error::failed(Call::DropCached, path, errno);
-        self.aside(path, Call::DropCached, |descriptor| {
+        self.open_aside(path, Call::DropCached, |descriptor| {
             page_cache::drop_pages(descriptor).map_err(|error| failed(error.into()))
         })
     }
 
     pub(crate) fn drop_clean(&mut self, path: &str) -> Result<()> {
         let failed = |errno: Errno| Error::failed(Call::DropCached, path, errno);
-        self.aside(path, Call::DropCached, |descriptor| {
+        self.open_aside(path, Call::DropCached, |descriptor| {
             page_cache::drop_clean_pages(descriptor).map_err(|error| failed(error.into()))
         })
     }
 
     pub(crate) fn resident_bytes(&mut self, path: &str, length: u64) -> Result<Option<u64>> {
-        self.aside(path, Call::Residency, |descriptor| {
+        self.open_aside(path, Call::Residency, |descriptor| {
             Ok(page_cache::resident_bytes(descriptor, length))
         })
     }
@@ -576,8 +573,8 @@ impl Host {
             .map_err(|error| Error::failed(Call::DropCached, page_cache::DROP_CACHES, error.source))
     }
 
-    /// Opens a file for reading, beside what the program has open.
-    fn aside<T>(
+    /// Runs `act` on a file that it opens for reading, in addition to the program's open files.
+    fn open_aside<T>(
         &mut self,
         path: &str,
         call: Call,
@@ -591,21 +588,21 @@ impl Host {
     }
 }
 
-/// Another core reads the progress, so that a store in every call would cost a few
-/// nanoseconds of each.
+/// Publishes the progress every 64 calls. Another core reads it, so that publishing in every call
+/// would add a few nanoseconds to each.
 #[inline]
-pub(super) fn show_progress_now_and_then(control: &Control, measure: &WorkerMeasure) {
+pub(super) fn publish_progress_now_and_then(control: &Control, measure: &WorkerMeasure) {
     if measure.calls.is_multiple_of(64) {
-        show_progress(control, measure);
+        publish_progress(control, measure);
     }
 }
 
-fn show_progress(control: &Control, measure: &WorkerMeasure) {
+fn publish_progress(control: &Control, measure: &WorkerMeasure) {
     let moved = measure.read_bytes + measure.written_bytes;
     control.progress.set_moved_bytes(moved);
 }
 
-/// The open file behind a program's descriptor, unless the run has ended.
+/// Returns the open file of a descriptor, unless the run has ended.
 #[inline]
 fn open_file<'a>(
     control: &Control,
@@ -625,9 +622,10 @@ fn not_open(call: Call, file: File) -> Error {
     Error::failed(call, format!("file {}", file.0), Errno::BadFile)
 }
 
-/// Makes a system call, again where a signal cut it short, and times it.
+/// Makes a system call, and repeats it if a signal interrupts it. Returns the result, and the
+/// duration if calls are timed.
 #[inline]
-fn timed<T>(
+fn time_call<T>(
     control: &Control,
     mut call: impl FnMut() -> rustix::io::Result<T>,
 ) -> (Option<Nanoseconds>, rustix::io::Result<T>) {
@@ -644,28 +642,28 @@ fn timed<T>(
     )
 }
 
-/// The flags of open(2); none for a file opened neither way.
-fn open_flags(how: Open) -> Option<OFlags> {
-    let access = match (how.read, how.write) {
+/// Converts to the flags of open(2); `None` for a file opened neither for reading nor for writing.
+fn open_flags(options: Open) -> Option<OFlags> {
+    let access = match (options.read, options.write) {
         (true, true) => OFlags::RDWR,
         (false, true) => OFlags::WRONLY,
         (true, false) => OFlags::RDONLY,
         (false, false) => return None,
     };
     let mut flags = access | OFlags::CLOEXEC;
-    flags.set(OFlags::CREATE, how.create);
-    flags.set(OFlags::EXCL, how.exclusive);
-    flags.set(OFlags::TRUNC, how.truncate);
-    flags.set(OFlags::DIRECT, how.direct);
-    flags.set(OFlags::DSYNC, how.dsync);
-    if how.sync {
+    flags.set(OFlags::CREATE, options.create);
+    flags.set(OFlags::EXCL, options.exclusive);
+    flags.set(OFlags::TRUNC, options.truncate);
+    flags.set(OFlags::DIRECT, options.direct);
+    flags.set(OFlags::DSYNC, options.dsync);
+    if options.sync {
         flags |= OFlags::SYNC;
     }
     Some(flags)
 }
 
-/// The length of a file, or the size of a block device, which fstat does not
-/// give: there the end is looked up by lseek.
+/// Returns the length of a file or block device in bytes. fstat does not give that of a block
+/// device, so lseek finds its end.
 pub(super) fn length(descriptor: BorrowedFd<'_>) -> rustix::io::Result<u64> {
     let status = rustix::fs::fstat(descriptor)?;
     if !rustix::fs::FileType::from_raw_mode(status.st_mode).is_block_device() {

@@ -1,39 +1,40 @@
-//! A folder of diskperf's own under the target directory: the only place that
-//! a run on a directory writes to.
+//! Workspace: a folder of diskperf's own under the target directory, and the only place that a run
+//! on a directory writes to.
 //!
-//! The folder's marker file is locked (flock) for as long as its owner lives.
-//! The kernel frees the lock when the owner dies, however it dies, so a free
-//! lock is proof of an abandoned folder. Four moments need care:
+//! The owner locks the folder's marker file (flock) for its lifetime. The kernel frees the lock
+//! when the owner dies, however it dies, so a free lock proves that the folder is abandoned. Four
+//! situations need care:
 //!
 //! - The folder exists before its marker does. Then it is empty, and all that
-//!   anybody else may do to it is rmdir, which cannot remove anything else; an
-//!   owner whose folder vanishes so starts again with a new one.
+//!   others may do to it is rmdir, which cannot remove anything else. An owner
+//!   whose folder vanishes that way starts again with a new one.
 //! - The marker exists before it is locked. Then it is empty, since its text
-//!   is written under the lock, and is left alone while the process of the
-//!   folder's name lives. Whoever removes it all the same (from a container,
-//!   where that process is not visible) holds the lock while doing so: the
+//!   is written under the lock, and others leave it alone while the process in
+//!   the folder's name lives. A process that removes it all the same (from a
+//!   container, where the owner is not visible) holds the lock meanwhile. The
 //!   owner finds the lock taken or the marker unlinked, and starts again.
 //! - The marker is the last file to be removed, so that a removal which is
-//!   itself killed leaves a folder that can be told.
+//!   itself killed leaves a recognisable folder.
 //! - The marker is closed, and its lock free, before it is removed: FUSE's
-//!   library and NFS rename what is removed while it is open, and the folder
-//!   would not be empty. Then nothing of the run's is in the folder any more.
-//!   Whoever takes it for abandoned meanwhile removes what its owner is about to
-//!   remove: each of the two finds the marker or the folder gone at any step,
-//!   which is no error, and waits while the other still has the marker open.
+//!   library and NFS rename an open file that is removed, and the folder would
+//!   not be empty. At that time the folder contains nothing else of the run.
+//!   Another process that takes it for abandoned removes what its owner is
+//!   about to remove. Each of the two may find the marker or the folder gone
+//!   at any step, which is no error, and waits while the other still has the
+//!   marker open.
 //!
-//! A marker is put back where the folder cannot be removed in the end, so that
-//! whoever looks later can tell it.
+//! If the folder cannot be removed in the end, the marker is put back, so that the folder stays
+//! recognisable.
 //!
-//! The folder's path is for messages and tools. What happens in the folder
-//! happens through its descriptor, which nobody can make lead elsewhere.
+//! The folder's path is for messages and tools. Operations in the folder use its descriptor, which
+//! nobody can redirect.
 
 mod abandoned;
 mod folder;
 mod orphaned;
 
-pub use abandoned::Abandoned;
-pub(super) use folder::{path_through, patiently};
+pub use abandoned::AbandonedWorkspace;
+pub(super) use folder::{path_through, retry_while_busy};
 pub use orphaned::{OrphanedLoop, orphaned_loops};
 
 use diskperf_timeline::units::{MIB, format_size};
@@ -50,107 +51,106 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How many names are tried; each fails only by accident.
-const ATTEMPTS: usize = 100;
+/// Maximum number of folder names that are tried; each fails only by accident.
+const CREATE_ATTEMPTS_MAX: usize = 100;
 
-/// Workspaces of this process.
 static WORKSPACE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Why a workspace could not be made or removed.
+/// Reason why a workspace could not be created or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    /// The target does not exist.
+    /// Target directory that does not exist.
     #[error("{path} does not exist: make it with `mkdir -p`, or name a directory that exists")]
     NoSuchPath {
-        /// The target.
+        /// Path of the target directory.
         path: PathBuf,
     },
-    /// The target is a file.
+    /// Target that is not a directory.
     #[error("{path} is not a directory: name the directory whose storage is to be measured")]
     NotADirectory {
-        /// The target.
+        /// Path of the target directory.
         path: PathBuf,
     },
-    /// The target's file system is mounted read-only.
+    /// Target on a file system that is mounted read-only.
     #[error("{path} is on a read-only file system: name a directory that can be written")]
     ReadOnly {
-        /// The target.
+        /// Path of the target directory.
         path: PathBuf,
     },
-    /// The user may not do that there.
+    /// Operation that the user has no permission for.
     #[error("{path}: no permission to {action} there: name a directory of your own, or use sudo")]
     PermissionDenied {
-        /// What was tried.
+        /// Operation that failed, as a verb phrase for the message.
         action: &'static str,
-        /// Where.
+        /// Path of the file or directory on which the operation failed.
         path: PathBuf,
     },
-    /// The run would fill the file system.
+    /// Target without enough free space for the run.
     #[error(
-        "{path} has not enough space: {} needed (reserve included), {} available: free some, or measure less (`--size`)",
+        "{path}: not enough space: {} needed (including a reserve), {} available: free some, or measure less (`--size`)",
         format_size(*.needed_bytes), format_size(*.available_bytes)
     )]
     NotEnoughSpace {
-        /// The target.
+        /// Path of the target directory.
         path: PathBuf,
-        /// Bytes needed, the reserve included.
+        /// Bytes that the run needs, including a reserve.
         needed_bytes: u64,
-        /// Bytes that an ordinary user may still write.
+        /// Bytes that an unprivileged user may still write.
         available_bytes: u64,
     },
-    /// The target's file system takes no files, as that of /proc.
+    /// Target on a file system that holds no files, such as that of /proc.
     #[error(
-        "{path} cannot be written to: its file system says that it has no room for files at all, as /proc and /sys do: name a directory on a disk"
+        "{path} cannot be written to: its file system has no space for files at all, as /proc and /sys: name a directory on a disk"
     )]
-    NoRoomAtAll {
-        /// The target.
+    NothingAvailable {
+        /// Path of the target directory.
         path: PathBuf,
     },
-    /// The target's file system cannot lock files.
+    /// Target on a file system without file locks.
     #[error(
-        "{path} is on a file system without flock ({source}), by which diskperf protects its folder: name another directory"
+        "{path} is on a file system without flock ({source}), which diskperf needs to lock its folder: name another directory"
     )]
-    NoLocks {
-        /// The target.
+    LocksUnsupported {
+        /// Path of the target directory.
         path: PathBuf,
-        /// What flock said.
+        /// Error that flock(2) returned.
         source: io::Error,
     },
-    /// The folder cannot be removed without touching another file system.
+    /// Workspace with another file system mounted inside, which removal must not touch.
     #[error(
         "{path} was not removed, because something is mounted on {mount_point}: `umount {mount_point}`, then `diskperf clean`"
     )]
     MountedInside {
-        /// The folder.
+        /// Path of the workspace folder.
         path: PathBuf,
-        /// What is in the way.
+        /// Mount point inside the workspace folder.
         mount_point: PathBuf,
     },
-    /// The folder at that path is not the one that was made.
+    /// Workspace whose path leads to another folder than the one that was created.
     #[error(
         "{path} was not removed, because the folder that diskperf made was moved or replaced: look for it, and remove it by hand"
     )]
     Replaced {
-        /// The folder.
+        /// Path of the workspace folder.
         path: PathBuf,
     },
-    /// Loop devices of the folder's files could not be detached.
+    /// Failure to detach the loop devices of the folder's files.
     #[error(transparent)]
     Loop(#[from] super::device::tool::ToolError),
-    /// Anything else.
+    /// Any other operation on the workspace that failed.
     #[error("{path}: {action}: {source}")]
     Io {
-        /// What was tried.
+        /// Operation that failed, as a verb phrase for the message.
         action: &'static str,
-        /// Where.
+        /// Path of the file or directory on which the operation failed.
         path: PathBuf,
-        /// Why it failed.
+        /// Error that the operating system returned.
         source: io::Error,
     },
 }
 
 impl WorkspaceError {
-    /// The variant that an error at `path` belongs to.
+    /// Returns the variant that matches an error at `path`.
     fn from_io(action: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
         let path = path.to_owned();
         let source = source.into();
@@ -170,40 +170,39 @@ impl WorkspaceError {
     }
 }
 
-/// A folder that belongs to this process, and is removed with all that is in
-/// it when the workspace is dropped.
+/// Workspace folder that belongs to this process. It is removed with all its contents on drop.
 #[derive(Debug)]
 pub struct Workspace {
     folder: Folder,
-    removed: bool,
-    _counted: Counted,
+    is_removed: bool,
+    _count: WorkspaceCount,
 }
 
-/// One of [`WORKSPACE_COUNT`], from before its folder is made until it is removed.
+/// Guard that counts in [`WORKSPACE_COUNT`], from before the folder's creation until its removal.
 #[derive(Debug)]
-struct Counted;
+struct WorkspaceCount;
 
-impl Counted {
+impl WorkspaceCount {
     fn new() -> Self {
         WORKSPACE_COUNT.fetch_add(1, Ordering::Relaxed);
         Self
     }
 }
 
-impl Drop for Counted {
+impl Drop for WorkspaceCount {
     fn drop(&mut self) {
         WORKSPACE_COUNT.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Workspace {
-    /// Makes one new folder, `diskperf-PID-HEX`, in the directory `target`,
-    /// where `needed_bytes` and a reserve must be free. `announce` is told the
-    /// folder's path before the folder is made, so that a note of it exists
-    /// whenever the folder does; again for each name that is tried.
+    /// Creates a folder `diskperf-PID-HEX` in the directory `target`, which must have
+    /// `needed_bytes` and a reserve free. `announce` receives each path before the folder is
+    /// created, so that a note of it exists whenever the folder does.
     ///
     /// # Errors
-    /// The target is missing, no directory, not writable, or too full.
+    ///
+    /// The target is missing, is not a directory, is not writable, or is too full.
     pub fn create(
         target: &Path,
         needed_bytes: u64,
@@ -218,15 +217,15 @@ impl Workspace {
             .map_err(|error| WorkspaceError::from_io("open", &path, error))?;
         require_space(parent.as_fd(), &path, needed_bytes)?;
         let parent = Arc::new(parent);
-        let counted = Counted::new();
-        for _ in 0..ATTEMPTS {
+        let counted = WorkspaceCount::new();
+        for _ in 0..CREATE_ATTEMPTS_MAX {
             let name = folder::new_name(std::process::id(), random_number());
             announce(&path.join(&name));
             if let Some(folder) = try_create(&path, &parent, name.into())? {
                 return Ok(Self {
                     folder,
-                    removed: false,
-                    _counted: counted,
+                    is_removed: false,
+                    _count: counted,
                 });
             }
         }
@@ -237,86 +236,87 @@ impl Workspace {
         })
     }
 
-    /// The folder, absolute and free of links when it was made. It is for
-    /// messages and for tools; what is done in the folder is done through
-    /// [`Self::directory`].
+    /// Returns the path of the folder, absolute and free of links when it was created. It is for
+    /// messages and tools; operations in the folder use [`Self::directory`].
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The folder, open for reading since it was made.
+    /// Returns the folder's descriptor, open for reading since its creation.
     pub fn directory(&self) -> BorrowedFd<'_> {
         self.folder.directory()
     }
 
-    /// Whether this process has a workspace. A handler of a signal may ask.
+    /// Reports whether this process has a workspace. A signal handler may call it.
     pub fn exists() -> bool {
         WORKSPACE_COUNT.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether a path is that of a workspace, of whatever run.
+    /// Reports whether a path has the form of a workspace, of any run.
     pub fn could_be(path: &Path) -> bool {
         path.is_absolute()
             && path
                 .file_name()
-                .is_some_and(|name| folder::owner(name).is_some())
+                .is_some_and(|name| folder::parse_owner(name).is_some())
     }
 
-    /// Removes the folder and all that is in it.
+    /// Removes the folder with all its contents.
     ///
     /// # Errors
+    ///
     /// Something is mounted inside, or a file cannot be removed.
     pub fn remove(mut self) -> Result<(), WorkspaceError> {
         // Also after an error: what failed once is reported, not tried again.
-        self.removed = true;
+        self.is_removed = true;
         self.folder.remove()
     }
 
-    /// The folders in `directory` whose owner is dead, of this user's.
+    /// Returns the workspaces of this user in `directory` whose owner is dead.
     ///
     /// # Errors
+    ///
     /// The directory cannot be read.
-    pub fn abandoned(directory: &Path) -> Result<Vec<Abandoned>, WorkspaceError> {
+    pub fn abandoned(directory: &Path) -> Result<Vec<AbandonedWorkspace>, WorkspaceError> {
         Ok(Self::find_abandoned(directory)?.collect())
     }
 
-    /// Abandoned folders, one at a time: a folder that is held takes two
-    /// descriptors, and there may be thousands.
+    /// Returns an iterator over abandoned workspaces. It opens one at a time, because each takes
+    /// two descriptors and there may be thousands.
     ///
     /// # Errors
+    ///
     /// The directory cannot be read.
     pub fn find_abandoned(
         directory: &Path,
-    ) -> Result<impl Iterator<Item = Abandoned> + use<>, WorkspaceError> {
+    ) -> Result<impl Iterator<Item = AbandonedWorkspace> + use<>, WorkspaceError> {
         abandoned::find(directory)
     }
 }
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        if !self.removed {
+        if !self.is_removed {
             // Nobody is left to report to; `diskperf clean` finds what stays.
             let _ = self.folder.remove();
         }
     }
 }
 
-/// The bytes that an ordinary user may still write on a file system.
+/// Returns the bytes that an unprivileged user may still write on a file system.
 pub(super) fn available_bytes(space: &StatVfs) -> u64 {
     space.f_bavail.saturating_mul(space.f_frsize)
 }
 
-/// What must be free to write `payload_bytes`: the file system's own records
-/// of them need space as well, and one that is filled to its last block is
-/// not what is to be measured.
-fn with_reserve(payload_bytes: u64) -> u64 {
+/// Returns the free bytes needed to write `payload_bytes`. The file system's own data needs space
+/// as well, and a completely full file system is not a subject of measurement.
+fn add_reserve(payload_bytes: u64) -> u64 {
     payload_bytes
         .saturating_add(payload_bytes / 32)
         .saturating_add(MIB)
 }
 
-/// Makes sure that `payload_bytes` and a reserve are free on the file system of
-/// an open directory, which is at `path`.
+/// Checks that `payload_bytes` and a reserve are free on the file system of an open directory,
+/// which is at `path`.
 pub(super) fn require_space(
     directory: BorrowedFd<'_>,
     path: &Path,
@@ -329,9 +329,9 @@ pub(super) fn require_space(
         return Err(WorkspaceError::ReadOnly { path });
     }
     if space.f_blocks == 0 {
-        return Err(WorkspaceError::NoRoomAtAll { path });
+        return Err(WorkspaceError::NothingAvailable { path });
     }
-    let needed_bytes = with_reserve(payload_bytes);
+    let needed_bytes = add_reserve(payload_bytes);
     let available_bytes = available_bytes(&space);
     if available_bytes < needed_bytes {
         return Err(WorkspaceError::NotEnoughSpace {
@@ -343,8 +343,8 @@ pub(super) fn require_space(
     Ok(())
 }
 
-/// One attempt: `None` where the name is taken, or where the folder was lost
-/// to somebody who took it for abandoned or put another in its place.
+/// Attempts to create a workspace under a name. `None` if the name is taken, or if another process
+/// took the folder for abandoned or replaced it.
 fn try_create(
     parent_path: &Path,
     parent: &Arc<OwnedFd>,
@@ -389,9 +389,9 @@ fn try_create(
         Err(Errno::WOULDBLOCK) => return Ok(None),
         Err(error) => {
             drop(lock);
-            let _ = rustix::fs::unlinkat(&directory, folder::MARKER, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(&directory, folder::MARKER_NAME, AtFlags::empty());
             let _ = give_up();
-            return Err(WorkspaceError::NoLocks {
+            return Err(WorkspaceError::LocksUnsupported {
                 path: parent_path.to_owned(),
                 source: error.into(),
             });
@@ -415,12 +415,12 @@ fn try_create(
     Ok(Some(folder))
 }
 
-/// Makes the marker in a folder that was just made. `None` where the folder is
-/// gone, or belongs to somebody else, who could swap what is in it.
+/// Creates the marker in a new folder. `None` if the folder is gone, or belongs to another user,
+/// who could swap its contents.
 fn new_marker(directory: BorrowedFd<'_>) -> rustix::io::Result<Option<File>> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
-    let marker = match rustix::fs::openat(directory, folder::MARKER, flags, mode) {
+    let marker = match rustix::fs::openat(directory, folder::MARKER_NAME, flags, mode) {
         Ok(marker) => File::from(marker),
         Err(Errno::NOENT) => return Ok(None),
         Err(error) => return Err(error),
@@ -433,11 +433,11 @@ fn new_marker(directory: BorrowedFd<'_>) -> rustix::io::Result<Option<File>> {
         return Ok(Some(marker));
     }
     drop(marker);
-    rustix::fs::unlinkat(directory, folder::MARKER, AtFlags::empty())?;
+    rustix::fs::unlinkat(directory, folder::MARKER_NAME, AtFlags::empty())?;
     same.map(|_| None)
 }
 
-/// The marker's text is for people: `diskperf clean` goes by the lock.
+/// Returns the marker's text. It is for people; `diskperf clean` relies on the lock.
 fn marker_text() -> String {
     let started_unix_ms = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -451,8 +451,8 @@ fn marker_text() -> String {
     )
 }
 
-/// A number that two processes do not share: the standard library seeds its
-/// hasher from the system's random source.
+/// Returns a random number that differs between processes. The standard library seeds its hasher
+/// from the system's random source.
 pub(super) fn random_number() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -1,5 +1,5 @@
-//! Owner, mode and times. The model keeps none of them: it changes the inode
-//! that they are in.
+//! Calls that change owner, mode and times of files. The model keeps none of the values, but
+//! modifies the inode that contains them.
 
 use super::Model;
 use crate::{Call, Errno, Error, File, Result};

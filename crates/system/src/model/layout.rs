@@ -1,4 +1,4 @@
-//! What the programs that read a device need to know of its file system.
+//! Layout of a modelled file system, for programs that read its device.
 
 use super::{Model, nanoseconds};
 use crate::Layout;
@@ -11,7 +11,7 @@ impl Model {
         Some(Layout::of_device(format!("/dev/drive{mount}"), file_system))
     }
 
-    pub(crate) fn time_of(&self, work: Work) -> Nanoseconds {
+    pub(crate) fn service_time_of(&self, work: Work) -> Nanoseconds {
         nanoseconds(self.session.time_of(work))
     }
 }

@@ -1,28 +1,28 @@
-//! What a worker on a model measures of itself.
+//! Measures of a worker on a modelled computer: counts and times of its timed part.
 
 use super::{Model, nanoseconds};
-use crate::ring::record::{Done, LoadRecorder};
+use crate::ring::record::{CompletedRequest, LoadRecorder};
 use crate::{Operation, Result, WorkerProgress};
 use diskperf_machine::Time;
 use diskperf_timeline::{LatencyRecorder, Nanoseconds, Stage, WorkerMeasure};
 use std::sync::Arc;
 
-/// The counts of the timed part.
-pub(super) struct Measuring {
+/// Counts and times of a worker's timed part.
+pub(super) struct TimedPartRecorder {
     pub(super) progress: Arc<WorkerProgress>,
-    /// Whether the timed part is on.
-    on: bool,
-    /// The drives that were written to since it started.
-    written: Vec<bool>,
+    /// Whether the timed part has started and not ended.
+    is_running: bool,
+    /// Drives that were written to since the timed part started.
+    written_drives: Vec<bool>,
     calls: u64,
     read_bytes: u64,
     written_bytes: u64,
     latencies: Option<Box<Latencies>>,
-    /// What the requests of the worker's ring took, if it has one.
+    /// Measure of the ring's requests, if the worker has a ring.
     pub(super) load: Option<LoadRecorder>,
-    /// The measure of a timed part that ended before the program.
-    pub(super) ended: Option<Box<WorkerMeasure>>,
-    /// The moment that the worker's start is given from.
+    /// Measure of a timed part that ended before the program.
+    pub(super) ended_measure: Option<Box<WorkerMeasure>>,
+    /// Time from which the worker's start is measured.
     origin: Nanoseconds,
     started: Time,
 }
@@ -41,26 +41,26 @@ impl Default for Latencies {
     }
 }
 
-impl Measuring {
+impl TimedPartRecorder {
     pub(super) fn new(drives: usize, time_calls: bool, progress: Arc<WorkerProgress>) -> Self {
         Self {
             progress,
-            on: false,
-            written: vec![false; drives],
+            is_running: false,
+            written_drives: vec![false; drives],
             calls: 0,
             read_bytes: 0,
             written_bytes: 0,
             latencies: time_calls.then(Box::default),
             load: None,
-            ended: None,
+            ended_measure: None,
             origin: Nanoseconds::ZERO,
             started: Time::ZERO,
         }
     }
 
     fn start(&mut self, origin: Nanoseconds, now: Time) {
-        self.on = true;
-        self.written.fill(false);
+        self.is_running = true;
+        self.written_drives.fill(false);
         self.calls = 0;
         self.read_bytes = 0;
         self.written_bytes = 0;
@@ -77,57 +77,56 @@ impl Measuring {
     }
 
     #[inline]
-    pub(super) fn count_read(&mut self, bytes: usize, took: Time) {
+    pub(super) fn count_read(&mut self, bytes: usize, duration: Time) {
         self.read_bytes += bytes as u64;
         if let Some(latencies) = &mut self.latencies {
-            latencies.read.record(nanoseconds(took));
+            latencies.read.record(nanoseconds(duration));
         }
         self.count_call();
     }
 
     #[inline]
-    pub(super) fn count_write(&mut self, drive: Option<u32>, bytes: usize, took: Time) {
+    pub(super) fn count_write(&mut self, drive: Option<u32>, bytes: usize, duration: Time) {
         self.written_bytes += bytes as u64;
-        self.will_write(drive);
+        self.mark_written(drive);
         if let Some(latencies) = &mut self.latencies {
-            latencies.write.record(nanoseconds(took));
+            latencies.write.record(nanoseconds(duration));
         }
         self.count_call();
     }
 
-    /// Something is written to a drive.
+    /// Records that a drive is about to be written.
     #[inline]
-    pub(super) fn will_write(&mut self, drive: Option<u32>) {
-        if let (true, Some(drive)) = (self.on, drive) {
-            self.written[drive as usize] = true;
+    pub(super) fn mark_written(&mut self, drive: Option<u32>) {
+        if let (true, Some(drive)) = (self.is_running, drive) {
+            self.written_drives[drive as usize] = true;
         }
     }
 
-    /// Whether the timed part is on.
-    pub(super) fn is_on(&self) -> bool {
-        self.on
+    pub(super) fn is_running(&self) -> bool {
+        self.is_running
     }
 
-    /// What the worker's start is given from.
+    /// Returns the time from which the worker's start is measured.
     pub(super) fn origin(&self) -> Nanoseconds {
         self.origin
     }
 
-    /// Requests are counted from now on as taken at this moment.
+    /// Sets the current time, at which the requests counted next were reaped.
     pub(super) fn advance(&mut self, now: Nanoseconds) {
         let since_start = now.since(self.started());
-        if let (true, Some(load)) = (self.on, &mut self.load) {
+        if let (true, Some(load)) = (self.is_running, &mut self.load) {
             load.advance(since_start);
         }
     }
 
-    /// When the timed part started.
+    /// Returns the start of the worker's timed part.
     pub(super) fn started(&self) -> Nanoseconds {
         nanoseconds(self.started)
     }
 
-    /// A request of the worker's ring did what it was to do.
-    pub(super) fn count_request(&mut self, done: Done) {
+    /// Counts a request of the worker's ring that succeeded.
+    pub(super) fn count_request(&mut self, done: CompletedRequest) {
         match done.operation {
             Operation::Read => self.read_bytes += done.bytes,
             Operation::Write => self.written_bytes += done.bytes,
@@ -137,15 +136,15 @@ impl Measuring {
             | Operation::Discard => {}
         }
         if let Some(load) = &mut self.load {
-            load.completed(done);
+            load.record_completion(done);
         }
         if matches!(done.operation, Operation::Read | Operation::Write) {
             self.count_call();
         }
     }
 
-    /// Another core reads the progress: a store in every call would cost more
-    /// than the rest of the counting.
+    /// Counts a call, and publishes the progress every 64 calls. Another core reads the progress,
+    /// so that publishing in every call would cost more than the rest of the counting.
     #[inline]
     fn count_call(&mut self) {
         self.calls += 1;
@@ -171,12 +170,12 @@ impl Model {
 
     pub(crate) async fn end_timed_part(&mut self) -> Result<()> {
         let measure = self.finish_measuring().await?;
-        self.measuring.ended = Some(Box::new(measure));
+        self.measuring.ended_measure = Some(Box::new(measure));
         Ok(())
     }
 
     pub(crate) async fn finish_measuring(&mut self) -> Result<WorkerMeasure> {
-        if let Some(measure) = self.measuring.ended.take() {
+        if let Some(measure) = self.measuring.ended_measure.take() {
             return Ok(*measure);
         }
         self.check()?;
@@ -184,7 +183,7 @@ impl Model {
         let ended = self.session.now();
         self.count_unfinished(nanoseconds(ended));
         let counts = &mut self.measuring;
-        counts.on = false;
+        counts.is_running = false;
         let started = counts.started;
         let mut measure = WorkerMeasure {
             started: nanoseconds(started).since(counts.origin),
@@ -205,12 +204,12 @@ impl Model {
             measure.write_latency = latencies.write.histogram();
         }
         if let Some(load) = &mut counts.load {
-            measure.load = Some(load.take(measure.elapsed));
+            measure.load = Some(load.take_measure(measure.elapsed));
         }
         self.drain_ring().await?;
         let mut wrote = false;
-        for drive in 0..self.measuring.written.len() {
-            if std::mem::take(&mut self.measuring.written[drive]) {
+        for drive in 0..self.measuring.written_drives.len() {
+            if std::mem::take(&mut self.measuring.written_drives[drive]) {
                 self.session.flush(drive as u32).await;
                 wrote = true;
             }

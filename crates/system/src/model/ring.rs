@@ -1,7 +1,7 @@
-//! The ring of a modelled computer: see [`diskperf_machine::RingRequest`].
+//! Ring of a worker on a modelled computer: see [`diskperf_machine::RingRequest`].
 
 use super::{Model, nanoseconds};
-use crate::ring::record::{Done, LoadRecorder};
+use crate::ring::record::{CompletedRequest, LoadRecorder};
 use crate::{
     Call, Commit, Completion, Error, File, NameCall, Operation, ReadBackProgress, Result,
     RingOptions, Spans, Submission,
@@ -10,38 +10,37 @@ use diskperf_machine::{RingCompletion, RingOperation, RingRequest, RingSize, Ses
 use diskperf_timeline::load::Engine;
 use diskperf_timeline::{Nanoseconds, Verified};
 
-/// What a worker knows of its requests under way.
+/// Ring of slots with a worker's requests in flight.
 pub(super) struct Ring {
-    /// The request of each slot that has one.
-    slots: Vec<Option<Issued>>,
-    /// Contents of each slot's buffer while it is idle; none of a ring without contents.
+    /// Request in flight of each slot; `None` for an idle slot.
+    slots: Vec<Option<InFlightRequest>>,
+    /// Contents of each idle slot's buffer; empty for a ring without contents.
     buffers: Vec<Vec<u8>>,
-    /// Room for what is handed to the kernel, and for what comes back.
     requests: Vec<RingRequest>,
     completions: Vec<RingCompletion>,
 }
 
-/// A request that was submitted.
+/// Submitted request that has not completed.
 #[derive(Clone, Copy)]
-struct Issued {
+struct InFlightRequest {
     operation: Operation,
-    /// When the call that submitted it started, and for how long that lasted.
+    /// Start of the call that submitted the request.
     started: Nanoseconds,
     submit: Nanoseconds,
     intended: Option<Nanoseconds>,
 }
 
-impl Issued {
-    /// What its response counts from.
-    fn counts_from(&self) -> Nanoseconds {
+impl InFlightRequest {
+    /// Returns the time from which the response time counts: the intended start in open loop, else
+    /// the submission.
+    fn response_start(&self) -> Nanoseconds {
         self.intended.unwrap_or(self.started)
     }
 }
 
-/// What the errors of the ring itself name.
-const RING: &str = "ring";
+/// Name of the ring in its error messages.
+const RING_NAME: &str = "ring";
 
-/// Several requests under way.
 impl Model {
     pub(crate) async fn open_ring(&mut self, options: RingOptions, files: &[File]) -> Result<()> {
         self.check()?;
@@ -52,7 +51,7 @@ impl Model {
         };
         let files: Vec<usize> = files.iter().map(|file| file.0).collect();
         let opened = self.session.open_ring(size, &files).await;
-        opened.map_err(|errno| Error::failed(Call::Ring, RING, errno))?;
+        opened.map_err(|errno| Error::failed(Call::Ring, RING_NAME, errno))?;
         self.ring = Some(Ring {
             slots: vec![None; options.depth as usize],
             buffers: match options.has_contents {
@@ -63,14 +62,14 @@ impl Model {
             completions: Vec::with_capacity(options.depth as usize),
         });
         // A second ring of a timed part adds to what the first one measured.
-        if self.measuring.load.is_none() || !self.measuring.is_on() {
+        if self.measuring.load.is_none() || !self.measuring.is_running() {
             let recorder = LoadRecorder::growing(Engine::Model, options.depth, options.interval);
             self.measuring.load = Some(recorder);
         }
         Ok(())
     }
 
-    /// The buffer of a ring with contents; nothing of another.
+    /// Returns the buffer of a slot; `None` for a ring without contents.
     pub(crate) fn ring_buffer(&mut self, slot: u32) -> Option<&mut [u8]> {
         let slots = self.ring.as_ref().map(|ring| &ring.slots[..]);
         let of = slots.and_then(|slots| slots.get(slot as usize));
@@ -85,9 +84,9 @@ impl Model {
     pub(crate) async fn submit(&mut self, submissions: &[Submission]) -> Result<()> {
         self.check()?;
         let started = self.now();
-        let ring = self.ring.as_mut().ok_or_else(no_ring)?;
+        let ring = self.ring.as_mut().ok_or_else(no_ring_error)?;
         let requests = submissions.iter().map(|submission| RingRequest {
-            operation: operation(submission.operation),
+            operation: to_ring_operation(submission.operation),
             file: submission.file.0,
             offset: submission.offset_bytes,
             bytes: submission.bytes,
@@ -96,13 +95,13 @@ impl Model {
         ring.requests.clear();
         ring.requests.extend(requests);
         for submission in submissions {
-            lend(&self.session, &mut ring.buffers, submission.slot);
+            lend_buffer(&self.session, &mut ring.buffers, submission.slot);
         }
         let submitted = self.session.submit(&ring.requests).await;
-        submitted.map_err(|errno| Error::failed(Call::Ring, RING, errno))?;
+        submitted.map_err(|errno| Error::failed(Call::Ring, RING_NAME, errno))?;
         let submit = nanoseconds(self.session.now()).since(started);
         for submission in submissions {
-            ring.slots[submission.slot as usize] = Some(Issued {
+            ring.slots[submission.slot as usize] = Some(InFlightRequest {
                 operation: submission.operation,
                 started,
                 submit,
@@ -110,10 +109,11 @@ impl Model {
             });
             if submission.operation == Operation::Write {
                 let open = self.files.get(submission.file.0).and_then(Option::as_ref);
-                self.measuring.will_write(open.and_then(|open| open.drive));
+                self.measuring
+                    .mark_written(open.and_then(|open| open.drive));
             }
             if let (Some(intended), Some(load)) = (submission.intended, &mut self.measuring.load) {
-                load.issued_late_by(started.since(intended));
+                load.record_lag(started.since(intended));
             }
         }
         Ok(())
@@ -133,27 +133,27 @@ impl Model {
         Ok(self.now())
     }
 
-    /// Waits as [`Model::reap`] does, counts what is complete, and hands it on.
+    /// Waits as [`Model::reap`] does, counts the completions, and passes them to `on_completion`.
     async fn take_completions(
         &mut self,
         at_least: usize,
         until: Option<Time>,
-        mut hand_on: impl FnMut(Completion),
+        mut on_completion: impl FnMut(Completion),
     ) -> Result<()> {
-        let ring = self.ring.as_mut().ok_or_else(no_ring)?;
+        let ring = self.ring.as_mut().ok_or_else(no_ring_error)?;
         ring.completions.clear();
         let reaped = self.session.reap(at_least, until, &mut ring.completions);
         let reaped = reaped.await;
-        reaped.map_err(|errno| Error::failed(Call::Ring, RING, errno))?;
+        reaped.map_err(|errno| Error::failed(Call::Ring, RING_NAME, errno))?;
         let now = nanoseconds(self.session.now());
         self.measuring.advance(now);
         for RingCompletion { slot, result } in ring.completions.drain(..) {
-            lend(&self.session, &mut ring.buffers, slot);
+            lend_buffer(&self.session, &mut ring.buffers, slot);
             let issued = ring.slots[slot as usize].take();
             let issued = issued.expect("what completes was submitted");
-            let response = now.since(issued.counts_from());
+            let response = now.since(issued.response_start());
             if let Ok(bytes) = result {
-                self.measuring.count_request(Done {
+                self.measuring.count_request(CompletedRequest {
                     operation: issued.operation,
                     bytes: u64::from(bytes),
                     response,
@@ -162,7 +162,7 @@ impl Model {
                 });
             }
             let result = result.map_err(Into::into);
-            hand_on(Completion {
+            on_completion(Completion {
                 slot,
                 result,
                 response,
@@ -180,26 +180,26 @@ impl Model {
     pub(crate) fn count_commit(&mut self, commit: Commit) {
         let since_start = self.now().since(self.measuring.started());
         if let Some(load) = &mut self.measuring.load {
-            load.committed(commit, since_start);
+            load.record_commit(commit, since_start);
         }
     }
 
     pub(crate) fn count_uncommitted(&mut self, intended: Nanoseconds) {
         let waited = self.now().since(intended);
         if let Some(load) = &mut self.measuring.load {
-            load.uncommitted(waited);
+            load.record_unfinished_commit(waited);
         }
     }
 
-    pub(crate) fn used_slots(&mut self, held_up: u64, deepest: u64) {
+    pub(crate) fn used_slots(&mut self, slot_waits: u64, in_flight_max: u64) {
         if let Some(load) = &mut self.measuring.load {
-            load.used_slots(held_up, deepest);
+            load.used_slots(slot_waits, in_flight_max);
         }
     }
 
     pub(crate) fn count_error(&mut self, errno: crate::Errno) {
         if let Some(load) = &mut self.measuring.load {
-            load.passed_over(errno.number());
+            load.record_ignored_error(errno.number());
         }
     }
 
@@ -220,7 +220,7 @@ impl Model {
     }
 
     pub(crate) fn count_verified(&mut self, verified: Verified) {
-        match (&mut self.measuring.ended, &mut self.measuring.load) {
+        match (&mut self.measuring.ended_measure, &mut self.measuring.load) {
             (Some(ended), _) => ended.count_verified(verified),
             (None, Some(load)) => load.count_verified(verified),
             (None, None) => {}
@@ -228,32 +228,37 @@ impl Model {
     }
 
     pub(crate) fn count_calls(&mut self, interval: Nanoseconds) {
-        self.measuring.load = Some(LoadRecorder::of_calls(interval));
+        self.measuring.load = Some(LoadRecorder::for_calls(interval));
     }
 
-    pub(crate) fn count_call(&mut self, call: NameCall, bytes: u64, took: Nanoseconds) {
+    pub(crate) fn count_call(&mut self, call: NameCall, bytes: u64, duration: Nanoseconds) {
         let since_start = self.now().since(self.measuring.started());
         if let Some(load) = &mut self.measuring.load {
-            load.called(call, bytes, took, since_start);
+            load.record_call(call, bytes, duration, since_start);
         }
     }
 
-    pub(crate) fn count_request(&mut self, operation: Operation, bytes: u64, took: Nanoseconds) {
+    pub(crate) fn count_request(
+        &mut self,
+        operation: Operation,
+        bytes: u64,
+        duration: Nanoseconds,
+    ) {
         let now = self.now();
         self.measuring.advance(now);
-        self.measuring.count_request(Done {
+        self.measuring.count_request(CompletedRequest {
             operation,
             bytes,
-            response: took,
+            response: duration,
             submit: Nanoseconds::ZERO,
-            completion: took,
+            completion: duration,
         });
     }
 
     pub(crate) fn count_unissued(&mut self, operation: Operation, intended: Nanoseconds) {
         let waited = self.now().since(intended);
         if let Some(load) = &mut self.measuring.load {
-            load.unfinished(operation, waited);
+            load.record_unfinished(operation, waited);
         }
     }
 
@@ -262,7 +267,7 @@ impl Model {
         self.start_measuring(origin)
     }
 
-    /// Waits for what is under way; nobody is told of it any more.
+    /// Waits for the requests in flight, and discards their completions.
     pub(super) async fn drain_ring(&mut self) -> Result<()> {
         while self.session.under_way() > 0 {
             self.take_completions(usize::MAX, None, |_| ()).await?;
@@ -270,15 +275,15 @@ impl Model {
         Ok(())
     }
 
-    /// In open loop, what had arrived and is not complete at the end counts with the time
-    /// that it has waited.
+    /// Counts the requests of open loop that had arrived and are incomplete at the end, with the
+    /// time that they have waited.
     pub(super) fn count_unfinished(&mut self, ended: Nanoseconds) {
         let (Some(ring), Some(load)) = (&self.ring, &mut self.measuring.load) else {
             return;
         };
         for issued in ring.slots.iter().flatten() {
             if let Some(intended) = issued.intended {
-                load.unfinished(issued.operation, ended.since(intended));
+                load.record_unfinished(issued.operation, ended.since(intended));
             }
         }
     }
@@ -293,9 +298,9 @@ impl Model {
     }
 }
 
-/// Hands the contents of a slot's buffer to the kernel, or takes them back: each of the two
-/// has what the other has not.
-fn lend(session: &Session, buffers: &mut [Vec<u8>], slot: u32) {
+/// Swaps the contents of a slot's buffer between the program and the kernel; only one of them has
+/// the contents.
+fn lend_buffer(session: &Session, buffers: &mut [Vec<u8>], slot: u32) {
     if let Some(own) = buffers.get_mut(slot as usize)
         && let Some(contents) = session.ring_contents(slot)
     {
@@ -303,13 +308,13 @@ fn lend(session: &Session, buffers: &mut [Vec<u8>], slot: u32) {
     }
 }
 
-fn no_ring() -> Error {
-    Error::failed(Call::Ring, RING, crate::Errno::Invalid)
+fn no_ring_error() -> Error {
+    Error::failed(Call::Ring, RING_NAME, crate::Errno::Invalid)
 }
 
-/// These kernels have one way to sync a file.
-fn operation(of: Operation) -> RingOperation {
-    match of {
+/// Converts an operation to that of a modelled kernel, which has one way to sync a file.
+fn to_ring_operation(operation: Operation) -> RingOperation {
+    match operation {
         Operation::Read => RingOperation::Read,
         Operation::Write => RingOperation::Write,
         Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => RingOperation::Fsync,

@@ -1,11 +1,10 @@
-//! What both worlds record of a worker's requests while they are under way, and the
-//! measure that it leaves.
+//! Recorder of a worker's requests, for the host and the model, and the measure that it produces.
 
 use super::{Commit, NameCall, Operation, Spans};
 use diskperf_timeline::load::{Engine, LoadMeasure, OperationMeasure, SeriesPoint};
 use diskperf_timeline::{Histogram, LatencyRecorder, Nanoseconds, Verified};
 
-/// Records what a worker's requests take.
+/// Recorder of the latencies and counts of a worker's requests.
 pub(crate) struct LoadRecorder {
     engine: Engine,
     depth: u32,
@@ -14,11 +13,11 @@ pub(crate) struct LoadRecorder {
     sync: OperationRecorder,
     discard: OperationRecorder,
     commit: OperationRecorder,
-    /// Of a program without a ring, in the order of [`NameCall`].
+    /// Recorders for the calls of a program without a ring, in the order of [`NameCall`].
     calls: Option<Box<[CallRecorder; 5]>>,
     lag: LatencyRecorder,
-    held_up: u64,
-    deepest: u64,
+    slot_waits: u64,
+    in_flight_max: u64,
     unfinished: u64,
     errors: u64,
     first_error: u64,
@@ -27,39 +26,41 @@ pub(crate) struct LoadRecorder {
     series: Series,
 }
 
-/// A request that did what it was to do.
+/// Request that completed successfully.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Done {
+pub(crate) struct CompletedRequest {
     pub(crate) operation: Operation,
-    /// Bytes that it moved.
+    /// Bytes that the request moved.
     pub(crate) bytes: u64,
-    /// From its start, in open loop the intended one, until it was taken.
+    /// Response time, from the start (in open loop the intended start) until the completion was
+    /// reaped.
     pub(crate) response: Nanoseconds,
-    /// From the start of the call that submitted it until that returned.
+    /// Submission time, from the start to the return of the submitting call.
     pub(crate) submit: Nanoseconds,
-    /// From the return of that call until it was taken.
+    /// Completion time, from the return of the submitting call until the completion was reaped.
     pub(crate) completion: Nanoseconds,
 }
 
 impl LoadRecorder {
-    /// One with its memory from the start: recording allocates nothing, but where a long
-    /// course over time is shortened. No interval, no course.
+    /// Returns a recorder with all memory allocated, so that recording allocates nothing, except
+    /// when a long time series is shortened. An interval of zero records no time series.
     #[cfg(feature = "host")]
     pub(crate) fn new(engine: Engine, depth: u32, interval: Nanoseconds) -> Self {
         let mut series = Series::new(interval, LatencyRecorder::coarse());
-        series.ended.reserve(MOST_INTERVALS);
+        series.ended_intervals.reserve(MOST_INTERVALS);
         series.buckets.reserve(MOST_BUCKETS);
-        Self::with(engine, depth, series, LatencyRecorder::default)
+        Self::with_recorders(engine, depth, series, LatencyRecorder::default)
     }
 
-    /// One with memory for what it has met alone: see [`LatencyRecorder::growing`].
+    /// Returns a recorder that allocates memory only for the latencies that it meets: see
+    /// [`LatencyRecorder::growing`].
     pub(crate) fn growing(engine: Engine, depth: u32, interval: Nanoseconds) -> Self {
         let series = Series::new(interval, LatencyRecorder::coarse_growing());
-        Self::with(engine, depth, series, LatencyRecorder::growing)
+        Self::with_recorders(engine, depth, series, LatencyRecorder::growing)
     }
 
-    /// One of a program without a ring, which counts its calls.
-    pub(crate) fn of_calls(interval: Nanoseconds) -> Self {
+    /// Returns a recorder for a program without a ring, which counts its calls.
+    pub(crate) fn for_calls(interval: Nanoseconds) -> Self {
         let recorder = Self::growing(Engine::Calls, 1, interval);
         Self {
             calls: Some(Box::new(std::array::from_fn(|_| CallRecorder::default()))),
@@ -67,13 +68,18 @@ impl LoadRecorder {
         }
     }
 
-    /// Whether it is of a program without a ring.
+    /// Reports whether the recorder belongs to a program without a ring.
     #[cfg(feature = "host")]
-    pub(crate) fn is_of_calls(&self) -> bool {
+    pub(crate) fn is_for_calls(&self) -> bool {
         self.calls.is_some()
     }
 
-    fn with(engine: Engine, depth: u32, series: Series, recorder: fn() -> LatencyRecorder) -> Self {
+    fn with_recorders(
+        engine: Engine,
+        depth: u32,
+        series: Series,
+        recorder: fn() -> LatencyRecorder,
+    ) -> Self {
         let operation = || OperationRecorder {
             bytes: 0,
             response: recorder(),
@@ -91,8 +97,8 @@ impl LoadRecorder {
             commit: operation(),
             calls: None,
             lag: recorder(),
-            held_up: 0,
-            deepest: 0,
+            slot_waits: 0,
+            in_flight_max: 0,
             unfinished: 0,
             errors: 0,
             first_error: 0,
@@ -102,7 +108,7 @@ impl LoadRecorder {
         }
     }
 
-    /// Forgets everything: the timed part starts now.
+    /// Clears all records at the start of the timed part.
     pub(crate) fn restart(&mut self) {
         for operation in self.operations() {
             operation.clear();
@@ -111,8 +117,8 @@ impl LoadRecorder {
             *call = CallRecorder::default();
         }
         self.lag.clear();
-        self.held_up = 0;
-        self.deepest = 0;
+        self.slot_waits = 0;
+        self.in_flight_max = 0;
         self.unfinished = 0;
         self.errors = 0;
         self.first_error = 0;
@@ -121,8 +127,8 @@ impl LoadRecorder {
         self.series.restart();
     }
 
-    /// Time goes on to this moment since the start of the timed part: what is recorded
-    /// from now on was taken then.
+    /// Sets the current time, relative to the start of the timed part. Requests that are recorded
+    /// next were reaped at this time.
     #[inline]
     pub(crate) fn advance(&mut self, since_start: Nanoseconds) {
         if since_start >= self.series.current_end {
@@ -130,51 +136,51 @@ impl LoadRecorder {
         }
     }
 
-    /// A request was issued so long after its intended moment.
+    /// Records the delay of a request after its intended start.
     #[inline]
-    pub(crate) fn issued_late_by(&mut self, lag: Nanoseconds) {
+    pub(crate) fn record_lag(&mut self, lag: Nanoseconds) {
         self.lag.record(lag);
     }
 
-    /// A request completed, and did not fail.
+    /// Records a request that completed successfully.
     #[inline]
-    pub(crate) fn completed(&mut self, done: Done) {
-        let of_operation = self.of(done.operation);
-        of_operation.bytes += done.bytes;
-        of_operation.response.record(done.response);
-        of_operation.submit.record(done.submit);
-        of_operation.completion.record(done.completion);
-        self.series.count(done);
+    pub(crate) fn record_completion(&mut self, request: CompletedRequest) {
+        let recorder = self.recorder_of(request.operation);
+        recorder.bytes += request.bytes;
+        recorder.response.record(request.response);
+        recorder.submit.record(request.submit);
+        recorder.completion.record(request.completion);
+        self.series.count(request);
     }
 
-    /// A request that had arrived was not complete at the end, when it had waited for so
-    /// long. What was spent in its submission is not known of one that was not issued.
-    pub(crate) fn unfinished(&mut self, operation: Operation, waited: Nanoseconds) {
-        self.of(operation).response.record(waited);
+    /// Records a request that had arrived and was incomplete at the end, with the time that it had
+    /// waited. Its submission time is left out, since it may not have been issued.
+    pub(crate) fn record_unfinished(&mut self, operation: Operation, waited: Nanoseconds) {
+        self.recorder_of(operation).response.record(waited);
         self.unfinished += 1;
     }
 
-    /// So many requests waited for a slot, and so many were under way at the most.
-    pub(crate) fn used_slots(&mut self, held_up: u64, deepest: u64) {
-        self.held_up += held_up;
-        self.deepest = self.deepest.max(deepest);
+    /// Records the number of requests that waited for a slot, and the maximum number in flight.
+    pub(crate) fn used_slots(&mut self, slot_waits: u64, in_flight_max: u64) {
+        self.slot_waits += slot_waits;
+        self.in_flight_max = self.in_flight_max.max(in_flight_max);
     }
 
-    /// A request failed with an error that the program passes over.
-    pub(crate) fn passed_over(&mut self, errno: i32) {
+    /// Records a request that failed with an error that the program ignores.
+    pub(crate) fn record_ignored_error(&mut self, errno: i32) {
         if self.errors == 0 {
             self.first_error = errno.unsigned_abs().into();
         }
         self.errors += 1;
     }
 
-    /// Writes and reads were made one kind after the other.
+    /// Records the durations of writes and reads that were made one kind after the other.
     pub(crate) fn count_spans(&mut self, spans: Spans) {
         self.read.span = spans.read;
         self.write.span = spans.write;
     }
 
-    /// Blocks were read back and compared.
+    /// Records blocks that were read back and compared.
     pub(crate) fn count_verified(&mut self, verified: Verified) {
         match &mut self.verified {
             Some(all) => all.merge(&verified),
@@ -182,19 +188,18 @@ impl LoadRecorder {
         }
     }
 
-    /// What is to be said of the end.
+    /// Records the note on how the program ended.
     pub(crate) fn say_of_end(&mut self, text: String) {
         self.end_note = Some(text);
     }
 
-    /// Has the course over time show commits, and not single requests.
+    /// Switches the time series to commits, in place of single requests.
     pub(crate) fn judge_by_commits(&mut self) {
         self.series.shows_commits = true;
     }
 
-    /// A transaction of the program's was durable at this moment since the start of the timed
-    /// part.
-    pub(crate) fn committed(&mut self, commit: Commit, since_start: Nanoseconds) {
+    /// Records a durable transaction of the program, at a time since the start of the timed part.
+    pub(crate) fn record_commit(&mut self, commit: Commit, since_start: Nanoseconds) {
         self.commit.bytes += commit.bytes;
         self.commit.response.record(commit.response);
         if let Some(lag) = commit.lag {
@@ -204,34 +209,34 @@ impl LoadRecorder {
         self.series.count_commit(commit.response);
     }
 
-    /// A transaction that had arrived was not begun at the end, when it had waited for so
-    /// long.
-    pub(crate) fn uncommitted(&mut self, waited: Nanoseconds) {
+    /// Records a transaction that had arrived and had not started at the end, with the time that it
+    /// had waited.
+    pub(crate) fn record_unfinished_commit(&mut self, waited: Nanoseconds) {
         self.commit.response.record(waited);
         self.unfinished += 1;
     }
 
-    /// A call of the program's own ended at this moment since the start of the timed part,
-    /// and took so long.
-    pub(crate) fn called(
+    /// Records a call of the program with its duration, by its end since the start of the timed
+    /// part.
+    pub(crate) fn record_call(
         &mut self,
         call: NameCall,
         bytes: u64,
-        took: Nanoseconds,
+        duration: Nanoseconds,
         since_start: Nanoseconds,
     ) {
         let Some(calls) = &mut self.calls else {
             return;
         };
-        calls[call as usize].count(bytes, took, since_start);
+        calls[call as usize].count(bytes, duration, since_start);
         self.advance(since_start);
         if call != NameCall::Sync {
-            self.series.count_name_call(bytes, took);
+            self.series.count_name_call(bytes, duration);
         }
     }
 
-    /// What was recorded in a timed part of this length; begins anew.
-    pub(crate) fn take(&mut self, elapsed: Nanoseconds) -> LoadMeasure {
+    /// Returns the measure of a timed part of this length, and restarts the recorder.
+    pub(crate) fn take_measure(&mut self, elapsed: Nanoseconds) -> LoadMeasure {
         let lag = self.lag.histogram();
         let called = |call: NameCall| {
             let calls = self.calls.as_ref();
@@ -254,12 +259,12 @@ impl LoadRecorder {
             rename: called(NameCall::Rename),
             unlink: called(NameCall::Unlink),
             lag: (lag.count() > 0).then_some(lag),
-            held_up: self.held_up,
-            deepest: self.deepest,
+            held_up: self.slot_waits,
+            deepest: self.in_flight_max,
             unfinished: self.unfinished,
             errors: self.errors,
             first_error: self.first_error,
-            series: self.series.take(elapsed),
+            series: self.series.take_points(elapsed),
             interval: self.series.interval,
             engine_note: None,
             end_note: self.end_note.take(),
@@ -270,7 +275,7 @@ impl LoadRecorder {
     }
 
     #[inline]
-    fn of(&mut self, operation: Operation) -> &mut OperationRecorder {
+    fn recorder_of(&mut self, operation: Operation) -> &mut OperationRecorder {
         match operation {
             Operation::Read => &mut self.read,
             Operation::Write => &mut self.write,
@@ -290,13 +295,12 @@ impl LoadRecorder {
     }
 }
 
-/// What requests of one operation take.
 struct OperationRecorder {
     bytes: u64,
     response: LatencyRecorder,
     submit: LatencyRecorder,
     completion: LatencyRecorder,
-    /// Time of this kind alone; 0 where all kinds are made all the time.
+    /// Duration of this operation alone, if the program makes one kind after the other; else 0.
     span: Nanoseconds,
 }
 
@@ -320,11 +324,11 @@ impl OperationRecorder {
     }
 }
 
-/// What calls of one kind take, and when they are made.
+/// Recorder of one kind of call, with the time of the first and the last.
 struct CallRecorder {
     bytes: u64,
     response: LatencyRecorder,
-    /// The start of the first, and the end of the last.
+    /// Start of the first call and end of the last.
     span: Option<(Nanoseconds, Nanoseconds)>,
 }
 
@@ -339,10 +343,10 @@ impl Default for CallRecorder {
 }
 
 impl CallRecorder {
-    fn count(&mut self, bytes: u64, took: Nanoseconds, ended: Nanoseconds) {
+    fn count(&mut self, bytes: u64, duration: Nanoseconds, ended: Nanoseconds) {
         self.bytes += bytes;
-        self.response.record(took);
-        let began = Nanoseconds(ended.0.saturating_sub(took.0));
+        self.response.record(duration);
+        let began = Nanoseconds(ended.0.saturating_sub(duration.0));
         let first = self.span.map_or(began, |(first, _)| first);
         self.span = Some((first, ended));
     }
@@ -358,32 +362,32 @@ impl CallRecorder {
     }
 }
 
-/// The most intervals of a course, and the most latencies that are told apart in all of
-/// them: some minutes of a second each on the busiest drive, and some hundred kilobytes of
-/// a store. Pages that are not written cost nothing.
+/// Maximum number of intervals in a time series. Together with the limit of latency buckets it
+/// suffices for some minutes at one-second intervals on the busiest drive, and takes some hundred
+/// kilobytes in a store. Pages that are not written cost nothing.
 const MOST_INTERVALS: usize = 1024;
 const MOST_BUCKETS: usize = 1 << 17;
 
-/// The course over time: the interval that is on, and those that have ended. A longer one
-/// has longer intervals: where it is full, two become one, again and again.
+/// Time series: the current interval and the ended ones. When it is full, each pair of intervals is
+/// merged into one of twice the length.
 struct Series {
-    /// Whether commits count in it, and not single requests.
+    /// Whether commits count in the series, in place of single requests.
     shows_commits: bool,
-    /// As it was asked for.
-    shortest: Nanoseconds,
+    /// Length of an interval that was requested for the time series.
+    requested_interval: Nanoseconds,
     interval: Nanoseconds,
-    /// When the one that is on ends, since the start of the timed part.
+    /// End of the current interval, since the start of the timed part.
     current_end: Nanoseconds,
-    current: Counts,
+    current_counts: IntervalCounts,
     response: LatencyRecorder,
-    /// Each with the end of its part of `buckets`.
-    ended: Vec<(Counts, usize)>,
+    /// Counts of the ended intervals of the time series, each with the end index of its part of
+    /// `buckets`.
+    ended_intervals: Vec<(IntervalCounts, usize)>,
     buckets: Vec<(u64, u64)>,
 }
 
-/// What completed in an interval.
 #[derive(Clone, Copy, Default)]
-struct Counts {
+struct IntervalCounts {
     reads: u64,
     read_bytes: u64,
     writes: u64,
@@ -392,7 +396,7 @@ struct Counts {
     written_bytes: u64,
 }
 
-impl std::ops::Add for Counts {
+impl std::ops::Add for IntervalCounts {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -411,12 +415,12 @@ impl Series {
     fn new(interval: Nanoseconds, response: LatencyRecorder) -> Self {
         let mut series = Self {
             shows_commits: false,
-            shortest: interval,
+            requested_interval: interval,
             interval,
             current_end: interval,
-            current: Counts::default(),
+            current_counts: IntervalCounts::default(),
             response,
-            ended: Vec::new(),
+            ended_intervals: Vec::new(),
             buckets: Vec::new(),
         };
         series.restart();
@@ -424,11 +428,11 @@ impl Series {
     }
 
     fn restart(&mut self) {
-        self.current = Counts::default();
+        self.current_counts = IntervalCounts::default();
         self.response.clear();
-        self.ended.clear();
+        self.ended_intervals.clear();
         self.buckets.clear();
-        self.interval = self.shortest;
+        self.interval = self.requested_interval;
         self.current_end = match self.interval {
             Nanoseconds::ZERO => Nanoseconds(u64::MAX),
             interval => interval,
@@ -436,15 +440,15 @@ impl Series {
     }
 
     #[inline]
-    fn count(&mut self, done: Done) {
-        match done.operation {
+    fn count(&mut self, request: CompletedRequest) {
+        match request.operation {
             Operation::Read => {
-                self.current.reads += 1;
-                self.current.read_bytes += done.bytes;
+                self.current_counts.reads += 1;
+                self.current_counts.read_bytes += request.bytes;
             }
             Operation::Write => {
-                self.current.writes += 1;
-                self.current.written_bytes += done.bytes;
+                self.current_counts.writes += 1;
+                self.current_counts.written_bytes += request.bytes;
             }
             Operation::Fsync
             | Operation::Fdatasync
@@ -452,22 +456,22 @@ impl Series {
             | Operation::Discard => return,
         }
         if !self.shows_commits {
-            self.response.record(done.response);
+            self.response.record(request.response);
         }
     }
 
     fn count_commit(&mut self, response: Nanoseconds) {
-        self.current.commits += 1;
+        self.current_counts.commits += 1;
         if self.shows_commits {
             self.response.record(response);
         }
     }
 
-    /// Counts what was done to a name, which may have written.
-    fn count_name_call(&mut self, bytes: u64, took: Nanoseconds) {
-        self.current.name_calls += 1;
-        self.current.written_bytes += bytes;
-        self.response.record(took);
+    /// Counts a name operation, which may have written data.
+    fn count_name_call(&mut self, bytes: u64, duration: Nanoseconds) {
+        self.current_counts.name_calls += 1;
+        self.current_counts.written_bytes += bytes;
+        self.response.record(duration);
     }
 
     #[cold]
@@ -480,34 +484,39 @@ impl Series {
     fn end_current(&mut self) {
         self.response.append_to(&mut self.buckets);
         self.response.clear();
-        let counts = std::mem::take(&mut self.current);
-        self.ended.push((counts, self.buckets.len()));
+        let counts = std::mem::take(&mut self.current_counts);
+        self.ended_intervals.push((counts, self.buckets.len()));
         self.current_end = self.current_end + self.interval;
-        let is_full = self.ended.len() >= MOST_INTERVALS || self.buckets.len() >= MOST_BUCKETS;
-        if is_full && self.ended.len().is_multiple_of(2) {
-            self.halve();
+        let is_full =
+            self.ended_intervals.len() >= MOST_INTERVALS || self.buckets.len() >= MOST_BUCKETS;
+        if is_full && self.ended_intervals.len().is_multiple_of(2) {
+            self.merge_pairs();
         }
     }
 
-    /// Makes one interval of two.
-    fn halve(&mut self) {
+    /// Merges each pair of intervals into one of twice the length.
+    fn merge_pairs(&mut self) {
         let mut buckets = Vec::with_capacity(MOST_BUCKETS);
         let mut start = 0;
-        for pair in 0..self.ended.len() / 2 {
-            let ((first, _), (second, end)) = (self.ended[2 * pair], self.ended[2 * pair + 1]);
+        for pair in 0..self.ended_intervals.len() / 2 {
+            let ((first, _), (second, end)) = (
+                self.ended_intervals[2 * pair],
+                self.ended_intervals[2 * pair + 1],
+            );
             let both = Histogram::from(self.buckets[start..end].to_vec());
             buckets.extend_from_slice(both.buckets());
             start = end;
-            self.ended[pair] = (first + second, buckets.len());
+            self.ended_intervals[pair] = (first + second, buckets.len());
         }
-        self.ended.truncate(self.ended.len() / 2);
+        self.ended_intervals
+            .truncate(self.ended_intervals.len() / 2);
         self.buckets = buckets;
         // The interval that is on has just begun.
         self.current_end = self.current_end + self.interval;
         self.interval = self.interval + self.interval;
     }
 
-    fn take(&mut self, elapsed: Nanoseconds) -> Vec<SeriesPoint> {
+    fn take_points(&mut self, elapsed: Nanoseconds) -> Vec<SeriesPoint> {
         if self.interval == Nanoseconds::ZERO {
             return Vec::new();
         }
@@ -517,7 +526,7 @@ impl Series {
             self.end_current();
         }
         let mut start = 0;
-        let point = |(counts, end): &(Counts, usize)| {
+        let point = |(counts, end): &(IntervalCounts, usize)| {
             let buckets = self.buckets[start..*end].to_vec();
             start = *end;
             SeriesPoint {
@@ -530,7 +539,7 @@ impl Series {
                 response: Histogram::from(buckets),
             }
         };
-        self.ended.iter().map(point).collect()
+        self.ended_intervals.iter().map(point).collect()
     }
 }
 
@@ -547,8 +556,8 @@ mod tests {
         ]
     }
 
-    fn done(operation: Operation, response_ns: u64) -> Done {
-        Done {
+    fn done(operation: Operation, response_ns: u64) -> CompletedRequest {
+        CompletedRequest {
             operation,
             bytes: 512,
             response: Nanoseconds(response_ns),
@@ -571,16 +580,16 @@ mod tests {
             recorder.judge_by_commits();
             for at in [100, 1100] {
                 recorder.advance(Nanoseconds(at));
-                recorder.completed(done(Operation::Write, 7));
-                recorder.committed(commit(90), Nanoseconds(at + 90));
+                recorder.record_completion(done(Operation::Write, 7));
+                recorder.record_commit(commit(90), Nanoseconds(at + 90));
             }
             let late = Commit {
                 lag: Some(Nanoseconds(30)),
                 ..commit(120)
             };
-            recorder.committed(late, Nanoseconds(1900));
-            recorder.uncommitted(Nanoseconds(500));
-            let load = recorder.take(Nanoseconds(2000));
+            recorder.record_commit(late, Nanoseconds(1900));
+            recorder.record_unfinished_commit(Nanoseconds(500));
+            let load = recorder.take_measure(Nanoseconds(2000));
             let course = load.series.iter();
             let course = course.map(|one| (one.writes, one.commits, one.response.min().0));
             assert_eq!(course.collect::<Vec<_>>(), [(1, 1, 90), (1, 2, 90)]);
@@ -596,10 +605,10 @@ mod tests {
             // A stall from the second interval into the fourth.
             for (at, response) in [(0, 10), (999, 20), (1000, 30), (3500, 2510)] {
                 recorder.advance(Nanoseconds(at));
-                recorder.completed(done(Operation::Read, response));
-                recorder.completed(done(Operation::Fsync, 77_777));
+                recorder.record_completion(done(Operation::Read, response));
+                recorder.record_completion(done(Operation::Fsync, 77_777));
             }
-            let load = recorder.take(Nanoseconds(4200));
+            let load = recorder.take_measure(Nanoseconds(4200));
             let reads: Vec<u64> = load.series.iter().map(|point| point.reads).collect();
             assert_eq!(reads, [2, 1, 0, 1, 0]);
             for point in &load.series {
@@ -620,23 +629,23 @@ mod tests {
     fn an_end_at_the_end_of_an_interval_begins_no_other() {
         for mut recorder in both() {
             recorder.advance(Nanoseconds(1999));
-            assert_eq!(recorder.take(Nanoseconds(2000)).series.len(), 2);
-            assert_eq!(recorder.take(Nanoseconds(2001)).series.len(), 3);
-            assert_eq!(recorder.take(Nanoseconds::ZERO).series.len(), 0);
+            assert_eq!(recorder.take_measure(Nanoseconds(2000)).series.len(), 2);
+            assert_eq!(recorder.take_measure(Nanoseconds(2001)).series.len(), 3);
+            assert_eq!(recorder.take_measure(Nanoseconds::ZERO).series.len(), 0);
         }
     }
 
     #[test]
     fn a_restart_forgets_everything() {
         for mut recorder in both() {
-            let nothing = recorder.take(Nanoseconds(500));
+            let nothing = recorder.take_measure(Nanoseconds(500));
             recorder.advance(Nanoseconds(7_000));
-            recorder.completed(done(Operation::Write, 40));
-            recorder.issued_late_by(Nanoseconds(3));
-            recorder.unfinished(Operation::Write, Nanoseconds(900));
-            recorder.committed(commit(80), Nanoseconds(6));
+            recorder.record_completion(done(Operation::Write, 40));
+            recorder.record_lag(Nanoseconds(3));
+            recorder.record_unfinished(Operation::Write, Nanoseconds(900));
+            recorder.record_commit(commit(80), Nanoseconds(6));
             recorder.restart();
-            assert_eq!(recorder.take(Nanoseconds(500)), nothing);
+            assert_eq!(recorder.take_measure(Nanoseconds(500)), nothing);
             assert_eq!(nothing.lag, None);
         }
     }
@@ -644,10 +653,10 @@ mod tests {
     #[test]
     fn what_is_unfinished_is_among_the_responses() {
         for mut recorder in both() {
-            recorder.issued_late_by(Nanoseconds(3));
-            recorder.unfinished(Operation::Write, Nanoseconds(900));
-            recorder.committed(commit(80), Nanoseconds(6));
-            let load = recorder.take(Nanoseconds(10));
+            recorder.record_lag(Nanoseconds(3));
+            recorder.record_unfinished(Operation::Write, Nanoseconds(900));
+            recorder.record_commit(commit(80), Nanoseconds(6));
+            let load = recorder.take_measure(Nanoseconds(10));
             assert_eq!(load.unfinished, 1);
             assert_eq!(load.write.response.buckets(), [(900, 1)]);
             assert_eq!((load.write.bytes, load.write.submit.count()), (0, 0));
@@ -663,11 +672,11 @@ mod tests {
         for mut recorder in both() {
             for number in 0..LONG {
                 recorder.advance(Nanoseconds(number * INTERVAL.0));
-                recorder.completed(done(Operation::Read, 10 + number % 7));
-                recorder.completed(done(Operation::Write, 100));
+                recorder.record_completion(done(Operation::Read, 10 + number % 7));
+                recorder.record_completion(done(Operation::Write, 100));
             }
             let elapsed = Nanoseconds(LONG * INTERVAL.0);
-            let load = recorder.take(elapsed);
+            let load = recorder.take_measure(elapsed);
             assert_eq!(load.interval, Nanoseconds(16 * INTERVAL.0));
             assert_eq!(load.series.len() as u64, LONG.div_ceil(16));
             let (last, whole) = load.series.split_last().unwrap();
@@ -677,8 +686,14 @@ mod tests {
             }
             assert_eq!((last.reads, last.read_bytes), (LONG % 16, LONG % 16 * 512));
             // The next one begins anew.
-            recorder.completed(done(Operation::Read, 5));
-            assert_eq!(recorder.take(Nanoseconds(3 * INTERVAL.0)).series.len(), 3);
+            recorder.record_completion(done(Operation::Read, 5));
+            assert_eq!(
+                recorder
+                    .take_measure(Nanoseconds(3 * INTERVAL.0))
+                    .series
+                    .len(),
+                3
+            );
         }
     }
 
@@ -689,10 +704,10 @@ mod tests {
         for number in 0..600 {
             recorder.advance(Nanoseconds(number * INTERVAL.0));
             for step in 0..1000 {
-                recorder.completed(done(Operation::Read, 1000 + 7919 * step));
+                recorder.record_completion(done(Operation::Read, 1000 + 7919 * step));
             }
         }
-        let load = recorder.take(Nanoseconds(600 * INTERVAL.0));
+        let load = recorder.take_measure(Nanoseconds(600 * INTERVAL.0));
         assert!(load.interval > INTERVAL, "{:?}", load.interval);
         let buckets = load.series.iter().map(|one| one.response.buckets().len());
         assert!(buckets.sum::<usize>() <= MOST_BUCKETS + 2 * 1000);
@@ -705,18 +720,18 @@ mod tests {
 
     #[test]
     fn calls_of_a_kind_span_from_the_first_to_the_last() {
-        let mut recorder = LoadRecorder::of_calls(Nanoseconds(200));
+        let mut recorder = LoadRecorder::for_calls(Nanoseconds(200));
         for _ in 0..2 {
-            for (call, took, now) in [
+            for (call, duration, now) in [
                 (NameCall::Create, 10, 110),
                 (NameCall::Sync, 40, 150),
                 (NameCall::Create, 30, 200),
                 (NameCall::Unlink, 5, 205),
                 (NameCall::Sync, 45, 250),
             ] {
-                recorder.called(call, 7, Nanoseconds(took), Nanoseconds(now));
+                recorder.record_call(call, 7, Nanoseconds(duration), Nanoseconds(now));
             }
-            let load = recorder.take(Nanoseconds(250));
+            let load = recorder.take_measure(Nanoseconds(250));
             let spans = [
                 load.create.span,
                 load.unlink.span,
@@ -739,8 +754,8 @@ mod tests {
     fn no_interval_no_course() {
         let mut recorder = LoadRecorder::new(Engine::Null, 4, Nanoseconds::ZERO);
         recorder.advance(Nanoseconds(u64::MAX));
-        recorder.completed(done(Operation::Read, 5));
-        let load = recorder.take(Nanoseconds(5_000));
+        recorder.record_completion(done(Operation::Read, 5));
+        let load = recorder.take_measure(Nanoseconds(5_000));
         assert_eq!((load.series.len(), load.read.count()), (0, 1));
     }
 }

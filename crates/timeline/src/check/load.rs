@@ -1,24 +1,24 @@
-//! What workers with several requests under way measured.
+//! Checks on the measures of workers with several requests in flight.
 
-use super::{Impossible, LONGEST_LATENCY_NS, Sums, at_most};
+use super::{Impossible, LATENCY_NS_MAX, Sums, require_at_most};
 use crate::histogram::Histogram;
 use crate::load::{LoadMeasure, SeriesPoint};
 use crate::verified::Verified;
 
-/// Longer series than any: a day in intervals of 10 ms.
-const LONGEST_SERIES: u64 = 10_000_000;
+/// Maximum number of points in a time series; more than a day in intervals of 10 ms has.
+const SERIES_POINTS_MAX: u64 = 10_000_000;
 
 pub(super) fn check(load: &LoadMeasure, sums: &mut Sums) -> Result<(), Impossible> {
     for (name, operation) in load.operations() {
         let within = |wrong: Impossible| wrong.within(name);
         sums.add("bytes", operation.bytes).map_err(within)?;
-        latencies("response", &operation.response, sums).map_err(within)?;
+        check_histogram("response", &operation.response, sums).map_err(within)?;
         sums.add("span", operation.span.0).map_err(within)?;
-        latencies("submit", &operation.submit, sums).map_err(within)?;
-        latencies("completion", &operation.completion, sums).map_err(within)?;
+        check_histogram("submit", &operation.submit, sums).map_err(within)?;
+        check_histogram("completion", &operation.completion, sums).map_err(within)?;
     }
     if let Some(lag) = &load.lag {
-        latencies("lag", lag, sums)?;
+        check_histogram("lag", lag, sums)?;
     }
     sums.add("unfinished", load.unfinished)?;
     sums.add("errors", load.errors)?;
@@ -30,24 +30,24 @@ pub(super) fn check(load: &LoadMeasure, sums: &mut Sums) -> Result<(), Impossibl
         check_verified(verified, sums)?;
     }
     let points = load.series.len() as u64;
-    at_most(
+    require_at_most(
         "series",
         points,
-        ("the most that a series has", LONGEST_SERIES),
+        ("the maximum of a series", SERIES_POINTS_MAX),
     )?;
     if points > 0 && load.interval.0 == 0 {
         return Err(Impossible::new(
             "interval",
-            format!("is 0: {points} intervals of the series take time"),
+            format!("is 0, but the series has {points} intervals"),
         ));
     }
     for (number, one) in load.series.iter().enumerate() {
-        point(one, sums).map_err(|wrong| wrong.within(&format!("series[{number}]")))?;
+        check_point(one, sums).map_err(|wrong| wrong.within(&format!("series[{number}]")))?;
     }
     Ok(())
 }
 
-/// Checks counts of blocks that were read back.
+/// Checks the counts of blocks that a worker read back and compared.
 pub(super) fn check_verified(verified: &Verified, sums: &mut Sums) -> Result<(), Impossible> {
     sums.add("verified_written_bytes", verified.written_bytes)?;
     sums.add("verified_blocks", verified.blocks)?;
@@ -56,27 +56,23 @@ pub(super) fn check_verified(verified: &Verified, sums: &mut Sums) -> Result<(),
     sums.add("mismatches", verified.mismatches)
 }
 
-fn point(one: &SeriesPoint, sums: &mut Sums) -> Result<(), Impossible> {
+fn check_point(one: &SeriesPoint, sums: &mut Sums) -> Result<(), Impossible> {
     sums.add("reads", one.reads)?;
     sums.add("read_bytes", one.read_bytes)?;
     sums.add("writes", one.writes)?;
     sums.add("name_calls", one.name_calls)?;
     sums.add("commits", one.commits)?;
     sums.add("written_bytes", one.written_bytes)?;
-    latencies("series_response", &one.response, sums)
+    check_histogram("series_response", &one.response, sums)
 }
 
-pub(super) fn latencies(
+pub(super) fn check_histogram(
     name: &'static str,
     latencies: &Histogram,
     sums: &mut Sums,
 ) -> Result<(), Impossible> {
     for (latency_ns, count) in latencies.buckets() {
-        at_most(
-            name,
-            *latency_ns,
-            ("the longest there can be", LONGEST_LATENCY_NS),
-        )?;
+        require_at_most(name, *latency_ns, ("the maximum", LATENCY_NS_MAX))?;
         sums.add(name, *count)?;
     }
     Ok(())

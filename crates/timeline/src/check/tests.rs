@@ -162,15 +162,15 @@ const OF_REPETITIONS: &[Case] = &[
     ),
     (
         |run| second(run).controller_caches[0].hits = 5,
-        "results[1].repetitions[1].controller_caches[0].hits is 5, and reads only 4",
+        "results[1].repetitions[1].controller_caches[0].hits is 5, but reads is only 4",
     ),
     (
         |run| second(run).media_caches[0].used_bytes = 10,
-        "results[1].repetitions[1].media_caches[0].used_bytes is 10, and room_bytes only 9",
+        "results[1].repetitions[1].media_caches[0].used_bytes is 10, but room_bytes is only 9",
     ),
     (
         |run| second(run).media_caches[0].extents = 3,
-        "results[1].repetitions[1].media_caches[0].extents is 3, and most_extents only 2",
+        "results[1].repetitions[1].media_caches[0].extents is 3, but most_extents is only 2",
     ),
     (
         |run| second(run).flash[0].collection_units = u64::MAX,
@@ -202,7 +202,7 @@ const OF_REPETITIONS: &[Case] = &[
 const OF_WORKERS: &[Case] = &[
     (
         |run| second(run).workers[1].elapsed = Nanoseconds(u64::MAX),
-        "results[1].repetitions[1].workers[1].elapsed is 18446744073709551615: with those before",
+        "results[1].repetitions[1].workers[1].elapsed is 18446744073709551615: its sum over",
     ),
     (
         |run| second(run).workers[1].elapsed = Nanoseconds(0),
@@ -210,7 +210,7 @@ const OF_WORKERS: &[Case] = &[
     ),
     (
         |run| second(run).workers[1].durable = Some(Nanoseconds(999)),
-        "results[1].repetitions[1].workers[1].durable is 999 ns, and elapsed",
+        "results[1].repetitions[1].workers[1].durable is 999 ns, less than elapsed",
     ),
     (
         |run| {
@@ -218,11 +218,11 @@ const OF_WORKERS: &[Case] = &[
                 result.repetitions[0].workers[0].payload_bytes = (1 << 59) + 1;
             }
         },
-        "results[1].repetitions[0].workers[0].payload_bytes is 576460752303423489: with those",
+        "results[1].repetitions[0].workers[0].payload_bytes is 576460752303423489: its sum over",
     ),
     (
         |run| second(run).workers[0].calls = 1,
-        "results[1].repetitions[1].workers[0].calls is 1, and 2 were timed",
+        "results[1].repetitions[1].workers[0].calls is 1, but 2 calls were timed",
     ),
     (
         |run| second(run).workers[0].write_latency = vec![(5, u64::MAX), (5, 7)].into(),
@@ -234,14 +234,14 @@ const OF_WORKERS: &[Case] = &[
     ),
     (
         |run| second(run).workers[0].elapsed = Nanoseconds(999),
-        "results[1].repetitions[1].workers[0].ledger sums to 1000 ns, and elapsed is 999 ns",
+        "results[1].repetitions[1].workers[0].ledger sums to 1000 ns, but elapsed is 999 ns",
     ),
     (
         |run| {
             let twice = r#"[{"stage": "seek", "ns": 500}, {"stage": "seek", "ns": 500}]"#;
             second(run).workers[0].ledger = serde_json::from_str(twice).unwrap();
         },
-        "results[1].repetitions[1].workers[0].ledger[1] is of seek, which has a line before",
+        "results[1].repetitions[1].workers[0].ledger[1] repeats the stage seek",
     ),
     (
         |run| {
@@ -268,7 +268,7 @@ const OF_LOADS: &[Case] = &[
     ),
     (
         |run| load(run).interval = Nanoseconds(0),
-        "results[1].repetitions[1].workers[0].load.interval is 0: 2 intervals",
+        "results[1].repetitions[1].workers[0].load.interval is 0, but the series has 2 intervals",
     ),
     (
         |run| load(run).series[1].reads = u64::MAX,

@@ -1,26 +1,25 @@
-//! Histograms as documents keep them: one per interval of a time series and per
-//! operation, they would be most of a run.
+//! Compact serialized form of histograms. Without it, the histograms of each interval and operation
+//! would be most of a stored run.
 //!
-//! A latency is the highest of a bucket, and the buckets of a log-linear histogram can be
-//! numbered: those of `bits` bits are told apart by the `bits` highest bits of a latency.
-//! A list of numbers says all: `bits` first, then the counts of successive buckets from
-//! number 0 on, where a negative number -n passes n empty ones over. Of latencies that
-//! are of no such buckets, `bits` is 64 and a bucket's number the latency itself.
+//! Each latency is the highest of a log-linear bucket. The `bits` leading bits of a latency select
+//! its bucket, and buckets are numbered in ascending order. The form is a list of numbers: `bits`,
+//! then the counts of successive buckets from number 0 on. A negative number -n skips n empty
+//! buckets. If latencies fit no such buckets, `bits` is 64 and the bucket number is the latency.
 
 use crate::histogram::Histogram;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::{Serialize, Serializer};
 
-/// The widths that recorders have (two and three significant digits), and the one that
-/// holds anything.
-const WIDTHS: [u32; 3] = [8, 11, u64::BITS];
+/// Possible values of `bits`: those of recorders with two and three significant digits, and 64,
+/// which fits any latency.
+const BIT_WIDTHS: [u32; 3] = [8, 11, u64::BITS];
 
 pub(crate) fn serialize<S: Serializer>(
     histogram: &Histogram,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     use serde::ser::Error;
-    let numbers = packed(histogram).ok_or_else(|| S::Error::custom("a count is beyond 2^63"))?;
+    let numbers = encode(histogram).ok_or_else(|| S::Error::custom("a count exceeds 2^63"))?;
     numbers.serialize(serializer)
 }
 
@@ -28,24 +27,26 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Histogram, D::Error> {
     let numbers = Vec::<i64>::deserialize(deserializer)?;
-    unpacked(&numbers).map_err(D::Error::custom)
+    decode(&numbers).map_err(D::Error::custom)
 }
 
-/// Empty of no calls; `None` where a count is beyond what a number holds.
-fn packed(histogram: &Histogram) -> Option<Vec<i64>> {
+/// Encodes a histogram; an empty list if it has no calls. `None` if a count exceeds 63 bits.
+fn encode(histogram: &Histogram) -> Option<Vec<i64>> {
     let buckets = histogram.buckets();
     if buckets.is_empty() {
         return Some(Vec::new());
     }
     let fits = |bits: &u32| {
         let mut latencies = buckets.iter().map(|(latency_ns, _)| *latency_ns);
-        latencies.all(|latency_ns| highest(number(latency_ns, *bits), *bits) == Some(latency_ns))
+        latencies.all(|latency_ns| {
+            latency_max(bucket_number(latency_ns, *bits), *bits) == Some(latency_ns)
+        })
     };
-    let bits = WIDTHS.into_iter().find(fits).unwrap_or(u64::BITS);
+    let bits = BIT_WIDTHS.into_iter().find(fits).unwrap_or(u64::BITS);
     let mut numbers = vec![i64::from(bits)];
     let mut next = 0;
     for (latency_ns, count) in buckets {
-        let number = number(*latency_ns, bits);
+        let number = bucket_number(*latency_ns, bits);
         let mut empty: u64 = number - next;
         while empty > 0 {
             let passed = i64::try_from(empty).unwrap_or(i64::MAX);
@@ -58,7 +59,7 @@ fn packed(histogram: &Histogram) -> Option<Vec<i64>> {
     Some(numbers)
 }
 
-fn unpacked(numbers: &[i64]) -> Result<Histogram, &'static str> {
+fn decode(numbers: &[i64]) -> Result<Histogram, &'static str> {
     let Some((bits, counts)) = numbers.split_first() else {
         return Ok(Histogram::new());
     };
@@ -72,7 +73,7 @@ fn unpacked(numbers: &[i64]) -> Result<Histogram, &'static str> {
         match number {
             0 => return Err("a histogram counts nothing in a bucket"),
             1.. => {
-                let latency_ns = highest(next, bits).ok_or("a bucket is beyond 2^64 ns")?;
+                let latency_ns = latency_max(next, bits).ok_or("a bucket exceeds 2^64 ns")?;
                 buckets.push((latency_ns, number.unsigned_abs()));
                 next = next.saturating_add(1);
             }
@@ -82,15 +83,15 @@ fn unpacked(numbers: &[i64]) -> Result<Histogram, &'static str> {
     Ok(buckets.into())
 }
 
-/// The number of the bucket that a latency is in.
-fn number(latency_ns: u64, bits: u32) -> u64 {
+/// Returns the number of the bucket that contains a latency.
+fn bucket_number(latency_ns: u64, bits: u32) -> u64 {
     let length = u64::BITS - latency_ns.leading_zeros();
     let shift = length.saturating_sub(bits);
     (u64::from(shift) << (bits - 1)) + (latency_ns >> shift)
 }
 
-/// The highest latency of a bucket; `None` where it is none of 64 bits.
-fn highest(number: u64, bits: u32) -> Option<u64> {
+/// Returns the highest latency of a bucket; `None` if it exceeds 64 bits.
+fn latency_max(number: u64, bits: u32) -> Option<u64> {
     let shift = (number >> (bits - 1)).saturating_sub(1);
     if bits + u32::try_from(shift).ok()? > u64::BITS {
         return None;
@@ -108,7 +109,7 @@ mod tests {
 
     /// What HDR of two significant digits has: eight bits.
     fn coarse(latency_ns: u64) -> u64 {
-        highest(number(latency_ns, 8), 8).unwrap()
+        latency_max(bucket_number(latency_ns, 8), 8).unwrap()
     }
 
     fn comes_back(histogram: &Histogram) -> usize {
@@ -132,26 +133,26 @@ mod tests {
             let mut recorder = LatencyRecorder::growing();
             latencies.iter().for_each(|ns| recorder.record(Nanoseconds(*ns)));
             let fine = recorder.histogram();
-            prop_assert!(packed(&fine).unwrap().first().is_none_or(|bits| *bits <= 11));
+            prop_assert!(encode(&fine).unwrap().first().is_none_or(|bits| *bits <= 11));
             comes_back(&fine);
             let coarse: Histogram = latencies.iter().map(|ns| Nanoseconds(coarse(*ns))).collect();
-            prop_assert!(packed(&coarse).unwrap().first().is_none_or(|bits| *bits == 8));
+            prop_assert!(encode(&coarse).unwrap().first().is_none_or(|bits| *bits == 8));
             comes_back(&coarse);
         }
 
         #[test]
         fn arbitrary_numbers_are_read_or_refused(numbers in prop::collection::vec(any::<i64>(), 0..9)) {
-            let _ = unpacked(&numbers);
+            let _ = decode(&numbers);
         }
     }
 
     #[test]
     fn buckets_are_numbered_without_a_gap() {
         for bits in [1, 8, 11, 64] {
-            let found: Vec<u64> = (0..4000).map_while(|it| highest(it, bits)).collect();
+            let found: Vec<u64> = (0..4000).map_while(|it| latency_max(it, bits)).collect();
             assert!(found.is_sorted_by(|one, next| one < next), "{bits}");
             for (expected, latency_ns) in (0..).zip(found) {
-                assert_eq!(number(latency_ns, bits), expected, "{bits} bits");
+                assert_eq!(bucket_number(latency_ns, bits), expected, "{bits} bits");
             }
         }
     }
@@ -176,9 +177,9 @@ mod tests {
             (vec![0, 1], "bits"),
             (vec![65, 1], "bits"),
             (vec![8, 0], "nothing"),
-            (vec![8, -10_000, 1], "beyond 2^64 ns"),
+            (vec![8, -10_000, 1], "exceeds 2^64 ns"),
         ] {
-            let error = unpacked(&numbers).unwrap_err();
+            let error = decode(&numbers).unwrap_err();
             assert!(error.contains(why), "{numbers:?}: {error}");
         }
     }

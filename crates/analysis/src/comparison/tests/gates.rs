@@ -6,8 +6,8 @@ use super::*;
 fn a_limit_must_be_seen_to_be_kept() {
     let gate = |base: f64, other: f64, limit: f64| {
         let two = [
-            run_of("/base", &[("read", about(base))]),
-            run_of("/other", &[("read", about(other))]),
+            run_of("/base", &[("read", noisy_speeds(base))]),
+            run_of("/other", &[("read", noisy_speeds(other))]),
         ];
         let gated = compare(&two).hold_to(limit);
         let texts: Vec<String> = gated.failures.iter().map(Failure::to_string).collect();
@@ -47,7 +47,10 @@ fn a_limit_must_be_seen_to_be_kept() {
 
 #[test]
 fn what_was_not_compared_is_missing() {
-    let (read, write) = (("read", about(1000.0)), ("write", about(1000.0)));
+    let (read, write) = (
+        ("read", noisy_speeds(1000.0)),
+        ("write", noisy_speeds(1000.0)),
+    );
     let missing_in = |run: &str, program: &str| {
         format!(
             "{program} (ext4/4096): not measured in {run}; run the same suite there, to its end"
@@ -103,7 +106,7 @@ fn what_was_not_compared_is_missing() {
 /// Rows whose amount of work differs pass no gate, however fast they are.
 #[test]
 fn other_work_passes_no_gate() {
-    let base = run_of("/base", &[("read", about(1000.0))]);
+    let base = run_of("/base", &[("read", noisy_speeds(1000.0))]);
     type Change = fn(&mut ProgramResult);
     let changes: [(Change, &str); 4] = [
         (|_| {}, ""),
@@ -113,7 +116,7 @@ fn other_work_passes_no_gate() {
     ];
     for speed in [400.0, 1000.0, 3000.0] {
         for (change, said) in changes {
-            let mut other = run_of("/other", &[("read", about(speed))]);
+            let mut other = run_of("/other", &[("read", noisy_speeds(speed))]);
             change(&mut other.results[0]);
             let gated = compare(&[base.clone(), other]).hold_to(0.25);
             let texts: Vec<String> = gated.failures.iter().map(Failure::to_string).collect();
@@ -134,7 +137,10 @@ fn other_work_passes_no_gate() {
 
 #[test]
 fn a_run_is_no_slower_than_itself() {
-    let noisy = [("read", about(1000.0)), ("write", vec![100.0, 300.0])];
+    let noisy = [
+        ("read", noisy_speeds(1000.0)),
+        ("write", vec![100.0, 300.0]),
+    ];
     let run = run_of("/base", &noisy);
     let mut compared = compare(&[run.clone(), run.clone()]);
     for pair in &compared.pairs {

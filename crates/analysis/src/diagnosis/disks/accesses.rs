@@ -1,41 +1,41 @@
-//! What arms of disks with firmware do, for requests or of their own accord.
+//! Accesses of the arms of disks with firmware, for requests or in the background.
 
 use diskperf_timeline::trace::{ArmWork, DiskPosition, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
 use std::collections::BTreeMap;
 
-/// What all of them did.
+/// Accesses of all disk arms in a run, with their positioning times.
 #[derive(Default)]
 pub(in super::super) struct Accesses {
-    /// What each took until its first sector came by, in order.
+    /// Positioning time of each access in nanoseconds, up to its first sector, in ascending order.
     pub(in super::super) positioning: Vec<u64>,
-    /// What all took, by stage.
+    /// Total positioning time of all accesses in nanoseconds, by stage.
     stages: BTreeMap<Stage, u64>,
-    /// How many were of what the buffer held.
+    /// Number of accesses that destaged buffered writes.
     pub(in super::super) destages: usize,
-    /// The shortest way over each distance, for each drive.
+    /// Shortest seek time in nanoseconds over each distance, for each drive.
     pub(in super::super) seeks: BTreeMap<(u32, u32), u64>,
-    /// A change of head where the arm stays, or goes a shorter way meanwhile: the middle one.
+    /// Median time of a head switch, together with any seek during it, in nanoseconds.
     pub(in super::super) head_switch_ns: Option<f64>,
-    /// What the arm rests before it writes.
+    /// Shortest time in nanoseconds that an arm settles before a write.
     pub(in super::super) write_settle_ns: Option<f64>,
 }
 
-/// One of them.
 struct Access {
     drive: u32,
-    ends: u64,
+    end_ns: u64,
     at: DiskPosition,
     sectors: (u64, u64),
     parts: Vec<(Stage, u64)>,
-    /// What it is, if it is for no request.
+    /// Background work that the access belongs to; `None` for a request.
     work: Option<ArmWork>,
 }
 
-/// An access of at most this part of a track hardly ever goes on to another one.
-const SHORT: u64 = 8;
+/// Divisor of a track's length. An access up to that part of a track hardly ever continues on
+/// another track.
+const SHORT_TRACK_DIVISOR: u64 = 8;
 
-fn positions(stage: Stage) -> bool {
+fn is_positioning(stage: Stage) -> bool {
     matches!(
         stage,
         Stage::Seek
@@ -47,25 +47,26 @@ fn positions(stage: Stage) -> bool {
 }
 
 impl Accesses {
-    pub(in super::super) fn of(
+    pub(in super::super) fn from_trace(
         trace: &Trace,
         requests: &[&TracedRequest],
         window: (Nanoseconds, Nanoseconds),
     ) -> Self {
-        let mut all = accesses(trace, requests, window);
-        all.sort_by_key(|one| (one.drive, one.ends));
+        let mut all = find_accesses(trace, requests, window);
+        all.sort_by_key(|one| (one.drive, one.end_ns));
         let mut found = Self::default();
         let (mut heads, mut settles) = (Vec::new(), Vec::new());
         for (number, one) in all.iter().enumerate() {
             // Bands are cleaned in an order of their own; the arm goes on from there.
             if one.work != Some(ArmWork::Cleaning) {
-                found.count_one(one);
+                found.add_access(one);
             }
             let of = |which: Stage| {
                 let own = one.parts.iter().filter(|(stage, _)| *stage == which);
                 own.map(|(_, ns)| ns).sum::<u64>()
             };
-            let short = (one.sectors.1 - one.sectors.0) * SHORT <= u64::from(one.at.slots);
+            let short =
+                (one.sectors.1 - one.sectors.0) * SHORT_TRACK_DIVISOR <= u64::from(one.at.slots);
             let (seek, head) = (of(Stage::Seek), of(Stage::HeadSwitch));
             if short && head > 0 {
                 heads.push((seek + head) as f64);
@@ -89,36 +90,41 @@ impl Accesses {
             }
         }
         found.positioning.sort_unstable();
-        found.head_switch_ns = super::super::samples::middle(&mut heads);
+        found.head_switch_ns = super::super::samples::median(&mut heads);
         // Who goes on to other tracks rests on each.
         found.write_settle_ns = settles.into_iter().reduce(f64::min);
         found
     }
 
-    fn count_one(&mut self, one: &Access) {
-        let of_way = one.parts.iter().filter(|(stage, _)| positions(*stage));
+    fn add_access(&mut self, access: &Access) {
+        let of_way = access
+            .parts
+            .iter()
+            .filter(|(stage, _)| is_positioning(*stage));
         self.positioning
             .push(of_way.clone().map(|(_, ns)| ns).sum());
         for (stage, ns) in of_way {
             *self.stages.entry(*stage).or_default() += ns;
         }
-        self.destages += usize::from(one.work == Some(ArmWork::Destage));
+        self.destages += usize::from(access.work == Some(ArmWork::Destage));
     }
 
-    /// How many there were.
+    /// Counts the accesses that the statistics include, without those that clean bands.
     pub(in super::super) fn count(&self) -> usize {
         self.positioning.len()
     }
 
-    /// What an access spends in stages of positioning, in the mean.
+    /// Returns the mean time that an access spends in the selected stages of positioning, in
+    /// nanoseconds.
     pub(in super::super) fn mean_ns(&self, which: impl Fn(Stage) -> bool) -> f64 {
         let own = self.stages.iter().filter(|(stage, _)| which(**stage));
         own.map(|(_, ns)| *ns).sum::<u64>() as f64 / self.count().max(1) as f64
     }
 }
 
-/// What moved the arm within the elapsed time; reading on goes where it is.
-fn accesses(
+/// Collects the accesses that moved an arm within the elapsed time. Read-ahead is left out, since
+/// it continues in place.
+fn find_accesses(
     trace: &Trace,
     requests: &[&TracedRequest],
     (from, until): (Nanoseconds, Nanoseconds),
@@ -132,7 +138,7 @@ fn accesses(
         let passed = one.parts().filter(|part| part.0 == Stage::MediaTransfer);
         found.push(Access {
             drive: one.drive,
-            ends: passed.map(|part| part.2.0).last().unwrap_or(one.issued.0),
+            end_ns: passed.map(|part| part.2.0).last().unwrap_or(one.issued.0),
             at,
             sectors: (one.sector, one.sector + u64::from(one.sectors)),
             parts: one
@@ -149,7 +155,7 @@ fn accesses(
     for arm in arms.filter(|arm| arm.until() > from && arm.from < until) {
         found.push(Access {
             drive: arm.drive,
-            ends: arm.until().0,
+            end_ns: arm.until().0,
             at: arm.position,
             sectors: (arm.sector, arm.sector + u64::from(arm.sectors)),
             parts: arm
@@ -162,8 +168,8 @@ fn accesses(
     found
 }
 
-/// Whether the arm had something to do for a request: its sectors were not in the buffer, and
-/// not about to pass anyway.
+/// Tests whether a request needed the arm: its sectors were neither in the buffer nor about to pass
+/// the head anyway.
 pub(super) fn moves_arm(request: &TracedRequest) -> bool {
-    request.spans.iter().any(|span| positions(span.stage))
+    request.spans.iter().any(|span| is_positioning(span.stage))
 }

@@ -1,99 +1,104 @@
-//! What the buffers of disks answer, take and hold.
+//! Measures of the buffers of disks: the requests that they serve and the bytes that they hold.
 
 use super::accesses::moves_arm;
 use diskperf_timeline::trace::{ArmWork, Purpose, TracedRequest};
 use diskperf_timeline::{Stage, Trace};
 use std::collections::BTreeMap;
 
-/// How many of some requests did something.
+/// Share of requests with some property, as two counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct Of {
-    did: u64,
-    all: u64,
+pub(in super::super) struct RequestShare {
+    matching: u64,
+    total: u64,
 }
 
-impl Of {
-    fn count(&mut self, did: bool) {
-        self.all += 1;
-        self.did += u64::from(did);
+impl RequestShare {
+    fn count(&mut self, matching: bool) {
+        self.total += 1;
+        self.matching += u64::from(matching);
     }
 
     pub(in super::super) fn share(self) -> f64 {
-        self.did as f64 / self.all.max(1) as f64
+        self.matching as f64 / self.total.max(1) as f64
     }
 
-    /// By how much the shares differ, if that is no chance.
+    /// Returns the difference of two shares of requests, unless chance explains it or a sample is
+    /// too small.
     pub(super) fn differs_from(self, other: Self, deviations: f64) -> Option<f64> {
-        if self.all.min(other.all) < super::FEWEST as u64 {
+        if self.total.min(other.total) < super::FEWEST as u64 {
             return None;
         }
-        let share = (self.did + other.did) as f64 / (self.all + other.all) as f64;
-        let of_counts = 1.0 / self.all as f64 + 1.0 / other.all as f64;
+        let share = (self.matching + other.matching) as f64 / (self.total + other.total) as f64;
+        let of_counts = 1.0 / self.total as f64 + 1.0 / other.total as f64;
         let deviation = (share * (1.0 - share) * of_counts).sqrt();
         let more = (self.share() - other.share()).abs();
         (more > deviations * deviation && more > 0.0).then_some(more)
     }
 }
 
-/// What a command is to the firmware.
+/// Kind of a command, as far as the firmware distinguishes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Kind {
+pub(super) struct CommandKind {
     pub(super) writes: bool,
-    /// Whether the arm moves for it.
-    pub(super) moves: bool,
+    /// Whether the command needs an access of the arm, rather than the buffer alone.
+    pub(super) needs_arm: bool,
 }
 
-/// What they did.
+/// Measures of all disk buffers of a run.
 #[derive(Default)]
 pub(in super::super) struct Buffers {
-    /// Reads, and those that needed no work of the arm for them.
-    pub(super) reads: Of,
-    /// Writes, and those that were done before they were on the medium.
-    pub(super) writes: Of,
-    /// Reads, and those whose sectors were all there when they came.
-    pub(super) at_once: Of,
-    /// Writes, and those that waited for room.
-    pub(super) crowded: Of,
-    /// Bytes that waited to be written, at most, of those that came within the elapsed time.
-    pub(super) most_held: u64,
-    /// Bytes that were written of them at once, at most.
-    pub(super) most_destaged: u64,
-    /// What the link takes for as many sectors, out of the buffer and into it: the shortest,
-    /// since others may be on it.
-    pub(super) crossings: BTreeMap<(bool, u32), u64>,
-    /// What the firmware took for commands of a kind, in order.
-    commands: BTreeMap<Kind, Vec<u64>>,
-    /// From the end of the transfer until the host was told, of writes and of others: the
-    /// shortest, since the processor may have other work.
-    told_ns: BTreeMap<bool, u64>,
+    /// Share of reads that needed no access of the arm.
+    pub(super) reads: RequestShare,
+    /// Share of writes that completed before they were on the medium.
+    pub(super) writes: RequestShare,
+    /// Share of reads whose sectors were all in the buffer on arrival.
+    pub(super) full_hits: RequestShare,
+    /// Share of writes that waited for buffer space.
+    pub(super) writes_awaiting_buffer: RequestShare,
+    /// Maximum number of bytes that waited for destaging, among those that arrived within the
+    /// elapsed time.
+    pub(super) held_bytes_max: u64,
+    /// Maximum number of bytes that one access destaged.
+    pub(super) destaged_bytes_max: u64,
+    /// Shortest link transfer in nanoseconds by direction and number of sectors. The shortest
+    /// counts, since other transfers may occupy the link.
+    pub(super) link_transfer_ns: BTreeMap<(bool, u32), u64>,
+    /// Firmware durations of commands in nanoseconds by kind, in ascending order.
+    commands: BTreeMap<CommandKind, Vec<u64>>,
+    /// Shortest time in nanoseconds from the end of the transfer to the interrupt of the host, for
+    /// writes and for reads. The shortest counts, since the processor may have other work.
+    interrupt_delay_ns: BTreeMap<bool, u64>,
 }
 
 impl Buffers {
-    pub(in super::super) fn of(trace: &Trace, requests: &[&TracedRequest]) -> Self {
+    pub(in super::super) fn from_trace(trace: &Trace, requests: &[&TracedRequest]) -> Self {
         let mut found = Self::default();
         // A flush moves nothing.
         let of_disks =
             |one: &&&TracedRequest| one.sectors > 0 && trace.drives[one.drive as usize].has_link;
         for one in requests.iter().filter(of_disks) {
-            let moves = moves_arm(one);
+            let needs_arm = moves_arm(one);
             let has = |stage| one.spans.iter().any(|span| span.stage == stage);
             match one.purpose {
                 Purpose::Read | Purpose::ReadAhead => {
-                    found.reads.count(!moves);
-                    found.at_once.count(has(Stage::CacheHit));
+                    found.reads.count(!needs_arm);
+                    found.full_hits.count(has(Stage::CacheHit));
                 }
                 Purpose::Write | Purpose::WriteBehind => {
-                    found.writes.count(!moves);
-                    found.crowded.count(!moves && has(Stage::Destage));
+                    found.writes.count(!needs_arm);
+                    found
+                        .writes_awaiting_buffer
+                        .count(!needs_arm && has(Stage::Destage));
                 }
             }
             let writes = matches!(one.purpose, Purpose::Write | Purpose::WriteBehind);
             for (stage, from, until) in one.parts() {
                 // Of other requests, data cross while sectors pass.
-                if stage == Stage::CacheHit || (writes && !moves && stage == Stage::BusTransfer) {
+                if stage == Stage::CacheHit || (writes && !needs_arm && stage == Stage::BusTransfer)
+                {
                     let takes = until.0 - from.0;
                     let known = found
-                        .crossings
+                        .link_transfer_ns
                         .entry((writes, one.sectors))
                         .or_insert(takes);
                     *known = takes.min(*known);
@@ -101,27 +106,28 @@ impl Buffers {
             }
             let command = one.parts().filter(|part| part.0 == Stage::Command);
             let took = command.map(|(_, from, until)| until.0 - from.0).sum();
-            let kind = Kind { writes, moves };
+            let kind = CommandKind { writes, needs_arm };
             found.commands.entry(kind).or_default().push(took);
-            let took = told(trace, one);
-            let known = found.told_ns.entry(writes).or_insert(took);
+            let took = interrupt_delay_ns(trace, one);
+            let known = found.interrupt_delay_ns.entry(writes).or_insert(took);
             *known = took.min(*known);
         }
-        found.hold(trace, requests);
+        found.measure_bytes_held(trace, requests);
         let commands = found.commands.values_mut();
         commands.for_each(|all| all.sort_unstable());
         found
     }
 
-    /// How much waits to be written: of what comes until it is on the medium, or until the
-    /// end. What was there before is not seen, but after some turns of it hardly any is left.
-    fn hold(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
+    /// Measures the bytes that wait for destaging, from arrival until they are on the medium or
+    /// until the end. Bytes from before the trace are not visible, but few remain after several
+    /// fillings of the buffer.
+    fn measure_bytes_held(&mut self, trace: &Trace, requests: &[&TracedRequest]) {
         let bytes = |drive: u32, sectors: u32| {
             u64::from(sectors) * u64::from(trace.drives[drive as usize].sector_bytes)
         };
         let mut written: BTreeMap<(u32, u64), (u64, u64)> = BTreeMap::new();
         for arm in trace.arms.iter().filter(|arm| arm.work == ArmWork::Destage) {
-            self.most_destaged = self.most_destaged.max(bytes(arm.drive, arm.sectors));
+            self.destaged_bytes_max = self.destaged_bytes_max.max(bytes(arm.drive, arm.sectors));
             let end = arm.sector + u64::from(arm.sectors);
             written.insert((arm.drive, arm.sector), (end, arm.until().0));
         }
@@ -150,27 +156,27 @@ impl Buffers {
         let mut held = 0;
         for (_, more) in moments {
             held += more;
-            self.most_held = self.most_held.max(held.max(0) as u64);
+            self.held_bytes_max = self.held_bytes_max.max(held.max(0) as u64);
         }
     }
 
-    /// What the firmware took for commands of a kind, in order.
-    pub(super) fn commands(&self, kind: Kind) -> &[u64] {
+    /// Returns the firmware durations of the commands of a kind in nanoseconds, in ascending order.
+    pub(super) fn commands(&self, kind: CommandKind) -> &[u64] {
         self.commands.get(&kind).map_or(&[], Vec::as_slice)
     }
 
-    /// What the firmware took to tell the host of a write, or of a read.
-    pub(super) fn told_ns(&self, writes: bool) -> Option<u64> {
-        self.told_ns.get(&writes).copied()
+    /// Returns the firmware's time to report a write or a read to the host, in nanoseconds.
+    pub(super) fn interrupt_delay_ns(&self, writes: bool) -> Option<u64> {
+        self.interrupt_delay_ns.get(&writes).copied()
     }
 }
 
-/// Before its end a request meets so many pieces of work of handlers, at most.
-const HANDLED: usize = 16;
+/// Maximum number of handler runs that are searched for the interrupt of a completed request.
+const HANDLER_RUNS_SEARCHED_MAX: usize = 16;
 
-/// From the end of a request's transfer until the drive interrupted the host for it. What the
-/// handler takes then is the kernel's, and is of the same stage.
-fn told(trace: &Trace, request: &TracedRequest) -> u64 {
+/// Returns the time from the end of a request's transfer to the drive's interrupt, in nanoseconds.
+/// The handler's time afterwards belongs to the kernel, although it is part of the same stage.
+fn interrupt_delay_ns(trace: &Trace, request: &TracedRequest) -> u64 {
     let mut ends = request
         .parts()
         .filter(|(stage, ..)| *stage == Stage::Completion);
@@ -179,7 +185,10 @@ fn told(trace: &Trace, request: &TracedRequest) -> u64 {
     };
     let until = ends.last().map_or(until, |(.., until)| until);
     let ended = trace.handlers.partition_point(|work| work.until <= until);
-    let mut before = trace.handlers[..ended].iter().rev().take(HANDLED);
+    let mut before = trace.handlers[..ended]
+        .iter()
+        .rev()
+        .take(HANDLER_RUNS_SEARCHED_MAX);
     let interrupt = before.find(|work| work.stage == Stage::Interrupt);
     let begins = interrupt.map_or(until, |work| work.from);
     begins.0.checked_sub(from.0).unwrap_or(until.0 - from.0)

@@ -1,20 +1,19 @@
-//! What shingled disks clean.
+//! Measures of the cleaning of bands on shingled disks.
 
 use diskperf_timeline::trace::{ArmWork, Purpose, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Trace};
 
-/// What the arms moved to clean bands, beside what programs wrote.
+/// Bytes that the arms moved to clean bands, beside the bytes that programs wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Cleaning {
-    /// Bytes that were read of bands, and written to them.
+    /// Bytes that cleaning read from bands and wrote to them.
     pub(super) moved_bytes: u64,
-    /// Bytes that programs wrote.
     written_bytes: u64,
 }
 
 impl Cleaning {
-    /// Of the time from one moment to another.
-    pub(in super::super) fn of(
+    /// Measures the cleaning of bands in a trace between two times.
+    pub(in super::super) fn from_trace(
         trace: &Trace,
         requests: &[&TracedRequest],
         (from, until): (Nanoseconds, Nanoseconds),
@@ -35,7 +34,8 @@ impl Cleaning {
         }
     }
 
-    /// Bytes moved for each that was written, if any was.
+    /// Returns the bytes that cleaning moved for each byte that programs wrote; `None` if they
+    /// wrote nothing.
     pub(super) fn per_byte(self) -> Option<f64> {
         (self.written_bytes > 0).then(|| self.moved_bytes as f64 / self.written_bytes as f64)
     }

@@ -1,89 +1,88 @@
-//! In which order requests that wait at a disk are served.
+//! Measures of the order in which a disk serves waiting requests.
 
 use super::accesses::moves_arm;
 use diskperf_timeline::trace::TracedRequest;
 use diskperf_timeline::{Stage, Trace};
 
-/// What waits when the arm gets a request.
+/// Counts of the requests that wait at a disk each time the arm starts another one.
 #[derive(Default)]
 pub(in super::super) struct Order {
-    served: u64,
-    /// Others that waited, all told.
-    waiting: u64,
-    /// Of these, those that had come before.
-    passed: u64,
+    served_count: u64,
+    /// Sum of the other requests that waited each time the arm started one.
+    waiting_sum: u64,
+    /// Sum of the waiting requests that had arrived before the one that the arm started.
+    passed_sum: u64,
 }
 
-/// What is next of a request.
+/// Event in the life of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
-    /// Where one is served as another comes, that one does not wait yet.
-    Served,
-    Comes,
+enum ServiceEvent {
+    /// Start of service. It sorts before an arrival at the same time, which does not wait yet.
+    Started,
+    Arrived,
 }
 
 impl Order {
-    pub(in super::super) fn of(trace: &Trace, requests: &[&TracedRequest]) -> Self {
+    pub(in super::super) fn from_trace(trace: &Trace, requests: &[&TracedRequest]) -> Self {
         let mut found = Self::default();
         for (number, drive) in trace.drives.iter().enumerate() {
             if drive.has_link {
                 let own = requests.iter().filter(|one| one.drive as usize == number);
-                found.follow(own.filter(|one| moves_arm(one)).copied());
+                found.add_drive(own.filter(|one| moves_arm(one)).copied());
             }
         }
         found
     }
 
-    fn follow<'t>(&mut self, requests: impl Iterator<Item = &'t TracedRequest>) {
-        let mut moments: Vec<(u64, What, u64)> = Vec::new();
+    fn add_drive<'t>(&mut self, requests: impl Iterator<Item = &'t TracedRequest>) {
+        let mut moments: Vec<(u64, ServiceEvent, u64)> = Vec::new();
         for one in requests {
-            let (came, begun) = (came(one), begun(one));
+            let (came, begun) = (decoded_ns(one), service_start_ns(one));
             // Who is served at once never waits: it would be served before it has come, and
             // wait for ever.
             if begun <= came {
-                moments.push((came, What::Served, came));
+                moments.push((came, ServiceEvent::Started, came));
             } else {
-                moments.push((came, What::Comes, came));
-                moments.push((begun, What::Served, came));
+                moments.push((came, ServiceEvent::Arrived, came));
+                moments.push((begun, ServiceEvent::Started, came));
             }
         }
         moments.sort_unstable();
         let mut waiting: Vec<u64> = Vec::new();
         for (_, what, came) in moments {
-            if what == What::Comes {
+            if what == ServiceEvent::Arrived {
                 waiting.push(came);
                 continue;
             }
             let own = waiting.iter().position(|other| *other == came);
             own.map(|place| waiting.swap_remove(place));
-            self.served += 1;
-            self.waiting += waiting.len() as u64;
+            self.served_count += 1;
+            self.waiting_sum += waiting.len() as u64;
             let before = waiting.iter().filter(|other| **other < came);
-            self.passed += before.count() as u64;
+            self.passed_sum += before.count() as u64;
         }
     }
 
-    /// How many others waited when one was served.
+    /// Returns the mean number of other requests that waited when the arm started one.
     pub(in super::super) fn waiting_mean(&self) -> f64 {
-        self.waiting as f64 / self.served.max(1) as f64
+        self.waiting_sum as f64 / self.served_count.max(1) as f64
     }
 
-    /// The share of those that had come before: nothing where who comes first is served
-    /// first, a half where that has no part in it.
+    /// Returns the share of waiting requests that had arrived earlier than the started one: 0 for
+    /// first come, first served, and a half where the order of arrival plays no part.
     pub(in super::super) fn passed_share(&self) -> f64 {
-        self.passed as f64 / self.waiting.max(1) as f64
+        self.passed_sum as f64 / self.waiting_sum.max(1) as f64
     }
 }
 
-/// When a request was decoded, and could be given to the arm.
-fn came(request: &TracedRequest) -> u64 {
+/// Returns the time at which a request was decoded and could go to the arm.
+fn decoded_ns(request: &TracedRequest) -> u64 {
     let mut parts = request.parts();
     let decoded = parts.find(|(stage, ..)| *stage == Stage::Command);
     decoded.map_or(request.issued.0, |(.., until)| until.0)
 }
 
-/// When the arm began with it.
-fn begun(request: &TracedRequest) -> u64 {
+fn service_start_ns(request: &TracedRequest) -> u64 {
     let waits = |stage| {
         matches!(
             stage,
@@ -133,7 +132,7 @@ mod tests {
             requests: requests.iter().map(of).collect(),
             ..Trace::default()
         };
-        Order::of(&trace, &trace.requests.iter().collect::<Vec<_>>())
+        Order::from_trace(&trace, &trace.requests.iter().collect::<Vec<_>>())
     }
 
     #[test]

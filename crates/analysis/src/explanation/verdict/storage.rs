@@ -1,34 +1,34 @@
-//! The verdict on a program on real storage.
+//! Verdict on the time of a program on real storage.
 
 use super::super::words::{percent, stage};
-use super::super::{Account, DeviceAccount, OperationAccount, is_of_processor};
-use super::{LIMITS, WORTH};
-use crate::explanation::stored::last_to_end;
+use super::super::{Account, DeviceAccount, OperationAccount, is_processor_stage};
+use super::{BOTTLENECK_SHARE_MIN, MENTION_SHARE_MIN};
+use crate::explanation::stored::last_worker_to_end;
 use diskperf_timeline::block::Operation;
 use diskperf_timeline::units::{format_nanoseconds, format_size};
 use diskperf_timeline::{LoadMeasure, Nanoseconds, Repetition, Stage};
 
-/// A share of the time that is not told apart is worth a sentence from here on.
-const UNTOLD: f64 = 0.05;
+/// Minimum unattributed share of the time that the verdict on a program mentions.
+const UNATTRIBUTED_SHARE_MIN: f64 = 0.05;
 
-/// The verdict: the bottleneck, what a call and a request take, and what is not
-/// known.
+/// Describes the verdict on a program on real storage: the bottleneck, the durations of a call and
+/// a request, and the unknown remainder.
 pub fn storage_verdict(account: &Account, repetition: &Repetition) -> Vec<String> {
     let workers = repetition.workers.len().max(1);
-    let undivided = undivided(account, workers);
-    let mut sentences = vec![bottleneck(account, workers)];
-    sentences.extend(quantum(account, repetition, undivided));
-    sentences.extend(requests(account, repetition));
-    sentences.extend(untold(account, undivided));
-    sentences.extend(durable(repetition));
+    let undivided = undivided_time(account, workers);
+    let mut sentences = vec![describe_bottleneck(account, workers)];
+    sentences.extend(describe_request_cost(account, repetition, undivided));
+    sentences.extend(describe_requests(account, repetition));
+    sentences.extend(describe_unattributed(account, undivided));
+    sentences.extend(describe_durable(repetition));
     sentences
 }
 
-/// The processor's time of the program where it is not divided into user and
-/// system, and so unattributed.
-fn undivided(account: &Account, workers: usize) -> Nanoseconds {
+/// Returns the processor time of the program that is not divided into user and system time, and is
+/// therefore unattributed.
+fn undivided_time(account: &Account, workers: usize) -> Nanoseconds {
     let mut entries = account.ledger.entries().iter();
-    if entries.any(|entry| is_of_processor(entry.stage)) {
+    if entries.any(|entry| is_processor_stage(entry.stage)) {
         return Nanoseconds::ZERO;
     }
     let share = account.utilisation.processor.unwrap_or_default() / workers as f64;
@@ -36,7 +36,7 @@ fn undivided(account: &Account, workers: usize) -> Nanoseconds {
     ns.min(account.ledger.stage(Stage::Unattributed))
 }
 
-fn bottleneck(account: &Account, workers: usize) -> String {
+fn describe_bottleneck(account: &Account, workers: usize) -> String {
     let used = &account.utilisation;
     // Several workers may keep as many processors busy.
     let processor = used.processor.unwrap_or_default() / workers as f64;
@@ -51,10 +51,12 @@ fn bottleneck(account: &Account, workers: usize) -> String {
     let busiest = devices.max_by(|one, other| one.1.total_cmp(other.1));
     let Some((device, share)) = busiest else {
         return match processor {
-            all if all >= LIMITS => format!("Bottleneck: {who}, busy {busy} of the time."),
+            all if all >= BOTTLENECK_SHARE_MIN => {
+                format!("Bottleneck: {who}, busy {busy} of the time.")
+            }
             _ => format!(
                 "{}; nothing is known about the devices.",
-                sentence(&format!("{who} is busy {busy} of the time"))
+                end_sentence(&format!("{who} is busy {busy} of the time"))
             ),
         };
     };
@@ -62,19 +64,19 @@ fn bottleneck(account: &Account, workers: usize) -> String {
     let at_device = percent(*share);
     let both = used.processor_and_drive.map(percent);
     let meanwhile = both.map_or_else(String::new, |both| format!(", {both} at the same time"));
-    if *share >= LIMITS && *share >= processor {
+    if *share >= BOTTLENECK_SHARE_MIN && *share >= processor {
         return format!(
             "Bottleneck: {name}, busy {at_device} of the time; {who} is busy {busy} of it{meanwhile}."
         );
     }
-    if processor >= LIMITS {
+    if processor >= BOTTLENECK_SHARE_MIN {
         return format!(
             "Bottleneck: {who}, busy {busy} of the time; {name} is busy {at_device} of it{meanwhile}."
         );
     }
     let elapsed = account.elapsed.0.max(1) as f64;
     let ready = account.ledger.stage(Stage::CpuWait).0 as f64 / elapsed;
-    if processor + ready >= LIMITS {
+    if processor + ready >= BOTTLENECK_SHARE_MIN {
         return format!(
             "Bottleneck: {who}, busy {busy} of the time, and for {} of it with other work while the program was ready to run; {name} is busy {at_device}{meanwhile}.",
             percent(ready)
@@ -85,15 +87,19 @@ fn bottleneck(account: &Account, workers: usize) -> String {
     )
 }
 
-fn sentence(text: &str) -> String {
+fn end_sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string());
     first.unwrap_or_default() + letters.as_str()
 }
 
-/// What a call takes, by stages.
-fn quantum(account: &Account, repetition: &Repetition, undivided: Nanoseconds) -> Option<String> {
-    let worker = last_to_end(repetition)?;
+/// Describes the duration of a call by stages.
+fn describe_request_cost(
+    account: &Account,
+    repetition: &Repetition,
+    undivided: Nanoseconds,
+) -> Option<String> {
+    let worker = last_worker_to_end(repetition)?;
     // What is done to names is no read and no write, and takes most of the time.
     let name_calls = worker.load.as_ref().map_or(0, LoadMeasure::name_calls);
     let calls = if name_calls > 0 {
@@ -113,7 +119,7 @@ fn quantum(account: &Account, repetition: &Repetition, undivided: Nanoseconds) -
         };
         entries.push((ns, stage(entry.stage)));
     }
-    entries.retain(|(ns, _)| ns.0 as f64 / account.elapsed.0.max(1) as f64 >= WORTH);
+    entries.retain(|(ns, _)| ns.0 as f64 / account.elapsed.0.max(1) as f64 >= MENTION_SHARE_MIN);
     entries.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
     let told: Vec<String> = entries
         .iter()
@@ -135,17 +141,17 @@ fn quantum(account: &Account, repetition: &Repetition, undivided: Nanoseconds) -
     ))
 }
 
-/// Puts the requests that a program may have caused before those of other processes, for
-/// the events are those of the whole machine.
+/// Moves the requests that a program may have caused before those of other processes, since the
+/// events cover the whole machine.
 pub fn own_requests_first(account: &mut Account, repetition: &Repetition) {
     for device in &mut account.devices {
         let operations = &mut device.operations;
-        operations.sort_by_key(|one| !may_cause(repetition, one.operation));
+        operations.sort_by_key(|one| !may_issue(repetition, one.operation));
     }
 }
 
-/// Whether a program that read and wrote so much may have caused requests of a kind.
-fn may_cause(repetition: &Repetition, operation: Operation) -> bool {
+/// Tests whether a program with this amount of reads and writes may have caused requests of a kind.
+fn may_issue(repetition: &Repetition, operation: Operation) -> bool {
     match operation {
         Operation::Read | Operation::ReadAhead => repetition.total(|worker| worker.read_bytes) > 0,
         Operation::Write | Operation::Flush | Operation::Discard => {
@@ -155,9 +161,9 @@ fn may_cause(repetition: &Repetition, operation: Operation) -> bool {
     }
 }
 
-/// The requests that keep a device busy the longest, of those that the program may have
-/// caused if there are any.
-fn requests(account: &Account, repetition: &Repetition) -> Option<String> {
+/// Describes the requests that keep a device busy the longest, preferring those that the program
+/// may have caused.
+fn describe_requests(account: &Account, repetition: &Repetition) -> Option<String> {
     let all = account.devices.iter().flat_map(|device| {
         let of_device = device.operations.iter();
         of_device.map(move |operation| (device, operation))
@@ -165,7 +171,7 @@ fn requests(account: &Account, repetition: &Repetition) -> Option<String> {
     let cost = |(_, one): &(&DeviceAccount, &OperationAccount)| {
         u128::from(one.requests) * u128::from(one.device_ns.median)
     };
-    let own = |(_, one): &(&DeviceAccount, &OperationAccount)| may_cause(repetition, one.operation);
+    let own = |(_, one): &(&DeviceAccount, &OperationAccount)| may_issue(repetition, one.operation);
     let (device, one) = all.max_by_key(|one| (own(one), cost(one)))?;
     let time = |ns| format_nanoseconds(Nanoseconds(ns));
     let size = match one.bytes_each.median {
@@ -185,11 +191,11 @@ fn requests(account: &Account, repetition: &Repetition) -> Option<String> {
     ))
 }
 
-fn untold(account: &Account, undivided: Nanoseconds) -> Option<String> {
+fn describe_unattributed(account: &Account, undivided: Nanoseconds) -> Option<String> {
     let elapsed = account.elapsed.0.max(1) as f64;
     let waiting = account.ledger.stage(Stage::Unattributed).since(undivided);
     let share = waiting.0 as f64 / elapsed;
-    if share < UNTOLD {
+    if share < UNATTRIBUTED_SHARE_MIN {
         return None;
     }
     let observed = account
@@ -208,11 +214,12 @@ fn untold(account: &Account, undivided: Nanoseconds) -> Option<String> {
     ))
 }
 
-/// Of a program that wrote, what came after its last call.
-fn durable(repetition: &Repetition) -> Option<String> {
+/// Describes the writes that became durable after the program's last call; `None` for a program
+/// that did not write.
+fn describe_durable(repetition: &Repetition) -> Option<String> {
     let (elapsed, durable) = (repetition.elapsed(), repetition.durable()?);
     let more = durable.since(elapsed);
-    (more.0 as f64 >= WORTH * elapsed.0 as f64).then(|| {
+    (more.0 as f64 >= MENTION_SHARE_MIN * elapsed.0 as f64).then(|| {
         format!(
             "After the last call it took {} more until all data was durable; the ledger does not include this.",
             format_nanoseconds(more)

@@ -36,7 +36,7 @@ fn the_factor_is_the_interlace_time_in_sectors_and_one() {
         (2.01, 4),
         (14.5, 16),
     ] {
-        let found = calculated(&serving(sectors));
+        let found = calculated(&inputs_with_service(sectors));
         near(found.service_sectors, sectors);
         assert_eq!(found.uninterrupted_factor, factor, "{sectors}");
         assert_eq!(u64::from(found.recommended.factor), factor, "{sectors}");
@@ -46,7 +46,7 @@ fn the_factor_is_the_interlace_time_in_sectors_and_one() {
 
 #[test]
 fn missing_it_costs_a_rotation_plus_a_little() {
-    let found = calculated(&serving(1.5));
+    let found = calculated(&inputs_with_service(1.5));
     let missing = found.factor(2).unwrap();
     assert_eq!((missing.missed_share, missing.lost_revolutions), (1.0, 1.0));
     // 17 + 2 sector times for each half KB.
@@ -57,7 +57,7 @@ fn missing_it_costs_a_rotation_plus_a_little() {
 fn set_exactly_one_revolution_is_lost_for_each_tick() {
     // The room of 2 sectors is full: a tick that falls into it, or is being
     // served when it begins, costs a revolution; never more than one.
-    let found = calculated(&ticking(serving(2.0), 0.5));
+    let found = calculated(&inputs_with_ticks(inputs_with_service(2.0), 0.5));
     let exact = found.factor(3).unwrap();
     assert!(exact.missed_share > 0.0);
     near(exact.lost_revolutions, exact.missed_share);
@@ -77,7 +77,7 @@ fn set_exactly_one_revolution_is_lost_for_each_tick() {
 fn a_tick_that_is_longer_than_its_room_is_covered_by_two() {
     // With the factors 4 and 5 ticks cost revolutions; with 6 there is room
     // for one.
-    let found = calculated(&ticking(serving(3.0), 1.5));
+    let found = calculated(&inputs_with_ticks(inputs_with_service(3.0), 1.5));
     assert!(found.factor(4).unwrap().missed_share > 0.0);
     assert!(found.factor(5).unwrap().missed_share > 0.0);
     assert_eq!(found.factor(6).unwrap().missed_share, 0.0);
@@ -109,7 +109,7 @@ fn a_line_of_9600_baud_interrupts_at_each_sector_and_dma_once_a_rotation() {
 
 #[test]
 fn raw_input_wakes_at_every_character() {
-    let mut inputs = serving(3.0);
+    let mut inputs = inputs_with_service(3.0);
     inputs.serial = Some(lines(1, SerialMethod::PseudoDma));
     let cooked = calculated(&inputs);
     if let Some(serial) = &mut inputs.serial {
@@ -127,7 +127,7 @@ fn raw_input_wakes_at_every_character() {
 fn read_ahead_loses_less_to_infrequent_events_and_needs_the_same_factor() {
     // A service of 1.8 sectors in a room of 2, ticks of 0.3: two services
     // have room for one tick, but one service has not.
-    let mut inputs = ticking(serving(1.8), 0.3);
+    let mut inputs = inputs_with_ticks(inputs_with_service(1.8), 0.3);
     let without = calculated(&inputs);
     assert!(without.factor(3).unwrap().missed_share > 0.0);
     inputs.read_ahead = true;
@@ -138,7 +138,7 @@ fn read_ahead_loses_less_to_infrequent_events_and_needs_the_same_factor() {
         (4, 3)
     );
     // What is too long by itself, averaging does not help.
-    let mut alone = serving(1.8);
+    let mut alone = inputs_with_service(1.8);
     alone.read_ahead = true;
     let alone = calculated(&alone);
     assert_eq!(alone.recommended.factor, 3);
@@ -148,7 +148,7 @@ fn read_ahead_loses_less_to_infrequent_events_and_needs_the_same_factor() {
 #[test]
 fn outstanding_requests_hide_the_service() {
     // One sector is transferred while a request of 0.9 sectors is served.
-    let mut inputs = serving(0.9);
+    let mut inputs = inputs_with_service(0.9);
     assert_eq!(calculated(&inputs).recommended.factor, 2);
     inputs.outstanding = 2;
     let found = calculated(&inputs);
@@ -156,9 +156,9 @@ fn outstanding_requests_hide_the_service() {
     assert_eq!(found.recommended.missed_share, 0.0);
     // A rare tick is ridden out by those that are queued: 0.9 + 2 sectors
     // are within four.
-    let mut ticking = ticking(serving(0.9), 1.0);
-    ticking.outstanding = 5;
-    assert_eq!(calculated(&ticking).recommended.factor, 1);
+    let mut inputs_with_ticks = inputs_with_ticks(inputs_with_service(0.9), 1.0);
+    inputs_with_ticks.outstanding = 5;
+    assert_eq!(calculated(&inputs_with_ticks).recommended.factor, 1);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn one_processor_cannot_serve_faster_than_it_serves() {
     // 2.5 sectors of service are within the transfers of 4 - 1, but every
     // sector falls 1.5 sectors behind: 4 - 1 - 2.5 = 0.5 is used up at the
     // second service, and the queue of 4 and one more sector have passed.
-    let mut inputs = serving(2.5);
+    let mut inputs = inputs_with_service(2.5);
     inputs.outstanding = 4;
     let found = calculated(&inputs);
     let found_share = found.factor(1).unwrap().missed_share;
@@ -177,7 +177,7 @@ fn one_processor_cannot_serve_faster_than_it_serves() {
 
 #[test]
 fn a_faster_processor_halves_all_of_its_times() {
-    let mut inputs = ticking(serving(3.0), 1.0);
+    let mut inputs = inputs_with_ticks(inputs_with_service(3.0), 1.0);
     inputs.serial = Some(lines(1, SerialMethod::PseudoDma));
     let slow = calculated(&inputs);
     inputs.cpu_speed = 2.0;
@@ -199,7 +199,7 @@ fn spare_sectors_pass_as_well() {
 
 #[test]
 fn a_service_longer_than_the_track_misses_at_every_factor() {
-    let found = calculated(&serving(40.0));
+    let found = calculated(&inputs_with_service(40.0));
     assert_eq!(found.uninterrupted_factor, 41);
     let one = found.factor(1).unwrap();
     // 40 sectors of 17 are within three revolutions.
@@ -234,7 +234,7 @@ fn what_makes_no_sense_is_refused() {
 fn lines_wait_while_a_transfer_is_started_and_the_clock_does_not() {
     // The same service once before the start of the transfer and once in it,
     // with two tenths of a sector to spare, and interrupts of half a sector.
-    let before = serving(1.8);
+    let before = inputs_with_service(1.8);
     let mut in_it = small_drive();
     in_it.service.transfer_start_ms = before.service.driver_ms;
     let half_ms = before.track.sector_ms() / 2.0;
@@ -246,13 +246,13 @@ fn lines_wait_while_a_transfer_is_started_and_the_clock_does_not() {
         }),
         ..inputs.clone()
     };
-    let with_ticks = |inputs: &Inputs| ticking(inputs.clone(), 0.5);
+    let with_ticks = |inputs: &Inputs| inputs_with_ticks(inputs.clone(), 0.5);
     // A buffer that is held off is served when the next sector has been asked
     // for; only one that comes just before a sector's end delays it.
-    let (all, held_off) = (missed(&with_lines(&before)), missed(&with_lines(&in_it)));
+    let (all, waits_for_program) = (missed(&with_lines(&before)), missed(&with_lines(&in_it)));
     assert!(
-        held_off > 0.0 && held_off < 0.3 * all,
-        "{held_off} of {all}"
+        waits_for_program > 0.0 && waits_for_program < 0.3 * all,
+        "{waits_for_program} of {all}"
     );
     near(missed(&with_ticks(&in_it)), missed(&with_ticks(&before)));
 }

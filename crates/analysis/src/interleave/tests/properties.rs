@@ -32,7 +32,7 @@ prop_compose! {
 }
 
 /// The case with one more term, or with more of one.
-fn with_more(inputs: &Inputs, which: u8) -> Inputs {
+fn inputs_with_more(inputs: &Inputs, which: u8) -> Inputs {
     let mut more = inputs.clone();
     match which {
         0 => more.service.application_ms += 0.3,
@@ -63,9 +63,9 @@ fn with_more(inputs: &Inputs, which: u8) -> Inputs {
 /// earlier; but what is counted begins when the start is over, in which the
 /// slower may have lost a revolution more that the faster loses only then: one
 /// of all that are counted.
-fn none_loses_less(slower: &Interleave, faster: &Interleave) -> Result<(), String> {
+fn assert_no_smaller_loss(slower: &Interleave, faster: &Interleave) -> Result<(), String> {
     for (one, other) in slower.factors.iter().zip(&faster.factors) {
-        if one.lost_revolutions < other.lost_revolutions - 1.0 / follow::COUNTED - 1e-9 {
+        if one.lost_revolutions < other.lost_revolutions - 1.0 / follow::SECTORS_COUNTED - 1e-9 {
             return Err(format!("{one:?} loses less than {other:?}"));
         }
     }
@@ -96,8 +96,8 @@ proptest! {
         let all = Some(inputs.track.sectors_per_track);
         let quiet = Inputs { clock: None, serial: None, ..inputs.clone() };
         let none = calculate(&quiet, all).unwrap();
-        let more = calculate(&with_more(&inputs, which), all).unwrap();
-        prop_assert_eq!(none_loses_less(&more, &none), Ok(()));
+        let more = calculate(&inputs_with_more(&inputs, which), all).unwrap();
+        prop_assert_eq!(assert_no_smaller_loss(&more, &none), Ok(()));
     }
 
     #[test]
@@ -111,7 +111,7 @@ proptest! {
         let rates = [&longer, &slow, &fast].map(|inputs| calculate(inputs, all).unwrap());
         prop_assert!((rates[2].service_ms - rates[1].service_ms / 2.0).abs() < 1e-9);
         for pair in rates.windows(2) {
-            prop_assert_eq!(none_loses_less(&pair[0], &pair[1]), Ok(()));
+            prop_assert_eq!(assert_no_smaller_loss(&pair[0], &pair[1]), Ok(()));
         }
     }
 }

@@ -1,6 +1,5 @@
-//! The rows of programs with several requests under way: their rate is judged, and the
-//! 99th percentile of the response stands beside it; where requests arrive by the clock,
-//! their responses are judged.
+//! Rows of programs with several requests in flight. Their rate is judged, with the 99th percentile
+//! of the response time beside it; in open loop the response times are judged.
 
 use super::{figures, interval, marks, ratio};
 use crate::comparison::{Pair, Quantity, Side};
@@ -50,13 +49,13 @@ fn cell(side: &Side, quantity: Quantity) -> (String, String) {
     }
 }
 
-/// Beside what is judged, where it is not judged itself.
+/// Formats the 99th percentile beside the judged figure, unless it is judged itself.
 fn p99(side: &Side, quantity: Quantity) -> String {
     let beside = side.p99_us.filter(|_| quantity == Quantity::Iops);
     beside.map_or_else(String::new, figures::time_us)
 }
 
-/// What its columns mean.
+/// Describes the columns of the table of programs with several requests in flight.
 pub(super) fn legend(pairs: &[Pair]) -> Vec<String> {
     let has = |quantity| pairs.iter().any(|pair| pair.quantity == quantity);
     let remarks = [

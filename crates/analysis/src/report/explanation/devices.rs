@@ -1,13 +1,13 @@
-//! The requests of real devices.
+//! Requests of real block devices in an explanation.
 
 use crate::explanation::{DeviceAccount, OperationAccount, Spread};
 use crate::report::document::{Column, Grid, Group};
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::units::{format_nanoseconds, format_size};
 
-/// How long requests waited and were served, by device and by what they asked.
+/// Tabulates queueing and service times of requests by device and operation.
 pub(super) fn requests(devices: &[DeviceAccount]) -> Grid {
-    let all = all(devices);
+    let all = all_operations(devices);
     let column = |of: &dyn Fn(&DeviceAccount, &OperationAccount) -> String| {
         all.iter().map(|(device, one)| of(device, one)).collect()
     };
@@ -54,7 +54,7 @@ pub(super) fn requests(devices: &[DeviceAccount]) -> Grid {
     }
 }
 
-fn all(devices: &[DeviceAccount]) -> Vec<(&DeviceAccount, &OperationAccount)> {
+fn all_operations(devices: &[DeviceAccount]) -> Vec<(&DeviceAccount, &OperationAccount)> {
     let mut all = Vec::new();
     for device in devices {
         all.extend(device.operations.iter().map(|one| (device, one)));
@@ -62,10 +62,10 @@ fn all(devices: &[DeviceAccount]) -> Vec<(&DeviceAccount, &OperationAccount)> {
     all
 }
 
-/// Device times as names and nanoseconds: `vda read: queue`, `median`.
+/// Lists device times as names and nanoseconds: `vda read: queue`, `median`.
 pub(super) fn lines(devices: &[DeviceAccount]) -> Vec<(String, &'static str, u64)> {
     let mut lines = Vec::new();
-    for (device, one) in all(devices) {
+    for (device, one) in all_operations(devices) {
         for (what, spread) in [("queue", one.queue_ns), ("device", one.device_ns)] {
             let name = format!("{} {}: {what}", device.device, one.operation.name());
             lines.push((name.clone(), "median", spread.median));

@@ -1,26 +1,31 @@
-//! What the slowest requests waited for: sentences, a table, JSON.
+//! Causes of the slowest requests, as sentences, a table and JSON.
 
 use super::super::document::{Block, Column, Grid, Group};
-use super::{Line, named};
+use super::{Line, name_stage};
 use crate::explanation::tail::{Example, Tail, TailCause, TailCheck, TailRerun, Way};
 use crate::explanation::words::{cause, milliseconds, percent, stage};
 use diskperf_timeline::trace::Position;
 use diskperf_timeline::{Nanoseconds, Stage};
 use serde::Serialize;
 
-/// A share of the time above p99 that is worth a word.
-const WORTH_SHARE: f64 = 0.1;
-/// Two shares that differ by more than this part of them are not the same.
-const DOUBTFUL: f64 = 0.33;
-/// Parts of a request shorter than this are not worth a word.
-const WORTH_NS: u64 = 1000;
+/// Minimum share of the time above p99 at which a remaining cause is mentioned.
+const MENTION_SHARE_MIN: f64 = 0.1;
+/// Relative difference of two shares of removed time above which a check contradicts a cause.
+const CHECK_DIFFERENCE_MAX: f64 = 0.33;
+/// Minimum duration in nanoseconds at which a stage of the example request is mentioned.
+const MENTION_NS_MIN: u64 = 1000;
 
 pub(super) fn blocks(tails: &[Tail]) -> Vec<Block> {
-    let of = |tail: &Tail| [Block::Text(sentences(tail)), Block::Grid(causes(tail))];
+    let of = |tail: &Tail| {
+        [
+            Block::Text(describe_tail(tail)),
+            Block::Grid(cause_grid(tail)),
+        ]
+    };
     tails.iter().flat_map(of).collect()
 }
 
-fn plural(way: Way) -> &'static str {
+fn plural_of_direction(way: Way) -> &'static str {
     match way {
         Way::Read => "reads",
         Way::Write => "writes",
@@ -31,12 +36,12 @@ fn us(ns: f64) -> String {
     format!("{:.1} µs", ns / 1000.0)
 }
 
-fn sentences(tail: &Tail) -> String {
+fn describe_tail(tail: &Tail) -> String {
     let mut all = vec![format!(
         "The slowest {} of {} {} took more than {} (p99), {} above it together (p50 {}, p99.9 {}).",
         tail.slowest,
         tail.requests,
-        plural(tail.way),
+        plural_of_direction(tail.way),
         us(tail.p99.0 as f64),
         milliseconds(tail.above.0 as f64),
         us(tail.p50.0 as f64),
@@ -46,26 +51,27 @@ fn sentences(tail: &Tail) -> String {
         all.push(format!(
             "{}: {}, {} each where {} have {} in the mean.",
             match first.rerun {
-                Some(rerun) if tail.removed_share(&rerun) < WORTH_SHARE =>
+                Some(rerun) if tail.removed_share(&rerun) < MENTION_SHARE_MIN =>
                     "No cause by itself is behind much of it; most",
                 _ => "Top cause",
             },
             stage(first.stage),
             us(first.slowest_ns),
-            plural(tail.way),
+            plural_of_direction(tail.way),
             us(first.usual_ns),
         ));
-        all.extend(first.rerun.map(|rerun| without(tail, &rerun)));
+        all.extend(first.rerun.map(|rerun| describe_rerun(tail, &rerun)));
         let check = tail.check.zip(first.rerun);
-        all.extend(check.map(|(check, rerun)| checked(&check, tail.removed_share(&rerun))));
+        all.extend(check.map(|(check, rerun)| describe_check(&check, tail.removed_share(&rerun))));
     }
-    all.push(example(tail.way, &tail.example));
+    all.push(describe_example(tail.way, &tail.example));
     all.join(" ")
 }
 
-/// What the same requests came to without the first cause, and what they wait for there.
-fn without(tail: &Tail, rerun: &TailRerun) -> String {
-    let is_much = 1.0 - tail.removed_share(rerun) > WORTH_SHARE;
+/// Describes the slowest requests in a rerun without their first cause, with the main remaining
+/// wait.
+fn describe_rerun(tail: &Tail, rerun: &TailRerun) -> String {
+    let is_much = 1.0 - tail.removed_share(rerun) > MENTION_SHARE_MIN;
     let left = rerun.left.filter(|_| is_much);
     let left = left.map_or_else(String::new, |left| {
         format!("; the slowest wait most for {} then", stage(left))
@@ -83,10 +89,10 @@ fn without(tail: &Tail, rerun: &TailRerun) -> String {
     )
 }
 
-/// Whether that holds for more than the requests that it was found in.
-fn checked(check: &TailCheck, stated: f64) -> String {
+/// Describes whether the cause of slow requests also holds under other random numbers.
+fn describe_check(check: &TailCheck, stated: f64) -> String {
     let there = check.removed_share();
-    let doubt = match (there - stated).abs() > DOUBTFUL * stated.abs() {
+    let doubt = match (there - stated).abs() > CHECK_DIFFERENCE_MAX * stated.abs() {
         true => ": that is another share, and a longer run would say more",
         false => "",
     };
@@ -97,21 +103,21 @@ fn checked(check: &TailCheck, stated: f64) -> String {
     )
 }
 
-/// Where a p99.9 comes from.
-fn example(way: Way, of: &Example) -> String {
-    let at = match of.position {
+/// Describes the stages of the request at p99.9.
+fn describe_example(way: Way, example: &Example) -> String {
+    let at = match example.position {
         Some(Position::Flash { channel, die }) => format!(" of die {die} on channel {channel}"),
         Some(Position::Disk(_)) | None => String::new(),
     };
     // A long request comes by the same stage many times.
     let mut parts: Vec<(Stage, Nanoseconds)> = Vec::new();
-    for (stage, ns) in &of.parts {
+    for (stage, ns) in &example.parts {
         match parts.iter_mut().find(|(other, _)| other == stage) {
             Some((_, sum)) => sum.0 += ns.0,
             None => parts.push((*stage, *ns)),
         }
     }
-    parts.retain(|(_, ns)| ns.0 >= WORTH_NS);
+    parts.retain(|(_, ns)| ns.0 >= MENTION_NS_MIN);
     let told = parts
         .iter()
         .map(|(stage, ns)| format!("{} {}", us(ns.0 as f64), cause(*stage)));
@@ -122,12 +128,12 @@ fn example(way: Way, of: &Example) -> String {
     let told: Vec<String> = told.collect();
     format!(
         "The {name} at p99.9{at} took {}: {}.",
-        us(of.took.0 as f64),
+        us(example.took.0 as f64),
         told.join(", ")
     )
 }
 
-fn causes(tail: &Tail) -> Grid {
+fn cause_grid(tail: &Tail) -> Grid {
     let column = |of: &dyn Fn(&TailCause) -> String| tail.causes.iter().map(of).collect();
     let figure = |ns: f64| format!("{:.1}", ns / 1000.0);
     let above = tail.above.0.max(1) as f64;
@@ -137,7 +143,7 @@ fn causes(tail: &Tail) -> Grid {
     };
     Grid {
         key: Column::words(
-            &format!("the slowest 1 % of {}", plural(tail.way)),
+            &format!("the slowest 1 % of {}", plural_of_direction(tail.way)),
             column(&|one| stage(one.stage)),
         ),
         groups: vec![Group::of(
@@ -156,7 +162,7 @@ fn causes(tail: &Tail) -> Grid {
     }
 }
 
-/// A tail, as the `explain` contract has it.
+/// Tail of slow requests in the `explain` contract.
 #[derive(Serialize)]
 pub(super) struct TailLine {
     requests_of: Way,
@@ -206,7 +212,7 @@ struct CheckLine {
 impl TailLine {
     pub(super) fn of(tail: &Tail) -> Self {
         let causes = tail.causes.iter().map(|one| {
-            let (stage, cause) = named(one.stage);
+            let (stage, cause) = name_stage(one.stage);
             CauseLine {
                 stage,
                 cause,
@@ -222,7 +228,7 @@ impl TailLine {
             }
         });
         let parts = tail.example.parts.iter().map(|(stage, ns)| {
-            let (stage, cause) = named(*stage);
+            let (stage, cause) = name_stage(*stage);
             let ns = ns.0;
             Line { stage, cause, ns }
         });

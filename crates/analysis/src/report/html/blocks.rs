@@ -1,10 +1,10 @@
-//! The pieces of the other forms of output as HTML.
+//! Conversion of structured reports to HTML.
 
 use super::escape;
 use crate::report::document::{Block, Column, Grid};
 
-/// Words longer than this get room to wrap in.
-const LONG: usize = 48;
+/// Length of a word in characters above which it gets places to wrap.
+const WRAP_WORD_LENGTH_MIN: usize = 48;
 
 pub(super) fn html(blocks: &[Block]) -> String {
     blocks.iter().map(block).collect()
@@ -31,7 +31,7 @@ pub(super) fn list(remarks: &[String]) -> String {
     }
 }
 
-/// A table that scrolls by itself where it is too wide for the page.
+/// Formats a table as HTML that scrolls on its own where it is too wide for the page.
 fn table(grid: &Grid) -> String {
     let columns: Vec<&Column> = std::iter::once(&grid.key)
         .chain(grid.groups.iter().flat_map(|group| &group.columns))
@@ -62,7 +62,7 @@ fn table(grid: &Grid) -> String {
 
 fn cell(column: &Column, row: usize) -> String {
     let text = &column.cells[row];
-    let class = match (column.right, text.chars().count() > LONG) {
+    let class = match (column.right, text.chars().count() > WRAP_WORD_LENGTH_MIN) {
         (true, _) => " class=\"n\"",
         (false, true) => " class=\"long\"",
         (false, false) => "",
@@ -70,7 +70,6 @@ fn cell(column: &Column, row: usize) -> String {
     format!("<td{class}>{}</td>", escape::text(text))
 }
 
-/// The titles of the groups, in a row of their own where there are any.
 fn groups(grid: &Grid) -> String {
     if grid.groups.iter().all(|group| group.title.is_empty()) {
         return String::new();

@@ -1,11 +1,11 @@
-//! Throughput over the size of a call, for each layer of `seqread`.
+//! Chart of throughput by call size, for each layer of `seqread`.
 
 use super::chart::{Chart, ROWS};
 use crate::layers::Layer;
 use crate::report::view::View;
 use serde_json::{Value, json};
 
-/// A curve for each layer, where a run read with more than one size of call.
+/// Builds a curve for each layer, where a run read with more than one call size.
 pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
     let mut rows: Vec<Value> = Vec::new();
     let mut sizes: Vec<u64> = Vec::new();

@@ -1,30 +1,30 @@
-//! A chart: a Vega-Lite specification with a name and words.
+//! Chart of a report: a Vega-Lite specification with a name and texts.
 
 use super::{escape, still};
 use serde_json::{Value, json};
 
-/// The name of the layer that draws one mark for each row of a chart's data.
+/// Name of the layer that draws one mark for each row of a chart's data.
 pub const ROWS: &str = "rows";
 
-/// A chart.
+/// Chart of an HTML report, drawn by Vega-Lite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// What kind of chart of what, in letters, digits and hyphens: unique in a
-    /// report.
+    /// Unique name of the chart in a report, from its kind and subject: letters, digits and
+    /// hyphens.
     pub name: String,
-    /// Its title.
+    /// Title of the chart for the reader.
     pub title: String,
-    /// What it shows, and how to read it.
+    /// Caption of the chart: its subject, and how to read it.
     pub caption: String,
-    /// The specification: complete, with its data, and without colours of a
-    /// page. Its layer [`ROWS`] draws one mark for each row of data.
+    /// Vega-Lite specification: complete, with its data, and without the colours of a page. Its
+    /// layer [`ROWS`] draws one mark for each row of data.
     pub spec: Value,
-    /// Whether it wants the whole width of a page.
+    /// Whether the chart needs the whole width of a page.
     pub wide: bool,
 }
 
 impl Chart {
-    /// A chart of `rows`; `view` has its encodings and layers.
+    /// Creates a chart of `rows`; `view` contains its encodings and layers.
     pub(super) fn new(name: &str, title: String, rows: Vec<Value>, view: Value) -> Self {
         let mut spec = json!({
             "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
@@ -56,7 +56,7 @@ impl Chart {
         self
     }
 
-    /// How many rows of data it has.
+    /// Counts the rows of data in the chart.
     pub fn rows(&self) -> usize {
         self.spec["data"]["values"].as_array().map_or(0, Vec::len)
     }
@@ -80,7 +80,7 @@ impl Chart {
     }
 }
 
-/// A figure with its words above it; `attributes` and `content` are HTML.
+/// Formats an HTML figure with its title and caption; `attributes` and `content` are HTML.
 pub(super) fn figure_with(title: &str, caption: &str, content: &str, attributes: &str) -> String {
     format!(
         "<figure {attributes}><figcaption><b>{}</b>{}</figcaption>{content}</figure>\n",
@@ -89,7 +89,7 @@ pub(super) fn figure_with(title: &str, caption: &str, content: &str, attributes:
     )
 }
 
-/// Figures that stand beside each other where there is room.
+/// Formats charts as HTML figures that stand beside each other where there is room.
 pub(super) fn figures(charts: &[Chart]) -> String {
     if charts.is_empty() {
         return String::new();
@@ -98,13 +98,13 @@ pub(super) fn figures(charts: &[Chart]) -> String {
     format!("<div class=\"charts\">\n{all}</div>\n")
 }
 
-/// How long the words of an axis may be, in pixels: as long as a title of a
-/// program is, where there is room.
+/// Returns the maximum length of axis labels in pixels: that of a program's title, where there is
+/// room.
 pub(super) fn label_limit() -> Value {
     json!({ "expr": "windowSize()[0] > 700 ? 340 : 170" })
 }
 
-/// A name for a chart from words that anybody may have written.
+/// Converts any words to a name for a chart.
 pub(super) fn slug(words: &str) -> String {
     let mut slug = String::new();
     for character in words.chars() {

@@ -1,4 +1,4 @@
-//! The course of programs over time: their rates, and their slowest responses.
+//! Charts of programs over time: their rates and their slowest responses.
 
 use super::chart::{Chart, ROWS, slug};
 use super::log_axis;
@@ -6,30 +6,30 @@ use crate::report::view::View;
 use crate::summary::load::LoadSummary;
 use serde_json::{Value, json};
 
-/// Programs whose rates are further apart than this factor are drawn apart, for the
-/// smaller would not be seen.
-const LARGEST_FACTOR: f64 = 12.0;
+/// Maximum ratio of the rates of programs in one chart. Beyond it the smaller rate would not be
+/// visible.
+const RATE_RATIO_MAX: f64 = 12.0;
 
-/// Intervals of a program that is drawn: two points show no course.
+/// Minimum number of intervals for which a program's series is drawn; two points show no trend.
 const POINTS_MIN: usize = 3;
 
-/// One program of a run.
-struct Course<'v> {
+struct ProgramSeries<'v> {
     title: String,
     load: &'v LoadSummary,
 }
 
-/// Rates, of programs of like rate together, and the 99th percentiles of all.
+/// Builds the charts of rates, with programs of similar rate together, and the chart of all 99th
+/// percentiles.
 pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
     let course = |row| {
-        let load = course_of(row)?;
-        let title = super::titled(view, row);
-        Some(Course { title, load })
+        let load = series_of_row(row)?;
+        let title = super::chart_title(view, row);
+        Some(ProgramSeries { title, load })
     };
-    let courses: Vec<Course> = view.rows.iter().filter_map(course).collect();
+    let courses: Vec<ProgramSeries> = view.rows.iter().filter_map(course).collect();
     let run = slug(&view.run.id);
     let mut charts = Vec::new();
-    for (number, alike) in of_like_rate(&courses).iter().enumerate() {
+    for (number, alike) in group_by_rate(&courses).iter().enumerate() {
         let rows = rows(alike, |one| Some(("iops", one.iops)));
         let title = match number {
             0 => "Requests per second, over time",
@@ -46,7 +46,7 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
             _ => chart,
         });
     }
-    let all: Vec<&Course> = courses.iter().collect();
+    let all: Vec<&ProgramSeries> = courses.iter().collect();
     let rows = rows(&all, |one| Some(("ms", one.p99_us? / 1e3)));
     if !rows.is_empty() {
         let y = log_axis::milliseconds(&rows);
@@ -60,18 +60,18 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
     charts.into_iter().map(Chart::wide).collect()
 }
 
-fn course_of<'v>(row: &'v crate::report::view::Row<'_>) -> Option<&'v LoadSummary> {
+fn series_of_row<'v>(row: &'v crate::report::view::Row<'_>) -> Option<&'v LoadSummary> {
     let load = row.summary.load.as_ref();
     load.filter(|load| load.series.len() >= POINTS_MIN)
 }
 
-/// The programs by rate, each group within one scale.
-fn of_like_rate<'c, 'v>(courses: &'c [Course<'v>]) -> Vec<Vec<&'c Course<'v>>> {
-    let mut groups: Vec<Vec<&Course>> = Vec::new();
+/// Groups the programs so that the rates of each group fit one scale.
+fn group_by_rate<'c, 'v>(courses: &'c [ProgramSeries<'v>]) -> Vec<Vec<&'c ProgramSeries<'v>>> {
+    let mut groups: Vec<Vec<&ProgramSeries>> = Vec::new();
     for course in courses {
-        let near = |other: &&Course| {
+        let near = |other: &&ProgramSeries| {
             let (one, other) = (course.load.iops, other.load.iops);
-            one.max(other) <= LARGEST_FACTOR * one.min(other)
+            one.max(other) <= RATE_RATIO_MAX * one.min(other)
         };
         match groups.iter_mut().find(|group| group.iter().all(near)) {
             Some(group) => group.push(course),
@@ -81,15 +81,16 @@ fn of_like_rate<'c, 'v>(courses: &'c [Course<'v>]) -> Vec<Vec<&'c Course<'v>>> {
     groups
 }
 
-/// One row for each interval that has a figure, of programs that have enough of them.
+/// Returns the data of a chart: one row for each interval with a figure, for programs with enough
+/// intervals.
 fn rows(
-    courses: &[&Course],
-    of: impl Fn(&crate::summary::load::SeriesFigures) -> Option<(&'static str, f64)>,
+    courses: &[&ProgramSeries],
+    figure_of: impl Fn(&crate::summary::load::SeriesFigures) -> Option<(&'static str, f64)>,
 ) -> Vec<Value> {
     let mut rows = Vec::new();
     for course in courses {
         let points = course.load.series.iter().filter_map(|one| {
-            let (field, value) = of(one)?;
+            let (field, value) = figure_of(one)?;
             Some(json!({ "series": course.title, "at_s": one.at_s, field: value }))
         });
         let points: Vec<Value> = points.collect();

@@ -1,10 +1,9 @@
-//! The picture of dies: what kept each die of a flash drive over time, what the slowest
-//! requests waited for, and below it, on the same axis, throughput, levels and write
-//! amplification.
+//! Picture of the dies of a flash drive over time: their activities, the waits of the slowest
+//! requests, and below, on the same time axis, throughput, fill levels and write amplification.
 //!
-//! A die reads in some 50 µs, and a repetition lasts a second: no picture shows both. So
-//! there are two, one of a short time around the request that waited the longest, with
-//! every interval, and one of the whole time, with what most of each stretch went to.
+//! A die reads in some 50 µs, and a repetition lasts a second: no single picture shows both. One
+//! picture therefore shows a short time around the request with the longest wait, with every
+//! interval. The other shows the whole time, with the main activity in each of its slices.
 
 mod axis;
 mod course;
@@ -16,72 +15,74 @@ pub(super) use drawing::figures;
 
 use super::family::Family;
 use crate::explanation::window;
-use course::Course;
+use course::FlashSeries;
 use diskperf_timeline::trace::{Position, TracedDie, TracedFlash, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage, Trace};
-use stretches::Stretch;
+use stretches::DieSlice;
 
-/// The most intervals that are drawn one by one.
+/// Maximum number of die activities that a picture draws one by one.
 const MOST_INTERVALS: usize = 2500;
 
-/// Requests whose time is drawn.
+/// Maximum number of slow requests whose stages a picture of dies draws.
 const MOST_REQUESTS: usize = 5;
 
-/// The shortest time that is looked at closely.
+/// Minimum duration that the close-up picture of dies shows.
 const LEAST_CLOSE: Nanoseconds = Nanoseconds(200_000);
 
-/// How many times as long as its request it is at the most: more would hide it.
+/// Maximum duration of the close-up picture, as a multiple of its request's response time. A longer
+/// one would hide the request.
 const MOST_AROUND: u64 = 6;
 
-/// What is drawn of a trace.
+/// Content of the two pictures of a flash drive's dies: close-up and whole.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
-    drive: Drive,
-    /// Around the request that waited the longest; none where the whole shows it all.
-    close: Option<View>,
-    whole: View,
+    drive: DriveGeometry,
+    /// Close-up picture around the request with the longest wait; `None` where the whole picture
+    /// shows every activity.
+    close_up: Option<PictureView>,
+    whole: PictureView,
 }
 
-/// What the drive is like.
+/// Geometry of the drawn flash drive, and the times that the trace covers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Drive {
-    /// Counted from 0.
+struct DriveGeometry {
+    /// Index of the drive, counted from 0.
     number: u32,
     channels: u32,
     dies: u32,
     unit_bytes: u32,
     sector_bytes: u32,
     buffer_units: u32,
-    /// From here on all that kept dies is known, and how much before it is not.
+    /// Time from which the trace contains every die activity.
     complete_from: Nanoseconds,
     left_out: u64,
-    /// When the timed part began: moments are told from there.
+    /// Start of the timed part, from which times are displayed.
     opened: Nanoseconds,
 }
 
-/// What is drawn of some time.
+/// Content of one picture of dies, over one time range.
 #[derive(Clone, Debug, PartialEq)]
-struct View {
+struct PictureView {
     from: Nanoseconds,
     until: Nanoseconds,
-    dies: Dies,
-    /// Those that waited the longest, by their issues.
+    dies: DieActivities,
+    /// Requests with the longest waits, by their issue times.
     slowest: Vec<TracedRequest>,
-    course: Course,
+    flash_series: FlashSeries,
 }
 
-/// What kept dies.
+/// Activities of the dies in a time range.
 #[derive(Clone, Debug, PartialEq)]
-enum Dies {
-    /// Every interval.
+enum DieActivities {
+    /// Every activity of every die, one by one.
     Exact(Vec<TracedDie>),
-    /// What most of each stretch of time went to.
-    Stretches(Vec<Stretch>),
+    /// Main activity of each die in each slice of time.
+    Slices(Vec<DieSlice>),
 }
 
 impl Picture {
-    /// What is to be seen in a trace; nothing of one without a flash drive that was asked
-    /// for something.
+    /// Selects the content of the pictures from a trace; `None` unless a flash drive received
+    /// requests.
     pub(super) fn of(trace: &Trace) -> Option<Self> {
         let (opened, ended) = window(trace)?;
         let asked = |flash: &&TracedFlash| {
@@ -93,10 +94,10 @@ impl Picture {
         if opened >= ended {
             return None;
         }
-        let seen = Seen {
+        let seen = PictureSource {
             trace,
             flash,
-            drive: Drive {
+            drive: DriveGeometry {
                 number: flash.drive,
                 channels: flash.channels.max(1),
                 dies: flash.dies,
@@ -109,35 +110,37 @@ impl Picture {
             },
         };
         let all = (opened, ended);
-        let close = match seen.intervals(all) <= MOST_INTERVALS {
+        let close = match seen.count_activities(all) <= MOST_INTERVALS {
             true => None,
-            false => seen.close(all).map(|some| seen.view(some)),
+            false => seen.choose_close_up(all).map(|some| seen.view(some)),
         };
         Some(Self {
             drive: seen.drive,
-            close,
+            close_up: close,
             whole: seen.view(all),
         })
     }
 }
 
-/// A trace, and the drive in it that is drawn.
-struct Seen<'t> {
+struct PictureSource<'t> {
     trace: &'t Trace,
     flash: &'t TracedFlash,
-    drive: Drive,
+    drive: DriveGeometry,
 }
 
-impl Seen<'_> {
-    fn kept(&self, (from, until): (Nanoseconds, Nanoseconds)) -> impl Iterator<Item = &TracedDie> {
+impl PictureSource<'_> {
+    fn die_activities(
+        &self,
+        (from, until): (Nanoseconds, Nanoseconds),
+    ) -> impl Iterator<Item = &TracedDie> {
         let kept = self.flash.kept.iter();
         let drawn = move |one: &&TracedDie| one.until > from && one.from < until;
         kept.filter(drawn)
             .filter(|one| one.die < self.drive.dies && one.from < one.until)
     }
 
-    fn intervals(&self, time: (Nanoseconds, Nanoseconds)) -> usize {
-        self.kept(time).count()
+    fn count_activities(&self, time: (Nanoseconds, Nanoseconds)) -> usize {
+        self.die_activities(time).count()
     }
 
     fn requests(
@@ -149,13 +152,16 @@ impl Seen<'_> {
             .filter(move |one| one.issued >= from && one.completed() <= until)
     }
 
-    /// The time around the request that waited the longest: as long as can be drawn.
-    fn close(
+    /// Returns the time range of the close-up picture around the request with the longest wait, as
+    /// long as can be drawn.
+    fn choose_close_up(
         &self,
         (opened, ended): (Nanoseconds, Nanoseconds),
     ) -> Option<(Nanoseconds, Nanoseconds)> {
         let from = opened.max(self.drive.complete_from);
-        let slowest = self.requests((from, ended)).max_by_key(|one| waited(one))?;
+        let slowest = self
+            .requests((from, ended))
+            .max_by_key(|one| longest_wait(one))?;
         let took = slowest.completed().since(slowest.issued).0;
         let middle = slowest.issued.0.saturating_add(took / 2);
         let around = |length: u64| {
@@ -165,7 +171,7 @@ impl Seen<'_> {
         };
         let longest = took.saturating_mul(MOST_AROUND).max(LEAST_CLOSE.0);
         let mut length = took.saturating_mul(5).div_ceil(4).max(LEAST_CLOSE.0);
-        while self.intervals(around(length.saturating_mul(2))) <= MOST_INTERVALS / 3
+        while self.count_activities(around(length.saturating_mul(2))) <= MOST_INTERVALS / 3
             && length < longest.min(ended.since(from).0)
         {
             length = length.saturating_mul(2);
@@ -173,44 +179,47 @@ impl Seen<'_> {
         Some(around(length))
     }
 
-    fn view(&self, time: (Nanoseconds, Nanoseconds)) -> View {
-        let is_few = self.intervals(time) <= MOST_INTERVALS;
+    fn view(&self, time: (Nanoseconds, Nanoseconds)) -> PictureView {
+        let is_few = self.count_activities(time) <= MOST_INTERVALS;
         let dies = match is_few {
-            true => Dies::Exact(self.kept(time).copied().collect()),
-            false => Dies::Stretches(stretches::of(self.kept(time), time, self.drive.dies)),
+            true => DieActivities::Exact(self.die_activities(time).copied().collect()),
+            false => DieActivities::Slices(stretches::of(
+                self.die_activities(time),
+                time,
+                self.drive.dies,
+            )),
         };
         // Those that waited do so for nothing that can be seen, where dies are not.
         let from = time.0.max(self.drive.complete_from);
         let mut slowest: Vec<&TracedRequest> = self.requests((from, time.1)).collect();
-        slowest.sort_by_key(|one| std::cmp::Reverse(waited(one)));
+        slowest.sort_by_key(|one| std::cmp::Reverse(longest_wait(one)));
         slowest.truncate(MOST_REQUESTS);
-        slowest.retain(|one| waited(one) > 0);
+        slowest.retain(|one| longest_wait(one) > 0);
         slowest.sort_by_key(|one| one.issued);
-        View {
+        PictureView {
             from: time.0,
             until: time.1,
             dies,
             slowest: slowest.into_iter().cloned().collect(),
-            course: Course::of(self.trace, self.flash, (self.drive, time)),
+            flash_series: FlashSeries::of(self.trace, self.flash, (self.drive, time)),
         }
     }
 }
 
-/// Whether in a stage a request waits, and nothing is done for it.
-fn is_wait(stage: Stage) -> bool {
+/// Tests whether a request only waits in a given stage.
+fn is_wait_stage(stage: Stage) -> bool {
     Family::of(stage) == Family::Queue
 }
 
-/// How long a request waited, in nanoseconds.
-fn waited(request: &TracedRequest) -> u64 {
-    let waits = request.parts().filter(|(stage, ..)| is_wait(*stage));
+fn longest_wait(request: &TracedRequest) -> u64 {
+    let waits = request.parts().filter(|(stage, ..)| is_wait_stage(*stage));
     waits.fold(0, |all, (_, from, until)| {
         all.saturating_add(until.since(from).0)
     })
 }
 
-/// The die that a request is of, if it is on one.
-fn die_of(request: &TracedRequest, drive: &Drive) -> Option<u32> {
+/// Returns the die that a request accesses; `None` for a request without one.
+fn die_of(request: &TracedRequest, drive: &DriveGeometry) -> Option<u32> {
     match request.position {
         Some(Position::Flash { channel, die }) => {
             let number = die.saturating_mul(drive.channels).saturating_add(channel);

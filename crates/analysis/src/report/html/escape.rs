@@ -1,8 +1,8 @@
-//! Text that means nothing to HTML, whoever wrote it.
+//! Escaping of arbitrary text for use in HTML.
 
 use diskperf_timeline::printable::is_instruction;
 
-/// As the text of an element, or the value of a quoted attribute.
+/// Escapes text for the content of an element or the value of a quoted attribute.
 pub(super) fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -21,8 +21,8 @@ pub(super) fn text(text: &str) -> String {
     out
 }
 
-/// JSON as the text of a `script` element, which nothing but `</script` and
-/// `<!--` ends: both begin with a character that only strings hold.
+/// Escapes JSON for a `script` element, which only `</script` and `<!--` can end. Both begin with a
+/// character that occurs in JSON only within strings.
 pub(super) fn json(value: &serde_json::Value) -> String {
     let mut out = String::new();
     for character in value.to_string().chars() {

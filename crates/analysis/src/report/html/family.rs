@@ -1,8 +1,8 @@
-//! Stages by the part of a system that spends them, with a colour each.
+//! Families of stages by the part of the system that spends them, each with a colour.
 
 use diskperf_timeline::Stage;
 
-/// The part of a system that spends time.
+/// Part of a system that spends time in a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Family {
     Processor,
@@ -70,7 +70,7 @@ impl Family {
         }
     }
 
-    /// The words of a legend.
+    /// Returns the name of the family for a legend.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Processor => "processor",
@@ -85,7 +85,7 @@ impl Family {
         }
     }
 
-    /// The variable of the page's style that holds its colour.
+    /// Returns the variable of the page's style sheet that holds the family's colour.
     pub(super) fn variable(self) -> &'static str {
         match self {
             Self::Processor => "--processor",
@@ -100,7 +100,7 @@ impl Family {
         }
     }
 
-    /// A colour that can be seen on white and on black.
+    /// Returns a colour of the family that is visible on white and on black.
     pub(super) fn colour(self) -> &'static str {
         match self {
             Self::Processor => "#4c78a8",

@@ -1,5 +1,4 @@
-//! The rates over all combinations of some parameters, as a heat map with the
-//! cliffs.
+//! Heat map of the rates over all combinations of some parameters, with the cliffs.
 
 use super::chart::{Chart, ROWS};
 use super::family::Family;
@@ -7,34 +6,34 @@ use crate::tuning::{CLIFF_SHARE, Goal, Key, Places, Standing, Tuned};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// What is written of the safe combination, and of those at the foot of a cliff.
 const SAFE: &str = "safe";
 const CLIFF: &str = "cliff";
 
-/// A quantity over combinations of some parameters.
+/// Measured quantity over combinations of some parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Surface {
-    /// What was measured, with its unit: `KB/s`.
+    /// Name of the measured quantity with its unit: `KB/s`.
     pub quantity: String,
-    /// Whether more of it is better.
+    /// Whether a larger value of the measured quantity is better.
     pub more_is_better: bool,
-    /// The parameters.
+    /// Parameters of the search with their values.
     pub keys: Vec<Key>,
-    /// The combinations that were tried: the place of each key's value, and the
+    /// Combinations that were tried: the index of each parameter's value, and the measured
     /// quantity.
     pub points: Vec<(Places, f64)>,
-    /// The places of the best.
+    /// Best combination, as the index of each parameter's value.
     pub best: Places,
-    /// What it is called: a candidate is not known to be better than today's.
+    /// Label of the best combination: best or candidate. A candidate is not known to be better than
+    /// today's settings.
     pub label: &'static str,
-    /// Where that stands on a cliff, the places of the safe ones.
+    /// Safe combination, as the index of each parameter's value, where the best one is on a cliff.
     pub safe: Option<Places>,
-    /// Those at the foot of a cliff.
+    /// Combinations at the foot of a cliff, as indices of the parameters' values.
     pub cliff: Vec<Places>,
 }
 
 impl Surface {
-    /// What counted of a search; nothing where no point ran.
+    /// Creates the surface of a search; `None` where no point ran.
     pub fn of(tuned: &Tuned) -> Option<Self> {
         let best = tuned.best()?;
         let value = |places: &Places| Some((places.clone(), tuned.value(places)?));
@@ -91,13 +90,13 @@ impl Surface {
         }
     }
 
-    /// A heat map; of one parameter, a curve. The last key runs to the right,
-    /// all others downwards.
+    /// Draws a heat map of the search, or a curve for a single parameter. The last parameter runs
+    /// to the right, all others downwards.
     pub(super) fn chart(&self) -> Option<Chart> {
         let (last, others) = self.keys.split_last()?;
         let others: Vec<&str> = others.iter().map(|key| key.path.as_str()).collect();
         let view = match others.is_empty() {
-            true => curve(&last.path, &self.quantity),
+            true => curve_layer(&last.path, &self.quantity),
             false => {
                 let down = |(places, _): &(Places, f64)| places[..others.len()].to_vec();
                 let rows: BTreeSet<Places> = self.points.iter().map(down).collect();
@@ -165,16 +164,16 @@ impl Surface {
     }
 }
 
-/// The colours of frames: the best in the colour of what is written, the cliff
-/// in that of a missed revolution.
-fn framed() -> Value {
+/// Returns the colours of frames: the best in the colour of writes, the cliff in that of a missed
+/// revolution.
+fn frame() -> Value {
     json!({
         "condition": { "test": format!("datum.mark === '{CLIFF}'"), "value": Family::Missed.colour() },
         "value": "currentColor",
     })
 }
 
-fn curve(across: &str, quantity: &str) -> Value {
+fn curve_layer(across: &str, quantity: &str) -> Value {
     json!({
         "height": 280,
         "encoding": {
@@ -187,7 +186,7 @@ fn curve(across: &str, quantity: &str) -> Value {
                 "name": ROWS,
                 "mark": { "type": "point", "filled": true, "size": 80, "opacity": 1, "strokeWidth": 3,
                           "tooltip": { "content": "data" } },
-                "encoding": { "stroke": framed() },
+                "encoding": { "stroke": frame() },
             },
         ],
     })

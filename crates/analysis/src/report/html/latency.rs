@@ -1,5 +1,5 @@
-//! How long calls took: percentiles on an axis that gives the slowest one in
-//! ten thousand as much room as the others.
+//! Chart of call latencies: percentiles on an axis that gives the slowest one in ten thousand as
+//! much room as the others.
 
 use super::chart::{Chart, ROWS, slug};
 use super::log_axis;
@@ -8,35 +8,35 @@ use crate::report::view::View;
 use diskperf_timeline::{Histogram, ProgramResult, Repetition, WorkerMeasure};
 use serde_json::{Value, json};
 
-/// Shares of the calls that are slower: half of them to one in ten thousand,
-/// eight steps to each factor of ten.
+/// Number of points of the curve for each factor of ten in the share of slower calls, from a half
+/// to one in ten thousand.
 const STEPS_PER_TENTH: i32 = 8;
 
-/// The latencies of one kind of call.
-type Latency = fn(&WorkerMeasure) -> &Histogram;
+/// Function that returns the latencies of one kind of call.
+type LatencyHistogram = fn(&WorkerMeasure) -> &Histogram;
 
-/// One curve for each program and kind of call; none where no call was timed.
+/// Builds one curve for each program and kind of call; `None` where no call was timed.
 pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
     let mut rows = Vec::new();
     for row in &view.rows {
-        let kinds: [(&str, Latency); 2] = [
+        let kinds: [(&str, LatencyHistogram); 2] = [
             ("read", |worker| &worker.read_latency),
             ("write", |worker| &worker.write_latency),
         ];
         for (kind, of) in kinds {
-            let merged = merged(row.result, of);
-            let series = format!("{}, {kind}", super::titled(view, row));
-            rows.extend(curve(&series, &merged));
+            let merged = merge_histograms(row.result, of);
+            let series = format!("{}, {kind}", super::chart_title(view, row));
+            rows.extend(histogram_rows(&series, &merged));
         }
-        for (kind, merged) in responses(row.result) {
-            let series = format!("{}, {kind}", super::titled(view, row));
-            rows.extend(curve(&series, &merged));
+        for (kind, merged) in response_histograms(row.result) {
+            let series = format!("{}, {kind}", super::chart_title(view, row));
+            rows.extend(histogram_rows(&series, &merged));
         }
     }
     if let (Some((_, held)), Some(row)) = (replay::of_run(view.run), view.rows.first()) {
         for (kind, response) in replay::responses(held) {
-            let series = format!("{}, {kind} in the trace", super::titled(view, row));
-            rows.extend(curve(&series, response));
+            let series = format!("{}, {kind} in the trace", super::chart_title(view, row));
+            rows.extend(histogram_rows(&series, response));
         }
     }
     if rows.is_empty() {
@@ -69,16 +69,17 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
     ))
 }
 
-fn merged(result: &ProgramResult, of: Latency) -> Histogram {
+fn merge_histograms(result: &ProgramResult, latency_histogram: LatencyHistogram) -> Histogram {
     let mut merged = Histogram::new();
     for worker in result.kept().flat_map(|one| &one.workers) {
-        merged.merge(of(worker));
+        merged.merge(latency_histogram(worker));
     }
     merged
 }
 
-/// Of several requests under way: what each operation took that occurred.
-fn responses(result: &ProgramResult) -> Vec<(&'static str, Histogram)> {
+/// Returns the response times of each operation that occurred, for a program with several requests
+/// in flight.
+fn response_histograms(result: &ProgramResult) -> Vec<(&'static str, Histogram)> {
     let loads = || result.kept().flat_map(Repetition::loads);
     let Some(first) = loads().next() else {
         return Vec::new();
@@ -95,8 +96,8 @@ fn responses(result: &ProgramResult) -> Vec<(&'static str, Histogram)> {
     all.filter(|(_, merged)| merged.count() > 0).collect()
 }
 
-/// Percentiles, as far as there are calls to tell them by.
-fn curve(series: &str, histogram: &Histogram) -> Vec<Value> {
+/// Returns the data of a latency curve: the percentiles that the number of calls supports.
+fn histogram_rows(series: &str, histogram: &Histogram) -> Vec<Value> {
     let shares = (0..=4 * STEPS_PER_TENTH)
         .map(|step| libm::pow(10.0, -f64::from(step) / f64::from(STEPS_PER_TENTH)));
     shares
@@ -121,7 +122,7 @@ mod tests {
     #[test]
     fn a_curve_ends_where_the_calls_do() {
         let few: Histogram = (1..=100).map(Nanoseconds).collect();
-        let curve = curve("few", &few);
+        let curve = histogram_rows("few", &few);
         let last = curve.last().unwrap();
         assert!((last["percentile"].as_f64().unwrap() - 99.0).abs() < 1e-9);
         assert_eq!(last["ms"], 99.0 / 1e6);
@@ -131,8 +132,8 @@ mod tests {
     #[test]
     fn ten_thousand_calls_reach_the_end_of_the_axis() {
         let many: Histogram = (1..=10_000).map(Nanoseconds).collect();
-        let last = curve("many", &many).pop().unwrap();
+        let last = histogram_rows("many", &many).pop().unwrap();
         assert!((last["percentile"].as_f64().unwrap() - 99.99).abs() < 1e-9);
-        assert!(super::curve("none", &Histogram::new()).is_empty());
+        assert!(super::histogram_rows("none", &Histogram::new()).is_empty());
     }
 }

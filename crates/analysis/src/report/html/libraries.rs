@@ -1,11 +1,10 @@
-//! The libraries that draw charts, as `tools/vendor-vega` fetched them.
+//! Libraries that draw charts, as `tools/vendor-vega` fetched them.
 
-/// Their versions and checksums, and the licences of all that is bundled in
-/// them.
+/// Versions and checksums of the libraries, with the licences of everything bundled in them.
 pub(super) const VERSIONS: &str = include_str!("../../../assets/VERSIONS");
 pub(super) const LICENCES: &str = include_str!("../../../assets/LICENCES");
 
-/// Name and text, compressed by gzip.
+/// Names and texts of the libraries, the texts compressed by gzip.
 pub(super) const ALL: [(&str, &[u8]); 3] = [
     ("vega", include_bytes!("../../../assets/vega.min.js.gz")),
     (
@@ -20,7 +19,7 @@ pub(super) const ALL: [(&str, &[u8]); 3] = [
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Base 64, as RFC 4648 has it.
+/// Encodes bytes in Base 64 by RFC 4648.
 pub(super) fn base64(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for three in bytes.chunks(3) {

@@ -1,15 +1,15 @@
-//! Logarithmic axes of times, whose ends and lines are round numbers: a chart of figures that
-//! lie close together would have no number at all beside it.
+//! Logarithmic time axes with round numbers at their ends and lines. By default a chart of close
+//! values would have no number at its axis at all.
 
 use serde_json::{Value, json};
 
-/// Lines that a chart has at most, before only powers of ten are drawn.
+/// Maximum number of lines of a chart. Beyond it only powers of ten are drawn.
 const LINES_MAX: usize = 7;
 
-/// The y axis of the field `ms` of these rows.
+/// Returns the logarithmic y axis for the field `ms` of these rows of data.
 pub(super) fn milliseconds(rows: &[Value]) -> Value {
     let values = rows.iter().filter_map(|row| row["ms"].as_f64());
-    let lines = lines(values);
+    let lines = grid_lines(values);
     json!({
         "field": "ms", "type": "quantitative", "title": "milliseconds",
         "scale": { "type": "log", "nice": false, "domain": [lines.low, lines.high] },
@@ -17,15 +17,16 @@ pub(super) fn milliseconds(rows: &[Value]) -> Value {
     })
 }
 
-/// The ends of an axis, and the numbers beside it.
-struct Lines {
+/// Ends of a logarithmic axis, and the numbers along it.
+struct GridLines {
     low: f64,
     high: f64,
     between: Vec<f64>,
 }
 
-/// Of values of which those above zero count. There are two numbers at least.
-fn lines(values: impl Iterator<Item = f64>) -> Lines {
+/// Computes the ends and numbers of a logarithmic axis for some values, of which only those above
+/// zero count. An axis has at least two numbers.
+fn grid_lines(values: impl Iterator<Item = f64>) -> GridLines {
     let (mut least, mut most) = (f64::MAX, 0.0_f64);
     for value in values.filter(|value| *value > 0.0) {
         (least, most) = (least.min(value), most.max(value));
@@ -44,7 +45,7 @@ fn lines(values: impl Iterator<Item = f64>) -> Lines {
     let above = above.max(below + 1).min(last);
     let between = &steps[below..=above];
     let is_power = |step: &&f64| format!("{step:e}").starts_with('1');
-    Lines {
+    GridLines {
         low: between[0],
         high: between[between.len() - 1],
         between: match between.len() > LINES_MAX {
@@ -68,7 +69,7 @@ mod tests {
             (&[], 1.0, 2.0, &[1.0, 2.0]),
             (&[0.03, 104.0], 0.02, 200.0, &[0.1, 1.0, 10.0, 100.0]),
         ] {
-            let found = lines(values.iter().copied());
+            let found = grid_lines(values.iter().copied());
             assert_eq!((found.low, found.high), (low, high), "{values:?}");
             assert_eq!(found.between, between, "{values:?}");
         }

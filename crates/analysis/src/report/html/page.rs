@@ -1,4 +1,4 @@
-//! The page itself: what stands around the content.
+//! Frame of the HTML page around its content.
 
 use super::{blocks, escape, libraries};
 use crate::report::document::Block;
@@ -8,12 +8,12 @@ use crate::report::view::View;
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// Nothing may be fetched from anywhere. Vega compiles its expressions, for
-/// which it needs `unsafe-eval`.
+/// Content security policy: the page may fetch nothing. Vega compiles its expressions and needs
+/// `unsafe-eval` for that.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' \
                       'unsafe-eval'; img-src data:";
 
-/// A page as far as it is written.
+/// HTML page of a report under construction.
 pub(super) struct Page {
     title: String,
     body: String,
@@ -30,7 +30,7 @@ impl Page {
         }
     }
 
-    /// Links to sections: name and title of each.
+    /// Writes links to the sections of the page, with name and title of each.
     pub(super) fn contents(&mut self, sections: impl Iterator<Item = (String, String)>) {
         self.body += "<nav>";
         for (anchor, title) in sections {
@@ -39,17 +39,17 @@ impl Page {
         self.body += "</nav>\n";
     }
 
-    /// Begins a section that links lead to.
+    /// Begins a section of the page that links lead to.
     pub(super) fn section(&mut self, anchor: &str, title: &str) {
         self.body += &format!("<h2 id=\"{anchor}\">{}</h2>\n", escape::text(title));
     }
 
-    /// Begins a part of a section.
+    /// Begins a part of a section of the page.
     pub(super) fn part(&mut self, title: &str) {
         self.body += &format!("<h3>{}</h3>\n", escape::text(title));
     }
 
-    /// What a run is.
+    /// Writes the facts about a run: caches, drives, amount of work and protocol.
     pub(super) fn facts(&mut self, view: &View<'_>) {
         for block in run_table::heading(view) {
             // The heading is the page's, or the section's.
@@ -66,12 +66,12 @@ impl Page {
         self.body += &blocks::html(blocks);
     }
 
-    /// Blocks that are less important than what they stand under.
+    /// Writes blocks that are less important than the content above them.
     pub(super) fn remarks(&mut self, blocks: &[Block]) {
         self.body += &format!("<div class=\"remarks\">{}</div>\n", blocks::html(blocks));
     }
 
-    /// Blocks that are shown when they are asked for.
+    /// Writes blocks that are folded until the reader opens them.
     pub(super) fn folded(&mut self, summary: &str, blocks: &[Block]) {
         if !blocks.is_empty() {
             let content = blocks::html(blocks);
@@ -88,12 +88,12 @@ impl Page {
         self.body += &blocks::list(remarks);
     }
 
-    /// Content that is HTML already.
+    /// Writes content that is already HTML to the page.
     pub(super) fn html(&mut self, html: &str) {
         self.body += html;
     }
 
-    /// The page, with all that it needs.
+    /// Returns the finished page with everything that it needs.
     pub(super) fn finish(self) -> String {
         let Self { title, body } = self;
         let title = escape::text(&title);

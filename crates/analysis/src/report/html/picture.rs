@@ -1,19 +1,19 @@
-//! Pictures of what a drive did: of platters, or of dies.
+//! Pictures of a drive's activity: platters or dies.
 
 use super::{dies, platter};
 use diskperf_timeline::Trace;
 
-/// What is drawn of a trace.
+/// Picture of a drive's activity in a trace, for a disk or a flash drive.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Picture {
-    /// Of a disk: a few revolutions.
+    /// Picture of a disk over a few revolutions.
     Platter(Box<platter::Picture>),
-    /// Of a flash drive: its dies over time.
+    /// Picture of a flash drive's dies over time.
     Dies(Box<dies::Picture>),
 }
 
 impl Picture {
-    /// What is to be seen in a trace; nothing of one without requests of a disk or of flash.
+    /// Selects the picture for a trace; `None` without requests of a disk or of flash.
     pub fn of(trace: &Trace) -> Option<Self> {
         let of_platter = || platter::Picture::of(trace).map(Box::new);
         let of_dies = || dies::Picture::of(trace).map(Box::new);
@@ -22,7 +22,7 @@ impl Picture {
             .or_else(|| of_dies().map(Self::Dies))
     }
 
-    /// What pictures of this kind are called, with a space or a hyphen to go on with.
+    /// Returns the prefix for the name of a picture: platter or dies.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Platter(_) => "platter",
@@ -30,7 +30,8 @@ impl Picture {
         }
     }
 
-    /// The figures; `name` is of the first, `title` of what was measured.
+    /// Draws the pictures of a result; `name` is that of the first one, `title` describes the
+    /// measurement.
     pub(super) fn figures(&self, name: &str, title: &str) -> String {
         match self {
             Self::Platter(picture) => platter::figure(picture, name, title),

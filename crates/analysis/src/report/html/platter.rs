@@ -1,9 +1,9 @@
-//! The platter picture: what a drive, and the processor, did in a few
-//! revolutions around the place where something is to be seen.
+//! Platter picture: the activity of a drive and the processor in a few revolutions around an event
+//! of interest.
 //!
-//! One line is one revolution: the angle runs to the right and time downwards,
-//! so that what stands at the same place of two lines is the same place of the
-//! platter. Who comes too late for a sector waits for it over a whole line.
+//! One line is one revolution. The angle runs to the right and time downwards, so that the same
+//! horizontal position on two lines is the same angle of the platter. A request that comes too late
+//! for a sector waits for it over a whole line.
 
 mod drawing;
 mod mark;
@@ -13,55 +13,55 @@ pub(super) use drawing::figure;
 use diskperf_timeline::trace::{Trace, TracedArm, TracedDrive, TracedRequest};
 use diskperf_timeline::{Nanoseconds, Stage};
 
-/// Revolutions shown before the one in which the request in question was
-/// issued, and in all.
-const BEFORE: f64 = 2.0;
-const SHOWN: u32 = 9;
+/// Revolutions that the platter picture shows before the event of interest.
+const REVOLUTIONS_BEFORE: f64 = 2.0;
+/// Revolutions that the platter picture shows in all.
+const REVOLUTIONS_SHOWN: u32 = 9;
 
-/// What is drawn of a trace.
+/// Content of the platter picture of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
-    /// How the drive turns.
+    /// Rotation of the drawn drive: its period and phase.
     drive: TracedDrive,
-    /// Its number, counted from 0.
+    /// Index of the drive, counted from 0.
     number: u32,
-    /// The slots of the track in question.
+    /// Slots of the track that the shown request accesses.
     slots: u32,
-    /// The revolution of the first line, as [`TracedDrive::revolutions`] counts.
+    /// Revolution of the first line, as [`TracedDrive::revolutions`] counts.
     first: f64,
-    /// The requests of this drive that were under way.
+    /// Requests of the drive that were in flight in the shown revolutions.
     requests: Vec<TracedRequest>,
-    /// What its arm did for none of them.
-    arms: Vec<TracedArm>,
-    /// What the processor did.
-    work: Vec<Work>,
-    /// The missed revolution that it is all about, if any was missed.
-    missed: Option<Missed>,
+    /// Background work of the drive's arm in the shown revolutions.
+    arm_work: Vec<TracedArm>,
+    /// Activities of the processor in the shown revolutions.
+    processor_work: Vec<ProcessorActivity>,
+    /// Missed revolution that the picture shows, if any was missed.
+    missed: Option<MissedRevolutionShown>,
 }
 
-/// The processor at work on something, or hindered.
+/// Interval in which the processor worked or was hindered.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Work {
+struct ProcessorActivity {
     stage: Stage,
     from: Nanoseconds,
     until: Nanoseconds,
 }
 
-/// A missed revolution.
+/// Missed revolution that the platter picture shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Missed {
+struct MissedRevolutionShown {
     stage: Stage,
-    /// When the place passed the heads before anybody was ready for it.
+    /// Time at which the sector passed the heads before the request was ready: the missed deadline.
     deadline: Nanoseconds,
-    /// When somebody was.
+    /// Time at which the request that missed its sector was ready.
     ready: Nanoseconds,
-    /// How many requests lost a revolution for that reason, of how many.
+    /// Number of requests that lost a revolution to the same deadline.
     requests: usize,
     of: usize,
 }
 
 impl Picture {
-    /// What is to be seen in a trace; nothing of one without requests of a disk.
+    /// Selects the content of the platter picture from a trace; `None` without requests of a disk.
     pub(super) fn of(trace: &Trace) -> Option<Self> {
         let opened = trace.processes.iter().map(|process| process.opened).min()?;
         let ended = trace
@@ -72,7 +72,7 @@ impl Picture {
         let timed = |one: &&TracedRequest| one.issued >= opened && one.issued < ended;
         let on_disks = trace.requests.iter().filter(|one| one.on_disk().is_some());
         let requests: Vec<&TracedRequest> = on_disks.filter(timed).collect();
-        let cause = costliest(trace, &requests);
+        let cause = costliest_missed_stage(trace, &requests);
         let losers: Vec<&TracedRequest> = requests
             .iter()
             .copied()
@@ -87,7 +87,7 @@ impl Picture {
         let missed = cause.and_then(|cause| {
             let (stage, ready, until) = shown.parts().find(|(stage, ..)| *stage == cause)?;
             let deadline = until.since(Nanoseconds(drive.revolution_ns as u64));
-            Some(Missed {
+            Some(MissedRevolutionShown {
                 stage,
                 deadline: deadline.min(ready),
                 ready,
@@ -98,8 +98,8 @@ impl Picture {
         // Of a request that waited long for its turn, the wait is not it.
         let about = missed.map_or(shown.issued, |missed| missed.deadline);
         let least = drive.revolutions(opened).floor();
-        let first = (drive.revolutions(about).floor() - BEFORE).max(least);
-        let last = first + f64::from(SHOWN);
+        let first = (drive.revolutions(about).floor() - REVOLUTIONS_BEFORE).max(least);
+        let last = first + f64::from(REVOLUTIONS_SHOWN);
         let within = |from: Nanoseconds, until: Nanoseconds| {
             drive.revolutions(until) > first && drive.revolutions(from) < last
         };
@@ -114,13 +114,13 @@ impl Picture {
                 .filter(|one| one.drive == shown.drive && within(one.issued, one.completed()))
                 .cloned()
                 .collect(),
-            arms: trace
+            arm_work: trace
                 .arms
                 .iter()
                 .filter(|one| one.drive == shown.drive && within(one.from, one.until()))
                 .cloned()
                 .collect(),
-            work: work(trace, within),
+            processor_work: processor_activities(trace, within),
             missed,
         })
     }
@@ -130,9 +130,9 @@ fn is_missed(stage: Stage) -> bool {
     matches!(stage, Stage::MissedRevolution(_))
 }
 
-/// The deadline whose missing cost the programs the most; where it cost them
-/// nothing, for nobody waited, the one that cost the drives the most.
-fn costliest(trace: &Trace, requests: &[&TracedRequest]) -> Option<Stage> {
+/// Returns the deadline whose misses cost the programs the most time. Where no program waited, it
+/// is the one that cost the drives the most.
+fn costliest_missed_stage(trace: &Trace, requests: &[&TracedRequest]) -> Option<Stage> {
     let missed = || Stage::ALL.into_iter().filter(|stage| is_missed(*stage));
     let cost = |stage: Stage| {
         let of = |(other, from, until): (Stage, Nanoseconds, Nanoseconds)| match other == stage {
@@ -148,13 +148,16 @@ fn costliest(trace: &Trace, requests: &[&TracedRequest]) -> Option<Stage> {
         let drives: u64 = requests.iter().flat_map(|one| one.parts()).map(of).sum();
         (programs, drives)
     };
-    let costliest = missed().max_by_key(|stage| cost(*stage))?;
+    let costliest_missed_stage = missed().max_by_key(|stage| cost(*stage))?;
     // There must be a request to show.
-    (cost(costliest).1 > 0).then_some(costliest)
+    (cost(costliest_missed_stage).1 > 0).then_some(costliest_missed_stage)
 }
 
-/// What the processor did, for programs and for interrupts.
-fn work(trace: &Trace, within: impl Fn(Nanoseconds, Nanoseconds) -> bool) -> Vec<Work> {
+/// Returns the activities of the processor for programs and interrupts.
+fn processor_activities(
+    trace: &Trace,
+    within: impl Fn(Nanoseconds, Nanoseconds) -> bool,
+) -> Vec<ProcessorActivity> {
     let of_programs = trace.processes.iter().flat_map(|process| process.parts());
     let of_programs = of_programs.filter(|(stage, ..)| {
         let family = super::family::Family::of(*stage);
@@ -165,7 +168,7 @@ fn work(trace: &Trace, within: impl Fn(Nanoseconds, Nanoseconds) -> bool) -> Vec
     let handlers = trace.handlers.iter();
     let of_handlers = handlers.map(|one| (one.stage, one.from, one.until));
     let all = of_programs.chain(of_handlers);
-    all.map(|(stage, from, until)| Work { stage, from, until })
+    all.map(|(stage, from, until)| ProcessorActivity { stage, from, until })
         .filter(|one| within(one.from, one.until))
         .collect()
 }

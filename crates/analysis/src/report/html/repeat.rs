@@ -1,4 +1,4 @@
-//! What a run was made on, and what it takes to make it again.
+//! Environment of a run, and the command to repeat it.
 
 use super::escape;
 use crate::report::details;
@@ -30,7 +30,7 @@ fn modelled(run: &Run) -> Vec<String> {
     lines
 }
 
-/// The command, and what must be the same for the same figures.
+/// Formats the command of the run, with the conditions for the same figures.
 pub(super) fn repeat(run: &Run) -> String {
     let command: Vec<String> = run
         .command_line

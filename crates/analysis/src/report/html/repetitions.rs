@@ -1,23 +1,23 @@
-//! Repetitions in the order of running, where they do not lie about one level: two
-//! modes, a drift or a shift, which a median alone would hide.
+//! Charts of repetitions in the order of running, where they are not steady: two modes, a drift or
+//! a shift, which a median alone would hide.
 
 use super::chart::{Chart, ROWS, slug};
-use super::throughput::OF_RUNS;
+use super::throughput::RUN_COLOURS;
 use crate::comparison::{Comparison, Pair, Quantity};
 use crate::report::view::{Row, View};
 use serde_json::{Value, json};
 
-/// Repetitions of one thing.
-struct Series<'a> {
+/// Figures of one program's repetitions, as a series of a chart.
+struct RepetitionSeries<'a> {
     name: String,
-    /// Of each, in the unit of the quantity.
+    /// Figure of each repetition, in the unit of the judged quantity.
     figures: Vec<f64>,
-    /// What is to be said of it; empty of one level.
+    /// Remark on the repetitions; empty where they are steady.
     words: String,
     colour: &'a str,
 }
 
-impl Series<'_> {
+impl RepetitionSeries<'_> {
     fn rows(&self) -> impl Iterator<Item = Value> {
         let numbered = self.figures.iter().zip(1..);
         numbered.map(|(figure, number)| {
@@ -26,21 +26,21 @@ impl Series<'_> {
     }
 }
 
-/// One for each program of a run whose repetitions do not lie about one level.
-pub(super) fn of_run(view: &View<'_>) -> Vec<Chart> {
+/// Builds one chart for each program of a run whose repetitions are not steady.
+pub(super) fn run_charts(view: &View<'_>) -> Vec<Chart> {
     let shaped = |(_, row): &(usize, &Row<'_>)| !row.summary.shape.is_steady();
     let rows = view.rows.iter().enumerate().filter(shaped);
     let drawn = rows.filter_map(|(number, row)| {
         let mut kept = row.result.kept();
         let quantity = kept.clone().next().map(Quantity::primary)?;
-        let series = Series {
-            name: super::titled(view, row),
+        let series = RepetitionSeries {
+            name: super::chart_title(view, row),
             figures: kept
                 .by_ref()
                 .filter_map(|one| quantity.figure(one))
                 .collect(),
             words: row.summary.shape.words(),
-            colour: OF_RUNS[0],
+            colour: RUN_COLOURS[0],
         };
         let name = format!("repetitions-{}-{number}", slug(&view.run.id));
         let title = format!("{}: {}", series.name, series.words);
@@ -49,8 +49,8 @@ pub(super) fn of_run(view: &View<'_>) -> Vec<Chart> {
     drawn.collect()
 }
 
-/// One for each compared pair of which either does not lie about one level.
-pub(super) fn of_pairs(comparison: &Comparison) -> Vec<Chart> {
+/// Builds one chart for each compared pair with a side that is not steady.
+pub(super) fn pair_charts(comparison: &Comparison) -> Vec<Chart> {
     let steady = |pair: &Pair| pair.base.shape.is_steady() && pair.other.shape.is_steady();
     let pairs = comparison.pairs.iter().enumerate();
     let drawn = pairs
@@ -64,11 +64,11 @@ pub(super) fn of_pairs(comparison: &Comparison) -> Vec<Chart> {
                 | Quantity::ResponseP99Us => "",
             };
             let sides = [("base", 0, &pair.base), ("other", pair.run, &pair.other)];
-            let series = sides.map(|(role, run, side)| Series {
+            let series = sides.map(|(role, run, side)| RepetitionSeries {
                 name: format!("{role}: {}", comparison.run_name(run)),
                 figures: side.repetitions.clone(),
                 words: side.shape.words(),
-                colour: OF_RUNS[usize::from(role == "other")],
+                colour: RUN_COLOURS[usize::from(role == "other")],
             });
             let said = series.iter().filter(|one| !one.words.is_empty());
             let said = said.map(|one| format!("{} {}", one.name, one.words));
@@ -80,7 +80,7 @@ pub(super) fn of_pairs(comparison: &Comparison) -> Vec<Chart> {
     drawn.collect()
 }
 
-/// What the axis of a quantity is called.
+/// Returns the axis title for a quantity.
 fn unit(quantity: Quantity) -> &'static str {
     match quantity {
         Quantity::KbPerS | Quantity::DurableKbPerS => "KB/s",
@@ -90,7 +90,7 @@ fn unit(quantity: Quantity) -> &'static str {
     }
 }
 
-fn chart(name: &str, (title, unit): (String, &str), all: &[Series<'_>]) -> Chart {
+fn chart(name: &str, (title, unit): (String, &str), all: &[RepetitionSeries<'_>]) -> Chart {
     let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
     let colours: Vec<&str> = all.iter().map(|one| one.colour).collect();
     let view = json!({
@@ -113,7 +113,7 @@ fn chart(name: &str, (title, unit): (String, &str), all: &[Series<'_>]) -> Chart
                                       "tooltip": { "content": "data" } } },
         ],
     });
-    let rows = all.iter().flat_map(Series::rows).collect();
+    let rows = all.iter().flat_map(RepetitionSeries::rows).collect();
     Chart::new(name, title, rows, view).caption(
         "The repetitions that count, in the order of running: one figure does not stand for them.",
     )

@@ -1,61 +1,66 @@
-//! The accuracy card: printed against modelled, and how far off by document and
+//! Charts of the accuracy card: printed against modelled figures, and errors by document and
 //! system.
 
 use super::chart::{Chart, ROWS, label_limit};
 use crate::accuracy::{Card, Cell, Quantity};
 use serde_json::{Value, json};
 
-/// Half the width of the band that a good figure lies in, as a share.
+/// Half the width of the band for accurate figures, as a share.
 const BAND_SHARE: f64 = 0.1;
 
-/// Half the width of that band for CPU shares, in points.
+/// Half the width of the band for accurate CPU shares, in points.
 const BAND_POINTS: f64 = 10.0;
 
-/// A chart of throughput, one of all other quantities on a logarithmic scale,
-/// one of CPU shares, and one of errors.
+/// Builds a chart of throughput, one of all other quantities on a logarithmic scale, one of CPU
+/// shares, and one of errors.
 pub(super) fn charts(card: &Card) -> Vec<Chart> {
     let rates = |cell: &&Cell| cell.quantity == Quantity::KbPerS;
     let shares = |cell: &&Cell| cell.quantity == Quantity::CpuPercent;
     let others = |cell: &&Cell| !rates(cell) && !shares(cell);
-    let both = || card.cells.iter().filter(|cell| both(cell).is_some());
+    let both = || {
+        card.cells
+            .iter()
+            .filter(|cell| printed_and_modelled(cell).is_some())
+    };
     let errors: Vec<&Cell> = both().filter(|cell| !shares(cell)).collect();
     [
-        logarithmic(
+        logarithmic_chart(
             "throughput",
             "Throughput in KB/s",
             &both().filter(rates).collect::<Vec<_>>(),
         ),
-        linear(&both().filter(shares).collect::<Vec<_>>()),
-        logarithmic(
+        linear_chart(&both().filter(shares).collect::<Vec<_>>()),
+        logarithmic_chart(
             "others",
             "Other quantities",
             &both().filter(others).collect::<Vec<_>>(),
         ),
-        by_system(&errors),
+        chart_by_system(&errors),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-/// Printed and modelled, where a cell has both and a logarithm has them.
-fn both(cell: &Cell) -> Option<(f64, f64)> {
+/// Returns the published and the modelled value of a number, where it has both and both have a
+/// logarithm.
+fn printed_and_modelled(cell: &Cell) -> Option<(f64, f64)> {
     let (printed, modelled) = (cell.printed?, cell.modelled?);
     let drawn = printed > 0.0 && (modelled > 0.0 || cell.quantity == Quantity::CpuPercent);
     drawn.then_some((printed, modelled))
 }
 
-fn system(cell: &Cell) -> &str {
+fn cell_system(cell: &Cell) -> &str {
     cell.target.as_deref().unwrap_or("no system")
 }
 
 fn row(cell: &Cell) -> Option<Value> {
-    let (printed, modelled) = both(cell)?;
+    let (printed, modelled) = printed_and_modelled(cell)?;
     let words = |text: &Option<String>| text.clone().unwrap_or_default();
     Some(json!({
         "id": cell.id,
         "document": cell.published,
-        "system": system(cell),
+        "system": cell_system(cell),
         "program": words(&cell.test),
         "filesystem": words(&cell.filesystem),
         "drives": cell.drives,
@@ -71,9 +76,9 @@ fn rows(cells: &[&Cell]) -> Vec<Value> {
     cells.iter().filter_map(|cell| row(cell)).collect()
 }
 
-/// The least and the most of both figures, with some room.
-fn extent(cells: &[&Cell]) -> (f64, f64) {
-    let figures = cells.iter().filter_map(|cell| both(cell));
+/// Returns the minimum and the maximum of the published and modelled values, with a margin.
+fn value_range(cells: &[&Cell]) -> (f64, f64) {
+    let figures = cells.iter().filter_map(|cell| printed_and_modelled(cell));
     figures.fold((f64::MAX, 0.0), |(low, high), (printed, modelled)| {
         (
             low.min(printed).min(modelled),
@@ -82,7 +87,7 @@ fn extent(cells: &[&Cell]) -> (f64, f64) {
     })
 }
 
-/// Points with the diagonal on which they would all lie, and a band around it.
+/// Returns the layers of a scatter plot, with the diagonal of exact agreement and a band around it.
 fn scatter(band: Value, scale: &Value, words: &str) -> Value {
     let axis = |field: &str| {
         json!({ "field": field, "type": "quantitative", "title": format!("{field}{words}"),
@@ -125,12 +130,12 @@ fn scatter(band: Value, scale: &Value, words: &str) -> Value {
     })
 }
 
-fn logarithmic(name: &str, title: &str, cells: &[&Cell]) -> Option<Chart> {
+fn logarithmic_chart(name: &str, title: &str, cells: &[&Cell]) -> Option<Chart> {
     let rows = rows(cells);
     if rows.is_empty() {
         return None;
     }
-    let (low, high) = extent(cells);
+    let (low, high) = value_range(cells);
     let (low, high) = (low * 0.8, high * 1.25);
     let edge = |printed: f64| json!({ "printed": printed, "low": printed * (1.0 - BAND_SHARE), "high": printed * (1.0 + BAND_SHARE) });
     let scale = json!({ "type": "log", "domain": [low, high], "nice": false, "clamp": true });
@@ -148,12 +153,12 @@ fn logarithmic(name: &str, title: &str, cells: &[&Cell]) -> Option<Chart> {
     )
 }
 
-fn linear(cells: &[&Cell]) -> Option<Chart> {
+fn linear_chart(cells: &[&Cell]) -> Option<Chart> {
     let rows = rows(cells);
     if rows.is_empty() {
         return None;
     }
-    let (_, high) = extent(cells);
+    let (_, high) = value_range(cells);
     let high = high * 1.05;
     let edge = |printed: f64| json!({ "printed": printed, "low": (printed - BAND_POINTS).max(0.0), "high": printed + BAND_POINTS });
     let scale = json!({ "domain": [0, high], "nice": false, "clamp": true });
@@ -169,8 +174,8 @@ fn linear(cells: &[&Cell]) -> Option<Chart> {
     )
 }
 
-/// One row of points for each system: by how much each of its figures is off.
-fn by_system(cells: &[&Cell]) -> Option<Chart> {
+/// Builds a chart of the errors of modelled figures, with one row of points for each system.
+fn chart_by_system(cells: &[&Cell]) -> Option<Chart> {
     let of_cell = |cell: &&Cell| {
         let mut row = row(cell)?;
         row["error_percent"] = json!(100.0 * cell.error?);
@@ -180,7 +185,7 @@ fn by_system(cells: &[&Cell]) -> Option<Chart> {
     if rows.is_empty() {
         return None;
     }
-    let mut systems: Vec<&str> = cells.iter().map(|cell| system(cell)).collect();
+    let mut systems: Vec<&str> = cells.iter().map(|cell| cell_system(cell)).collect();
     systems.sort_unstable();
     systems.dedup();
     let limit = 100.0 * BAND_SHARE;

@@ -1,7 +1,6 @@
-//! A chart as a picture that stands still: for print, and for browsers that run no
-//! script. It is drawn from the same specification as the chart, of which it knows what
-//! charts here have: layers of bars, lines, points, text, rules, rectangles and areas
-//! over two axes.
+//! Static picture of a chart, for print and for browsers that run no script. It is drawn from the
+//! same specification as the chart. Only the elements of the charts here are known: layers of bars,
+//! lines, points, text, rules, rectangles and areas over two axes.
 
 mod axes;
 mod colours;
@@ -14,22 +13,28 @@ use diskperf_timeline::printable_line;
 use scale::Scale;
 use serde_json::Value;
 
-/// Pixels of a picture over the whole page, and of one beside others.
-const WIDE: f64 = 900.0;
-const NARROW: f64 = 480.0;
+const CHART_WIDTH_WIDE: f64 = 900.0;
+const CHART_WIDTH_NARROW: f64 = 480.0;
 
-/// Pixels that a character of a label takes, about.
-const CHARACTER: f64 = 6.3;
+/// Approximate width of a label's character in pixels.
+const CHARACTER_WIDTH: f64 = 6.3;
 
-/// Pixels to the right of the area, for half of the last label.
+/// Margin to the right of the drawing area in pixels, for half of the last label.
 const RIGHT: f64 = 24.0;
 
-/// What stands to the right of bars takes so many pixels.
-const ROOM_OF_LABELS: f64 = 120.0;
+/// Width of the labels to the right of bars in pixels.
+const LABEL_SPACE_WIDTH: f64 = 120.0;
 
-/// The picture, as an element of HTML.
+/// Draws the static picture of a chart as an HTML element.
 pub(super) fn picture(chart: &Chart) -> String {
-    let drawing = Drawing::of(&chart.spec, if chart.wide { WIDE } else { NARROW });
+    let drawing = Drawing::of(
+        &chart.spec,
+        if chart.wide {
+            CHART_WIDTH_WIDE
+        } else {
+            CHART_WIDTH_NARROW
+        },
+    );
     let (legend, top) = axes::legend(&drawing);
     let layers: String = drawing
         .layers
@@ -48,15 +53,14 @@ pub(super) fn picture(chart: &Chart) -> String {
     )
 }
 
-/// A specification, with the scales of its axes.
+/// Chart to be drawn as a static picture, with the scales of its axes.
 struct Drawing<'s> {
-    layers: Vec<Layer<'s>>,
+    layers: Vec<DrawingLayer<'s>>,
     x: Scale,
     y: Scale,
-    /// The names by which bars of one band stand below each other.
+    /// Names that stack the bars of one band below each other.
     offsets: Vec<String>,
-    /// Pixels of all, of what stands to the left of the y axis, and of the area between
-    /// the axes.
+    /// Total width of the picture in pixels.
     total: f64,
     left: f64,
     width: f64,
@@ -65,11 +69,11 @@ struct Drawing<'s> {
 
 impl<'s> Drawing<'s> {
     fn of(spec: &'s Value, total: f64) -> Self {
-        let layers = Layer::of_all(spec);
+        let layers = DrawingLayer::from_spec(spec);
         let (x, y) = (Scale::of(&layers, "x"), Scale::of(&layers, "y"));
         let labels = y.ticks(axes::definition(&layers, "y", "axis"));
         let longest = labels.iter().map(|(_, text)| text.chars().count()).max();
-        let left = longest.unwrap_or(0) as f64 * CHARACTER + 34.0;
+        let left = longest.unwrap_or(0) as f64 * CHARACTER_WIDTH + 34.0;
         let left = left.min(0.4 * total);
         let mut drawing = Self {
             offsets: scale::names(&layers, "yOffset"),
@@ -81,25 +85,26 @@ impl<'s> Drawing<'s> {
             height: spec["height"].as_f64().unwrap_or(260.0),
             layers,
         };
-        let has_labels = |layer: &Layer<'_>| layer.kind() == "text";
+        let has_labels = |layer: &DrawingLayer<'_>| layer.kind() == "text";
         if drawing.layers.iter().any(has_labels) {
             let width = drawing.width;
             drawing
                 .x
-                .stretch(width / (width - ROOM_OF_LABELS).max(0.5 * width));
+                .widen(width / (width - LABEL_SPACE_WIDTH).max(0.5 * width));
         }
         drawing
     }
 
-    /// Pixels from the y axis to a value.
+    /// Returns the horizontal distance of a value from the y axis in pixels.
     fn x(&self, value: &Value) -> Option<f64> {
-        Some(self.x.place(value)? * self.width)
+        Some(self.x.position(value)? * self.width)
     }
 
-    /// Pixels from the top to a value: numbers run upwards, names downwards.
+    /// Returns the vertical distance of a value from the top in pixels: numbers run upwards, names
+    /// downwards.
     fn y(&self, value: &Value) -> Option<f64> {
-        let share = self.y.place(value)?;
-        let from_top = if self.y.is_of_names() {
+        let share = self.y.position(value)?;
+        let from_top = if self.y.has_names() {
             share
         } else {
             1.0 - share
@@ -108,27 +113,27 @@ impl<'s> Drawing<'s> {
     }
 }
 
-/// One layer of a specification: a kind of mark with its rows of data.
-struct Layer<'s> {
+/// Layer of a chart's specification: a kind of mark with its rows of data.
+struct DrawingLayer<'s> {
     mark: &'s Value,
-    own: &'s Value,
-    shared: &'s Value,
+    own_encoding: &'s Value,
+    shared_encoding: &'s Value,
     rows: Vec<&'s Value>,
     is_rows: bool,
 }
 
-impl<'s> Layer<'s> {
-    fn of_all(spec: &'s Value) -> Vec<Self> {
+impl<'s> DrawingLayer<'s> {
+    fn from_spec(spec: &'s Value) -> Vec<Self> {
         let layer = |layer: &'s Value| {
             let own_data = layer["data"]["values"].as_array();
             let rows = own_data.or_else(|| spec["data"]["values"].as_array());
             let filter = layer["transform"][0]["filter"].as_str();
             let mut rows: Vec<&Value> = rows.into_iter().flatten().collect();
-            rows.retain(|row| filter.is_none_or(|test| holds(test, row)));
+            rows.retain(|row| filter.is_none_or(|test| matches_test(test, row)));
             Self {
                 mark: &layer["mark"],
-                own: &layer["encoding"],
-                shared: &spec["encoding"],
+                own_encoding: &layer["encoding"],
+                shared_encoding: &spec["encoding"],
                 rows,
                 is_rows: layer["name"] == ROWS,
             }
@@ -141,21 +146,21 @@ impl<'s> Layer<'s> {
         self.mark["type"].as_str().unwrap_or_default()
     }
 
-    /// What a visual property is made from; null where nothing is said of it.
+    /// Returns the definition of a visual property (Vega-Lite channel) in a chart's layer; null
+    /// where there is none.
     fn channel(&self, name: &str) -> &'s Value {
-        match &self.own[name] {
-            Value::Null => &self.shared[name],
+        match &self.own_encoding[name] {
+            Value::Null => &self.shared_encoding[name],
             own => own,
         }
     }
 
-    /// The value of a row that a property is made from.
+    /// Returns the value in a row of data that determines a visual property.
     fn value<'r>(&self, name: &str, row: &'r Value) -> Option<&'r Value> {
         row.get(self.channel(name)["field"].as_str()?)
     }
 }
 
-/// A value as text on one line.
 fn words(value: &Value) -> String {
     match value.as_str() {
         Some(text) => printable_line(text).into_owned(),
@@ -163,9 +168,9 @@ fn words(value: &Value) -> String {
     }
 }
 
-/// Whether an expression of the charts here is true of a row: comparisons of a field with
-/// a word or a number, one of which is enough.
-fn holds(test: &str, row: &Value) -> bool {
+/// Tests whether a filter expression of a chart holds for a row of data. It consists of comparisons
+/// of a field with a word or a number, one of which must hold.
+fn matches_test(test: &str, row: &Value) -> bool {
     let one = |test: &str| {
         if let Some(field) = test.strip_prefix("isValid(datum.") {
             return row

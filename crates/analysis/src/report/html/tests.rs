@@ -83,7 +83,7 @@ pub(super) fn rows(chart: &Chart) -> &[Value] {
     chart.spec["data"]["values"].as_array().unwrap()
 }
 
-fn named<'c>(charts: &'c [Chart], prefix: &str) -> Vec<&'c Chart> {
+fn name_stage<'c>(charts: &'c [Chart], prefix: &str) -> Vec<&'c Chart> {
     let of_kind = charts.iter().filter(|one| one.name.starts_with(prefix));
     of_kind.collect()
 }
@@ -112,7 +112,7 @@ fn charts_stand_by_themselves() {
 #[test]
 fn printed_stands_before_modelled() {
     let charts = charts(&[modelled()]);
-    let bars = rows(named(&charts, "throughput-")[0]);
+    let bars = rows(name_stage(&charts, "throughput-")[0]);
     let of_program = bars.iter().filter(|bar| bar["program"] == "read_8192");
     let of_program: Vec<_> = of_program
         .map(|bar| {
@@ -162,18 +162,18 @@ fn runs_of_the_same_programs_have_verdicts() {
 #[test]
 fn repetitions_about_two_levels_are_drawn_one_by_one() {
     let alone = charts(&[of_two_modes("eeee")]);
-    let drawn = named(&alone, "repetitions-");
+    let drawn = name_stage(&alone, "repetitions-");
     assert_eq!(drawn.len(), 1, "what is steady needs no picture");
     assert!(drawn[0].title.contains("two modes"), "{}", drawn[0].title);
     let speeds = rows(drawn[0]).iter().map(|row| row["figure"].as_f64());
     let slow = speeds.flatten().filter(|speed| *speed < 600.0);
     assert_eq!((rows(drawn[0]).len(), slow.count()), (20, 7));
-    assert!(named(&alone, "pair-").is_empty());
+    assert!(name_stage(&alone, "pair-").is_empty());
     assert!(page(&[of_two_modes("eeee")]).contains("data-chart=\"repetitions-eeee-0\""));
 
     let both = [of_two_modes("eeee"), of_two_modes("ffff")];
     let compared = charts(&both);
-    let pairs = named(&compared, "pair-");
+    let pairs = name_stage(&compared, "pair-");
     assert_eq!(pairs.len(), 1);
     assert_eq!(rows(pairs[0]).len(), 2 * 20);
     assert!(page(&both).contains("data-chart=\"pair-1-0\""));
@@ -189,7 +189,7 @@ fn no_two_bars_are_in_one_place() {
         ..modelled()
     };
     let charts = charts(&[modelled(), other]);
-    let bars = rows(named(&charts, "throughput-")[0]).iter();
+    let bars = rows(name_stage(&charts, "throughput-")[0]).iter();
     let mut places: Vec<String> = bars
         .map(|bar| format!("{} {}", bar["program"], bar["series"]))
         .collect();
@@ -213,15 +213,15 @@ fn what_one_scale_cannot_show_has_two() {
     }
     let slow = reported(ffs83("cccc", "/slow"));
     let alike = charts(&[slow.clone(), reported(ffs83("dddd", "/other"))]);
-    assert_eq!(named(&alike, "throughput-").len(), 1);
+    assert_eq!(name_stage(&alike, "throughput-").len(), 1);
     let apart = charts(&[slow, fast]);
-    assert_eq!(named(&apart, "throughput-").len(), 2);
+    assert_eq!(name_stage(&apart, "throughput-").len(), 2);
 }
 
 #[test]
 fn a_waterfall_ends_at_the_elapsed_time() {
     let charts = charts(&[modelled()]);
-    let ledgers = named(&charts, "ledger-");
+    let ledgers = name_stage(&charts, "ledger-");
     assert_eq!(ledgers.len(), 4);
     let steps = rows(ledgers[0]);
     let until = |step: &Value| step["until"].as_f64().unwrap();
@@ -236,10 +236,10 @@ fn a_waterfall_ends_at_the_elapsed_time() {
 #[test]
 fn call_sizes_have_a_point_for_each_layer_and_size() {
     let charts = charts(&[reported(seqread89("bbbb", "/dev/sda"))]);
-    let curves = named(&charts, "call-sizes-");
+    let curves = name_stage(&charts, "call-sizes-");
     assert_eq!(rows(curves[0]).len(), 5 * 5);
     assert!(
-        named(&charts, "throughput-").is_empty(),
+        name_stage(&charts, "throughput-").is_empty(),
         "curves say it better"
     );
 }
@@ -368,7 +368,7 @@ fn several_requests_under_way_have_a_course_and_a_distribution() {
     );
     // Each of five programs has three intervals.
     let of = |prefix: &str| {
-        named(&charts, prefix)
+        name_stage(&charts, prefix)
             .iter()
             .map(|one| one.rows())
             .sum::<usize>()

@@ -1,4 +1,4 @@
-//! Throughput as bars, with intervals: printed beside modelled beside measured.
+//! Bar charts of throughput with intervals: published beside modelled beside measured figures.
 
 use super::Reported;
 use super::chart::{Chart, ROWS, label_limit};
@@ -9,23 +9,21 @@ use crate::statistics::Method;
 use diskperf_timeline::World;
 use serde_json::{Value, json};
 
-/// Bars of one chart have one scale; runs that are further apart than this
-/// factor get charts of their own, for the smaller would not be seen.
-const LARGEST_FACTOR: f64 = 25.0;
+/// Maximum ratio of speeds within one chart, whose bars share a scale. Runs further apart get
+/// charts of their own, since the smaller bars would not be visible.
+const SPEED_RATIO_MAX: f64 = 25.0;
 
-/// Lines of intervals are cut at so many times the longest bar.
-const LONGEST_LINE: f64 = 1.5;
+/// Maximum length of an interval's line, as a multiple of the longest bar.
+const INTERVAL_LINE_RATIO_MAX: f64 = 1.5;
 
-/// What the name of a printed series begins with.
-const PRINTED: &str = "printed: ";
+const PRINTED_PREFIX: &str = "printed: ";
 
-/// Colours that can be seen on white and on black.
-const OF_PRINTED: &str = "#8b9299";
-pub(super) const OF_RUNS: [&str; 8] = [
+/// Colour of published figures, visible on white and on black.
+const PRINTED_COLOUR: &str = "#8b9299";
+pub(super) const RUN_COLOURS: [&str; 8] = [
     "#4c78a8", "#e8883a", "#479b3c", "#9d6fb0", "#3f9c98", "#c9992e", "#d8403d", "#a0715b",
 ];
 
-/// One bar.
 struct Bar {
     program: String,
     series: String,
@@ -51,16 +49,15 @@ impl Bar {
         row
     }
 
-    /// Where the bar and its line end, if no line may be longer than this: an
-    /// interval of two repetitions may reach beyond anything.
+    /// Returns the end of a bar and of its interval's line. An interval of two repetitions may be
+    /// very wide, so the line is cut at `limit`.
     fn end(&self, limit: f64) -> f64 {
         let high = self.interval.map_or(0.0, |(_, high)| high.min(limit));
         high.max(self.kb_per_s)
     }
 }
 
-/// One chart for each suite, or more where its runs are of very different
-/// speed.
+/// Builds one chart for each suite, or more where its runs differ much in speed.
 pub(super) fn charts(views: &[View<'_>], reported: &[Reported]) -> Vec<Chart> {
     let mut charts = Vec::new();
     let mut suites: Vec<&str> = Vec::new();
@@ -75,14 +72,14 @@ pub(super) fn charts(views: &[View<'_>], reported: &[Reported]) -> Vec<Chart> {
         let alone = runs.clone().count() == 1;
         let mut all: Vec<Vec<Bar>> = runs.map(|(view, one)| bars(view, one, alone)).collect();
         all.retain(|bars| !bars.is_empty());
-        for (number, bars) in by_magnitude(all).into_iter().enumerate() {
+        for (number, bars) in group_by_magnitude(all).into_iter().enumerate() {
             charts.push(chart(suite, charts.len() + 1, number, &bars));
         }
     }
     charts
 }
 
-/// The bars of a run: what was printed of each program, then what it did.
+/// Returns the bars of a run: the published figures of each program, then the measured one.
 fn bars(view: &View<'_>, reported: &Reported, alone: bool) -> Vec<Bar> {
     // One document may be about several runs.
     let about = match alone {
@@ -95,16 +92,19 @@ fn bars(view: &View<'_>, reported: &Reported, alone: bool) -> Vec<Bar> {
     };
     let shown = |row: &&Row| {
         // KB/s of requests of 4 KiB and of 1 MiB have no scale in common.
-        row.summary.kept > 0 && !pivot::shows(row.result) && row.summary.load.is_none()
+        row.summary.kept > 0 && !pivot::is_pivoted(row.result) && row.summary.load.is_none()
     };
     let mut bars = Vec::new();
     for row in view.rows.iter().filter(shown) {
-        let program = super::titled(view, row);
-        let printed = reported.printed.iter().filter(|one| one.is_of(row.result));
+        let program = super::chart_title(view, row);
+        let printed = reported
+            .printed
+            .iter()
+            .filter(|one| one.is_result_of(row.result));
         for printed in printed {
             bars.push(Bar {
                 program: program.clone(),
-                series: format!("{PRINTED}{}{about}", printed.published),
+                series: format!("{PRINTED_PREFIX}{}{about}", printed.published),
                 kb_per_s: printed.kb_per_s,
                 interval: None,
                 label: match printed.cpu_percent {
@@ -125,17 +125,17 @@ fn bars(view: &View<'_>, reported: &Reported, alone: bool) -> Vec<Bar> {
             series: format!("{verb}: {}", view.name),
             kb_per_s: row.summary.kb_per_s,
             interval: interval.map(|interval| (interval.low, interval.high)),
-            label: match figures::sureness(&row.summary).as_str() {
+            label: match figures::relative_half_width(&row.summary).as_str() {
                 "" => format!("{speed} {cpu}"),
-                sureness => format!("{speed} {cpu} {sureness}"),
+                relative_half_width => format!("{speed} {cpu} {relative_half_width}"),
             },
         });
     }
     bars
 }
 
-/// Puts runs together that one scale can show.
-fn by_magnitude(mut runs: Vec<Vec<Bar>>) -> Vec<Vec<Bar>> {
+/// Groups runs whose speeds fit one scale.
+fn group_by_magnitude(mut runs: Vec<Vec<Bar>>) -> Vec<Vec<Bar>> {
     let fastest = |bars: &[Bar]| bars.iter().map(|bar| bar.kb_per_s).fold(0.0, f64::max);
     // The order of the runs stays within a chart.
     let mut charts: Vec<Vec<Bar>> = Vec::new();
@@ -143,7 +143,7 @@ fn by_magnitude(mut runs: Vec<Vec<Bar>>) -> Vec<Vec<Bar>> {
         let speed = fastest(&bars);
         let beside = charts.iter_mut().find(|chart| {
             let other = fastest(chart);
-            other.max(speed) <= LARGEST_FACTOR * other.min(speed)
+            other.max(speed) <= SPEED_RATIO_MAX * other.min(speed)
         });
         match beside {
             Some(chart) => chart.extend(bars),
@@ -153,7 +153,8 @@ fn by_magnitude(mut runs: Vec<Vec<Bar>>) -> Vec<Vec<Bar>> {
     charts
 }
 
-/// The series in their order, and a colour for each: grey is what was printed.
+/// Returns the series of a bar chart in their order, with a colour for each. Published series are
+/// grey.
 fn colours(bars: &[Bar]) -> (Vec<&str>, Vec<&'static str>) {
     let mut series: Vec<&str> = Vec::new();
     for bar in bars {
@@ -161,10 +162,10 @@ fn colours(bars: &[Bar]) -> (Vec<&str>, Vec<&'static str>) {
             series.push(&bar.series);
         }
     }
-    let mut others = OF_RUNS.iter().cycle();
-    let colour = |one: &&str| match one.starts_with(PRINTED) {
-        true => OF_PRINTED,
-        false => others.next().copied().unwrap_or(OF_PRINTED),
+    let mut others = RUN_COLOURS.iter().cycle();
+    let colour = |one: &&str| match one.starts_with(PRINTED_PREFIX) {
+        true => PRINTED_COLOUR,
+        false => others.next().copied().unwrap_or(PRINTED_COLOUR),
     };
     let colours = series.iter().map(colour).collect();
     (series, colours)
@@ -184,7 +185,7 @@ fn chart(suite: &str, number: usize, of_suite: usize, bars: &[Bar]) -> Chart {
     };
     let (series, colours) = colours(bars);
     let fastest = bars.iter().map(|bar| bar.kb_per_s).fold(0.0, f64::max);
-    let limit = LONGEST_LINE * fastest;
+    let limit = INTERVAL_LINE_RATIO_MAX * fastest;
     let rows: Vec<Value> = bars.iter().map(|bar| bar.row(limit)).collect();
     let end = bars.iter().map(|bar| bar.end(limit)).fold(1e-3, f64::max);
     // What is written behind the longest bar takes so many pixels.

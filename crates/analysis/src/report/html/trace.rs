@@ -1,20 +1,19 @@
-//! A block trace in pictures: its course, its sizes, and what caches would miss.
+//! Charts of a block trace: its course over time, its request sizes and its miss-ratio curve.
 
 use super::chart::{Chart, ROWS};
 use crate::trace::Trace;
 use diskperf_blocktrace::summary::Interval;
 use serde_json::{Value, json};
 
-/// The charts of a trace, as far as it has what they show.
+/// Builds the charts of a trace for which it has data.
 pub(super) fn charts(trace: &Trace) -> Vec<Chart> {
-    let mut all = course(trace);
-    all.extend(misses(trace));
-    all.extend(sizes(trace));
+    let mut all = rate_charts(trace);
+    all.extend(miss_ratio_chart(trace));
+    all.extend(size_chart(trace));
     all
 }
 
-/// Requests, bytes and depth over time.
-fn course(trace: &Trace) -> Vec<Chart> {
+fn rate_charts(trace: &Trace) -> Vec<Chart> {
     let of = &trace.summary;
     if of.series.intervals.len() < 2 {
         return Vec::new();
@@ -67,11 +66,11 @@ fn lines(title: &str) -> Value {
             "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
                        "scale": { "scheme": "tableau10" } },
         },
-        "layer": layers(),
+        "layer": line_layers(),
     })
 }
 
-fn layers() -> Value {
+fn line_layers() -> Value {
     json!([
         { "mark": { "type": "line", "strokeWidth": 2 } },
         { "name": ROWS, "mark": { "type": "point", "filled": true, "size": 18, "opacity": 1,
@@ -79,8 +78,7 @@ fn layers() -> Value {
     ])
 }
 
-/// What caches would miss, by their size.
-fn misses(trace: &Trace) -> Option<Chart> {
+fn miss_ratio_chart(trace: &Trace) -> Option<Chart> {
     let reuse = trace.summary.reuse.as_ref()?;
     let points = reuse.miss_ratios.iter();
     let rows: Vec<Value> = points
@@ -102,7 +100,7 @@ fn misses(trace: &Trace) -> Option<Chart> {
             "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
                        "scale": { "scheme": "tableau10" } },
         },
-        "layer": layers(),
+        "layer": line_layers(),
     });
     let caption = match reuse.sampled_share < 1.0 {
         true => "By SHARDS, from a sample of the blocks; first uses are misses.",
@@ -112,8 +110,7 @@ fn misses(trace: &Trace) -> Option<Chart> {
     Some(Chart::new("trace-misses", title, rows, drawn).caption(caption))
 }
 
-/// Reads and writes by powers of two of their size.
-fn sizes(trace: &Trace) -> Option<Chart> {
+fn size_chart(trace: &Trace) -> Option<Chart> {
     let octaves = &trace.summary.size_octaves;
     let all: f64 = octaves.iter().map(|(_, count)| count).sum();
     let rows: Vec<Value> = octaves
@@ -137,7 +134,7 @@ fn sizes(trace: &Trace) -> Option<Chart> {
             "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
                        "scale": { "scheme": "tableau10" } },
         },
-        "layer": layers(),
+        "layer": line_layers(),
     });
     Some(Chart::new(
         "trace-sizes",

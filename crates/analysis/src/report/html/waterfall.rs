@@ -1,4 +1,4 @@
-//! The ledger as a waterfall: where a program's elapsed time went.
+//! Waterfall chart of the ledger, which shows the parts of a program's elapsed time.
 
 use super::chart::{Chart, ROWS, label_limit, slug};
 use super::family::Family;
@@ -8,23 +8,22 @@ use diskperf_timeline::units::format_nanoseconds;
 use diskperf_timeline::{Ledger, Nanoseconds, Stage, WorkerMeasure};
 use serde_json::{Value, json};
 
-/// So many waterfalls can be taken in.
+/// Maximum number of waterfalls that a reader can take in.
 const MOST: usize = 8;
 
-/// A waterfall for each program that has a ledger; of more than can be taken in,
-/// one chart of shares.
+/// Builds a waterfall for each program with a ledger. Too many of them become one chart of shares.
 pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
     let with_ledger = view.rows.iter().filter(|row| !ledgers(row).is_empty());
     if with_ledger.count() > MOST {
-        return shares(view).into_iter().collect();
+        return share_chart(view).into_iter().collect();
     }
     let rows = view.rows.iter().enumerate();
     rows.filter_map(|(number, row)| chart(view, number, row))
         .collect()
 }
 
-/// The ledgers of the last repetition that counts, one for each worker: a
-/// modelled one is like any other.
+/// Returns the ledgers of the last repetition that counts, one for each worker. In a model one
+/// repetition is like any other.
 fn ledgers<'r>(row: &'r Row<'_>) -> Vec<&'r Ledger> {
     let workers = row.result.kept().last().map(|one| &one.workers);
     let workers = workers.into_iter().flatten();
@@ -59,7 +58,7 @@ fn chart(view: &View<'_>, number: usize, row: &Row<'_>) -> Option<Chart> {
         1 => "one repetition".to_owned(),
         workers => format!("one repetition, the sum of {workers} workers"),
     };
-    let title = super::titled(view, row);
+    let title = super::chart_title(view, row);
     let name = format!("ledger-{}-{number}", slug(&view.run.id));
     let view_of = waterfall(total, rows.len());
     Some(Chart::new(&name, title, rows, view_of).caption(&format!(
@@ -68,15 +67,14 @@ fn chart(view: &View<'_>, number: usize, row: &Row<'_>) -> Option<Chart> {
     )))
 }
 
-/// The unit of a chart's axis.
 #[derive(Clone, Copy)]
-enum Unit {
+enum TimeUnit {
     Milliseconds,
     Seconds,
 }
 
-impl Unit {
-    /// One that keeps the numbers short.
+impl TimeUnit {
+    /// Returns the unit that keeps the numbers short.
     fn of(total: u64) -> Self {
         match total {
             0..2_000_000_000 => Self::Milliseconds,
@@ -100,7 +98,7 @@ impl Unit {
 }
 
 fn step(stage: &str, family: Family, (from, until): (u64, u64), total: u64) -> Value {
-    let unit = Unit::of(total);
+    let unit = TimeUnit::of(total);
     let ns = until - from;
     let percent = 100.0 * ns as f64 / total.max(1) as f64;
     json!({
@@ -114,7 +112,7 @@ fn step(stage: &str, family: Family, (from, until): (u64, u64), total: u64) -> V
 }
 
 fn waterfall(total: u64, steps: usize) -> Value {
-    let unit = Unit::of(total);
+    let unit = TimeUnit::of(total);
     // The words stand at the right, in a column of so many pixels.
     let end = total as f64 / unit.ns();
     let room = format!("{end} * width / max(width - 105, 40)");
@@ -151,8 +149,8 @@ fn waterfall(total: u64, steps: usize) -> Value {
     })
 }
 
-/// Of many programs, one bar each, as shares.
-fn shares(view: &View<'_>) -> Option<Chart> {
+/// Builds a chart of many programs, with one bar of shares for each.
+fn share_chart(view: &View<'_>) -> Option<Chart> {
     let domain: Vec<&str> = Family::ALL.map(Family::words).to_vec();
     let range: Vec<&str> = Family::ALL.map(Family::colour).to_vec();
     let mut rows = Vec::new();
@@ -169,7 +167,7 @@ fn shares(view: &View<'_>) -> Option<Chart> {
                 .sum();
             if ns > 0 {
                 rows.push(json!({
-                    "program": super::titled(view, row),
+                    "program": super::chart_title(view, row),
                     "part": family.words(),
                     "order": order,
                     "percent": 100.0 * ns as f64 / total as f64,

@@ -21,7 +21,7 @@ fn compared() -> Comparison {
         ];
         results.extend(ffs83(id, target).results.drain(..1));
         if factor < 1.0 {
-            results.push(calm("scan", 9, 5.0));
+            results.push(undisturbed_result("scan", 9, 5.0));
         }
         run(id, "ffs83", target, results)
     };

@@ -69,8 +69,8 @@ fn loads(id: &str, programs: &[Vec<f64>], open_loop: bool) -> Run {
 }
 
 /// The same as one arm, block by block.
-fn arm(mut one: Run, arm: Arm, partner: &str, coins: &[bool]) -> Run {
-    for result in &mut one.results {
+fn arm(mut run: Run, arm: Arm, partner: &str, coins: &[bool]) -> Run {
+    for result in &mut run.results {
         for (repetition, number) in result.repetitions.iter_mut().zip(0_u32..) {
             let coin = coins[number as usize % coins.len()];
             let second = coin == (arm == Arm::B);
@@ -81,7 +81,7 @@ fn arm(mut one: Run, arm: Arm, partner: &str, coins: &[bool]) -> Run {
             });
         }
     }
-    one.interleaved = Some(Interleaved {
+    run.interleaved = Some(Interleaved {
         partner: partner.to_owned(),
         arm,
         seed: 1983,
@@ -89,7 +89,7 @@ fn arm(mut one: Run, arm: Arm, partner: &str, coins: &[bool]) -> Run {
         min_effect: None,
         before: None,
     });
-    one
+    run
 }
 
 /// What one row says in a form for machines.

@@ -393,8 +393,11 @@ fn the_fields_of_the_contract() {
         "{sync}"
     );
     assert_eq!(names(&result["series"][0]), "at_s iops mb_per_s p99_us");
-    let of_repetition = &result["repetitions"][1];
-    assert_eq!(of_repetition["series"][2]["iops"], of_repetition["iops"]);
+    let from_repetition = &result["repetitions"][1];
+    assert_eq!(
+        from_repetition["series"][2]["iops"],
+        from_repetition["iops"]
+    );
     // What has one call under way has nothing of all this.
     let ffs = serde_json::from_str::<serde_json::Value>(&runs(
         &[ffs83("8c01d77a20", "/mnt")],

@@ -92,7 +92,7 @@ fn copy_is_a_pivot_and_scan_is_not() {
     for destination in ["null", "same"] {
         for call_bytes in ["8192", "34304", "926208"] {
             let row = results.len() as u32;
-            let mut one = calm("copy", row, 1000.0 + 100.0 * f64::from(row));
+            let mut one = undisturbed_result("copy", row, 1000.0 + 100.0 * f64::from(row));
             one.parameters = [
                 ("destination".to_owned(), destination.to_owned()),
                 ("call_bytes".to_owned(), call_bytes.to_owned()),
@@ -103,7 +103,7 @@ fn copy_is_a_pivot_and_scan_is_not() {
         }
     }
     for readers in ["1", "4"] {
-        let mut one = calm("scan", results.len() as u32, 5.25);
+        let mut one = undisturbed_result("scan", results.len() as u32, 5.25);
         one.parameters
             .insert("readers".to_owned(), readers.to_owned());
         one.distinguishing = vec!["readers".to_owned()];

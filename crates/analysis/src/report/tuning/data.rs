@@ -1,60 +1,60 @@
-//! A search as JSON, which has everything, and as CSV, a line for each point.
+//! Result of a tuning search as JSON with all data, and as CSV with a line for each point.
 
 use crate::comparison::Verdict;
-use crate::report::csv::{Field, number, written};
+use crate::report::csv::{Field, format_records, number};
 use crate::report::json::pretty;
 use crate::tuning::{Cliff, Extent, Figures, Goal, Key, Method};
 use crate::tuning::{Outcome, Places, Spread, Standing, Step, Tuned};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The `tune` contract.
+/// Result of a search in the `tune` contract.
 #[derive(Serialize)]
 struct Document<'t> {
     suite: &'t str,
     target: &'t str,
     goal: Goal,
-    /// What is compared.
+    /// Quantity that the search compares.
     quantity: &'static str,
     programs: &'t [String],
     keys: &'t [Key],
     points: Vec<Point<'t>>,
-    /// Absent where nothing is shown to be better than today's.
+    /// Best point; absent where nothing is shown to be better than today's settings.
     best: Option<Point<'t>>,
-    /// The point with the best figure, where that is all that is known for it.
+    /// Point with the best figure, where its gain is not confirmed.
     candidate: Option<Point<'t>>,
     today: Today<'t>,
-    /// What the best, or the candidate, gain over today's, as a share.
+    /// Gain of the best point or the candidate over today's settings, as a share.
     gain: Option<f64>,
-    spread: Option<Spreads<'t>>,
-    /// The steps from the best to its neighbours.
+    spread: Option<SpreadJson<'t>>,
+    /// Steps from the best point to its neighbours.
     cliff: Vec<Step>,
     on_cliff: bool,
-    /// All cliffs between points that were tried.
-    cliffs: Vec<Fall<'t>>,
-    /// What falls as much between values that are too far apart to tell.
-    wide_steps: Vec<Fall<'t>>,
-    /// The best of those that are on no cliff, where the best are on one.
+    /// Cliffs between all points that were tried.
+    cliffs: Vec<CliffJson<'t>>,
+    /// Falls as deep as a cliff, between values too far apart to tell a cliff from a slope.
+    find_wide_steps: Vec<CliffJson<'t>>,
+    /// Best point among those on no cliff, where the best one is on a cliff.
     safe: Option<Point<'t>>,
-    at_an_end: Vec<&'t str>,
+    parameters_at_range_end: Vec<&'t str>,
     no_effect: Vec<&'t str>,
     method: &'t Method,
     notes: &'t [String],
 }
 
-/// A step down a cliff.
+/// Step down a cliff in the contract.
 #[derive(Serialize)]
-struct Fall<'t> {
+struct CliffJson<'t> {
     path: &'t str,
     from: &'t str,
     to: &'t str,
     from_value: Option<f64>,
     to_value: Option<f64>,
-    /// What the step gains, as a share, and what the steps around it lead one to
-    /// expect of it.
+    /// Gain of the step as a share.
     gain: f64,
+    /// Gain that the surrounding steps predict, as a share.
     expected_gain: f64,
-    /// All settings at the edge.
+    /// Settings of all parameters at the edge of the cliff.
     settings: BTreeMap<&'t str, &'t str>,
 }
 
@@ -65,13 +65,13 @@ struct Point<'t> {
     value: Option<f64>,
     programs: &'t [Figures],
     impossible: Option<&'t str>,
-    /// On real storage: the ratio to today's with its 99 % interval, and what
-    /// that says.
-    against_today: Option<Against>,
+    /// Comparison with today's settings on real storage: the ratio with its 99 % interval, and the
+    /// verdict.
+    against_today: Option<TodayComparison>,
 }
 
 #[derive(Serialize)]
-struct Against {
+struct TodayComparison {
     ratio: Option<f64>,
     low: Option<f64>,
     high: Option<f64>,
@@ -86,7 +86,7 @@ struct Today<'t> {
 }
 
 #[derive(Serialize)]
-struct Spreads<'t> {
+struct SpreadJson<'t> {
     #[serde(flatten)]
     values: &'t Spread,
     best_extent: Option<Extent>,
@@ -101,10 +101,10 @@ fn settings<'t>(tuned: &'t Tuned, places: &[usize]) -> BTreeMap<&'t str, &'t str
         .collect()
 }
 
-fn fall<'t>(tuned: &'t Tuned, cliff: &Cliff) -> Fall<'t> {
+fn fall<'t>(tuned: &'t Tuned, cliff: &Cliff) -> CliffJson<'t> {
     let key = &tuned.keys[cliff.key];
     let value = |places: &Places| key.values[places[cliff.key]].as_str();
-    Fall {
+    CliffJson {
         path: &key.path,
         from: value(&cliff.top),
         to: value(&cliff.bottom),
@@ -116,7 +116,7 @@ fn fall<'t>(tuned: &'t Tuned, cliff: &Cliff) -> Fall<'t> {
     }
 }
 
-fn falls<'t>(tuned: &'t Tuned, cliffs: &[Cliff]) -> Vec<Fall<'t>> {
+fn falls<'t>(tuned: &'t Tuned, cliffs: &[Cliff]) -> Vec<CliffJson<'t>> {
     cliffs.iter().map(|cliff| fall(tuned, cliff)).collect()
 }
 
@@ -135,9 +135,9 @@ fn point<'t>(tuned: &'t Tuned, places: &'t Places) -> Point<'t> {
     }
 }
 
-fn against_today(tuned: &Tuned, places: &Places) -> Option<Against> {
+fn against_today(tuned: &Tuned, places: &Places) -> Option<TodayComparison> {
     let judged = tuned.samples.as_ref()?.against_today(places)?;
-    Some(Against {
+    Some(TodayComparison {
         ratio: judged.ratio,
         low: judged.interval.map(|interval| interval.low),
         high: judged.interval.map(|interval| interval.high),
@@ -145,8 +145,11 @@ fn against_today(tuned: &Tuned, places: &Places) -> Option<Against> {
     })
 }
 
-/// The point with the best figure: as the best, or as a candidate.
-fn parted<'t>(tuned: &Tuned, best: Option<&'t Places>) -> (Option<&'t Places>, Option<&'t Places>) {
+/// Divides the point with the best figure into a confirmed best and an unconfirmed candidate.
+fn unless_today<'t>(
+    tuned: &Tuned,
+    best: Option<&'t Places>,
+) -> (Option<&'t Places>, Option<&'t Places>) {
     match best.map(|best| tuned.standing(best)) {
         Some(Standing::Unproven) => (None, best),
         Some(Standing::Better | Standing::AsGood) | None => (best, None),
@@ -155,7 +158,7 @@ fn parted<'t>(tuned: &Tuned, best: Option<&'t Places>) -> (Option<&'t Places>, O
 
 pub(in crate::report) fn json(tuned: &Tuned) -> String {
     let best = tuned.best();
-    let (proven, candidate) = parted(tuned, best);
+    let (proven, candidate) = unless_today(tuned, best);
     let own = tuned.keys.iter();
     pretty(&Document {
         suite: &tuned.suite,
@@ -179,7 +182,7 @@ pub(in crate::report) fn json(tuned: &Tuned) -> String {
             programs: &tuned.today,
         },
         gain: best.and_then(|best| tuned.gain_over_today(best)),
-        spread: tuned.spread.as_ref().map(|spread| Spreads {
+        spread: tuned.spread.as_ref().map(|spread| SpreadJson {
             values: spread,
             best_extent: Extent::of(&spread.best),
             today_extent: Extent::of(&spread.today),
@@ -187,25 +190,25 @@ pub(in crate::report) fn json(tuned: &Tuned) -> String {
         }),
         cliff: best.map_or(Vec::new(), |best| tuned.steps(best)),
         cliffs: falls(tuned, &tuned.cliffs()),
-        wide_steps: falls(tuned, &tuned.wide_steps()),
+        find_wide_steps: falls(tuned, &tuned.find_wide_steps()),
         on_cliff: best.is_some_and(|best| tuned.on_cliff(best)),
         safe: proven
             .and_then(|_| tuned.safe())
             .map(|safe| point(tuned, safe)),
-        at_an_end: tuned
-            .at_an_end()
+        parameters_at_range_end: tuned
+            .parameters_at_range_end()
             .into_iter()
             .map(|(path, _)| path)
             .collect(),
-        no_effect: tuned.idle_keys(),
+        no_effect: tuned.parameters_without_effect(),
         method: &tuned.method,
         notes: &tuned.notes,
     })
 }
 
-/// One line for each point that was tried.
+/// Formats the search as CSV, one line for each point that was tried.
 pub(in crate::report) fn csv(tuned: &Tuned) -> String {
-    let (best, candidate) = parted(tuned, tuned.best());
+    let (best, candidate) = unless_today(tuned, tuned.best());
     let record = |(places, outcome): (&Places, &Outcome)| -> Vec<Field> {
         let settings = settings(tuned, places).into_iter();
         let settings: Vec<String> = settings
@@ -233,5 +236,5 @@ pub(in crate::report) fn csv(tuned: &Tuned) -> String {
         ]
     };
     let records: Vec<Vec<Field>> = tuned.points.iter().map(record).collect();
-    written(&records)
+    format_records(&records)
 }

@@ -1,49 +1,47 @@
-//! The response surface in text: bars along one parameter, a heat table of two,
-//! and of more the lines through the best.
+//! Response surface as text: bars along one parameter, a heat table of two, and for more the lines
+//! through the best point.
 
-use super::figure;
+use super::format_figure;
 use crate::report::document::{Block, Column, Grid, Group};
 use crate::tuning::{Key, Places, Tuned};
 use std::collections::BTreeSet;
 
-/// Columns of the longest bar.
-const BAR: usize = 32;
+const BAR_WIDTH: usize = 32;
 
-/// More values of one parameter than these are not all printed.
+/// Maximum number of printed values of one parameter of the search.
 const MOST_ROWS: usize = 40;
 
-/// With more columns than these figures give way to shades.
+/// Maximum number of heat table columns with figures. Wider tables show only shades.
 const MOST_FIGURES: usize = 10;
 
-/// More columns than these are not all printed.
+/// Maximum number of printed columns in a heat table.
 const MOST_COLUMNS: usize = 64;
 
-/// Eighths of a column, and levels of a shade.
+/// Block characters for bars that end within a column, from one eighth of it to a whole one.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 const SHADES: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// What stands where a point was impossible, and where none was tried.
-const IMPOSSIBLE: &str = "-";
-const UNTRIED: &str = "·";
+const IMPOSSIBLE_MARK: &str = "-";
+const UNTRIED_MARK: &str = "·";
 
 pub(super) fn blocks(tuned: &Tuned, best: &Places) -> Vec<Block> {
     match tuned.keys.len() {
-        1 => line(tuned, best, 0),
-        2 => heat(tuned, best),
+        1 => parameter_lines(tuned, best, 0),
+        2 => heat_map(tuned, best),
         keys => {
             let mut blocks = vec![Block::Section(format!(
                 "The lines through the {}, {}:",
                 tuned.standing(best).label(),
                 tuned.settings(best)
             ))];
-            blocks.extend((0..keys).flat_map(|key| line(tuned, best, key)));
+            blocks.extend((0..keys).flat_map(|key| parameter_lines(tuned, best, key)));
             blocks
         }
     }
 }
 
-/// The values of one key, the others as they are at the best.
-fn line(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
+/// Tabulates the search along one parameter, with the others as at the best point.
+fn parameter_lines(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
     let at = |place: usize| {
         let mut places = best.clone();
         places[key] = place;
@@ -57,23 +55,23 @@ fn line(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
     // Of what is impossible in a row, the first.
     let impossible = |place: &usize| tuned.value(&at(*place)).is_none();
     tried.dedup_by(|next, first| impossible(next) && impossible(first));
-    let shown = thinned(&tried, MOST_ROWS, &[best[key]], of.today_place);
-    let most = shown
+    let shown = thin_out(&tried, MOST_ROWS, &[best[key]], of.today_place);
+    let value_max = shown
         .iter()
         .filter_map(|place| tuned.value(&at(*place)))
         .fold(f64::MIN_POSITIVE, f64::max);
     let called = shown
         .iter()
-        .map(|place| words(tuned, &at(*place)))
+        .map(|place| describe_place(tuned, &at(*place)))
         .collect();
     let mut values = Vec::new();
     let (mut figures, mut bars, mut marks) = (Vec::new(), Vec::new(), Vec::new());
     for place in &shown {
         let value = tuned.value(&at(*place));
         values.push(of.values[*place].clone());
-        figures.push(value.map_or(IMPOSSIBLE.to_owned(), figure));
-        bars.push(value.map_or(String::new(), |value| bar(value / most)));
-        marks.push(marked(of, *place, (best[key], label)));
+        figures.push(value.map_or(IMPOSSIBLE_MARK.to_owned(), format_figure));
+        bars.push(value.map_or(String::new(), |value| bar(value / value_max)));
+        marks.push(mark_value(of, *place, (best[key], label)));
     }
     let mut blocks = vec![Block::Grid(Grid {
         key: Column::figures(&of.path, values),
@@ -87,19 +85,24 @@ fn line(tuned: &Tuned, best: &Places, key: usize) -> Vec<Block> {
             ],
         )],
     })];
-    blocks.extend(left_out(&of.path, shown.len(), all_tried, of.values.len()));
+    blocks.extend(describe_omitted(
+        &of.path,
+        shown.len(),
+        all_tried,
+        of.values.len(),
+    ));
     blocks
 }
 
-/// What the repetitions of a point say, where there are any.
-fn words(tuned: &Tuned, places: &Places) -> String {
+/// Describes the verdict of a point's repetitions, where there are any.
+fn describe_place(tuned: &Tuned, places: &Places) -> String {
     let samples = tuned.samples.as_ref();
     let judged = samples.and_then(|samples| samples.against_today(places));
     judged.map_or(String::new(), |judged| judged.verdict.words().to_owned())
 }
 
-/// The label of the best, `today`, or both.
-fn marked(key: &Key, place: usize, (best, label): (usize, &str)) -> String {
+/// Returns the label of the best point, `today`, or both.
+fn mark_value(key: &Key, place: usize, (best, label): (usize, &str)) -> String {
     let today = key.today_place == Some(place);
     match (place == best, today) {
         (true, true) => format!("{label}, today"),
@@ -109,7 +112,7 @@ fn marked(key: &Key, place: usize, (best, label): (usize, &str)) -> String {
     }
 }
 
-fn left_out(path: &str, shown: usize, tried: usize, values: usize) -> Option<Block> {
+fn describe_omitted(path: &str, shown: usize, tried: usize, values: usize) -> Option<Block> {
     if shown == values {
         return None;
     }
@@ -122,9 +125,8 @@ fn left_out(path: &str, shown: usize, tried: usize, values: usize) -> Option<Blo
     )))
 }
 
-/// A bar of a share of the longest.
 fn bar(share: f64) -> String {
-    let eighths = (share * (BAR * 8) as f64).round() as usize;
+    let eighths = (share * (BAR_WIDTH * 8) as f64).round() as usize;
     let mut text = "█".repeat(eighths / 8);
     if !eighths.is_multiple_of(8) {
         text.push(EIGHTHS[eighths % 8 - 1]);
@@ -132,13 +134,18 @@ fn bar(share: f64) -> String {
     text
 }
 
-/// At most about so many of some places, evenly spread, with some that must be
-/// among them and their neighbours.
-fn thinned(places: &[usize], most: usize, kept: &[usize], today: Option<usize>) -> Vec<usize> {
-    if places.len() <= most {
+/// Thins out a list of indices evenly to about a maximum length. Some of them are kept together
+/// with their neighbours.
+fn thin_out(
+    places: &[usize],
+    value_max: usize,
+    kept: &[usize],
+    today: Option<usize>,
+) -> Vec<usize> {
+    if places.len() <= value_max {
         return places.to_vec();
     }
-    let apart = places.len().div_ceil(most);
+    let apart = places.len().div_ceil(value_max);
     let near =
         |place: usize| kept.iter().any(|kept| kept.abs_diff(place) <= 1) || today == Some(place);
     let places = places.iter().copied().enumerate();
@@ -146,20 +153,20 @@ fn thinned(places: &[usize], most: usize, kept: &[usize], today: Option<usize>) 
     chosen.map(|(_, place)| place).collect()
 }
 
-/// What of two keys is shown, and how dark.
-struct Heat<'t> {
+/// Heat table of a search over two parameters.
+struct HeatMap<'t> {
     tuned: &'t Tuned,
     best: &'t Places,
-    /// The places of the first key, downwards, and of the second, side by side.
+    /// Value indices of the first parameter, for the rows of the heat table.
     rows: Vec<usize>,
     columns: Vec<usize>,
-    /// The range of the shades.
-    least: f64,
-    most: f64,
+    /// Smallest value of the goal among all points, for the scale of the shades.
+    value_min: f64,
+    value_max: f64,
 }
 
-/// The first key's values downwards, the second's side by side.
-fn heat(tuned: &Tuned, best: &Places) -> Vec<Block> {
+/// Formats the heat table, with the first parameter downwards and the second across.
+fn heat_map(tuned: &Tuned, best: &Places) -> Vec<Block> {
     let (down, across) = (&tuned.keys[0], &tuned.keys[1]);
     let used = |key: usize| {
         let used: BTreeSet<usize> = tuned.points.keys().map(|places| places[key]).collect();
@@ -167,23 +174,23 @@ fn heat(tuned: &Tuned, best: &Places) -> Vec<Block> {
     };
     let (used_down, used_across) = (used(0), used(1));
     let values = || tuned.points.keys().filter_map(|places| tuned.value(places));
-    let heat = Heat {
+    let heat = HeatMap {
         tuned,
         best,
-        rows: thinned(&used_down, MOST_ROWS, &[best[0]], down.today_place),
-        columns: thinned(&used_across, MOST_COLUMNS, &[best[1]], across.today_place),
-        least: values().fold(f64::INFINITY, f64::min),
-        most: values().fold(f64::NEG_INFINITY, f64::max),
+        rows: thin_out(&used_down, MOST_ROWS, &[best[0]], down.today_place),
+        columns: thin_out(&used_across, MOST_COLUMNS, &[best[1]], across.today_place),
+        value_min: values().fold(f64::INFINITY, f64::min),
+        value_max: values().fold(f64::NEG_INFINITY, f64::max),
     };
     let (rows, columns) = (heat.rows.len(), heat.columns.len());
     let mut blocks = vec![Block::Grid(heat.grid()), Block::Text(heat.legend())];
-    blocks.extend(left_out(
+    blocks.extend(describe_omitted(
         &down.path,
         rows,
         used_down.len(),
         down.values.len(),
     ));
-    blocks.extend(left_out(
+    blocks.extend(describe_omitted(
         &across.path,
         columns,
         used_across.len(),
@@ -192,14 +199,14 @@ fn heat(tuned: &Tuned, best: &Places) -> Vec<Block> {
     blocks
 }
 
-impl Heat<'_> {
+impl HeatMap<'_> {
     fn grid(&self) -> Grid {
         let (down, across) = (&self.tuned.keys[0], &self.tuned.keys[1]);
         let column = |place: usize| -> Vec<String> {
             self.rows.iter().map(|row| self.cell(*row, place)).collect()
         };
         let group = if self.has_figures() {
-            let of = |place: &usize| Column::figures(&named(across, *place), column(*place));
+            let of = |place: &usize| Column::figures(&name_value(across, *place), column(*place));
             Group::of(&across.path, self.columns.iter().map(of).collect())
         } else {
             let cells: Vec<Vec<String>> = self.columns.iter().map(|place| column(*place)).collect();
@@ -212,14 +219,14 @@ impl Heat<'_> {
             let rows = (0..self.rows.len()).map(row).collect();
             Group::of("", vec![Column::words(&heading, rows)])
         };
-        let names = self.rows.iter().map(|row| named(down, *row)).collect();
+        let names = self.rows.iter().map(|row| name_value(down, *row)).collect();
         Grid {
             key: Column::figures(&down.path, names),
             groups: vec![group],
         }
     }
 
-    /// Whether there is room for figures beside the shades.
+    /// Tests whether the heat table has room for figures beside the shades.
     fn has_figures(&self) -> bool {
         self.columns.len() <= MOST_FIGURES
     }
@@ -227,14 +234,14 @@ impl Heat<'_> {
     fn cell(&self, row: usize, column: usize) -> String {
         let places = vec![row, column];
         if !self.tuned.points.contains_key(&places) {
-            return UNTRIED.to_owned();
+            return UNTRIED_MARK.to_owned();
         }
         let best = places == *self.best;
         match self.tuned.value(&places) {
-            None => IMPOSSIBLE.to_owned(),
+            None => IMPOSSIBLE_MARK.to_owned(),
             Some(value) if self.has_figures() => {
                 let mark = if best { "*" } else { "" };
-                format!("{mark}{} {}", figure(value), self.shade(value))
+                format!("{mark}{} {}", format_figure(value), self.shade(value))
             }
             Some(_) if best => "*".to_owned(),
             Some(value) => self.shade(value).to_string(),
@@ -243,8 +250,8 @@ impl Heat<'_> {
 
     fn shade(&self, value: f64) -> char {
         let last = SHADES.len() - 1;
-        let share = match self.most > self.least {
-            true => (value - self.least) / (self.most - self.least),
+        let share = match self.value_max > self.value_min {
+            true => (value - self.value_min) / (self.value_max - self.value_min),
             false => 1.0,
         };
         SHADES[((share * last as f64).round() as usize).min(last)]
@@ -256,8 +263,8 @@ impl Heat<'_> {
         format!(
             "{}: ▁ is {}, █ is {}, * the {}{}",
             self.tuned.goal.quantity(),
-            figure(self.least),
-            figure(self.most),
+            format_figure(self.value_min),
+            format_figure(self.value_max),
             self.tuned.standing(self.best).label(),
             match self.tuned.points.len() < all {
                 true => ", · not tried",
@@ -267,8 +274,8 @@ impl Heat<'_> {
     }
 }
 
-/// A value, with `today` at the target's own.
-fn named(key: &Key, place: usize) -> String {
+/// Formats a value of a parameter, with `today` at the target's own.
+fn name_value(key: &Key, place: usize) -> String {
     match key.today_place == Some(place) {
         true => format!("{} today", key.values[place]),
         false => key.values[place].clone(),

@@ -3,8 +3,8 @@ use crate::tuning::tests::tuned;
 use crate::tuning::{Goal, Samples, Searched, Spread, Visit};
 use std::collections::BTreeMap;
 
-fn shown(found: &crate::tuning::Tuned) -> String {
-    report(found, Format::Table, 100)
+fn shown(tuned: &crate::tuning::Tuned) -> String {
+    report(tuned, Format::Table, 100)
 }
 
 #[test]

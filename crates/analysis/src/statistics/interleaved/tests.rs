@@ -82,12 +82,12 @@ fn series_that_are_known() {
 }
 
 /// Without the effect of the order: no block's coin is known.
-fn unordered(values: &[f64], cap: usize) -> Option<(usize, Decided)> {
+fn decided_without_order(values: &[f64], cap: usize) -> Option<(usize, Decided)> {
     let mut sequence = Sequence::new(1, Limits::default());
     (1..=cap).find_map(|n| {
         insert_sorted(&mut sequence.corrected, values[(n - 1) % values.len()]);
         sequence.rank = next_rank(n, sequence.rank, sequence.ln_alpha);
-        sequence.narrow();
+        sequence.intersect();
         Some((n, sequence.verdict()?))
     })
 }
@@ -96,11 +96,20 @@ fn unordered(values: &[f64], cap: usize) -> Option<(usize, Decided)> {
 fn exceptions_take_longer() {
     let mut sixth = vec![0.1; 200];
     sixth[5] = -0.1;
-    assert_eq!(unordered(&sixth, 200), Some((15, Decided::Slower)));
+    assert_eq!(
+        decided_without_order(&sixth, 200),
+        Some((15, Decided::Slower))
+    );
     let one_in_four = [0.05, 0.05, 0.05, -0.05];
-    assert_eq!(unordered(&one_in_four, 200), Some((43, Decided::Slower)));
+    assert_eq!(
+        decided_without_order(&one_in_four, 200),
+        Some((43, Decided::Slower))
+    );
     let one_in_three = [0.1, 0.1, -0.5];
-    assert_eq!(unordered(&one_in_three, 200), Some((113, Decided::Slower)));
+    assert_eq!(
+        decided_without_order(&one_in_three, 200),
+        Some((113, Decided::Slower))
+    );
 }
 
 #[test]
@@ -190,7 +199,7 @@ fn fair_coins_are_seldom_called_unfair() {
 
 /// What came of many series of up to 150 blocks.
 #[derive(Debug, Default)]
-struct Rates {
+struct VerdictRates {
     slower: f64,
     faster: f64,
     alike: f64,
@@ -199,20 +208,20 @@ struct Rates {
 }
 
 const CASES: usize = 2_000;
-const CAP: usize = 150;
+const BLOCKS_CAP: usize = 150;
 
-fn rates(mut series: impl FnMut(usize) -> (f64, bool)) -> Rates {
-    let mut rates = Rates::default();
+fn rates(mut series: impl FnMut(usize) -> (f64, bool)) -> VerdictRates {
+    let mut rates = VerdictRates::default();
     let one = 1.0 / CASES as f64;
     for _ in 0..CASES {
-        let found = decided(1, CAP, &mut series);
+        let found = decided(1, BLOCKS_CAP, &mut series);
         match found.map(|found| found.1) {
             Some(Decided::Slower) => rates.slower += one,
             Some(Decided::Faster) => rates.faster += one,
             Some(Decided::NoDifference) => rates.alike += one,
             None => {}
         }
-        rates.blocks += one * found.map_or(CAP, |found| found.0) as f64;
+        rates.blocks += one * found.map_or(BLOCKS_CAP, |found| found.0) as f64;
     }
     rates
 }
@@ -263,11 +272,11 @@ fn places_of_their_own_are_told_apart_unless_a_coin_swaps_them() {
         let firm = |found: Option<(usize, Decided, Estimate)>| {
             usize::from(found.is_some_and(|found| found.1 != Decided::NoDifference))
         };
-        kept += firm(decided(1, CAP, |_| {
+        kept += firm(decided(1, BLOCKS_CAP, |_| {
             let (noise, second, _) = noise();
             (place + noise, second)
         }));
-        swapped += firm(decided(1, CAP, |_| {
+        swapped += firm(decided(1, BLOCKS_CAP, |_| {
             let (noise, second, swap) = noise();
             (if swap { -place } else { place } + noise, second)
         }));
@@ -318,7 +327,11 @@ fn two_modes_and_bursts_and_drift_do_not_fool_it() {
 }
 
 /// One repetition after the other of a machine with a memory, in blocks.
-fn of_machine(random: &mut Random, mut next: impl FnMut(&mut Random) -> f64, shift: f64) -> Rates {
+fn rates_of_machine(
+    random: &mut Random,
+    mut next: impl FnMut(&mut Random) -> f64,
+    shift: f64,
+) -> VerdictRates {
     rates(|_| {
         let (first, second) = (next(random), next(random));
         random.block((first, second), shift)
@@ -351,7 +364,7 @@ fn memory_and_heavy_tails_do_not_fool_it() {
     for (name, machine) in machines {
         for (shift, least_slower) in [(0.0, 0.0), (libm::log1p(0.10), 0.98)] {
             let mut level = 0.0;
-            let found = of_machine(&mut random, |random| machine(random, &mut level), shift);
+            let found = rates_of_machine(&mut random, |random| machine(random, &mut level), shift);
             assert!(found.slower >= least_slower, "{name}: {found:?}");
             let wrong = found.faster + if shift == 0.0 { found.slower } else { 0.0 };
             assert!(wrong < 0.012, "{name}: {found:?}");

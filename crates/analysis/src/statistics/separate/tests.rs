@@ -16,12 +16,12 @@ fn rates(logs: &[f64]) -> Vec<f64> {
     logs.iter().map(|one| libm::exp(-one)).collect()
 }
 
-fn of(base: &[f64], other: &[f64], rows: usize) -> Separate {
-    Separate::of(&rates(base), &rates(other), rows, FLOOR).unwrap()
+fn of(base: &[f64], other: &[f64], rows: usize) -> SeparateEstimate {
+    SeparateEstimate::from_runs(&rates(base), &rates(other), rows, FLOOR).unwrap()
 }
 
-fn is_firm(one: &Separate) -> bool {
-    one.excludes_none() && one.doubt.is_none()
+fn is_firm(separate: &SeparateEstimate) -> bool {
+    separate.excludes_equality() && separate.doubt.is_none()
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn a_factor_is_needed() {
         let found = of(&quiet(), &other, rows);
         assert_eq!(is_firm(&found), firm, "{factor} of {rows} rows: {found:?}");
         let half = if rows == 1 { 0.262 } else { 0.368 };
-        assert!((found.half - half).abs() < 0.0005, "{found:?}");
+        assert!((found.half_width - half).abs() < 0.0005, "{found:?}");
     }
 }
 
@@ -68,8 +68,14 @@ fn few_repetitions_decide_nothing() {
     let slow: Vec<f64> = quiet().iter().map(|one| one + libm::log(3.0)).collect();
     assert_eq!(of(&quiet()[..15], &slow, 1).doubt, Some(Doubt::TooFew));
     assert_eq!(of(&quiet()[..16], &slow, 1).doubt, None);
-    assert_eq!(Separate::of(&[1.0; 3], &[1.0; 20], 1, FLOOR), None);
-    assert_eq!(Separate::of(&[0.0; 20], &[1.0; 20], 1, FLOOR), None);
+    assert_eq!(
+        SeparateEstimate::from_runs(&[1.0; 3], &[1.0; 20], 1, FLOOR),
+        None
+    );
+    assert_eq!(
+        SeparateEstimate::from_runs(&[0.0; 20], &[1.0; 20], 1, FLOOR),
+        None
+    );
 }
 
 #[test]
@@ -165,7 +171,8 @@ fn like_runs_are_seldom_called_different() {
         let mut firm = |shift: f64| {
             let wrong = (0..PAIRS).filter(|_| {
                 let (base, other) = (run(&mut random, 0.0), run(&mut random, shift));
-                Separate::of(&base, &other, 1, FLOOR).is_some_and(|one| is_firm(&one))
+                SeparateEstimate::from_runs(&base, &other, 1, FLOOR)
+                    .is_some_and(|one| is_firm(&one))
             });
             wrong.count() as f64 / PAIRS as f64
         };

@@ -48,11 +48,11 @@ fn rates_and_percentiles_are_medians_and_the_tail_is_of_all_requests() {
 
 #[test]
 fn the_middle_of_two_times_is_that_of_their_rates() {
-    assert_eq!(middle_time(&[3.0, 1.0, 2.0]), Some(2.0));
-    let two = middle_time(&[1.0, 3.0]).unwrap();
+    assert_eq!(median_time(&[3.0, 1.0, 2.0]), Some(2.0));
+    let two = median_time(&[1.0, 3.0]).unwrap();
     let rate = median(&[1.0, 1.0 / 3.0]).unwrap();
     assert!((two * rate - 1.0).abs() < 1e-12);
-    assert_eq!(middle_time(&[]), None);
+    assert_eq!(median_time(&[]), None);
 }
 
 #[test]

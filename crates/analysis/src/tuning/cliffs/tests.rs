@@ -19,14 +19,14 @@ fn sweep(goal: Goal, values: &[&str], of: &[f64]) -> Tuned {
     one
 }
 
-fn named(one: &Tuned) -> Vec<String> {
-    names(one, one.cliffs())
+fn named(tuned: &Tuned) -> Vec<String> {
+    names(tuned, tuned.cliffs())
 }
 
-fn names(one: &Tuned, cliffs: Vec<Cliff>) -> Vec<String> {
+fn names(tuned: &Tuned, cliffs: Vec<Cliff>) -> Vec<String> {
     let cliffs = cliffs.into_iter();
     let name = |cliff: Cliff| {
-        let values = &one.keys[cliff.key].values;
+        let values = &tuned.keys[cliff.key].values;
         let [from, to] = [&cliff.top, &cliff.bottom].map(|places| &values[places[cliff.key]]);
         format!("{from} to {to}")
     };
@@ -36,9 +36,9 @@ fn names(one: &Tuned, cliffs: Vec<Cliff>) -> Vec<String> {
 const ONE_TO_TEN: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"];
 const DOUBLING: [&str; 7] = ["1", "2", "4", "8", "16", "32", "64"];
 
-fn of_numbers(values: &[&str], of: impl Fn(f64) -> f64) -> Vec<f64> {
+fn figures_of_numbers(values: &[&str], figure_of: impl Fn(f64) -> f64) -> Vec<f64> {
     let values = values.iter().filter_map(|value| number(value));
-    values.map(of).collect()
+    values.map(figure_of).collect()
 }
 
 /// Response times in proportion to the depth, with a constant, and with its square;
@@ -48,20 +48,20 @@ fn a_smooth_curve_has_no_cliff() {
     for values in [&ONE_TO_TEN[..], &DOUBLING] {
         let none = Vec::<String>::new();
         for latency in [|n: f64| n, |n| 12.0 + 8.0 * n, |n| 10.0 + n * n] {
-            let one = sweep(Goal::Latency, values, &of_numbers(values, latency));
+            let one = sweep(Goal::Latency, values, &figures_of_numbers(values, latency));
             assert_eq!(named(&one), none);
         }
         for rate in [|n: f64| n.min(8.0), |n| 1.0 / n, |n| n / (1.0 + n), |_| 7.0] {
-            let one = sweep(Goal::Throughput, values, &of_numbers(values, rate));
+            let one = sweep(Goal::Throughput, values, &figures_of_numbers(values, rate));
             assert_eq!(named(&one), none);
         }
     }
     // From nothing upwards, and down.
     let from_zero = ["0", "1", "2", "3", "4", "5"];
-    let growing = of_numbers(&from_zero, |n| 10.0 + 10.0 * n);
+    let growing = figures_of_numbers(&from_zero, |n| 10.0 + 10.0 * n);
     assert_eq!(named(&sweep(Goal::Latency, &from_zero, &growing)), [""; 0]);
     let downwards = ["64K", "32K", "16K", "8K"];
-    let rates = of_numbers(&downwards, |n| n / 1000.0);
+    let rates = figures_of_numbers(&downwards, |n| n / 1000.0);
     assert_eq!(named(&sweep(Goal::Throughput, &downwards, &rates)), [""; 0]);
 }
 
@@ -69,7 +69,7 @@ fn a_smooth_curve_has_no_cliff() {
 /// whatever is counted.
 #[test]
 fn a_step_between_levels_is_a_cliff_wherever_the_best_is() {
-    let rates = of_numbers(&ONE_TO_TEN, |n| if n > 8.0 { 20.0 } else { 100.0 + n });
+    let rates = figures_of_numbers(&ONE_TO_TEN, |n| if n > 8.0 { 20.0 } else { 100.0 + n });
     let one = sweep(Goal::Throughput, &ONE_TO_TEN, &rates);
     assert_eq!(named(&one), ["8 to 9"]);
     let cliff = &one.cliffs()[0];
@@ -78,14 +78,14 @@ fn a_step_between_levels_is_a_cliff_wherever_the_best_is() {
         "{cliff:?}"
     );
     assert!(cliff.expected.abs() < 0.02, "{cliff:?}");
-    let times = of_numbers(&ONE_TO_TEN, |n| if n > 4.0 { 1000.0 } else { 10.0 * n });
+    let times = figures_of_numbers(&ONE_TO_TEN, |n| if n > 4.0 { 1000.0 } else { 10.0 * n });
     assert_eq!(
         named(&sweep(Goal::Latency, &ONE_TO_TEN, &times)),
         ["4 to 5"]
     );
     let mut downwards = ONE_TO_TEN;
     downwards.reverse();
-    let times = of_numbers(&downwards, |n| if n > 4.0 { 1000.0 } else { 10.0 * n });
+    let times = figures_of_numbers(&downwards, |n| if n > 4.0 { 1000.0 } else { 10.0 * n });
     assert_eq!(
         named(&sweep(Goal::Cpu, &downwards, &times)),
         [""; 0],
@@ -127,17 +127,17 @@ fn a_fall_of_several_steps_begins_at_its_edge() {
 fn a_fall_between_values_far_apart_is_a_wide_step() {
     let two = sweep(Goal::Latency, &["1", "32"], &[12.0, 550.0]);
     assert_eq!(named(&two), [""; 0]);
-    assert_eq!(names(&two, two.wide_steps()), ["1 to 32"]);
+    assert_eq!(names(&two, two.find_wide_steps()), ["1 to 32"]);
     assert!(!two.on_cliff(&[0, 0]) && two.safe().is_none());
     let few = ["4K", "16K", "64K", "256K"];
     let one = sweep(Goal::Throughput, &few, &[100.0, 100.0, 20.0, 20.0]);
     assert_eq!(named(&one), [""; 0]);
-    assert_eq!(names(&one, one.wide_steps()), ["16K to 64K"]);
+    assert_eq!(names(&one, one.find_wide_steps()), ["16K to 64K"]);
     // Refined there, it is one.
     let finer = ["4K", "16K", "32K", "64K", "256K"];
     let one = sweep(Goal::Throughput, &finer, &[100.0, 100.0, 20.0, 20.0, 20.0]);
     assert_eq!(named(&one), ["16K to 32K"]);
-    assert_eq!(one.wide_steps(), []);
+    assert_eq!(one.find_wide_steps(), []);
     // No value is possible between 1 and 3.
     let mut gap = sweep(
         Goal::Throughput,
@@ -152,7 +152,7 @@ fn a_fall_between_values_far_apart_is_a_wide_step() {
     let impossible = Outcome::Impossible("odd".to_owned());
     far.points.insert(vec![0, 1], impossible);
     assert_eq!(named(&far), [""; 0]);
-    assert_eq!(names(&far, far.wide_steps()), ["1 to 64"]);
+    assert_eq!(names(&far, far.find_wide_steps()), ["1 to 64"]);
 }
 
 /// A best in the middle of its range.
@@ -174,7 +174,7 @@ fn a_round_top_has_no_cliff() {
 /// nothing in it.
 #[test]
 fn points_that_were_not_tried_are_no_step() {
-    let rates = of_numbers(&ONE_TO_TEN, |n| if n > 5.0 { 20.0 } else { 100.0 });
+    let rates = figures_of_numbers(&ONE_TO_TEN, |n| if n > 5.0 { 20.0 } else { 100.0 });
     let mut one = sweep(Goal::Throughput, &ONE_TO_TEN, &rates);
     let impossible = Outcome::Impossible("odd".to_owned());
     one.points.insert(vec![0, 5], impossible);
@@ -190,15 +190,15 @@ fn a_cliff_is_along_one_key_with_the_others_as_they_are() {
     let mut one = tuned(2, &rates);
     let cliffs = one.cliffs();
     assert_eq!(cliffs.len(), 3, "{cliffs:?}");
-    assert_eq!(one.other_settings(&cliffs[0]), "drive.b=2");
+    assert_eq!(one.describe_other_settings(&cliffs[0]), "drive.b=2");
     one.keys[1].ordered = false;
     assert_eq!(one.cliffs().len(), 1);
 }
 
 /// Uniform in (0, 1), from a seed.
-struct Chance(u64);
+struct RandomNumbers(u64);
 
-impl Chance {
+impl RandomNumbers {
     fn next(&mut self) -> f64 {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -212,8 +212,8 @@ impl Chance {
 /// A sweep of p99 over points that all draw their response times alike, with two repetitions
 /// of as many calls each that ask for the same places, and so take as long; `scale` for each
 /// point.
-fn drawn(seed: u64, calls: u64, scale: impl Fn(f64) -> f64) -> Tuned {
-    let mut chance = Chance(seed);
+fn random_sweep(seed: u64, calls: u64, scale: impl Fn(f64) -> f64) -> Tuned {
+    let mut chance = RandomNumbers(seed);
     let mut one = sweep(Goal::Latency, &DOUBLING, &[1.0; DOUBLING.len()]);
     for (place, value) in DOUBLING.iter().enumerate() {
         let scale = scale(number(value).expect("a number"));
@@ -241,14 +241,17 @@ fn chance_is_no_cliff() {
     let (mut false_alarms, mut found) = (0, 0);
     for seed in 0..200 {
         for calls in [100, 500, 1100, 2500] {
-            let wiggles = drawn(seed, calls, |_| 1.0);
+            let wiggles = random_sweep(seed, calls, |_| 1.0);
             if !wiggles.cliffs().is_empty() {
                 false_alarms += 1;
                 println!("seed {seed}, {calls} calls: {:?}", named(&wiggles));
             }
         }
         let edge = |n: f64| if n > 4.0 { 3.0 } else { 1.0 };
-        let (few, many) = (drawn(seed, 500, edge), drawn(seed, 2500, edge));
+        let (few, many) = (
+            random_sweep(seed, 500, edge),
+            random_sweep(seed, 2500, edge),
+        );
         found += usize::from(named(&many) == ["4 to 8"]);
         // Nobody can say what chance did to a p99 of 500 calls.
         assert!(named(&few).is_empty(), "seed {seed}");
@@ -262,7 +265,7 @@ fn chance_is_no_cliff() {
 #[test]
 fn few_calls_suffice_at_the_foot() {
     let edge = |n: f64| if n > 4.0 { 30.0 } else { 1.0 };
-    let (mut mixed, few) = (drawn(3, 2500, edge), drawn(3, 500, edge));
+    let (mut mixed, few) = (random_sweep(3, 2500, edge), random_sweep(3, 500, edge));
     for (places, one) in &few.points {
         if places[1] > 2 {
             mixed.points.insert(places.clone(), one.clone());
@@ -271,23 +274,25 @@ fn few_calls_suffice_at_the_foot() {
     assert_eq!(mixed.doubtful(), 4);
     assert_eq!(named(&mixed), ["4 to 8"]);
     // The other way round the top may be as bad as the foot for all that is known.
-    let mut mixed = drawn(3, 500, edge);
-    for (places, one) in &drawn(3, 2500, edge).points {
+    let mut mixed = random_sweep(3, 500, edge);
+    for (places, one) in &random_sweep(3, 2500, edge).points {
         if places[1] > 2 {
             mixed.points.insert(places.clone(), one.clone());
         }
     }
     assert_eq!(named(&mixed), [""; 0]);
-    let (least, most) = drawn(3, 2500, edge).fall_of_a_cliff().expect("a fall");
+    let (least, most) = random_sweep(3, 2500, edge)
+        .cliff_loss_range()
+        .expect("a fall");
     assert!(least > 0.1 && most > least && most < 0.6, "{least} {most}");
-    assert_eq!(few.fall_of_a_cliff(), None);
+    assert_eq!(few.cliff_loss_range(), None);
 }
 
 /// Without the ranges, chance would be a cliff in a good part of them: the test can fail.
 #[test]
 fn without_what_chance_does_wiggles_are_cliffs() {
     let alarms = |seed: &u64| {
-        let mut one = drawn(*seed, 500, |_| 1.0);
+        let mut one = random_sweep(*seed, 500, |_| 1.0);
         for outcome in one.points.values_mut() {
             let Outcome::Ran(figures) = outcome else {
                 continue;

@@ -1,270 +1,302 @@
-//! Steps of a clone on its ring: its I/Os and syncs, as many in flight as the job says.
+//! Steps of a fio clone on its ring: it issues I/Os and syncs, and keeps as many in flight as the
+//! job's queue depth permits.
 
-use super::super::locks;
-use super::super::pace::Turn;
-use super::super::script::Step;
+use super::super::locks_files;
+use super::super::pace::RateDecision;
+use super::super::script::LogStep;
 use super::super::search::{DepthSearch, SearchStep};
-use super::super::stream::{Io, Next};
+use super::super::stream::{FileIo, NextIo};
 use super::super::syncs::DueSync;
-use super::{JobClone, is_sync, operation};
+use super::{JobClone, is_sync, operation_of};
 use crate::program::ProgramError;
-use crate::ring::slots::{Completed, Slots};
-use crate::ring::{Ring, RingStep, Source};
+use crate::ring::slots::{CompletedRequest, Slots};
+use crate::ring::{IoRing, RequestSource, RingStep};
 use diskperf_fio::Direction;
 use diskperf_fio::job::{Engine, ErrorKind};
 use diskperf_system::{Errno, Operation, Submission, System};
 use diskperf_timeline::Nanoseconds;
 
-/// I/O that was drawn and is not issued.
+/// I/O that was drawn and is not yet issued.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct HeldIo {
-    pub(super) io: Io,
-    intended: Option<Nanoseconds>,
+pub(super) struct DrawnIo {
+    pub(super) io: FileIo,
+    intended_issue: Option<Nanoseconds>,
 }
 
-/// Reason why a clone leaves its ring. Except for [`Halt::DropCache`] and [`Halt::Lock`],
-/// all that is in flight completes before.
+/// Reason why a clone leaves its ring. All requests in flight complete before, except for
+/// [`HaltReason::DropCache`] and [`HaltReason::LockFile`].
 #[derive(Debug)]
-pub(super) enum Halt {
-    /// A zone is reset or opened.
+pub(super) enum HaltReason {
+    /// Reset or opening of a zone of the file.
     ChangeZone,
-    /// The cache of a file is dropped: the clone begins with it again.
+    /// Drop of the page cache of the file with this index, because the clone starts the file again.
     DropCache(usize),
-    /// The search for a depth begins its next window.
-    Search,
-    /// Other jobs of the flow go first: the notices that workers had given each other by then.
-    OtherJobs(u64),
-    /// The job sleeps for its flow.
+    /// Start of the next window of the queue depth search.
+    DepthSearch,
+    /// Wait for other jobs of the same fio flow, which go first. The value is the number of notices
+    /// that workers had given by then.
+    WaitForFlow(u64),
+    /// Sleep of the job that keeps it to its share of a fio flow.
     FlowSleep,
-    /// The lock of the held I/O's file is taken.
-    Lock,
-    /// The lock of the last I/O's file is freed, blocks are trimmed, or blocks are read back.
-    Follow {
+    /// Wait for the lock on the file of the held I/O.
+    LockFile,
+    /// Work that follows the last I/O: its file is unlocked, blocks are trimmed, or blocks are read
+    /// back.
+    FollowUp {
         direction: Direction,
-        trims: Vec<Io>,
+        trims: Vec<FileIo>,
     },
-    /// The job pauses after an I/O of a direction.
+    /// Pause of the job after an I/O of this direction.
     Pause(Direction),
-    /// The pass is over.
+    /// End of a pass over the job's files.
     EndOfPass,
-    /// The job is over.
-    Over,
+    /// End of the job.
+    EndOfJob,
 }
 
-impl Source for JobClone<'_> {
-    fn next(&mut self, ring: &mut Ring<'_>) -> Result<RingStep, ProgramError> {
-        match self.halt.take() {
-            Some(halt) => Ok(self.leave(ring, halt)),
-            None => self.decide(ring),
+impl RequestSource for JobClone<'_> {
+    fn next(&mut self, ring: &mut IoRing<'_>) -> Result<RingStep, ProgramError> {
+        match self.halt_reason.take() {
+            Some(halt) => Ok(self.leave_ring(ring, halt)),
+            None => self.decide_step(ring),
         }
     }
 
-    /// Prepares the data of a write whose share is there already.
-    fn prepare(&mut self, ring: &mut Ring<'_>, request: &Submission) {
+    /// Fills the buffer of a write in a job whose data repeats in part.
+    fn prepare(&mut self, ring: &mut IoRing<'_>, request: &Submission) {
         if let (None, Operation::Write) = (&ring.verifier, request.operation)
             && let Some(duplicates) = &mut self.duplicates
             && let Some(buffer) = ring.system.ring_buffer(request.slot)
         {
             let bytes = buffer.len().min(request.bytes as usize);
-            duplicates.fill(&mut buffer[..bytes]);
+            duplicates.fill_buffer(&mut buffer[..bytes]);
         }
     }
 
-    fn complete(&mut self, ring: &mut Ring<'_>, done: &mut Completed) -> Result<(), ProgramError> {
+    fn complete(
+        &mut self,
+        ring: &mut IoRing<'_>,
+        done: &mut CompletedRequest,
+    ) -> Result<(), ProgramError> {
         let (request, response) = (&done.request, done.response);
         let path = || ring.path(request.file);
         // As in fio, no limit is of calls on names.
         let is_watched = !self.job.engine.engine.is_of_names();
         if is_watched {
-            self.watch.completed(request, response, path)?;
+            self.monitor.record_completion(request, response, path)?;
         }
         let is_io = !is_sync(request.operation);
-        if let Some(search) = self.search.as_mut().filter(|_| is_io && is_watched)
-            && self.search_step == SearchStep::None
+        if let Some(search) = self.depth_search.as_mut().filter(|_| is_io && is_watched)
+            && self.pending_search_step == SearchStep::Continue
         {
-            self.search_step = search.completed(response);
-            if self.search_step == SearchStep::Failed {
-                return Err(self.watch.no_depth(request, response, path()));
+            self.pending_search_step = search.count_completed(response);
+            if self.pending_search_step == SearchStep::Failed {
+                return Err(self
+                    .monitor
+                    .no_depth_within_target(request, response, path()));
             }
         }
         self.syncs_in_flight -= u32::from(!is_io);
         if let Some((_, errno)) = done.failure {
-            done.is_passed_over = self.passes_over(ring.system, request.operation, errno);
+            done.is_failure_ignored =
+                self.continues_on_error(ring.system, request.operation, errno);
         }
         Ok(())
     }
 
-    fn end_reap(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+    fn end_reap(&mut self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
         self.now = ring.system.now();
-        self.look(ring.system, ring.now)
+        self.run_checks(ring.system, ring.now)
     }
 }
 
 impl JobClone<'_> {
-    /// Leaves the ring, when nothing is in flight.
-    fn leave(&mut self, ring: &Ring<'_>, halt: Halt) -> RingStep {
-        let drains = !matches!(halt, Halt::DropCache(_) | Halt::Lock);
-        self.halt = Some(halt);
-        match drains && ring.slots.in_use() > 0 {
+    /// Leaves the ring once nothing is in flight. Until then, it waits for completions.
+    fn leave_ring(&mut self, ring: &IoRing<'_>, halt: HaltReason) -> RingStep {
+        let drains = !matches!(halt, HaltReason::DropCache(_) | HaltReason::LockFile);
+        self.halt_reason = Some(halt);
+        match drains && ring.slots.in_use_count() > 0 {
             true => self.reap_next(ring, None),
-            false => RingStep::Return,
+            false => RingStep::Leave,
         }
     }
 
-    /// Decides what comes next: first what belongs to the I/O before, then the next one.
-    fn decide(&mut self, ring: &Ring<'_>) -> Result<RingStep, ProgramError> {
+    /// Decides the next step: first the work that the last I/O requires, then the next I/O.
+    fn decide_step(&mut self, ring: &IoRing<'_>) -> Result<RingStep, ProgramError> {
         let slots = &ring.slots;
         let batch = self.job.engine.batch.max(1) as usize;
-        if slots.waiting().len() >= batch {
+        if slots.unsubmitted_requests().len() >= batch {
             return Ok(RingStep::Submit(None));
         }
-        if let Some(io) = self.issued.take()
+        if let Some(io) = self.last_issued.take()
             && let Some(halt) = self.follow_up(ring, io)
         {
-            return Ok(self.leave(ring, halt));
+            return Ok(self.leave_ring(ring, halt));
         }
         // The sync of libaio is a call that returns when it is done; all that is in flight
         // goes on meanwhile.
-        let waits_for_syncs = self.job.engine.engine == Engine::Libaio && self.script.is_none();
+        let waits_for_syncs =
+            self.job.engine.engine == Engine::Libaio && self.log_position.is_none();
         if waits_for_syncs && self.syncs_in_flight > 0 {
             return Ok(self.reap_next(ring, None));
         }
-        if let Some(held) = self.held.take() {
-            return self.issue(ring, held);
+        if let Some(held) = self.drawn_io.take() {
+            return self.issue_io(ring, held);
         }
         let low = self.job.engine.depth_low.unwrap_or(u32::MAX) as usize;
-        let left = slots.in_use();
-        self.is_refilling &= left > 0 && (left > low || slots.are_full());
-        if self.search_step != SearchStep::None && !self.is_refilling {
-            return Ok(self.leave(ring, Halt::Search));
+        let left = slots.in_use_count();
+        self.is_refilling &= left > 0 && (left > low || slots.is_full());
+        if self.pending_search_step != SearchStep::Continue && !self.is_refilling {
+            return Ok(self.leave_ring(ring, HaltReason::DepthSearch));
         }
         self.is_refilling |= !self.has_room(slots);
         if self.is_refilling {
             return Ok(self.reap_to_refill(ring));
         }
         if self.is_over(self.now) {
-            return Ok(self.leave(ring, Halt::Over));
+            return Ok(self.leave_ring(ring, HaltReason::EndOfJob));
         }
-        match self.script.is_some() {
-            true => self.repeat_log(ring),
-            false => self.draw(ring),
+        match self.log_position.is_some() {
+            true => self.next_log_step(ring),
+            false => self.draw_io(ring),
         }
     }
 
-    /// Takes the next I/O of the log that is repeated.
-    fn repeat_log(&mut self, ring: &Ring<'_>) -> Result<RingStep, ProgramError> {
-        let step = self.script.as_mut().map(|script| script.step(self.now));
+    /// Takes the next I/O of the log that the job repeats.
+    fn next_log_step(&mut self, ring: &IoRing<'_>) -> Result<RingStep, ProgramError> {
+        let step = self
+            .log_position
+            .as_mut()
+            .map(|script| script.next_step(self.now));
         Ok(match step {
-            Some(Step::Issue {
+            Some(LogStep::Issue {
                 operation,
                 place,
                 intended,
-            }) => self.put(ring, operation, place, intended)?,
-            Some(Step::Wait(due)) => self.reap_until(ring, due),
-            Some(Step::End) | None => self.leave(ring, Halt::Over),
+            }) => self.put_request(ring, operation, place, intended)?,
+            Some(LogStep::Wait(due)) => self.reap_until(ring, due),
+            Some(LogStep::End) | None => self.leave_ring(ring, HaltReason::EndOfJob),
         })
     }
 
     /// Draws the next I/O, or takes the sync that is due before it.
-    fn draw(&mut self, ring: &Ring<'_>) -> Result<RingStep, ProgramError> {
-        while let Some(due) = self.stream.sync() {
-            if let Some(step) = self.sync(ring, due)? {
+    fn draw_io(&mut self, ring: &IoRing<'_>) -> Result<RingStep, ProgramError> {
+        while let Some(due) = self.io_stream.due_sync() {
+            if let Some(step) = self.issue_sync(ring, due)? {
                 return Ok(step);
             }
         }
-        let drawn = self.stream.draw_direction();
-        let (direction, intended) = match self.rates.turn(drawn, self.job, self.now) {
-            Turn::Issue(direction, intended) => (direction, intended),
-            Turn::Wait(due) => return Ok(self.reap_until(ring, due)),
+        let drawn = self.io_stream.draw_direction();
+        let (direction, intended) = match self.rate_limits.decide(drawn, self.job, self.now) {
+            RateDecision::Issue(direction, intended) => (direction, intended),
+            RateDecision::Wait(due) => return Ok(self.reap_until(ring, due)),
         };
-        match self.flow_halt(ring.system) {
+        match self.wait_for_flow_turn(ring.system) {
             // With I/O of its own in flight, the job looks again when one completes.
-            Some(Halt::OtherJobs(_)) if ring.slots.in_use() > 0 => {
-                return Ok(self.reap_next(ring, self.times.end));
+            Some(HaltReason::WaitForFlow(_)) if ring.slots.in_use_count() > 0 => {
+                return Ok(self.reap_next(ring, self.time_limits.end));
             }
-            Some(halt) => return Ok(self.leave(ring, halt)),
+            Some(halt) => return Ok(self.leave_ring(ring, halt)),
             None => {}
         }
-        match self.stream.next(direction) {
-            Next::Io(io) if self.is_covered(io.file, io.offset_bytes) => {
-                self.rates.issued(&io);
-                self.issue(ring, HeldIo { io, intended })
+        match self.io_stream.next_io(direction) {
+            NextIo::Io(io) if self.is_covered_by_state(io.file_index, io.offset_bytes) => {
+                self.rate_limits.count_issued(&io);
+                self.issue_io(
+                    ring,
+                    DrawnIo {
+                        io,
+                        intended_issue: intended,
+                    },
+                )
             }
-            Next::Io(_) => Ok(self.leave(ring, Halt::Over)),
-            Next::EndOfPass => Ok(self.leave(ring, Halt::EndOfPass)),
+            NextIo::Io(_) => Ok(self.leave_ring(ring, HaltReason::EndOfJob)),
+            NextIo::EndOfPass => Ok(self.leave_ring(ring, HaltReason::EndOfPass)),
         }
     }
 
-    /// Issues an I/O, or holds it back until it may be issued.
-    fn issue(&mut self, ring: &Ring<'_>, held: HeldIo) -> Result<RingStep, ProgramError> {
-        let HeldIo { io, intended } = held;
-        let halt = match self.stream.begun_again() {
-            Some(file) => Some(Halt::DropCache(file)),
-            None => self.stream.take_drain().then_some(Halt::ChangeZone),
+    /// Issues an I/O, or holds it until it may be issued.
+    fn issue_io(&mut self, ring: &IoRing<'_>, held: DrawnIo) -> Result<RingStep, ProgramError> {
+        let DrawnIo {
+            io,
+            intended_issue: intended,
+        } = held;
+        let halt = match self.io_stream.take_restarted_file() {
+            Some(file) => Some(HaltReason::DropCache(file)),
+            None => self
+                .io_stream
+                .take_drain()
+                .then_some(HaltReason::ChangeZone),
         };
         if let Some(halt) = halt {
-            self.held = Some(held);
-            return Ok(self.leave(ring, halt));
+            self.drawn_io = Some(held);
+            return Ok(self.leave_ring(ring, halt));
         }
         if self.job.engine.serialize_overlap {
             let range = io.offset_bytes..io.offset_bytes + u64::from(io.bytes);
-            if ring.slots.overlap(ring.files[io.file].0, range) {
-                self.held = Some(held);
+            if ring
+                .slots
+                .has_overlapping_request(ring.files[io.file_index].0, range)
+            {
+                self.drawn_io = Some(held);
                 return Ok(self.reap_next(ring, None));
             }
             // What has its lock is issued, and frees it.
-            if self.lock.is_none() && self.is_over(ring.system.now()) {
-                return Ok(self.leave(ring, Halt::Over));
+            if self.file_lock.is_none() && self.is_over(ring.system.now()) {
+                return Ok(self.leave_ring(ring, HaltReason::EndOfJob));
             }
         }
-        if locks(self.job) && self.lock.is_none() {
-            self.held = Some(held);
-            return Ok(self.leave(ring, Halt::Lock));
+        if locks_files(self.job) && self.file_lock.is_none() {
+            self.drawn_io = Some(held);
+            return Ok(self.leave_ring(ring, HaltReason::LockFile));
         }
-        self.issued = Some(io);
-        let place = (io.file, io.offset_bytes, io.bytes);
-        self.put(ring, operation(io.direction), place, intended)
+        self.last_issued = Some(io);
+        let place = (io.file_index, io.offset_bytes, io.bytes);
+        self.put_request(ring, operation_of(io.direction), place, intended)
     }
 
-    /// Returns what follows an I/O that was issued, where the clone leaves its ring for that.
-    fn follow_up(&mut self, ring: &Ring<'_>, io: Io) -> Option<Halt> {
+    /// Returns the work that follows an issued I/O if the clone must leave its ring for it.
+    fn follow_up(&mut self, ring: &IoRing<'_>, io: FileIo) -> Option<HaltReason> {
         let direction = io.direction;
         let is_before_its_write =
             direction == Direction::Trim && self.job.pattern.access.does(Direction::Write);
         let trims = self.due_trims(&io);
-        let is_followed = is_before_its_write || self.lock.is_some() || !trims.is_empty();
+        let is_followed = is_before_its_write || self.file_lock.is_some() || !trims.is_empty();
         if is_followed || self.backlog_batch(ring).is_some() {
-            return Some(Halt::Follow { direction, trims });
+            return Some(HaltReason::FollowUp { direction, trims });
         }
-        let pauses = self.pauses.follow(ring.system.now());
-        pauses.then_some(Halt::Pause(direction))
+        let pauses = self.think_pauses.count_io(ring.system.now());
+        pauses.then_some(HaltReason::Pause(direction))
     }
 
-    /// Returns whether another I/O may be in flight.
     fn has_room(&self, slots: &Slots) -> bool {
-        let depth = self.search.as_ref().map(DepthSearch::depth);
-        !slots.are_full() && depth.is_none_or(|depth| slots.in_use() < depth as usize)
+        let depth = self.depth_search.as_ref().map(DepthSearch::depth);
+        !slots.is_full() && depth.is_none_or(|depth| slots.in_use_count() < depth as usize)
     }
 
-    /// Issues a sync; returns nothing of a range without bytes.
-    fn sync(&mut self, ring: &Ring<'_>, due: DueSync) -> Result<Option<RingStep>, ProgramError> {
+    /// Issues a sync. Returns `None` for a range without bytes, which needs no sync.
+    fn issue_sync(
+        &mut self,
+        ring: &IoRing<'_>,
+        due: DueSync,
+    ) -> Result<Option<RingStep>, ProgramError> {
         let is_of_range = matches!(due.operation, Operation::SyncRange(_));
-        if is_of_range && due.range.is_empty() {
+        if is_of_range && due.byte_range.is_empty() {
             return Ok(None);
         }
         // What no request can hold is all to the end of the file.
-        let bytes = u32::try_from(due.range.end - due.range.start).unwrap_or(0);
+        let bytes = u32::try_from(due.byte_range.end - due.byte_range.start).unwrap_or(0);
         let place = match is_of_range {
-            true => (due.file, due.range.start, bytes),
-            false => (due.file, 0, 0),
+            true => (due.file_index, due.byte_range.start, bytes),
+            false => (due.file_index, 0, 0),
         };
-        self.put(ring, due.operation, place, None).map(Some)
+        self.put_request(ring, due.operation, place, None).map(Some)
     }
 
-    /// Puts a request into a slot, and into the log that the job writes.
-    pub(in super::super) fn put(
+    /// Puts a request into a slot, and records it in the I/O log that the job writes.
+    pub(in super::super) fn put_request(
         &mut self,
-        ring: &Ring<'_>,
+        ring: &IoRing<'_>,
         operation: Operation,
         (file, offset_bytes, bytes): (usize, u64, u32),
         intended: Option<Nanoseconds>,
@@ -277,49 +309,55 @@ impl JobClone<'_> {
             slot: 0,
             intended,
         };
-        if let Some(log) = &mut self.iolog {
-            log.issued(ring.system.now(), file, &request)?;
+        if let Some(log) = &mut self.iolog_writer {
+            log.record_issue(ring.system.now(), file, &request)?;
         }
         self.syncs_in_flight += u32::from(is_sync(operation));
-        Ok(RingStep::Put(file, request))
+        Ok(RingStep::PutRequest(file, request))
     }
 
-    /// Takes as many completions as the job takes at once, until so few are in flight that it
-    /// fills the slots again.
-    fn reap_to_refill(&self, ring: &Ring<'_>) -> RingStep {
+    /// Reaps as many completions as the job takes in one call, until few enough requests are in
+    /// flight to fill the slots again.
+    fn reap_to_refill(&self, ring: &IoRing<'_>) -> RingStep {
         let engine = &self.job.engine;
         let least = engine.complete_min.max(1) as usize;
         // Without a maximum, fio takes as many as the minimum.
         let most = engine.complete_max.map_or(least, |most| most as usize);
-        let at_least = least.min(ring.slots.in_use());
+        let at_least = least.min(ring.slots.in_use_count());
         RingStep::Reap {
             at_least,
             at_most: most.max(least),
-            until: self.next_look(ring.system),
+            until: self.next_check(ring.system),
         }
     }
 
-    /// Waits until a time, which is not beyond the end of the job, or for a completion.
-    fn reap_until(&self, ring: &Ring<'_>, due: Nanoseconds) -> RingStep {
-        let wake = self.times.end.map_or(due, |end| end.min(due));
+    /// Waits until a given time or for a completion, but not beyond the end of the job.
+    fn reap_until(&self, ring: &IoRing<'_>, due: Nanoseconds) -> RingStep {
+        let wake = self.time_limits.end.map_or(due, |end| end.min(due));
         self.reap_next(ring, Some(wake))
     }
 
-    /// Waits for the next completion, at most until a time, the end of the ramp or the next
-    /// look at the clone. fio takes the last ones together, so that each of them seems to last
-    /// until the slowest is complete.
-    fn reap_next(&self, ring: &Ring<'_>, until: Option<Nanoseconds>) -> RingStep {
+    /// Waits for the next completion, but not longer than `until` and the next check of the job.
+    /// fio reaps the last completions together, so that each of them seems to last until the
+    /// slowest is complete.
+    fn reap_next(&self, ring: &IoRing<'_>, until: Option<Nanoseconds>) -> RingStep {
         RingStep::reap(
             1,
-            until.into_iter().chain(self.next_look(ring.system)).min(),
+            until.into_iter().chain(self.next_check(ring.system)).min(),
         )
     }
 
-    /// Returns whether the job goes on although a request failed with an error.
-    fn passes_over(&mut self, system: &mut System, operation: Operation, errno: Errno) -> bool {
+    /// Reports whether the job continues although a request failed with this error, and counts the
+    /// error.
+    fn continues_on_error(
+        &mut self,
+        system: &mut System,
+        operation: Operation,
+        errno: Errno,
+    ) -> bool {
         let has_no_space = matches!(errno, Errno::NoSpace | Errno::Quota);
         if self.job.files.fills && has_no_space && operation == Operation::Write {
-            self.is_full = true;
+            self.is_device_full = true;
             return true;
         }
         let errors = &self.job.errors;
@@ -331,56 +369,66 @@ impl JobClone<'_> {
     }
 }
 
-/// Requests that a clone issues while it issues no I/O: trims, and reads that verify.
+/// Requests that a clone issues apart from its I/Os: trims, and reads that verify.
 struct SideRequests<'c, 'a, Next> {
     clone: &'c mut JobClone<'a>,
-    /// Requests that are submitted at once.
-    batch: usize,
-    next: Next,
+    /// Number of requests that one call submits.
+    batch_size: usize,
+    next_request: Next,
 }
 
-impl<'a, Next> Source for SideRequests<'_, 'a, Next>
+impl<'a, Next> RequestSource for SideRequests<'_, 'a, Next>
 where
-    Next: FnMut(&mut JobClone<'a>, &mut Ring<'_>) -> Result<Option<RingStep>, ProgramError>,
+    Next: FnMut(&mut JobClone<'a>, &mut IoRing<'_>) -> Result<Option<RingStep>, ProgramError>,
 {
-    fn next(&mut self, ring: &mut Ring<'_>) -> Result<RingStep, ProgramError> {
-        if ring.slots.waiting().len() >= self.batch {
+    fn next(&mut self, ring: &mut IoRing<'_>) -> Result<RingStep, ProgramError> {
+        if ring.slots.unsubmitted_requests().len() >= self.batch_size {
             return Ok(RingStep::Submit(None));
         }
-        if !ring.slots.are_full()
-            && let Some(step) = (self.next)(self.clone, ring)?
+        if !ring.slots.is_full()
+            && let Some(step) = (self.next_request)(self.clone, ring)?
         {
             return Ok(step);
         }
-        Ok(match ring.slots.in_use() {
-            0 => RingStep::Return,
+        Ok(match ring.slots.in_use_count() {
+            0 => RingStep::Leave,
             _ => self.clone.reap_next(ring, None),
         })
     }
 
-    fn complete(&mut self, ring: &mut Ring<'_>, done: &mut Completed) -> Result<(), ProgramError> {
+    fn complete(
+        &mut self,
+        ring: &mut IoRing<'_>,
+        done: &mut CompletedRequest,
+    ) -> Result<(), ProgramError> {
         self.clone.complete(ring, done)
     }
 
-    fn end_reap(&mut self, ring: &mut Ring<'_>) -> Result<(), ProgramError> {
+    fn end_reap(&mut self, ring: &mut IoRing<'_>) -> Result<(), ProgramError> {
         self.clone.end_reap(ring)
     }
 }
 
 impl<'a> JobClone<'a> {
-    /// Issues all requests that `next` returns, `batch` of them at once, and waits for them.
+    /// Issues all requests that `next` returns, submits them in batches of `batch`, and waits for
+    /// them.
     pub(in super::super) async fn issue_all(
         &mut self,
-        ring: &mut Ring<'_>,
+        ring: &mut IoRing<'_>,
         batch: usize,
-        next: impl FnMut(&mut JobClone<'a>, &mut Ring<'_>) -> Result<Option<RingStep>, ProgramError>,
+        next: impl FnMut(&mut JobClone<'a>, &mut IoRing<'_>) -> Result<Option<RingStep>, ProgramError>,
     ) -> Result<(), ProgramError> {
         let clone = self;
-        ring.run(&mut SideRequests { clone, batch, next }).await
+        ring.run(&mut SideRequests {
+            clone,
+            batch_size: batch,
+            next_request: next,
+        })
+        .await
     }
 }
 
-/// The kind of error that fio counts those of an operation as.
+/// Returns the error category under which fio counts a failure of an operation.
 fn error_kind(operation: Operation) -> ErrorKind {
     match operation {
         Operation::Read => ErrorKind::Read,

@@ -1,9 +1,8 @@
-//! The waits of a clone. Each ends with the job at the latest, and where the job is to be
-//! looked at.
+//! Waits of a fio clone. Each wait ends early when the job ends or needs a check.
 
 use super::super::search::SearchStep;
 use super::JobClone;
-use super::source::{Halt, HeldIo};
+use super::source::{DrawnIo, HaltReason};
 use crate::program::ProgramError;
 use crate::worker::Worker;
 use diskperf_fio::job::FileLock;
@@ -11,59 +10,59 @@ use diskperf_fio::{Direction, Job};
 use diskperf_system::System;
 use diskperf_timeline::Nanoseconds;
 
-/// Time in which a job that waits notices that another one ended it; fio takes as long.
-const LOOK_EVERY: Nanoseconds = Nanoseconds::from_millis(10);
+/// Interval at which a waiting job checks whether another job ended it. fio checks as often.
+const CHECK_INTERVAL: Nanoseconds = Nanoseconds::from_millis(10);
 
 impl JobClone<'_> {
-    /// Takes the turn for an I/O of the job's flow; where other jobs go first, returns what
-    /// the job does.
-    pub(super) fn flow_halt(&self, system: &System) -> Option<Halt> {
+    /// Takes a turn in the job's flow for one I/O. If other jobs go first, returns the reason why
+    /// the clone leaves its ring.
+    pub(super) fn wait_for_flow_turn(&self, system: &System) -> Option<HaltReason> {
         if self.job.order.flow == 0 {
             return None;
         }
         let notices = system.notices();
-        if self.worker.company.take_turn() {
+        if self.worker.company.take_flow_turn() {
             system.give_notice();
             return None;
         }
         match self.job.order.flow_sleep_us {
-            0 => Some(Halt::OtherJobs(notices)),
-            _ => Some(Halt::FlowSleep),
+            0 => Some(HaltReason::WaitForFlow(notices)),
+            _ => Some(HaltReason::FlowSleep),
         }
     }
 
-    /// Waits for a notice of another worker, at most until the end of the job or the next
-    /// look at it.
+    /// Waits for a notice of another worker, but not beyond the end of the job and its next check.
     pub(super) async fn await_notice(
         &self,
         system: &mut System,
         notices: u64,
     ) -> Result<(), ProgramError> {
-        let wakes = [self.times.end, self.next_look(system)];
+        let wakes = [self.time_limits.end, self.next_check(system)];
         let wake = wakes.into_iter().flatten().min();
         Ok(system.await_notice(notices, wake).await?)
     }
 
-    /// Takes the lock of the held I/O's file, when it is this worker's turn. Gives the I/O up
-    /// where the job ends before.
+    /// Waits for the lock on the file of the held I/O and takes it. Drops the I/O if the job ends
+    /// before.
     pub(super) async fn lock_file(&mut self, system: &mut System) -> Result<(), ProgramError> {
-        let Some(HeldIo { io, .. }) = self.held else {
+        let Some(DrawnIo { io, .. }) = self.drawn_io else {
             return Ok(());
         };
         let shares = self.job.files.lock == FileLock::ReadWrite && io.direction == Direction::Read;
         // Areas of a device have locks of their own.
-        let name = super::super::name(&self.program.of(self.worker)[io.file]);
-        let wait = self.worker.company.locks().wait_for(&name);
+        let name =
+            super::super::file_name(&self.program.files_of_clone(self.worker)[io.file_index]);
+        let wait = self.worker.company.file_locks().join_queue(&name);
         loop {
             let notices = system.notices();
-            self.lock = wait.try_lock(shares);
-            if self.lock.is_some() {
+            self.file_lock = wait.try_lock(shares);
+            if self.file_lock.is_some() {
                 break;
             }
             let now = system.now();
-            self.look(system, now)?;
+            self.run_checks(system, now)?;
             if self.is_over(now) {
-                self.held = None;
+                self.drawn_io = None;
                 break;
             }
             self.await_notice(system, notices).await?;
@@ -74,61 +73,71 @@ impl JobClone<'_> {
         Ok(())
     }
 
-    /// Frees the lock of a file, where the clone has one, and lets the next worker that waits
-    /// for it have it.
+    /// Releases the file lock of the clone, if it holds one, and wakes the workers that wait for
+    /// it.
     pub(super) fn unlock_file(&mut self, system: &System) {
-        if self.lock.take().is_some() {
+        if self.file_lock.take().is_some() {
             system.give_notice();
         }
     }
 
-    /// Sees what time has brought: the end of the ramp, and what may end the job early.
-    pub(super) fn look(
+    /// Checks the job at a point in time: the end of the ramp, the queue depth search, and
+    /// conditions that end the job early.
+    pub(super) fn run_checks(
         &mut self,
         system: &mut System,
         now: Nanoseconds,
     ) -> Result<(), ProgramError> {
-        self.is_steady |= self.watch.look(now)?;
+        self.is_steady |= self.monitor.run_checks(now)?;
         if let Some(search) = self
-            .search
+            .depth_search
             .as_mut()
-            .filter(|_| self.search_step == SearchStep::None)
+            .filter(|_| self.pending_search_step == SearchStep::Continue)
         {
-            match search.look(now) {
-                SearchStep::Next => search.begin(now),
+            match search.evaluate_window(now) {
+                SearchStep::NextWindow => search.begin_window(now),
                 SearchStep::Done => self.is_steady = true,
-                step => self.search_step = step,
+                step => self.pending_search_step = step,
             }
         }
-        if self.times.ramp.is_some_and(|end| now >= end) {
-            self.times.ramp = None;
-            self.span_start = now;
-            self.stream.forget_amounts();
+        if self.time_limits.ramp_end.is_some_and(|end| now >= end) {
+            self.time_limits.ramp_end = None;
+            self.phase_start = now;
+            self.io_stream.reset_amounts();
             system.restart_measuring()?;
         }
         Ok(())
     }
 
-    /// The moment at which the job is to be looked at next, whatever it waits for.
-    pub(super) fn next_look(&self, system: &System) -> Option<Nanoseconds> {
-        let of_others = self.may_be_ended.then(|| system.now() + LOOK_EVERY);
-        let of_search = self.search.as_ref().map(|search| search.due());
+    /// Returns the time at which the job must be checked next, whatever it waits for. `None` if no
+    /// check is due.
+    pub(super) fn next_check(&self, system: &System) -> Option<Nanoseconds> {
+        let of_others = self
+            .may_be_ended_by_others
+            .then(|| system.now() + CHECK_INTERVAL);
+        let of_search = self.depth_search.as_ref().map(|search| search.window_end());
         let of_search = of_search.filter(|due| *due > system.now());
-        let moments = [self.times.ramp, self.watch.due(), of_others, of_search];
+        let moments = [
+            self.time_limits.ramp_end,
+            self.monitor.next_check(),
+            of_others,
+            of_search,
+        ];
         moments.into_iter().flatten().min()
     }
 
-    /// Whether the job issues nothing more, because its time is over or it was ended early.
+    /// Reports whether the job issues nothing more, because its time has ended, the device is full,
+    /// it reached its goal, or another job ended it.
     pub(in super::super) fn is_over(&self, now: Nanoseconds) -> bool {
         self.is_steady
-            || self.is_full
+            || self.is_device_full
             || self.worker.company.must_end()
-            || self.times.end.is_some_and(|end| now >= end)
+            || self.time_limits.end.is_some_and(|end| now >= end)
     }
 
-    /// Passes time until a moment, at most until the end of the job: sleeping, or in use of
-    /// the processor.
-    pub(in super::super) async fn pass_until(
+    /// Passes time until a given moment, but not beyond the end of the job, by sleeping or by using
+    /// the CPU.
+    pub(in super::super) async fn pass_time_until(
         &mut self,
         system: &mut System,
         moment: Nanoseconds,
@@ -136,11 +145,11 @@ impl JobClone<'_> {
     ) -> Result<(), ProgramError> {
         loop {
             let now = system.now();
-            self.look(system, now)?;
+            self.run_checks(system, now)?;
             if now >= moment || self.is_over(now) {
                 return Ok(());
             }
-            let wakes = [Some(moment), self.times.end, self.next_look(system)];
+            let wakes = [Some(moment), self.time_limits.end, self.next_check(system)];
             let wake = wakes.into_iter().flatten().min().unwrap_or(moment);
             match sleeps {
                 true => system.sleep_until(wake).await?,
@@ -149,8 +158,8 @@ impl JobClone<'_> {
         }
     }
 
-    /// Pauses after an I/O of a direction, with nothing in flight, and not beyond the end of
-    /// the job.
+    /// Pauses for `thinktime` after an I/O of a direction, with nothing in flight, but not beyond
+    /// the end of the job.
     pub(super) async fn pause(
         &mut self,
         system: &mut System,
@@ -163,18 +172,18 @@ impl JobClone<'_> {
             after(think.spin_us.min(think.time_us)),
             after(think.time_us),
         );
-        self.pass_until(system, spun, false).await?;
-        self.pass_until(system, ended, true).await?;
+        self.pass_time_until(system, spun, false).await?;
+        self.pass_time_until(system, ended, true).await?;
         if self.job.rate.ignore_think {
             let paused = system.now().since(begin);
-            self.rates.forgive(direction, paused);
+            self.rate_limits.exclude_pause(direction, paused);
         }
         Ok(())
     }
 }
 
-/// Waits for all clones of the job that `wait_for` names, unless another job ends this one
-/// before. Returns whether there was anything to wait for.
+/// Waits for all clones of the job that `wait_for` names, unless another job ends this one before.
+/// Returns whether it waited.
 pub(super) async fn wait_for_job(
     (system, worker): (&mut System, &Worker),
     job: &Job,
@@ -183,32 +192,32 @@ pub(super) async fn wait_for_job(
         return Ok(false);
     };
     let company = &worker.company;
-    let may_be_ended = company.may_be_ended();
+    let may_be_ended = company.may_be_ended_by_others();
     let mut has_waited = false;
     loop {
         let notices = system.notices();
-        if company.must_end() || !company.is_in_progress(name) {
+        if company.must_end() || !company.is_job_running(name) {
             return Ok(has_waited);
         }
         has_waited = true;
-        let look = may_be_ended.then(|| system.now() + LOOK_EVERY);
+        let look = may_be_ended.then(|| system.now() + CHECK_INTERVAL);
         system.await_notice(notices, look).await?;
     }
 }
 
-/// Sleeps until a moment, unless another job ends this one before.
+/// Sleeps until a given moment, unless another job ends this job before.
 pub(super) async fn sleep_until(
     (system, worker): (&mut System, &Worker),
     moment: Nanoseconds,
 ) -> Result<(), ProgramError> {
-    let may_be_ended = worker.company.may_be_ended();
+    let may_be_ended = worker.company.may_be_ended_by_others();
     loop {
         let now = system.now();
         if now >= moment || worker.company.must_end() {
             return Ok(());
         }
         let wake = match may_be_ended {
-            true => moment.min(now + LOOK_EVERY),
+            true => moment.min(now + CHECK_INTERVAL),
             false => moment,
         };
         system.sleep_until(wake).await?;

@@ -1,6 +1,6 @@
 //! I/Os within zones beside those of fio on a file of 128 KiB with zones of 16 KiB.
 
-use super::super::stream::{Next, Stream};
+use super::super::stream::{IoStream, NextIo};
 use super::super::tests::installed::is_fio_installed;
 use crate::company::{Companies, Earlier};
 use diskperf_fio::{Direction, JobFile, Surroundings, plan};
@@ -154,13 +154,13 @@ fn ours(case: &str) -> Vec<Logged> {
     for job in &parsed.jobs {
         let files = plan::files(job, 0, &existing).unwrap_or_else(|e| panic!("{case}: {e}"));
         let companies = Companies::after(earlier.clone());
-        let mut stream = Stream::new(job, &files, (&companies.seat(0), SEED));
+        let mut stream = IoStream::new(job, &files, (&companies.seat(0), SEED));
         loop {
             let direction = stream.draw_direction();
-            match stream.next(direction) {
-                Next::Io(io) => ios.push((io.direction, io.offset_bytes, io.bytes.into())),
-                Next::EndOfPass if stream.begin_pass() => {}
-                Next::EndOfPass => break,
+            match stream.next_io(direction) {
+                NextIo::Io(io) => ios.push((io.direction, io.offset_bytes, io.bytes.into())),
+                NextIo::EndOfPass if stream.begin_pass() => {}
+                NextIo::EndOfPass => break,
             }
         }
         earlier.zones = companies.zones();

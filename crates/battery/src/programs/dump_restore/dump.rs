@@ -1,63 +1,61 @@
-//! The first process of `dump_restore`: dump of 4.2BSD at level 0, of one tree.
+//! First process of `dump_restore`: dump of 4.2BSD at level 0, of one tree.
 //!
-//! It maps the inodes (passes 1 and 2), then dumps the directories and then the
-//! files in the order of their inodes (passes 3 and 4), each block read to where
-//! it lies in the tape's buffer, so that a read ends where the buffer does. The
-//! ring of processes that dump had to keep a tape turning is not made: a pipe
-//! does not turn.
+//! It maps the inodes (passes 1 and 2), then dumps the directories and then the files in the order
+//! of their inodes (passes 3 and 4). Each block is read directly to its position in the tape's
+//! buffer, so that a read ends where the buffer ends. The ring of processes with which dump kept a
+//! tape moving is left out, because a pipe has no tape to keep moving.
 
 use crate::blocks::{read_block, seek_to};
 use crate::program::ProgramError;
 use crate::worker::Worker;
-use crate::workload::populate::top_on_mount;
-use crate::workload::tape::{Header, TAPE_BYTES, TapeWriter};
-use crate::workload::tree::{TOP, Tree, room_bytes};
+use crate::workload::populate::top_path_below_mount;
+use crate::workload::tape::{RecordHeader, TAPE_BYTES, TapeWriter};
+use crate::workload::tree::{TOP_NAME, Tree, footprint_bytes_max};
 use diskperf_system::{Extent, File, FileSegment, LaidOut, Open, System, Work};
 use diskperf_timeline::Nanoseconds;
 
-/// What dump knows of the file system before it starts.
+/// Layout of the file system that dump knows before it starts.
 #[derive(Clone, Debug)]
-pub(crate) struct Dump {
-    device: Option<String>,
+pub(crate) struct DumpPlan {
+    device_path: Option<String>,
     inode_blocks: Vec<Extent>,
-    top: u32,
-    inodes: Vec<Dumped>,
+    top_inode: u32,
+    dumped_inodes: Vec<DumpedInode>,
 }
 
-/// An inode that is dumped.
 #[derive(Clone, Debug)]
-struct Dumped {
-    laid_out: LaidOut,
-    parts: Vec<FileSegment>,
-    /// Of a directory its records: a modelled drive holds none.
-    records: Vec<u8>,
+struct DumpedInode {
+    layout: LaidOut,
+    segments: Vec<FileSegment>,
+    /// Records of a directory, empty for a file. A modelled drive stores no data, so that they are
+    /// kept here.
+    directory_records: Vec<u8>,
 }
 
-/// Where contents are read from.
-enum Source {
-    /// The drive of the file system.
+/// Source from which dump reads file contents.
+enum DumpSource {
     Drive(File),
-    /// The files themselves: a real file system's drive cannot be read by who
-    /// does not know that file system.
+    /// Files of a real file system, read through that file system, because its drive has an unknown
+    /// format.
     Files,
 }
 
-/// Sectors are 512 bytes: a raw read is a multiple of that.
+/// Sector size in bytes. A raw read is a multiple of it.
 pub(crate) const SECTOR_BYTES: usize = 512;
 
-impl Dump {
-    /// What there is to dump: the tree, as it lies.
+impl DumpPlan {
+    /// Determines the tree to be dumped and its layout on the drive.
     pub(crate) fn survey(
         system: &System,
         worker: &Worker,
         tree: impl FnOnce() -> Tree,
     ) -> Result<Self, ProgramError> {
         let (layout, top) = match system.layout(worker.drive) {
-            Some(layout) => (layout, top_on_mount(worker)),
+            Some(layout) => (layout, top_path_below_mount(worker)),
             None => {
                 let tree = tree();
-                let layout = tree.layout(room_bytes(tree.kind.content_bytes) * 2)?;
-                (layout, TOP.to_owned())
+                let layout = tree.layout(footprint_bytes_max(tree.description.content_bytes) * 2)?;
+                (layout, TOP_NAME.to_owned())
             }
         };
         let under_top = |path: &str| {
@@ -65,25 +63,25 @@ impl Dump {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         let inodes = layout.inodes().into_iter();
-        let inodes: Vec<Dumped> = inodes
+        let inodes: Vec<DumpedInode> = inodes
             .filter(|laid_out| under_top(&laid_out.path))
-            .map(|laid_out| Dumped {
-                parts: layout.parts(laid_out.inode),
-                records: if laid_out.directory {
+            .map(|laid_out| DumpedInode {
+                segments: layout.parts(laid_out.inode),
+                directory_records: if laid_out.directory {
                     layout.directory_bytes(laid_out.inode)
                 } else {
                     Vec::new()
                 },
-                laid_out,
+                layout: laid_out,
             })
             .collect();
-        let top = inodes.iter().find(|dumped| dumped.laid_out.path == top);
-        let top = top.ok_or(ProgramError::Tape("there is no tree to dump"))?;
+        let top = inodes.iter().find(|dumped| dumped.layout.path == top);
+        let top = top.ok_or(ProgramError::Tape("the file system has no tree to dump"))?;
         Ok(Self {
-            device: layout.device().map(str::to_owned),
+            device_path: layout.device().map(str::to_owned),
             inode_blocks: layout.inode_blocks(),
-            top: top.laid_out.inode,
-            inodes,
+            top_inode: top.layout.inode,
+            dumped_inodes: inodes,
         })
     }
 
@@ -93,11 +91,11 @@ impl Dump {
         worker: &Worker,
         (pipe, buffer): (File, &mut [u8]),
     ) -> Result<(), ProgramError> {
-        let source = match &self.device {
-            Some(device) => Source::Drive(system.open(device, Open::READ.direct(true)).await?),
-            None => Source::Files,
+        let source = match &self.device_path {
+            Some(device) => DumpSource::Drive(system.open(device, Open::READ.direct(true)).await?),
+            None => DumpSource::Files,
         };
-        let (tape, scratch) = buffer.split_at_mut(SCRATCH_AT);
+        let (tape, scratch) = buffer.split_at_mut(SCRATCH_OFFSET_BYTES);
         let mut dumper = Dumper {
             source,
             inode_block: None,
@@ -107,80 +105,79 @@ impl Dump {
         let mut tape = TapeWriter {
             pipe,
             buffer: &mut tape[..TAPE_BYTES],
-            filled: 0,
+            filled_bytes: 0,
             think: worker.think,
         };
         for block in &self.inode_blocks {
-            dumper.inode_block(system, *block).await?;
+            dumper.read_inode_block(system, *block).await?;
         }
-        for dumped in self.directories(true) {
+        for dumped in self.inodes_of_kind(true) {
             dumper
-                .inode_block(system, dumped.laid_out.inode_block)
+                .read_inode_block(system, dumped.layout.inode_block)
                 .await?;
         }
-        tape.header(system, Header::Volume { top: self.top })
+        tape.write_header(system, RecordHeader::Volume { top: self.top_inode })
             .await?;
         let (mut files, mut content_bytes) = (0, 0);
         for directories in [true, false] {
-            for dumped in self.directories(directories) {
-                dumper.dump(system, dumped, &mut tape).await?;
+            for dumped in self.inodes_of_kind(directories) {
+                dumper.dump_inode(system, dumped, &mut tape).await?;
                 files += u32::from(!directories);
                 content_bytes += dumped.content_bytes();
             }
         }
-        let end = Header::End {
+        let end = RecordHeader::End {
             files,
             content_bytes,
         };
-        tape.header(system, end).await?;
+        tape.write_header(system, end).await?;
         tape.finish(system).await?;
         // Whoever reads the pipe sees its end.
         Ok(system.close(pipe).await?)
     }
 
-    /// The directories, or the files.
-    fn directories(&self, directories: bool) -> impl Iterator<Item = &Dumped> {
-        let inodes = self.inodes.iter();
-        inodes.filter(move |dumped| dumped.laid_out.directory == directories)
+    /// Iterates over the dumped directories if `directories` is set, else over the dumped files.
+    fn inodes_of_kind(&self, directories: bool) -> impl Iterator<Item = &DumpedInode> {
+        let inodes = self.dumped_inodes.iter();
+        inodes.filter(move |dumped| dumped.layout.directory == directories)
     }
 }
 
-/// Where in a worker's buffer what is not dumped is read to: behind the tape's,
-/// on a boundary that every block size has.
-const SCRATCH_AT: usize = 16 << 10;
+/// Offset in the worker's buffer of the area for reads that are not dumped. It lies after the
+/// tape's buffer, aligned to every block size.
+const SCRATCH_OFFSET_BYTES: usize = 16 << 10;
 
-impl Dumped {
-    /// Bytes of a file; none of a directory.
+impl DumpedInode {
+    /// Returns the bytes of a file, and 0 for a directory.
     fn content_bytes(&self) -> u64 {
-        if self.laid_out.directory {
+        if self.layout.directory {
             0
         } else {
-            self.laid_out.size_bytes
+            self.layout.size_bytes
         }
     }
 }
 
-/// dump at its work.
 struct Dumper<'a> {
-    source: Source,
-    /// The block of inodes that is in core.
+    source: DumpSource,
+    /// Block of inodes that is in memory.
     inode_block: Option<Extent>,
     scratch: &'a mut [u8],
     worker: &'a Worker,
 }
 
 impl Dumper<'_> {
-    /// getino: the block of an inode, unless it is the one in core.
-    async fn inode_block(
+    /// Reads the block of an inode unless it is in memory already (`getino`).
+    async fn read_inode_block(
         &mut self,
         system: &mut System,
         block: Extent,
     ) -> Result<(), ProgramError> {
         match self.source {
-            Source::Drive(drive) if self.inode_block.replace(block) != Some(block) => {
+            DumpSource::Drive(drive) if self.inode_block.replace(block) != Some(block) => {
                 self.read(system, drive, block).await
             }
-            Source::Drive(_) | Source::Files => Ok(()),
+            DumpSource::Drive(_) | DumpSource::Files => Ok(()),
         }
     }
 
@@ -195,44 +192,44 @@ impl Dumper<'_> {
         read_block(system, drive, into, Nanoseconds::ZERO).await
     }
 
-    async fn dump(
+    async fn dump_inode(
         &mut self,
         system: &mut System,
-        dumped: &Dumped,
+        dumped: &DumpedInode,
         tape: &mut TapeWriter<'_>,
     ) -> Result<(), ProgramError> {
-        let laid_out = &dumped.laid_out;
+        let laid_out = &dumped.layout;
         system.work(Work::DumpInode).await?;
-        self.inode_block(system, laid_out.inode_block).await?;
+        self.read_inode_block(system, laid_out.inode_block).await?;
         let (inode, size_bytes) = (laid_out.inode, laid_out.size_bytes);
         let header = if laid_out.directory {
-            Header::Directory { inode, size_bytes }
+            RecordHeader::Directory { inode, size_bytes }
         } else {
-            Header::File { inode, size_bytes }
+            RecordHeader::File { inode, size_bytes }
         };
-        tape.header(system, header).await?;
+        tape.write_header(system, header).await?;
         match (&self.source, laid_out.directory) {
-            (Source::Drive(drive), _) => {
+            (DumpSource::Drive(drive), _) => {
                 let drive = *drive;
                 self.dump_blocks(system, (drive, dumped), tape).await
             }
-            (Source::Files, true) => put(system, &dumped.records, tape).await,
-            (Source::Files, false) => {
-                let path = self.worker.file(&laid_out.path);
+            (DumpSource::Files, true) => dump_contents(system, &dumped.directory_records, tape).await,
+            (DumpSource::Files, false) => {
+                let path = self.worker.file_path(&laid_out.path);
                 dump_file(system, (&path, size_bytes), tape).await
             }
         }
     }
 
-    /// The contents from the drive, block by block.
+    /// Dumps the contents of an inode from the drive, block by block.
     async fn dump_blocks(
         &mut self,
         system: &mut System,
-        (drive, dumped): (File, &Dumped),
+        (drive, dumped): (File, &DumpedInode),
         tape: &mut TapeWriter<'_>,
     ) -> Result<(), ProgramError> {
         let mut done = 0;
-        for part in &dumped.parts {
+        for part in &dumped.segments {
             let (from, length) = match *part {
                 FileSegment::Indirect(extent) => {
                     self.read(system, drive, extent).await?;
@@ -245,8 +242,8 @@ impl Dumper<'_> {
             };
             let mut within = 0;
             while within < length {
-                let piece = (length - within).min(tape.room());
-                let space = tape.space(piece.next_multiple_of(SECTOR_BYTES));
+                let piece = (length - within).min(tape.free_bytes());
+                let space = tape.space_mut(piece.next_multiple_of(SECTOR_BYTES));
                 match from {
                     Some(from) => {
                         seek_to(system, drive, from + within as u64).await?;
@@ -254,23 +251,23 @@ impl Dumper<'_> {
                     }
                     None => space.fill(0),
                 }
-                if dumped.laid_out.directory {
-                    space[..piece].copy_from_slice(&dumped.records[done..done + piece]);
+                if dumped.layout.directory {
+                    space[..piece].copy_from_slice(&dumped.directory_records[done..done + piece]);
                 }
-                tape.take(system, piece).await?;
+                tape.accept(system, piece).await?;
                 within += piece;
                 done += piece;
             }
         }
         assert_eq!(
-            done as u64, dumped.laid_out.size_bytes,
+            done as u64, dumped.layout.size_bytes,
             "the blocks of an inode hold all of its contents"
         );
         Ok(())
     }
 }
 
-/// A file's contents through its file system.
+/// Dumps the contents of a file through its file system.
 async fn dump_file(
     system: &mut System,
     (path, size_bytes): (&str, u64),
@@ -279,25 +276,25 @@ async fn dump_file(
     let file = system.open(path, Open::READ).await?;
     let mut left = size_bytes;
     while left > 0 {
-        let piece = tape.room().min(usize::try_from(left).unwrap_or(TAPE_BYTES));
-        read_block(system, file, tape.space(piece), Nanoseconds::ZERO).await?;
-        tape.take(system, piece).await?;
+        let piece = tape.free_bytes().min(usize::try_from(left).unwrap_or(TAPE_BYTES));
+        read_block(system, file, tape.space_mut(piece), Nanoseconds::ZERO).await?;
+        tape.accept(system, piece).await?;
         left -= piece as u64;
     }
     Ok(system.close(file).await?)
 }
 
-/// Contents that are in memory.
-async fn put(
+/// Dumps contents that are in memory.
+async fn dump_contents(
     system: &mut System,
     contents: &[u8],
     tape: &mut TapeWriter<'_>,
 ) -> Result<(), ProgramError> {
     let mut left = contents;
     while !left.is_empty() {
-        let (piece, rest) = left.split_at(left.len().min(tape.room()));
-        tape.space(piece.len()).copy_from_slice(piece);
-        tape.take(system, piece.len()).await?;
+        let (piece, rest) = left.split_at(left.len().min(tape.free_bytes()));
+        tape.space_mut(piece.len()).copy_from_slice(piece);
+        tape.accept(system, piece.len()).await?;
         left = rest;
     }
     Ok(())

@@ -1,111 +1,110 @@
-//! The second process of `dump_restore`: restore of 4.2BSD. It takes the
-//! directories off the tape, makes them all, and then makes each file as it
-//! comes. At the end it gives the directories their owners, modes and times and
-//! leaves its table of names. The two files in `/tmp` in which it kept the
-//! directories are not made: that is a third file system.
+//! Second process of `dump_restore`: restore of 4.2BSD. It reads the directories from the tape,
+//! makes them all, and then makes each file in the order of the tape. At the end it sets the
+//! owners, modes and times of the directories and writes its table of names. The two files in
+//! `/tmp` in which the original kept the directories are left out, since they would be on a third
+//! file system.
 
 use crate::blocks::write_block;
 use crate::program::ProgramError;
-use crate::workload::populate::{self, CALL_BYTES, under};
+use crate::workload::populate::{self, CALL_BYTES, join_path};
 use crate::workload::symbols;
-use crate::workload::tape::{Header, RECORD_BYTES, TAPE_BYTES, TapeReader};
+use crate::workload::tape::{RecordHeader, RECORD_BYTES, TAPE_BYTES, TapeReader};
 use crate::workload::tree::Tree;
 use diskperf_system::{Errno, File, Open, System, Work};
 use diskperf_timeline::Nanoseconds;
 use std::collections::BTreeMap;
 
-/// restore at its work.
 struct Restore<'b> {
-    /// Where everything goes.
-    top: String,
+    /// Directory under which everything is restored.
+    top_path: String,
     tape: TapeReader<'b>,
-    /// What is written at once is put together here.
-    block: &'b mut [u8],
-    /// The names in each directory, with their inodes.
-    directories: BTreeMap<u32, Vec<(u32, String)>>,
-    /// The names of files and directories, once the directories are made.
-    names: Option<BTreeMap<u32, String>>,
-    files: u32,
+    /// Buffer in which the data of one write is assembled.
+    write_buffer: &'b mut [u8],
+    /// Names in each directory, with their inodes.
+    names_by_directory: BTreeMap<u32, Vec<(u32, String)>>,
+    /// Paths of files and directories by inode. `None` until the directories are made.
+    paths_by_inode: Option<BTreeMap<u32, String>>,
+    restored_file_count: u32,
     content_bytes: u64,
 }
 
-/// Where in a worker's buffer blocks are put together, behind the tape's.
-const BLOCK_AT: usize = 16 << 10;
+/// Offset in the worker's buffer of the area that assembles blocks, after the tape's buffer.
+const BLOCK_OFFSET_BYTES: usize = 16 << 10;
 
-/// The mode of a restored file: the tape has none.
+/// Mode of a restored file. The tape records none.
 const FILE_MODE: u32 = 0o644;
-/// The same, of a directory.
+/// Mode of a restored directory. The tape records none.
 const DIRECTORY_MODE: u32 = 0o755;
 
-/// Takes everything off the pipe and makes it under a directory that is there.
+/// Reads a dump from the pipe and restores it under an existing directory.
 pub(crate) async fn run(
     system: &mut System,
     top: &str,
     (pipe, buffer): (File, &mut [u8]),
 ) -> Result<(), ProgramError> {
-    let (tape, block) = buffer.split_at_mut(BLOCK_AT);
+    let (tape, block) = buffer.split_at_mut(BLOCK_OFFSET_BYTES);
     let mut restore = Restore {
-        top: top.to_owned(),
+        top_path: top.to_owned(),
         tape: TapeReader {
             pipe,
             buffer: &mut tape[..TAPE_BYTES],
-            taken: TAPE_BYTES,
+            taken_bytes: TAPE_BYTES,
         },
-        block: &mut block[..CALL_BYTES as usize],
-        directories: BTreeMap::new(),
-        names: None,
-        files: 0,
+        write_buffer: &mut block[..CALL_BYTES as usize],
+        names_by_directory: BTreeMap::new(),
+        paths_by_inode: None,
+        restored_file_count: 0,
         content_bytes: 0,
     };
-    restore.all(system).await
+    restore.restore_all(system).await
 }
 
-/// Removes what was restored of a tree.
-pub(crate) async fn remove(
+/// Removes the restored files of a tree and the table of names.
+pub(crate) async fn remove_restored(
     system: &mut System,
     top: &str,
     tree: &Tree,
 ) -> Result<(), ProgramError> {
-    let table = under(top, symbols::NAME);
-    populate::unless_absent(system.unlink(&table).await)?;
-    populate::remove(system, top, tree).await
+    let table = join_path(top, symbols::TABLE_FILE_NAME);
+    populate::ignore_absence(system.unlink(&table).await)?;
+    populate::remove_tree(system, top, tree).await
 }
 
 impl Restore<'_> {
-    async fn all(&mut self, system: &mut System) -> Result<(), ProgramError> {
-        let Header::Volume { top } = self.tape.header(system).await? else {
-            return Err(ProgramError::Tape("it does not start as a dump does"));
+    async fn restore_all(&mut self, system: &mut System) -> Result<(), ProgramError> {
+        let RecordHeader::Volume { top } = self.tape.next_header(system).await? else {
+            return Err(ProgramError::Tape("its start is not that of a dump"));
         };
         loop {
-            match self.tape.header(system).await? {
-                Header::Volume { .. } => {
+            match self.tape.next_header(system).await? {
+                RecordHeader::Volume { .. } => {
                     return Err(ProgramError::Tape("a second dump starts within the first"));
                 }
-                Header::Directory { inode, size_bytes } => {
-                    self.directory(system, (inode, size_bytes)).await?;
+                RecordHeader::Directory { inode, size_bytes } => {
+                    self.restore_directory(system, (inode, size_bytes)).await?;
                 }
-                Header::File { inode, size_bytes } => {
+                RecordHeader::File { inode, size_bytes } => {
                     self.make_directories(system, top).await?;
-                    self.file(system, (inode, size_bytes)).await?;
+                    self.restore_file(system, (inode, size_bytes)).await?;
                 }
-                Header::End {
+                RecordHeader::End {
                     files,
                     content_bytes,
                 } => {
                     self.make_directories(system, top).await?;
                     self.finish_directories(system).await?;
-                    self.leave_symbols(system).await?;
-                    let all = (self.files, self.content_bytes) == (files, content_bytes);
+                    self.write_symbol_table(system).await?;
+                    let all = (self.restored_file_count, self.content_bytes) == (files, content_bytes);
                     return all.then_some(()).ok_or(ProgramError::Tape(
-                        "its end names other files or bytes than came",
+                        "its end record has other file or byte counts than the data",
                     ));
                 }
             }
         }
     }
 
-    /// Takes the names of a directory off the tape.
-    async fn directory(
+    /// Reads the names of a directory from the tape.
+    async fn restore_directory(
         &mut self,
         system: &mut System,
         (inode, size_bytes): (u32, u64),
@@ -114,49 +113,50 @@ impl Restore<'_> {
         let mut records = Vec::new();
         while (records.len() as u64) < size_bytes {
             let left = (size_bytes - records.len() as u64).min(RECORD_BYTES as u64);
-            let record = self.tape.record(system).await?;
+            let record = self.tape.next_record(system).await?;
             records.extend_from_slice(&record[..left as usize]);
         }
-        let names = names(&records).ok_or(ProgramError::Tape("a directory cannot be read"))?;
-        self.directories.insert(inode, names);
+        let names = parse_names(&records).ok_or(ProgramError::Tape("a directory record is \
+        malformed"))?;
+        self.names_by_directory.insert(inode, names);
         Ok(())
     }
 
-    /// Makes all directories, each after the one that it is in; the top is
-    /// there. Done once, before the first file.
+    /// Makes all directories, each after its parent, once before the first file. The top directory
+    /// exists already.
     async fn make_directories(
         &mut self,
         system: &mut System,
         top: u32,
     ) -> Result<(), ProgramError> {
-        if self.names.is_some() {
+        if self.paths_by_inode.is_some() {
             return Ok(());
         }
         let mut known = BTreeMap::new();
-        let mut stack = vec![(top, self.top.clone())];
+        let mut stack = vec![(top, self.top_path.clone())];
         while let Some((inode, path)) = stack.pop() {
-            let Some(names) = self.directories.get(&inode) else {
+            let Some(names) = self.names_by_directory.get(&inode) else {
                 known.insert(inode, path);
                 continue;
             };
             if known.insert(inode, path.clone()).is_some() {
-                return Err(ProgramError::Tape("a directory is in two directories"));
+                return Err(ProgramError::Tape("a directory is listed in two directories"));
             }
             if inode != top {
                 system.mkdir(&path).await?;
             }
             let entries = names.iter().rev();
-            stack.extend(entries.map(|(inode, name)| (*inode, under(&path, name))));
+            stack.extend(entries.map(|(inode, name)| (*inode, join_path(&path, name))));
         }
-        self.names = Some(known);
+        self.paths_by_inode = Some(known);
         Ok(())
     }
 
-    /// Gives the directories their owners, modes and times, which files made
-    /// in them would have changed (setdirmodes).
+    /// Sets the owners, modes and times of the directories. Files made in a directory would have
+    /// changed its times (`setdirmodes`).
     async fn finish_directories(&self, system: &mut System) -> Result<(), ProgramError> {
-        let names = self.names.iter().flatten();
-        for (_, path) in names.filter(|(inode, _)| self.directories.contains_key(inode)) {
+        let names = self.paths_by_inode.iter().flatten();
+        for (_, path) in names.filter(|(inode, _)| self.names_by_directory.contains_key(inode)) {
             system.chown(path).await?;
             system.chmod(path, DIRECTORY_MODE).await?;
             system.utimes(path).await?;
@@ -164,13 +164,13 @@ impl Restore<'_> {
         Ok(())
     }
 
-    /// Writes the table of names.
-    async fn leave_symbols(&self, system: &mut System) -> Result<(), ProgramError> {
-        let Some(names) = &self.names else {
+    /// Writes restore's table of names.
+    async fn write_symbol_table(&self, system: &mut System) -> Result<(), ProgramError> {
+        let Some(names) = &self.paths_by_inode else {
             return Ok(());
         };
-        let table = symbols::table(names);
-        let path = under(&self.top, symbols::NAME);
+        let table = symbols::encode_table(names);
+        let path = join_path(&self.top_path, symbols::TABLE_FILE_NAME);
         let file = system.open(&path, Open::CREATE).await?;
         for block in table.chunks(CALL_BYTES as usize) {
             write_block(system, file, block, Nanoseconds::ZERO).await?;
@@ -178,41 +178,41 @@ impl Restore<'_> {
         Ok(system.close(file).await?)
     }
 
-    /// Makes a file of what follows on the tape.
-    async fn file(
+    /// Makes a file from the records that follow on the tape.
+    async fn restore_file(
         &mut self,
         system: &mut System,
         (inode, size_bytes): (u32, u64),
     ) -> Result<(), ProgramError> {
         system.work(Work::DumpInode).await?;
-        let path = self.names.as_ref().and_then(|names| names.get(&inode));
-        let path = path.ok_or(ProgramError::Tape("a file is in no directory"))?;
+        let path = self.paths_by_inode.as_ref().and_then(|names| names.get(&inode));
+        let path = path.ok_or(ProgramError::Tape("a file is listed in no directory"))?;
         let file = system.open(path, Open::CREATE).await?;
-        own(system, file, path).await?;
+        set_owner_and_mode(system, file, path).await?;
         let mut left = size_bytes;
         while left > 0 {
             let length = self
-                .block
+                .write_buffer
                 .len()
                 .min(usize::try_from(left).unwrap_or(usize::MAX));
-            for part in self.block[..length].chunks_mut(RECORD_BYTES) {
-                let record = self.tape.record(system).await?;
+            for part in self.write_buffer[..length].chunks_mut(RECORD_BYTES) {
+                let record = self.tape.next_record(system).await?;
                 part.copy_from_slice(&record[..part.len()]);
             }
-            write_block(system, file, &self.block[..length], Nanoseconds::ZERO).await?;
+            write_block(system, file, &self.write_buffer[..length], Nanoseconds::ZERO).await?;
             left -= length as u64;
         }
         system.close(file).await?;
         system.utimes(path).await?;
-        self.files += 1;
+        self.restored_file_count += 1;
         self.content_bytes += size_bytes;
         Ok(())
     }
 }
 
-/// Gives a new file its owner and its mode: by the open file, or by its name on
-/// a system that is older than those calls.
-async fn own(system: &mut System, file: File, path: &str) -> Result<(), ProgramError> {
+/// Sets the owner and the mode of a new file: through the open file, or by its name on a system
+/// that lacks those calls.
+async fn set_owner_and_mode(system: &mut System, file: File, path: &str) -> Result<(), ProgramError> {
     match system.fchown(file).await {
         Err(error) if error.errno() == Some(Errno::Invalid) => {
             system.chown(path).await?;
@@ -225,9 +225,9 @@ async fn own(system: &mut System, file: File, path: &str) -> Result<(), ProgramE
     }
 }
 
-/// The names of a directory but `.` and `..`, with their inodes; none, if its
-/// records make no sense.
-fn names(records: &[u8]) -> Option<Vec<(u32, String)>> {
+/// Returns the names in a directory with their inodes, without `.` and `..`. Returns `None` if the
+/// directory's records are invalid.
+fn parse_names(records: &[u8]) -> Option<Vec<(u32, String)>> {
     let mut names = Vec::new();
     let mut at = 0;
     while at < records.len() {

@@ -3,14 +3,14 @@ use super::*;
 const SEED_001: u64 = 91_000_000;
 
 fn tree(content_bytes: u64, seed: u64) -> Tree {
-    Tree::new(Kind {
+    Tree::new(TreeDescription {
         content_bytes,
         seed,
     })
 }
 
 fn mean_bytes(tree: &Tree) -> f64 {
-    tree.kind.content_bytes as f64 / tree.files().count() as f64
+    tree.description.content_bytes as f64 / tree.files().count() as f64
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn sizes_have_the_stated_mean_and_tail_for_every_seed() {
             let small = tree.files().filter(|(_, file)| file.size_bytes < bytes);
             small.count() as f64 / files
         };
-        let median = below(MEDIAN_BYTES as u64);
+        let median = below(FILE_BYTES_MEDIAN as u64);
         assert!((0.47..0.53).contains(&median), "seed {seed}: {median}");
         let small = below(10 * 1024);
         assert!((0.70..0.80).contains(&small), "seed {seed}: {small}");
@@ -56,7 +56,7 @@ fn names_are_told_apart_and_parents_come_first() {
     let mut known = BTreeSet::from([String::new()]);
     for directory in &tree.directories[1..] {
         let parent = directory.path.rsplit_once('/').map_or("", |split| split.0);
-        assert_eq!(tree.directories[directory.parent].path, parent);
+        assert_eq!(tree.directories[directory.parent_index].path, parent);
         assert!(known.contains(parent), "{}", directory.path);
         assert!(known.insert(directory.path.clone()), "{}", directory.path);
         assert!(directory.path.split('/').count() <= DEEPEST);
@@ -72,7 +72,7 @@ fn the_room_is_enough() {
     for (content_bytes, seed) in [(1 << 20, 1), (8 << 20, 2), (SEED_001, 3), (SEED_001, 4)] {
         let tree = tree(content_bytes, seed);
         let layout = tree.layout(content_bytes * 2 + (2 << 20)).unwrap();
-        let (used, room) = (layout.used_bytes(), room_bytes(content_bytes));
+        let (used, room) = (layout.used_bytes(), footprint_bytes_max(content_bytes));
         assert!(used < room, "{content_bytes}: {used} of {room}");
     }
 }
@@ -83,8 +83,8 @@ fn the_room_is_enough() {
 #[test]
 fn fsck_reads_about_what_seed_001_tells() {
     use diskperf_system::FsckPass;
-    let kind = Kind {
-        content_bytes: USUAL_BYTES,
+    let kind = TreeDescription {
+        content_bytes: DEFAULT_TREE_BYTES,
         seed: 1,
     };
     let layout = Tree::new(kind).layout(280_395 * 512).unwrap();

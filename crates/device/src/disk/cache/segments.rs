@@ -1,46 +1,43 @@
-//! Segments of a read cache.
+//! Segments of a disk's read cache, with replacement in LRU order.
 
 use super::{AfterRead, AfterWrite, ReadCacheSpecification};
 
-/// The segments of a disk's buffer, each with one run of sectors of the medium. The one
-/// that was not used for longest is given up first.
+/// Segments of a disk's read cache, each with one run of contiguous sectors of the medium. A new
+/// run replaces the least recently used segment.
 #[derive(Clone, Debug)]
 pub struct Segments {
     segments: Vec<Segment>,
-    /// Their numbers, from the one that was not used for longest; empty ones come first.
+    /// Segment indices in LRU order; empty segments come first.
     uses: Uses,
     capacity: u64,
     after_read: AfterRead,
     after_write: AfterWrite,
-    /// What was looked up last, unless a segment of it has changed since: a command is looked
-    /// up when it comes, when it is decoded, and when it was read.
+    /// Result of the last lookup, kept until an affected segment changes. The drive looks up each
+    /// command on arrival, after decoding and after the media read.
     looked: Option<Looked>,
 }
 
-/// What segments are to some sectors.
 #[derive(Clone, Copy, Debug)]
 struct Looked {
     range: (u64, u64),
     found: Option<Found>,
-    /// The first segment that has the first sector, or ends before it.
+    /// First segment that holds the first sector of the range or ends just before it.
     goes_on: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Segment {
     first: u64,
-    /// How many it has; 0 of one that is empty.
     sectors: u64,
 }
 
 impl Segment {
-    /// What was dropped: what is still read for it is of nobody's sectors.
+    /// Dropped segment. A read-ahead that still fills it adds no sectors.
     const DROPPED: Self = Self {
         first: u64::MAX,
         sectors: 0,
     };
 
-    /// Whether it has a sector.
     #[inline]
     fn has(&self, sector: u64) -> bool {
         sector.wrapping_sub(self.first) < self.sectors
@@ -51,7 +48,8 @@ impl Segment {
         self.first + self.sectors
     }
 
-    /// Gives up sectors at its front until it has no more than that; has them up to `end`.
+    /// Moves the end of the segment, and drops sectors at its front until no more than `capacity`
+    /// remain.
     #[inline]
     fn set_end(&mut self, end: u64, capacity: u64) {
         if self.first == Self::DROPPED.first {
@@ -61,25 +59,25 @@ impl Segment {
         self.sectors = end - self.first;
     }
 
-    /// Whether it has sectors, and this one or the one before it. One comparison goes first,
-    /// since a place is on either side of a segment's ends by chance.
+    /// Tests whether the segment holds this sector or the one just before it. A single comparison
+    /// suffices, because a branch on either end would be unpredictable.
     #[inline]
     fn goes_on_at(&self, sector: u64) -> bool {
         sector.wrapping_sub(self.first) <= self.sectors && self.sectors > 0
     }
 }
 
-/// What segments have of some sectors.
+/// Cache hit: the segment that holds the leading sectors of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The segment that has the first one.
+    /// Index of the segment that holds the first sector.
     pub segment: usize,
-    /// Up to which sector it has them.
+    /// End (exclusive) of the part of the range that the segment holds.
     pub until: u64,
 }
 
 impl Segments {
-    /// Empty segments.
+    /// Creates a read cache of empty segments.
     pub fn new(specification: &ReadCacheSpecification) -> Self {
         Self {
             segments: vec![Segment::default(); specification.segments as usize],
@@ -91,7 +89,7 @@ impl Segments {
         }
     }
 
-    /// The segment that has most of these sectors from the first one on, if any has it.
+    /// Finds the segment that holds the longest leading part of a sector range; `None` on a miss.
     #[inline]
     pub fn find(&mut self, range: (u64, u64)) -> Option<Found> {
         self.look_up(range).found
@@ -105,13 +103,14 @@ impl Segments {
         }
     }
 
-    /// The run of a segment: its first sector, and the one behind its last.
+    /// Returns the sectors that a segment holds: the first one, and the end (exclusive).
     pub fn run(&self, segment: usize) -> (u64, u64) {
         let of = &self.segments[segment];
         (of.first, of.end())
     }
 
-    /// Sectors up to `end` were read from a segment.
+    /// Records a cache hit in a segment up to sector `end`: marks the segment as used and drops
+    /// what the settings do not keep.
     pub fn read(&mut self, segment: usize, end: u64) {
         self.touch(segment);
         if self.after_read == AfterRead::Ahead {
@@ -123,14 +122,14 @@ impl Segments {
         }
     }
 
-    /// The segment that would get sectors.
+    /// Returns the segment that would receive a range of sectors; `None` without a read cache.
     pub fn keeps_in(&mut self, range: (u64, u64)) -> Option<usize> {
         self.look_up(range).goes_on.or_else(|| self.uses.oldest())
     }
 
-    /// Keeps sectors that came from the medium: in the segment that they go on from, else
-    /// in an empty one, else in the one that was not used for longest. Its number, and
-    /// whether they went on; none where nothing is kept.
+    /// Stores sectors that came from the medium, and returns the segment's index and whether the
+    /// sectors continued it. The segment is the one that the sectors continue, else an empty one,
+    /// else the least recently used one. Returns `None` without a read cache.
     #[inline(always)]
     pub fn keep(&mut self, range: (u64, u64)) -> Option<(usize, bool)> {
         let sequential = self.look_up(range).goes_on;
@@ -147,7 +146,7 @@ impl Segments {
         Some((segment, sequential.is_some()))
     }
 
-    /// Changes a segment. What was looked up stays true unless it is of this one.
+    /// Changes a segment, and drops the result of the last lookup if the segment affects it.
     #[inline(always)]
     fn change(&mut self, segment: usize, change: impl FnOnce(&mut Segment)) {
         let of = &mut self.segments[segment];
@@ -159,14 +158,14 @@ impl Segments {
             .filter(|looked| !is_of(&before, looked) && !is_of(of, looked));
     }
 
-    /// A segment has sectors up to `end` now; its first ones make room.
+    /// Extends a segment up to sector `end`. Sectors at its front make room.
     #[inline(always)]
     pub fn extend(&mut self, segment: usize, end: u64) {
         let capacity = self.capacity;
         self.change(segment, |of| of.set_end(of.end().max(end), capacity));
     }
 
-    /// A segment has sectors from `first` on now, as far as it has room.
+    /// Extends a segment to the front, down to sector `first`, as far as it has room.
     pub fn extend_front(&mut self, segment: usize, first: u64) {
         let capacity = self.capacity;
         self.change(segment, |of| {
@@ -178,7 +177,7 @@ impl Segments {
         });
     }
 
-    /// Sectors are written.
+    /// Applies a write of sectors to the read cache: drops segments as the settings demand.
     pub fn write(&mut self, (first, end): (u64, u64)) {
         let drops = |of: &Segment| match self.after_write {
             AfterWrite::DropsOverlapping => of.first < end && first < of.end(),
@@ -224,15 +223,15 @@ fn search(segments: &[Segment], (first, end): (u64, u64)) -> Looked {
     looked
 }
 
-/// Numbers in the order of their last uses: a ring in which each knows its neighbours.
+/// LRU list of segment indices: a ring in which each entry links to its neighbours.
 #[derive(Clone, Debug)]
 struct Uses {
-    /// The number before and the one behind each; of the last entry, the latest and the oldest.
+    /// Previous and next index of each entry. The last entry is the head, which links to the most
+    /// and the least recently used index.
     links: Vec<(u32, u32)>,
 }
 
 impl Uses {
-    /// None of so many was used.
     fn new(count: usize) -> Self {
         let last = count as u32;
         let link = |number: u32| {
@@ -255,7 +254,6 @@ impl Uses {
         (oldest < self.head()).then_some(oldest)
     }
 
-    /// A number was used.
     #[inline(always)]
     fn touch(&mut self, number: usize) {
         self.take(number);
@@ -266,7 +264,7 @@ impl Uses {
         self.links[head].0 = number as u32;
     }
 
-    /// A number counts as never used.
+    /// Marks an index as the least recently used one.
     fn forget(&mut self, number: usize) {
         self.take(number);
         let head = self.head();

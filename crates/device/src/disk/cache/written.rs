@@ -1,4 +1,5 @@
-//! Sectors that were taken from the host and are not on the medium.
+//! Write-back cache of a disk: sectors that the host has written and that are not yet on the
+//! medium.
 
 use super::super::layout::Place;
 use super::super::queue::Waiting;
@@ -6,52 +7,52 @@ use super::WriteCacheSpecification;
 use diskperf_sim::Time;
 use std::collections::BTreeMap;
 
-/// Neighbouring sectors, as the host counts them.
+/// Extent of contiguous sectors, as the host counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// The first one.
+    /// First sector of the extent.
     pub first: u64,
-    /// The one behind the last.
+    /// End of the extent (exclusive).
     pub end: u64,
 }
 
 impl Extent {
-    /// How many there are.
+    /// Returns the number of sectors in the extent.
     pub fn sectors(self) -> u64 {
         self.end - self.first
     }
 
-    /// Whether both have a sector.
+    /// Tests whether two extents have a sector in common.
     pub fn overlaps(self, other: Self) -> bool {
         self.first < other.end && other.first < self.end
     }
 
-    /// Whether it has all sectors of the other one.
+    /// Tests whether this extent contains all sectors of the other one.
     pub fn covers(self, other: Self) -> bool {
         self.first <= other.first && other.end <= self.end
     }
 }
 
-/// What was written to the buffer and not to the medium: extents that neither overlap
-/// nor touch, and the one that is on its way.
+/// Contents of the write-back cache: pending extents, which neither overlap nor touch, and the
+/// extent that the drive destages now.
 #[derive(Clone, Debug)]
 pub struct Written {
     most_sectors: u64,
     most_extents: usize,
     high_water_share: f64,
     appending_only: bool,
-    /// By first sector: the end, and the number that the extent has in `waiting`.
+    /// Pending extents by first sector: the end, and the sequence number of the oldest write.
     extents: BTreeMap<u64, (u64, u64)>,
-    /// As policies see them, in no order.
+    /// Pending extents in the form in which scheduling policies read them, in no order.
     waiting: Vec<Waiting>,
-    /// Of each of these, its first sector as the host counts.
+    /// First host sector of each entry of `waiting`.
     firsts: Vec<u64>,
     sectors: u64,
     under_way: Option<Extent>,
 }
 
 impl Written {
-    /// Nothing.
+    /// Creates an empty write-back cache.
     pub fn new(specification: &WriteCacheSpecification) -> Self {
         Self {
             most_sectors: specification.most_sectors,
@@ -66,39 +67,41 @@ impl Written {
         }
     }
 
-    /// Whether all is on the medium.
+    /// Tests whether the cache holds no dirty sectors.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.under_way.is_none()
     }
 
-    /// Whether so much waits that reads have to share the arm with it.
+    /// Tests whether the cache has reached its high-water mark, from which destages compete with
+    /// reads.
     pub fn is_high(&self) -> bool {
         let high = |held: u64, most: u64| held as f64 >= self.high_water_share * most as f64;
         high(self.sectors, self.most_sectors)
             || high(self.waiting.len() as u64, self.most_extents as u64)
     }
 
-    /// Extents that wait, as policies see them.
+    /// Returns the extents that wait for destage, in the form in which scheduling policies read
+    /// them.
     pub fn waiting(&self) -> &[Waiting] {
         &self.waiting
     }
 
-    /// Where the sectors are that are not on the medium: what waits, in order, and what is
-    /// on its way.
+    /// Iterates over the dirty extents: pending ones in ascending order, then the one that the
+    /// drive destages now.
     pub fn extents(&self) -> impl Iterator<Item = Extent> + '_ {
         let waiting = self.extents.iter();
         let waiting = waiting.map(|(&first, &(end, _))| Extent { first, end });
         waiting.chain(self.under_way)
     }
 
-    /// The number of the oldest of what is not on the medium; none if all is. What is on
-    /// its way counts as older than all.
+    /// Returns the sequence number of the oldest dirty extent; `None` if all data are on the
+    /// medium. An extent whose destage has begun counts as older than all others and yields 0.
     pub fn oldest(&self) -> Option<u64> {
         let waiting = self.waiting.iter().map(|of| of.number).min();
         self.under_way.map(|_| 0).or(waiting)
     }
 
-    /// Whether a write of these sectors may be done before it is on the medium.
+    /// Tests whether a write of these sectors may complete before it reaches the medium.
     pub fn takes(&self, extent: Extent) -> bool {
         let goes_on = |of: Extent| of.end == extent.first;
         let of_waiting = || {
@@ -110,8 +113,8 @@ impl Written {
         !self.appending_only || begins() || self.under_way.is_some_and(goes_on) || of_waiting()
     }
 
-    /// Whether there is room for these sectors now. What is larger than all has it when
-    /// nothing else is there.
+    /// Tests whether the cache has room for these sectors now. An empty cache accepts an extent of
+    /// any size.
     pub fn has_room(&self, extent: Extent) -> bool {
         if self.is_empty() {
             return true;
@@ -121,7 +124,7 @@ impl Written {
             && (self.waiting.len() < self.most_extents || joins())
     }
 
-    /// An extent that has some of these sectors, or a neighbour of theirs.
+    /// Returns a pending extent that overlaps or touches the given one.
     fn touching(&self, extent: Extent) -> Option<Extent> {
         let (first, (end, _)) = self.extents.range(..=extent.end).next_back()?;
         (*end >= extent.first).then_some(Extent {
@@ -130,7 +133,8 @@ impl Written {
         })
     }
 
-    /// Takes sectors, as the request of this number. `locate` says where a sector is.
+    /// Adds sectors to the cache, with the arrival time and sequence number of their request.
+    /// `locate` returns the position of a sector on the medium.
     pub fn write(
         &mut self,
         extent: Extent,
@@ -180,7 +184,7 @@ impl Written {
         self.waiting.swap_remove(index)
     }
 
-    /// What [`Self::begin`] would write.
+    /// Returns the extent that [`Self::begin`] would destage.
     pub fn next(&self, index: usize, most_sectors: u64) -> Extent {
         let first = self.firsts[index];
         let (end, _) = self.extents[&first];
@@ -190,11 +194,12 @@ impl Written {
         }
     }
 
-    /// Begins to write one of those that wait, up to so many sectors of it.
+    /// Begins to destage a pending extent, up to `most_sectors` of it, and returns the part to be
+    /// written.
     ///
     /// # Panics
     ///
-    /// When one is on its way.
+    /// When another destage has not ended.
     pub fn begin(
         &mut self,
         index: usize,
@@ -218,17 +223,18 @@ impl Written {
         extent
     }
 
-    /// What was begun is on the medium.
+    /// Ends the destage that [`Self::begin`] began: its sectors are on the medium.
     ///
     /// # Panics
     ///
-    /// When nothing was begun.
+    /// When no destage has begun.
     pub fn end(&mut self) {
         let extent = self.under_way.take().expect("an extent is on its way");
         self.sectors -= extent.sectors();
     }
 
-    /// Forgets sectors: they are written past the buffer, or given up.
+    /// Drops sectors from the pending extents, because a write bypasses the cache or the host
+    /// discards them.
     pub fn forget(&mut self, extent: Extent, locate: impl Fn(u64) -> (u64, Place)) {
         let inner = Extent {
             first: extent.first,
@@ -244,7 +250,7 @@ impl Written {
         }
     }
 
-    /// Whether all of these sectors are here.
+    /// Tests whether the cache holds all of these sectors.
     #[inline]
     pub fn has(&self, extent: Extent) -> bool {
         let under_way = self.under_way.is_some_and(|of| of.covers(extent));

@@ -1,37 +1,38 @@
-//! Reading on behind a read: what the arm does until somebody wants it, and what
-//! requests for the next sectors wait for.
+//! Read-ahead behind a read: background work of the actuator until a request interrupts it or joins
+//! it for its sectors.
 
 use super::super::layout::Run;
 use super::super::mechanism::{Mechanism, Parts};
 use diskperf_sim::Time;
 
-/// Reading on, from some state of the arm on. How far it has come is worked out when
-/// somebody asks.
+/// Read-ahead from a given state of the actuator. Its progress is computed on demand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
-    /// The segment that it fills.
+    /// Cache segment that the read-ahead fills.
     pub(super) segment: usize,
-    /// The sector that is next at `at`, and where the arm is then.
+    /// Next sector to read at time `at`, when the arm is at `cylinder` and `head`.
     sector: u64,
     at: Time,
-    /// Where that sector is, if it is known.
+    /// Position of the next sector to read, if known.
     run: Option<Run>,
     cylinder: u32,
     head: u32,
-    /// Where it stops.
+    /// End sector (exclusive) of the read-ahead.
     pub(super) limit: u64,
-    /// When it is there; never, as long as nobody has asked.
+    /// Time at which the read-ahead reaches its limit; [`Time::NEVER`] until it has been computed.
     pub(super) ends: Time,
-    /// Until when nothing else is done: somebody waits for what comes by then.
+    /// Time until which the read-ahead cannot be interrupted, because a request waits for its
+    /// sectors or its minimum length is not reached.
     committed: Time,
-    /// The sector that it has come to then.
+    /// End sector of the read-ahead that cannot be interrupted.
     committed_to: u64,
-    /// What it is known to have read, up to this sector.
+    /// End of the sectors known to have been read.
     noted: u64,
 }
 
 impl Ahead {
-    /// Reads on from `at`, where the arm is. It may be known where the first sectors are.
+    /// Starts a read-ahead at time `at` from the current position of the arm. `run` is the position
+    /// of the first sectors, if known.
     #[inline(always)]
     pub(super) fn new(
         mechanism: &Mechanism,
@@ -54,7 +55,7 @@ impl Ahead {
         }
     }
 
-    /// It reads so many sectors in any case.
+    /// Protects the first `sectors` sectors of the read-ahead from interruption.
     #[cold]
     pub(super) fn commit(&mut self, mechanism: &mut Mechanism, sectors: u64) {
         let until = self.limit.min(self.sector + sectors);
@@ -65,20 +66,20 @@ impl Ahead {
         mechanism.place_arm(self.cylinder, self.head);
     }
 
-    /// Works out when it ends, for somebody who waits for that; the arm is there
-    /// afterwards.
+    /// Computes the end time of the read-ahead, and leaves the arm at its end position.
     pub(super) fn watch(&mut self, mechanism: &mut Mechanism) {
         if self.ends == Time::NEVER {
             self.run_to_the_limit(mechanism);
         }
     }
 
-    /// Whether it has come to its end, as far as it is known to have come.
+    /// Tests whether the read-ahead has reached its limit, as far as its progress is known.
     pub(super) fn is_over(&self, now: Time) -> bool {
         self.ends <= now || (self.sector == self.limit && self.at <= now)
     }
 
-    /// Until when it has been at work by now, as far as it is known to have come.
+    /// Returns the time until which the read-ahead has worked by `now`, as far as its progress is
+    /// known.
     pub(super) fn came_by(&self, now: Time) -> Time {
         match self.ends <= now {
             true => self.ends,
@@ -87,7 +88,8 @@ impl Ahead {
         }
     }
 
-    /// Leaves the arm where it is at the end; since when it is there.
+    /// Leaves the arm at the end of the read-ahead, and returns the time since which it rests
+    /// there.
     pub(super) fn rest(self, mechanism: &mut Mechanism) -> Time {
         if self.ends < Time::NEVER {
             return self.ends;
@@ -103,7 +105,7 @@ impl Ahead {
             .1;
     }
 
-    /// The sector that it has come to.
+    /// Updates the progress of the read-ahead to `now`, and returns the end of the sectors read.
     pub(super) fn progress(&mut self, mechanism: &mut Mechanism, now: Time) -> u64 {
         if now >= self.ends {
             return self.limit;
@@ -119,13 +121,13 @@ impl Ahead {
         self.noted
     }
 
-    /// Whether something has to be read after this moment, before it stops.
+    /// Tests whether a part of the read-ahead that cannot be interrupted remains after `now`.
     #[inline(always)]
     pub(super) fn is_committed(&self, now: Time) -> bool {
         self.committed > now
     }
 
-    /// Where the time of that goes.
+    /// Returns the time components of the read-ahead's remaining part that cannot be interrupted.
     #[cold]
     pub(super) fn rest_of_committed(&self, mechanism: &mut Mechanism, now: Time) -> Parts {
         let arm = (mechanism.cylinder(), mechanism.head());
@@ -145,7 +147,8 @@ impl Ahead {
         self.read_up_to(mechanism, self.limit, stop)
     }
 
-    /// Whether it was on its way to a track when it had to stop.
+    /// Reads up to `end` or until time `stop`, and returns whether the arm was moving to a track at
+    /// that time.
     #[inline(always)]
     fn read_up_to(&mut self, mechanism: &mut Mechanism, end: u64, stop: Time) -> bool {
         mechanism.place_arm(self.cylinder, self.head);
@@ -157,7 +160,8 @@ impl Ahead {
         moves
     }
 
-    /// Has it read a sector; when that has passed, unless it had before.
+    /// Continues the read-ahead through a sector, and returns the time at which that sector has
+    /// passed the head. Returns `None` if it passed earlier.
     pub(super) fn passed(&mut self, mechanism: &mut Mechanism, sector: u64) -> Option<Time> {
         if sector >= self.sector {
             self.read_up_to(mechanism, sector + 1, Time::NEVER);
@@ -165,7 +169,8 @@ impl Ahead {
         (sector + 1 == self.sector).then_some(self.at)
     }
 
-    /// Has it read up to `end` for somebody, and then on to `limit`; when it has.
+    /// Continues the read-ahead to `end` for a request and then to `limit`, and returns the time at
+    /// which `end` is reached.
     pub(super) fn join(&mut self, mechanism: &mut Mechanism, (end, limit): (u64, u64)) -> Time {
         self.limit = self.limit.max(limit).max(end);
         if end > self.sector {
@@ -179,8 +184,8 @@ impl Ahead {
         self.at
     }
 
-    /// Stops it as soon as it may be: the sector that it came to and since when, or from
-    /// when on, the arm rests there; and whether it is on its way to a track until then.
+    /// Stops the read-ahead as soon as possible. Returns the sector that it reached with the time
+    /// from which the arm rests there, and whether the arm moves to a track until then.
     #[inline(always)]
     pub(super) fn stop(&mut self, mechanism: &mut Mechanism, now: Time) -> ((u64, Time), bool) {
         let stop = now.max(self.committed);

@@ -1,6 +1,5 @@
-//! What the arm does for no command: it writes what the buffer took, cleans bands, and
-//! reads on. Commands that wait meanwhile book that, as it was, and those who want to see
-//! it have it recorded.
+//! Background work of the actuator: destage of the write-back cache, cleaning of bands, and
+//! read-ahead. Pending commands book this time to its stages, and a recorder can list the work.
 
 use super::super::layout::Place;
 use super::super::mechanism::Parts;
@@ -9,27 +8,28 @@ use crate::Request;
 use diskperf_spans::Span;
 use diskperf_spans::{ArmWork, TracedArm};
 
-/// What the arm does for no command now, and did.
+/// Current background work of the actuator, and the record of past work.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arm {
-    /// Where reading on began, and when.
+    /// First sector and start time of the current read-ahead.
     ahead_from: (u64, Time),
-    /// When its present work began.
+    /// Start of the current background work.
     from: Time,
-    /// What that is to a command that waits.
+    /// Spans that the current background work adds to each pending command.
     waits: Vec<Span>,
-    /// Of what it read on last in any case: seeks, changes of the head, and turns between
-    /// tracks.
+    /// Seek, head switch and rotational latency in the last read-ahead that could not be
+    /// interrupted.
     pub(super) ways: [Time; 3],
-    /// When it can be commanded that was stopped before anything was chosen for it.
+    /// Time at which the actuator becomes free after a read-ahead that stopped before its next
+    /// command was chosen.
     stopped: Option<Free>,
-    /// What it did, where somebody wants to see that.
+    /// Recorded background work; `None` unless recording is on.
     recorded: Option<Vec<TracedArm>>,
-    /// Memory of that: looked at with every tick of a clock, however much there is.
+    /// Memory of the recorded work, in bytes. Kept as a sum, because callers poll it often.
     recorded_bytes: usize,
 }
 
-/// When the arm can be commanded, and why not at once.
+/// Time at which the actuator can accept a command, and the reason for the delay.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Free {
     pub(super) now: Time,
@@ -37,14 +37,15 @@ pub(super) struct Free {
     pub(super) until: Until,
 }
 
-/// What the arm does until it can be commanded.
+/// Activity that keeps the actuator busy until it can accept a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Until {
-    /// A sector passes.
+    /// The last sector of the read-ahead still passes the head.
     Passed,
-    /// It is on its way to the next track of what it read on, and not at its sectors.
+    /// The arm moves to the next track of the read-ahead and has not reached its sectors.
     There,
-    /// It reads on what it has to in any case: [`Arm::ways`] says what of that is no transfer.
+    /// The read-ahead completes its part that cannot be interrupted. [`Arm::ways`] has the time of
+    /// that part that is not media transfer.
     Committed,
 }
 
@@ -57,7 +58,7 @@ impl Free {
         }
     }
 
-    /// A command waited for others, and for the end of reading on.
+    /// Books the time that a command waited for other commands and for the end of a read-ahead.
     #[inline(always)]
     pub(super) fn mark_wait(self, request: &mut Request, begins: Time, arm: &Arm) {
         let reads_on = match self.until {
@@ -76,7 +77,7 @@ impl Free {
 }
 
 impl Arm {
-    /// When it can be commanded, with nothing to read on.
+    /// Returns the time at which the actuator can accept a command when no read-ahead is active.
     #[inline]
     pub(super) fn stopped(&mut self, now: Time) -> Free {
         match self.stopped.take() {
@@ -85,7 +86,8 @@ impl Arm {
         }
     }
 
-    /// Of what is read on until it is over, the ways to other tracks.
+    /// Books the seeks, head switches and latencies of an uninterruptible read-ahead to a command
+    /// that waits for its end.
     #[cold]
     fn mark_ways(&self, request: &mut Request, over: Time) {
         let stages = [Stage::Seek, Stage::HeadSwitch, Stage::RotationalLatency];
@@ -97,8 +99,9 @@ impl Arm {
 }
 
 impl Disk {
-    /// The arm begins with work of its own, of sectors that are at a place. What `follows`
-    /// the last sectors and does not pass at once came too late.
+    /// Notes the start of background work: its stages for commands that wait, and its record. If
+    /// the access `follows` the last sectors and has a long rotational latency, that latency counts
+    /// as a missed revolution.
     pub(super) fn works(
         &mut self,
         (work, from): (ArmWork, Time),
@@ -140,7 +143,7 @@ impl Disk {
         }
     }
 
-    /// The arm is through with work of its own: what waited for it books it.
+    /// Books background work that has ended to all commands that waited for it.
     pub(super) fn mark_waiting(&self, requests: &mut Requests) {
         let behind = self.behind.iter().map(|(_, queued)| queued);
         let queued = self.queued.iter().chain(behind).map(|of| of.id);
@@ -163,8 +166,8 @@ impl Disk {
         }
     }
 
-    /// The arm reads on from now, into a segment; it may be known where the first sectors
-    /// are, and so many are read in any case.
+    /// Starts a read-ahead into a segment. `further` has its sectors and, if known, their position;
+    /// `least` sectors are read without interruption.
     #[inline(always)]
     pub(super) fn begin_ahead(
         &mut self,
@@ -182,8 +185,8 @@ impl Disk {
         }
     }
 
-    /// Reading on is stopped, since its segment is for something else: what the arm has begun
-    /// is still to be waited for by whatever comes next.
+    /// Stops the read-ahead because its segment gets other data. The next command still waits for
+    /// what the arm has begun.
     #[cold]
     pub(super) fn leave_segment(&mut self, now: Time) {
         let free = self.stop_reading_on(now);
@@ -191,13 +194,13 @@ impl Disk {
         self.arm.stopped = Some(free);
     }
 
-    /// Reading on has come to its end by itself.
+    /// Ends a read-ahead that has reached its limit.
     pub(super) fn end_ahead(&mut self, limit: u64, ends: Time) {
         self.still_since = ends;
         self.read_on_until((limit, ends));
     }
 
-    /// Reading on has come to a sector, and is over.
+    /// Books and records a read-ahead that ended at a sector and time.
     #[inline(always)]
     pub(super) fn read_on_until(&mut self, stopped: (u64, Time)) {
         self.busy.transfer += stopped.1 - self.arm.ahead_from.1;
@@ -239,13 +242,13 @@ impl Disk {
         self.arm.recorded.get_or_insert_default().push(of);
     }
 
-    /// Records what the arm does for no command, for [`Self::take_recorded`].
+    /// Starts to record background work of the actuator for [`Self::take_recorded`].
     pub fn record(&mut self) {
         self.arm.recorded = Some(Vec::new());
     }
 
-    /// What the arm did for no command since this was asked last, up to now, as that of
-    /// the drive of this number.
+    /// Returns the actuator's background work since the last call, up to `now`, labelled with a
+    /// drive number. Empty unless recording is on.
     pub fn take_recorded(&mut self, now: Time, number: u32) -> Vec<TracedArm> {
         if self.arm.recorded.is_none() {
             return Vec::new();
@@ -262,13 +265,13 @@ impl Disk {
         taken
     }
 
-    /// Memory of what is recorded.
+    /// Returns the memory of the recorded background work, in bytes.
     pub fn recorded_bytes(&self) -> usize {
         self.arm.recorded_bytes
     }
 }
 
-/// A place as traces have it.
+/// Converts a position on the medium to its form in traces.
 pub(super) fn position_of(place: &Place) -> DiskPosition {
     let slots = place.sectors_per_track;
     DiskPosition {

@@ -1,15 +1,15 @@
-//! Flushes: when they begin, what waits for them, and when they end.
+//! Cache flushes of a disk: their start, the commands that they block, and their completion.
 
 use super::*;
 
 impl Disk {
-    /// Sectors, as the host counts them, that a power cut loses now: the buffer has them,
-    /// and the medium has them not, or only in part.
+    /// Iterates over the host sectors that a power cut would lose now: the buffer holds them, and
+    /// the medium does not, or only in part.
     pub fn at_risk(&self) -> impl Iterator<Item = Extent> + '_ {
         self.written.iter().flat_map(Written::extents)
     }
 
-    /// A flush that drains begins when it is alone.
+    /// Starts a draining flush once no other command is in flight.
     pub(super) fn drain(&mut self, now: Time, requests: &mut Requests) {
         let alone = self.under_way == 1 + self.held.len();
         if let Some(flush) = self.flushes.front().copied().filter(|_| alone) {
@@ -17,7 +17,7 @@ impl Disk {
         }
     }
 
-    /// Ends the flushes of which all is on the medium.
+    /// Completes the flushes whose data are all on the medium.
     pub(super) fn flush(&mut self, now: Time, requests: &mut Requests) {
         let drains = self.specification.flush == FlushOrder::Drains;
         loop {
@@ -41,7 +41,8 @@ impl Disk {
         self.start(now, requests);
     }
 
-    /// Goes on with what a flush held up, or with the flush.
+    /// Releases the commands that a flush blocked, up to the next flush, and starts that flush if
+    /// it can.
     pub(super) fn release(&mut self, now: Time, requests: &mut Requests) {
         while self.flushes.is_empty()
             && let Some(id) = self.held.pop_front()

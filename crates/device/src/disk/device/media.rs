@@ -1,4 +1,5 @@
-//! What the arm is given to do, and where the time of it goes.
+//! Work of the actuator: choice of its next command or destage, and the time components of each
+//! access.
 
 use super::super::cache::{ReadAhead, ReadAheadAfter};
 use super::super::mechanism::Parts;
@@ -7,7 +8,6 @@ use super::arm::Until;
 use super::*;
 use diskperf_spans::ArmWork;
 
-/// What the arm may be given next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Candidates {
     Commands,
@@ -15,7 +15,6 @@ enum Candidates {
     Both,
 }
 
-/// What it is given: a place among the commands, or in the buffer.
 #[derive(Clone, Copy, Debug)]
 enum Chosen {
     Command(usize),
@@ -23,13 +22,14 @@ enum Chosen {
 }
 
 impl Disk {
-    /// When the arm begins with what waits in the buffer, if nothing else comes.
+    /// Returns the time at which the drive starts to destage if no command arrives; `None` if no
+    /// extent is pending.
     pub(super) fn destages_at(&self) -> Option<Time> {
         let written = self.written.as_ref()?;
         (!written.waiting().is_empty()).then(|| self.still_since + self.idle)
     }
 
-    /// Gives the arm something to do, if it is free or only reads on.
+    /// Gives the actuator its next work if it is free or only prefetches.
     pub(super) fn start(&mut self, now: Time, requests: &mut Requests) {
         if self.job.is_some() {
             return;
@@ -54,13 +54,13 @@ impl Disk {
         }
     }
 
-    /// The arm is busy until then.
+    /// Makes the actuator busy with some work until time `ends`.
     #[inline(always)]
     pub(super) fn begin_job(&mut self, ends: Time, what: Work) {
         self.job = Some(Job { ends, what });
     }
 
-    /// The arm has nothing to choose from: it gets a command that comes at once.
+    /// Tests whether the actuator has no pending work, so that a new command can bypass the queue.
     #[inline]
     pub(super) fn has_nothing_to_do(&self) -> bool {
         let keeps_writes = self
@@ -71,7 +71,7 @@ impl Disk {
         self.job.is_none() && !has_commands && !keeps_writes && self.shingles.is_none()
     }
 
-    /// When the arm can be commanded.
+    /// Stops a read-ahead, and returns the time at which the actuator can accept a command.
     #[inline(always)]
     pub(super) fn stop_reading_on(&mut self, now: Time) -> Free {
         if self.whole.is_some() {
@@ -102,7 +102,7 @@ impl Disk {
         }
     }
 
-    /// The arm, which is free by then, has a command.
+    /// Starts a command on the actuator, which is free at the time that `free` states.
     #[inline(always)]
     pub(super) fn command_now(
         &mut self,
@@ -116,7 +116,8 @@ impl Disk {
         }
     }
 
-    /// What waits in the buffer has to know when reading on ends.
+    /// Computes the end of the read-ahead if a destage waits for it, and ends the read-ahead if
+    /// that time has come.
     fn watch(&mut self, now: Time) {
         let waits = self
             .written
@@ -151,7 +152,6 @@ impl Disk {
         }
     }
 
-    /// What the policy chooses.
     #[inline(always)]
     fn choose(&mut self, now: Time, candidates: Candidates) -> Chosen {
         let mut choice = std::mem::take(&mut self.choice);
@@ -207,7 +207,6 @@ impl Disk {
         }
     }
 
-    /// Sectors of the medium pass for a read, and cross the link while they do.
     #[inline(always)]
     fn read_now(&mut self, free: Free, requests: &mut Requests, (sector, queued): (u64, &Queued)) {
         let request = &mut requests[queued.id];
@@ -279,8 +278,9 @@ impl Disk {
         self.begin_job(ends, Work::Read { first, asked });
     }
 
-    /// The first of the sectors before this one, on its track, that passed while it was
-    /// waited for, where these are kept.
+    /// Returns the first of the preceding sectors on the same track that passed during the
+    /// rotational latency. Returns the sector itself if the read cache does not keep passing
+    /// sectors.
     #[inline(always)]
     fn passed_before(&self, sector: u64, run: Option<&Run>, latency: Time) -> u64 {
         // What the media cache has of a track is not what passes there, and has no `run`.
@@ -298,7 +298,6 @@ impl Disk {
         }
     }
 
-    /// Sectors of the buffer are written.
     fn destage_now(&mut self, now: Time, index: usize) {
         let most = self.most_destaged();
         let (layout, per_medium) = (self.mechanism.layout(), self.per_medium);
@@ -320,7 +319,7 @@ impl Disk {
         self.begin_job(ends, Work::Destage);
     }
 
-    /// Whether what was chosen is written, and has to wait until a band is cleaned.
+    /// Tests whether the chosen work is a write that must wait for the cleaning of a band.
     fn waits_for_room(&self, chosen: Chosen, requests: &Requests) -> bool {
         if self.shingles.is_none() {
             return false;
@@ -342,14 +341,14 @@ impl Disk {
         self.must_clean(of)
     }
 
-    /// The most sectors, as the host counts them, that are written of the buffer at once.
+    /// Returns the maximum size of one destage, in host sectors.
     fn most_destaged(&self) -> u64 {
         let write = self.specification.write_cache.as_ref();
         write.map_or(1, |write| u64::from(write.most_destaged_sectors))
     }
 
-    /// Whether sectors follow those that passed last: if they do not pass at once, they
-    /// were asked for too late.
+    /// Tests whether a sector directly follows those transferred last, on the same track. If such a
+    /// sector does not pass at once, its command came too late.
     #[inline(always)]
     pub(super) fn follows(&self, sector: u64, run: Option<&Run>) -> bool {
         if sector != self.last_passed.0 {
@@ -363,7 +362,7 @@ impl Disk {
         (place.cylinder, place.head) == at
     }
 
-    /// Books where the time of an access went.
+    /// Books the time components of an access to the stages of a request.
     #[inline(always)]
     pub(super) fn mark(&self, request: &mut crate::Request, parts: Parts, follows: bool) {
         let mut at = Time(request.spans.marked().0);
@@ -373,7 +372,8 @@ impl Disk {
         }
     }
 
-    /// Supposed that deadlines are met, what follows the last sectors is not too late.
+    /// Turns the platter back to a sector that directly follows the last ones, under the
+    /// counterfactual assumption that deadlines are met.
     #[inline(always)]
     pub(super) fn catch(&mut self, begins: Time, (sector, write): (u64, bool), follows: bool) {
         if follows && self.mechanism.supposes().deadlines_met {
@@ -384,7 +384,7 @@ impl Disk {
         }
     }
 
-    /// The stages of an access, in order.
+    /// Returns the stages of an access with their durations, in order of time.
     #[inline(always)]
     pub(super) fn stages(&self, parts: Parts, follows: bool) -> [(Stage, Time); 7] {
         let half = Time(self.mechanism.spindle().period().0 / 2);
@@ -412,7 +412,7 @@ impl Disk {
         self.busy.transfer += parts.transfer;
     }
 
-    /// The arm is done with something.
+    /// Ends the actuator's current work, and starts the next.
     #[inline(always)]
     pub(super) fn end_job(&mut self, job: Job, requests: &mut Requests) {
         let now = job.ends;
@@ -443,7 +443,7 @@ impl Disk {
         }
     }
 
-    /// Keeps what was read, and reads on if nothing else is to be done.
+    /// Stores read sectors in the cache, and starts a read-ahead if no other command prevents it.
     #[inline(always)]
     fn keep_read(&mut self, now: Time, first: u64, asked: (u64, u64)) {
         let Some((segment, sequential)) = self.segments.keep(asked) else {
@@ -471,7 +471,7 @@ impl Disk {
         }
     }
 
-    /// Writes that waited for room come into the buffer as far as there is some.
+    /// Admits waiting writes to the write-back cache, oldest first, until one does not fit.
     fn admit(&mut self, now: Time, requests: &mut Requests) {
         while let Some(id) = self.crowded.front().copied() {
             let request = &requests[id];

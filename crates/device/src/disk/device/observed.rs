@@ -1,49 +1,51 @@
-//! What a fit sees of each command, and what it supposes of the drive's unseen state.
+//! Observation of single commands for fits of drive parameters, and assumptions about the drive's
+//! hidden state.
 
 use super::*;
 use crate::disk::layout::Place;
 
-/// Where the data of a command came from or went to.
+/// Source or destination of a command's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Answer {
     /// All sectors of a read were in the buffer.
     Buffer,
-    /// A read got its last sectors from a read-ahead that was under way.
+    /// A read got its last sectors from a read-ahead in progress.
     ReadAhead,
-    /// The arm moved for the command.
+    /// The arm moved for the command, because the buffer could not answer it.
     #[default]
     Medium,
-    /// The buffer took a write.
+    /// The write-back cache accepted a write.
     WriteCache,
 }
 
-/// Circumstances of one command.
+/// Circumstances of one command, as a fit of drive parameters needs them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Observation {
-    /// Source or target of its data.
+    /// Source or destination of the command's data.
     pub answer: Answer,
     /// Whether the arm read ahead when the firmware began to decode the command.
     pub reads_ahead: bool,
-    /// Whether the arm was at work for another command or for the write cache then.
+    /// Whether the arm worked for another command or for the write-back cache when the firmware
+    /// began to decode the command.
     pub arm_is_busy: bool,
-    /// Access to the medium; absent where the buffer answered.
+    /// Access to the medium; `None` where the buffer answered the command.
     pub access: Option<ObservedAccess>,
 }
 
 /// Arm and platter during the access of one command.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ObservedAccess {
-    /// Cylinder and head before the seek.
+    /// Cylinder and head of the arm before the seek.
     pub from: (u32, u32),
-    /// First sector that passes.
+    /// Position of the first sector that passes the head.
     pub to: Place,
-    /// Start of the seek.
+    /// Time at which the arm starts its seek.
     pub begins: Time,
-    /// End of seek, head switch and settling.
+    /// Time at which seek, head switch and settle end.
     pub arrives: Time,
-    /// First sector begins to pass.
+    /// Time at which the first sector begins to pass the head.
     pub first_passes: Time,
-    /// Whether all sectors of the command lie side by side and none was in the buffer.
+    /// Whether all sectors of the command lie side by side on one track and none was in the buffer.
     pub is_one_run: bool,
 }
 
@@ -53,7 +55,8 @@ impl Disk {
         self.observed = Some(Observation::default());
     }
 
-    /// Circumstances of the command that was decoded last; `None` without [`Self::observe`].
+    /// Returns the circumstances of the command that was decoded last; `None` without
+    /// [`Self::observe`].
     pub fn observation(&self) -> Option<Observation> {
         self.observed
     }
@@ -69,7 +72,7 @@ impl Disk {
         });
     }
 
-    /// Records whether the buffer or the medium has the data of a command.
+    /// Records the source or destination of a command's data.
     #[inline]
     pub(super) fn observe_answer(&mut self, answer: Answer) {
         if let Some(observed) = &mut self.observed {
@@ -77,8 +80,8 @@ impl Disk {
         }
     }
 
-    /// Access that begins with this sector while the arm is still where it was; only its times
-    /// on the platter are missing.
+    /// Returns the observation of an access that is about to begin, while the arm is still at its
+    /// old position. The rotation times are filled in later.
     #[cold]
     pub(super) fn observed_access(
         &self,
@@ -108,8 +111,8 @@ impl Disk {
         }
     }
 
-    /// Ends all work of the arm for no command, drops the writes that wait in the buffer, and
-    /// puts the arm at a track: the state of the drive had it been idle for long.
+    /// Puts the drive into the state after a long idle period: ends background work of the arm,
+    /// drops pending writes from the buffer, and places the arm on a track.
     pub fn suppose_idle_at(&mut self, now: Time, (cylinder, head): (u32, u32)) {
         self.stop_reading_on(now);
         self.job = None;

@@ -1,8 +1,8 @@
-//! Sectors of the host on those of the medium.
+//! Conversion between host sectors and medium sectors.
 
 use strength_reduce::StrengthReducedU64;
 
-/// How many sectors of the host are on one of the medium.
+/// Number of host sectors in one sector of the medium.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PerMedium(StrengthReducedU64);
 
@@ -16,19 +16,19 @@ impl PerMedium {
         self.0.get()
     }
 
-    /// The sector of the medium that a sector of the host is on.
+    /// Returns the medium sector that holds a host sector.
     #[inline]
     pub(super) fn down(self, sector: u64) -> u64 {
         sector / self.0
     }
 
-    /// The sector of the medium behind those that sectors of the host up to here are on.
+    /// Returns the end (exclusive) of the medium sectors that hold host sectors up to `end`.
     #[inline]
     pub(super) fn up(self, end: u64) -> u64 {
         (end + (self.get() - 1)) / self.0
     }
 
-    /// Whether a sector of the medium begins with this one of the host.
+    /// Tests whether a host sector is the first one of a medium sector.
     #[inline]
     pub(super) fn begins(self, sector: u64) -> bool {
         sector % self.0 == 0

@@ -1,20 +1,22 @@
-//! Commands that wait for the arm.
+//! Queue of commands that wait for the actuator.
 
 use super::*;
 
-/// A command that waits for the arm.
+/// Command that waits for the actuator.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queued {
     pub(super) id: RequestId,
-    /// Sectors of the medium at its front that the buffer has.
+    /// Leading medium sectors of the command that the buffer already holds.
     pub(super) held: u64,
-    /// The sector of the medium behind its last one.
+    /// End (exclusive) of the command's medium sectors.
     pub(super) end: u64,
-    /// When the data of a write begin to cross the link.
+    /// Time at which a write's data begin to cross the link.
     pub(super) bus: Time,
-    /// When what the buffer has can cross the link.
+    /// Earliest time at which the command's data are ready: buffered data for the link, or written
+    /// data for the medium.
     pub(super) ready: Time,
-    /// Where the first sector of the medium is that waits, unless that may change.
+    /// Position of the first sector to access; `None` where it may still change, as on a shingled
+    /// disk.
     pub(super) run: Option<Run>,
 }
 
@@ -24,9 +26,8 @@ impl Disk {
         self.next_number - 1
     }
 
-    /// A command is for the arm. The buffer has so many of its first sectors of the medium,
-    /// and its data can cross the link from `ready` on; those of a write are given the link at
-    /// `bus`.
+    /// Queues a command for the actuator. The buffer already holds the first `held` medium sectors.
+    /// The data can be transferred from `ready` on; a write's data get the link at `bus`.
     pub(super) fn enqueue(
         &mut self,
         now: Time,
@@ -73,9 +74,9 @@ impl Disk {
         self.start(now, requests);
     }
 
-    /// Whether a command for the sectors before those of another one waits for the arm. To
-    /// firmware the two are one: an order by positions that took the later one first would
-    /// leave the other behind, and a stream that goes on from there is nearer ever after.
+    /// Tests whether a pending command for the directly preceding sectors exists. Firmware treats
+    /// the two as one: a policy by position that served the later one first would leave the other
+    /// behind, because the stream's next command is always nearer.
     fn has_before(&self, waiting: &Waiting) -> bool {
         let before = |(of, queued): (&Waiting, &Queued)| {
             queued.end == waiting.sector && of.write == waiting.write
@@ -84,7 +85,8 @@ impl Disk {
         queue.any(before) || self.behind.iter().any(|(of, queued)| before((of, queued)))
     }
 
-    /// The arm has got a command: those for the sectors behind it have their turn.
+    /// Moves the commands that continue the sectors of a served command, which end at `end`, into
+    /// the actuator's queue.
     pub(super) fn free_behind(&mut self, write: bool, end: u64) {
         let mut at = 0;
         while let Some((waiting, _)) = self.behind.get(at) {

@@ -1,16 +1,16 @@
-//! Reads: what the buffer has, or is being filled with.
+//! Read commands: cache hits, joins of a read-ahead, and misses.
 
 use super::*;
 
 impl Disk {
-    /// Whether the buffer has sectors of the medium, or is being filled with them.
+    /// Tests whether the buffer holds sectors of the medium or a read-ahead will reach them.
     pub(super) fn answers(&mut self, range: (u64, u64), now: Time) -> bool {
         self.note_progress(range, now);
         let held = self.segments.find(range);
         held.is_some_and(|found| found.until == range.1) || self.joins(range)
     }
 
-    /// Brings the segment that is being filled up to date, if that is what a request is of.
+    /// Updates the segment that a read-ahead fills, if a request starts in its range.
     #[inline(always)]
     pub(super) fn note_progress(&mut self, (first, _): (u64, u64), now: Time) {
         if self.whole.is_some() {
@@ -29,7 +29,7 @@ impl Disk {
         }
     }
 
-    /// Whether reading on comes by sectors soon, or goes on to them.
+    /// Tests whether the current read-ahead has read the first sector, or will reach it.
     fn joins(&self, (first, _): (u64, u64)) -> bool {
         self.ahead.as_ref().is_some_and(|ahead| {
             let (segment_first, _) = self.segments.run(ahead.segment);
@@ -62,7 +62,6 @@ impl Disk {
         self.enqueue(now, requests, (id, held), (now, now));
     }
 
-    /// A read that the buffer answers has all its data there.
     fn cross_from_buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         self.observe_answer(Answer::Buffer);
         let request = &mut requests[id];
@@ -72,7 +71,8 @@ impl Disk {
         self.finish(crossing.ends, requests, id);
     }
 
-    /// A read gets its data from what is being read on.
+    /// Serves a read from the read-ahead in progress, which continues at least to the end of the
+    /// read.
     fn join(&mut self, now: Time, requests: &mut Requests, id: RequestId, range: (u64, u64)) {
         let Some(mut ahead) = self.ahead.take() else {
             return;
@@ -107,16 +107,17 @@ impl Disk {
         self.finish(crossing.ends, requests, id);
     }
 
-    /// Whether the link cannot make up for what it gets late: it is slower than the platter,
-    /// or kept meanwhile.
+    /// Tests whether late data delay the link for good: the link is slower than the platter, or
+    /// stays reserved during the transfer.
     fn is_behind(&self, sector: u64) -> bool {
         let link_ns = self.link.sector_ns() * self.per_medium.get() as f64;
         let arc = || self.mechanism.layout().locate(sector).arc;
         self.link.is_kept() || link_ns > self.mechanism.spindle().turning(arc()).0 as f64
     }
 
-    /// When the first of sectors passes that are read on, and by when all have crossed a link
-    /// that begins with those of each track when its first one has passed.
+    /// Returns the time at which the first sector of a range passes in a read-ahead, and the
+    /// earliest end of its transfer. For that end, the link starts with each track's sectors when
+    /// the track's first sector has passed.
     #[cold]
     fn first_of(&mut self, now: Time, ahead: &mut Ahead, (first, end): (u64, u64)) -> (Time, Time) {
         let sector_ns = self.link.sector_ns() * self.per_medium.get() as f64;
@@ -134,7 +135,7 @@ impl Disk {
         }
     }
 
-    /// A read was answered: what is being read on may go further behind it.
+    /// Extends the read-ahead behind a read hit, or starts a new one if the actuator is idle.
     fn read_further(&mut self, now: Time, segment: usize, range: (u64, u64)) {
         if !self.specification.read_cache.read_ahead_after_hit {
             return;

@@ -1,5 +1,5 @@
-//! Shingled tracks below the buffer: reads in pieces, writes to the media cache, and the
-//! cleaning of bands between commands.
+//! Shingled tracks of a disk: reads in pieces, writes to the media cache, and the cleaning of bands
+//! between commands.
 
 use super::super::layout::Place;
 use super::super::mechanism::{Parts, Passing};
@@ -8,45 +8,46 @@ use super::*;
 use crate::disk::device::DiskError;
 use diskperf_spans::ArmWork;
 
-/// What a disk with shingled tracks has done, in bytes, and how full its media cache is.
+/// Fill level and traffic of the media cache of a shingled disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MediaCacheState {
-    /// Of the media cache, from the oldest extent on.
+    /// Bytes of the media cache in use, from the oldest extent of its log on.
     pub used_bytes: u64,
-    /// All of it.
+    /// Capacity of the media cache, in bytes.
     pub room_bytes: u64,
-    /// Extents in the map.
+    /// Extents in the map of the media cache.
     pub extents: u64,
-    /// The most that the map holds.
+    /// Maximum number of extents in the map.
     pub most_extents: u64,
-    /// What went to the media cache.
+    /// Bytes written to the media cache.
     pub cached_bytes: u64,
-    /// What went to its bands at once.
+    /// Bytes of sequential writes that went directly to their bands.
     pub streamed_bytes: u64,
-    /// What cleaning wrote.
+    /// Bytes that the cleaning of bands has written.
     pub cleaned_bytes: u64,
-    /// What came while cache or map was full.
+    /// Bytes that hosts wrote while the media cache or its map was full.
     pub past_cache_bytes: u64,
-    /// Bands that were written anew.
+    /// Number of bands that cleaning has rewritten.
     pub bands_cleaned: u64,
-    /// How long the arm was at it.
+    /// Total time that the arm spent on cleaning.
     pub cleaning: Time,
 }
 
-/// A media cache, and the arm as it goes there: the tracks at the outer edge of which hosts
-/// see nothing.
+/// Media cache of a shingled disk, and a model of the arm on the cache's tracks. These tracks are
+/// at the outer edge, and hosts do not see them.
 #[derive(Clone, Debug)]
 pub(super) struct Shingles {
     pub(super) map: Shingled,
-    /// The same mechanism, whose first sectors are those of the cache.
+    /// Copy of the disk's mechanism that addresses the sectors of the media cache.
     pub(super) cache: Mechanism,
     idle: Time,
-    /// How long the arm has cleaned so far.
+    /// Total time of cleaning so far.
     pub(super) cleaned: Time,
 }
 
 impl Shingles {
-    /// Of a disk whose first zone begins with as many dead sectors as the cache has.
+    /// Creates an empty media cache. The first zone of the disk must begin with as many dead
+    /// sectors as the cache has.
     pub(super) fn new(
         of: &ShingledSpecification,
         specification: &DiskSpecification,
@@ -65,14 +66,14 @@ impl Shingles {
         })
     }
 
-    /// Its arm is supposed to be another.
+    /// Applies a counterfactual assumption to the mechanism of the media cache.
     pub(super) fn suppose(&mut self, what_if: WhatIf) {
         self.cache = self.cache.clone().supposing(what_if);
     }
 }
 
 impl Disk {
-    /// Where a sector of the medium is, as hosts count it.
+    /// Returns the current position of a medium sector, in the media cache or in its band.
     pub(super) fn place_of(&self, sector: u64) -> Place {
         let mut found = None;
         if let Some(shingles) = &self.shingles {
@@ -85,15 +86,14 @@ impl Disk {
         }
     }
 
-    /// Where the first sector of a piece is.
     fn place_of_piece(&self, piece: &Piece) -> Place {
         let shingles = self.shingles.as_ref().filter(|_| piece.cached);
         let layout = shingles.map_or(self.mechanism.layout(), |of| of.cache.layout());
         layout.locate(piece.first)
     }
 
-    /// Reads sectors, as hosts count them, wherever they are; it is known where the first ones
-    /// are on a disk that moves none.
+    /// Reads sectors from the media cache or their bands. `run` is the position of the first
+    /// sectors, and is required on a disk without shingled tracks.
     #[inline(always)]
     pub(super) fn read_medium(
         &mut self,
@@ -112,7 +112,7 @@ impl Disk {
         self.serve_pieces(begins, access, &pieces, tell)
     }
 
-    /// Writes sectors, as hosts count them, to wherever they belong.
+    /// Writes sectors to the media cache or to their bands.
     pub(super) fn write_medium(&mut self, begins: Time, access: &Access) -> Parts {
         let Some(shingles) = &mut self.shingles else {
             return self.mechanism.serve(begins, access, |_| ());
@@ -169,7 +169,7 @@ impl Disk {
         parts
     }
 
-    /// What the media cache has of whole sectors of the medium is of no use any more.
+    /// Drops discarded sectors from the media cache, as far as they fill whole medium sectors.
     pub(super) fn forget_shingled(&mut self, of: Extent) {
         let whole = extent(self.per_medium.up(of.first), self.per_medium.down(of.end));
         if let Some(shingles) = self.shingles.as_mut().filter(|_| whole.first < whole.end) {
@@ -177,20 +177,21 @@ impl Disk {
         }
     }
 
-    /// Whether a band has to be cleaned before sectors of the medium are written.
+    /// Tests whether the drive must clean a band before it writes these sectors of the medium.
     pub(super) fn must_clean(&self, (first, end): (u64, u64)) -> bool {
         let shingles = self.shingles.as_ref();
         shingles.is_some_and(|of| of.map.must_clean(extent(first, end)))
     }
 
-    /// When bands are cleaned, if nothing else comes.
+    /// Returns the time at which the drive starts to clean if no command arrives; `None` if no
+    /// cleaning is due.
     pub(super) fn cleans_at(&self) -> Option<Time> {
         let shingles = self.shingles.as_ref()?;
         let is_free = self.queue.is_empty() && self.ahead.is_none();
         (is_free && shingles.map.is_dirty()).then(|| self.still_since + shingles.idle)
     }
 
-    /// A step of cleaning, which a write may wait for.
+    /// Starts the next step of cleaning. `is_awaited` tells whether a write waits for it.
     pub(super) fn clean_now(&mut self, now: Time, is_awaited: bool) {
         let shingles = self.shingles.as_mut().expect("a disk with bands");
         shingles.map.set_full(is_awaited);
@@ -210,21 +211,22 @@ impl Disk {
         self.begin_job(now + takes, Work::Clean { takes });
     }
 
-    /// A step of cleaning is done.
+    /// Ends a step of cleaning, and adds its duration to the total.
     pub(super) fn end_clean(&mut self, takes: Time) {
         let shingles = self.shingles.as_mut().expect("a disk with bands");
         shingles.map.step_done();
         shingles.cleaned += takes;
     }
 
-    /// The sector where reading on has to stop: what the media cache has lies elsewhere.
+    /// Returns the sector at which a read-ahead must stop: `limit`, or the first sector that the
+    /// media cache holds elsewhere.
     pub(super) fn ahead_until(&self, from: u64, limit: u64) -> u64 {
         let shingles = self.shingles.as_ref();
         let cached = shingles.and_then(|of| of.map.first_cached(from));
         cached.map_or(limit, |cached| limit.min(cached))
     }
 
-    /// What it has done and how full it is, of a disk with shingled tracks.
+    /// Returns the fill level and traffic of the media cache; `None` without shingled tracks.
     pub fn media_cache(&self) -> Option<MediaCacheState> {
         let shingles = self.shingles.as_ref()?;
         let of = self.specification.shingled.as_ref()?;
@@ -244,7 +246,7 @@ impl Disk {
         })
     }
 
-    /// What the media cache has done, of a disk with shingled tracks.
+    /// Returns the map of the media cache; `None` without shingled tracks.
     pub fn shingled(&self) -> Option<&Shingled> {
         self.shingles.as_ref().map(|of| &of.map)
     }

@@ -7,38 +7,38 @@ use super::super::overheads::OverheadSpecification;
 use super::super::queue::QueueSpecification;
 use super::super::shingled::ShingledSpecification;
 
-/// A disk of 1990 to 2026.
+/// Specification of a hard disk, of 1990 to 2026.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct DiskSpecification {
-    /// Arm and platters.
+    /// Actuator, platters and sector layout.
     pub mechanism: MechanismSpecification,
-    /// Bytes of a sector, as the host counts them.
+    /// Sector size that the host sees, in bytes.
     pub sector_bytes: u32,
-    /// Sectors of the host on a sector of the medium: 8 of 512e, else 1.
+    /// Host sectors per sector of the medium: 8 on a 512e disk, else 1.
     #[cfg_attr(feature = "serde", serde(default = "one"))]
     pub sectors_per_medium_sector: u32,
-    /// Commands that it takes at once.
+    /// Maximum number of commands in flight in the drive.
     pub queue_depth: u32,
-    /// How these, and what waits in the buffer, are ordered.
+    /// Scheduling of pending commands and destages.
     #[cfg_attr(feature = "serde", serde(default))]
     pub queue: QueueSpecification,
-    /// What its firmware takes.
+    /// Firmware overheads by kind of command.
     #[cfg_attr(feature = "serde", serde(default))]
     pub overheads: OverheadSpecification,
-    /// The way to the host.
+    /// Link between drive and host.
     pub link: LinkSpecification,
-    /// How it keeps what it reads.
+    /// Read cache and read-ahead.
     pub read_cache: ReadCacheSpecification,
-    /// How it keeps what is written; each write goes to the medium if absent.
+    /// Write-back cache. Without one, each write goes to the medium before it completes.
     #[cfg_attr(feature = "serde", serde(default))]
     pub write_cache: Option<WriteCacheSpecification>,
-    /// What a flush is to the queue.
+    /// Effect of a flush on other commands in the queue.
     #[cfg_attr(feature = "serde", serde(default))]
     pub flush: FlushOrder,
-    /// Shingled tracks, if it has them: its first zone begins with as many dead sectors as
-    /// the media cache has.
+    /// Shingled tracks, if the disk has them. The first zone must begin with as many dead sectors
+    /// as the media cache has.
     #[cfg_attr(feature = "serde", serde(default))]
     pub shingled: Option<ShingledSpecification>,
 }
@@ -48,32 +48,32 @@ fn one() -> u32 {
     1
 }
 
-/// What a flush is to the queue.
+/// Effect of a cache flush on other commands in the drive's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum FlushOrder {
-    /// No command is under way beside it: FLUSH CACHE of SATA, for which the host waits
-    /// until the queue is empty.
+    /// The flush runs alone: FLUSH CACHE of SATA, before which the host waits until the queue is
+    /// empty.
     #[default]
     Drains,
-    /// A command like others, of what was acknowledged before it came: SYNCHRONIZE CACHE
-    /// of SAS.
+    /// The flush queues like other commands, and covers the writes acknowledged before it:
+    /// SYNCHRONIZE CACHE of SAS.
     Queues,
 }
 
-/// Why no disk is like that.
+/// Reason why a disk specification is invalid.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DiskError {
-    /// Of arm and platters.
+    /// Error in the specification of the actuator and platters.
     Mechanism(MechanismError),
-    /// A number that no disk has.
+    /// A parameter of the disk is out of range.
     Number {
-        /// The key.
+        /// Key of the parameter that is out of range.
         key: &'static str,
-        /// Its number.
+        /// Value that is out of range.
         value: f64,
-        /// What it must be.
+        /// Valid range of the parameter, for the message.
         must: &'static str,
     },
 }
@@ -98,19 +98,19 @@ impl From<MechanismError> for DiskError {
 }
 
 impl DiskSpecification {
-    /// What its buffer keeps of reads and writes together, in bytes.
+    /// Returns the size of the buffer, read cache and write-back cache together, in bytes.
     pub fn cache_bytes(&self) -> u64 {
         let written_sectors = self.write_cache.as_ref().map_or(0, |of| of.most_sectors);
         let written_bytes = written_sectors.saturating_mul(u64::from(self.sector_bytes));
         self.read_cache_bytes().saturating_add(written_bytes)
     }
 
-    /// Bytes of a sector of the medium.
+    /// Returns the size of a medium sector, in bytes.
     pub fn medium_sector_bytes(&self) -> u64 {
         u64::from(self.sector_bytes) * u64::from(self.sectors_per_medium_sector)
     }
 
-    /// What its segments hold together of what was read.
+    /// Returns the capacity of all read-cache segments together, in bytes.
     pub fn read_cache_bytes(&self) -> u64 {
         let reads = &self.read_cache;
         u64::from(reads.segments)
@@ -118,11 +118,11 @@ impl DiskSpecification {
             .saturating_mul(self.medium_sector_bytes())
     }
 
-    /// Whether the numbers that are no mechanism's are a disk's.
+    /// Validates the parameters of the specification, except those of the mechanism.
     ///
     /// # Errors
     ///
-    /// [`DiskError`] with the first that is not.
+    /// [`DiskError`] with the first parameter that is out of range.
     pub fn check(&self) -> Result<(), DiskError> {
         let within = |key, value: f64, (least, most): (f64, f64), must| match (least..=most)
             .contains(&value)

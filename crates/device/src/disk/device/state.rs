@@ -1,9 +1,10 @@
-//! What the firmware goes by besides the command itself.
+//! Drive state that firmware overheads depend on: the previous command and the read-ahead.
 
 use super::*;
 
 impl Disk {
-    /// What was before a command, which is for these sectors of the host if it moves any.
+    /// Returns the state that determines a command's overhead. `asked` are the host sectors of the
+    /// command; `None` if it transfers none.
     #[cold]
     pub(super) fn before(
         &mut self,
@@ -20,7 +21,7 @@ impl Disk {
         self.overheads
             .before(kind, (reads_on, follows), self.after_write)
     }
-    /// Whether the arm reads ahead.
+    /// Tests whether a read-ahead is active at time `now`.
     pub(super) fn reads_ahead(&mut self, now: Time) -> bool {
         self.ahead.as_mut().is_some_and(|ahead| {
             ahead.progress(&mut self.mechanism, now);

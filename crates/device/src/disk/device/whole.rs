@@ -1,10 +1,10 @@
-//! Tracks that are read whole: what lies before the sectors that were asked for is in the
-//! buffer when the platter has turned once.
+//! Full-track reads: the sectors in front of the requested ones are in the buffer once the platter
+//! has completed a revolution.
 
 use super::*;
 
-/// The front of a track that is read whole: the segment that gets it, the first sector that
-/// was asked for and the track's first one, and when the platter has turned once.
+/// Leading part of a track in a full-track read: the segment that receives it, the first requested
+/// sector, the track's first sector, and the time at which the platter has completed a revolution.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whole {
     segment: usize,
@@ -14,8 +14,8 @@ pub(super) struct Whole {
 }
 
 impl Disk {
-    /// What is read of a track before the sectors that were asked for, by when the platter
-    /// has turned once.
+    /// Returns the leading part of the track that a full-track read still covers, with the end of
+    /// the revolution. Returns `None` if the request starts the track or spans tracks.
     #[cold]
     pub(super) fn whole_track(
         &self,
@@ -36,7 +36,7 @@ impl Disk {
         })
     }
 
-    /// Once the platter has turned, the front of the track is in its segment.
+    /// Adds the leading part of a track to its segment once the platter has completed a revolution.
     #[cold]
     pub(super) fn note_whole(&mut self, now: Time) {
         let Some(whole) = self.whole.take_if(|whole| whole.at <= now) else {

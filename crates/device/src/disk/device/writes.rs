@@ -1,16 +1,17 @@
-//! Writes: into the buffer, or past it.
+//! Write commands: into the write-back cache, or directly to the medium.
 
 use super::*;
 
 impl Disk {
-    /// Sectors are written: what was read of them, also of late, is not what they are.
+    /// Applies a write to the read cache, whose copy of these sectors is stale now.
     pub(super) fn drop_read(&mut self, now: Time, of: Extent) {
         let range = self.medium_range(of);
         self.note_progress(range, now);
         self.segments.write(range);
     }
 
-    /// Written sectors are kept to be read. The arm may be filling the segment that gets them.
+    /// Stores written sectors in a read-cache segment. Stops the read-ahead if it fills that
+    /// segment.
     #[cold]
     pub(super) fn keep_written(&mut self, now: Time, of: Extent) {
         let range = self.medium_range(of);
@@ -21,7 +22,7 @@ impl Disk {
         self.segments.keep(range);
     }
 
-    /// A write comes into the buffer, or waits for room there.
+    /// Accepts a write into the write-back cache, or queues it until there is space.
     pub(super) fn buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &requests[id];
         let of = extent(request.sector, request.end());
@@ -35,7 +36,7 @@ impl Disk {
         self.start(now, requests);
     }
 
-    /// A write comes into the buffer.
+    /// Transfers a write into the write-back cache, and finishes the command.
     pub(super) fn take_into_buffer(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         self.observe_answer(Answer::WriteCache);
         let request = &mut requests[id];
@@ -56,7 +57,7 @@ impl Disk {
         self.finish(crossing.ends, requests, id);
     }
 
-    /// Sectors that wait to be written are of no use any more.
+    /// Drops pending sectors from the write-back cache.
     pub(super) fn forget(&mut self, of: Extent) {
         let (layout, per_medium) = (self.mechanism.layout(), self.per_medium);
         let locate = |sector: u64| {
@@ -68,8 +69,8 @@ impl Disk {
         }
     }
 
-    /// A write goes to the medium before it is done. The arm is on its way while the data
-    /// cross the link; the platter waits for them until the link stays ahead of it.
+    /// Queues a write that must reach the medium before it completes. The arm seeks while the data
+    /// cross the link; the platter waits for the data until the link can stay ahead of it.
     pub(super) fn write_through(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &requests[id];
         let of = extent(request.sector, request.end());
@@ -90,7 +91,7 @@ impl Disk {
         self.enqueue(now, requests, (id, 0), (crossing.begins, ready));
     }
 
-    /// Sectors of a command are written.
+    /// Writes the sectors of a command to the medium.
     pub(super) fn write_now(&mut self, free: Free, requests: &mut Requests, queued: &Queued) {
         let request = &mut requests[queued.id];
         let of = extent(request.sector, request.end());
@@ -123,8 +124,8 @@ impl Disk {
         self.begin_job(ends, Work::Write);
     }
 
-    /// When the arm begins with a write whose data can be written from `ready` on: it is on
-    /// its way while they cross the link.
+    /// Returns the time at which the arm starts a write whose data are ready at `ready`: the seek
+    /// overlaps the transfer over the link.
     fn begins_to_write(&self, ready: Time, sector: u64) -> Time {
         if self.shingles.is_some() {
             return ready;
@@ -137,7 +138,8 @@ impl Disk {
         )
     }
 
-    /// The access that writes sectors of the host: what they do not fill is read first.
+    /// Returns the access that writes an extent of host sectors. Medium sectors at its ends that it
+    /// fills only in part are read first.
     pub(super) fn writing(&self, of: Extent) -> Access {
         let (first, end) = self.medium_range(of);
         Access {

@@ -1,16 +1,16 @@
-//! A layout as it was measured: runs of sectors, each at its place. DiskSim's `g2` and `g4`
-//! layouts come to this.
+//! Layout of measured extents, each at a known position. DiskSim's `g2` and `g4` layouts convert to
+//! this form.
 
 use super::specification::{ExtentSpecification, LayoutError, LayoutSpecification};
 use super::{MOST_SECTORS_PER_TRACK, Place, Run, within};
 use crate::disk::spindle::Turn;
 
-/// Runs of sectors.
+/// Measured extents of a disk, which cover all its sectors.
 #[derive(Clone, Debug)]
 pub(super) struct Extents {
-    /// By their first sector.
+    /// Extents in ascending order of their first sector.
     extents: Vec<Extent>,
-    /// Numbers of `extents`, by place.
+    /// Indices into `extents`, ordered by physical position.
     by_place: Vec<u32>,
 }
 
@@ -28,11 +28,11 @@ impl Extent {
 }
 
 impl Extents {
-    /// The runs of a specification.
+    /// Creates the layout from the extents of a specification.
     ///
     /// # Errors
     ///
-    /// [`LayoutError`] when a run is not on the disk, or two are at one place.
+    /// [`LayoutError`] when an extent is not on the disk, or two overlap.
     pub(super) fn new(of: &LayoutSpecification) -> Result<Self, LayoutError> {
         let mut extents = Vec::with_capacity(of.extents.len());
         let mut first = 0;
@@ -59,13 +59,13 @@ impl Extents {
         Ok(Self { extents, by_place })
     }
 
-    /// All sectors.
+    /// Returns the number of sectors in all extents.
     pub(super) fn sectors(&self) -> u64 {
         let last = self.extents.last();
         last.map_or(0, |last| last.first + u64::from(last.sectors))
     }
 
-    /// Where a sector is, and how many follow it there.
+    /// Returns the position of a sector, and the number of sectors that follow it side by side.
     pub(super) fn run(&self, sector: u64) -> Run {
         let number = self.extents.partition_point(|of| of.first <= sector) - 1;
         let extent = &self.extents[number];
@@ -81,7 +81,7 @@ impl Extents {
         }
     }
 
-    /// The sector at a place.
+    /// Returns the logical sector at a physical position; `None` where no extent lies.
     pub(super) fn find(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let of = |number: &u32| &self.extents[*number as usize];
         let place = (cylinder, head, sector);

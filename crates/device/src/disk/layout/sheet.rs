@@ -1,47 +1,49 @@
-//! A layout from what a data sheet prints.
+//! Sector layout derived from the values in a data sheet.
 
 use super::specification::{
     Direction, LayoutSpecification, Sparing, TrackOrder, ZoneSpecification,
 };
 use super::{MOST_CYLINDERS, MOST_SECTORS_PER_TRACK};
 
-/// What a data sheet of a disk since about 2000 says, or what is derived from it: enough
-/// for zones, tracks and skews. The density of tracks is constant, so the rate falls
-/// linearly from the outermost track to the innermost one.
+/// Data-sheet values of a disk since about 2000, printed or derived: enough for zones, tracks and
+/// skews. The track density is constant, so the data rate falls linearly from the outermost to the
+/// innermost track.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct DataSheet {
-    /// What hosts see, in bytes.
+    /// Capacity of the disk that hosts see, in bytes.
     pub capacity_bytes: u64,
-    /// Bytes of a sector on the medium.
+    /// Size of a medium sector, in bytes.
     pub sector_bytes: u32,
-    /// Heads.
+    /// Number of heads, and of surfaces with data.
     pub heads: u32,
-    /// Bytes of the outermost track.
+    /// Capacity of the outermost track, in bytes.
     pub outer_track_bytes: f64,
-    /// The rate of the innermost track, as a share of the outermost one's.
+    /// Data rate of the innermost track divided by that of the outermost track, above 0 and at most
+    /// 1.
     pub inner_to_outer: f64,
-    /// Zones, of as many tracks each.
+    /// Number of zones, all with the same number of tracks.
     pub zones: u32,
-    /// Neighbouring tracks of one surface before the head changes.
+    /// Adjacent tracks of one surface that are filled before the head switches.
     pub tracks_per_band: u32,
-    /// How much later each track begins than the one before it, in revolutions.
+    /// Angle by which each track starts later than the previous one (track skew), in revolutions.
     pub track_skew_rev: f64,
-    /// The same across a change of the head.
+    /// Angle by which a track starts later than the previous one after a head switch (head skew),
+    /// in revolutions.
     pub head_skew_rev: f64,
 }
 
-/// Why no disk is like a data sheet.
+/// Reason why data-sheet values are invalid.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SheetError {
-    /// A number that no disk has.
+    /// A data-sheet value is out of range.
     Number {
-        /// The key.
+        /// Key of the data-sheet value that is out of range.
         key: &'static str,
-        /// Its number.
+        /// Value that is out of range.
         value: f64,
-        /// What it must be.
+        /// Valid range of the value, for the message.
         must: &'static str,
     },
 }
@@ -59,11 +61,11 @@ impl std::fmt::Display for SheetError {
 impl std::error::Error for SheetError {}
 
 impl DataSheet {
-    /// The layout: as few cylinders as hold the capacity.
+    /// Returns the layout with the fewest cylinders that hold the capacity.
     ///
     /// # Errors
     ///
-    /// [`SheetError`] when no disk has such numbers.
+    /// [`SheetError`] when a value is out of range or the disk needs too many cylinders.
     pub fn layout(&self) -> Result<LayoutSpecification, SheetError> {
         self.check()?;
         let sectors = self.capacity_bytes.div_ceil(u64::from(self.sector_bytes));
@@ -112,7 +114,7 @@ impl DataSheet {
         })
     }
 
-    /// Sectors of the tracks of a zone: those of the track in its middle.
+    /// Returns the sectors per track of a zone, as on the track in its middle.
     fn sectors_per_track(&self, zone: u32) -> u32 {
         let middle = (f64::from(zone) + 0.5) / f64::from(self.zones);
         let bytes = self.outer_track_bytes * (1.0 - (1.0 - self.inner_to_outer) * middle);

@@ -1,15 +1,14 @@
-//! What is passed over: slipped sectors, as ascending runs.
+//! Slipped sectors, which the numbering of logical blocks skips, as ascending runs.
 
-/// Slipped sectors.
+/// Slipped sectors of a zone, as ascending runs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slips(Vec<Slip>);
 
-/// Neighbouring slipped sectors.
 #[derive(Clone, Copy, Debug)]
 struct Slip {
     first: u64,
     count: u64,
-    /// Slipped sectors before it.
+    /// Number of slipped sectors before this run.
     before: u64,
 }
 
@@ -20,8 +19,8 @@ impl Slip {
 }
 
 impl Slips {
-    /// From ascending runs of first and count. What reaches over a multiple of `unit` is
-    /// cut there.
+    /// Creates the list from ascending pairs of first sector and count. Adjacent pairs merge,
+    /// except across a multiple of `unit`.
     pub(super) fn new(runs: impl IntoIterator<Item = (u64, u64)>, unit: u64) -> Self {
         let mut slips: Vec<Slip> = Vec::new();
         let mut before = 0;
@@ -45,7 +44,7 @@ impl Slips {
         self.0.is_empty()
     }
 
-    /// The first sector of each run.
+    /// Iterates over the first sector of each run.
     pub(super) fn firsts(&self) -> impl Iterator<Item = u64> {
         self.0.iter().map(|slip| slip.first)
     }
@@ -56,7 +55,7 @@ impl Slips {
         &self.0[first..last]
     }
 
-    /// Slipped sectors from `from` on, before `end`; runs count whole.
+    /// Counts the slipped sectors of the runs that begin in a range. Such runs count in full.
     pub(super) fn count(&self, range: (u64, u64)) -> u64 {
         match self.within(range) {
             [] => 0,
@@ -65,8 +64,8 @@ impl Slips {
         }
     }
 
-    /// The sector of this rank among those of a range that are not slipped, and the next
-    /// slipped one of the range behind it.
+    /// Returns the sector with a given rank among the usable (not slipped) sectors of a range, and
+    /// the next slipped sector of the range behind it.
     pub(super) fn place(&self, range: (u64, u64), rank: u64) -> (u64, Option<u64>) {
         let slips = self.within(range);
         let base = slips.first().map_or(0, |slip| slip.before);
@@ -76,7 +75,8 @@ impl Slips {
         (range.0 + rank + skipped(&slips[..passed], base), next)
     }
 
-    /// The rank of a sector among those of a range that are not slipped, if it is one.
+    /// Returns the rank of a sector among the usable (not slipped) sectors of a range; `None` for a
+    /// slipped sector.
     pub(super) fn rank(&self, range: (u64, u64), sector: u64) -> Option<u64> {
         let slips = self.within(range);
         let base = slips.first().map_or(0, |slip| slip.before);
@@ -86,7 +86,7 @@ impl Slips {
     }
 }
 
-/// Sectors in these runs, the first of which has `base` before it.
+/// Counts the sectors in these runs. `base` slipped sectors lie before the first run.
 fn skipped(passed: &[Slip], base: u64) -> u64 {
     passed
         .last()

@@ -1,186 +1,190 @@
-//! A layout as a catalogue file or an importer describes it.
+//! Sector layout as a catalogue file or an importer describes it.
 
-/// Where the sectors of a disk are.
+/// Specification of a disk's sector layout: zones, or measured extents.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct LayoutSpecification {
-    /// Surfaces that hold data, each with its head.
+    /// Number of surfaces that hold data, each with its own head.
     pub surfaces: u32,
-    /// Cylinders that the arm can go to. Those in no zone hold nothing, and count in the
-    /// distances of seeks.
+    /// Number of cylinders that the arm can reach. Cylinders outside all zones hold no data, but
+    /// count in seek distances.
     pub cylinders: u32,
-    /// In which order sectors fill the tracks.
+    /// Order in which sectors fill the tracks.
     #[cfg_attr(feature = "serde", serde(default))]
     pub order: TrackOrder,
-    /// Where spare sectors are, and what a slip does.
+    /// Place of spare sectors, and effect of slipped sectors.
     #[cfg_attr(feature = "serde", serde(default))]
     pub sparing: Sparing,
-    /// From the outermost one inwards.
+    /// Zones from the outer edge inwards; empty if `extents` are given.
     #[cfg_attr(feature = "serde", serde(default))]
     pub zones: Vec<ZoneSpecification>,
-    /// Runs of sectors as they were measured, by their first sector: in place of zones.
+    /// Measured runs of sectors in ascending order, instead of zones.
     #[cfg_attr(feature = "serde", serde(default))]
     pub extents: Vec<ExtentSpecification>,
-    /// The sectors that hosts see, where these are fewer than the zones have room for.
+    /// Number of sectors that hosts see, if the zones have room for more.
     #[cfg_attr(feature = "serde", serde(default))]
     pub sectors: Option<u64>,
 }
 
-/// Neighbouring cylinders with tracks of the same number of sectors.
+/// Zone of adjacent cylinders whose tracks have the same number of sectors.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct ZoneSpecification {
-    /// The outermost cylinder.
+    /// Outermost cylinder of the zone.
     pub first_cylinder: u32,
-    /// The innermost cylinder, which is in the zone.
+    /// Innermost cylinder of the zone (inclusive).
     pub last_cylinder: u32,
-    /// Sectors of a track.
+    /// Number of usable sectors on a track of the zone.
     pub sectors_per_track: u32,
-    /// As many more sectors fit behind these before the index, and hold nothing: no spare
-    /// or slip is among them.
+    /// Number of further sectors that fit on a track before the index mark. These hold no data,
+    /// spares or slips.
     #[cfg_attr(feature = "serde", serde(default))]
     pub unused_sectors_per_track: u32,
-    /// The angle at which the zone's first track begins, in revolutions.
+    /// Angle at which the zone's first track begins, in revolutions.
     #[cfg_attr(feature = "serde", serde(default))]
     pub origin_rev: f64,
-    /// How much later each track begins than the one before it, in revolutions.
+    /// Angle by which each track of the zone starts later than the previous one (track skew), in
+    /// revolutions.
     #[cfg_attr(feature = "serde", serde(default))]
     pub track_skew_rev: f64,
-    /// The same across the end of a cylinder; where the tracks of one surface come first,
-    /// across the change of the head.
+    /// Angle by which a track starts later than the previous one across the end of a cylinder
+    /// (cylinder skew), in revolutions. Under [`TrackOrder::SeekFirst`], the skew across a head
+    /// switch.
     #[cfg_attr(feature = "serde", serde(default))]
     pub cylinder_skew_rev: f64,
-    /// How much later still the first track of each range of [`Sparing::Range`] begins, in
-    /// revolutions: some real disks have this, and no DiskSim file says it.
+    /// Additional skew of the first track of each range of [`Sparing::Range`], in revolutions. Some
+    /// real disks have it; no DiskSim file states it.
     #[cfg_attr(feature = "serde", serde(default))]
     pub range_skew_rev: f64,
-    /// Groups of heads with a skew of their own.
+    /// Groups of heads with an additional skew between them.
     #[cfg_attr(feature = "serde", serde(default))]
     pub head_groups: Option<HeadGroups>,
-    /// Sectors before the zone's first one that hold nothing.
+    /// Number of sectors at the start of the zone that hold no data.
     #[cfg_attr(feature = "serde", serde(default))]
     pub dead_sectors: u64,
-    /// Spares of each unit that the sparing scheme has them in: in sectors, and in tracks
-    /// under [`Sparing::Tracks`].
+    /// Number of spares in each unit of the sparing scheme, in sectors; in tracks under
+    /// [`Sparing::Tracks`].
     #[cfg_attr(feature = "serde", serde(default))]
     pub spares: u64,
-    /// Sectors that are passed over, ascending, by their number among all sectors of the
-    /// zone in the order of its tracks; tracks under [`Sparing::Tracks`].
+    /// Slipped sectors, which the numbering of logical blocks skips, in ascending order. They are
+    /// numbered among all sectors of the zone in track order. Tracks under [`Sparing::Tracks`].
     #[cfg_attr(feature = "serde", serde(default))]
     pub slips: Vec<u64>,
-    /// Sectors (under [`Sparing::Tracks`] tracks) and the ones that stand in for them, by
-    /// the same numbers.
+    /// Pairs of a defective sector and its replacement, numbered as in `slips`. Pairs of tracks
+    /// under [`Sparing::Tracks`].
     #[cfg_attr(feature = "serde", serde(default))]
     pub defects: Vec<(u64, u64)>,
 }
 
-/// Heads of a cylinder that settle together.
+/// Groups of heads in a cylinder, with an additional skew between groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct HeadGroups {
-    /// Heads of a group, at least one; the last group has what is left.
+    /// Heads per group, at least one. The last group has the rest.
     pub heads: u32,
-    /// How much later still a track begins for each change of the group before it, counted
-    /// head by head over all cylinders of the zone, in revolutions.
+    /// Additional skew of a track for each change of the group before it, in revolutions. Changes
+    /// are counted head by head over all cylinders of the zone.
     pub skew_rev: f64,
 }
 
-/// Neighbouring sectors of a track.
+/// Measured run of contiguous sectors on one track.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct ExtentSpecification {
-    /// The first one, as hosts count; the one behind the last of the extent before.
+    /// First logical sector of the extent. Must directly follow the previous extent.
     pub first_sector: u64,
-    /// How many.
+    /// Number of sectors in the extent.
     pub sectors: u32,
-    /// Where they are.
+    /// Cylinder on which the extent lies.
     pub cylinder: u32,
-    /// The surface.
+    /// Head, and so surface, on which the extent lies.
     pub head: u32,
-    /// The number of the first one among all sectors of the track.
+    /// Number of the extent's first sector among all sectors of the track.
     pub first_slot: u32,
-    /// Sectors of the track, those that hold nothing included.
+    /// Number of sectors on the track, including those that hold no data.
     pub sectors_per_track: u32,
-    /// The angle at which the first one begins, in revolutions.
+    /// Angle at which the extent's first sector begins, in revolutions.
     pub start_rev: f64,
 }
 
-/// In which order sectors fill the tracks.
+/// Order in which logical sectors fill the tracks of a zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum TrackOrder {
-    /// Cylinder by cylinder, heads ascending.
+    /// Sectors fill the tracks cylinder by cylinder, with ascending heads.
     #[default]
     Cylinders,
-    /// Cylinder by cylinder, heads descending on every other one; each zone begins
-    /// ascending.
+    /// Cylinder by cylinder, with descending heads on every other cylinder. Each zone begins with
+    /// ascending heads.
     Serpentine,
-    /// The same, heads descending on odd cylinders.
+    /// Cylinder by cylinder, with descending heads on odd cylinder numbers.
     SerpentineByCylinder,
-    /// Many tracks of one surface, then the next surface over the same cylinders, as
-    /// disks since about 2000 have it (Wong 2019).
+    /// Many tracks of one surface, then the next surface over the same cylinders. Disks since about
+    /// 2000 use this order (Wong 2019).
     SeekFirst {
-        /// Neighbouring tracks of one surface before the head changes.
+        /// Adjacent tracks of one surface that are filled before the head switches.
         tracks: u32,
-        /// How the tracks follow each other from one surface to the next.
+        /// Direction of the tracks from one surface to the next.
         inside: Direction,
-        /// How the surfaces follow each other from one band of cylinders to the next.
+        /// Order of the surfaces from one band of cylinders to the next.
         surfaces: Direction,
     },
 }
 
-/// How something goes on after its end.
+/// Direction of a repeated pass over tracks or surfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Direction {
-    /// From the beginning again.
+    /// Each pass starts from the beginning again.
     Forward,
-    /// Back the same way, every other time.
+    /// Every other pass over tracks or surfaces runs backwards.
     Alternating,
 }
 
-/// Where spare sectors are, and what a slip does: the schemes of DiskSim's `g1` layout.
+/// Place of spare sectors and effect of slips: the schemes of DiskSim's `g1` layout, whose number
+/// is in parentheses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Sparing {
-    /// No spares (0).
+    /// The disk has no spare sectors (0).
     #[default]
     None,
-    /// Whole tracks at the end of each zone (1).
+    /// Spare tracks at the end of each zone (1).
     Tracks,
-    /// Sectors at the end of each cylinder (2).
+    /// Spare sectors at the end of each cylinder (2).
     CylinderEnd,
-    /// Sectors at the end of each track (3).
+    /// Spare sectors at the end of each track (3).
     TrackEnd,
-    /// Sectors at the end of each cylinder; slips push on to the end (4).
+    /// Spare sectors at the end of each cylinder; a slip shifts all later sectors of the zone (4).
     CylinderEndSlipping,
-    /// Sectors at the front of each cylinder (5).
+    /// Spare sectors at the front of each cylinder (5).
     CylinderFront,
-    /// Sectors at the front of each cylinder; slips push on to the end (6).
+    /// Spare sectors at the front of each cylinder; a slip shifts all later sectors of the zone
+    /// (6).
     CylinderFrontSlipping,
-    /// No spares; slips push on to the end (7).
+    /// No spare sectors; a slip shifts all later sectors of the zone (7).
     Slipping,
-    /// Sectors at the end of each range of so many cylinders (8).
+    /// Spare sectors at the end of each range of cylinders (8).
     Range {
-        /// Cylinders of a range.
+        /// Number of cylinders that share their spares.
         cylinders: u32,
     },
-    /// Sectors at the end of each zone (9).
+    /// Spare sectors at the end of each zone (9).
     Zone,
-    /// Sectors at the end of each zone; slips push on to the end (10).
+    /// Spare sectors at the end of each zone; a slip shifts all later sectors of the zone (10).
     ZoneSlipping,
 }
 
 impl Sparing {
-    /// The scheme of this number in DiskSim's files, with the `Rangesize for sparing`
-    /// that only scheme 8 uses; none of a number that has no scheme.
+    /// Returns the sparing scheme with a number of DiskSim's files. Only scheme 8 uses the
+    /// `Rangesize for sparing`. Returns `None` for an unknown number.
     pub fn of_disksim(number: u32, range_cylinders: u32) -> Option<Self> {
         Some(match number {
             0 => Self::None,
@@ -200,8 +204,8 @@ impl Sparing {
         })
     }
 
-    /// Whether spares or ranges belong to cylinders, which must then be filled one after
-    /// the other.
+    /// Tests whether spares belong to cylinders or ranges of cylinders, which then must be filled
+    /// one after the other.
     pub(super) fn by_cylinders(self) -> bool {
         match self {
             Self::CylinderEnd
@@ -219,91 +223,92 @@ impl Sparing {
     }
 }
 
-/// Why a layout cannot be.
+/// Reason why a sector layout is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LayoutError {
-    /// A number that no disk has.
+    /// A parameter of the layout is out of range.
     Range {
-        /// Of what, with its key.
+        /// Name of the parameter, with its key.
         what: String,
-        /// The number.
+        /// Value of the layout parameter that is out of range.
         value: u64,
-        /// The least that is taken.
+        /// Minimum valid value of the layout parameter.
         least: u64,
-        /// The most that is taken.
+        /// Maximum valid value of the layout parameter.
         most: u64,
     },
-    /// An angle that is none.
+    /// An angle is not a finite number.
     Angle {
-        /// The zone, from 0.
+        /// Index of the zone with the invalid angle, from 0.
         zone: usize,
-        /// The key.
+        /// Key of the angle that is not a finite number.
         key: &'static str,
     },
-    /// There is nothing to put sectors in.
+    /// The layout has neither zones nor extents.
     NoZones,
-    /// Both kinds of layout.
+    /// The layout has both zones and extents.
     ZonesAndExtents,
-    /// A measured run that cannot be.
+    /// A measured extent does not follow the previous one, is not on the disk, or overlaps another
+    /// one.
     Extent {
-        /// The extent, from 0.
+        /// Index of the invalid extent, from 0.
         number: usize,
     },
-    /// Zones are not in order.
+    /// The zones are not in ascending order of cylinders, or not on the disk.
     Order {
-        /// The zone, from 0.
+        /// Index of the invalid zone, from 0.
         zone: usize,
-        /// Its first cylinder.
+        /// First cylinder of the zone that is out of order.
         first: u32,
-        /// Its last cylinder.
+        /// Last cylinder of the zone that is out of order.
         last: u32,
     },
-    /// More is taken away than there is.
+    /// Dead sectors, spares and slips use up a zone.
     Full {
-        /// The zone, from 0.
+        /// Index of the exhausted zone, from 0.
         zone: usize,
-        /// Its sectors.
+        /// Number of physical sectors in the zone.
         room: u64,
-        /// What is to be taken away.
+        /// Number of dead sectors, spares and slips together.
         taken: u64,
     },
-    /// Slips are not in order, or outside of the zone.
+    /// The slips are not in ascending order, or not in the zone.
     Slip {
-        /// The zone, from 0.
+        /// Index of the zone with the invalid slip, from 0.
         zone: usize,
-        /// The slip.
+        /// Number of the slipped sector that is out of order or not in the zone.
         slip: u64,
     },
-    /// A unit has more slips than spares.
+    /// A unit of the sparing scheme has more slips than spares.
     TooManySlips {
-        /// The zone, from 0.
+        /// Index of the zone with too many slips, from 0.
         zone: usize,
-        /// A slip in that unit.
+        /// Number of a slipped sector in the unit with too many slips.
         slip: u64,
     },
-    /// A defect that is not in the zone, or there twice.
+    /// A defect is not in the zone, or is listed twice.
     Defect {
-        /// The zone, from 0.
+        /// Index of the zone with the invalid defect, from 0.
         zone: usize,
-        /// What is defective.
+        /// Number of the defective sector or track.
         defect: u64,
     },
-    /// What stands in is no spare.
+    /// The replacement of a defect is not a spare, or replaces two defects.
     Replacement {
-        /// The zone, from 0.
+        /// Index of the zone with the invalid replacement, from 0.
         zone: usize,
-        /// What is defective.
+        /// Number of the defective sector or track.
         defect: u64,
-        /// What stands in for it.
+        /// Number of the sector or track that replaces the defective one.
         replacement: u64,
     },
-    /// Spares by cylinders, and cylinders that are not filled one after the other.
+    /// Spares belong to cylinders or ranges, but the tracks do not fill cylinder by cylinder.
     SeekFirstSparing,
-    /// Hosts are to see more than there is.
+    /// The specification promises hosts more sectors than the layout holds.
     Sectors {
-        /// What the zones hold.
+        /// Number of sectors that the zones or extents hold.
         room: u64,
-        /// What was asked for.
+        /// Number of sectors that hosts are to see.
         asked: u64,
     },
 }

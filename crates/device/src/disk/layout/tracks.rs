@@ -3,32 +3,32 @@
 use super::specification::{Direction, TrackOrder};
 use strength_reduce::{StrengthReducedU32, StrengthReducedU64};
 
-/// The tracks of a zone, in the order in which sectors fill them.
+/// Tracks of a zone, in the order in which sectors fill them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tracks {
     pub(super) order: TrackOrder,
     pub(super) surfaces: u32,
     pub(super) first_cylinder: u32,
     pub(super) cylinders: u32,
-    /// Tracks that are filled before the arm goes on for good: of a cylinder, or of a band.
+    /// Number of tracks in one cylinder, or in one band of cylinders if filled seek-first.
     of_unit: StrengthReducedU64,
-    /// The tracks of one surface in each band, and in the last, which may be narrower.
+    /// Tracks per surface in each band, and in the last band, which may be narrower.
     widths: [StrengthReducedU32; 2],
     last_band: u32,
 }
 
-/// Where a track is.
+/// Cylinder and head of a track, and its place in the fill order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TrackPlace {
     pub(super) cylinder: u32,
     pub(super) head: u32,
-    /// How often, from the zone's first track on, a leg ended: a cylinder, or the tracks
-    /// of one surface before the head changes.
+    /// Number of legs completed since the zone's first track. A leg is a cylinder, or the tracks of
+    /// one surface up to the head switch.
     pub(super) legs: u32,
 }
 
 impl Tracks {
-    /// Those of so many cylinders from one on.
+    /// Creates the track order for a range of cylinders.
     pub(super) fn new(
         order: TrackOrder,
         surfaces: u32,
@@ -55,7 +55,7 @@ impl Tracks {
         u64::from(self.cylinders) * u64::from(self.surfaces)
     }
 
-    /// Where the track of this number is.
+    /// Returns the position of the track with a given number in fill order.
     #[inline]
     pub(super) fn place(&self, track: u64) -> TrackPlace {
         // A zone has fewer cylinders than 2^32.
@@ -86,7 +86,7 @@ impl Tracks {
         }
     }
 
-    /// The number of a track of the zone.
+    /// Returns the number of a track of the zone in fill order.
     pub(super) fn number(&self, cylinder: u32, head: u32) -> u64 {
         let inner = cylinder - self.first_cylinder;
         let TrackOrder::SeekFirst {
@@ -106,7 +106,8 @@ impl Tracks {
         before + u64::from(leg) * u64::from(width) + u64::from(step)
     }
 
-    /// The head of a step within a cylinder, and the step of a head.
+    /// Converts a step within a cylinder to its head. The same function converts a head to its
+    /// step.
     #[inline]
     fn head(&self, cylinder: u32, step: u32) -> u32 {
         let descends = match self.order {
@@ -121,8 +122,7 @@ impl Tracks {
     }
 }
 
-/// A step of so many, from the other end every other time if it alternates; its own
-/// inverse.
+/// Mirrors a step on every other pass if the direction alternates. The function is its own inverse.
 #[inline]
 fn turned(direction: Direction, time: u32, of: u32, step: u32) -> u32 {
     match direction {

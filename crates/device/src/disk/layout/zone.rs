@@ -1,9 +1,9 @@
-//! A zone: from its logical blocks to its physical sectors and back.
+//! Zone of a disk: conversion between its logical blocks and its physical sectors.
 //!
-//! Physical sectors are numbered in the order of the zone's tracks. Spares lie in *units*
-//! (the zone, its cylinders, its tracks, ranges of cylinders); logical blocks fill each
-//! unit's sectors but for the spares, pass over slips, and a defect's block is where the
-//! file says.
+//! Physical sectors are numbered in the order of the zone's tracks. Spares lie in *units*: the
+//! zone, its cylinders, its tracks, or ranges of cylinders. Logical blocks fill the sectors of each
+//! unit except the spares, and skip slips. The block of a defective sector lies where the
+//! specification says.
 
 use super::slips::Slips;
 use super::specification::{LayoutError, LayoutSpecification, Sparing, ZoneSpecification};
@@ -12,60 +12,61 @@ use super::{InZone, MOST_SECTORS_PER_TRACK, Place, Run, TrackOrder, within};
 use crate::disk::spindle::Turn;
 use strength_reduce::StrengthReducedU64;
 
-/// A zone.
+/// Zone of a disk, with its spares, slips, defects and skews.
 #[derive(Clone, Debug)]
 pub(super) struct Zone {
     tracks: Tracks,
     per_track: StrengthReducedU64,
-    /// Its first logical block.
+    /// First logical block of the zone.
     first: u64,
-    /// How many there are.
+    /// Number of logical blocks in the zone.
     sectors: u64,
     dead: u64,
     units: Units,
-    /// What is passed over: physical sectors, or, where slips push on over the spares of
-    /// cylinders, sectors that are no spares.
+    /// Slips, numbered by physical sector. Where slips shift sectors over the spares of cylinders,
+    /// the numbers leave out spares.
     slips: Slips,
-    /// Defects and what stands in for them, by the one and by the other.
+    /// Pairs of defective and replacement sector, ordered by the former. `moved_here` has the
+    /// inverse pairs, ordered by the latter.
     moved: Vec<(u64, u64)>,
     moved_here: Vec<(u64, u64)>,
     angles: Angles,
 }
 
-/// What shares its spares.
+/// Units of the zone that each have their own spares.
 #[derive(Clone, Copy, Debug)]
 struct Units {
-    /// Physical sectors of one; the last may be shorter, and has no spares then.
+    /// Number of physical sectors in each unit of the sparing scheme. The last unit may be shorter,
+    /// and then has no spares.
     sectors: u64,
-    /// Of these, how many hold logical blocks.
+    /// Number of logical blocks in each unit of the sparing scheme.
     logical: StrengthReducedU64,
-    /// Spares at its front.
+    /// Number of spares at the front of each unit of the sparing scheme.
     front: u64,
-    /// Whether slips push on over the ends of units.
+    /// Whether slips shift sectors across the ends of units.
     slipping: bool,
 }
 
-/// Where tracks begin.
+/// Start angles of the zone's tracks, from the skews.
 #[derive(Clone, Debug)]
 struct Angles {
     origin: Turn,
     track_skew: Turn,
     leg_skew: Turn,
-    /// The skew of each range, and its cylinders.
+    /// Additional skew of each range of cylinders, and the cylinders per range.
     range: Option<(Turn, u32)>,
-    /// The skew between groups of heads, the heads of a group, and the groups' changes on
-    /// each cylinder.
+    /// Skew between groups of heads, heads per group, and group changes per cylinder.
     groups: Option<(Turn, u32, u32)>,
-    /// What a sector takes of the circle.
+    /// Angle of one sector, in parts of 2^64 of a revolution.
     arc: u64,
-    /// How many sectors would fill the circle.
+    /// Number of sectors in a full revolution, including unused ones.
     sectors: u32,
-    /// Slips that turn the tracks behind them on their cylinder.
+    /// Slips that rotate the later tracks of their cylinder.
     pushing: Slips,
 }
 
 impl Zone {
-    /// The zone of this number, whose first logical block is `first`.
+    /// Creates the zone with a given index, whose first logical block is `first`.
     pub(super) fn new(
         of: &LayoutSpecification,
         number: usize,
@@ -103,7 +104,7 @@ impl Zone {
         Ok(built)
     }
 
-    /// Has what the specification says stand in for the defects.
+    /// Assigns the defective sectors to the replacements that the specification names.
     fn move_defects(
         &mut self,
         zone: &ZoneSpecification,
@@ -166,7 +167,7 @@ impl Zone {
         self.first
     }
 
-    /// Logical blocks.
+    /// Returns the number of logical blocks in the zone.
     pub(super) fn sectors(&self) -> u64 {
         self.sectors
     }
@@ -176,12 +177,13 @@ impl Zone {
         (first..first + self.tracks.cylinders).contains(&cylinder)
     }
 
-    /// Physical sectors.
+    /// Returns the number of physical sectors in the zone.
     fn room(&self) -> u64 {
         self.tracks.count() * self.per_track.get()
     }
 
-    /// Where a logical block of the zone is, and how many follow it there.
+    /// Returns the position of a logical block of the zone, and the number of blocks that follow it
+    /// side by side.
     #[inline]
     pub(super) fn run(&self, sector: u64) -> Run {
         let inside = sector - self.first;
@@ -219,14 +221,15 @@ impl Zone {
         }
     }
 
-    /// Whether no sector is passed over or moved: within a unit, blocks lie side by side.
+    /// Tests whether the zone has no slips and no remapped defects, so that the blocks of a unit
+    /// lie side by side.
     #[inline]
     fn is_plain(&self) -> bool {
         self.slips.is_empty() && self.moved.is_empty()
     }
 
-    /// The physical sector of a logical one (the dead ones counted) before defects, and
-    /// how many follow it side by side.
+    /// Returns the physical sector of a logical sector without regard to defects, and the number of
+    /// contiguous sectors from there. Logical numbers include the dead sectors.
     #[inline]
     fn physical(&self, logical: u64) -> (u64, u64) {
         let units = &self.units;
@@ -253,13 +256,12 @@ impl Zone {
         )
     }
 
-    /// The physical sectors of a unit.
     fn unit(&self, unit: u64) -> (u64, u64) {
         let from = unit * self.units.sectors;
         (from, (from + self.units.sectors).min(self.room()))
     }
 
-    /// Spares that are left at the front of a unit: slips use them up.
+    /// Returns the number of unused spares at the front of a unit. Slips use up spares.
     fn front(&self, unit: (u64, u64)) -> u64 {
         match self.units.front {
             0 => 0,
@@ -267,7 +269,8 @@ impl Zone {
         }
     }
 
-    /// The logical sector, the dead ones counted, of a physical one before defects.
+    /// Returns the logical sector (counting dead sectors) of a physical sector, without regard to
+    /// defects.
     fn logical(&self, physical: u64) -> Option<u64> {
         let units = &self.units;
         let unit = physical / units.sectors;
@@ -285,13 +288,14 @@ impl Zone {
         (inside < logical).then_some(unit * logical + inside)
     }
 
-    /// The logical block that would be at a physical sector without defects.
+    /// Returns the logical block of a physical sector, without regard to defects.
     fn unmoved(&self, physical: u64) -> Option<u64> {
         let inside = self.logical(physical)?.checked_sub(self.dead)?;
         (inside < self.sectors).then_some(self.first + inside)
     }
 
-    /// The logical block at a place of a cylinder of the zone.
+    /// Returns the logical block at a physical position in the zone; `None` where no data are
+    /// stored.
     pub(super) fn find(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let per_track = self.per_track.get();
         if u64::from(sector) >= per_track {
@@ -310,7 +314,8 @@ impl Zone {
         }
     }
 
-    /// Where a place of the zone is before skews turn it.
+    /// Returns the position of a sector in its zone before skews rotate the tracks; `None` under
+    /// [`TrackOrder::SeekFirst`].
     pub(super) fn in_zone(&self, zone: usize, place: &Place) -> Option<InZone> {
         if matches!(self.tracks.order, TrackOrder::SeekFirst { .. }) {
             return None;
@@ -331,14 +336,13 @@ impl Zone {
         })
     }
 
-    /// Slips that turn a track, whose cylinder is counted from the zone's first.
+    /// Counts the slips that rotate a track. `cylinder` counts from the zone's first one.
     fn pushed(&self, track: u64, cylinder: u32) -> u64 {
         let per_track = self.per_track.get();
         let from = u64::from(cylinder) * u64::from(self.tracks.surfaces) * per_track;
         self.angles.pushing.count((from, track * per_track))
     }
 
-    /// The angle at which a track begins.
     #[inline]
     fn start(&self, track: u64, place: TrackPlace) -> Turn {
         let angles = &self.angles;
@@ -404,18 +408,16 @@ impl Angles {
     }
 }
 
-/// How a scheme divides a zone.
+/// Division of a zone by a sparing scheme.
 struct Plan {
-    /// Physical sectors of the zone.
     room: u64,
     units: Units,
-    /// Spares of each whole unit, in sectors.
+    /// Spares of each complete unit, in sectors.
     spares: u64,
-    /// How many whole units there are.
     whole_units: u64,
-    /// Sectors of what slips and defects count: one, or those of a track.
+    /// Sectors per slip or defect: one, or a whole track.
     grain: u64,
-    /// Sectors that are given up at the zone's end for slips.
+    /// Sectors lost at the end of the zone because slips shift the others.
     pushed_out: u64,
 }
 
@@ -462,7 +464,7 @@ impl Plan {
         }
     }
 
-    /// What holds no logical block.
+    /// Returns the number of sectors of the zone that hold no logical block.
     fn taken(&self, zone: &ZoneSpecification) -> u64 {
         self.spares
             .saturating_mul(self.whole_units)
@@ -470,14 +472,14 @@ impl Plan {
             .saturating_add(self.pushed_out)
     }
 
-    /// Logical blocks of the zone, if any are left.
+    /// Returns the number of logical blocks in the zone; `None` if none fits.
     fn sectors(&self, zone: &ZoneSpecification) -> Option<u64> {
         let left = self.room.checked_sub(self.taken(zone))?;
         let of_unit = self.units.sectors.checked_sub(self.spares)?;
         (left > 0 && of_unit > 0).then_some(left)
     }
 
-    /// The slips, as the zone looks them up.
+    /// Returns the slips in the numbering that the zone uses for lookups.
     fn slips(&self, zone: &ZoneSpecification, number: usize) -> Result<Slips, LayoutError> {
         let mut least = 0;
         for &slip in &zone.slips {

@@ -1,23 +1,23 @@
-//! Reading on behind what was asked for.
+//! Read-ahead of the mechanism behind the requested sectors.
 
 use super::*;
 
 impl Mechanism {
-    /// Reads on, from `at`, until `end` or until something stops it: a seek that has begun
-    /// is finished first, and so is a sector. The sector that it came to, and when.
+    /// Reads ahead from time `at` until sector `end` or until time `stop`. A seek or a sector that
+    /// has begun is finished first. Returns the end of the sectors read and the time of the stop.
     ///
     /// # Panics
     ///
-    /// When there are no such sectors.
+    /// When the disk has no such sectors.
     pub fn read_on(&mut self, at: Time, range: (u64, u64), stop: Time) -> (u64, Time) {
         self.read_on_from(at, range, None, stop).0
     }
 
-    /// Where the time of that goes, if nothing stops it.
+    /// Returns the time components of a read-ahead that nothing interrupts.
     ///
     /// # Panics
     ///
-    /// When there are no such sectors.
+    /// When the disk has no such sectors.
     #[cold]
     pub fn parts_of_reading_on(&mut self, at: Time, (first, end): (u64, u64)) -> Parts {
         let (mut at, mut sector, mut parts) = (at, first, Parts::default());
@@ -37,12 +37,12 @@ impl Mechanism {
         parts
     }
 
-    /// The same, where it may be known where the first sectors are; and whether it was on
-    /// its way to sectors, or waited for them, when it was stopped.
+    /// Reads ahead like [`Self::read_on`], with the position of the first run if `known`. Also
+    /// returns whether the arm was moving to sectors or waiting for them at the stop.
     ///
     /// # Panics
     ///
-    /// When there are no such sectors.
+    /// When the disk has no such sectors.
     #[inline(always)]
     pub fn read_on_from(
         &mut self,

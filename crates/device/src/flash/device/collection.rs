@@ -1,52 +1,55 @@
-//! Garbage collection beside the host: copies are read, wait in the controller's memory for
-//! a die, and are programmed; then every die erases its blocks.
+//! Garbage collection beside host commands: copies are read, wait in the controller's memory for a
+//! die, and are programmed; then every die erases its blocks.
 
 use super::programs::Author;
 use super::reads::Reader;
 use super::*;
 use diskperf_ftl::{Copy, Writer};
 
-/// The collection under way.
+/// State of the current garbage collection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Collecting {
-    /// Copies that were handed out and are not programmed.
+    /// Number of copies issued and not yet programmed.
     under_way: u32,
-    /// Copies that were read.
+    /// Copies that have been read and wait for a program.
     ready: VecDeque<Copy>,
-    /// A program that is filled in part.
+    /// Index of a partly filled program of copies.
     open: Option<u32>,
-    /// Dies that are still to erase their blocks, and those that do.
+    /// Number of dies that still have to erase their blocks of the victim, and of those that erase
+    /// now.
     to_erase: u32,
     erasing: u32,
-    /// How long the host has been held back, and since when it is.
+    /// Total time for which garbage collection blocked host programs, and the start of the current
+    /// blockage.
     held: Time,
     held_since: Option<Time>,
-    /// Room for what is handed out.
+    /// Scratch list of copies that are about to be issued.
     copies: Vec<Copy>,
-    /// Times that something was asked of the drive.
+    /// Number of commands that the drive has received.
     asked: u64,
-    /// Nothing has been for so long that the cache of one bit a cell is folded.
+    /// Whether the drive has been idle for long enough to fold its SLC cache.
     rests: bool,
 }
 
 impl Collecting {
-    /// So many copies have been programmed.
+    /// Subtracts programmed copies from those in progress.
     pub(super) fn programmed(&mut self, copies: usize) {
         self.under_way -= copies as u32;
     }
 
-    /// Something is asked of the drive.
+    /// Notes a new command, which ends the idle state.
     pub(super) fn wake(&mut self) {
         self.asked += 1;
         self.rests = false;
     }
 
-    /// Whether copies are under way, or the cache is to be folded.
+    /// Tests whether copies are in progress, host programs are blocked, or the SLC cache is to be
+    /// folded.
     pub(super) fn has_work(&self) -> bool {
         self.under_way > 0 || self.rests || self.held_since.is_some()
     }
 
-    /// Nothing has been asked of it for some time, if nothing was since `generation`.
+    /// Begins the idle state if no command has arrived since `generation`.
     pub(super) fn rest(&mut self, generation: u64) {
         self.rests = self.asked == generation;
     }
@@ -55,7 +58,7 @@ impl Collecting {
         self.asked
     }
 
-    /// Nothing is under way, nor held back.
+    /// Applies a power cut: forgets all copies, and ends a blockage of the host.
     pub(super) fn lose_power(&mut self, now: Time) {
         *self = Self {
             held: self.held(now),
@@ -64,12 +67,12 @@ impl Collecting {
         };
     }
 
-    /// Whether all copies are programmed.
+    /// Tests whether all issued copies are programmed.
     pub(super) fn has_copied(&self) -> bool {
         self.under_way == 0
     }
 
-    /// How long the host has been held back so far.
+    /// Returns the total time for which garbage collection has blocked host programs so far.
     pub(super) fn held(&self, now: Time) -> Time {
         let now_held = self.held_since.map_or(Time::ZERO, |since| now - since);
         self.held + now_held
@@ -77,13 +80,13 @@ impl Collecting {
 }
 
 impl Flash {
-    /// Whether nothing of the host's is programmed, as too few superblocks are free.
+    /// Tests whether host programs are blocked because too few superblocks are free.
     pub(super) fn holds_host(&self) -> bool {
         self.ftl.must_collect()
     }
 
-    /// Whether copies that the host's writes have paid for could be made, and are more than a
-    /// program of every die: the host's programs wait for them.
+    /// Tests whether garbage collection lags behind host writes by more than one program on every
+    /// die. Host programs then wait for it.
     pub(super) fn collection_is_behind(&self) -> bool {
         let geometry = &self.specification.geometry;
         let most = geometry.dies() * geometry.program_units();
@@ -91,7 +94,7 @@ impl Flash {
         copies && self.ftl.copies_due() > most
     }
 
-    /// Goes on with a collection, or begins one, as far as it is due.
+    /// Continues garbage collection, or begins one, as far as it is due.
     pub(super) fn collect(&mut self, now: Time) {
         if self.what_if.no_collection {
             self.collect_at_once();
@@ -111,7 +114,7 @@ impl Flash {
         self.erase_if_due(now);
     }
 
-    /// Collects and folds in no time.
+    /// Performs all due garbage collection and folding in no time.
     fn collect_at_once(&mut self) {
         let mut copies = std::mem::take(&mut self.collecting.copies);
         while self.begin_collection() {
@@ -130,8 +133,8 @@ impl Flash {
         self.collecting.copies = copies;
     }
 
-    /// Chooses a victim if superblocks are few, or folds the cache if nothing else is to be
-    /// done.
+    /// Begins to collect a victim if free superblocks are few, or to fold the SLC cache if the
+    /// drive is idle. Returns whether something began.
     fn begin_collection(&mut self) -> bool {
         if self.ftl.wants_collection() && self.ftl.begin_collection().is_some() {
             return true;
@@ -151,19 +154,19 @@ impl Flash {
         }
     }
 
-    /// Copies that may be under way together: for each die those of a program that is read,
-    /// of one whose data come, and of one that is programmed.
+    /// Returns the maximum number of copies in progress: three programs per die, of which one is
+    /// read, one is loaded, and one is programmed.
     fn most_copies(&self) -> u32 {
         3 * self.dies.len() as u32 * self.specification.geometry.program_units()
     }
 
-    /// Copies that there is room for.
+    /// Returns the number of copies that may still be issued.
     fn room(&self) -> u32 {
         self.most_copies().saturating_sub(self.collecting.under_way)
     }
 
-    /// Hands out copies: those that the host's writes have paid for, or as many as there is
-    /// room for when the host waits, or asks for nothing.
+    /// Issues the copies that are due in proportion to host writes. Issues as many as possible if
+    /// the host is blocked or idle.
     fn hand_out_due(&mut self, now: Time) {
         let room = self.room();
         let program_units = self.specification.geometry.program_units();
@@ -218,13 +221,14 @@ impl Flash {
         self.touched.clear();
     }
 
-    /// Copies have been read.
+    /// Queues the copies of a finished page read for programs.
     pub(super) fn copies_read(&mut self, op: u32) {
         let copies = &mut self.ops[op].copies;
         self.collecting.ready.extend(copies.drain(..));
     }
 
-    /// A program of copies, if there are enough; of what there is at a collection's end.
+    /// Starts a program of copies if enough are ready, or of the rest at the end of a collection.
+    /// Returns whether one was queued.
     pub(super) fn assign_copies(&mut self, now: Time) -> bool {
         let program_units = self.specification.geometry.program_units();
         let ready = self.collecting.ready.len() as u32;
@@ -251,14 +255,15 @@ impl Flash {
         self.fill(now, program)
     }
 
-    /// Whether all copies under way are ready, or in the program that is filled in part.
+    /// Tests whether all copies in progress are ready or already in the partly filled program.
     fn no_copies_elsewhere(&self) -> bool {
         let open = self.collecting.open;
         let placed = open.map_or(0, |open| self.copies_of(open));
         self.collecting.under_way == self.collecting.ready.len() as u32 + placed
     }
 
-    /// Puts copies into a program until it is full, or padded at the end.
+    /// Adds ready copies to a program until it is full, and pads it at the end of a collection.
+    /// Returns whether the program is settled: queued or dropped.
     fn fill(&mut self, now: Time, program: u32) -> bool {
         while let Some(copy) = self.collecting.ready.pop_front() {
             let Some(placement) = self.ftl.place_copy(copy) else {
@@ -288,8 +293,7 @@ impl Flash {
         true
     }
 
-    /// When all copies are programmed, or dead, every die is to erase its blocks of the
-    /// victim.
+    /// Marks an erase on every die once all copies of the victim are programmed or obsolete.
     pub(super) fn erase_if_due(&mut self, now: Time) {
         let is_due = matches!(self.ftl.progress(), Progress::Erase(_));
         if !is_due || self.collecting.to_erase > 0 {
@@ -304,7 +308,7 @@ impl Flash {
         }
     }
 
-    /// Whether another die may erase.
+    /// Tests whether another die may erase now.
     pub(super) fn may_erase(&self) -> bool {
         self.collecting.erasing < self.specification.layer.dies_erasing
     }
@@ -318,7 +322,7 @@ impl Flash {
         self.start_array(now, number, (erase, DieBusy::Erase, takes));
     }
 
-    /// A die has erased its blocks; after the last, the superblock is free.
+    /// Notes that a die has erased its blocks. After the last die, the superblock is free.
     pub(super) fn die_erased(&mut self, now: Time) {
         self.collecting.erasing -= 1;
         self.collecting.to_erase -= 1;

@@ -1,4 +1,4 @@
-//! What a die does next.
+//! Choice of a die's next operation, and its start.
 
 use super::super::agenda::Event;
 use super::super::channel::Load;
@@ -6,7 +6,7 @@ use super::super::die::{Ahead, Array, Progress, Work};
 use super::*;
 
 impl Flash {
-    /// A read has come for a die: its program or erase stops, if it does that.
+    /// Suspends the program or erase of a die for waiting reads, if the drive supports it.
     pub(super) fn stop_for_reads(&mut self, now: Time, number: u32) {
         let die = &mut self.dies[number as usize];
         let (Some(rule), Some(array)) = (&self.specification.suspension, &mut die.array) else {
@@ -28,7 +28,7 @@ impl Flash {
         self.agenda.note(at, Event::Array { die, generation });
     }
 
-    /// An array ends its work, or stands still.
+    /// Handles the end or suspension of a die's program or erase.
     pub(super) fn array(
         &mut self,
         now: Time,
@@ -53,7 +53,8 @@ impl Flash {
         self.serve(now, number);
     }
 
-    /// Whether it is supposed that reads for the host are sensed beside what keeps a die now.
+    /// Tests whether host reads bypass the current work of a die, under a counterfactual
+    /// assumption.
     fn reads_pass(&self, number: u32) -> bool {
         let Some(Stage::DieWait(supposed)) = self.what_if.passes else {
             return false;
@@ -63,7 +64,7 @@ impl Flash {
         self.dies[number as usize].kept_by(of_host) == Some(supposed)
     }
 
-    /// Has a die do what is next.
+    /// Starts the next operation of a die.
     pub(super) fn serve(&mut self, now: Time, number: u32) {
         self.serve_further(now, number);
         let die = &mut self.dies[number as usize];
@@ -117,7 +118,6 @@ impl Flash {
         }
     }
 
-    /// The array of a die begins with the program whose data it has.
     fn start_loaded(&mut self, now: Time, number: u32) {
         let die = &mut self.dies[number as usize];
         let program = die.loaded.take().expect("its data have come");
@@ -125,7 +125,7 @@ impl Flash {
         self.start_program(now, number, program);
     }
 
-    /// A die without reads for the host that wait: what the drive has for it to do.
+    /// Starts internal work (reads, erase or program) on a die without waiting host reads.
     fn start_own(&mut self, now: Time, number: u32) {
         self.start_reads(now, number, false);
         let die = &self.dies[number as usize];
@@ -142,7 +142,6 @@ impl Flash {
         }
     }
 
-    /// A die that programs takes the data of the next program, if it can.
     fn load_ahead(&mut self, now: Time, number: u32) {
         let die = &self.dies[number as usize];
         let has_room = die.loading.is_none() && die.loaded.is_none();
@@ -151,7 +150,8 @@ impl Flash {
         }
     }
 
-    /// Planes begin to sense what waits for them.
+    /// Starts to sense waiting reads on free planes: those of the host, or those of the drive
+    /// itself.
     fn start_reads(&mut self, now: Time, number: u32, for_host: bool) {
         let mut page = None;
         let mut place = 0;
@@ -211,7 +211,7 @@ impl Flash {
         self.note_array(ends, number);
     }
 
-    /// The array of a die begins with something.
+    /// Starts a program or erase on a die.
     pub(super) fn start_array(
         &mut self,
         now: Time,
@@ -228,7 +228,7 @@ impl Flash {
         self.load_ahead(now, number);
     }
 
-    /// Has a channel carry what is next.
+    /// Starts the next transfer of a channel.
     pub(super) fn start_channel(&mut self, now: Time, channel: u32) {
         let of = &mut self.channels[channel as usize];
         if let Some(ends) = of.start(now) {
@@ -243,7 +243,7 @@ impl Flash {
         }
     }
 
-    /// Something has crossed a channel.
+    /// Handles the end of a transfer on a channel.
     pub(super) fn transferred(
         &mut self,
         now: Time,

@@ -1,41 +1,43 @@
-//! Flushes: what of the buffer is programmed first, and the journal then.
+//! Cache flushes of a flash drive: programs of the buffer first, then of the journal.
 
 use super::programs::Author;
 use super::*;
 use diskperf_ftl::{Journal, Writer};
 
-/// Flushes, and the journal.
+/// State of pending flushes and of the journal.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flushes {
-    /// Flushes that wait for the buffer, each with what it waits for.
+    /// Flushes that wait for the buffer, each with the buffer's epoch.
     waiting: VecDeque<(RequestId, u64)>,
-    /// Commands that wait for a journal that is not begun.
+    /// Commands that wait for the next program of the journal.
     for_journal: Vec<RequestId>,
-    /// Those that the journal under way is for.
+    /// Commands that wait for the current program of the journal.
     journalling: Vec<RequestId>,
-    /// A journal is to be programmed, or is.
+    /// Whether a program of the journal is queued or in progress.
     under_way: bool,
-    /// The same, as the translation layer has it where power cuts count.
+    /// Journal program in progress as the translation layer knows it; only if power cuts are
+    /// modelled.
     begun: Option<Journal>,
-    /// Changes of the map since the last journal began.
+    /// Number of map changes since the last journal program began.
     changes: u64,
-    /// The page of the ring that is next.
+    /// Next page of the journal's ring to be written.
     page: u32,
-    /// Commands behind a flush that drains.
+    /// Commands blocked by a flush that drains the queue.
     held: VecDeque<RequestId>,
-    /// A flush that drains, and has not come to the controller.
+    /// Draining flush that has not yet reached the controller.
     draining: Option<RequestId>,
-    /// The same, until it is done.
+    /// Whether a draining flush is pending or in progress.
     drains: bool,
 }
 
 impl Flushes {
-    /// Whether some command waits for the buffer, or for the journal.
+    /// Tests whether a command waits for the buffer or for the journal.
     pub(super) fn has_work(&self) -> bool {
         !self.waiting.is_empty() || !self.for_journal.is_empty()
     }
 
-    /// Nobody waits, and the journal goes on where it was.
+    /// Applies a power cut: forgets all waiting commands, and keeps the position in the journal's
+    /// ring.
     pub(super) fn lose_power(&mut self) {
         *self = Self {
             page: self.page,
@@ -43,14 +45,15 @@ impl Flushes {
         };
     }
 
-    /// So many entries of the map have changed.
+    /// Adds to the number of map changes since the last journal program.
     pub(super) fn count(&mut self, changes: usize) {
         self.changes += changes as u64;
     }
 }
 
 impl Flash {
-    /// A flush of SATA waits for all before it, and all behind wait for it.
+    /// Holds a command back if a draining (SATA) flush blocks it, and returns whether it did. Such
+    /// a flush waits for all commands before it, and all later commands wait for it.
     pub(super) fn holds_back(&mut self, id: RequestId, operation: Operation) -> bool {
         if self.interface().flush != FlushOrder::Drains {
             return false;
@@ -68,7 +71,8 @@ impl Flash {
         true
     }
 
-    /// Goes on with what a flush held up, or with the flush.
+    /// Starts a draining flush that is now alone, or releases the commands that a finished flush
+    /// blocked.
     pub(super) fn release(&mut self, now: Time, requests: &mut Requests) {
         if self.interface().flush != FlushOrder::Drains {
             return;
@@ -98,7 +102,7 @@ impl Flash {
         }
     }
 
-    /// A flush has come to the controller.
+    /// Starts a flush that the controller has processed.
     pub(super) fn begin_flush(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         match self.specification.buffer {
             Some(buffer) if buffer.protected => self.finish(now, requests, id),
@@ -113,7 +117,7 @@ impl Flash {
         self.flushes.waiting.push_back((id, epoch));
     }
 
-    /// Flushes of which all is programmed go on to the journal.
+    /// Moves flushes whose buffered data are all programmed on to the journal.
     pub(super) fn end_flushes(&mut self, now: Time, requests: &mut Requests) {
         while let Some((id, epoch)) = self.flushes.waiting.front().copied() {
             if !self.buffer.has_flushed(epoch) {
@@ -125,7 +129,8 @@ impl Flash {
         }
     }
 
-    /// A command is done when all changes of the map are in the journal.
+    /// Makes a command wait until all map changes are in the journal, and finishes it if they
+    /// already are.
     pub(super) fn join_journal(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let flushes = &mut self.flushes;
         match (flushes.changes, flushes.under_way) {
@@ -136,26 +141,26 @@ impl Flash {
         }
     }
 
-    /// Pages of the journal that changes of the map fill.
     fn journal_pages(&self) -> u64 {
         self.flushes.changes / u64::from(self.specification.journal.changes_per_page)
     }
 
-    /// Whether a program of the journal is to be made: somebody waits for it, or it is full.
+    /// Tests whether a program of the journal is due: a command or an erase waits for it, or its
+    /// pages fill a program.
     pub(super) fn journal_is_due(&self) -> bool {
         let program_units = self.specification.geometry.program_units();
         let wanted = !self.flushes.for_journal.is_empty();
         wanted || self.journal_pages() >= u64::from(program_units) || self.erase_waits()
     }
 
-    /// Whether an erase waits for the journal: a scan after a power cut would need what it
-    /// erases.
+    /// Tests whether an erase waits for the journal, because recovery from a power cut would need
+    /// the data to be erased.
     fn erase_waits(&self) -> bool {
         let waits = || self.ftl.progress() == Progress::Waiting && self.collecting.has_copied();
         self.contents.is_some() && self.ftl.unjournalled() > 0 && waits()
     }
 
-    /// Programs pages of the journal, if they are due.
+    /// Queues a program of journal pages if it is due, and returns whether it did.
     pub(super) fn assign_journal(&mut self, now: Time) -> bool {
         let held = self.holds_host() && !self.erase_waits();
         if !self.journal_is_due() || self.flushes.under_way || held {
@@ -194,7 +199,7 @@ impl Flash {
         true
     }
 
-    /// The journal has been programmed.
+    /// Finishes the commands that waited for a journal program, which has ended.
     pub(super) fn journalled(&mut self, now: Time, requests: &mut Requests) {
         self.flushes.under_way = false;
         if let Some(journal) = self.flushes.begun.take() {

@@ -1,5 +1,5 @@
-//! The part of the map that is in memory, where that is not all of it: pages that are read
-//! before a read can go on, and pages that are written back.
+//! Map cache of a drive whose memory does not hold the entire map: page reads before a host read
+//! can continue, and write-back of changed pages.
 
 use super::super::places::Place;
 use super::programs::Author;
@@ -7,16 +7,16 @@ use super::reads::Reader;
 use super::*;
 use diskperf_ftl::{Lookup, MapCache, Writer};
 
-/// Units whose entries a page of the map has, of 4 bytes each.
+/// Mapping units per map page, with entries of 4 bytes each.
 pub(super) const PAGE_UNITS: u32 = UNIT_BYTES / 4;
 
-/// The map's pages in memory, and those that are to be written back.
+/// Map pages in memory, and changed pages that wait for write-back.
 #[derive(Clone, Debug)]
 pub(super) struct Map {
     cache: MapCache,
-    /// Changed pages that have left it.
+    /// Changed pages that have left the cache and wait for write-back.
     owed: Vec<u32>,
-    /// Pages that a command lacks.
+    /// Scratch list of map pages that a command misses.
     missing: Vec<u32>,
 }
 
@@ -29,18 +29,18 @@ impl Map {
         }
     }
 
-    /// Whether pages are to be written back.
+    /// Tests whether map pages wait for write-back.
     pub(super) fn has_work(&self) -> bool {
         !self.owed.is_empty()
     }
 
-    /// Look-ups that found their page, and that did not.
+    /// Returns the number of map-cache hits and misses.
     pub(super) fn counts(&self) -> (u64, u64) {
         let (hits, misses, _) = self.cache.counts();
         (hits, misses)
     }
 
-    /// Notes the pages that are not in memory, of these units.
+    /// Looks up the map pages of a range of mapping units, and lists the misses in `missing`.
     fn look_up(&mut self, (first, units): (u32, u32), change: bool) {
         self.missing.clear();
         if units == 0 {
@@ -57,19 +57,18 @@ impl Map {
 }
 
 impl Flash {
-    /// Look-ups in the part of the map in memory that found their page, and that did not;
-    /// none where all of it is.
+    /// Returns the number of map-cache hits and misses; `None` if the entire map is in memory.
     pub fn map_look_ups(&self) -> Option<(u64, u64)> {
         self.map.as_ref().map(|map| map.counts())
     }
 
-    /// Reads pages of the map that a read lacks; whether it waits for some.
+    /// Reads the map pages that a host read misses, and returns whether the read waits for any.
     pub(super) fn reads_map(&mut self, now: Time, id: RequestId, units: (u32, u32)) -> bool {
         self.read_pages(now, units, Some(id));
         self.commands[id.place()].left > 0
     }
 
-    /// Changes entries of the map; pages that are not in memory are read beside the host.
+    /// Changes entries of the map. Missing pages are read in the background.
     pub(super) fn change_map(&mut self, now: Time, units: (u32, u32)) {
         self.read_pages(now, units, None);
     }
@@ -97,8 +96,8 @@ impl Flash {
         }
     }
 
-    /// Where a page of the map is; of one that was written before the drive was looked at,
-    /// somewhere.
+    /// Returns the place of a map page. A page not written during the run has a pseudo-random
+    /// place.
     fn map_place(&self, page: u32) -> Place {
         let written = self
             .ftl
@@ -118,7 +117,7 @@ impl Flash {
         }
     }
 
-    /// Programs pages of the map that have left memory, a whole program of them.
+    /// Queues a program of map pages for write-back once they fill it, and returns whether it did.
     pub(super) fn assign_map(&mut self, now: Time) -> bool {
         let program_units = self.specification.geometry.program_units() as usize;
         let owes = (self.map.as_ref()).is_some_and(|map| map.owed.len() >= program_units);

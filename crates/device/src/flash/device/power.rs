@@ -1,25 +1,25 @@
-//! The power fails, and comes back.
+//! Power cut of a flash drive, and its recovery.
 
 use super::*;
 use diskperf_ftl::Recovered;
 
-/// What a power cut cost.
+/// Loss and recovery time of a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// What the translation layer lost and scanned.
+    /// Data that the translation layer lost and pages that it scanned.
     pub recovered: Recovered,
-    /// When the drive begins with commands again: dies scan side by side, a page of each
-    /// program, which has its logical units and its number beside the data.
+    /// Time at which the drive accepts commands again. Dies scan in parallel, one page of each
+    /// program, whose spare area holds the logical units and a sequence number.
     pub ready: Time,
 }
 
 impl Flash {
-    /// The power fails now and is back at once. Commands under way are forgotten. A buffer
-    /// that is protected has what it had; of another one, what is not programmed is lost.
+    /// Cuts the power and restores it at the same time. Commands in flight are forgotten. A
+    /// protected buffer keeps its data; another buffer loses all that is not programmed.
     ///
     /// # Panics
     ///
-    /// When its specification leaves power cuts out of account.
+    /// When the specification does not model power cuts.
     pub fn power_cut(&mut self, now: Time) -> Recovery {
         let protected = self.specification.buffer.is_some_and(|of| of.protected);
         let contents = self.contents.as_mut().expect("power cuts count");
@@ -37,7 +37,7 @@ impl Flash {
         Recovery { recovered, ready }
     }
 
-    /// The controller begins anew: nothing is under way anywhere.
+    /// Resets the controller, and drops all work in progress.
     fn forget_all(&mut self, now: Time) {
         self.agenda = Agenda::default();
         self.link.lose_power(now);
@@ -63,12 +63,12 @@ impl Flash {
         }
     }
 
-    /// Which write's data a sector has, counted as units come to the buffer; 0: from before
-    /// the first; none: it has zeroes.
+    /// Returns the version of a sector's data: the number of the write, in the order in which
+    /// mapping units reach the buffer. 0 is data from before the first write; `None` means zeroes.
     ///
     /// # Panics
     ///
-    /// When its specification leaves power cuts out of account.
+    /// When the specification does not model power cuts.
     pub fn version(&self, sector: u64) -> Option<u64> {
         let contents = self.contents.as_ref().expect("power cuts count");
         let logical = sector as u32;
@@ -79,7 +79,7 @@ impl Flash {
         })
     }
 
-    /// A program is over: which places it filled.
+    /// Marks the physical units of a finished program as durable.
     pub(super) fn note_programmed(&mut self, placement: Placement) {
         let units = self.units_by(self.ftl.is_cache(placement.superblock));
         if let Some(contents) = &mut self.contents {
@@ -88,7 +88,7 @@ impl Flash {
         }
     }
 
-    /// A die begins to erase its blocks of the victim.
+    /// Marks the mapping units of a die's blocks in the victim as erased.
     pub(super) fn note_erase(&mut self, die: u32) {
         let (Some(contents), Progress::Erase(superblock)) =
             (&mut self.contents, self.ftl.progress())

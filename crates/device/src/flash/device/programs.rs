@@ -1,17 +1,18 @@
-//! Programs: what a die takes at once, from the buffer, from a collection, or of the
-//! journal; to the die that is free.
+//! Page programs of a flash drive: data from the buffer, garbage collection, journal or map, and
+//! the choice of a die.
 
 use super::super::buffer::Waiting;
 use super::super::die::Work;
 use super::*;
 use diskperf_ftl::{Copy, Writer};
 
-/// How many word lines a die may be ahead of the last one in an open superblock: parity is
-/// over a row of all dies, and a controller keeps that of a few rows only. No vendor says of
-/// how many; with 4 to 16 the drives of the catalogue write at random within 2 % of each other.
+/// Rows of word lines that a die may run ahead of the slowest die in an open superblock. Parity
+/// spans a row of all dies, and controllers keep the parity of few rows. No vendor states the
+/// number. Values from 4 to 16 change random-write rates of the catalogue's drives by less than 2
+/// %.
 const ROWS_AHEAD: u32 = 6;
 
-/// Whose a program is.
+/// Origin of a page program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Author {
     #[default]
@@ -21,18 +22,17 @@ pub(super) enum Author {
     Map,
 }
 
-/// A program, from its placing to its end.
+/// Page program, from its placement to its end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Program {
     author: Author,
     die: u32,
-    /// Units of the buffer.
+    /// Mapping units from the write buffer that the program stores.
     units: Vec<Waiting>,
-    /// Copies of a collection.
     copies: Vec<(Copy, Placement)>,
-    /// Of its last unit.
+    /// Placement of the last mapping unit of the program.
     placement: Option<Placement>,
-    /// When its data began to come, and when the array began.
+    /// Start of the data transfer, and start of the array operation.
     loads: Time,
     begun: Time,
 }
@@ -43,7 +43,7 @@ impl Program {
     }
 }
 
-/// A number for each writer.
+/// Returns the index of a writer in per-writer tables.
 fn place_of(writer: Writer) -> usize {
     match writer {
         Writer::Host(_) => 0,
@@ -54,7 +54,7 @@ fn place_of(writer: Writer) -> usize {
 }
 
 impl Flash {
-    /// Gives programs to dies that are free.
+    /// Assigns page programs (copies, journal, map, host data) to free dies.
     pub(super) fn assign(&mut self, now: Time) {
         if self.specification.in_place {
             while self.assign_in_place(now) {}
@@ -67,7 +67,7 @@ impl Flash {
         {}
     }
 
-    /// The next die that is free, and has a word line left for a writer.
+    /// Returns the next free die with an unused word line for a writer, if any.
     pub(super) fn free_die(&mut self, writer: Writer) -> Option<u32> {
         let dies = self.dies.len() as u32;
         if self.free.iter().all(|free| *free == Free::No) {
@@ -97,7 +97,8 @@ impl Flash {
         Some(die)
     }
 
-    /// A program of the next unit, on the die that it is always on.
+    /// Queues a program of the next buffered mapping unit on its fixed die (in-place media), and
+    /// returns whether there was one.
     fn assign_in_place(&mut self, now: Time) -> bool {
         let Some(unit) = self.buffer.next() else {
             return false;
@@ -117,7 +118,8 @@ impl Flash {
         true
     }
 
-    /// A program of what the host wrote, if there is enough of it, or some is urgent.
+    /// Queues a program of host data if enough are buffered or some are urgent, and returns whether
+    /// it did.
     fn assign_host(&mut self, now: Time) -> bool {
         let writer = self.ftl.next_writer(0);
         let program_units = self.units_by(writer == Writer::Cache);
@@ -159,7 +161,7 @@ impl Flash {
         number
     }
 
-    /// A program is whole: its die has it to do.
+    /// Queues a complete program on its die.
     pub(super) fn put(&mut self, now: Time, number: u32, padded: Option<Placement>) {
         let program = &mut self.programs[number];
         program.placement = padded.or(program.placement);
@@ -192,7 +194,7 @@ impl Flash {
         self.serve(now, placement.die);
     }
 
-    /// Adds a copy to a program of its own.
+    /// Adds a copy of garbage collection to a program.
     pub(super) fn add_copy(&mut self, number: u32, (copy, placement): (Copy, Placement)) {
         if let Some(contents) = &mut self.contents {
             contents.copy(copy.from, placement.physical);
@@ -202,17 +204,18 @@ impl Flash {
         program.placement = Some(placement);
     }
 
-    /// Copies in a program.
+    /// Returns the number of copies in a program.
     pub(super) fn copies_of(&self, number: u32) -> u32 {
         self.programs[number].copies.len() as u32
     }
 
-    /// A program that nothing was placed in.
+    /// Drops a page program that got no mapping unit.
     pub(super) fn forget_program(&mut self, number: u32) {
         self.programs.give_back(number);
     }
 
-    /// The units that a program has, with one bit a cell or all.
+    /// Returns the number of mapping units in a program of the SLC cache (`cached`) or of the main
+    /// area.
     pub(super) fn units_by(&self, cached: bool) -> u32 {
         let geometry = &self.specification.geometry;
         match cached {
@@ -221,7 +224,7 @@ impl Flash {
         }
     }
 
-    /// The data of the next program begin to cross the channel to a die.
+    /// Starts the transfer of the next program's data to a die.
     pub(super) fn load(&mut self, now: Time, die: u32) {
         let of = &mut self.dies[die as usize];
         let number = of.programs.pop_front().expect("a program that waits");
@@ -237,7 +240,7 @@ impl Flash {
         self.start_channel(now, channel);
     }
 
-    /// The data of a program are in the register of its die.
+    /// Handles the arrival of a program's data in the register of its die.
     pub(super) fn loaded(&mut self, now: Time, number: u32) {
         let die = self.programs[number].die;
         let of = &mut self.dies[die as usize];
@@ -246,7 +249,7 @@ impl Flash {
         self.serve(now, die);
     }
 
-    /// The array of a die begins with a program.
+    /// Starts the array operation of a program.
     pub(super) fn start_program(&mut self, now: Time, die: u32, number: u32) {
         let program = &mut self.programs[number];
         program.begun = now;
@@ -267,7 +270,7 @@ impl Flash {
         self.start_array(now, die, (Work::Program(number), cause, takes));
     }
 
-    /// A program has ended: what was in it is durable, and room in the buffer is free.
+    /// Ends a program: its data are durable, and their buffer space is free.
     pub(super) fn programmed(&mut self, now: Time, requests: &mut Requests, number: u32) {
         let program = &mut self.programs[number];
         let (author, loads, begun) = (program.author, program.loads, program.begun);

@@ -1,4 +1,4 @@
-//! Reads: one operation for each page, from the queue of its die to the host.
+//! Page reads of a flash drive: one operation per page, from the queue of its die to the host.
 
 use super::super::agenda::Event;
 use super::super::link::Toward;
@@ -6,56 +6,57 @@ use super::super::places::Place;
 use super::*;
 use diskperf_ftl::Copy;
 
-/// Whose a page read is.
+/// Origin of a page read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) enum Reader {
-    /// A command's.
+    /// Page read for a host command.
     Host(RequestId),
-    /// Of a page of the map, which a command waits for or nobody does.
+    /// Read of a map page, for a command that waits for it, or in the background.
     Map(Option<RequestId>),
-    /// Of a collection: the copies are with the operation.
+    /// Read for garbage collection. The operation holds the copies.
     #[default]
     Collection,
-    /// Nobody's any more: somebody had it beside the die or the channel, as is supposed, and
-    /// it takes that as long as before.
+    /// Read without a reader: under a counterfactual assumption, its data bypassed the die or
+    /// channel, which it still occupies for as long as before.
     Passed,
 }
 
 impl Reader {
-    /// Whether somebody waits for it.
+    /// Tests whether the read has the precedence of a host read.
     pub(super) fn is_host(self) -> bool {
         matches!(self, Self::Host(_) | Self::Map(Some(_)) | Self::Passed)
     }
 }
 
-/// A page being read.
+/// Page read in progress.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReadOp {
     pub(super) reader: Reader,
     pub(super) die: u32,
     pub(super) plane: u32,
-    /// Word line and page, as one number.
+    /// Number of the page, from word line and page within it.
     pub(super) page: u64,
-    /// Units that are wanted of it.
+    /// Number of requested mapping units on the page.
     pub(super) units: u32,
-    /// Copies that they are, of a collection.
+    /// Copies that a read for garbage collection serves.
     pub(super) copies: Vec<Copy>,
-    /// What sensing takes; and again, if it is done again.
+    /// Sensing time, and additional time of read retries.
     sense: Time,
     again: Time,
     queued: Time,
     begun: Time,
     pub(super) is_sensed: bool,
-    /// Whether it is sensed beside all that its die does, as is supposed of it.
+    /// Whether the read bypasses all other work of its die, under a counterfactual assumption.
     beside: bool,
-    /// When it was in its plane's register.
+    /// Time at which the page was sensed.
     pub(super) sensed: Time,
-    /// What kept its die while it waited.
+    /// Work that occupied the die while the read waited, with its end times.
     kept: Vec<(DieBusy, Time)>,
 }
 
 impl Flash {
-    /// A read looks for its units in the buffer and in the map.
+    /// Looks up the mapping units of a read in the buffer and in the map, and queues page reads for
+    /// the rest.
     pub(super) fn read(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &requests[id];
         let (first, units) = (request.sector as u32, request.sectors);
@@ -100,15 +101,15 @@ impl Flash {
         self.touched.clear();
     }
 
-    /// The last page read, if a unit at this place is of the same page. Units without addresses
-    /// are somewhere: more of them than a page holds are another page.
+    /// Returns the last page read if a mapping unit at `place` is on the same page. Units of the
+    /// preconditioning without an address share a page only up to its size.
     pub(super) fn same_page(&self, last: Option<(u32, Place)>, place: Place) -> Option<u32> {
         let page_units = self.specification.geometry.page_units();
         let (op, of) = last?;
         (of == place && self.ops[op].units < page_units).then_some(op)
     }
 
-    /// Units that no die is needed for cross the link at once.
+    /// Transfers mapping units that need no die (buffered or never written) over the link.
     fn answer_hits(&mut self, now: Time, requests: &mut Requests, (id, hits): (RequestId, u32)) {
         let bytes = u64::from(hits) * u64::from(UNIT_BYTES);
         let overhead = self.link_overhead(true);
@@ -127,7 +128,7 @@ impl Flash {
         }
     }
 
-    /// A page read for `reader`, of one unit so far.
+    /// Creates a page read of one mapping unit.
     pub(super) fn new_read(&mut self, now: Time, reader: Reader, place: Place) -> u32 {
         let sense = self.sensing(place);
         let again = self.again(sense);
@@ -154,7 +155,7 @@ impl Flash {
         self.specification.channel.command + read
     }
 
-    /// What reading a page again takes until its errors can be corrected.
+    /// Draws the additional time of read retries until the errors can be corrected.
     fn again(&mut self, sense: Time) -> Time {
         let share = self.specification.retry_share;
         let mut again = Time::ZERO;
@@ -164,7 +165,7 @@ impl Flash {
         again
     }
 
-    /// A plane begins to sense a page.
+    /// Starts to sense a page on its plane.
     pub(super) fn sense(&mut self, now: Time, number: u32) {
         let op = &mut self.ops[number];
         let die = &mut self.dies[op.die as usize];
@@ -184,8 +185,8 @@ impl Flash {
         self.agenda.note(ends, Event::Sensed(number));
     }
 
-    /// What a host waits for is sensed beside what its die does; the die has it to do all
-    /// the same, for nobody.
+    /// Senses a page for the host beside the die's other work, under a counterfactual assumption.
+    /// The die still performs the original read.
     pub(super) fn pass(&mut self, now: Time, number: u32) {
         if self.ops[number].reader == Reader::Passed {
             return;
@@ -194,7 +195,8 @@ impl Flash {
         self.sense(now, beside);
     }
 
-    /// A page is sensed: it goes into the register, if that is free, and to the channel.
+    /// Handles the end of sensing: moves the page to the register, if that is free, and queues it
+    /// for the channel.
     pub(super) fn sensed(&mut self, now: Time, number: u32) {
         let op = &mut self.ops[number];
         (op.is_sensed, op.sensed) = (true, now);
@@ -214,7 +216,7 @@ impl Flash {
         self.serve(now, die);
     }
 
-    /// What a plane has sensed goes into its register, if that is free.
+    /// Moves a sensed page into its plane's register, if that is free.
     pub(super) fn fill_register(&mut self, now: Time, die: u32, plane: u32) {
         let of = &mut self.dies[die as usize].planes[plane as usize];
         let Some(number) = of.sensing else { return };
@@ -235,7 +237,6 @@ impl Flash {
         self.queue_read(now, number);
     }
 
-    /// A page that is sensed waits for its channel.
     fn queue_read(&mut self, now: Time, number: u32) {
         let op = &self.ops[number];
         let is_host = op.reader.is_host();
@@ -252,8 +253,8 @@ impl Flash {
         self.start_channel(now, channel);
     }
 
-    /// A read for the host is taken out of the one that keeps a die or a channel busy, which
-    /// is nobody's from here on.
+    /// Splits a host read into a copy that bypasses the die or channel and the original, which
+    /// keeps these busy without a reader. Returns the index of the copy.
     fn beside(&mut self, number: u32) -> u32 {
         let beside = self.ops.take();
         self.ops[beside] = ReadOp {
@@ -264,13 +265,13 @@ impl Flash {
         beside
     }
 
-    /// A page has crossed beside what its channel carried.
+    /// Handles the end of a page transfer that bypassed its channel's queue.
     pub(super) fn crossed(&mut self, now: Time, requests: &mut Requests, number: u32) {
         let takes = self.transfer_times[self.ops[number].units as usize];
         self.read_transferred(now, requests, (number, now - takes));
     }
 
-    /// A page read has crossed the channel, on which it was from a moment on.
+    /// Handles the end of a page transfer that began on its channel at time `from`.
     pub(super) fn read_transferred(
         &mut self,
         now: Time,
@@ -301,7 +302,7 @@ impl Flash {
         self.serve(now, die);
     }
 
-    /// A page of the map is there; with the last one, a read goes on.
+    /// Notes the arrival of a map page. After the last missing page, the host read continues.
     fn map_page_read(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let command = &mut self.commands[id.place()];
         command.left -= 1;
@@ -311,7 +312,7 @@ impl Flash {
         }
     }
 
-    /// Units of a page cross the link to the host.
+    /// Transfers mapping units of a page over the link to the host.
     fn deliver(
         &mut self,
         now: Time,
@@ -357,7 +358,8 @@ impl Flash {
         self.finish(crossing.ends, requests, id);
     }
 
-    /// All of a read is with the host: its time is that of the last of it.
+    /// Finishes a read whose data are all at the host. The part that ended last determines its
+    /// stages.
     fn answered(&mut self, requests: &mut Requests, id: RequestId) {
         let command = &self.commands[id.place()];
         for (stage, until) in &command.spans {

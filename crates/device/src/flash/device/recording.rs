@@ -1,17 +1,17 @@
-//! What is recorded of a drive whose repetition is traced.
+//! Record of a flash drive's work, for repetitions that are traced.
 
 use super::*;
 use crate::flash::recorder::Recorder;
 use diskperf_spans::{FlashLevels, TracedFlash};
 
 impl Flash {
-    /// Records from now on what it does, for [`Self::take_recorded`].
+    /// Starts to record the drive's work for [`Self::take_recorded`].
     pub fn record(&mut self) {
         self.recorder = Some(Box::new(Recorder::new(self.dies.len())));
     }
 
-    /// What it did since it records, or since this was asked last, as the drive of this
-    /// number; nothing if it does not record.
+    /// Returns the drive's recorded work since the last call, labelled with a drive number; `None`
+    /// if recording is off.
     pub fn take_recorded(&mut self, now: Time, drive: u32) -> Option<TracedFlash> {
         let levels = self.levels(now);
         let recorder = self.recorder.as_mut()?;
@@ -32,14 +32,14 @@ impl Flash {
         })
     }
 
-    /// Memory of what is recorded.
+    /// Returns the memory of the recorded work, in bytes.
     pub fn recorded_bytes(&self) -> usize {
         self.recorder
             .as_ref()
             .map_or(0, |recorder| recorder.bytes())
     }
 
-    /// Samples levels, if it is time.
+    /// Samples the drive's fill levels if a sample is due.
     #[inline]
     pub(super) fn record_levels(&mut self, now: Time) {
         if self.recorder.as_ref().is_some_and(|all| all.is_due(now)) {

@@ -1,14 +1,14 @@
-//! Writes: over the link into the buffer, as there is room.
+//! Write commands of a flash drive: over the link into the buffer, as space permits.
 
 use super::super::agenda::Event;
 use super::super::link::Toward;
 use super::*;
 
-/// A write that waits for room in the buffer.
+/// Write that waits for buffer space.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Crowded {
     id: RequestId,
-    /// How long the host had been held back for collection when it came.
+    /// Total time for which garbage collection had blocked the host when the write arrived.
     held: Time,
 }
 
@@ -18,7 +18,7 @@ impl Flash {
         Crowded { id, held }
     }
 
-    /// Writes come into the buffer as far as there is room, in order.
+    /// Admits waiting writes to the buffer as far as there is space, oldest first.
     pub(super) fn admit(&mut self, now: Time, requests: &mut Requests) {
         while let Some(Crowded { id, held }) = self.crowded.front().copied() {
             let request = &mut requests[id];
@@ -59,7 +59,8 @@ impl Flash {
         }
     }
 
-    /// Units of a write are in the buffer: it is done, unless it must be on the medium.
+    /// Handles the arrival of a write's mapping units in the buffer. The write is then complete
+    /// unless it must reach the medium.
     pub(super) fn arrived(
         &mut self,
         now: Time,
@@ -83,7 +84,7 @@ impl Flash {
         }
     }
 
-    /// Whether a write is done only when it is programmed.
+    /// Tests whether a write completes only when its data are programmed.
     fn writes_through(&self, request: &Request) -> bool {
         let fua = request.operation == Operation::Write { fua: true };
         match self.specification.buffer {
@@ -92,7 +93,8 @@ impl Flash {
         }
     }
 
-    /// A unit of a write that must be on the medium has been programmed.
+    /// Notes that a mapping unit of a write that must reach the medium has been programmed. After
+    /// the last unit, the command is finished or goes on to the journal.
     pub(super) fn owned_programmed(
         &mut self,
         now: Time,
@@ -114,7 +116,7 @@ impl Flash {
         }
     }
 
-    /// Units are of no use any more.
+    /// Trims logical units, and drops them from the buffer.
     pub(super) fn trim(&mut self, now: Time, requests: &mut Requests, id: RequestId) {
         let request = &requests[id];
         let (first, units) = (request.sector as u32, request.sectors);

@@ -1,11 +1,11 @@
-//! What the firmware of a disk takes, and its way to the host.
+//! Reader of a disk's firmware overheads and host link.
 
 use super::{LONGEST_MS, read_choice_or_default};
 use crate::disk::link::{Delivery, LinkSpecification};
 use crate::disk::overheads::{After, OverheadSpecification};
 use diskperf_catalogue::Reader;
 
-/// The times of commands.
+/// Reads the firmware overheads of commands from an entry of the catalogue.
 pub(super) fn read_overheads(reader: &mut Reader<'_>) -> OverheadSpecification {
     let read_hit = read_after(
         reader,
@@ -47,8 +47,8 @@ pub(super) fn read_overheads(reader: &mut Reader<'_>) -> OverheadSpecification {
     }
 }
 
-/// A time after a read, and those after a write, of a command that goes on where the last
-/// one of its kind ended, and while the arm reads on.
+/// Reads the overheads of one kind of command: after a read, after a write, sequential to the last
+/// command of its kind, and during read-ahead.
 fn read_after(
     reader: &mut Reader<'_>,
     (key, doc): (&str, &str),
@@ -77,7 +77,7 @@ fn read_after(
     }
 }
 
-/// The link.
+/// Reads the parameters of the host link from an entry of the catalogue.
 pub(super) fn read_link(reader: &mut Reader<'_>) -> LinkSpecification {
     let rate = 1000..=1_000_000_000_000;
     let bytes_per_s = reader.integer(
@@ -113,7 +113,6 @@ pub(super) fn read_link(reader: &mut Reader<'_>) -> LinkSpecification {
 
 const LINK_READ_SHARE: &str = "link_read_share";
 
-/// When what is read crosses the link, and what has it meanwhile.
 fn read_delivery(reader: &mut Reader<'_>) -> Delivery {
     let deliveries = [
         ("in_pieces", Delivery::WhileReading),

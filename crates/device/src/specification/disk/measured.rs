@@ -1,5 +1,5 @@
-//! A disk as it was measured: zones or extents, skews and defects, seek times as a table.
-//! What `diskperf import` writes.
+//! Reader of measured disks, as `diskperf import` writes them: zones or extents, skews and defects,
+//! and tables of seek times.
 
 use super::LONGEST_MS;
 use crate::disk::layout::{
@@ -10,15 +10,15 @@ use crate::disk::seek::SeekSpecification;
 use diskperf_catalogue::Reader;
 use std::ops::RangeInclusive;
 
-/// Zones, in place of a data sheet.
+/// Key of the table of zones, which replaces data-sheet values.
 pub(super) const ZONE_TABLE: &str = "zone_table";
-/// Runs of sectors, in place of zones.
+/// Key of the table of extents, which replaces zones.
 pub(super) const EXTENT_TABLE: &str = "extent_table";
 
-/// Seek times of writes.
+/// Key of the table of write seek times.
 pub(super) const WRITE_SEEK_TABLE: &str = "write_seek_table";
 
-/// Whether a layout was measured.
+/// Tests whether an entry has a measured layout.
 pub(super) fn is_measured(reader: &Reader<'_>) -> bool {
     reader.has(ZONE_TABLE) || reader.has(EXTENT_TABLE)
 }
@@ -56,7 +56,7 @@ fn extent_columns() -> Columns {
     ]
 }
 
-/// The layout.
+/// Reads a measured sector layout from an entry of the catalogue.
 pub(super) fn read_layout(reader: &mut Reader<'_>) -> LayoutSpecification {
     let heads = 1..=u64::from(MOST_SURFACES);
     let surfaces = reader.integer("heads", heads, "heads, each of a surface") as u32;
@@ -133,7 +133,7 @@ fn extent(row: &[f64]) -> ExtentSpecification {
     }
 }
 
-/// Slips and defects, each with the number of its zone.
+/// Reads slips and defects, each with the index of its zone.
 fn read_defects(reader: &mut Reader<'_>, zones: &mut [ZoneSpecification]) {
     const MOST_ZONES: f64 = 1e6;
     let slips = reader.rows(
@@ -180,7 +180,7 @@ fn read_order(reader: &mut Reader<'_>) -> TrackOrder {
     reader.choice("track_order", &orders, "how sectors fill the tracks")
 }
 
-/// The names of sparing schemes. That of ranges has the cylinders of one besides.
+/// Names of sparing schemes. The scheme `range` needs the number of cylinders in addition.
 const SPARINGS: [(&str, Sparing); 11] = [
     ("none", Sparing::None),
     ("tracks", Sparing::Tracks),
@@ -211,7 +211,7 @@ fn read_sparing(reader: &mut Reader<'_>) -> Sparing {
     }
 }
 
-/// Seek times of writes, where they are not those of reads.
+/// Reads the seek times of writes, if they differ from those of reads.
 pub(super) fn read_write_seek(reader: &mut Reader<'_>) -> Option<SeekSpecification> {
     let doc = "measured seek times of writes without their settling, by ascending distance; as of reads if absent";
     let key = WRITE_SEEK_TABLE;
@@ -230,7 +230,7 @@ fn read_table(reader: &mut Reader<'_>, key: &str, doc: &str) -> SeekSpecificatio
     }
 }
 
-/// Seek times of another kind than a data sheet's three.
+/// Reads seek times in another form than the three data-sheet times; `None` if the entry has none.
 pub(super) fn read_seek(reader: &mut Reader<'_>) -> Option<SeekSpecification> {
     let time = -LONGEST_MS..=LONGEST_MS;
     if reader.has("seek_table") {

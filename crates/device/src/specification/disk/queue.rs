@@ -1,20 +1,20 @@
-//! The order in which a disk's arm serves commands, as the catalogue describes it.
+//! Reader of a disk's scheduling policy from the catalogue.
 
 use super::read_choice_or_default;
 use crate::disk::queue::{Distance, Policy, QueueSpecification};
 use diskperf_catalogue::Reader;
 
-/// The share of the stroke that V-SCAN adds against the arm's direction where the catalogue
-/// has none: Geist and Daniel 1987 recommend it.
+/// Default share of the stroke that V-SCAN adds against the arm's direction. Geist and Daniel 1987
+/// recommend it.
 pub const V_SCAN_SHARE: f64 = 0.2;
-/// What a second of waiting is worth to aged SPTF where the catalogue has none, in ms of
-/// positioning. No manual prints one; this is the length of a long positioning.
+/// Default credit of aged SPTF for each second in the queue, in ms of positioning time. No manual
+/// prints one; this is the length of a long positioning.
 pub const AGED_SPTF_MS_PER_S: f64 = 20.0;
 
 const V_SCAN_SHARE_KEY: &str = "v_scan_share";
 const AGED_SPTF_KEY: &str = "aged_sptf_ms_per_s";
 
-/// Reads the order in which the arm serves commands.
+/// Reads the scheduling of the arm from an entry of the catalogue.
 pub(super) fn read(reader: &mut Reader<'_>) -> QueueSpecification {
     let policies = [
         ("fcfs", Order::Plain(Policy::Fcfs)),
@@ -74,7 +74,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> QueueSpecification {
     }
 }
 
-/// A policy, whose number is a key of its own.
+/// Scheduling policy, without a parameter that has its own key.
 #[derive(Clone, Copy)]
 enum Order {
     Plain(Policy),
@@ -82,7 +82,7 @@ enum Order {
     AgedSptf,
 }
 
-/// A number of another policy.
+/// Reports a parameter that belongs to another policy, and returns a placeholder policy.
 fn refused(reader: &mut Reader<'_>, key: &str, policy: &str) -> Policy {
     let message = format!("only `queue_policy=\"{policy}\"` has it");
     reader.fail_allowing(key, &message, "absent with other policies");

@@ -1,9 +1,9 @@
-//! Shingled tracks, as the catalogue describes them.
+//! Reader of shingled tracks from the catalogue.
 
 use crate::disk::shingled::ShingledSpecification;
 use diskperf_catalogue::Reader;
 
-/// Reads the bands and the media cache of a drive that has them.
+/// Reads the bands and the media cache of a shingled drive; `None` for other drives.
 pub(super) fn read(reader: &mut Reader<'_>, medium_bytes: u32) -> Option<ShingledSpecification> {
     if !reader.has("band_bytes") {
         return None;

@@ -1,16 +1,15 @@
-//! Requests of any form of trace that has their issue and completion.
+//! Reader for requests in any trace format that has their issue and completion times.
 
 use diskperf_blocktrace::{Operation, ReadOptions, Reader};
 use diskperf_diskspecs::trace::{self, Request};
 use std::path::Path;
 
-/// Bytes of a block.
 const BLOCK_BYTES: u64 = 512;
-/// Share of requests that may be issued before the last one is done: a drive that has
-/// several at once shows no service times.
+/// Maximum share of requests that may be issued before the previous one completes. A drive with
+/// several requests in flight shows no service times.
 const OVERLAPPING_MAX: f64 = 0.01;
 
-/// Whether a file is a trace, by its name: drives' files have names of their own.
+/// Reports whether a file is a trace, by its name. Files of drives have other names.
 pub(in super::super) fn is_trace(file: &Path) -> bool {
     let extension = file
         .extension()
@@ -20,7 +19,7 @@ pub(in super::super) fn is_trace(file: &Path) -> bool {
     ["trace", "blkparse", "blktrace", "csv", "dpt", "log"].contains(&extension.as_str())
 }
 
-/// Reads the requests of a trace.
+/// Reads the requests of a trace file.
 pub(super) fn read(file: &Path) -> Result<Vec<Request>, String> {
     let name = file.display().to_string();
     let refused = |why: String| format!("{name}: {why}");
@@ -40,7 +39,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<Request>, String> {
     }
 }
 
-/// Whether the first line is one of the closed-loop form: operation, a word, and numbers.
+/// Reports whether the first line has the closed-loop format: an operation, a word, and numbers.
 fn is_validate(text: &str) -> bool {
     let fields: Vec<&str> = text
         .lines()
@@ -54,7 +53,6 @@ fn is_validate(text: &str) -> bool {
         && fields[2..].iter().filter(|field| is_number(field)).count() == 4
 }
 
-/// Requests of a form with the times of issues and completions.
 fn recorded(name: &str, content: Vec<u8>) -> Result<Vec<Request>, String> {
     let input = Box::new(std::io::Cursor::new(content));
     let refused = |why: &str| format!("{name}: {why}");

@@ -1,4 +1,5 @@
-//! What Zachariassen 1987 says in words: which controller is ahead of which, at what.
+//! Statements in the text of Zachariassen 1987 about the order of the controllers in various
+//! workloads.
 
 use super::{
     BASELINE, CYLINDER_SECTORS, DOCUMENT, H, HEADS, PASSES, READ_FILE, ROWS, Row, SECTOR_BYTES,
@@ -17,14 +18,13 @@ const COPY_WITHIN: &str = "dd if=/u2/bigfile of=/u2/bigfile.new";
 const COPY_OVER: &str = "dd if=/u2/bigfile of=/u3/bigfile";
 const COPY_RAW: &str = "dd if=/dev/rXX0a of=/dev/rXX0b";
 
-/// The hit rate that the text gives, in percent, and how near counts as that.
+/// Cache hit rate that Zachariassen 1987 gives, in percent, and the accepted deviation.
 const HIT_PERCENT: f64 = 99.97;
 const NEAR_PERCENT: f64 = 0.05;
 
-/// "About" the same: within this share.
+/// Share by which two rates may differ and still count as "about" the same.
 const ABOUT: f64 = 0.25;
-/// The rows that only read, and those that read and write one drive, each with
-/// the name of its cells.
+/// Rows that only read and rows that read and write one drive, each with the name of its cells.
 const FLAT: [(&str, &str); 3] = [
     ("dd if=/dev/rXX0a of=/dev/null", "rxx0a-to-null"),
     ("dd if=/dev/rXX0f of=/dev/null", "rxx0f-to-null"),
@@ -35,15 +35,14 @@ const MIXED: [(&str, &str); 3] = [
     (COPY_WITHIN, "u2-bigfile-to-u2-bigfile-new"),
     (COPY_RAW, "rxx0a-to-rxx0b"),
 ];
-/// Its columns: the name in a cell's id, and bytes.
+/// Columns of the dd table: name in the id of a cell, and call size in bytes.
 const SIZES: [(&str, u64); 3] = [
     ("8k", 8192),
     ("1-track", TRACK_SECTORS * SECTOR_BYTES),
     ("1-cylinder", CYLINDER_SECTORS * SECTOR_BYTES),
 ];
 
-/// What the three controllers do in one cell of the table, in KB/s as the text
-/// counts them.
+/// Rates of the three controllers in one cell of the dd table, in KB/s as the text counts them.
 struct Three {
     what: String,
     cheetah: f64,
@@ -52,13 +51,13 @@ struct Three {
 }
 
 impl Three {
-    /// Whether no file system is between.
     fn is_raw(&self) -> bool {
         self.what.starts_with("dd if=/dev/")
     }
 }
 
-/// The text's orderings, on the models; those of its cells from their values.
+/// Tests the statements in the text about the order of the controllers. Statements about cells use
+/// the modelled values of those cells.
 pub(in crate::reproduce) fn statements(
     asking: &Asking<'_>,
     cells: &[&Cell],
@@ -82,7 +81,8 @@ pub(in crate::reproduce) fn statements(
     .collect())
 }
 
-/// All sizes of some rows. The two boards' are cells, modelled already.
+/// Returns the rates of some rows in all sizes. The values of the two boards come from cells that
+/// are already modelled.
 fn three(
     asking: &Asking<'_>,
     values: &Values,
@@ -119,7 +119,7 @@ fn geometric_mean(ratios: impl Iterator<Item = f64> + Clone) -> f64 {
     (ratios.map(f64::ln).sum::<f64>() / count).exp()
 }
 
-/// What the cache counts on a long raw read.
+/// Tests the printed hit rate of the controller's cache on a long raw read.
 fn hit_rate(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     let read = row("dd if=/dev/rXX0f of=/dev/null");
     let mut jobs = Vec::new();
@@ -145,8 +145,8 @@ fn hit_rate(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     })
 }
 
-/// Two bad tracks, "one around cylinder 8 and one somewhere in the middle of the
-/// h partition", whose data are in tracks of the partition b.
+/// Tests two bad tracks, "one around cylinder 8 and one somewhere in the middle of the h
+/// partition", whose data lies in tracks of partition b.
 fn forwarded(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     const STAND_IN_CYLINDER: u64 = 29;
     let track = |cylinder: u64, head: u64| cylinder * HEADS + head;
@@ -197,8 +197,8 @@ fn forwarded(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     })
 }
 
-/// The 451's format and verify passes, as far as a program of the same kind as
-/// the Cheetah's explains them.
+/// Tests the duration of the 451's format and verify passes, as far as a program like the Cheetah's
+/// explains it.
 fn six_hours(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     let way = settings(&[
         ("controller.maintenance_track_ms", "1.7"),
@@ -226,7 +226,6 @@ fn six_hours(asking: &Asking<'_>) -> Result<Statement, LaboratoryError> {
     })
 }
 
-/// What `time` printed beside the elapsed seconds.
 fn processor_seconds(cells: &[&Cell], values: &Values) -> Statement {
     let mut findings = Vec::new();
     for cell in cells {
@@ -255,7 +254,6 @@ fn processor_seconds(cells: &[&Cell], values: &Values) -> Statement {
     }
 }
 
-/// The order of the settings of the cache on fsck.
 fn bits(values: &Values) -> Option<Statement> {
     let id = |rest: &str| format!("{DOCUMENT}/misc/rimfire/fsck-dev-rxx0f{rest}");
     let trial = |rest: &str| values.by_id(&id(rest));
@@ -318,7 +316,7 @@ fn flat_reads(flat: &[Three]) -> Statement {
     }
 }
 
-/// The share of the 451's rate, for each cell.
+/// Returns, for each cell, the ratio of a controller's rate to that of the 451.
 fn ratios(cells: &[Three], of: fn(&Three) -> f64) -> Vec<Finding> {
     cells
         .iter()
@@ -390,8 +388,8 @@ fn across_the_board(flat: &[Three], mixed: &[Three]) -> Statement {
     }
 }
 
-/// Several fscks at once against one alone: the activity on several parts of the disk
-/// that the table has.
+/// Tests several simultaneous fscks against a single one: the activity on several parts of the disk
+/// that the table includes.
 fn activity(cells: &[&Cell], values: &Values) -> Statement {
     const ONE: [(&str, &str); 2] = [
         ("rimfire", "fsck-dev-rxx0f/sea-crd-ra10"),

@@ -1,4 +1,4 @@
-//! What may be varied on real storage: nothing by which data could be lost.
+//! Keys that may be varied on real storage. None of them can cause a loss of data.
 
 use diskperf_battery::Program;
 use diskperf_battery::program::nearest;
@@ -11,8 +11,8 @@ use diskperf_system::host::queue_settings::{HeldQueue, PutBack, QueueError, Queu
 use diskperf_timeline::Experiment;
 use std::path::Path;
 
-/// The parameters of programs that may be varied: sizes of calls, and how many
-/// readers there are, which is how deep the device's queue gets.
+/// Program parameters that may be varied: call sizes, and the number of readers, which determines
+/// the queue depth of the device.
 const PROGRAM_KEYS: [&str; 4] = [
     "program.call_bytes",
     "program.align_bytes",
@@ -23,19 +23,18 @@ const PROGRAM_KEYS: [&str; 4] = [
 const DIRECT: &str = "direct";
 const READ_AHEAD: &str = "read_ahead";
 
-/// The option that lets the queue's settings be varied.
 const OPTION: &str = "--change-device-settings";
 
-/// A key that may be varied.
+/// A setting that a search on real storage may vary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Varied {
     /// A parameter of the program, by its path.
     Program(String),
-    /// O_DIRECT: 0 or 1.
+    /// O_DIRECT, with the values 0 and 1.
     Direct,
-    /// What posix_fadvise(2) says of the files.
+    /// Advice to the kernel about the files, by posix_fadvise(2).
     ReadAhead,
-    /// A setting of the disk's queue.
+    /// Setting of the disk's queue in sysfs.
     Device(QueueKey),
 }
 
@@ -44,7 +43,7 @@ fn device_path(key: QueueKey) -> String {
 }
 
 impl Varied {
-    /// What `--over` varies.
+    /// Returns the setting that an `--over` option varies.
     pub(super) fn of(over: &Over, device_settings: bool) -> Result<Self, LaboratoryError> {
         let path = over.path.as_str();
         let whole = format!("program.{path}");
@@ -75,7 +74,7 @@ impl Varied {
         }
     }
 
-    /// Refuses a value that the key does not take.
+    /// Verifies that a varied setting accepts a value.
     pub(super) fn check(
         &self,
         value: &str,
@@ -93,7 +92,7 @@ impl Varied {
         }
     }
 
-    /// What it is without the search, if that can be told.
+    /// Returns the value that the setting has outside the search, if it is known.
     pub(super) fn own(&self, fixed: &Experiment, settings: &DeviceSettings) -> Option<String> {
         match self {
             Self::Program(path) => {
@@ -126,7 +125,7 @@ fn refused(path: &str) -> LaboratoryError {
     ))
 }
 
-/// What posix_fadvise says, by its name.
+/// Parses the name of an advice for posix_fadvise.
 pub(super) fn read_ahead(value: &str) -> Result<ReadAhead, LaboratoryError> {
     let names = ReadAhead::ALL.map(ReadAhead::name);
     ReadAhead::ALL
@@ -140,8 +139,8 @@ pub(super) fn read_ahead(value: &str) -> Result<ReadAhead, LaboratoryError> {
         })
 }
 
-/// The settings of the disk's queue, if any are varied: put back when this
-/// goes, however it goes.
+/// Settings of the disk's queue, if any are varied. They are restored when this value is dropped,
+/// whatever the reason.
 #[derive(Debug, Default)]
 pub(super) struct DeviceSettings {
     held: Option<HeldQueue>,
@@ -149,7 +148,7 @@ pub(super) struct DeviceSettings {
 }
 
 impl DeviceSettings {
-    /// Those of the disk under a path, which nobody else varies meanwhile.
+    /// Takes the settings of the disk below a path. No other search can vary them meanwhile.
     pub(super) fn of(varied: &[Varied], target: &Path) -> Result<Self, LaboratoryError> {
         let mut keys = Vec::new();
         for key in varied {
@@ -179,7 +178,7 @@ impl DeviceSettings {
         })
     }
 
-    /// What a reader of the results must know.
+    /// Remarks for readers of the results.
     pub(super) fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -207,7 +206,7 @@ impl DeviceSettings {
         })
     }
 
-    /// Sets all to what they were, for the next point.
+    /// Resets all settings to their original values for the next point.
     pub(super) fn as_they_were(&self) -> Result<(), LaboratoryError> {
         match &self.held {
             Some(held) => held.as_they_were().map_err(LaboratoryError::work),
@@ -215,7 +214,8 @@ impl DeviceSettings {
         }
     }
 
-    /// Puts all back, for good; says what is wrong where that fails.
+    /// Restores all settings at the end of the search. Returns a description of the fault on
+    /// failure.
     pub(super) fn put_back(&mut self) -> Result<(), String> {
         let Some(held) = self.held.take() else {
             return Ok(());
@@ -226,7 +226,7 @@ impl DeviceSettings {
     }
 }
 
-/// The one disk whose queue has these settings for what is measured.
+/// Returns the single disk whose queue has these settings for the target.
 fn disk_of(target: &Path, keys: &[QueueKey]) -> Result<BlockDevice, String> {
     let mut only: Option<BlockDevice> = None;
     for key in keys {

@@ -1,8 +1,8 @@
-//! The tracks of a drive as its controller formatted them, over the layout of its sectors:
-//! interleave, the gap before the index, and bad sectors whose data is elsewhere.
+//! Tracks of a drive as its controller formatted them, on top of the layout of its sectors:
+//! interleave, the gap before the index, and bad sectors whose data are elsewhere.
 //!
-//! Controllers of the time count *slots* from the index on; with skew a track's first
-//! sector is not in its first slot.
+//! Controllers of the time count *slots* from the index on; with skew, a track's first sector is
+//! not in its first slot.
 
 use diskperf_device::disk::layout::{
     HeadGroups as LayoutHeadGroups, Layout, LayoutError, LayoutSpecification, Place, Run, Sparing,
@@ -11,63 +11,63 @@ use diskperf_device::disk::layout::{
 use diskperf_device::disk::spindle::Turn;
 use std::ops::Range;
 
-/// Format of a drive. Skews are in slots.
+/// Low-level format of a disk drive. Skews are in slots, the sector positions of a track.
 #[derive(Clone, Debug, Default)]
 pub struct Format {
-    /// Cylinders under the heads.
+    /// Number of cylinders of the drive.
     pub cylinders: u32,
-    /// Heads, which are the tracks of a cylinder.
+    /// Number of heads, which is the number of tracks of a cylinder.
     pub heads: u32,
-    /// Bytes of a sector.
+    /// Size of a sector of the drive, in bytes.
     pub sector_bytes: u32,
-    /// Zones, ascending from cylinder 0; at least one.
+    /// Zones in ascending order from cylinder 0; at least one.
     pub zones: Vec<Zone>,
-    /// Slots of each track that hold no data.
+    /// Spare slots per track, which hold no data.
     pub spare_slots: u32,
-    /// Slots from a sector to the next one; 1 is no interleave.
+    /// Interleave: slots from a sector to the next one. 1 means no interleave.
     pub interleave: u32,
-    /// Turn of each track against the one before it.
+    /// Skew of each track relative to the previous track of the cylinder, in slots.
     pub track_skew: u32,
-    /// Turn of a cylinder's first track against the track before it.
+    /// Skew of a cylinder's first track relative to the previous track, in slots.
     pub cylinder_skew: u32,
-    /// Heads that settle together.
+    /// Groups of heads with additional skew between the groups, if any.
     pub head_groups: Option<HeadGroups>,
     /// Gap between the last slot of a track and the index, as a share of a revolution.
     pub index_gap_share: f64,
-    /// Physical sectors that logical ones slip past, which shortens the drive. Counted
-    /// from the first slot of the first track on, without spare slots.
+    /// Physical sectors that are skipped by slipping, which reduces the capacity. They count from
+    /// the first slot of the first track on, without spare slots.
     pub slipped: Vec<u64>,
-    /// Bad sectors whose data is elsewhere.
+    /// Bad sectors whose data are elsewhere.
     pub revectored: Vec<Revectored>,
 }
 
-/// Cylinders with tracks of one size.
+/// Zone: cylinders with the same number of sectors per track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone {
-    /// The first of them.
+    /// First cylinder of the zone.
     pub first_cylinder: u32,
-    /// Data sectors of a track.
+    /// Data sectors per track.
     pub sectors_per_track: u32,
 }
 
-/// Heads that settle together, and what a step to the next group turns a track.
+/// Groups of heads that settle together, with the additional skew between groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadGroups {
-    /// Heads of a group, at least one; the last group has what is left.
+    /// Heads per group, at least one. The last group has the remaining heads.
     pub heads: u32,
-    /// Slots from a group to the next.
+    /// Additional skew of the first track of a head group, in slots.
     pub skew: u32,
 }
 
-/// Bad sectors that follow each other, and where their data is instead.
+/// Run of bad sectors, and the location of their data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Revectored {
-    /// The first bad one.
+    /// First bad sector of the run.
     pub from: u64,
-    /// The first of those that have their data: a physical sector in a [`Format`], the
-    /// logical sector that would be there in a [`Geometry`].
+    /// First replacement sector: a physical sector in a [`Format`], or the logical sector with the
+    /// same location in a [`Geometry`].
     pub to: u64,
-    /// Sectors of the run.
+    /// Number of sectors in the run of bad sectors.
     pub sectors: u64,
 }
 
@@ -79,85 +79,87 @@ impl From<(u64, u64)> for Revectored {
 }
 
 impl Revectored {
-    fn bad(&self) -> Range<u64> {
+    fn bad_sectors(&self) -> Range<u64> {
         self.from..self.from + self.sectors
     }
 
-    fn instead(&self) -> Range<u64> {
+    fn replacement_sectors(&self) -> Range<u64> {
         self.to..self.to + self.sectors
     }
 }
 
-/// Contradictions of a format.
+/// Contradiction in a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GeometryError {
-    /// An interleave of zero, or beyond the track.
+    /// Interleave of zero, or larger than the track.
     #[error("an interleave is between 1 and the sectors on a track")]
     Interleave,
-    /// A first zone that is not at the first cylinder.
+    /// First zone that does not start at the first cylinder.
     #[error("zones start at cylinder 0, ascend, and lie on the drive")]
     Zones,
-    /// What no disk has.
+    /// Contradiction in the layout of zones and sectors.
     #[error("{0}")]
     Layout(LayoutError),
-    /// A slipped sector beyond the drive.
+    /// Slipped sector beyond the end of the drive.
     #[error("sector {0} is beyond the end of the drive")]
-    SlippedBeyond(u64),
-    /// A revectored sector, or one for its data, beyond the drive.
+    SlippedBeyondEnd(u64),
+    /// Bad sector or replacement sector beyond the end of the drive.
     #[error("sector {0} is beyond the end of the drive")]
-    Beyond(u64),
-    /// Data of two sectors, or of a bad one, at the same place.
-    #[error("sector {0} would hold the data of two others, or is bad itself")]
-    Shared(u64),
-    /// A bad sector with two places for its data.
-    #[error("the data of sector {0} are to be in two places")]
-    Twice(u64),
+    RevectoredBeyondEnd(u64),
+    /// Replacement sector that is used twice, or is itself bad.
+    #[error("sector {0} is the replacement of two bad sectors, or is bad itself")]
+    ReplacementConflict(u64),
+    /// Bad sector with two replacement sectors.
+    #[error("sector {0} has two replacement sectors")]
+    RevectoredTwice(u64),
 }
 
 impl GeometryError {
-    /// The catalogue key whose value is wrong.
+    /// Returns the catalogue key whose value is wrong.
     pub fn key(&self) -> &'static str {
         match self {
             Self::Interleave => "interleave",
-            Self::Layout(LayoutError::Full { .. }) | Self::SlippedBeyond(_) => "slipped_sectors",
+            Self::Layout(LayoutError::Full { .. }) | Self::SlippedBeyondEnd(_) => "slipped_sectors",
             Self::Zones | Self::Layout(_) => "zones",
-            Self::Beyond(_) | Self::Shared(_) | Self::Twice(_) => "revectored_sectors",
+            Self::RevectoredBeyondEnd(_)
+            | Self::ReplacementConflict(_)
+            | Self::RevectoredTwice(_) => "revectored_sectors",
         }
     }
 }
 
-/// Where the sectors of a formatted drive are.
+/// Location of the sectors of a formatted drive.
 #[derive(Clone, Debug)]
 pub struct Geometry {
     layout: Layout,
     sector_bytes: u32,
-    /// At least one, by first cylinder.
+    /// Track formats by first cylinder; at least one.
     tracks: Vec<Tracks>,
-    /// Whether sectors are in the slots of their own numbers.
+    /// Whether each sector of a track is in the slot of its own number, because the format has no
+    /// interleave, skew and index gap.
     is_plain: bool,
     has_index_gap: bool,
-    /// Runs of bad sectors, by their first sectors.
+    /// Runs of bad sectors, sorted by their first sectors.
     revectored: Vec<Revectored>,
 }
 
-/// Tracks of a zone.
 #[derive(Clone, Debug)]
 struct Tracks {
     first_cylinder: u32,
     sectors: u32,
     slots: u32,
-    /// Part of the circle that a slot has.
+    /// Angle of a slot, in units of 2^-64 of a revolution.
     arc: u64,
-    /// Slots from a sector to the next, and sectors of a round; none without interleave.
+    /// Slots from a sector to the next, and sectors per round. None without interleave.
     interleave: Option<(u32, u32)>,
 }
 
 impl Geometry {
-    /// The drive of a format.
+    /// Returns the geometry of a format.
     ///
     /// # Errors
     ///
-    /// [`GeometryError`] when the format contradicts itself.
+    /// [`GeometryError`] if the format contradicts itself.
     pub fn new(format: &Format) -> Result<Self, GeometryError> {
         let slots = |zone: &Zone| zone.sectors_per_track.saturating_add(format.spare_slots);
         if format
@@ -198,119 +200,124 @@ impl Geometry {
             revectored: Vec::new(),
             layout,
         };
-        geometry.revector(&format.revectored, &slipped)?;
+        geometry.set_revectored(&format.revectored, &slipped)?;
         Ok(geometry)
     }
 
-    /// Has the data of bad sectors be elsewhere.
-    fn revector(&mut self, runs: &[Revectored], slipped: &[u64]) -> Result<(), GeometryError> {
+    fn set_revectored(
+        &mut self,
+        runs: &[Revectored],
+        slipped: &[u64],
+    ) -> Result<(), GeometryError> {
         let end = self.sectors();
         let slipped_before = |at: u64| slipped.partition_point(|bad| *bad < at);
         let mut moved = Vec::with_capacity(runs.len());
         for run in runs {
-            let instead = run.instead();
-            let (before, passed) = (slipped_before(run.to), slipped_before(instead.end));
+            let replacement = run.replacement_sectors();
+            let (before, passed) = (slipped_before(run.to), slipped_before(replacement.end));
             if passed > before {
-                return Err(GeometryError::Shared(slipped[before]));
+                return Err(GeometryError::ReplacementConflict(slipped[before]));
             }
             let run = Revectored {
                 to: run.to - before as u64,
                 ..*run
             };
-            for sectors in [run.bad(), run.instead()] {
+            for sectors in [run.bad_sectors(), run.replacement_sectors()] {
                 if sectors.end > end {
-                    return Err(GeometryError::Beyond(sectors.start.max(end)));
+                    return Err(GeometryError::RevectoredBeyondEnd(sectors.start.max(end)));
                 }
             }
             moved.push(run);
         }
         moved.sort_unstable();
-        let bad: Vec<Range<u64>> = moved.iter().map(Revectored::bad).collect();
-        let mut instead: Vec<Range<u64>> = moved.iter().map(Revectored::instead).collect();
-        instead.sort_unstable_by_key(|sectors| sectors.start);
-        if let Some(shared) = shared_within(&instead) {
-            return Err(GeometryError::Shared(shared));
+        let bad: Vec<Range<u64>> = moved.iter().map(Revectored::bad_sectors).collect();
+        let mut replacement: Vec<Range<u64>> =
+            moved.iter().map(Revectored::replacement_sectors).collect();
+        replacement.sort_unstable_by_key(|sectors| sectors.start);
+        if let Some(shared) = first_overlap(&replacement) {
+            return Err(GeometryError::ReplacementConflict(shared));
         }
-        if let Some(twice) = shared_within(&bad) {
-            return Err(GeometryError::Twice(twice));
+        if let Some(twice) = first_overlap(&bad) {
+            return Err(GeometryError::RevectoredTwice(twice));
         }
-        if let Some(shared) = shared_between(&bad, &instead) {
-            return Err(GeometryError::Shared(shared));
+        if let Some(shared) = overlap_between(&bad, &replacement) {
+            return Err(GeometryError::ReplacementConflict(shared));
         }
         self.revectored = moved;
         Ok(())
     }
 
-    /// The first of these logical sectors that holds the data of a bad one: no data of its
-    /// own may be on it.
-    pub fn stand_in_among(&self, sectors: Range<u64>) -> Option<u64> {
+    /// Returns the first sector of a range that is a replacement for a bad sector, and so cannot
+    /// hold data of its own.
+    pub fn first_replacement_in(&self, sectors: Range<u64>) -> Option<u64> {
         let first = |run: &Revectored| {
             let first = run.to.max(sectors.start);
-            (first < run.instead().end.min(sectors.end)).then_some(first)
+            (first < run.replacement_sectors().end.min(sectors.end)).then_some(first)
         };
         self.revectored.iter().filter_map(first).min()
     }
 
-    /// Cylinders.
+    /// Number of cylinders of the drive.
     pub fn cylinders(&self) -> u32 {
         self.layout.cylinders()
     }
 
-    /// Heads, which are the tracks of a cylinder.
+    /// Number of heads, which is the number of tracks of a cylinder.
     pub fn heads(&self) -> u32 {
         self.layout.surfaces()
     }
 
-    /// Bytes in a sector.
+    /// Size of a sector of the drive, in bytes.
     pub fn sector_bytes(&self) -> u32 {
         self.sector_bytes
     }
 
-    /// Data sectors on a track of a cylinder.
+    /// Returns the number of data sectors per track of a cylinder.
     pub fn sectors_per_track(&self, cylinder: u32) -> u32 {
-        self.tracks_of(cylinder).sectors
+        self.zone_tracks(cylinder).sectors
     }
 
-    /// Slots that turn by on a track of a cylinder, spares included.
+    /// Returns the number of slots per track of a cylinder, including spare slots.
     pub fn slots(&self, cylinder: u32) -> u32 {
-        self.tracks_of(cylinder).slots
+        self.zone_tracks(cylinder).slots
     }
 
-    /// Part of the circle that a slot of a cylinder has.
+    /// Returns the angle of a slot on a cylinder, in units of 2^-64 of a revolution.
     #[inline]
     pub(super) fn arc(&self, cylinder: u32) -> u64 {
-        self.tracks_of(cylinder).arc
+        self.zone_tracks(cylinder).arc
     }
 
-    /// The fewest slots that a track has.
+    /// Minimum number of slots per track over all zones.
     pub fn slots_min(&self) -> u32 {
         let slots = self.tracks.iter().map(|tracks| tracks.slots);
         slots.min().expect("a drive has a zone")
     }
 
-    /// The number that the first sector of a cylinder has where none before it is bad.
+    /// Returns the number of a cylinder's first sector, under the assumption that no sector before
+    /// it is bad.
     pub fn first_sector(&self, cylinder: u32) -> u64 {
-        let ends = self.tracks.iter().skip(1).map(|next| next.first_cylinder);
-        let ends = ends.chain([u32::MAX]);
-        let per_head = self.tracks.iter().zip(ends).map(|(tracks, end)| {
+        let ends_at = self.tracks.iter().skip(1).map(|next| next.first_cylinder);
+        let ends_at = ends_at.chain([u32::MAX]);
+        let per_head = self.tracks.iter().zip(ends_at).map(|(tracks, end)| {
             let cylinders = end.min(cylinder).saturating_sub(tracks.first_cylinder);
             u64::from(cylinders) * u64::from(tracks.sectors)
         });
         per_head.sum::<u64>() * u64::from(self.heads())
     }
 
-    /// Logical sectors.
+    /// Number of logical sectors of the drive.
     pub fn sectors(&self) -> u64 {
         self.layout.sectors()
     }
 
-    /// Logical bytes.
+    /// Capacity of the drive, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         self.sectors() * u64::from(self.sector_bytes)
     }
 
     #[inline]
-    fn tracks_of(&self, cylinder: u32) -> &Tracks {
+    fn zone_tracks(&self, cylinder: u32) -> &Tracks {
         if let [tracks] = &self.tracks[..] {
             return tracks;
         }
@@ -320,21 +327,23 @@ impl Geometry {
         &self.tracks[after - 1]
     }
 
-    /// Where a logical sector is; its number on the track is that of its slot.
+    /// Returns the location of a logical sector. The sector number of the location is that of its
+    /// slot.
     ///
     /// # Panics
     ///
-    /// When it is not on the drive.
+    /// If the sector is not on the drive.
     #[inline]
     pub fn locate(&self, sector: u64) -> Place {
         self.run(sector).place
     }
 
-    /// The same, and how many follow it slot by slot.
+    /// Returns the location of a logical sector, and the number of sectors in consecutive slots
+    /// from there on.
     ///
     /// # Panics
     ///
-    /// When it is not on the drive.
+    /// If the sector is not on the drive.
     #[inline]
     pub fn run(&self, sector: u64) -> Run {
         let run = match self.revectored.is_empty() {
@@ -343,18 +352,18 @@ impl Geometry {
         };
         match self.is_plain {
             true => run,
-            false => self.formatted(run),
+            false => self.apply_format(run),
         }
     }
 
     fn run_around_defects(&self, sector: u64) -> Run {
         let next = self.revectored.partition_point(|run| run.from <= sector);
         let before = next.checked_sub(1).map(|run| self.revectored[run]);
-        if let Some(moved) = before.filter(|run| run.bad().contains(&sector)) {
-            let instead = self.layout.run(moved.to + (sector - moved.from));
+        if let Some(moved) = before.filter(|run| run.bad_sectors().contains(&sector)) {
+            let replacement = self.layout.run(moved.to + (sector - moved.from));
             return Run {
                 sectors: 1,
-                ..instead
+                ..replacement
             };
         }
         let mut run = self.layout.run(sector);
@@ -364,16 +373,19 @@ impl Geometry {
         run
     }
 
-    /// The same sectors in their slots.
-    fn formatted(&self, run: Run) -> Run {
+    /// Converts a run of sectors from the plain layout to the slots of the format.
+    fn apply_format(&self, run: Run) -> Run {
         let Run {
             place, mut sectors, ..
         } = run;
-        let tracks = self.tracks_of(place.cylinder);
+        let tracks = self.zone_tracks(place.cylinder);
         let track = place.start - Turn(place.arc).times(u64::from(place.sector));
         let mut on_track = place.sector;
         if let Some(interleave) = tracks.interleave {
-            (on_track, sectors) = (interleaved(place.sector, tracks.sectors, interleave), 1);
+            (on_track, sectors) = (
+                interleaved_slot(place.sector, tracks.sectors, interleave),
+                1,
+            );
         }
         // Skews turn tracks by whole slots, up to the rounding of a share.
         let turned = (track + Turn(place.arc / 2)).0 / place.arc;
@@ -397,7 +409,8 @@ impl Geometry {
 }
 
 impl Format {
-    /// A drive of one sector, in place of one that contradicts itself.
+    /// Returns the format of a drive with a single sector, as a substitute for a format that
+    /// contradicts itself.
     pub(crate) fn one_sector() -> Self {
         Self {
             cylinders: 1,
@@ -412,7 +425,8 @@ impl Format {
         }
     }
 
-    /// The layout of slots without interleave and gap, with these slipped sectors.
+    /// Returns the layout of the slots with the given slipped sectors, without interleave and index
+    /// gap.
     fn layout(&self, slipped: &[u64]) -> Result<Layout, GeometryError> {
         let heads = u64::from(self.heads);
         let groups = self.head_groups.unwrap_or(HeadGroups {
@@ -423,10 +437,10 @@ impl Format {
         let per_cylinder = u64::from(self.track_skew) * heads.saturating_sub(1)
             + u64::from(self.cylinder_skew)
             + u64::from(groups.skew) * changes;
-        let ends = self.zones.iter().skip(1).map(|next| next.first_cylinder);
+        let ends_at = self.zones.iter().skip(1).map(|next| next.first_cylinder);
         let mut zones = Vec::with_capacity(self.zones.len());
         let (mut slips, mut first) = (slipped, 0);
-        for (zone, end) in self.zones.iter().zip(ends.chain([self.cylinders])) {
+        for (zone, end) in self.zones.iter().zip(ends_at.chain([self.cylinders])) {
             let slots = u64::from(zone.sectors_per_track) + u64::from(self.spare_slots);
             let rev = |slots_turned: u64| (slots_turned % slots.max(1)) as f64 / slots as f64;
             let cylinders = u64::from(end.saturating_sub(zone.first_cylinder));
@@ -450,7 +464,7 @@ impl Format {
             (slips, first) = (&slips[of_zone..], next);
         }
         if let Some(beyond) = slips.first() {
-            return Err(GeometryError::SlippedBeyond(*beyond));
+            return Err(GeometryError::SlippedBeyondEnd(*beyond));
         }
         let specification = LayoutSpecification {
             surfaces: self.heads,
@@ -465,15 +479,14 @@ impl Format {
     }
 }
 
-/// The slot of a track's sector as a formatter chooses it: each lies a step of slots after the
-/// one before it, or in the next free slot after that, which it is when the steps have led round
-/// to the first.
-fn interleaved(sector: u32, sectors: u32, (step, per_round): (u32, u32)) -> u32 {
+/// Returns the slot of a sector with interleave. As in a formatter, each sector is `step` slots
+/// after the previous one. When the steps lead back to the first slot, the next free slot follows.
+fn interleaved_slot(sector: u32, sectors: u32, (step, per_round): (u32, u32)) -> u32 {
     let steps = u64::from(sector % per_round) * u64::from(step);
     (steps % u64::from(sectors)) as u32 + sector / per_round
 }
 
-/// Sectors after which steps of so many slots lead round to the first.
+/// Returns the number of sectors after which steps of `step` slots lead back to the first slot.
 fn sectors_per_round(sectors: u32, step: u32) -> u32 {
     let (mut common, mut rest) = (sectors, step % sectors);
     while rest > 0 {
@@ -482,16 +495,16 @@ fn sectors_per_round(sectors: u32, step: u32) -> u32 {
     sectors / common
 }
 
-/// The first sector that two of these have; they ascend.
-fn shared_within(ascending: &[Range<u64>]) -> Option<u64> {
+/// Returns the first sector that two ranges of an ascending list share, if any.
+fn first_overlap(ascending: &[Range<u64>]) -> Option<u64> {
     let mut pairs = ascending.windows(2);
     let shared = pairs.find(|pair| pair[0].end > pair[1].start);
     shared.map(|pair| pair[1].start)
 }
 
-/// A sector that one of these has and one of the others; these ascend, and no two of
-/// them share one.
-fn shared_between(ascending: &[Range<u64>], others: &[Range<u64>]) -> Option<u64> {
+/// Returns a sector that is in both lists of ranges, if any. The first list is ascending and
+/// without overlaps.
+fn overlap_between(ascending: &[Range<u64>], others: &[Range<u64>]) -> Option<u64> {
     others.iter().find_map(|other| {
         let before = ascending.partition_point(|one| one.start < other.end);
         let last = &ascending[before.checked_sub(1)?];

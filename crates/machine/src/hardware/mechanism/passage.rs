@@ -1,30 +1,30 @@
-//! What a transfer is made of, and how long a drive was busy with what.
+//! Times of a disk transfer: seek, settle, head switch, rotational latency and media transfer.
 
-use super::LastRun;
+use super::TransferRun;
 use diskperf_device::Busy;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
-/// The arm's way to a track.
+/// Times of an arm movement to a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Move {
-    /// Across cylinders.
+pub struct ArmMove {
+    /// Seek time of the arm movement, zero within a cylinder.
     pub seek: Time,
-    /// Until the arm rests.
+    /// Settle time at the end of the arm movement.
     pub settle: Time,
-    /// Until it rests well enough to write.
+    /// Additional settle time of a write compared with a read.
     pub write_settle: Time,
-    /// To another head.
+    /// Head switch time if the track is on the same cylinder.
     pub head_switch: Time,
 }
 
-impl Move {
-    /// All of it.
+impl ArmMove {
+    /// Returns the total time of the arm movement.
     pub fn total(&self) -> Time {
         self.seek + self.settle + self.write_settle + self.head_switch
     }
 
-    /// Its parts, in order.
+    /// Returns the stages of the arm movement in order, with their times.
     pub fn stages(&self) -> [(Stage, Time); 4] {
         [
             (Stage::Seek, self.seek),
@@ -35,74 +35,77 @@ impl Move {
     }
 }
 
-/// A transfer from its command to the last sector.
+/// Times of a transfer from its command to its last sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passage {
-    /// To the first track.
-    pub to_track: Move,
-    /// From there until the first sector comes by.
+pub struct TransferTimes {
+    /// Arm movement to the first track.
+    pub to_track: ArmMove,
+    /// Rotational latency after the arm movement, until the first sector passes.
     pub latency: Time,
-    /// To further tracks, if the transfer goes on there.
-    pub between: Move,
-    /// Waiting on further tracks for the next sector.
-    pub between_latency: Time,
-    /// Sectors of the transfer passing under the heads, and those in between
-    /// where sectors are interleaved.
+    /// Arm movements to further tracks, if the transfer continues there.
+    pub track_switches: ArmMove,
+    /// Rotational latency of the transfer on further tracks.
+    pub track_switch_latency: Time,
+    /// Media transfer time, including sectors in between if sectors are interleaved.
     pub transfer: Time,
 }
 
-impl Passage {
-    /// From the command to the first sector.
+impl TransferTimes {
+    /// Returns the time from the command to the first sector.
     pub fn to_first_sector(&self) -> Time {
         self.to_track.total() + self.latency
     }
 
-    /// Whether it goes on to another track.
-    pub(super) fn crosses(&self) -> bool {
-        self.between != STILL || self.between_latency > Time::ZERO
+    /// Reports whether the transfer continues on another track.
+    pub(super) fn crosses_tracks(&self) -> bool {
+        self.track_switches != NO_MOVE || self.track_switch_latency > Time::ZERO
     }
 
-    /// From the command to the end.
+    /// Returns the time from the command to the end of the last sector.
     pub fn total(&self) -> Time {
-        self.to_first_sector() + self.between.total() + self.between_latency + self.transfer
+        self.to_first_sector()
+            + self.track_switches.total()
+            + self.track_switch_latency
+            + self.transfer
     }
 }
 
-/// The arm stays where it is.
-pub(super) const STILL: Move = Move {
+/// Arm movement of zero duration, for a transfer that begins on the current track.
+pub(super) const NO_MOVE: ArmMove = ArmMove {
     seek: Time::ZERO,
     settle: Time::ZERO,
     write_settle: Time::ZERO,
     head_switch: Time::ZERO,
 };
 
-/// A part of a transfer, from its first sector on.
-pub(super) enum Leg<'a> {
-    /// Sectors that lie side by side pass.
-    Run { run: &'a LastRun, sectors: u32 },
-    /// The way to the next of them, which begins then.
+/// Leg of a transfer: a run of sectors, or the way to the next run.
+pub(super) enum TransferLeg<'a> {
+    /// Run of consecutive slots that pass under the head, with the number of sectors used.
+    Run { run: &'a TransferRun, sectors: u32 },
+    /// Movement and wait between two runs of a transfer.
     Between {
-        begins: Time,
-        arm: Move,
+        starts_at: Time,
+        arm: ArmMove,
         wait: Time,
-        /// It is on the same track, and what is in between passes as well.
+        /// Whether the next run is on the same track, so that the sectors in between pass under the
+        /// head.
         same_track: bool,
     },
 }
 
-impl Passage {
-    /// Adds its time to what the drive has done.
+impl TransferTimes {
+    /// Adds the times of the transfer to the busy times of the drive.
     #[inline]
     pub(super) fn book(&self, busy: &mut Busy) {
-        busy.positioning += self.to_track.total() + self.between.total();
-        busy.latency += self.latency + self.between_latency;
+        busy.positioning += self.to_track.total() + self.track_switches.total();
+        busy.latency += self.latency + self.track_switch_latency;
         busy.transfer += self.transfer;
     }
 
-    /// Takes its time back.
+    /// Subtracts the times of the transfer from the busy times of the drive.
     pub(super) fn unbook(&self, busy: &mut Busy) {
-        busy.positioning = busy.positioning - (self.to_track.total() + self.between.total());
-        busy.latency = busy.latency - (self.latency + self.between_latency);
+        busy.positioning = busy.positioning - (self.to_track.total() + self.track_switches.total());
+        busy.latency = busy.latency - (self.latency + self.track_switch_latency);
         busy.transfer = busy.transfer - self.transfer;
     }
 }

@@ -1,97 +1,95 @@
-//! Reads that go on for as long as a controller likes: transfers that grow and
-//! shrink while they are under way, and whole tracks from whatever sector
-//! comes first.
+//! Reads without a fixed end: transfers that grow and shrink while they are in progress, and
+//! full-track reads that start at any sector.
 
-use super::{Commanded, Mechanism, Move};
+use super::{ArmMove, CommandedTransfer, Mechanism};
 use diskperf_device::disk::layout::Place;
 use diskperf_sim::Time;
 
-/// A track that is being read from the sector that came first.
+/// Full-track read, which starts at the first sector that passes.
 #[derive(Clone, Debug)]
 pub struct TrackRead {
-    /// The arm's way to it.
-    pub to_track: Move,
-    /// When the first sector begins to pass.
-    pub begins: Time,
-    /// Each sector of the track and when it has passed, in that order.
+    /// Arm movement to the track of a full-track read.
+    pub to_track: ArmMove,
+    /// Start of the first sector of a full-track read.
+    pub starts_at: Time,
+    /// Sectors of the track with the time when each has passed, in the order of passing.
     pub sectors: Vec<(u64, Time)>,
 }
 
-/// Time for which a sector that has begun to pass is still caught by a controller that
-/// takes any of a track: its header lies behind a preamble of some bytes.
+/// Time after the start of a sector in which a controller that accepts any sector of a track can
+/// still catch it. The header is preceded by a preamble of some bytes.
 const PREAMBLE: Time = Time(1_000);
 
 impl Mechanism {
-    /// Makes the transfer under way longer, `count` sectors in all; when each of the new
-    /// ones will have passed.
+    /// Extends the transfer in progress to `count` sectors in all. Returns the time when each new
+    /// sector will have passed.
     ///
     /// # Panics
     ///
-    /// When there was none.
-    pub fn lengthen(&mut self, count: u32) -> Vec<Time> {
+    /// If there was no transfer.
+    pub fn extend_transfer(&mut self, count: u32) -> Vec<Time> {
         let last = self.last.expect("a transfer was commanded");
-        let old = self.whole(last);
-        let longer = Commanded { count, ..last };
-        let mut pass = Vec::with_capacity(count.saturating_sub(last.count) as usize);
-        let (new, run) = self.pass_after(longer, last.count, &mut pass);
+        let old = self.evaluate_all_sectors(last);
+        let longer = CommandedTransfer { count, ..last };
+        let mut end_times = Vec::with_capacity(count.saturating_sub(last.count) as usize);
+        let (new, run) = self.evaluate_after(longer, last.count, &mut end_times);
         old.unbook(&mut self.busy);
         new.book(&mut self.busy);
         self.busy.bytes = self.busy.bytes + self.bytes(count) - self.bytes(last.count);
-        self.booked_last = new.total();
-        self.last = Some(Commanded {
-            ends: last.at + new.total(),
-            passage: Some((new, run)),
+        self.last_operation_time = new.total();
+        self.last = Some(CommandedTransfer {
+            ends_at: last.commanded_at + new.total(),
+            times: Some((new, run)),
             ..longer
         });
-        pass
+        end_times
     }
 
-    /// Reads the whole track that a sector is on, from the first sector that
-    /// comes by.
+    /// Reads the whole track of a sector, starting with the first sector that passes.
     pub fn read_track(&mut self, now: Time, sector: u64) -> TrackRead {
         let place = self.mechanics.geometry.locate(sector);
-        let to_track = self.way(place.cylinder, place.head, false);
+        let to_track = self.arm_move_to(place.cylinder, place.head, false);
         let arrived = now + to_track.total();
         let from = Time(arrived.0.saturating_sub(PREAMBLE.0));
         let mut sectors = Vec::with_capacity(place.sectors_per_track as usize);
-        let mut begins = Time(u64::MAX);
-        self.track_of(sector, |sector, place, step| {
+        let mut starts_at = Time(u64::MAX);
+        self.for_each_track_sector(sector, |sector, place, step| {
             let start = place.end(step);
             let comes = from + self.spindle.until(from, start);
             let passes = comes + self.spindle.passing(comes, start, place.arc);
-            begins = begins.min(comes.max(arrived));
+            starts_at = starts_at.min(comes.max(arrived));
             sectors.push((sector, passes));
         });
-        in_order_of_passing(&mut sectors);
-        let ends = sectors.last().map_or(arrived, |(_, passes)| *passes);
+        sort_by_passing_time(&mut sectors);
+        let ends_at = sectors.last().map_or(arrived, |(_, passes)| *passes);
         self.cylinder = place.cylinder;
         self.head = place.head;
         self.busy.positioning += to_track.total();
-        self.busy.latency += begins - arrived;
-        self.busy.transfer += ends - begins;
+        self.busy.latency += starts_at - arrived;
+        self.busy.transfer += ends_at - starts_at;
         self.busy.bytes += self.bytes(sectors.len() as u32);
         self.busy.transfers += 1;
-        self.booked_last = ends - now;
-        self.last = Some(Commanded {
-            at: now,
+        self.last_operation_time = ends_at - now;
+        self.last = Some(CommandedTransfer {
+            commanded_at: now,
             sector,
             count: sectors.len() as u32,
             write: false,
             cylinder: place.cylinder,
             head: place.head,
-            ends,
-            passage: None,
+            ends_at,
+            times: None,
         });
         TrackRead {
             to_track,
-            begins,
+            starts_at,
             sectors,
         }
     }
 
-    /// Tells of the sectors that are on the same track as this one and follow each other
-    /// up to it and from it on: each with a place, and its slots behind that.
-    fn track_of(&self, sector: u64, mut tell: impl FnMut(u64, &Place, u32)) {
+    /// Passes each sector of a run of consecutive sectors on the track of `sector` to `visit`: its
+    /// number, the location of its run, and its distance from the start of the run in slots.
+    fn for_each_track_sector(&self, sector: u64, mut visit: impl FnMut(u64, &Place, u32)) {
         let geometry = &self.mechanics.geometry;
         let track = geometry.locate(sector);
         let on_track = |place: &Place| place.same_track(&track);
@@ -106,16 +104,16 @@ impl Mechanism {
                 return;
             }
             for step in 0..run.sectors {
-                tell(next + u64::from(step), &run.place, step);
+                visit(next + u64::from(step), &run.place, step);
             }
             next += u64::from(run.sectors);
         }
     }
 }
 
-/// Puts sectors of a track in the order in which they pass, of equals the lower first. They
-/// nearly always have it, but for where they start.
-fn in_order_of_passing(sectors: &mut [(u64, Time)]) {
+/// Sorts the sectors of a track in the order of passing, and by number if two pass at the same
+/// time. Usually only the start must be found.
+fn sort_by_passing_time(sectors: &mut [(u64, Time)]) {
     let key = |(sector, passes): &(u64, Time)| (*passes, *sector);
     let numbered = sectors.iter().enumerate();
     let first = numbered.min_by_key(|(_, one)| key(one));

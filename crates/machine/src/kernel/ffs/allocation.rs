@@ -1,12 +1,12 @@
-//! Allocation over all groups: the order in which groups are tried, the
-//! reserve, and the change in one group.
+//! Allocation of blocks, fragments and inodes over all cylinder groups: the order in which groups
+//! are tried, the free-space reserve, and the change in one group.
 
 use super::FileSystem;
 use super::inode::{InodeKind, InodeNumber};
 use super::superblock::{Fragment, Group};
 use std::fmt;
 
-/// The file system, or the part of it that is not reserved, is full.
+/// Error of an allocation on a full file system, or on one with only the reserve left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoSpace;
 
@@ -18,21 +18,21 @@ impl fmt::Display for NoSpace {
 
 impl std::error::Error for NoSpace {}
 
-/// A group to try, and whether the preference counts in it.
+/// Cylinder group to try in an allocation, and whether the preferred address applies to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
-    /// The group.
+    /// Cylinder group to try in the allocation.
     pub group: Group,
-    /// Only the first group is asked for the preferred place; a group that is
-    /// reached by rehashing gives whatever its rotor finds.
+    /// Whether the allocation looks for the preferred address in this group. Only the first group
+    /// does; a group reached by rehashing allocates from its rotor.
     pub is_preferred: bool,
 }
 
-/// The groups in the order in which they are tried: the preferred one; then
-/// 1, 2, 4, ... groups further on (added up, modulo the number of groups);
-/// then all from the second after the preferred one.
+/// Iterator over the cylinder groups in the order in which an allocation tries them: the preferred
+/// group; then 1, 2, 4, ... groups further on (added up, modulo the number of groups); then all
+/// groups from the second after the preferred one.
 ///
-/// A group may come twice. Never ends early by itself: it covers every group.
+/// A group may occur twice. The iterator covers every group before it ends.
 #[derive(Debug, Clone)]
 pub struct AllocationSearch {
     groups: u32,
@@ -105,33 +105,33 @@ impl Iterator for AllocationSearch {
 }
 
 impl FileSystem {
-    /// Fragments that a user who is not the super-user may still allocate;
-    /// zero or negative when only the reserve is left.
+    /// Returns the free fragments that a user other than the super-user may still allocate. The
+    /// number is zero or negative when only the reserve is left.
     #[must_use]
     pub fn free_space_fragments(&self) -> i64 {
         let per_block = i64::from(self.superblock.fragments_per_block());
         let percent = i64::from(self.superblock.parameters().minfree_percent);
         let reserve = i64::from(self.superblock.data_fragments) * percent / 100;
-        i64::from(self.total.free_blocks) * per_block + i64::from(self.total.free_fragments)
+        i64::from(self.total_summary.free_blocks) * per_block
+            + i64::from(self.total_summary.free_fragments)
             - reserve
     }
 
-    /// Whether an allocation may be tried at all. The super-user may use the
-    /// reserve. Growing a fragment in place is asked for with its new size.
+    /// Tests whether an allocation of `fragments` may be tried at all. The super-user may use the
+    /// reserve. An extension in place is tested with its new size.
     ///
     /// # Errors
-    /// [`NoSpace`] when a whole block is wanted and none is free, or only the
-    /// reserve is left.
+    /// [`NoSpace`] when a whole block is wanted and none is free, or only the reserve is left.
     pub fn admit(&self, fragments: u32, is_super_user: bool) -> Result<(), NoSpace> {
         let whole_block = fragments == self.superblock.fragments_per_block();
-        if whole_block && self.total.free_blocks == 0 {
+        if whole_block && self.total_summary.free_blocks == 0 {
             return Err(NoSpace);
         }
         self.admit_growth(is_super_user)
     }
 
-    /// The test before a fragment is grown: only the reserve counts, because
-    /// the growth may succeed in place.
+    /// Tests whether a fragment may be extended. Only the reserve counts, because the extension may
+    /// succeed in place.
     ///
     /// # Errors
     /// [`NoSpace`] when only the reserve is left.
@@ -142,51 +142,50 @@ impl FileSystem {
         Ok(())
     }
 
-    /// The groups to try for a block, in order. Without a usable preference
-    /// the search starts in the inode's group.
+    /// Returns the cylinder groups to try for a block, in order. Without a usable preference the
+    /// search starts in the inode's group.
     ///
-    /// Pass each candidate's `is_preferred` on: give [`Self::allocate_in_group`]
-    /// the preference only then.
+    /// Pass the preference to [`Self::allocate_in_group`] only for a candidate with `is_preferred`.
     #[must_use]
     pub fn allocation_search(
         &self,
         inode: InodeNumber,
         preference: Option<Fragment>,
     ) -> AllocationSearch {
-        let group = match self.usable(preference) {
+        let group = match self.usable_preference(preference) {
             Some(address) => self.superblock.group_of(address),
             None => self.superblock.group_of_inode(inode),
         };
         AllocationSearch::new(self.superblock.groups(), group)
     }
 
-    /// The groups to try for a fragment that could not be extended in place:
-    /// its own group first, whatever the preference.
+    /// Returns the cylinder groups to try for a fragment that could not be extended in place. The
+    /// search starts in the fragment's own group, whatever the preference.
     #[must_use]
     pub fn relocation_search(&self, address: Fragment) -> AllocationSearch {
         let group = self.superblock.group_of(address);
         AllocationSearch::new(self.superblock.groups(), group)
     }
 
-    /// A preference beyond the end of the file system is none.
-    fn usable(&self, preference: Option<Fragment>) -> Option<Fragment> {
+    /// Drops an allocation preference beyond the end of the file system.
+    fn usable_preference(&self, preference: Option<Fragment>) -> Option<Fragment> {
         preference.filter(|address| address.0 < self.superblock.size_fragments())
     }
 
-    /// Whether the in-core summary lets a group be tried: if not, its map is
-    /// not even read. Fragments may be in a group without whole blocks.
+    /// Reports whether the in-core summary admits an allocation of `fragments` in a cylinder group.
+    /// If not, the group's map is not even read. A group without whole free blocks may still have
+    /// free fragments.
     #[must_use]
     pub fn group_may_hold(&self, group: Group, fragments: u32) -> bool {
         fragments < self.superblock.fragments_per_block()
             || self.summaries[group.0 as usize].free_blocks > 0
     }
 
-    /// Allocates in one group, whose map must be in core and is changed.
-    /// `fragments` is 1 to a whole block. `None`: nothing of this size is
-    /// left; the map is unchanged.
+    /// Allocates a whole block or `fragments` fragments in one cylinder group. The group's map must
+    /// be in core. Returns `None`, with the map unchanged, if nothing of this size is free.
     ///
     /// # Panics
-    /// If `fragments` is not 1 to a block, or the group does not exist.
+    /// Panics if `fragments` is not 1 to a block, or the group does not exist.
     pub fn allocate_in_group(
         &mut self,
         group: Group,
@@ -203,7 +202,7 @@ impl FileSystem {
         }
         let base = self.superblock.group_base(group).0;
         let preference = self
-            .usable(preference)
+            .usable_preference(preference)
             .map(|address| address.0 % self.superblock.fragments_per_group());
         let summary = &mut self.summaries[group.0 as usize];
         let before = *summary;
@@ -217,9 +216,8 @@ impl FileSystem {
         found.map(|fragment| Fragment(base + fragment))
     }
 
-    /// Whether fragments may possibly be grown in place: they would stay
-    /// inside their block, and the summary has enough free fragments. If not,
-    /// the group's map is not even read.
+    /// Reports whether an extension of fragments in place is possible: they would stay inside their
+    /// block, and the summary has enough free fragments. If not, the group's map is not even read.
     #[must_use]
     pub fn may_extend(&self, address: Fragment, old_fragments: u32, new_fragments: u32) -> bool {
         let per_block = self.superblock.fragments_per_block();
@@ -228,11 +226,11 @@ impl FileSystem {
             && address.0 % per_block + new_fragments <= per_block
     }
 
-    /// Grows fragments in place. The group's map must be in core; it is
-    /// changed only if the result is `true`.
+    /// Extends fragments in place and returns whether that succeeded. The group's map must be in
+    /// core; it changes only on success.
     ///
     /// # Panics
-    /// If the new size is not larger than the old one.
+    /// Panics if the new size is not larger than the old one.
     pub fn extend_fragments(
         &mut self,
         address: Fragment,
@@ -264,8 +262,7 @@ impl FileSystem {
     /// Frees a block or a part of one. The group's map must be in core.
     ///
     /// # Panics
-    /// If something of it is free already, it is outside the file system, or
-    /// crosses a block.
+    /// Panics if a fragment is free already, lies outside the file system, or crosses a block.
     pub fn free(&mut self, address: Fragment, fragments: u32) {
         let per_block = self.superblock.fragments_per_block();
         assert!(
@@ -291,41 +288,41 @@ impl FileSystem {
         self.add_to_total(group, before);
     }
 
-    /// Carries what changed in a group's summary over to the totals.
+    /// Adds the change of a cylinder group's summary to the totals of the file system.
     pub(super) fn add_to_total(&mut self, group: Group, before: super::GroupSummary) {
         let now = self.summaries[group.0 as usize];
         let carry = |total: &mut u32, before: u32, now: u32| *total = *total + now - before;
         carry(
-            &mut self.total.directories,
+            &mut self.total_summary.directories,
             before.directories,
             now.directories,
         );
         carry(
-            &mut self.total.free_blocks,
+            &mut self.total_summary.free_blocks,
             before.free_blocks,
             now.free_blocks,
         );
         carry(
-            &mut self.total.free_inodes,
+            &mut self.total_summary.free_inodes,
             before.free_inodes,
             now.free_inodes,
         );
         carry(
-            &mut self.total.free_fragments,
+            &mut self.total_summary.free_fragments,
             before.free_fragments,
             now.free_fragments,
         );
     }
 
-    /// The inode that a new one should be near: for a directory the group
-    /// with the fewest directories among those with at least the average of
-    /// free inodes; for a file the directory it is made in.
+    /// Returns the inode near which a new inode should be allocated. For a directory: the cylinder
+    /// group with the fewest directories among those with at least the average number of free
+    /// inodes. For a file: the directory that it is created in.
     #[must_use]
     pub fn inode_preference(&self, parent: InodeNumber, kind: InodeKind) -> InodeNumber {
         match kind {
             InodeKind::File => parent,
             InodeKind::Directory => {
-                let average = self.total.free_inodes / self.superblock.groups();
+                let average = self.total_summary.free_inodes / self.superblock.groups();
                 let mut fewest = self.superblock.inodes_per_group();
                 let mut best = 0;
                 for (group, summary) in self.summaries.iter().enumerate() {
@@ -339,26 +336,26 @@ impl FileSystem {
         }
     }
 
-    /// The groups to try for an inode, in order.
+    /// Returns the cylinder groups to try for a new inode, in order.
     #[must_use]
     pub fn inode_search(&self, preference: InodeNumber) -> AllocationSearch {
         let group = self.superblock.group_of_inode(preference);
         AllocationSearch::new(self.superblock.groups(), group)
     }
 
-    /// Whether the in-core summary lets a group be tried for an inode: if
-    /// not, its map is not even read.
+    /// Reports whether the in-core summary of a cylinder group has a free inode. If not, the
+    /// group's map is not even read.
     #[must_use]
     pub fn group_may_hold_inode(&self, group: Group) -> bool {
         self.summaries[group.0 as usize].free_inodes > 0
     }
 
-    /// Allocates an inode in one group, whose map must be in core and is
-    /// changed. The new inode is empty, with a link count of 0; the kernel
-    /// sets that and writes the inode block. `None`: no inode is left there.
+    /// Allocates an inode in one cylinder group, whose map must be in core. The new inode is empty,
+    /// with a link count of 0; the kernel sets the count and writes the inode block. Returns `None`
+    /// if the group has no free inode.
     ///
-    /// Give the preference only to the first candidate of the search.
-    pub fn inode_alloc(
+    /// Pass the preference only for the first candidate of the search.
+    pub fn allocate_inode(
         &mut self,
         group: Group,
         preference: Option<InodeNumber>,
@@ -387,12 +384,12 @@ impl FileSystem {
         Some(inode)
     }
 
-    /// Frees an inode that no name and no block hangs on any more. The map of
-    /// its group must be in core.
+    /// Frees an inode without names and without blocks. The map of its cylinder group must be in
+    /// core.
     ///
     /// # Panics
-    /// If the inode is free, is linked, or still has blocks.
-    pub fn inode_free(&mut self, inode: InodeNumber) {
+    /// Panics if the inode is free, is linked, or still has blocks.
+    pub fn free_inode(&mut self, inode: InodeNumber) {
         let record = self.inodes.remove(inode);
         assert!(record.links == 0, "a linked inode is freed: {inode:?}");
         assert!(

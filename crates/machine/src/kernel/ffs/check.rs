@@ -1,5 +1,5 @@
-//! The consistency check, in the manner of fsck: what the maps and counters
-//! say is made again from the inodes and directories and compared.
+//! Consistency check of a 4.2BSD file system in the manner of fsck. It recomputes maps and counters
+//! from the inodes and directories and compares them with the stored ones.
 
 mod claims;
 mod connectivity;
@@ -14,127 +14,127 @@ use super::superblock::{Fragment, Group};
 use claims::Claims;
 use std::fmt;
 
-/// What a sound file system holds.
+/// Counts of files, directories and free space in a consistent file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckSummary {
-    /// Files.
+    /// Number of regular files in the file system.
     pub files: u32,
-    /// Directories, the root and `lost+found` among them.
+    /// Number of directories, including the root and `lost+found`.
     pub directories: u32,
-    /// Inodes without a name that the caller says are open.
+    /// Number of inodes without a name that the caller has listed as open.
     pub open_unlinked: u32,
-    /// Fragments that files, directories and their indirect blocks hold.
+    /// Number of fragments that files, directories and their indirect blocks use.
     pub used_fragments: u32,
-    /// Free space and inodes.
+    /// Free blocks, fragments and inodes of the file system.
     pub free: GroupSummary,
 }
 
-/// Something that does not fit together.
+/// Inconsistency that the check of a 4.2BSD file system has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// A pointer to what is no data, crosses a block, or is outside.
+    /// Pointer to an address that is outside the file system or crosses a block.
     BadAddress {
-        /// Whose pointer.
+        /// Inode that holds the bad pointer.
         inode: InodeNumber,
-        /// Where to.
+        /// First fragment that the bad pointer refers to.
         address: Fragment,
-        /// How much.
+        /// Number of fragments that the bad pointer refers to.
         fragments: u32,
     },
-    /// A fragment that two pointers claim.
+    /// Fragment that two pointers claim.
     ClaimedTwice {
-        /// The later claimant.
+        /// Inode whose pointer claimed the fragment second.
         inode: InodeNumber,
-        /// The fragment.
+        /// Fragment that is claimed twice.
         address: Fragment,
     },
-    /// A fragment that is claimed, and free in the map.
+    /// Fragment that a file or metadata claims and that the map marks as free.
     ClaimedButFree {
-        /// The fragment.
+        /// Fragment that is claimed and free.
         address: Fragment,
     },
-    /// A fragment that nothing claims, and is not free in the map.
+    /// Fragment that no file or metadata claims and that the map marks as used.
     LostFragment {
-        /// The fragment.
+        /// Fragment that is used in the map and claimed by nothing.
         address: Fragment,
     },
-    /// A data pointer behind the end of the file.
+    /// Pointer to a data block behind the end of the file.
     BeyondEnd {
-        /// The inode.
+        /// Inode of the file that has a block behind its end.
         inode: InodeNumber,
-        /// The block of the file.
+        /// Block number within the file.
         lbn: u32,
     },
-    /// Indirect blocks that are not linked as they should be.
+    /// Indirect blocks of a file with wrong links to each other.
     IndirectDamage {
-        /// The inode.
+        /// Inode with the damaged indirect blocks.
         inode: InodeNumber,
     },
-    /// Indirect blocks in core that no inode has.
+    /// Indirect blocks in core that belong to no inode.
     LostIndirect {
-        /// In core.
+        /// Number of indirect blocks in core.
         kept: u32,
-        /// Reached from inodes.
+        /// Number of indirect blocks that can be reached from inodes.
         reached: u32,
     },
-    /// A counter of a group that is not what its map says.
+    /// Counter of a cylinder group that disagrees with the group's map.
     GroupCount {
-        /// The group.
+        /// Cylinder group with the wrong counter.
         group: Group,
-        /// Which counter.
+        /// Name of the counter.
         what: &'static str,
-        /// Its value.
+        /// Stored value of the counter.
         counted: u32,
-        /// What the map says.
+        /// Value of the counter as recomputed from the map.
         found: u32,
     },
-    /// A total in the superblock that is not the sum over the groups.
+    /// Total in the superblock that disagrees with the sum over the cylinder groups.
     Total {
-        /// Which total.
+        /// Name of the total.
         what: &'static str,
-        /// Its value.
+        /// Stored value of the total.
         counted: u32,
-        /// The sum.
+        /// Sum over the cylinder groups.
         found: u32,
     },
-    /// An inode that is used and not in the map, or the other way round.
+    /// Inode in use that the map marks as free, or the reverse.
     InodeMap {
-        /// The inode.
+        /// Inode with the wrong map bit.
         inode: InodeNumber,
-        /// What the map says.
+        /// Whether the map marks the inode as used.
         is_used: bool,
     },
-    /// A link count that is not the number of names.
+    /// Link count of an inode that differs from its number of names.
     LinkCount {
-        /// The inode.
+        /// Inode with the wrong link count.
         inode: InodeNumber,
-        /// Its link count.
+        /// Stored link count of the inode.
         links: u32,
-        /// Names found.
+        /// Number of names found for the inode.
         names: u32,
     },
-    /// An inode without a name that nobody has open.
+    /// Inode without a name that no process has open.
     Unreferenced {
-        /// The inode.
+        /// Inode without a name.
         inode: InodeNumber,
     },
-    /// A name of an inode that is not in use.
+    /// Directory entry that refers to a free inode.
     DanglingName {
-        /// The directory.
+        /// Directory that holds the dangling entry.
         directory: InodeNumber,
-        /// The name.
+        /// Name of the dangling entry.
         name: String,
     },
-    /// A directory that is not reached from the root, or is reached twice.
+    /// Directory that the walk from the root does not reach, or reaches twice.
     Disconnected {
-        /// The directory.
+        /// Directory that is not reached exactly once.
         directory: InodeNumber,
     },
-    /// A directory whose contents are wrong.
+    /// Directory with damaged contents.
     DirectoryDamage {
-        /// The directory.
+        /// Directory that is damaged.
         directory: InodeNumber,
-        /// What is wrong.
+        /// Description of the damage.
         what: &'static str,
     },
 }
@@ -161,25 +161,33 @@ impl fmt::Display for Problem {
                 )
             }
             Self::ClaimedButFree { address } => {
-                write!(f, "fragment {} is claimed and free in the map", address.0)
+                write!(
+                    f,
+                    "fragment {} belongs to a file but is free in the map",
+                    address.0
+                )
             }
             Self::LostFragment { address } => {
                 write!(
                     f,
-                    "fragment {} is not claimed and not free in the map",
+                    "fragment {} is allocated in the map but belongs to no file",
                     address.0
                 )
             }
             Self::BeyondEnd { inode, lbn } => {
-                write!(f, "inode {}: block {lbn} is behind the end", inode.0)
+                write!(
+                    f,
+                    "inode {}: block {lbn} is beyond the end of the file",
+                    inode.0
+                )
             }
             Self::IndirectDamage { inode } => {
-                write!(f, "inode {}: indirect blocks are not linked right", inode.0)
+                write!(f, "inode {}: inconsistent tree of indirect blocks", inode.0)
             }
             Self::LostIndirect { kept, reached } => {
                 write!(
                     f,
-                    "{kept} indirect blocks in core, {reached} belong to inodes"
+                    "{kept} indirect blocks are in core, but inodes reach {reached}"
                 )
             }
             Self::GroupCount {
@@ -190,7 +198,7 @@ impl fmt::Display for Problem {
             } => {
                 write!(
                     f,
-                    "group {}: {what} counted {counted}, found {found}",
+                    "group {}: count of {what} is {counted}, but {found} were found",
                     group.0
                 )
             }
@@ -199,19 +207,26 @@ impl fmt::Display for Problem {
                 counted,
                 found,
             } => {
-                write!(f, "superblock: {what} counted {counted}, found {found}")
+                write!(
+                    f,
+                    "superblock: count of {what} is {counted}, but {found} were found"
+                )
             }
             Self::InodeMap {
                 inode,
                 is_used: true,
             } => {
-                write!(f, "inode {} is used in the map only", inode.0)
+                write!(
+                    f,
+                    "inode {} is allocated in the map but not in use",
+                    inode.0
+                )
             }
             Self::InodeMap {
                 inode,
                 is_used: false,
             } => {
-                write!(f, "inode {} is in use and free in the map", inode.0)
+                write!(f, "inode {} is in use but free in the map", inode.0)
             }
             Self::LinkCount {
                 inode,
@@ -227,7 +242,7 @@ impl fmt::Display for Problem {
             Self::Disconnected { directory } => {
                 write!(
                     f,
-                    "directory {} is not reached once from the root",
+                    "directory {} is not reached exactly once from the root",
                     directory.0
                 )
             }
@@ -239,22 +254,22 @@ impl fmt::Display for Problem {
 }
 
 impl FileSystem {
-    /// Checks everything, while nothing is under way and no file without a
-    /// name is open.
+    /// Checks the whole file system. No operation may be in progress and no unnamed file may be
+    /// open.
     ///
     /// # Errors
-    /// Everything that does not fit together.
+    /// All inconsistencies found.
     pub fn check(&self) -> Result<CheckSummary, Vec<Problem>> {
         self.check_while_open(&[])
     }
 
-    /// Checks everything; the inodes of `open` may be without a name.
+    /// Checks the whole file system. The inodes in `open` may be without a name.
     ///
     /// # Errors
-    /// Everything that does not fit together.
+    /// All inconsistencies found.
     pub fn check_while_open(&self, open: &[InodeNumber]) -> Result<CheckSummary, Vec<Problem>> {
         let mut problems = Vec::new();
-        let claims = Claims::of(self, &mut problems);
+        let claims = Claims::collect(self, &mut problems);
         self.check_free_map(&claims, &mut problems);
         self.check_inodes(&mut problems);
         for group in (0..self.superblock.groups()).map(Group) {
@@ -275,7 +290,7 @@ impl FileSystem {
             directories,
             open_unlinked: unlinked.count() as u32,
             used_fragments: claims.used_fragments(),
-            free: self.total,
+            free: self.total_summary,
         })
     }
 
@@ -294,7 +309,6 @@ impl FileSystem {
         }
     }
 
-    /// The inode maps against the inodes in use.
     fn check_inodes(&self, problems: &mut Vec<Problem>) {
         let per_group = self.superblock.inodes_per_group();
         for inode in (0..self.inodes.len()).map(InodeNumber) {
@@ -307,7 +321,6 @@ impl FileSystem {
         }
     }
 
-    /// The counters of a group made again from its maps.
     fn check_group_counters(&self, group: Group, problems: &mut Vec<Problem>) {
         let superblock = &self.superblock;
         let map = &self.groups[group.0 as usize];
@@ -319,7 +332,7 @@ impl FileSystem {
         let mut fragment_runs = [0; 8];
         for block in (0..superblock.fragments_per_group()).step_by(per_block as usize) {
             if map.is_block_free(superblock, block) {
-                let place = superblock.places[(block / per_block) as usize];
+                let place = superblock.block_positions[(block / per_block) as usize];
                 by_cylinder[place.cylinder as usize] += 1;
                 by_position[place.cylinder as usize][place.position as usize] += 1;
                 found.free_blocks += 1;
@@ -379,7 +392,7 @@ impl FileSystem {
         for summary in &self.summaries {
             sum.add(summary);
         }
-        compare_summaries(&self.total, &sum, &mut |what, counted, found| {
+        compare_summaries(&self.total_summary, &sum, &mut |what, counted, found| {
             if counted != found {
                 problems.push(Problem::Total {
                     what,
@@ -406,7 +419,6 @@ fn compare_summaries(
     differ("directories", counted.directories, found.directories);
 }
 
-/// Whether a name may stand in a directory.
-fn is_name(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= NAME_MAX_BYTES && !name.contains(['/', '\0'])
 }

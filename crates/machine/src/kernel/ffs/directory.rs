@@ -1,35 +1,35 @@
-//! One directory: records in chunks of 512 bytes that no record crosses, so
-//! that a single sector holds every change whole.
+//! Contents of one 4.2BSD directory: records in chunks of 512 bytes. No record crosses a chunk, so
+//! that a single sector holds every change as a whole.
 
 use super::inode::InodeNumber;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Bytes of a chunk of directory records (DIRBLKSIZ).
+/// Size of a chunk of directory records in bytes (`DIRBLKSIZ`).
 pub const DIRECTORY_CHUNK_BYTES: u32 = 512;
-/// The longest name (MAXNAMLEN).
+/// Longest name in a directory, in bytes (`MAXNAMLEN`).
 pub const NAME_MAX_BYTES: usize = 255;
 
-/// Bytes of a record before the name: inode, length of record, length of name.
+/// Bytes of a directory record before the name: inode, length of the record, length of the name.
 const RECORD_HEADER_BYTES: u32 = 8;
 
-/// Bytes that a name's record needs: header, name and its terminating zero,
-/// made a multiple of 4.
+/// Returns the bytes that a directory record needs for a name: header, name and terminating zero,
+/// rounded up to a multiple of 4.
 #[must_use]
 pub fn record_bytes(name: &str) -> u32 {
     RECORD_HEADER_BYTES + (name.len() as u32 + 1).next_multiple_of(4)
 }
 
-/// Why a name cannot be made.
+/// Reason why a name cannot be added to a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameError {
-    /// No name at all.
+    /// Empty name, which no directory entry can have.
     Empty,
-    /// Longer than [`NAME_MAX_BYTES`].
+    /// Name longer than [`NAME_MAX_BYTES`].
     TooLong,
-    /// With a slash or a zero byte.
+    /// Name with a slash or a zero byte.
     Character,
-    /// It is there already.
+    /// Name that the directory already has.
     Exists,
 }
 
@@ -46,49 +46,50 @@ impl fmt::Display for NameError {
 
 impl std::error::Error for NameError {}
 
-/// Where a name's record is, and what it names.
+/// Position of a directory record, and the inode that its name refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EntryPlace {
-    /// The inode of the name.
+pub struct EntryLocation {
+    /// Inode that the name refers to.
     pub inode: InodeNumber,
-    /// Offset of the record in the directory, in bytes. The directory's block
-    /// that holds it is the one to read or write.
+    /// Offset of the record in the directory, in bytes. The directory block at this offset is the
+    /// one to read or write.
     pub offset_bytes: u64,
 }
 
-/// Where a new name would go.
+/// Position in a directory at which a new name would be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntrySlot {
-    /// Offset in the directory of the chunk's part that is rewritten, in
-    /// bytes; with `grows` the old end of the directory.
+    /// Offset in the directory of the part of the chunk that is rewritten, in bytes. With `grows`,
+    /// the old end of the directory.
     pub offset_bytes: u64,
-    /// A chunk is appended: before the name is added the directory must have
-    /// blocks or fragments for [`DIRECTORY_CHUNK_BYTES`] more.
+    /// Whether a chunk is appended. Before the name is added, the directory must have blocks or
+    /// fragments for [`DIRECTORY_CHUNK_BYTES`] more.
     pub grows: bool,
 }
 
-/// A name in a directory.
+/// Directory entry: a name and its inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectoryEntry<'a> {
-    /// The name, `.` and `..` among them.
+    /// Name of the entry. `.` and `..` are entries too.
     pub name: &'a str,
-    /// What it names.
+    /// Inode that the entry refers to.
     pub inode: InodeNumber,
-    /// Offset of the record in the directory, in bytes.
+    /// Offset of the entry's record in the directory, in bytes.
     pub offset_bytes: u64,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Record {
-    /// 0: the record is vacant (only the first of a chunk can be).
+pub(super) struct DirectoryRecord {
+    /// Inode number of the record; 0 for a vacant record. Only the first record of a chunk can be
+    /// vacant.
     pub(super) inode: u32,
-    /// Bytes to the next record.
+    /// Length of the directory record up to the next record, in bytes, including its free bytes.
     pub(super) record_bytes: u32,
     pub(super) name: Box<str>,
 }
 
-impl Record {
-    fn vacant(record_bytes: u32) -> Self {
+impl DirectoryRecord {
+    fn new_vacant(record_bytes: u32) -> Self {
         Self {
             inode: 0,
             record_bytes,
@@ -96,7 +97,7 @@ impl Record {
         }
     }
 
-    /// Bytes of the record that its own name does not need.
+    /// Returns the bytes of the record that its own name does not need.
     fn free_bytes(&self) -> u32 {
         if self.inode == 0 {
             self.record_bytes
@@ -107,22 +108,22 @@ impl Record {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Chunk {
-    pub(super) records: Vec<Record>,
-    /// The sum over the records, so that a full chunk is passed over quickly.
+pub(super) struct DirectoryChunk {
+    pub(super) records: Vec<DirectoryRecord>,
+    /// Sum of the records' free bytes, which lets a search skip a full chunk quickly.
     free_bytes: u32,
 }
 
-/// Records of a chunk that together hold a new one.
-struct Room {
+/// Records of a chunk whose free bytes together hold a new record.
+struct RecordSpace {
     first: usize,
     last: usize,
     offset_bytes: u32,
 }
 
-impl Chunk {
-    fn new(records: Vec<Record>) -> Self {
-        let free_bytes = records.iter().map(Record::free_bytes).sum();
+impl DirectoryChunk {
+    fn new(records: Vec<DirectoryRecord>) -> Self {
+        let free_bytes = records.iter().map(DirectoryRecord::free_bytes).sum();
         Self {
             records,
             free_bytes,
@@ -130,15 +131,15 @@ impl Chunk {
     }
 
     fn empty() -> Self {
-        Self::new(vec![Record::vacant(DIRECTORY_CHUNK_BYTES)])
+        Self::new(vec![DirectoryRecord::new_vacant(DIRECTORY_CHUNK_BYTES)])
     }
 
-    /// The first record with enough room of its own.
-    fn single_room(&self, needed_bytes: u32) -> Option<Room> {
+    /// Finds the first record with enough free bytes of its own.
+    fn find_single_space(&self, needed_bytes: u32) -> Option<RecordSpace> {
         let mut offset_bytes = 0;
         for (index, record) in self.records.iter().enumerate() {
             if record.free_bytes() >= needed_bytes {
-                return Some(Room {
+                return Some(RecordSpace {
                     first: index,
                     last: index,
                     offset_bytes,
@@ -149,9 +150,9 @@ impl Chunk {
         None
     }
 
-    /// The records, from the first with any room, that have enough of it once
-    /// they are pushed together.
-    fn compacted_room(&self, needed_bytes: u32) -> Option<Room> {
+    /// Finds consecutive records that have enough free bytes after compaction, starting with the
+    /// first record that has any.
+    fn find_compacted_space(&self, needed_bytes: u32) -> Option<RecordSpace> {
         let mut offset_bytes = 0;
         let mut start: Option<(usize, u32)> = None;
         let mut free_bytes = 0;
@@ -160,7 +161,7 @@ impl Chunk {
                 let (first, offset_bytes) = *start.get_or_insert((index, offset_bytes));
                 free_bytes += record.free_bytes();
                 if free_bytes >= needed_bytes {
-                    return Some(Room {
+                    return Some(RecordSpace {
                         first,
                         last: index,
                         offset_bytes,
@@ -172,14 +173,14 @@ impl Chunk {
         None
     }
 
-    /// Pushes the records of a room together and puts the new one behind them,
-    /// with all the room that is left. Returns its offset in the chunk.
-    fn insert(&mut self, room: &Room, name: &str, inode: InodeNumber) -> u32 {
+    /// Compacts the records of a room and inserts a new record behind them, with all remaining free
+    /// bytes. Returns the offset of the new record in the chunk.
+    fn insert(&mut self, room: &RecordSpace, name: &str, inode: InodeNumber) -> u32 {
         let total: u32 = self.records[room.first..=room.last]
             .iter()
             .map(|r| r.record_bytes)
             .sum();
-        let mut packed: Vec<Record> = self
+        let mut packed: Vec<DirectoryRecord> = self
             .records
             .drain(room.first..=room.last)
             .filter(|record| record.inode != 0)
@@ -189,7 +190,7 @@ impl Chunk {
             record.record_bytes = record_bytes(&record.name);
             used += record.record_bytes;
         }
-        packed.push(Record {
+        packed.push(DirectoryRecord {
             inode: inode.0,
             record_bytes: total - used,
             name: name.into(),
@@ -199,7 +200,6 @@ impl Chunk {
         room.offset_bytes + used
     }
 
-    /// Index and offset of a name's record.
     fn find(&self, name: &str) -> Option<(usize, u32)> {
         let mut offset_bytes = 0;
         for (index, record) in self.records.iter().enumerate() {
@@ -211,12 +211,12 @@ impl Chunk {
         None
     }
 
-    /// A removed record's bytes go to the record before it; the first record
-    /// of a chunk becomes vacant.
+    /// Removes a record and gives its bytes to the record before it. The first record of a chunk
+    /// becomes vacant instead.
     fn remove(&mut self, index: usize) {
         self.free_bytes += record_bytes(&self.records[index].name);
         if index == 0 {
-            self.records[0] = Record::vacant(self.records[0].record_bytes);
+            self.records[0] = DirectoryRecord::new_vacant(self.records[0].record_bytes);
         } else {
             let removed = self.records.remove(index);
             self.records[index - 1].record_bytes += removed.record_bytes;
@@ -224,75 +224,83 @@ impl Chunk {
     }
 }
 
-/// The contents of a directory.
+/// Contents of a directory, with an index of its names.
 #[derive(Debug, Clone)]
 pub(super) struct Directory {
-    pub(super) chunks: Vec<Chunk>,
-    /// Which chunk a name is in.
-    pub(super) chunk_of: BTreeMap<Box<str>, u32>,
+    pub(super) chunks: Vec<DirectoryChunk>,
+    /// Index from a name to the chunk that holds it.
+    pub(super) chunk_by_name: BTreeMap<Box<str>, u32>,
 }
 
 impl Directory {
-    /// A directory with `.` and `..`, of a whole number of chunks.
+    /// Creates a directory that holds only `.` and `..`. `size_bytes` is a whole number of chunks.
     pub(super) fn new(inode: InodeNumber, parent: InodeNumber, size_bytes: u32) -> Self {
-        let this = Record {
+        let this = DirectoryRecord {
             inode: inode.0,
             record_bytes: record_bytes("."),
             name: ".".into(),
         };
-        let up = Record {
+        let up = DirectoryRecord {
             inode: parent.0,
             record_bytes: DIRECTORY_CHUNK_BYTES - this.record_bytes,
             name: "..".into(),
         };
-        let mut chunks = vec![Chunk::new(vec![this, up])];
-        chunks.resize_with((size_bytes / DIRECTORY_CHUNK_BYTES) as usize, Chunk::empty);
+        let mut chunks = vec![DirectoryChunk::new(vec![this, up])];
+        chunks.resize_with(
+            (size_bytes / DIRECTORY_CHUNK_BYTES) as usize,
+            DirectoryChunk::empty,
+        );
         let chunk_of = [(".".into(), 0), ("..".into(), 0)].into();
-        Self { chunks, chunk_of }
+        Self {
+            chunks,
+            chunk_by_name: chunk_of,
+        }
     }
 
     pub(super) fn size_bytes(&self) -> u64 {
         self.chunks.len() as u64 * u64::from(DIRECTORY_CHUNK_BYTES)
     }
 
-    fn find(&self, name: &str) -> Option<(usize, usize, EntryPlace)> {
-        let chunk = *self.chunk_of.get(name)? as usize;
+    fn find(&self, name: &str) -> Option<(usize, usize, EntryLocation)> {
+        let chunk = *self.chunk_by_name.get(name)? as usize;
         let (index, offset) = self.chunks[chunk]
             .find(name)
-            .expect("the index names the chunk");
+            .expect("the index refers to the chunk of the name");
         let inode = InodeNumber(self.chunks[chunk].records[index].inode);
         Some((
             chunk,
             index,
-            EntryPlace {
+            EntryLocation {
                 inode,
                 offset_bytes: chunk_offset(chunk) + u64::from(offset),
             },
         ))
     }
 
-    pub(super) fn lookup(&self, name: &str) -> Option<EntryPlace> {
+    pub(super) fn lookup(&self, name: &str) -> Option<EntryLocation> {
         self.find(name).map(|(_, _, place)| place)
     }
 
-    /// The first record with room of its own in any chunk; else the first
-    /// chunk with room once compacted; else none.
-    fn room(&self, needed_bytes: u32) -> Option<(usize, Room)> {
-        let roomy = |(_, chunk): &(usize, &Chunk)| chunk.free_bytes >= needed_bytes;
+    /// Finds room for a record: the first record in any chunk with enough free bytes of its own, or
+    /// else the first chunk with enough after compaction.
+    fn find_space(&self, needed_bytes: u32) -> Option<(usize, RecordSpace)> {
+        let roomy = |(_, chunk): &(usize, &DirectoryChunk)| chunk.free_bytes >= needed_bytes;
         let mut compacted = None;
         for (index, chunk) in self.chunks.iter().enumerate().filter(roomy) {
-            if let Some(room) = chunk.single_room(needed_bytes) {
+            if let Some(room) = chunk.find_single_space(needed_bytes) {
                 return Some((index, room));
             }
             if compacted.is_none() {
-                compacted = chunk.compacted_room(needed_bytes).map(|room| (index, room));
+                compacted = chunk
+                    .find_compacted_space(needed_bytes)
+                    .map(|room| (index, room));
             }
         }
         compacted
     }
 
-    pub(super) fn slot(&self, name: &str) -> EntrySlot {
-        match self.room(record_bytes(name)) {
+    pub(super) fn find_slot(&self, name: &str) -> EntrySlot {
+        match self.find_space(record_bytes(name)) {
             Some((chunk, room)) => EntrySlot {
                 offset_bytes: chunk_offset(chunk) + u64::from(room.offset_bytes),
                 grows: false,
@@ -304,12 +312,12 @@ impl Directory {
         }
     }
 
-    pub(super) fn add(&mut self, name: &str, inode: InodeNumber) -> EntryPlace {
-        let (chunk, room) = self.room(record_bytes(name)).unwrap_or_else(|| {
-            self.chunks.push(Chunk::empty());
+    pub(super) fn add(&mut self, name: &str, inode: InodeNumber) -> EntryLocation {
+        let (chunk, room) = self.find_space(record_bytes(name)).unwrap_or_else(|| {
+            self.chunks.push(DirectoryChunk::empty());
             (
                 self.chunks.len() - 1,
-                Room {
+                RecordSpace {
                     first: 0,
                     last: 0,
                     offset_bytes: 0,
@@ -317,22 +325,22 @@ impl Directory {
             )
         });
         let offset = self.chunks[chunk].insert(&room, name, inode);
-        let known = self.chunk_of.insert(name.into(), chunk as u32);
+        let known = self.chunk_by_name.insert(name.into(), chunk as u32);
         assert!(known.is_none(), "a name is added twice: {name}");
-        EntryPlace {
+        EntryLocation {
             inode,
             offset_bytes: chunk_offset(chunk) + u64::from(offset),
         }
     }
 
-    pub(super) fn remove(&mut self, name: &str) -> Option<EntryPlace> {
+    pub(super) fn remove(&mut self, name: &str) -> Option<EntryLocation> {
         let (chunk, index, place) = self.find(name)?;
         self.chunks[chunk].remove(index);
-        self.chunk_of.remove(name);
+        self.chunk_by_name.remove(name);
         Some(place)
     }
 
-    pub(super) fn replace(&mut self, name: &str, inode: InodeNumber) -> Option<EntryPlace> {
+    pub(super) fn replace(&mut self, name: &str, inode: InodeNumber) -> Option<EntryLocation> {
         let (chunk, index, place) = self.find(name)?;
         self.chunks[chunk].records[index].inode = inode.0;
         Some(place)
@@ -354,26 +362,36 @@ impl Directory {
         })
     }
 
-    /// What is wrong with the records themselves, if anything.
-    pub(super) fn damage(&self) -> Option<&'static str> {
+    /// Describes the first damage to the records or the name index; `None` if the directory is
+    /// sound.
+    pub(super) fn find_damage(&self) -> Option<&'static str> {
         for (index, chunk) in self.chunks.iter().enumerate() {
             let total: u32 = chunk.records.iter().map(|record| record.record_bytes).sum();
             if total != DIRECTORY_CHUNK_BYTES {
                 return Some("the records of a chunk do not fill it");
             }
-            let fits = |r: &Record| r.inode == 0 || record_bytes(&r.name) <= r.record_bytes;
+            let fits =
+                |r: &DirectoryRecord| r.inode == 0 || record_bytes(&r.name) <= r.record_bytes;
             if !chunk.records.iter().all(fits) {
                 return Some("a record is shorter than its name");
             }
-            if chunk.records.iter().map(Record::free_bytes).sum::<u32>() != chunk.free_bytes {
+            if chunk
+                .records
+                .iter()
+                .map(DirectoryRecord::free_bytes)
+                .sum::<u32>()
+                != chunk.free_bytes
+            {
                 return Some("the free bytes of a chunk are miscounted");
             }
-            let known = |r: &Record| self.chunk_of.get(&r.name) == Some(&(index as u32));
+            let known =
+                |r: &DirectoryRecord| self.chunk_by_name.get(&r.name) == Some(&(index as u32));
             if !chunk.records.iter().filter(|r| r.inode != 0).all(known) {
                 return Some("a name is not in the index");
             }
         }
-        (self.entries().count() != self.chunk_of.len()).then_some("the index has other names")
+        (self.entries().count() != self.chunk_by_name.len())
+            .then_some("the index and the records have different names")
     }
 }
 

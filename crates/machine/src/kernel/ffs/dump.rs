@@ -1,54 +1,55 @@
-//! What dump needs to know of a file system (4.2BSD dumptraverse.c): the inodes
-//! in use, and each one's blocks in the order in which they are read.
+//! File system contents as `dump` reads them (4.2BSD `dumptraverse.c`): the inodes in use, and the
+//! blocks of each inode in read order.
 //!
-//! The drive's blocks hold no metadata in this model; what a directory's would
-//! hold is made here from its entries.
+//! The modelled drive holds no metadata. The contents of a directory's blocks are built from its
+//! entries here.
 
 use super::superblock::Fragment;
-use super::{DIRECTORY_CHUNK_BYTES, FileSystem, IndirectId, InodeKind, InodeNumber, Path};
+use super::{BlockPath, DIRECTORY_CHUNK_BYTES, FileSystem, IndirectId, InodeKind, InodeNumber};
 
-/// An inode that is dumped.
+/// Inode that `dump` saves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DumpedInode {
-    /// Its number.
+    /// Number of the dumped inode.
     pub inode: InodeNumber,
-    /// What it is.
+    /// Type of the dumped inode.
     pub kind: InodeKind,
-    /// Bytes of its contents.
+    /// Length of the inode's contents in bytes.
     pub size_bytes: u64,
-    /// The block that it is in.
+    /// Address of the block that holds the inode.
     pub inode_block: Fragment,
-    /// Its name from the root on, without a slash at the start; the first
-    /// that a walk depth first comes to. Empty for the root.
+    /// Path from the root, without a leading slash. Of several paths, the first that a depth-first
+    /// walk finds. Empty for the root.
     pub path: String,
 }
 
-/// One step over the contents of an inode.
+/// Step of `dump` over the contents of an inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DumpBlock {
-    /// An indirect block is read, for the addresses in it.
+    /// Read of an indirect block, for the addresses in it.
     Indirect {
-        /// Where it is.
+        /// Address of the indirect block.
         address: Fragment,
-        /// How long it is.
+        /// Size of the indirect block in bytes.
         bytes: u32,
     },
-    /// Contents are read.
+    /// Read of file contents.
     Data {
-        /// Where they are.
+        /// Address of the contents on the drive.
         address: Fragment,
-        /// How many bytes of the file are in them.
+        /// Number of bytes of the file that the block holds.
         bytes: u32,
     },
-    /// Zeroes that are nowhere on the drive.
+    /// Hole of the file: zeroes without a block on the drive.
     Hole {
-        /// How many.
+        /// Length of the hole in bytes.
         bytes: u32,
     },
 }
 
 impl FileSystem {
-    /// The blocks of all inodes, group by group: what dump's first pass reads.
+    /// Returns the addresses of all inode blocks, group by group, as the first pass of `dump` reads
+    /// them.
     #[must_use]
     pub fn inode_blocks(&self) -> Vec<Fragment> {
         let superblock = &self.superblock;
@@ -59,7 +60,7 @@ impl FileSystem {
             .collect()
     }
 
-    /// The inodes that have names, in the order of their numbers.
+    /// Returns all inodes that have a name, in the order of their numbers.
     #[must_use]
     pub fn dumped_inodes(&self) -> Vec<DumpedInode> {
         let mut found = Vec::new();
@@ -90,7 +91,7 @@ impl FileSystem {
         found
     }
 
-    /// The contents of an inode, block by block.
+    /// Returns the steps in which `dump` reads an inode's contents, block by block.
     #[must_use]
     pub fn dump_blocks(&self, inode: InodeNumber) -> Vec<DumpBlock> {
         let block_bytes = u64::from(self.superblock.block_bytes());
@@ -98,7 +99,7 @@ impl FileSystem {
         let mut steps = Vec::new();
         let mut last = Vec::new();
         for lbn in 0..size_bytes.div_ceil(block_bytes) as u32 {
-            let way = self.indirect_way(inode, lbn);
+            let way = self.indirect_path(inode, lbn);
             // What the block before was found by is still in core.
             for id in way.iter().filter(|id| !last.contains(*id)) {
                 let address = self.indirect_address(*id);
@@ -115,28 +116,32 @@ impl FileSystem {
         steps
     }
 
-    /// The indirect blocks on the way to a block, from the top; none for what
-    /// has its address in the inode.
-    fn indirect_way(&self, inode: InodeNumber, lbn: u32) -> Vec<IndirectId> {
+    /// Returns the indirect blocks on the path to a block of a file, from the top. The list is
+    /// empty for a block whose address is in the inode.
+    fn indirect_path(&self, inode: InodeNumber, lbn: u32) -> Vec<IndirectId> {
         let Some(path) = self.locate(lbn) else {
             return Vec::new();
         };
         let root = match path {
-            Path::Direct { .. } => None,
-            Path::Single { .. } | Path::Double { .. } => self.indirect_root(inode, path.depth()),
+            BlockPath::Direct { .. } => None,
+            BlockPath::Single { .. } | BlockPath::Double { .. } => {
+                self.indirect_root(inode, path.depth())
+            }
         };
         let child = match path {
-            Path::Double { outer, .. } => root.and_then(|root| self.indirect_child(root, outer)),
-            Path::Direct { .. } | Path::Single { .. } => None,
+            BlockPath::Double { outer, .. } => {
+                root.and_then(|root| self.indirect_child(root, outer))
+            }
+            BlockPath::Direct { .. } | BlockPath::Single { .. } => None,
         };
         root.into_iter().chain(child).collect()
     }
 
-    /// A directory as it is on the drive: records of inode, length of record,
-    /// length of name and name, in chunks that no record crosses.
+    /// Encodes a directory as it is on the drive: records of inode, length of record, length of
+    /// name and name, in chunks that no record crosses.
     ///
     /// # Panics
-    /// If it is not a directory.
+    /// Panics if the inode is not a directory.
     #[must_use]
     pub fn directory_bytes(&self, directory: InodeNumber) -> Vec<u8> {
         let chunk_bytes = u64::from(DIRECTORY_CHUNK_BYTES);

@@ -1,83 +1,82 @@
-//! What fsck reads of a file system (4.2BSD fsck.c), in its order: the walk of
-//! its passes over the layout, with its few buffers.
+//! Reads that fsck performs on a file system, in order (4.2BSD `fsck.c`): the walk of its passes
+//! over the layout, with its few buffers.
 //!
-//! A sound file system is assumed: what fsck asks its user about, and the
-//! passes 3 and 4, which then find all that they need in core, read nothing.
+//! The file system is assumed to be sound. Repairs and the questions to the user are not modelled.
+//! Passes 3 and 4 read nothing, because all that they need is in core.
 
 use super::superblock::Fragment;
 use super::{FileSystem, Group, IndirectId, InodeKind, InodeNumber};
 
-/// The pass that a read belongs to.
+/// Pass of fsck that a read belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FsckPass {
-    /// Before the first: the superblock, the copy that it is compared with, and
-    /// the summaries.
+    /// Preparation before pass 1: the superblock, the copy that it is compared with, and the
+    /// summaries.
     Setup,
-    /// Pass 1: the blocks of inodes, all of them.
+    /// Inode blocks in pass 1. fsck reads all of them.
     Inodes,
-    /// Pass 1: the indirect blocks of files, for the addresses in them.
+    /// Indirect blocks of files in pass 1, for the addresses in them.
     Indirect,
-    /// Pass 2: the block of a directory's inode.
+    /// Inode block of a directory, in pass 2.
     DirectoryInode,
-    /// Pass 2: a piece of a directory.
+    /// Block of a directory's contents, in pass 2.
     Directory,
-    /// Pass 5: the maps of the groups.
+    /// Maps of the cylinder groups, in pass 5.
     Map,
 }
 
-/// One read of the raw device.
+/// Read of the raw device by fsck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FsckRead {
-    /// Its pass.
+    /// Pass of fsck that performs the read.
     pub pass: FsckPass,
-    /// Where it starts.
+    /// First fragment of the read.
     pub address: Fragment,
-    /// How many bytes.
+    /// Length of the read in bytes.
     pub bytes: u32,
 }
 
-/// fsck at its work: what it has read, and its two buffers that are looked at
-/// before anything is read again.
-struct Walk<'a> {
+/// Progress of fsck: its reads so far, and its two buffers, which are checked before any block is
+/// read again.
+struct FsckWalk<'a> {
     fs: &'a FileSystem,
     reads: Vec<FsckRead>,
     inode_block: Option<Fragment>,
     directory_piece: Option<Fragment>,
 }
 
-/// What is left to do of pass 2; a stack of these is the recursion of descend().
-enum Task {
-    /// A directory that was come to.
+/// Remaining work of pass 2. A stack of tasks replaces the recursion of `descend()` in the source.
+enum DirectoryTask {
     Enter(InodeNumber),
-    /// A piece of a directory that is read, or read again.
-    Piece(Fragment, u32),
+    /// Piece of a directory to read, or to read again, with its length in bytes.
+    ReadPiece(Fragment, u32),
 }
 
 impl FileSystem {
-    /// Every read of fsck, in order.
+    /// Returns all reads of fsck, in order.
     #[must_use]
     pub fn fsck_reads(&self) -> Vec<FsckRead> {
-        let mut walk = Walk {
+        let mut walk = FsckWalk {
             fs: self,
             reads: Vec::new(),
             inode_block: None,
             directory_piece: None,
         };
-        walk.set_up();
+        walk.read_superblock_and_summary();
         for group in (0..self.superblock.groups()).map(Group) {
             walk.scan_inodes(group);
         }
         walk.descend();
         for group in (0..self.superblock.groups()).map(Group) {
             let address = self.superblock.group_map_address(group);
-            walk.read(FsckPass::Map, address, self.superblock.group_map_bytes());
+            walk.add_read(FsckPass::Map, address, self.superblock.group_map_bytes());
         }
         walk.reads
     }
 }
 
-impl Walk<'_> {
-    fn read(&mut self, pass: FsckPass, address: Fragment, bytes: u32) {
+impl FsckWalk<'_> {
+    fn add_read(&mut self, pass: FsckPass, address: Fragment, bytes: u32) {
         self.reads.push(FsckRead {
             pass,
             address,
@@ -85,9 +84,9 @@ impl Walk<'_> {
         });
     }
 
-    /// The superblock is compared with the copy in the last group; the
-    /// summaries are read a block at a time.
-    fn set_up(&mut self) {
+    /// Reads the superblock, its copy in the last cylinder group, and the summaries, a block at a
+    /// time.
+    fn read_superblock_and_summary(&mut self) {
         let superblock = &self.fs.superblock;
         let last = Group(superblock.groups() - 1);
         let bytes = superblock.superblock_bytes();
@@ -95,75 +94,74 @@ impl Walk<'_> {
             superblock.superblock_address(),
             superblock.superblock_copy_address(last),
         ] {
-            self.read(FsckPass::Setup, address, bytes);
+            self.add_read(FsckPass::Setup, address, bytes);
         }
         let (start, all) = (superblock.summary_address(), superblock.summary_bytes());
         let block_bytes = superblock.block_bytes();
         for offset in (0..all).step_by(block_bytes as usize) {
             let address = Fragment(start.0 + offset / superblock.fragment_bytes());
-            self.read(FsckPass::Setup, address, block_bytes.min(all - offset));
+            self.add_read(FsckPass::Setup, address, block_bytes.min(all - offset));
         }
     }
 
-    /// Pass 1 of a group: the inodes in order, each followed by its indirect
-    /// blocks, which have buffers of their own.
+    /// Performs pass 1 for a cylinder group: reads the inodes in order, each followed by its
+    /// indirect blocks, which have buffers of their own.
     fn scan_inodes(&mut self, group: Group) {
         let first = group.0 * self.fs.superblock.inodes_per_group();
         for index in 0..self.fs.superblock.inodes_per_group() {
             let inode = InodeNumber(first + index);
-            self.inode(FsckPass::Inodes, inode);
+            self.read_inode(FsckPass::Inodes, inode);
             if self.fs.is_inode_allocated(inode) {
                 for depth in [1, 2] {
                     if let Some(root) = self.fs.indirect_root(inode, depth) {
-                        self.indirect(root, depth);
+                        self.read_indirect(root, depth);
                     }
                 }
             }
         }
     }
 
-    fn indirect(&mut self, block: IndirectId, depth: u32) {
+    fn read_indirect(&mut self, block: IndirectId, depth: u32) {
         let bytes = self.fs.superblock.block_bytes();
-        self.read(FsckPass::Indirect, self.fs.indirect_address(block), bytes);
+        self.add_read(FsckPass::Indirect, self.fs.indirect_address(block), bytes);
         if depth == 2 {
             for index in 0..self.fs.superblock.pointers_per_block() {
                 if let Some(child) = self.fs.indirect_child(block, index) {
-                    self.indirect(child, 1);
+                    self.read_indirect(child, 1);
                 }
             }
         }
     }
 
-    /// ginode: the block of an inode, unless it is the one in core.
-    fn inode(&mut self, pass: FsckPass, inode: InodeNumber) {
+    /// Reads the block of an inode unless the buffer holds it (`ginode`).
+    fn read_inode(&mut self, pass: FsckPass, inode: InodeNumber) {
         let address = self.fs.superblock.inode_block_address(inode);
         if self.inode_block.replace(address) != Some(address) {
-            self.read(pass, address, self.fs.superblock.block_bytes());
+            self.add_read(pass, address, self.fs.superblock.block_bytes());
         }
     }
 
-    /// Pass 2: the directories depth first. There is one buffer for pieces of
-    /// directories, so that after a subdirectory the parent's piece is read
-    /// again to go on in it.
+    /// Performs pass 2: walks the directories depth first. fsck has one buffer for pieces of
+    /// directories, so that it reads the parent's piece again after each subdirectory.
     fn descend(&mut self) {
-        let mut stack = vec![Task::Enter(FileSystem::ROOT)];
+        let mut stack = vec![DirectoryTask::Enter(FileSystem::ROOT)];
         while let Some(task) = stack.pop() {
             match task {
-                Task::Enter(directory) => {
-                    self.inode(FsckPass::DirectoryInode, directory);
-                    let tasks = self.tasks_of(directory);
+                DirectoryTask::Enter(directory) => {
+                    self.read_inode(FsckPass::DirectoryInode, directory);
+                    let tasks = self.directory_tasks(directory);
                     stack.extend(tasks.into_iter().rev());
                 }
-                Task::Piece(address, bytes) => {
+                DirectoryTask::ReadPiece(address, bytes) => {
                     if self.directory_piece.replace(address) != Some(address) {
-                        self.read(FsckPass::Directory, address, bytes);
+                        self.add_read(FsckPass::Directory, address, bytes);
                     }
                 }
             }
         }
     }
 
-    fn tasks_of(&self, directory: InodeNumber) -> Vec<Task> {
+    fn directory_tasks(&self, directory: InodeNumber) -> Vec<DirectoryTask> {
         let superblock = &self.fs.superblock;
         let size_bytes = self.fs.size_bytes(directory);
         let mut subdirectories = self
@@ -178,11 +176,11 @@ impl Walk<'_> {
             let address = address.expect("a directory has no holes");
             let fragments = self.fs.fragments_of_block(directory, lbn);
             let bytes = fragments * superblock.fragment_bytes();
-            tasks.push(Task::Piece(address, bytes));
-            let in_piece = |offset: u64| superblock.block_of(offset) == lbn;
+            tasks.push(DirectoryTask::ReadPiece(address, bytes));
+            let in_piece = |offset: u64| superblock.block_index_at(offset) == lbn;
             while let Some(entry) = subdirectories.next_if(|entry| in_piece(entry.offset_bytes)) {
-                tasks.push(Task::Enter(entry.inode));
-                tasks.push(Task::Piece(address, bytes));
+                tasks.push(DirectoryTask::Enter(entry.inode));
+                tasks.push(DirectoryTask::ReadPiece(address, bytes));
             }
         }
         tasks

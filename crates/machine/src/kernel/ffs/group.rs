@@ -1,19 +1,19 @@
-//! One cylinder group: the map of free fragments, the map of used inodes, and
-//! the counters that make searching them cheap.
+//! Cylinder group of a 4.2BSD file system: the map of free fragments, the map of used inodes, and
+//! the counters that speed up their search.
 
 use super::rotation::ROTATIONAL_POSITIONS;
 use super::superblock::Superblock;
 
-/// What is free in a group, or in the whole file system.
+/// Counts of free space and directories, for a cylinder group or the whole file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GroupSummary {
-    /// Inodes that are directories.
+    /// Number of inodes that are directories.
     pub directories: u32,
-    /// Whole free blocks.
+    /// Number of whole free blocks.
     pub free_blocks: u32,
-    /// Free inodes.
+    /// Number of free inodes.
     pub free_inodes: u32,
-    /// Free fragments in blocks that are not wholly free.
+    /// Number of free fragments in partly used blocks.
     pub free_fragments: u32,
 }
 
@@ -26,27 +26,28 @@ impl GroupSummary {
     }
 }
 
-/// What a group's map block holds. Addresses in here count from the group's
-/// base: fragments for the map, blocks where a name says block.
+/// Contents of a cylinder group's map block. Addresses count from the base of the group, in
+/// fragments for the map and in blocks where a name says block.
 #[derive(Debug, Clone)]
 pub(super) struct CylinderGroup {
-    /// A set bit is a free fragment.
+    /// Bitmap of the group's fragments; a set bit is a free fragment.
     pub(super) free_map: Vec<u8>,
     pub(super) free_by_cylinder: Vec<u32>,
     pub(super) free_by_position: Vec<[u16; ROTATIONAL_POSITIONS]>,
-    /// `fragment_runs[n]`: runs of exactly n free fragments, n below a block.
+    /// Number of runs of exactly n consecutive free fragments, indexed by n. Runs are shorter than
+    /// a block.
     pub(super) fragment_runs: [u32; 8],
-    /// A set bit is a used inode.
+    /// Bitmap of the group's inodes; a set bit is a used inode.
     pub(super) inodes_used: Vec<u64>,
-    /// Where the last whole block was found by searching (fragment number).
+    /// Fragment number at which the last search found a whole block.
     block_rotor: u32,
-    /// Where the last search of the map ended (fragment number).
+    /// Fragment number at which the last search of the map ended.
     map_rotor: u32,
     inode_rotor: u32,
 }
 
 impl CylinderGroup {
-    /// A group with nothing free: no fragment, all inodes.
+    /// Creates a cylinder group without free fragments, in which all inodes are free.
     fn new(superblock: &Superblock) -> Self {
         let cylinders = superblock.parameters().cylinders_per_group as usize;
         Self {
@@ -61,8 +62,8 @@ impl CylinderGroup {
         }
     }
 
-    /// A group with nothing taken: all its blocks free, and all its inodes.
-    pub(super) fn wholly_free(superblock: &Superblock) -> (Self, GroupSummary) {
+    /// Creates a cylinder group in which all blocks and inodes are free.
+    pub(super) fn new_free(superblock: &Superblock) -> (Self, GroupSummary) {
         let mut map = Self::new(superblock);
         let mut summary = GroupSummary {
             free_inodes: superblock.inodes_per_group(),
@@ -87,7 +88,7 @@ impl CylinderGroup {
         self.free_map[fragment as usize / 8] &= !(1 << (fragment % 8));
     }
 
-    /// The free bits of the block that holds a fragment, lowest bit first.
+    /// Returns the free bits of the block that holds a fragment, lowest bit first.
     pub(super) fn block_bits(&self, superblock: &Superblock, fragment: u32) -> u8 {
         let per_block = superblock.fragments_per_block();
         let base = fragment - fragment % per_block;
@@ -98,10 +99,11 @@ impl CylinderGroup {
         self.block_bits(superblock, fragment) == full_block(superblock.fragments_per_block())
     }
 
-    /// Counts a block as free (or, with `-1`, as taken) in its cylinder and
-    /// rotational position.
+    /// Adds `change` (1 or -1) to the free-block counts of the block's cylinder and rotational
+    /// position.
     fn count_block(&mut self, superblock: &Superblock, fragment: u32, change: i32) {
-        let place = superblock.places[(fragment / superblock.fragments_per_block()) as usize];
+        let place =
+            superblock.block_positions[(fragment / superblock.fragments_per_block()) as usize];
         let by_cylinder = &mut self.free_by_cylinder[place.cylinder as usize];
         *by_cylinder = by_cylinder.wrapping_add_signed(change);
         let by_position =
@@ -109,7 +111,7 @@ impl CylinderGroup {
         *by_position = by_position.wrapping_add_signed(change as i16);
     }
 
-    /// Marks a wholly taken block as free.
+    /// Marks a fully used block as free.
     pub(super) fn free_block(
         &mut self,
         superblock: &Superblock,
@@ -122,7 +124,7 @@ impl CylinderGroup {
         summary.free_blocks += 1;
     }
 
-    /// Marks a wholly free block as taken.
+    /// Marks a wholly free block as used.
     pub(super) fn take_block(
         &mut self,
         superblock: &Superblock,
@@ -136,8 +138,8 @@ impl CylinderGroup {
         fragment
     }
 
-    /// Takes a whole block: the preferred one; else one of its cylinder, from
-    /// its rotational position on; else the next free one of the group.
+    /// Allocates a whole block: the preferred one; or else one of the same cylinder, starting at
+    /// its rotational position; or else the next free one of the group.
     pub(super) fn allocate_block(
         &mut self,
         superblock: &Superblock,
@@ -150,7 +152,8 @@ impl CylinderGroup {
             if self.is_block_free(superblock, start) {
                 return Some(self.take_block(superblock, summary, start));
             }
-            let place = superblock.places[(start / superblock.fragments_per_block()) as usize];
+            let place =
+                superblock.block_positions[(start / superblock.fragments_per_block()) as usize];
             if self.free_by_cylinder[place.cylinder as usize] > 0 {
                 match self.nearest_in_cylinder(superblock, start) {
                     Some(found) => return Some(self.take_block(superblock, summary, found)),
@@ -166,12 +169,12 @@ impl CylinderGroup {
         Some(self.take_block(superblock, summary, found))
     }
 
-    /// The free block of this cylinder that comes under the heads first after
-    /// the preferred block's rotational position. `None`: there are no tables.
+    /// Finds the free block of the cylinder that passes the heads first after the rotational
+    /// position of the preferred block. Returns `None` if the file system has no rotational tables.
     fn nearest_in_cylinder(&self, superblock: &Superblock, fragment: u32) -> Option<u32> {
         let tables = superblock.rotation.as_ref()?;
         let per_block = superblock.fragments_per_block();
-        let place = superblock.places[(fragment / per_block) as usize];
+        let place = superblock.block_positions[(fragment / per_block) as usize];
         let counts = &self.free_by_position[place.cylinder as usize];
         let wanted = place.position as usize;
         let position = (wanted..ROTATIONAL_POSITIONS)
@@ -185,7 +188,7 @@ impl CylinderGroup {
         Some(block * per_block)
     }
 
-    /// Takes fragments of a broken block, or breaks a block for them.
+    /// Allocates fragments from a partly used block, or splits a whole block for them.
     pub(super) fn allocate_fragments(
         &mut self,
         superblock: &Superblock,
@@ -221,10 +224,9 @@ impl CylinderGroup {
         Some(found)
     }
 
-    /// The next run of exactly `run` free fragments. The map is searched by
-    /// bytes, from the byte of `start` (or where the last search ended) to the
-    /// end and then from the beginning, so that a run before `start` in the
-    /// same byte may be found.
+    /// Finds the next run of exactly `run` free fragments. The search goes by bytes of the map,
+    /// from the byte of `start` (or the end of the last search) to the end and then from the
+    /// beginning. It may therefore find a run before `start` in the same byte.
     fn search_map(&mut self, superblock: &Superblock, start: Option<u32>, run: u32) -> Option<u32> {
         let start = start.unwrap_or(self.map_rotor) as usize / 8;
         let has_run = |byte: &u8| superblock.run_sizes[*byte as usize] >> (run - 1) & 1 == 1;
@@ -245,8 +247,7 @@ impl CylinderGroup {
             })
     }
 
-    /// Grows a run of taken fragments in place. `false`: the next ones are
-    /// not free.
+    /// Extends used fragments in place. Returns `false` if the next fragments are not free.
     pub(super) fn extend_fragments(
         &mut self,
         superblock: &Superblock,
@@ -275,8 +276,8 @@ impl CylinderGroup {
         true
     }
 
-    /// Frees part of a block, and makes it whole again if nothing of it is
-    /// taken any more.
+    /// Frees a part of a block. Counts the block as a whole free block if none of it remains in
+    /// use.
     pub(super) fn free_fragments(
         &mut self,
         superblock: &Superblock,
@@ -309,7 +310,7 @@ impl CylinderGroup {
         }
     }
 
-    /// Makes single fragments free that newfs leaves in a broken block.
+    /// Frees the single fragments that newfs leaves in a partly used block.
     pub(super) fn free_at_newfs(
         &mut self,
         summary: &mut GroupSummary,
@@ -333,8 +334,8 @@ impl CylinderGroup {
         *word = if used { *word | bit } else { *word & !bit };
     }
 
-    /// The preferred inode, or the next free one after it (after the last one
-    /// found, without a preference).
+    /// Allocates the preferred inode, or the next free one after it. Without a preference, the
+    /// search starts after the inode that the last search found.
     pub(super) fn allocate_inode(&mut self, preference: Option<u32>, inodes: u32) -> Option<u32> {
         if let Some(index) = preference.filter(|&index| !self.is_inode_used(index)) {
             self.set_inode_used(index, true);
@@ -359,8 +360,8 @@ pub(super) fn full_block(fragments_per_block: u32) -> u8 {
     (0xff_u16 >> (8 - fragments_per_block)) as u8
 }
 
-/// The runs of free fragments in a block that is not wholly free, as
-/// (offset, length), and the whole block as one run if it is.
+/// Returns the runs of free fragments in a block, as (offset, length). A wholly free block is a
+/// single run.
 pub(super) fn runs(bits: u8, fragments_per_block: u32) -> impl Iterator<Item = (u32, u32)> {
     let mut offset = 0;
     std::iter::from_fn(move || {

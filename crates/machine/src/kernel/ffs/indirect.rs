@@ -1,38 +1,38 @@
-//! Indirect blocks: where the pointer to a block is kept, and the pointers.
+//! Indirect blocks of files: the path to a block's pointer, and the pointers themselves.
 
 use super::FileSystem;
-use super::inode::{DIRECT_POINTERS, InodeNumber, pointer};
+use super::inode::{DIRECT_POINTERS, InodeNumber, decode_pointer};
 use super::superblock::Fragment;
 
-/// Names an indirect block in core for as long as the file has it. It spares
-/// a search by address; the address is [`FileSystem::indirect_address`].
+/// Id of an in-core indirect block, valid as long as the file has the block. It saves a search by
+/// address; [`FileSystem::indirect_address`] returns the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IndirectId(u32);
 
-/// Where the pointer to a block of a file is kept.
+/// Location of the pointer to a file's block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Path {
-    /// In the inode.
+pub enum BlockPath {
+    /// Pointer in the inode itself.
     Direct {
         /// Index of the direct pointer.
         index: u32,
     },
-    /// In the single indirect block.
+    /// Pointer in the single indirect block.
     Single {
-        /// Index in it.
+        /// Index of the pointer in the single indirect block.
         index: u32,
     },
-    /// In a second-level block under the double indirect block.
+    /// Pointer in a second-level block under the double indirect block.
     Double {
         /// Index of the second-level block in the double indirect block.
         outer: u32,
-        /// Index in the second-level block.
+        /// Index of the pointer in the second-level block.
         inner: u32,
     },
 }
 
-impl Path {
-    /// Indirect blocks on the way: 0, 1 or 2.
+impl BlockPath {
+    /// Returns the number of indirect blocks on the path: 0, 1 or 2.
     #[must_use]
     pub fn depth(self) -> u32 {
         match self {
@@ -42,7 +42,7 @@ impl Path {
         }
     }
 
-    /// The index of the data block's pointer in the array that holds it.
+    /// Returns the index of the data block's pointer in the array that holds it.
     #[must_use]
     pub fn leaf_index(self) -> u32 {
         match self {
@@ -52,27 +52,28 @@ impl Path {
     }
 }
 
-/// A pointer array, for the preference rule.
+/// Array of block pointers for which the allocator chooses a preferred address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PointerArray {
-    /// The direct pointers of the inode.
+    /// Direct pointers of the inode.
     Direct,
-    /// An indirect block.
+    /// Pointers in an indirect block.
     Indirect(IndirectId),
-    /// None yet: it is an indirect block that is to be allocated.
+    /// No array yet: the allocation is for the indirect block itself.
     Fresh,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct IndirectBlock {
     pub(super) address: Fragment,
-    /// As many as fit in a block; 0 is a hole.
+    /// Block pointers, as many as fit in a block; 0 is a hole.
     pub(super) pointers: Vec<u32>,
-    /// In a double indirect block the second-level blocks, by the same index.
+    /// Second-level blocks of a double indirect block, by pointer index. Empty for a block that
+    /// points to data.
     pub(super) children: Vec<Option<IndirectId>>,
 }
 
-/// The indirect blocks of all files.
+/// Table of all files' indirect blocks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct IndirectBlocks {
     blocks: Vec<Option<IndirectBlock>>,
@@ -128,12 +129,13 @@ impl IndirectBlocks {
             .expect("an indirect block of a file")
     }
 
-    /// How many indirect blocks are in use.
+    /// Returns the number of indirect blocks in use.
     pub(super) fn count(&self) -> usize {
         self.blocks.len() - self.vacant.len()
     }
 
-    /// Blocks in a tree, the indirect ones counted.
+    /// Returns the number of blocks in the tree below an indirect block, including the indirect
+    /// blocks.
     pub(super) fn blocks_under(&self, root: IndirectId) -> u32 {
         let block = self.get(root);
         if block.children.is_empty() {
@@ -154,35 +156,35 @@ impl IndirectBlocks {
 }
 
 impl FileSystem {
-    /// Where the pointer to block `lbn` of a file is kept. `None`: the file
-    /// would be larger than double indirect blocks reach.
+    /// Returns the location of the pointer to block `lbn` of a file. Returns `None` if double
+    /// indirect blocks do not reach that far.
     #[must_use]
-    pub fn locate(&self, lbn: u32) -> Option<Path> {
+    pub fn locate(&self, lbn: u32) -> Option<BlockPath> {
         let pointers = self.superblock.pointers_per_block();
         let Some(index) = lbn.checked_sub(DIRECT_POINTERS) else {
-            return Some(Path::Direct { index: lbn });
+            return Some(BlockPath::Direct { index: lbn });
         };
         let Some(index) = index.checked_sub(pointers) else {
-            return Some(Path::Single { index });
+            return Some(BlockPath::Single { index });
         };
         let (outer, inner) = (index / pointers, index % pointers);
-        (outer < pointers).then_some(Path::Double { outer, inner })
+        (outer < pointers).then_some(BlockPath::Double { outer, inner })
     }
 
-    /// The top indirect block on a path of this depth (1 single, 2 double).
+    /// Returns the top indirect block of a path with this depth (1 single, 2 double).
     ///
     /// # Panics
-    /// If the depth is not 1 or 2.
+    /// Panics if the depth is not 1 or 2.
     #[must_use]
     pub fn indirect_root(&self, inode: InodeNumber, depth: u32) -> Option<IndirectId> {
         self.inodes.get(inode).indirect[depth as usize - 1]
     }
 
-    /// Hangs a freshly allocated top indirect block on the inode. The kernel
-    /// has written it, zeroed, before.
+    /// Attaches a newly allocated top indirect block to an inode. The kernel must have written the
+    /// zeroed block before.
     ///
     /// # Panics
-    /// If there is one.
+    /// Panics if the inode has such a block already.
     pub fn attach_indirect_root(
         &mut self,
         inode: InodeNumber,
@@ -192,22 +194,22 @@ impl FileSystem {
         let pointers = self.superblock.pointers_per_block();
         let id = self.indirect_blocks.insert(address, pointers, depth == 2);
         let root = &mut self.inodes.get_mut(inode).indirect[depth as usize - 1];
-        assert!(root.is_none(), "an indirect block is attached over another");
+        assert!(root.is_none(), "an indirect block replaces another");
         *root = Some(id);
         id
     }
 
-    /// The second-level block at an index of a double indirect block.
+    /// Returns the second-level block at an index of a double indirect block.
     #[must_use]
     pub fn indirect_child(&self, outer: IndirectId, index: u32) -> Option<IndirectId> {
         self.indirect_blocks.get(outer).children[index as usize]
     }
 
-    /// Hangs a freshly allocated second-level block on a double indirect one.
-    /// The kernel has written it, zeroed, before.
+    /// Attaches a newly allocated second-level block to a double indirect block. The kernel must
+    /// have written the zeroed block before.
     ///
     /// # Panics
-    /// If there is one, or `outer` is not a double indirect block.
+    /// Panics if the index has a block already, or `outer` is not a double indirect block.
     pub fn attach_indirect_child(
         &mut self,
         outer: IndirectId,
@@ -218,49 +220,48 @@ impl FileSystem {
         let id = self.indirect_blocks.insert(address, pointers, false);
         let block = self.indirect_blocks.get_mut(outer);
         let child = &mut block.children[index as usize];
-        assert!(
-            child.is_none(),
-            "an indirect block is attached over another"
-        );
+        assert!(child.is_none(), "an indirect block replaces another");
         *child = Some(id);
         block.pointers[index as usize] = address.0;
         id
     }
 
-    /// Where an indirect block is: what the kernel has to have in core before
-    /// it looks at, or changes, a pointer of it.
+    /// Returns the address of an indirect block. The kernel must have the block in core before it
+    /// reads or changes one of its pointers.
     #[must_use]
     pub fn indirect_address(&self, id: IndirectId) -> Fragment {
         self.indirect_blocks.get(id).address
     }
 
-    /// A data block's pointer, if it is not a hole.
+    /// Returns the address in a pointer of an indirect block, or `None` for a hole.
     #[must_use]
     pub fn indirect_pointer(&self, id: IndirectId, index: u32) -> Option<Fragment> {
-        pointer(self.indirect_blocks.get(id).pointers[index as usize])
+        decode_pointer(self.indirect_blocks.get(id).pointers[index as usize])
     }
 
-    /// Sets a data block's pointer.
+    /// Sets the pointer to a data block in an indirect block.
     ///
     /// # Panics
-    /// If the block points at second-level blocks.
+    /// Panics if the block points to second-level blocks.
     pub fn set_indirect_pointer(&mut self, id: IndirectId, index: u32, address: Fragment) {
         let block = self.indirect_blocks.get_mut(id);
         assert!(
             block.children.is_empty(),
-            "data hangs on the last level of indirect blocks"
+            "only the last level of indirect blocks points to data"
         );
         block.pointers[index as usize] = address.0;
     }
 
-    /// The address of block `lbn` of a file, without a word about what has to
-    /// be read for it. `None`: a hole, or beyond the largest file.
+    /// Returns the address of block `lbn` of a file, without the reads that the kernel needs to
+    /// find it. Returns `None` for a hole, or beyond the largest file.
     #[must_use]
     pub fn block_address(&self, inode: InodeNumber, lbn: u32) -> Option<Fragment> {
         match self.locate(lbn)? {
-            Path::Direct { index } => self.direct_pointer(inode, index),
-            Path::Single { index } => self.indirect_pointer(self.indirect_root(inode, 1)?, index),
-            Path::Double { outer, inner } => {
+            BlockPath::Direct { index } => self.direct_pointer(inode, index),
+            BlockPath::Single { index } => {
+                self.indirect_pointer(self.indirect_root(inode, 1)?, index)
+            }
+            BlockPath::Double { outer, inner } => {
                 let root = self.indirect_root(inode, 2)?;
                 self.indirect_pointer(self.indirect_child(root, outer)?, inner)
             }

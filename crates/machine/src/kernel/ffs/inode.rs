@@ -1,64 +1,64 @@
-//! Inodes: sizes, links, direct pointers, and the fragments at the tail of a
-//! small file.
+//! Inodes of a 4.2BSD file system: sizes, link counts, direct pointers, and the fragments at the
+//! end of a small file.
 
 use super::FileSystem;
 use super::directory::Directory;
 use super::indirect::IndirectId;
 use super::superblock::Fragment;
 
-/// Direct pointers in an inode (NDADDR).
+/// Number of direct pointers in an inode (`NDADDR`).
 pub const DIRECT_POINTERS: u32 = 12;
-/// Bytes of an inode on the disk.
+/// Size of an inode on the drive, in bytes.
 pub const INODE_BYTES: u32 = 128;
 
-/// The number of an inode, over all groups.
+/// Inode number, counted over all cylinder groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InodeNumber(pub u32);
 
-/// What an inode is.
+/// Type of an inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InodeKind {
-    /// A regular file.
+    /// Inode of a regular file.
     File,
-    /// A directory.
+    /// Inode of a directory.
     Directory,
 }
 
-/// Fragments at the tail of a file that must grow before the file does.
+/// Extension of the fragments at the end of a file that is necessary before the file grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TailGrowth {
-    /// The block of the file, also the index of its direct pointer.
+    /// Block number within the file, also the index of the block's direct pointer.
     pub lbn: u32,
-    /// Where the fragments are.
+    /// Address of the first fragment.
     pub address: Fragment,
-    /// How many there are.
+    /// Number of fragments before the extension.
     pub old_fragments: u32,
-    /// How many there must be.
+    /// Number of fragments after the extension.
     pub new_fragments: u32,
 }
 
-/// What a write needs of a block with a direct pointer.
+/// Preparation that a write to a directly addressed block of a file requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockNeed {
-    /// The block is there and large enough.
+    /// No preparation: the block exists at this address and is large enough.
     Present(Fragment),
-    /// There is none: this many fragments.
+    /// Allocation of fragments, because the block does not exist.
     Allocate {
-        /// 1 to a whole block.
+        /// Number of fragments to allocate, from 1 to a whole block.
         fragments: u32,
     },
-    /// It is the tail, of fragments, and must grow.
+    /// Extension of the fragments at the end of the file.
     Grow(TailGrowth),
 }
 
-/// An inode in core. Pointers are fragment addresses; 0 is a hole.
+/// In-core inode of a 4.2BSD file system. Pointers are fragment addresses; 0 is a hole.
 #[derive(Debug, Clone)]
 pub(super) struct Inode {
     pub(super) kind: InodeKind,
     pub(super) links: u32,
     pub(super) size_bytes: u64,
     pub(super) direct: [u32; DIRECT_POINTERS as usize],
-    /// Roots of the single and double indirect trees.
+    /// Roots of the single and the double indirect tree.
     pub(super) indirect: [Option<IndirectId>; 2],
     pub(super) directory: Option<Box<Directory>>,
 }
@@ -80,11 +80,11 @@ impl Inode {
     }
 }
 
-/// The inodes that are in use.
+/// Table of the inodes in use.
 #[derive(Debug, Clone)]
 pub(super) struct InodeTable {
-    /// For each inode number its record plus one; 0 is a free inode. All but
-    /// a few are never touched, so that their memory is never paged in.
+    /// Record index plus one for each inode number; 0 is a free inode. Most slots are never
+    /// written, so that the host never pages their memory in.
     slots: Vec<u32>,
     records: Vec<Option<Inode>>,
     vacant: Vec<u32>,
@@ -147,48 +147,48 @@ impl InodeTable {
         self.vacant.push(slot - 1);
         self.records[slot as usize - 1]
             .take()
-            .expect("a slot points at a record")
+            .expect("a slot refers to a record")
     }
 }
 
 impl FileSystem {
-    /// Whether an inode number is in use.
+    /// Reports whether an inode is in use.
     #[must_use]
     pub fn is_inode_allocated(&self, inode: InodeNumber) -> bool {
         self.inodes.try_get(inode).is_some()
     }
 
-    /// What an inode is.
+    /// Returns the type of an inode.
     ///
     /// # Panics
-    /// This and all other calls on an inode: if it is not allocated.
+    /// Panics if the inode is not allocated. All other calls on an inode do so too.
     #[must_use]
     pub fn kind(&self, inode: InodeNumber) -> InodeKind {
         self.inodes.get(inode).kind
     }
 
-    /// Names that an inode has.
+    /// Returns the link count of an inode: the number of its names.
     #[must_use]
     pub fn links(&self, inode: InodeNumber) -> u32 {
         self.inodes.get(inode).links
     }
 
-    /// Sets the number of names. The kernel writes the inode block.
+    /// Sets the link count of an inode. The kernel writes the inode block.
     pub fn set_links(&mut self, inode: InodeNumber, links: u32) {
         self.inodes.get_mut(inode).links = links;
     }
 
-    /// The size of a file.
+    /// Returns the length of a file in bytes.
     #[must_use]
     pub fn size_bytes(&self, inode: InodeNumber) -> u64 {
         self.inodes.get(inode).size_bytes
     }
 
-    /// Grows the size of a file. Fragments at its tail must have been grown
-    /// before ([`Self::tail_growth`]); [`Self::release_blocks`] shrinks it.
+    /// Increases the length of a file. The fragments at its end must have been extended before
+    /// ([`Self::tail_growth`]); [`Self::release_blocks`] shortens a file.
     ///
     /// # Panics
-    /// If the size would shrink, or the file is a directory.
+    /// Panics if the length would decrease, or the inode is a directory.
     pub fn set_size(&mut self, inode: InodeNumber, size_bytes: u64) {
         let record = self.inodes.get_mut(inode);
         assert!(
@@ -202,8 +202,8 @@ impl FileSystem {
         record.size_bytes = size_bytes;
     }
 
-    /// The largest file: single and double indirect blocks. Triple indirect
-    /// ones are not kept, as in the 1983 kernel.
+    /// Returns the maximum length of a file in bytes, as single and double indirect blocks allow.
+    /// Triple indirect blocks do not exist, as in the 1983 kernel.
     #[must_use]
     pub fn max_size_bytes(&self) -> u64 {
         let pointers = u64::from(self.superblock.pointers_per_block());
@@ -211,8 +211,8 @@ impl FileSystem {
         blocks * u64::from(self.superblock.block_bytes())
     }
 
-    /// Fragments that block `lbn` of a file takes if it is there: a whole
-    /// block, but for the tail of a file that ends in its direct blocks.
+    /// Returns the number of fragments of a file's block `lbn` if the block exists: a whole block,
+    /// except at the end of a file that needs only direct pointers.
     #[must_use]
     pub fn fragments_of_block(&self, inode: InodeNumber, lbn: u32) -> u32 {
         self.fragments_at_size(self.inodes.get(inode).size_bytes, lbn)
@@ -224,35 +224,34 @@ impl FileSystem {
             return self.superblock.fragments_per_block();
         }
         let in_block = size_bytes.saturating_sub(u64::from(lbn) * block_bytes);
-        self.superblock.fragments_of(in_block as u32)
+        self.superblock.bytes_to_fragments(in_block as u32)
     }
 
-    /// The direct pointer of a block, if it is not a hole.
+    /// Returns a direct pointer of an inode, or `None` for a hole.
     #[must_use]
     pub fn direct_pointer(&self, inode: InodeNumber, index: u32) -> Option<Fragment> {
-        pointer(self.inodes.get(inode).direct[index as usize])
+        decode_pointer(self.inodes.get(inode).direct[index as usize])
     }
 
-    /// Sets a direct pointer, after an allocation or a move of fragments.
+    /// Sets a direct pointer of an inode, after an allocation or a move of fragments.
     pub fn set_direct_pointer(&mut self, inode: InodeNumber, index: u32, address: Fragment) {
         self.inodes.get_mut(inode).direct[index as usize] = address.0;
     }
 
-    /// The fragments at the tail that must grow before the file can have
-    /// `new_size_bytes`: a tail of fragments is only allowed at the very end.
-    /// Before block `lbn` is written ask with `lbn * block_bytes`.
+    /// Returns the extension that the fragments at the end of a file need before the file can have
+    /// `new_size_bytes`. Only the last block of a file may consist of fragments. Before a write of
+    /// block `lbn`, pass `lbn * block_bytes`.
     ///
-    /// After the growth call [`Self::set_direct_pointer`], and (as the source
-    /// does when another block follows) [`Self::set_size`] to the end of the
-    /// full block.
+    /// After the extension call [`Self::set_direct_pointer`], and (as the source does when another
+    /// block follows) [`Self::set_size`] to the end of the full block.
     #[must_use]
     pub fn tail_growth(&self, inode: InodeNumber, new_size_bytes: u64) -> Option<TailGrowth> {
         let record = self.inodes.get(inode);
-        let lbn = self.superblock.block_of(record.size_bytes);
+        let lbn = self.superblock.block_index_at(record.size_bytes);
         if lbn >= DIRECT_POINTERS || new_size_bytes <= record.size_bytes {
             return None;
         }
-        let address = pointer(record.direct[lbn as usize])?;
+        let address = decode_pointer(record.direct[lbn as usize])?;
         let old_fragments = self.fragments_at_size(record.size_bytes, lbn);
         let new_fragments = self.fragments_at_size(new_size_bytes, lbn);
         (new_fragments > old_fragments).then_some(TailGrowth {
@@ -263,13 +262,18 @@ impl FileSystem {
         })
     }
 
-    /// What a write into a block with a direct pointer needs, if it ends
-    /// `end_in_block_bytes` after the start of the block.
+    /// Returns the preparation that a write to a directly addressed block requires, if the write
+    /// ends `end_in_block_bytes` after the start of the block.
     ///
     /// # Panics
-    /// If the end is 0 or beyond a block.
+    /// Panics if the end is 0 or beyond a block.
     #[must_use]
-    pub fn direct_need(&self, inode: InodeNumber, lbn: u32, end_in_block_bytes: u32) -> BlockNeed {
+    pub fn direct_block_need(
+        &self,
+        inode: InodeNumber,
+        lbn: u32,
+        end_in_block_bytes: u32,
+    ) -> BlockNeed {
         let block_bytes = self.superblock.block_bytes();
         assert!(
             (1..=block_bytes).contains(&end_in_block_bytes),
@@ -278,7 +282,7 @@ impl FileSystem {
         let record = self.inodes.get(inode);
         let end = u64::from(lbn) * u64::from(block_bytes) + u64::from(end_in_block_bytes);
         let fragments = self.fragments_at_size(end.max(record.size_bytes), lbn);
-        let Some(address) = pointer(record.direct[lbn as usize]) else {
+        let Some(address) = decode_pointer(record.direct[lbn as usize]) else {
             return BlockNeed::Allocate { fragments };
         };
         let old_fragments = self.fragments_at_size(record.size_bytes, lbn);
@@ -293,7 +297,7 @@ impl FileSystem {
         })
     }
 
-    /// Fragments that a file holds, with its indirect blocks.
+    /// Returns the number of fragments that a file uses, including its indirect blocks.
     #[must_use]
     pub fn held_fragments(&self, inode: InodeNumber) -> u32 {
         let record = self.inodes.get(inode);
@@ -312,7 +316,7 @@ impl FileSystem {
     }
 }
 
-/// A stored pointer: 0 is a hole.
-pub(super) fn pointer(stored: u32) -> Option<Fragment> {
+/// Decodes a stored block pointer, in which 0 is a hole.
+pub(super) fn decode_pointer(stored: u32) -> Option<Fragment> {
     (stored != 0).then_some(Fragment(stored))
 }

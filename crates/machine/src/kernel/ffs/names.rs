@@ -1,27 +1,27 @@
-//! Names: what the kernel does with the entries of directories.
+//! Operations of the 4.2BSD kernel on directory entries.
 
 use super::FileSystem;
 use super::directory::{
-    DIRECTORY_CHUNK_BYTES, Directory, DirectoryEntry, EntryPlace, EntrySlot, NAME_MAX_BYTES,
+    DIRECTORY_CHUNK_BYTES, Directory, DirectoryEntry, EntryLocation, EntrySlot, NAME_MAX_BYTES,
     NameError,
 };
 use super::inode::{InodeKind, InodeNumber};
 
 impl FileSystem {
-    /// Gives a new directory its first chunk with `.` and `..`. The kernel has
-    /// allocated the first fragment before, and counts the links.
+    /// Gives a new directory its first chunk, with `.` and `..`. The kernel has allocated the first
+    /// fragment before, and sets the link counts.
     ///
     /// # Panics
-    /// If it is not a directory, has contents, or has no block.
-    pub fn directory_init(&mut self, directory: InodeNumber, parent: InodeNumber) {
+    /// Panics if the inode is not a directory, has contents, or has no block.
+    pub fn init_directory(&mut self, directory: InodeNumber, parent: InodeNumber) {
         let record = self.inodes.get_mut(directory);
         assert!(
             record.kind == InodeKind::Directory,
-            "a directory is given contents"
+            "only a directory gets directory contents"
         );
         assert!(
             record.directory.is_none(),
-            "a directory is given contents once"
+            "a directory gets contents only once"
         );
         assert!(
             record.direct[0] != 0,
@@ -33,33 +33,33 @@ impl FileSystem {
     }
 
     #[track_caller]
-    fn directory(&self, directory: InodeNumber) -> &Directory {
+    fn get_directory(&self, directory: InodeNumber) -> &Directory {
         let contents = self.inodes.get(directory).directory.as_deref();
         contents.unwrap_or_else(|| panic!("inode {} is not a directory", directory.0))
     }
 
     #[track_caller]
-    fn directory_mut(&mut self, directory: InodeNumber) -> &mut Directory {
+    fn get_directory_mut(&mut self, directory: InodeNumber) -> &mut Directory {
         let contents = self.inodes.get_mut(directory).directory.as_deref_mut();
         contents.unwrap_or_else(|| panic!("inode {} is not a directory", directory.0))
     }
 
-    /// Finds a name. The kernel scans the directory's blocks from the first
-    /// to the one of the entry (to the last, if there is no such name).
+    /// Finds a name in a directory. The kernel scans the directory's blocks from the first to the
+    /// block of the entry, or to the last if the name does not exist.
     ///
     /// # Panics
-    /// This and all other calls on a directory: if it is not one.
+    /// Panics if the inode is not a directory. All other calls on a directory do so too.
     #[must_use]
-    pub fn directory_lookup(&self, directory: InodeNumber, name: &str) -> Option<EntryPlace> {
-        self.directory(directory).lookup(name)
+    pub fn lookup_entry(&self, directory: InodeNumber, name: &str) -> Option<EntryLocation> {
+        self.get_directory(directory).lookup(name)
     }
 
-    /// Where a new name will go, which tells the block to write and whether
-    /// the directory must grow first.
+    /// Returns the position at which a new name would be added to a directory. The position tells
+    /// which block is written, and whether the directory must grow first.
     ///
     /// # Errors
-    /// [`NameError`] if the name is not possible, or is there.
-    pub fn directory_slot(
+    /// [`NameError`] if the name is not valid, or exists already.
+    pub fn find_entry_slot(
         &self,
         directory: InodeNumber,
         name: &str,
@@ -73,28 +73,28 @@ impl FileSystem {
         if name.contains(['/', '\0']) {
             return Err(NameError::Character);
         }
-        let directory = self.directory(directory);
+        let directory = self.get_directory(directory);
         if directory.lookup(name).is_some() {
             return Err(NameError::Exists);
         }
-        Ok(directory.slot(name))
+        Ok(directory.find_slot(name))
     }
 
-    /// Adds a name where [`Self::directory_slot`] says. If the directory
-    /// grows, its block or fragments must be there already.
+    /// Adds a name to a directory at the position that [`Self::find_entry_slot`] returns. If the
+    /// directory grows, its block or fragments must exist already.
     ///
     /// # Panics
-    /// If the name is there, or there is no block for a new chunk.
-    pub fn directory_add(
+    /// Panics if the name exists, or there is no block for a new chunk.
+    pub fn add_entry(
         &mut self,
         directory: InodeNumber,
         name: &str,
         inode: InodeNumber,
-    ) -> EntryPlace {
-        let contents = self.directory_mut(directory);
+    ) -> EntryLocation {
+        let contents = self.get_directory_mut(directory);
         let place = contents.add(name, inode);
         let size_bytes = contents.size_bytes();
-        let last = self.superblock.block_of(size_bytes - 1);
+        let last = self.superblock.block_index_at(size_bytes - 1);
         assert!(
             self.block_address(directory, last).is_some(),
             "a directory grows into a block"
@@ -103,48 +103,48 @@ impl FileSystem {
         place
     }
 
-    /// Removes a name. A directory never gets shorter.
-    pub fn directory_remove(&mut self, directory: InodeNumber, name: &str) -> Option<EntryPlace> {
-        self.directory_mut(directory).remove(name)
+    /// Removes a name from a directory and returns its former position. A directory never becomes
+    /// shorter.
+    pub fn remove_entry(&mut self, directory: InodeNumber, name: &str) -> Option<EntryLocation> {
+        self.get_directory_mut(directory).remove(name)
     }
 
-    /// Makes a name, or `..`, name another inode, in place. Returns what it
-    /// named before.
-    pub fn directory_replace(
+    /// Makes a name in a directory, or `..`, refer to another inode, in place. Returns the position
+    /// of the entry with its former inode.
+    pub fn replace_entry(
         &mut self,
         directory: InodeNumber,
         name: &str,
         inode: InodeNumber,
-    ) -> Option<EntryPlace> {
-        self.directory_mut(directory).replace(name, inode)
+    ) -> Option<EntryLocation> {
+        self.get_directory_mut(directory).replace(name, inode)
     }
 
-    /// The names in the order of their records.
+    /// Returns the entries of a directory in the order of their records.
     pub fn directory_entries(
         &self,
         directory: InodeNumber,
     ) -> impl Iterator<Item = DirectoryEntry<'_>> {
-        self.directory(directory).entries()
+        self.get_directory(directory).entries()
     }
 
-    /// Whether a directory has no names but `.` and `..`.
+    /// Reports whether a directory has no names except `.` and `..`.
     #[must_use]
     pub fn directory_is_empty(&self, directory: InodeNumber) -> bool {
-        self.directory(directory)
+        self.get_directory(directory)
             .entries()
             .all(|entry| matches!(entry.name, "." | ".."))
     }
 
-    /// The directories from this one (included) up to the root. rename reads
-    /// the first block of each to find out whether a directory would become
-    /// its own descendant.
+    /// Returns all directories from the given one (included) up to the root. rename(2) reads the
+    /// first block of each, to find out whether a directory would become its own descendant.
     #[must_use]
-    pub fn directory_ancestry(&self, directory: InodeNumber) -> Vec<InodeNumber> {
+    pub fn ancestors(&self, directory: InodeNumber) -> Vec<InodeNumber> {
         let mut ancestry = vec![directory];
         let mut last = directory;
         while last != Self::ROOT {
             last = self
-                .directory(last)
+                .get_directory(last)
                 .lookup("..")
                 .expect("a directory has a parent")
                 .inode;

@@ -1,4 +1,4 @@
-//! Making a file system.
+//! Creation of an empty 4.2BSD file system (`newfs`, `mkfs`).
 
 use super::FileSystem;
 use super::directory::{DIRECTORY_CHUNK_BYTES, Directory};
@@ -9,27 +9,27 @@ use super::parameters::{Geometry, NewfsError, Parameters};
 use super::rotation::ROTATIONAL_POSITIONS;
 use super::superblock::{Fragment, Group, Superblock};
 
-/// Inodes 0 and 1 are never used: 0 means none, and 1 was the bad-block file.
+/// Number of reserved inodes. Inode 0 means no inode, and inode 1 was the bad-block file.
 pub(super) const RESERVED_INODES: u32 = 2;
 
 impl FileSystem {
-    /// The root directory.
+    /// Inode of the root directory.
     pub const ROOT: InodeNumber = InodeNumber(2);
-    /// The directory that mkfs makes for fsck.
+    /// Inode of the `lost+found` directory that mkfs creates for fsck.
     pub const LOST_AND_FOUND: InodeNumber = InodeNumber(3);
 
-    /// Whether [`Self::newfs`] can make such a file system.
+    /// Tests whether [`Self::newfs`] can create a file system with a geometry and parameters.
     ///
     /// # Errors
-    /// The same.
+    /// The same errors as those of [`Self::newfs`].
     pub fn check_parameters(geometry: Geometry, parameters: Parameters) -> Result<(), NewfsError> {
         Superblock::new(geometry, parameters).map(drop)
     }
 
-    /// Memory that such a file system takes when it is new.
+    /// Returns the host memory of a newly created file system, in bytes.
     ///
     /// # Errors
-    /// Those of [`Self::newfs`].
+    /// The same errors as those of [`Self::newfs`].
     pub fn memory_bytes(geometry: Geometry, parameters: Parameters) -> Result<u64, NewfsError> {
         let superblock = Superblock::new(geometry, parameters)?;
         let inodes = u64::from(superblock.inodes_per_group());
@@ -42,23 +42,23 @@ impl FileSystem {
         Ok(u64::from(superblock.groups()) * a_group)
     }
 
-    /// Makes a file system with a root directory and its `lost+found`.
+    /// Creates a file system with a root directory and its `lost+found`.
     ///
     /// # Errors
-    /// [`NewfsError`] says which number is not possible and what is.
+    /// [`NewfsError`] names the parameter that is not possible and the allowed values.
     pub fn newfs(geometry: Geometry, parameters: Parameters) -> Result<Self, NewfsError> {
         let superblock = Superblock::new(geometry, parameters)?;
         let groups = superblock.groups();
         let mut file_system = Self {
             inodes: InodeTable::new(groups * superblock.inodes_per_group()),
             summaries: Vec::with_capacity(groups as usize),
-            total: GroupSummary::default(),
+            total_summary: GroupSummary::default(),
             section_rotor: Group(0),
             groups: Vec::with_capacity(groups as usize),
             indirect_blocks: IndirectBlocks::default(),
             superblock,
         };
-        let whole = CylinderGroup::wholly_free(&file_system.superblock);
+        let whole = CylinderGroup::new_free(&file_system.superblock);
         for group in (0..groups).map(Group) {
             file_system.make_group(group, &whole);
         }
@@ -66,10 +66,9 @@ impl FileSystem {
         Ok(file_system)
     }
 
-    /// mkfs frees the blocks of a group one by one, before its metadata and
-    /// after it. Nearly all are: here those that are not are taken from a map
-    /// in which all are free, which comes to the same. The last group may be a
-    /// short one.
+    /// Creates one cylinder group of a new file system. mkfs frees the blocks of a group one by
+    /// one, before and after its metadata. Nearly all are free, so that this function starts with a
+    /// fully free map and takes the others, with the same result. The last group may be shorter.
     fn make_group(&mut self, group: Group, whole: &(CylinderGroup, GroupSummary)) {
         let superblock = &self.superblock;
         let per_block = superblock.fragments_per_block();
@@ -108,36 +107,36 @@ impl FileSystem {
             map.free_at_newfs(&mut summary, last_whole, end - last_whole);
         }
         self.superblock.data_fragments += data_fragments;
-        self.total.add(&summary);
+        self.total_summary.add(&summary);
         self.groups.push(map);
         self.summaries.push(summary);
     }
 
-    /// mkfs gives each of the two the first whole block of group 0 and hands
-    /// back what is not needed of it.
+    /// Creates `lost+found` and the root directory. mkfs gives each of the two the first whole
+    /// block of group 0 and frees the fragments that it does not need.
     fn make_root(&mut self) {
         let block_bytes = self.superblock.block_bytes();
         self.make_first_directory(Self::LOST_AND_FOUND, Self::ROOT, block_bytes);
         self.make_first_directory(Self::ROOT, Self::ROOT, DIRECTORY_CHUNK_BYTES);
-        self.directory_add(Self::ROOT, "lost+found", Self::LOST_AND_FOUND);
+        self.add_entry(Self::ROOT, "lost+found", Self::LOST_AND_FOUND);
         self.inodes.get_mut(Self::ROOT).links = 3;
         self.inodes.get_mut(Self::LOST_AND_FOUND).links = 2;
     }
 
     fn make_first_directory(&mut self, inode: InodeNumber, parent: InodeNumber, size: u32) {
         let per_block = self.superblock.fragments_per_block();
-        let kept = self.superblock.fragments_of(size);
+        let kept = self.superblock.bytes_to_fragments(size);
         let first_free = (0..self.superblock.group_end(Group(0)).0)
             .step_by(per_block as usize)
             .find(|&block| self.groups[0].is_block_free(&self.superblock, block))
             .map(Fragment);
         let address = self
             .allocate_in_group(Group(0), first_free, per_block)
-            .expect("a file system that is large enough for its first directories");
+            .expect("the file system has room for its first directories");
         if kept < per_block {
             self.free(Fragment(address.0 + kept), per_block - kept);
         }
-        let made = self.inode_alloc(Group(0), Some(inode), InodeKind::Directory);
+        let made = self.allocate_inode(Group(0), Some(inode), InodeKind::Directory);
         assert!(
             made == Some(inode),
             "the first inodes of a new file system are free"

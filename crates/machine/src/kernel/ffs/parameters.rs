@@ -1,27 +1,26 @@
-//! What a file system is made of: the partition's geometry, the parameters
-//! of newfs, and what is wrong with them.
+//! Geometry and newfs parameters of a 4.2BSD file system, and the errors in them.
 
 use std::fmt;
 
-/// The geometry of one partition, as disktab describes it.
+/// Geometry of the drive and size of one partition, as disktab describes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
-    /// Bytes in a sector.
+    /// Sector size in bytes.
     pub sector_bytes: u32,
-    /// Sectors in a track.
+    /// Sectors per track.
     pub sectors_per_track: u32,
-    /// Tracks in a cylinder (heads).
+    /// Tracks per cylinder, which is the number of heads.
     pub tracks_per_cylinder: u32,
-    /// Size of the partition in sectors. It need not be a whole number of
-    /// cylinders: the Eagle's `g` is 450.8.
+    /// Size of the partition in sectors. It need not be a whole number of cylinders: the Eagle's
+    /// `g` partition has 450.8.
     pub partition_sectors: u32,
-    /// Whole revolutions per second. newfs divides the rpm of disktab by 60
-    /// and drops the rest: an Eagle that is entered with 3900 rpm has 65.
+    /// Rotational speed in whole revolutions per second. newfs divides the rpm of disktab by 60 and
+    /// drops the remainder: an Eagle that is entered with 3900 rpm has 65.
     pub revolutions_per_second: u32,
 }
 
 impl Geometry {
-    /// Sectors in a cylinder.
+    /// Returns the number of sectors per cylinder.
     #[must_use]
     pub fn sectors_per_cylinder(&self) -> u32 {
         self.sectors_per_track * self.tracks_per_cylinder
@@ -51,45 +50,47 @@ impl Geometry {
     }
 }
 
-/// Products of sectors stay inside 32 bits below this.
+/// Maximum number of sectors per cylinder. Products of sectors stay within 32 bits below it.
 const MAX_SECTORS_PER_CYLINDER: u32 = 1 << 20;
-/// 1983 addresses sectors with a signed 32-bit number of 512 bytes.
+/// Maximum size of a partition in bytes. The 1983 kernel addresses sectors of 512 bytes with a
+/// signed 32-bit number.
 const MAX_PARTITION_BYTES: u64 = 1 << 40;
-/// Smallest block of newfs (MINBSIZE).
+/// Smallest block size of newfs in bytes (`MINBSIZE`).
 pub(super) const MIN_BLOCK_BYTES: u32 = 4096;
-/// Largest block that is offered; the 1983 kernel stopped at 8192.
+/// Largest block size offered, in bytes; the 1983 kernel stopped at 8192.
 pub(super) const MAX_BLOCK_BYTES: u32 = 65536;
-/// Most fragments in a block (MAXFRAG).
+/// Maximum number of fragments per block (`MAXFRAG`).
 pub(super) const MAX_FRAGMENTS_PER_BLOCK: u32 = 8;
-/// Most cylinders in a group (MAXCPG).
+/// Maximum number of cylinders per cylinder group (`MAXCPG`).
 pub(super) const MAX_CYLINDERS_PER_GROUP: u32 = 32;
 
-/// The parameters of newfs.
+/// Parameters of `newfs`, which creates a 4.2BSD file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameters {
-    /// Bytes in a block: a power of two, 4096 or more.
+    /// Block size in bytes: a power of two, 4096 or more.
     pub block_bytes: u32,
-    /// Bytes in a fragment: a power of two, a block or down to an eighth.
+    /// Fragment size in bytes: a power of two, from an eighth of a block to a whole block.
     pub fragment_bytes: u32,
-    /// Time between the end of one block and the start of the next of the
-    /// same file, in ms.
+    /// Time between the end of one block and the start of the next of the same file, in ms.
     pub rotdelay_ms: u32,
-    /// Blocks laid out without a gap before one of `rotdelay_ms` is left.
+    /// Number of consecutive blocks without a gap, before the allocator leaves a gap of
+    /// `rotdelay_ms`.
     pub maxcontig_blocks: u32,
-    /// Blocks of one section: after these a file moves to another group.
+    /// Number of blocks in one section of a file. After a section the file moves to another
+    /// cylinder group.
     pub maxbpg_blocks: u32,
-    /// Cylinders in a cylinder group, 32 at most. It must be a multiple of
-    /// the number of cylinders after which blocks and cylinders start together.
+    /// Cylinders per cylinder group, at most 32. The number must be a multiple of the number of
+    /// cylinders after which blocks and cylinders start together.
     pub cylinders_per_group: u32,
-    /// Share of the data space that only the super-user may allocate, percent.
+    /// Share of the data space that only the super-user may allocate, in percent.
     pub minfree_percent: u32,
-    /// One inode is made for this many bytes, up to 2048 inodes in a group.
+    /// Bytes of space per inode. newfs creates one inode for this many bytes, up to 2048 per group.
     pub bytes_per_inode: u32,
 }
 
 impl Parameters {
-    /// What newfs of 4.2BSD takes when only the block and fragment size are
-    /// given (mkfs.c 2.14, after 4 July 1983: rotdelay 4 ms, before it 2 ms).
+    /// Returns the parameters that newfs of 4.2BSD uses when only the block and fragment size are
+    /// given (`mkfs.c` 2.14, after 4 July 1983: rotdelay 4 ms, before it 2 ms).
     #[must_use]
     pub fn bsd42(block_bytes: u32, fragment_bytes: u32) -> Self {
         Self {
@@ -143,27 +144,27 @@ impl Parameters {
                 given: self.cylinders_per_group,
             });
         }
-        Tuning::of(self).validate(geometry.revolutions_per_second)
+        Tuning::from_parameters(self).validate(geometry.revolutions_per_second)
     }
 }
 
-/// What `tunefs` may change on an existing file system.
+/// Parameters that `tunefs` can change on an existing file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tuning {
-    /// See [`Parameters::rotdelay_ms`].
+    /// Rotational delay between blocks in ms, as in [`Parameters::rotdelay_ms`].
     pub rotdelay_ms: u32,
-    /// See [`Parameters::maxcontig_blocks`].
+    /// Consecutive blocks without a gap, as in [`Parameters::maxcontig_blocks`].
     pub maxcontig_blocks: u32,
-    /// See [`Parameters::maxbpg_blocks`].
+    /// Blocks per section of a file, as in [`Parameters::maxbpg_blocks`].
     pub maxbpg_blocks: u32,
-    /// See [`Parameters::minfree_percent`].
+    /// Reserve of the super-user in percent, as in [`Parameters::minfree_percent`].
     pub minfree_percent: u32,
 }
 
 impl Tuning {
-    /// The tunable part of a set of parameters.
+    /// Returns the tunable part of the newfs parameters.
     #[must_use]
-    pub fn of(parameters: &Parameters) -> Self {
+    pub fn from_parameters(parameters: &Parameters) -> Self {
         Self {
             rotdelay_ms: parameters.rotdelay_ms,
             maxcontig_blocks: parameters.maxcontig_blocks,
@@ -194,98 +195,98 @@ impl Tuning {
     }
 }
 
-/// Why a file system cannot be made.
+/// Reason why newfs cannot create a file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NewfsError {
-    /// This must be at least 1.
+    /// Parameter that is zero and must be at least 1, by name.
     Zero(&'static str),
-    /// A size that is not a power of two.
+    /// Block or fragment size that is not a power of two.
     NotPowerOfTwo {
-        /// Which size.
+        /// Name of the size parameter.
         what: &'static str,
-        /// Its value.
+        /// Requested size in bytes.
         bytes: u32,
     },
-    /// A block outside what is offered.
+    /// Block size outside the offered range.
     BlockSize {
-        /// Bytes asked for.
+        /// Requested block size in bytes.
         block_bytes: u32,
     },
-    /// A fragment larger than a block or smaller than an eighth of it.
+    /// Fragment larger than a block or smaller than an eighth of it.
     FragmentSize {
-        /// Bytes asked for.
+        /// Requested fragment size in bytes.
         fragment_bytes: u32,
-        /// Bytes in a block.
+        /// Block size in bytes.
         block_bytes: u32,
     },
-    /// A fragment that is not a whole number of sectors.
+    /// Fragment that is not a whole number of sectors.
     FragmentNotSectors {
-        /// Bytes asked for.
+        /// Requested fragment size in bytes.
         fragment_bytes: u32,
-        /// Bytes in a sector.
+        /// Sector size in bytes.
         sector_bytes: u32,
     },
-    /// No cylinders in a group, or too many.
+    /// Cylinder group with no cylinders, or with too many.
     CylindersPerGroup {
-        /// Cylinders asked for.
+        /// Requested number of cylinders per group.
         given: u32,
     },
-    /// Groups that would not start at a block.
+    /// Cylinder groups that would not start at a block boundary.
     CylindersPerGroupNotMultiple {
-        /// Cylinders asked for.
+        /// Requested number of cylinders per group.
         given: u32,
-        /// What they must be a multiple of.
+        /// Number that the cylinders per group must be a multiple of.
         multiple_of: u32,
     },
-    /// Blocks and cylinders start together only after more cylinders than a
+    /// Block size for which blocks and cylinders start together only after more cylinders than a
     /// group may have.
     NoAlignment {
-        /// Bytes in a block.
+        /// Block size in bytes.
         block_bytes: u32,
-        /// Cylinders after which they do.
+        /// Number of cylinders after which blocks and cylinders start together.
         cylinders: u32,
     },
-    /// A rotational delay longer than one revolution.
+    /// Rotational delay longer than one revolution.
     RotdelayOverRevolution {
-        /// Delay asked for.
+        /// Requested rotational delay in ms.
         rotdelay_ms: u32,
-        /// Revolutions per second of the drive.
+        /// Rotational speed of the drive in revolutions per second.
         revolutions_per_second: u32,
     },
-    /// A reserve of the whole data space or more.
+    /// Reserve as large as the whole data space, or larger.
     Minfree {
-        /// Percent asked for.
+        /// Requested reserve in percent.
         minfree_percent: u32,
     },
-    /// A cylinder with more sectors than the address arithmetic holds.
+    /// Cylinder with more sectors than the address arithmetic can represent.
     CylinderTooLarge {
-        /// Sectors in the cylinder.
+        /// Number of sectors per cylinder.
         sectors: u64,
     },
-    /// A partition with more bytes than the address arithmetic holds.
+    /// Partition with more bytes than the address arithmetic can represent.
     PartitionTooLarge {
-        /// Sectors in the partition.
+        /// Size of the partition in sectors.
         sectors: u32,
     },
-    /// No room for the first group's metadata and the root directory.
+    /// Partition too small for the first group's metadata and the root directory.
     PartitionTooSmall {
-        /// Sectors in the partition.
+        /// Size of the partition in sectors.
         sectors: u32,
-        /// Sectors that the first group needs.
+        /// Number of sectors that the first group needs.
         needed: u32,
     },
-    /// A group whose metadata leaves no data blocks.
+    /// Cylinder group whose metadata leaves no data blocks.
     GroupTooSmall {
-        /// Fragments of metadata.
+        /// Number of fragments that the metadata of a cylinder group takes.
         metadata_fragments: u32,
-        /// Fragments in the group.
+        /// Number of fragments in a cylinder group.
         group_fragments: u32,
     },
-    /// A group map that does not fit in one block.
+    /// Cylinder group map that does not fit in one block.
     GroupMapTooLarge {
-        /// Bytes of the map.
+        /// Size of the cylinder group's map in bytes.
         map_bytes: u32,
-        /// Bytes in a block.
+        /// Block size in bytes.
         block_bytes: u32,
     },
 }
@@ -333,7 +334,7 @@ impl fmt::Display for NewfsError {
             } => write!(
                 f,
                 "blocks of {block_bytes} bytes start at a cylinder only every {cylinders} \
-                 cylinders, and a group has {MAX_CYLINDERS_PER_GROUP} at most; take a smaller block"
+                 cylinders, and a group has {MAX_CYLINDERS_PER_GROUP} at most; choose a smaller block"
             ),
             Self::RotdelayOverRevolution {
                 rotdelay_ms,

@@ -1,5 +1,5 @@
-//! The preferred place of a block (blkpref): the start of a section, or one
-//! rotational gap behind the previous block of the file.
+//! Preferred address of a new block (`blkpref`): the start of a section, or one rotational gap
+//! behind the previous block of the file.
 
 use super::FileSystem;
 use super::indirect::PointerArray;
@@ -7,15 +7,14 @@ use super::inode::{DIRECT_POINTERS, InodeNumber};
 use super::superblock::{Fragment, Group};
 
 impl FileSystem {
-    /// Where block `lbn` of a file is asked for. `index` is its place in the
-    /// pointer array. For an indirect block itself the array is
-    /// [`PointerArray::Fresh`]; a data block (or second-level indirect block)
-    /// right under an indirect block that was just made uses that one's
-    /// preference again and does not ask.
+    /// Returns the preferred address for block `lbn` of a file. `index` is the block's index in the
+    /// pointer array. For an indirect block itself the array is [`PointerArray::Fresh`]. The first
+    /// data block (or second-level indirect block) below a new indirect block reuses that block's
+    /// preference without a call.
     ///
-    /// The start of a section moves the rotor, so ask once for each
-    /// allocation. `None`: no group has its share of free blocks; search from
-    /// the inode's group.
+    /// The start of a section moves the rotor, so call this once for each allocation. Returns
+    /// `None` if no group has its share of free blocks; the search then starts in the inode's
+    /// group.
     pub fn block_preference(
         &mut self,
         inode: InodeNumber,
@@ -43,9 +42,9 @@ impl FileSystem {
         Some(Fragment(next + self.superblock.gap_fragments()))
     }
 
-    /// Whether fewer than maxcontig blocks lie together before `index`, so
-    /// that the next one needs no gap. The first `maxcontig` indexes of an
-    /// array get the gap all the same, as in the source.
+    /// Reports whether fewer than maxcontig blocks are contiguous before `index`, so that the next
+    /// one needs no gap. The first `maxcontig` indexes of an array get the gap in any case, as in
+    /// the source.
     fn run_is_short(&self, pointers: &[u32], index: u32, next: u32) -> bool {
         let maxcontig = self.superblock.parameters().maxcontig_blocks;
         index > maxcontig
@@ -60,7 +59,7 @@ impl FileSystem {
             return Some(self.superblock.section_start(group));
         }
         let groups = self.superblock.groups();
-        let average = self.total.free_blocks / groups;
+        let average = self.total_summary.free_blocks / groups;
         let rotor = self.section_rotor.0;
         let group = (rotor + 1..groups)
             .chain(0..=rotor)

@@ -1,58 +1,55 @@
-//! Giving blocks back: truncation and the end of a file (itrunc).
+//! Release of blocks when a file is truncated or removed (`itrunc`).
 
 use super::FileSystem;
 use super::indirect::IndirectId;
 use super::inode::{DIRECT_POINTERS, Inode, InodeKind, InodeNumber};
 use super::superblock::Fragment;
 
-/// One step of a truncation, in the order in which the 1983 source takes them.
+/// Step of a truncation. The steps have the order of the 1983 source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReleaseStep {
-    /// The inode, already with its new size and pointers, is written, and
-    /// waited for: a crash must not leave it pointing at freed blocks.
+    /// Synchronous write of the inode, already with its new size and pointers. A crash must not
+    /// leave it with pointers to freed blocks.
     WriteInode,
-    /// An indirect block is read, its pointers from `kept_pointers` on are
-    /// zeroed, and it is written before any of them is freed. With 0 kept it
-    /// is itself freed by a later step.
+    /// Read of an indirect block, and its write with the pointers from `kept_pointers` on zeroed,
+    /// before any of them is freed. If no pointer is kept, a later step frees the indirect block
+    /// itself.
     IndirectBlock {
-        /// Where it is.
+        /// Address of the indirect block.
         address: Fragment,
-        /// Pointers that stay.
+        /// Number of leading pointers that the truncation keeps.
         kept_pointers: u32,
     },
-    /// The map of the group of `address` is read, the fragments are freed
-    /// (the kernel calls [`FileSystem::free`]), and the map is left dirty.
+    /// Release of fragments: the map of their cylinder group is read, the kernel frees them with
+    /// [`FileSystem::free`], and the map stays dirty.
     Free {
-        /// The first fragment.
+        /// First fragment to free.
         address: Fragment,
-        /// How many, 1 to a block.
+        /// Number of fragments to free, from 1 to a whole block.
         fragments: u32,
     },
 }
 
-/// Blocks of a file to keep under each kind of pointer: the last index, or -1.
-struct LastKept {
+/// Last block that a truncation keeps under each kind of pointer, as an index; -1 for none.
+struct LastKeptBlocks {
     direct: i64,
-    /// Single, double.
+    /// Index under the single and the double indirect block.
     indirect: [i64; 2],
 }
 
 impl FileSystem {
-    /// Cuts a file to `new_size_bytes` and appends what has to be done to
-    /// `steps`, in order. Size and pointers are changed here and now; the
-    /// blocks of [`ReleaseStep::Free`] belong to nobody until the kernel frees
-    /// them, as on the real machine (a check in between reports them).
+    /// Truncates a file to `new_size_bytes` and appends the remaining steps to `steps`, in order.
+    /// Size and pointers change immediately. The blocks of [`ReleaseStep::Free`] belong to no file
+    /// until the kernel frees them, as on the real machine; a check in between reports them.
     ///
-    /// A file that is already shorter keeps its size, and the inode is written.
-    /// (To make a file longer: [`FileSystem::tail_growth`], then
-    /// [`FileSystem::set_size`].)
+    /// A file that is already shorter keeps its size, and the inode is written. (To make a file
+    /// longer: [`FileSystem::tail_growth`], then [`FileSystem::set_size`].)
     ///
-    /// When the cut is inside a block, the rest of the block keeps its bytes.
-    /// The 1983 source left them; a kernel that lets the file grow again must
-    /// clear them.
+    /// When the cut is inside a block, the rest of the block keeps its bytes. The 1983 source left
+    /// them; a kernel that lets the file grow again must clear them.
     ///
     /// # Panics
-    /// If a directory is cut to anything but nothing.
+    /// Panics if a directory is truncated to a size other than 0.
     pub fn release_blocks(
         &mut self,
         inode: InodeNumber,
@@ -68,11 +65,11 @@ impl FileSystem {
         if record.kind == InodeKind::Directory {
             assert!(
                 new_size_bytes == 0,
-                "a directory is cut to nothing or not at all"
+                "a directory can only be truncated to 0 bytes"
             );
             self.inodes.get_mut(inode).directory = None;
         }
-        let kept = self.last_kept(new_size_bytes);
+        let kept = self.last_kept_blocks(new_size_bytes);
         self.inodes.get_mut(inode).size_bytes = new_size_bytes;
         for level in [1, 0] {
             let last = kept.indirect[level];
@@ -90,18 +87,19 @@ impl FileSystem {
         self.release_direct(inode, kept.direct, old_size_bytes, new_size_bytes, steps);
     }
 
-    fn last_kept(&self, new_size_bytes: u64) -> LastKept {
+    fn last_kept_blocks(&self, new_size_bytes: u64) -> LastKeptBlocks {
         let blocks = new_size_bytes.div_ceil(u64::from(self.superblock.block_bytes()));
         let direct = blocks as i64 - 1;
         let single = direct - i64::from(DIRECT_POINTERS);
         let double = single - i64::from(self.superblock.pointers_per_block());
-        LastKept {
+        LastKeptBlocks {
             direct,
             indirect: [single.max(-1), double.max(-1)],
         }
     }
 
-    /// Whole blocks from the last down, then the end of the last kept one.
+    /// Releases the whole direct blocks from the last down, then the unused end of the last kept
+    /// block.
     fn release_direct(
         &mut self,
         inode: InodeNumber,
@@ -138,8 +136,8 @@ impl FileSystem {
         }
     }
 
-    /// Releases what hangs on an indirect block behind block `last_kept` of
-    /// its tree (-1: everything). `level` is 0 for a single, 1 for a double.
+    /// Releases all blocks below an indirect block that follow block `last_kept_blocks` of its tree; -1
+    /// releases the whole tree. `level` is 0 for a single and 1 for a double indirect block.
     fn release_indirect(
         &mut self,
         id: IndirectId,

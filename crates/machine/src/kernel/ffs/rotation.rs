@@ -1,35 +1,35 @@
-//! Where on the track a block starts: rotational positions and the tables
-//! that find a free block near one.
+//! Rotational position of a block on its track, and the tables that find a free block near a
+//! position.
 
-/// Rotational positions that are told apart on a track (NRPOS).
+/// Number of rotational positions that 4.2BSD distinguishes on a track (`NRPOS`).
 pub const ROTATIONAL_POSITIONS: usize = 8;
 
-/// Bytes of the superblock that the chain table may fill: 8192 less the
-/// superblock's own fields. One byte for a block.
+/// Maximum number of blocks in the chain table, which has one byte for each block. The superblock's
+/// 8192 bytes, less its own fields, must hold the table.
 pub(super) const MAX_TABLE_BLOCKS: u32 = 8192 - 1380;
 
-/// Marks the end of a chain, and a position without blocks.
+/// End of a chain, or a rotational position without blocks.
 const NONE: u16 = u16::MAX;
 
-/// The cylinder (within the group) and rotational position of a block.
+/// Cylinder (within the group) and rotational position of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct BlockPlace {
+pub(super) struct BlockPosition {
     pub(super) cylinder: u8,
     pub(super) position: u8,
 }
 
-/// For each block of a group, where it starts.
-pub(super) fn block_places(
+/// Computes the cylinder and rotational position of each block of a cylinder group.
+pub(super) fn block_positions(
     blocks: u32,
     sectors_per_block: u32,
     sectors_per_track: u32,
     sectors_per_cylinder: u32,
-) -> Vec<BlockPlace> {
+) -> Vec<BlockPosition> {
     (0..blocks)
         .map(|block| {
             let sector = block * sectors_per_block;
             let in_track = sector % sectors_per_track;
-            BlockPlace {
+            BlockPosition {
                 cylinder: (sector / sectors_per_cylinder) as u8,
                 position: (in_track * ROTATIONAL_POSITIONS as u32 / sectors_per_track) as u8,
             }
@@ -37,25 +37,24 @@ pub(super) fn block_places(
         .collect()
 }
 
-/// The blocks of one cycle of cylinders, chained by rotational position. The
-/// cycle is the fewest cylinders that hold a whole number of blocks; the
-/// tables repeat after it.
+/// Blocks of one cycle of cylinders, chained by rotational position. The cycle is the smallest
+/// number of cylinders that holds a whole number of blocks; the tables repeat after it.
 #[derive(Debug, Clone)]
 pub(super) struct RotationTables {
     cycle_cylinders: u32,
     cycle_blocks: u32,
-    /// First block of the cycle at a cylinder and position (fs_postbl).
+    /// First block of the cycle at each cylinder and rotational position (`fs_postbl`).
     first: Vec<[u16; ROTATIONAL_POSITIONS]>,
-    /// Next block with the same cylinder and position (fs_rotbl).
-    next: Vec<u16>,
+    /// Next block with the same cylinder and rotational position (`fs_rotbl`).
+    next_blocks: Vec<u16>,
 }
 
 impl RotationTables {
-    pub(super) fn new(cycle_cylinders: u32, cycle_blocks: u32, places: &[BlockPlace]) -> Self {
+    pub(super) fn new(cycle_cylinders: u32, cycle_blocks: u32, places: &[BlockPosition]) -> Self {
         let mut first = vec![[NONE; ROTATIONAL_POSITIONS]; cycle_cylinders as usize];
         let mut next = vec![NONE; cycle_blocks as usize];
         for block in (0..cycle_blocks as usize).rev() {
-            let BlockPlace { cylinder, position } = places[block];
+            let BlockPosition { cylinder, position } = places[block];
             let head = &mut first[cylinder as usize][position as usize];
             next[block] = *head;
             *head = block as u16;
@@ -64,11 +63,11 @@ impl RotationTables {
             cycle_cylinders,
             cycle_blocks,
             first,
-            next,
+            next_blocks: next,
         }
     }
 
-    /// The blocks of a group that start in a cylinder at a position, in
+    /// Returns the blocks of a group that start in a cylinder at a rotational position, in
     /// ascending order.
     pub(super) fn blocks(&self, cylinder: u32, position: usize) -> impl Iterator<Item = u32> + '_ {
         let base = cylinder / self.cycle_cylinders * self.cycle_blocks;
@@ -78,7 +77,7 @@ impl RotationTables {
                 return None;
             }
             let found = base + u32::from(block);
-            block = self.next[block as usize];
+            block = self.next_blocks[block as usize];
             Some(found)
         })
     }

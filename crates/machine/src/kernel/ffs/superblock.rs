@@ -1,61 +1,61 @@
-//! The superblock: the constants of a file system and its address arithmetic.
+//! Superblock of a 4.2BSD file system: its constants and its address arithmetic.
 
 use super::inode::{INODE_BYTES, InodeNumber};
 use super::parameters::{Geometry, MAX_CYLINDERS_PER_GROUP, NewfsError, Parameters, Tuning};
 use super::rotation::{
-    BlockPlace, MAX_TABLE_BLOCKS, ROTATIONAL_POSITIONS, RotationTables, block_places,
+    BlockPosition, MAX_TABLE_BLOCKS, ROTATIONAL_POSITIONS, RotationTables, block_positions,
 };
 
-/// The address of a fragment, counted from the start of the partition.
-/// Fragment 0 is in the boot block and never given to a file.
+/// Address of a fragment, counted from the start of the partition. Fragment 0 is in the boot block
+/// and never belongs to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fragment(pub u32);
 
-/// The number of a cylinder group.
+/// Number of a cylinder group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Group(pub u32);
 
-/// Bytes of the boot block, and of the superblock and each of its copies.
+/// Size of the boot block in bytes. The superblock and each of its copies have the same size.
 const BOOT_BYTES: u32 = 8192;
 const SUPERBLOCK_BYTES: u32 = 8192;
-/// Most inodes in a group (MAXIPG).
+/// Maximum number of inodes in a cylinder group (`MAXIPG`).
 const MAX_INODES_PER_GROUP: u32 = 2048;
-/// Bytes of a group's summary in the summary array.
+/// Size of a cylinder group's entry in the summary array, in bytes.
 const SUMMARY_BYTES: u32 = 16;
-/// Bytes of a group's map block before the fragment map: counters by cylinder
-/// and by rotational position, and the inode map.
+/// Bytes of a cylinder group's map block before the fragment map: counters by cylinder and by
+/// rotational position, and the inode map.
 const GROUP_HEADER_BYTES: u32 = 988;
 
-/// The constants of a file system.
+/// Constants of a 4.2BSD file system.
 #[derive(Debug, Clone)]
 pub struct Superblock {
     geometry: Geometry,
     parameters: Parameters,
     sectors_per_fragment: u32,
     fragments_per_block: u32,
-    /// The fewest cylinders that hold a whole number of blocks.
     cycle_cylinders: u32,
     groups: u32,
     size_fragments: u32,
     fragments_per_group: u32,
     inodes_per_group: u32,
-    /// Offsets of the parts of a group from where its metadata starts.
+    /// Offset of the superblock copy from the start of a cylinder group's metadata, in fragments.
+    /// All metadata offsets count from there.
     superblock_offset: u32,
     map_offset: u32,
     inode_offset: u32,
     data_offset: u32,
-    /// The metadata of successive groups is shifted by this, so that no one
-    /// platter holds all copies.
+    /// Shift between the metadata of successive cylinder groups, in fragments. It spreads the
+    /// superblock copies over the platters.
     group_shift: u32,
     group_shift_mask: u32,
     summary_bytes: u32,
     group_map_bytes: u32,
     gap_fragments: u32,
     pub(super) data_fragments: u32,
-    pub(super) places: Vec<BlockPlace>,
+    pub(super) block_positions: Vec<BlockPosition>,
     pub(super) rotation: Option<RotationTables>,
-    /// For each byte of a fragment map: bit n-1 is set if one of its blocks
-    /// has a run of exactly n free fragments.
+    /// Table of the run lengths in each byte of a fragment map: bit n-1 is set if one of the byte's
+    /// blocks has a run of exactly n free fragments.
     pub(super) run_sizes: [u8; 256],
 }
 
@@ -108,7 +108,7 @@ impl Superblock {
             group_map_bytes,
             gap_fragments: 0,
             data_fragments: 0,
-            places: block_places(
+            block_positions: block_positions(
                 fragments_per_group / fragments_per_block,
                 sectors_per_fragment * fragments_per_block,
                 geometry.sectors_per_track,
@@ -125,19 +125,21 @@ impl Superblock {
         Ok(superblock)
     }
 
-    /// The tables fit in the superblock or are not made at all; with one track
-    /// to a cylinder all blocks of a position are the same block.
+    /// Creates the rotational tables if they fit in the superblock. With one track per cylinder
+    /// none are needed, because all blocks at a position are the same block.
     fn make_rotation_tables(&mut self) {
         let sectors_per_block = self.sectors_per_fragment * self.fragments_per_block;
         let cycle_blocks =
             self.cycle_cylinders * self.geometry.sectors_per_cylinder() / sectors_per_block;
         if self.geometry.tracks_per_cylinder > 1 && cycle_blocks <= MAX_TABLE_BLOCKS {
-            let tables = RotationTables::new(self.cycle_cylinders, cycle_blocks, &self.places);
+            let tables =
+                RotationTables::new(self.cycle_cylinders, cycle_blocks, &self.block_positions);
             self.rotation = Some(tables);
         }
     }
 
-    /// Counts the groups, and drops a last one that its own metadata fills.
+    /// Computes the number of cylinder groups, and drops a last group that its own metadata would
+    /// fill.
     fn place_groups(&mut self) -> Result<(), NewfsError> {
         self.groups = self.size_fragments.div_ceil(self.fragments_per_group);
         self.summary_bytes =
@@ -168,8 +170,8 @@ impl Superblock {
         Ok(())
     }
 
-    /// Whole milliseconds of rotation, in fragments, made whole blocks. The
-    /// integer division comes before the rounding, as in blkpref.
+    /// Returns the fragments that pass the heads during the rotational delay, rounded up to whole
+    /// blocks. The integer division comes before the rounding, as in `blkpref`.
     fn rotational_gap(&self) -> u32 {
         let sectors = u64::from(self.parameters.rotdelay_ms)
             * u64::from(self.geometry.revolutions_per_second)
@@ -188,176 +190,177 @@ impl Superblock {
         Ok(())
     }
 
-    /// The geometry of the partition.
+    /// Returns the geometry of the partition.
     #[must_use]
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
-    /// The parameters in force (after `tune` the tuned ones).
+    /// Returns the current parameters, with the changes of `tune`.
     #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// Bytes in a block.
+    /// Returns the block size in bytes.
     #[must_use]
     pub fn block_bytes(&self) -> u32 {
         self.parameters.block_bytes
     }
 
-    /// Bytes in a fragment.
+    /// Returns the fragment size in bytes.
     #[must_use]
     pub fn fragment_bytes(&self) -> u32 {
         self.parameters.fragment_bytes
     }
 
-    /// Fragments in a block: 1, 2, 4 or 8.
+    /// Returns the number of fragments per block: 1, 2, 4 or 8.
     #[must_use]
     pub fn fragments_per_block(&self) -> u32 {
         self.fragments_per_block
     }
 
-    /// Sectors in a fragment.
+    /// Returns the number of sectors per fragment.
     #[must_use]
     pub fn sectors_per_fragment(&self) -> u32 {
         self.sectors_per_fragment
     }
 
-    /// Number of cylinder groups.
+    /// Returns the number of cylinder groups.
     #[must_use]
     pub fn groups(&self) -> u32 {
         self.groups
     }
 
-    /// Size of the file system in fragments.
+    /// Returns the size of the file system in fragments.
     #[must_use]
     pub fn size_fragments(&self) -> u32 {
         self.size_fragments
     }
 
-    /// Fragments in every group but perhaps the last.
+    /// Returns the number of fragments per cylinder group. The last group may have fewer.
     #[must_use]
     pub fn fragments_per_group(&self) -> u32 {
         self.fragments_per_group
     }
 
-    /// Inodes in a group.
+    /// Returns the number of inodes per cylinder group.
     #[must_use]
     pub fn inodes_per_group(&self) -> u32 {
         self.inodes_per_group
     }
 
-    /// Inodes in an inode block.
+    /// Returns the number of inodes per inode block.
     #[must_use]
     pub fn inodes_per_block(&self) -> u32 {
         self.parameters.block_bytes / INODE_BYTES
     }
 
-    /// The fewest cylinders that hold a whole number of blocks (cpc).
+    /// Returns the smallest number of cylinders that holds a whole number of blocks (`cpc`).
     #[must_use]
     pub fn cycle_cylinders(&self) -> u32 {
         self.cycle_cylinders
     }
 
-    /// Pointers in an indirect block.
+    /// Returns the number of pointers in an indirect block.
     #[must_use]
     pub fn pointers_per_block(&self) -> u32 {
         self.parameters.block_bytes / 4
     }
 
-    /// Fragments left free between two blocks of a file for `rotdelay_ms`.
+    /// Returns the number of fragments that the allocator leaves between two blocks of a file for
+    /// `rotdelay_ms`.
     #[must_use]
     pub fn gap_fragments(&self) -> u32 {
         self.gap_fragments
     }
 
-    /// Fragments that hold `bytes` bytes.
+    /// Returns the number of fragments that hold a number of bytes.
     #[must_use]
-    pub fn fragments_of(&self, bytes: u32) -> u32 {
+    pub fn bytes_to_fragments(&self, bytes: u32) -> u32 {
         bytes.div_ceil(self.parameters.fragment_bytes)
     }
 
-    /// The block of a file that holds a byte.
+    /// Returns the block of a file that holds the byte at an offset.
     #[must_use]
-    pub fn block_of(&self, offset_bytes: u64) -> u32 {
+    pub fn block_index_at(&self, offset_bytes: u64) -> u32 {
         (offset_bytes / u64::from(self.parameters.block_bytes)) as u32
     }
 
-    /// The first sector of a fragment, counted from the start of the partition.
+    /// Returns the first sector of a fragment, counted from the start of the partition.
     #[must_use]
     pub fn sector(&self, address: Fragment) -> u32 {
         address.0 * self.sectors_per_fragment
     }
 
-    /// The cylinder of the partition in which a fragment starts.
+    /// Returns the cylinder of the partition in which a fragment starts.
     #[must_use]
     pub fn cylinder(&self, address: Fragment) -> u32 {
         self.sector(address) / self.geometry.sectors_per_cylinder()
     }
 
-    /// The rotational position (0 to 7) at which a fragment starts.
+    /// Returns the rotational position (0 to 7) at which a fragment starts.
     #[must_use]
     pub fn rotational_position(&self, address: Fragment) -> u32 {
         let in_track = self.sector(address) % self.geometry.sectors_per_track;
         in_track * ROTATIONAL_POSITIONS as u32 / self.geometry.sectors_per_track
     }
 
-    /// The group that a fragment belongs to.
+    /// Returns the cylinder group of a fragment.
     #[must_use]
     pub fn group_of(&self, address: Fragment) -> Group {
         Group(address.0 / self.fragments_per_group)
     }
 
-    /// The group that an inode belongs to.
+    /// Returns the cylinder group of an inode.
     #[must_use]
     pub fn group_of_inode(&self, inode: InodeNumber) -> Group {
         Group(inode.0 / self.inodes_per_group)
     }
 
-    /// The first fragment of a group.
+    /// Returns the first fragment of a cylinder group.
     #[must_use]
     pub fn group_base(&self, group: Group) -> Fragment {
         Fragment(group.0 * self.fragments_per_group)
     }
 
-    /// The fragment after the last of a group.
+    /// Returns the fragment after the last one of a cylinder group.
     #[must_use]
     pub fn group_end(&self, group: Group) -> Fragment {
         Fragment(((group.0 + 1) * self.fragments_per_group).min(self.size_fragments))
     }
 
-    /// From where the offsets of a group's metadata count.
+    /// Returns the fragment from which the offsets of a cylinder group's metadata count.
     fn group_start(&self, group: Group) -> u32 {
         self.group_base(group).0 + self.group_shift * (group.0 & self.group_shift_mask)
     }
 
-    /// The copy of the superblock that a group keeps. In group 0 this is a
-    /// copy too; the superblock itself is at [`Self::superblock_address`].
+    /// Returns the address of a cylinder group's copy of the superblock. Group 0 has a copy too;
+    /// the superblock itself is at [`Self::superblock_address`].
     #[must_use]
     pub fn superblock_copy_address(&self, group: Group) -> Fragment {
         Fragment(self.group_start(group) + self.superblock_offset)
     }
 
-    /// The superblock that sync writes.
+    /// Returns the address of the superblock that sync writes.
     #[must_use]
     pub fn superblock_address(&self) -> Fragment {
         Fragment(BOOT_BYTES / self.parameters.fragment_bytes)
     }
 
-    /// Bytes of the superblock.
+    /// Returns the size of the superblock in bytes.
     #[must_use]
     pub fn superblock_bytes(&self) -> u32 {
         SUPERBLOCK_BYTES
     }
 
-    /// The summary array, in group 0 right behind the inodes.
+    /// Returns the address of the summary array, which follows the inodes of group 0.
     #[must_use]
     pub fn summary_address(&self) -> Fragment {
         self.data_start(Group(0))
     }
 
-    /// Bytes of the summary array, a whole number of fragments.
+    /// Returns the size of the summary array in bytes, a whole number of fragments.
     #[must_use]
     pub fn summary_bytes(&self) -> u32 {
         self.summary_bytes
@@ -367,26 +370,26 @@ impl Superblock {
         self.summary_bytes / self.parameters.fragment_bytes
     }
 
-    /// The map block of a group.
+    /// Returns the address of a cylinder group's map block.
     #[must_use]
     pub fn group_map_address(&self, group: Group) -> Fragment {
         Fragment(self.group_start(group) + self.map_offset)
     }
 
-    /// Bytes that are read and written of a group's map block: a whole number
-    /// of fragments, less than a block on most drives.
+    /// Returns the bytes of a cylinder group's map block that the kernel reads and writes: a whole
+    /// number of fragments, less than a block on most drives.
     #[must_use]
     pub fn group_map_bytes(&self) -> u32 {
         self.group_map_bytes
     }
 
-    /// The first block of a group's inodes.
+    /// Returns the address of the first inode block of a cylinder group.
     #[must_use]
     pub fn inodes_start(&self, group: Group) -> Fragment {
         Fragment(self.group_start(group) + self.inode_offset)
     }
 
-    /// The block that holds an inode.
+    /// Returns the address of the block that holds an inode.
     #[must_use]
     pub fn inode_block_address(&self, inode: InodeNumber) -> Fragment {
         let block = inode.0 % self.inodes_per_group / self.inodes_per_block();
@@ -394,23 +397,23 @@ impl Superblock {
         Fragment(start.0 + block * self.fragments_per_block)
     }
 
-    /// The first fragment behind a group's metadata. The blocks between the
+    /// Returns the first fragment behind a cylinder group's metadata. The blocks between the
     /// group's base and its superblock copy are data too, except in group 0.
     #[must_use]
     pub fn data_start(&self, group: Group) -> Fragment {
         Fragment(self.group_start(group) + self.data_offset)
     }
 
-    /// Where a new section of a file, or a new file, is asked for: block
-    /// number 1 of the group.
+    /// Returns the preferred address for a new section of a file, or for a new file: block number 1
+    /// of the cylinder group.
     #[must_use]
     pub fn section_start(&self, group: Group) -> Fragment {
         Fragment(self.group_base(group).0 + self.fragments_per_block)
     }
 }
 
-/// The fewest cylinders that hold a whole number of blocks. Sectors to a block
-/// are a power of two, so that halving both sides finds it.
+/// Computes the smallest number of cylinders that holds a whole number of blocks. The sectors per
+/// block are a power of two, so that repeated halving of both sides finds it.
 fn cycle_cylinders(geometry: &Geometry, parameters: &Parameters) -> Result<u32, NewfsError> {
     let sectors_per_block = parameters.block_bytes / geometry.sector_bytes;
     let twos = geometry.sectors_per_cylinder().trailing_zeros();

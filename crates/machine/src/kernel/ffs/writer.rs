@@ -1,43 +1,43 @@
-//! A synchronous driver of the file system: the calls of the kernel's bmap,
-//! alloc, maknode and itrunc, in their order, with a note of each metadata
-//! block where a kernel would have to have it in core.
+//! Synchronous writer of a 4.2BSD file system. It makes the calls of the kernel's `bmap`, `alloc`,
+//! `maknode` and `itrunc` in their order, and notes each metadata block that a kernel would need in
+//! core.
 //!
-//! It lays a tree out without a kernel around it, in no time: where an image of
-//! a file system stands in for one, and in tests of the layout.
+//! The writer creates a file tree without a kernel and without passing virtual time: for images of
+//! file systems, and in tests of the layout.
 
 use super::{
-    AllocationSearch, BlockNeed, Candidate, DIRECTORY_CHUNK_BYTES, FileSystem, Fragment, Group,
-    IndirectId, InodeKind, InodeNumber, NoSpace, Path, PointerArray, ReleaseStep, TailGrowth,
+    AllocationSearch, BlockNeed, BlockPath, Candidate, DIRECTORY_CHUNK_BYTES, FileSystem, Fragment,
+    Group, IndirectId, InodeKind, InodeNumber, NoSpace, PointerArray, ReleaseStep, TailGrowth,
 };
 
-/// A metadata block that the kernel reads, or writes and waits for.
+/// Access to a metadata block: a read, or a write that the kernel waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metadata {
-    /// The map of a group is read.
+    /// Read of a cylinder group's map.
     ReadGroupMap(Group),
-    /// An indirect block is read.
+    /// Read of an indirect block.
     ReadIndirect(Fragment),
-    /// An indirect block is written.
+    /// Write of an indirect block.
     WriteIndirect(Fragment),
-    /// The block of an inode is written.
+    /// Write of an inode's block.
     WriteInode(Fragment),
-    /// A block of a directory is written.
+    /// Write of a directory block.
     WriteDirectory(Fragment),
 }
 
-/// The file system and who uses it.
+/// Writer of a 4.2BSD file system, with a log of its metadata accesses.
 pub struct Writer {
-    /// The file system.
+    /// File system that the writer changes.
     pub file_system: FileSystem,
-    /// Whether the reserve may be used too.
+    /// Whether the writer may use the reserve, as the super-user may.
     pub is_super_user: bool,
-    /// The metadata blocks of all calls so far, in order.
+    /// Metadata accesses of all calls so far, in order.
     pub metadata: Vec<Metadata>,
     steps: Vec<ReleaseStep>,
 }
 
 impl Writer {
-    /// Who writes to a file system, as an ordinary user.
+    /// Creates a writer that acts as an ordinary user.
     #[must_use]
     pub fn new(file_system: FileSystem) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl Writer {
         }
     }
 
-    /// alloc: a block or fragments near a preference.
+    /// Allocates a block or fragments near a preferred address (`alloc`).
     fn allocate(
         &mut self,
         inode: InodeNumber,
@@ -57,10 +57,10 @@ impl Writer {
     ) -> Result<Fragment, NoSpace> {
         self.file_system.admit(fragments, self.is_super_user)?;
         let search = self.file_system.allocation_search(inode, preference);
-        self.try_groups(search, preference, fragments)
+        self.search_groups(search, preference, fragments)
     }
 
-    fn try_groups(
+    fn search_groups(
         &mut self,
         search: AllocationSearch,
         preference: Option<Fragment>,
@@ -92,7 +92,7 @@ impl Writer {
         self.file_system.free(address, fragments);
     }
 
-    /// realloccg: fragments grow in place or move.
+    /// Extends the fragments at the end of a file, in place or by moving them (`realloccg`).
     fn grow(&mut self, inode: InodeNumber, growth: TailGrowth) -> Result<Fragment, NoSpace> {
         let TailGrowth {
             lbn,
@@ -118,14 +118,14 @@ impl Writer {
             }
         }
         let search = self.file_system.relocation_search(address);
-        let moved = self.try_groups(search, preference, new_fragments)?;
+        let moved = self.search_groups(search, preference, new_fragments)?;
         self.free(address, old_fragments);
         self.file_system.set_direct_pointer(inode, lbn, moved);
         Ok(moved)
     }
 
-    /// bmap for writing: the address of a block, made if it is not there. The
-    /// write ends `end_in_block_bytes` after the start of the block.
+    /// Returns the address of a file's block for writing, and allocates the block if it does not
+    /// exist (`bmap`). The write ends `end_in_block_bytes` after the start of the block.
     fn map_for_write(
         &mut self,
         inode: InodeNumber,
@@ -142,11 +142,14 @@ impl Writer {
         let path = self
             .file_system
             .locate(lbn)
-            .expect("a file of a possible size");
+            .expect("a file below the size limit");
         if path.depth() > 0 {
             return self.map_indirect(inode, lbn, path);
         }
-        match self.file_system.direct_need(inode, lbn, end_in_block_bytes) {
+        match self
+            .file_system
+            .direct_block_need(inode, lbn, end_in_block_bytes)
+        {
             BlockNeed::Present(address) => Ok(address),
             BlockNeed::Grow(growth) => self.grow(inode, growth),
             BlockNeed::Allocate { fragments } => {
@@ -181,7 +184,7 @@ impl Writer {
         &mut self,
         inode: InodeNumber,
         lbn: u32,
-        path: Path,
+        path: BlockPath,
     ) -> Result<Fragment, NoSpace> {
         // What an indirect block was asked near, the first block under it is
         // asked near as well.
@@ -196,7 +199,7 @@ impl Writer {
         };
         self.read_indirect(root);
         let mut leaf = root;
-        if let Path::Double { outer, .. } = path {
+        if let BlockPath::Double { outer, .. } = path {
             leaf = match self.file_system.indirect_child(root, outer) {
                 Some(child) => child,
                 None => {
@@ -225,7 +228,7 @@ impl Writer {
         self.metadata.push(Metadata::ReadIndirect(address));
     }
 
-    /// write: maps each block and moves the end of the file.
+    /// Allocates all blocks for a write and moves the end of the file.
     pub fn write(
         &mut self,
         inode: InodeNumber,
@@ -236,7 +239,7 @@ impl Writer {
         while bytes > 0 {
             let in_block = offset % block_bytes;
             let part = bytes.min(block_bytes - in_block);
-            let lbn = self.file_system.superblock().block_of(offset);
+            let lbn = self.file_system.superblock().block_index_at(offset);
             self.map_for_write(inode, lbn, (in_block + part) as u32)?;
             if self.file_system.kind(inode) == InodeKind::File {
                 let size = self.file_system.size_bytes(inode).max(offset + part);
@@ -248,7 +251,7 @@ impl Writer {
         Ok(())
     }
 
-    /// ftruncate to a shorter or longer file.
+    /// Sets the length of a file, shorter or longer (`ftruncate`).
     pub fn truncate(&mut self, inode: InodeNumber, size: u64) -> Result<(), NoSpace> {
         if size > self.file_system.size_bytes(inode) {
             if let Some(growth) = self.file_system.tail_growth(inode, size) {
@@ -283,7 +286,8 @@ impl Writer {
         self.metadata.push(Metadata::WriteInode(address));
     }
 
-    /// The inode of maknode: near the parent, or in a group of its own.
+    /// Allocates a new inode: a file's near its parent, a directory's in a cylinder group with few
+    /// directories (`maknode`).
     fn make_inode(&mut self, parent: InodeNumber, kind: InodeKind) -> Result<InodeNumber, NoSpace> {
         let preference = self.file_system.inode_preference(parent, kind);
         for Candidate {
@@ -296,15 +300,15 @@ impl Writer {
             }
             self.metadata.push(Metadata::ReadGroupMap(group));
             let preference = is_preferred.then_some(preference);
-            if let Some(inode) = self.file_system.inode_alloc(group, preference, kind) {
+            if let Some(inode) = self.file_system.allocate_inode(group, preference, kind) {
                 return Ok(inode);
             }
         }
         Err(NoSpace)
     }
 
-    /// direnter: a name, and before it room for it.
-    fn enter(
+    /// Adds a name to a directory, and extends the directory if it has no room (`direnter`).
+    fn enter_name(
         &mut self,
         directory: InodeNumber,
         name: &str,
@@ -312,14 +316,17 @@ impl Writer {
     ) -> Result<(), NoSpace> {
         let slot = self
             .file_system
-            .directory_slot(directory, name)
-            .expect("a possible name");
+            .find_entry_slot(directory, name)
+            .expect("a valid name");
         if slot.grows {
             let chunk = u64::from(DIRECTORY_CHUNK_BYTES);
             self.write(directory, slot.offset_bytes, chunk)?;
         }
-        let place = self.file_system.directory_add(directory, name, inode);
-        let lbn = self.file_system.superblock().block_of(place.offset_bytes);
+        let place = self.file_system.add_entry(directory, name, inode);
+        let lbn = self
+            .file_system
+            .superblock()
+            .block_index_at(place.offset_bytes);
         let block = self
             .file_system
             .block_address(directory, lbn)
@@ -328,20 +335,20 @@ impl Writer {
         Ok(())
     }
 
-    /// A new, empty file.
+    /// Creates an empty file in a directory and returns its inode.
     pub fn create(&mut self, directory: InodeNumber, name: &str) -> Result<InodeNumber, NoSpace> {
         let inode = self.make_inode(directory, InodeKind::File)?;
         self.file_system.set_links(inode, 1);
         self.write_inode(inode);
-        if let Err(error) = self.enter(directory, name, inode) {
+        if let Err(error) = self.enter_name(directory, name, inode) {
             self.file_system.set_links(inode, 0);
-            self.file_system.inode_free(inode);
+            self.file_system.free_inode(inode);
             return Err(error);
         }
         Ok(inode)
     }
 
-    /// A new directory.
+    /// Creates an empty directory and returns its inode.
     pub fn make_directory(
         &mut self,
         parent: InodeNumber,
@@ -352,12 +359,12 @@ impl Writer {
         self.write_inode(inode);
         let entered = self
             .write(inode, 0, u64::from(DIRECTORY_CHUNK_BYTES))
-            .map(|()| self.file_system.directory_init(inode, parent))
-            .and_then(|()| self.enter(parent, name, inode));
+            .map(|()| self.file_system.init_directory(inode, parent))
+            .and_then(|()| self.enter_name(parent, name, inode));
         if let Err(error) = entered {
             self.file_system.set_links(inode, 0);
             self.release(inode, 0);
-            self.file_system.inode_free(inode);
+            self.file_system.free_inode(inode);
             return Err(error);
         }
         self.file_system
@@ -365,11 +372,12 @@ impl Writer {
         Ok(inode)
     }
 
-    /// unlink and the last close in one.
+    /// Removes a file's name, and frees the file if it was the last name. No process has the file
+    /// open.
     pub fn unlink(&mut self, directory: InodeNumber, name: &str) {
         let place = self
             .file_system
-            .directory_remove(directory, name)
+            .remove_entry(directory, name)
             .expect("a name");
         self.drop_link(place.inode);
     }
@@ -379,25 +387,22 @@ impl Writer {
         self.file_system.set_links(inode, links);
         if links == 0 {
             self.release(inode, 0);
-            self.file_system.inode_free(inode);
+            self.file_system.free_inode(inode);
         }
     }
 
-    /// rmdir of an empty directory.
+    /// Removes an empty directory. Panics if the directory has entries.
     pub fn remove_directory(&mut self, parent: InodeNumber, name: &str) {
-        let place = self
-            .file_system
-            .directory_remove(parent, name)
-            .expect("a name");
+        let place = self.file_system.remove_entry(parent, name).expect("a name");
         assert!(self.file_system.directory_is_empty(place.inode));
         self.file_system
             .set_links(parent, self.file_system.links(parent) - 1);
         self.file_system.set_links(place.inode, 0);
         self.release(place.inode, 0);
-        self.file_system.inode_free(place.inode);
+        self.file_system.free_inode(place.inode);
     }
 
-    /// Another name of a file.
+    /// Adds another name to a file.
     pub fn link(
         &mut self,
         directory: InodeNumber,
@@ -406,7 +411,7 @@ impl Writer {
     ) -> Result<(), NoSpace> {
         self.file_system
             .set_links(inode, self.file_system.links(inode) + 1);
-        let entered = self.enter(directory, name, inode);
+        let entered = self.enter_name(directory, name, inode);
         if entered.is_err() {
             self.file_system
                 .set_links(inode, self.file_system.links(inode) - 1);
@@ -414,7 +419,7 @@ impl Writer {
         entered
     }
 
-    /// rename of a file or directory to a name that may exist as a file.
+    /// Renames a file or directory. The new name may exist if it is a file's.
     pub fn rename(
         &mut self,
         from: (InodeNumber, &str),
@@ -422,20 +427,20 @@ impl Writer {
     ) -> Result<(), NoSpace> {
         let inode = self
             .file_system
-            .directory_lookup(from.0, from.1)
+            .lookup_entry(from.0, from.1)
             .expect("a name")
             .inode;
-        match self.file_system.directory_lookup(to.0, to.1) {
+        match self.file_system.lookup_entry(to.0, to.1) {
             Some(old) if old.inode == inode => return Ok(()),
             Some(old) => {
-                self.file_system.directory_replace(to.0, to.1, inode);
+                self.file_system.replace_entry(to.0, to.1, inode);
                 self.drop_link(old.inode);
             }
-            None => self.enter(to.0, to.1, inode)?,
+            None => self.enter_name(to.0, to.1, inode)?,
         }
-        self.file_system.directory_remove(from.0, from.1);
+        self.file_system.remove_entry(from.0, from.1);
         if self.file_system.kind(inode) == InodeKind::Directory && from.0 != to.0 {
-            self.file_system.directory_replace(inode, "..", to.0);
+            self.file_system.replace_entry(inode, "..", to.0);
             self.file_system
                 .set_links(from.0, self.file_system.links(from.0) - 1);
             self.file_system

@@ -1,131 +1,132 @@
-//! The file server's cache: a fixed number of blocks, the least recently used
-//! of which is the next to go.
+//! Cache of the Minix file server: a fixed number of blocks, replaced least recently used first.
 
 use super::layout::BLOCK_BYTES;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Memory of one process that others are given to work on: a block of the
-/// cache, or a program's buffer.
-pub(crate) type Memory = Rc<RefCell<Vec<u8>>>;
+/// Memory of one process that other processes may access: a block of the cache, or a program's
+/// buffer.
+pub(crate) type SharedBytes = Rc<RefCell<Vec<u8>>>;
 
-/// A block of a device.
+/// Key of a block in the Minix cache: its device and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct BlockKey {
-    /// The drive; none of the block device without data.
+    /// Index of the drive; `None` for the null device, which has no data.
     pub(crate) drive: Option<u32>,
-    /// The block, from the start of its partition.
+    /// Block number, counted from the start of the partition.
     pub(crate) block: u32,
 }
 
-/// A buffer, by number.
+/// Index of a buffer in the Minix cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BufferId(usize);
 
 struct Buffer {
     key: Option<BlockKey>,
-    data: Memory,
-    /// Newer than what is on the drive.
-    dirty: bool,
-    users: u32,
-    /// Its place among those that nobody uses.
-    stamp: i64,
+    data: SharedBytes,
+    is_dirty: bool,
+    user_count: u32,
+    /// Position among the unused buffers; the lowest value is replaced first.
+    replacement_order: i64,
 }
 
-/// Memory that a block of the cache takes.
+/// Host memory of one cached block, in bytes, with its bookkeeping.
 pub(crate) const CACHED_BLOCK_BYTES: u64 =
-    (BLOCK_BYTES + size_of::<Buffer>() + size_of::<RefCell<Vec<u8>>>() + 2 * PLACE_BYTES) as u64;
+    (BLOCK_BYTES + size_of::<Buffer>() + size_of::<RefCell<Vec<u8>>>() + 2 * MAP_ENTRY_BYTES)
+        as u64;
 
-/// A place in one of the two maps.
-const PLACE_BYTES: usize = 4 * size_of::<usize>();
+/// Host memory of an entry in one of the cache's two maps, in bytes.
+const MAP_ENTRY_BYTES: usize = 4 * size_of::<usize>();
 
-/// How useful a block will be that is given back.
+/// Probability that a released block is used again, which decides its place in the chain of unused
+/// buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Again {
-    /// Perhaps: it goes to the rear of the chain.
-    Perhaps,
-    /// Hardly: it goes to the front.
-    Hardly,
+pub(crate) enum ReuseExpectation {
+    /// Reuse is possible: the block goes to the rear of the chain and is replaced last.
+    Possible,
+    /// Reuse is unlikely: the block goes to the front of the chain and is replaced first.
+    Unlikely,
 }
 
-/// The cache.
+/// Block cache of the Minix file server.
 pub(crate) struct Cache {
     buffers: Vec<Buffer>,
     by_key: BTreeMap<BlockKey, usize>,
-    /// Those that nobody uses, the next to go first.
-    chain: BTreeMap<i64, usize>,
-    front: i64,
-    rear: i64,
+    /// Unused buffers by stamp, the next one to be replaced first.
+    unused_chain: BTreeMap<i64, usize>,
+    front_order: i64,
+    rear_order: i64,
 }
 
 impl Cache {
-    /// An empty cache of so many blocks.
+    /// Creates an empty cache of `blocks` blocks.
     pub(crate) fn new(blocks: u32) -> Self {
         let buffer = |number: u32| Buffer {
             key: None,
             data: Rc::new(RefCell::new(vec![0; BLOCK_BYTES])),
-            dirty: false,
-            users: 0,
-            stamp: i64::from(number),
+            is_dirty: false,
+            user_count: 0,
+            replacement_order: i64::from(number),
         };
         Self {
             buffers: (0..blocks).map(buffer).collect(),
             by_key: BTreeMap::new(),
-            chain: (0..blocks as usize)
+            unused_chain: (0..blocks as usize)
                 .map(|number| (number as i64, number))
                 .collect(),
-            front: -1,
-            rear: i64::from(blocks),
+            front_order: -1,
+            rear_order: i64::from(blocks),
         }
     }
 
-    /// The buffer of a block, if it is there; in use until it is put back.
-    pub(crate) fn take(&mut self, key: BlockKey) -> Option<BufferId> {
+    /// Returns the buffer of a cached block, in use until it is put back.
+    pub(crate) fn take_cached(&mut self, key: BlockKey) -> Option<BufferId> {
         let number = *self.by_key.get(&key)?;
-        self.hold(number);
+        self.remove_from_unused(number);
         Some(BufferId(number))
     }
 
-    fn hold(&mut self, number: usize) {
+    fn remove_from_unused(&mut self, number: usize) {
         let buffer = &mut self.buffers[number];
-        if buffer.users == 0 {
-            self.chain.remove(&buffer.stamp);
+        if buffer.user_count == 0 {
+            self.unused_chain.remove(&buffer.replacement_order);
         }
-        buffer.users += 1;
+        buffer.user_count += 1;
     }
 
-    /// Whether a block is there.
-    pub(crate) fn holds(&self, key: BlockKey) -> bool {
+    /// Reports whether the cache holds a block.
+    pub(crate) fn contains(&self, key: BlockKey) -> bool {
         self.by_key.contains_key(&key)
     }
 
-    /// The block that goes next, if it must be written first.
+    /// Returns the block that is replaced next, if it is dirty and must be written first.
     pub(crate) fn dirty_victim(&self) -> Option<BlockKey> {
-        let (_, number) = self.chain.first_key_value()?;
+        let (_, number) = self.unused_chain.first_key_value()?;
         let buffer = &self.buffers[*number];
-        buffer.key.filter(|_| buffer.dirty)
+        buffer.key.filter(|_| buffer.is_dirty)
     }
 
-    /// Blocks that nobody uses.
-    pub(crate) fn free(&self) -> usize {
-        self.chain.len()
+    /// Returns the number of unused buffers.
+    pub(crate) fn unused_count(&self) -> usize {
+        self.unused_chain.len()
     }
 
-    /// Makes the least recently used buffer that of a block.
+    /// Assigns the least recently used buffer to a block.
     ///
     /// # Panics
     ///
-    /// When all are in use, when it is dirty, and when the block is there.
+    /// Panics if all buffers are in use, if the buffer is dirty, or if the cache holds the block
+    /// already.
     pub(crate) fn replace(&mut self, key: BlockKey) -> BufferId {
         let (_, number) = self
-            .chain
+            .unused_chain
             .first_key_value()
-            .expect("a buffer that nobody uses");
+            .expect("the cache has an unused buffer");
         let number = *number;
-        self.hold(number);
+        self.remove_from_unused(number);
         let buffer = &mut self.buffers[number];
-        assert!(!buffer.dirty, "what is newer than the drive was written");
+        assert!(!buffer.is_dirty, "a replaced buffer is clean");
         if let Some(old) = buffer.key.replace(key) {
             self.by_key.remove(&old);
         }
@@ -134,50 +135,50 @@ impl Cache {
         BufferId(number)
     }
 
-    /// Gives a buffer back.
-    pub(crate) fn put(&mut self, id: BufferId, again: Again) {
+    /// Releases a buffer. After its last user, the buffer may be replaced.
+    pub(crate) fn put(&mut self, id: BufferId, again: ReuseExpectation) {
         let buffer = &mut self.buffers[id.0];
-        assert!(buffer.users > 0, "a buffer is given back once");
-        buffer.users -= 1;
-        if buffer.users > 0 {
+        assert!(buffer.user_count > 0, "a buffer is released once per use");
+        buffer.user_count -= 1;
+        if buffer.user_count > 0 {
             return;
         }
-        buffer.stamp = match again {
-            Again::Perhaps => {
-                self.rear += 1;
-                self.rear
+        buffer.replacement_order = match again {
+            ReuseExpectation::Possible => {
+                self.rear_order += 1;
+                self.rear_order
             }
-            Again::Hardly => {
-                self.front -= 1;
-                self.front
+            ReuseExpectation::Unlikely => {
+                self.front_order -= 1;
+                self.front_order
             }
         };
-        self.chain.insert(buffer.stamp, id.0);
+        self.unused_chain.insert(buffer.replacement_order, id.0);
     }
 
-    /// Gives a buffer back that holds nothing after all.
+    /// Releases a buffer and discards its contents, which are not valid.
     pub(crate) fn put_empty(&mut self, id: BufferId) {
         if let Some(key) = self.buffers[id.0].key.take() {
             self.by_key.remove(&key);
         }
-        self.buffers[id.0].dirty = false;
-        self.put(id, Again::Hardly);
+        self.buffers[id.0].is_dirty = false;
+        self.put(id, ReuseExpectation::Unlikely);
     }
 
-    /// A buffer's memory.
-    pub(crate) fn data(&self, id: BufferId) -> Memory {
+    /// Returns the memory of a buffer.
+    pub(crate) fn data(&self, id: BufferId) -> SharedBytes {
         Rc::clone(&self.buffers[id.0].data)
     }
 
-    /// A buffer was changed.
-    pub(crate) fn soil(&mut self, id: BufferId) {
-        self.buffers[id.0].dirty = true;
+    /// Marks a buffer as dirty.
+    pub(crate) fn mark_dirty(&mut self, id: BufferId) {
+        self.buffers[id.0].is_dirty = true;
     }
 
-    /// The dirty blocks of a drive, in order.
-    pub(crate) fn dirty(&self, drive: u32) -> Vec<BlockKey> {
+    /// Returns the dirty blocks of a drive, in ascending order.
+    pub(crate) fn dirty_blocks(&self, drive: u32) -> Vec<BlockKey> {
         let of = |key: &&BlockKey| key.drive == Some(drive);
-        let dirty = |key: &&BlockKey| self.buffers[self.by_key[*key]].dirty;
+        let dirty = |key: &&BlockKey| self.buffers[self.by_key[*key]].is_dirty;
         self.by_key
             .keys()
             .filter(of)
@@ -186,35 +187,36 @@ impl Cache {
             .collect()
     }
 
-    /// A block is on its drive as it is here.
-    pub(crate) fn clean(&mut self, key: BlockKey) {
+    /// Marks a block as clean after its write to the drive.
+    pub(crate) fn mark_clean(&mut self, key: BlockKey) {
         let number = self.by_key[&key];
-        self.buffers[number].dirty = false;
+        self.buffers[number].is_dirty = false;
     }
 
-    /// The memory of a block that is there.
-    pub(crate) fn look(&self, key: BlockKey) -> Option<Memory> {
+    /// Returns the memory of a block if the cache holds it, without changing its place in the
+    /// chain.
+    pub(crate) fn peek(&self, key: BlockKey) -> Option<SharedBytes> {
         let number = self.by_key.get(&key)?;
         Some(Rc::clone(&self.buffers[*number].data))
     }
 
-    /// Forgets a block, whatever it holds, unless somebody uses it.
-    pub(crate) fn forget(&mut self, key: BlockKey) {
-        if let Some(id) = self.take(key) {
-            if self.buffers[id.0].users == 1 {
+    /// Drops a block from the cache, even if it is dirty. A block in use stays.
+    pub(crate) fn discard(&mut self, key: BlockKey) {
+        if let Some(id) = self.take_cached(key) {
+            if self.buffers[id.0].user_count == 1 {
                 self.put_empty(id);
             } else {
-                self.put(id, Again::Perhaps);
+                self.put(id, ReuseExpectation::Possible);
             }
         }
     }
 
-    /// Forgets every block that nobody uses and that is on its drive.
-    pub(crate) fn forget_clean(&mut self) {
-        let clean = |key: &&BlockKey| !self.buffers[self.by_key[*key]].dirty;
+    /// Drops all unused clean blocks from the cache.
+    pub(crate) fn discard_clean(&mut self) {
+        let clean = |key: &&BlockKey| !self.buffers[self.by_key[*key]].is_dirty;
         let keys: Vec<BlockKey> = self.by_key.keys().filter(clean).copied().collect();
         for key in keys {
-            self.forget(key);
+            self.discard(key);
         }
     }
 }

@@ -1,42 +1,44 @@
-//! Checks a file system as fsck does: what is reached from the root against
-//! what the maps say.
+//! Consistency check of a Minix file system in the manner of fsck. It compares the inodes and zones
+//! that can be reached from the root with the maps.
 
 use super::Minix;
 use super::cache::BlockKey;
 use super::layout::{
-    BLOCK_BYTES, ENTRY_BYTES, INODE_BYTES, Inode, Kind, Pointer, ROOT, Volume, pointer, word,
+    BLOCK_BYTES, BlockPointer, ENTRY_BYTES, INODE_BYTES, Inode, Kind, ROOT, Volume, locate_pointer,
+    read_u16,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Gives a block's bytes.
+/// Function that returns the contents of a block.
 pub(super) type BlockReader<'a> = dyn FnMut(u32) -> Vec<u8> + 'a;
 
-/// What a check found on a sound file system.
+/// Counts of files, directories and zones in a consistent Minix file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MinixCheck {
-    /// Files that can be reached.
+    /// Number of files that can be reached from the root.
     pub files: u32,
-    /// Directories, the root among them.
+    /// Number of directories, including the root.
     pub directories: u32,
-    /// Files without a name that somebody has open.
+    /// Number of files without a name that a process has open.
     pub open_unlinked: u32,
-    /// Zones in use.
+    /// Number of zones in use.
     pub zones: u32,
 }
 
-struct Check<'a> {
-    read: &'a mut BlockReader<'a>,
-    /// Inodes as the server has them in core.
+struct MinixChecker<'a> {
+    read_block: &'a mut BlockReader<'a>,
+    /// Inodes that the file server has in core. They supersede the inodes on the drive.
     in_core: &'a BTreeMap<u32, Inode>,
     volume: &'a Volume,
     links: BTreeMap<u32, u32>,
     zones: BTreeSet<u16>,
-    found: MinixCheck,
+    summary: MinixCheck,
     problems: Vec<String>,
 }
 
 impl Minix {
-    /// Checks a drive's file system, as the cache and the drive have it.
+    /// Checks the Minix file system of a drive, with the cached blocks in place of those on the
+    /// drive. Returns all inconsistencies as an error.
     pub(crate) fn check_volume(&self, drive: u32) -> Result<MinixCheck, Vec<String>> {
         let server = self.server.borrow();
         let mut read = |block: u32| {
@@ -44,37 +46,37 @@ impl Minix {
                 drive: Some(drive),
                 block,
             };
-            if let Some(memory) = server.cache.look(key) {
+            if let Some(memory) = server.cache.peek(key) {
                 return memory.borrow().clone();
             }
             let mut bytes = vec![0; BLOCK_BYTES];
             let at = u64::from(block) * BLOCK_BYTES as u64;
             self.volumes
-                .medium(drive, |medium| medium.read_bytes(at, &mut bytes));
+                .with_medium(drive, |medium| medium.read_bytes(at, &mut bytes));
             bytes
         };
-        let in_core = server.inodes.of_drive(drive);
-        let mut check = Check {
-            read: &mut read,
+        let in_core = server.inodes.inodes_of_drive(drive);
+        let mut check = MinixChecker {
+            read_block: &mut read,
             in_core: &in_core,
             volume: &server.volumes[drive as usize],
             links: BTreeMap::new(),
             zones: BTreeSet::new(),
-            found: MinixCheck::default(),
+            summary: MinixCheck::default(),
             problems: Vec::new(),
         };
-        check.all();
+        check.check_all();
         if check.problems.is_empty() {
-            Ok(check.found)
+            Ok(check.summary)
         } else {
             Err(check.problems)
         }
     }
 }
 
-impl Check<'_> {
-    fn all(&mut self) {
-        self.directory(ROOT, ROOT);
+impl MinixChecker<'_> {
+    fn check_all(&mut self) {
+        self.check_directory(ROOT, ROOT);
         let unlinked: Vec<u32> = self
             .in_core
             .iter()
@@ -82,26 +84,26 @@ impl Check<'_> {
             .map(|(number, _)| *number)
             .collect();
         for number in unlinked {
-            self.found.open_unlinked += 1;
+            self.summary.open_unlinked += 1;
             self.links.insert(number, 0);
-            if let Some(inode) = self.inode(number) {
-                self.claim(number, &inode);
+            if let Some(inode) = self.read_inode(number) {
+                self.claim_zones(number, &inode);
             }
         }
         let links = std::mem::take(&mut self.links);
         for (number, named) in &links {
-            let said = self.inode(*number).map(|inode| u32::from(inode.links));
+            let said = self.read_inode(*number).map(|inode| u32::from(inode.links));
             if said != Some(*named) {
-                self.problem(format!(
-                    "inode {number} has {named} names and says {said:?}"
+                self.add_problem(format!(
+                    "inode {number}: link count {said:?}, {named} names"
                 ));
             }
         }
         for number in 1..self.volume.inode_map.bits() {
             let taken = self.volume.inode_map.is_taken(number);
             if taken != links.contains_key(&number) {
-                self.problem(format!(
-                    "inode {number} is taken: {taken}, used: {}",
+                self.add_problem(format!(
+                    "inode {number}: allocated in the map: {taken}, reachable: {}",
                     !taken
                 ));
             }
@@ -110,94 +112,95 @@ impl Check<'_> {
             let used = self
                 .zones
                 .iter()
-                .any(|zone| self.volume.bit_of(*zone) == Some(bit));
+                .any(|zone| self.volume.zone_bit(*zone) == Some(bit));
             if self.volume.zone_map.is_taken(bit) != used {
-                self.problem(format!(
-                    "the zone of bit {bit} is used: {used}, taken: {}",
+                self.add_problem(format!(
+                    "zone of bit {bit}: used by a file: {used}, allocated in the map: {}",
                     !used
                 ));
             }
         }
-        self.found.zones = self.zones.len() as u32;
+        self.summary.zones = self.zones.len() as u32;
     }
 
-    fn problem(&mut self, problem: String) {
+    fn add_problem(&mut self, problem: String) {
         self.problems.push(problem);
     }
 
-    fn inode(&mut self, number: u32) -> Option<Inode> {
+    fn read_inode(&mut self, number: u32) -> Option<Inode> {
         if let Some(inode) = self.in_core.get(&number) {
             return Some(inode.clone());
         }
-        let block = (self.read)(self.volume.inode_block(number));
+        let block = (self.read_block)(self.volume.inode_block(number));
         let at = Volume::inode_offset(number);
         Inode::decode(&block[at..at + INODE_BYTES])
     }
 
-    fn directory(&mut self, number: u32, parent: u32) {
-        let Some(inode) = self.inode(number) else {
-            return self.problem(format!("directory {number} has no inode"));
+    fn check_directory(&mut self, number: u32, parent: u32) {
+        let Some(inode) = self.read_inode(number) else {
+            return self.add_problem(format!("directory {number} has no inode"));
         };
-        self.found.directories += 1;
-        self.claim(number, &inode);
+        self.summary.directories += 1;
+        self.claim_zones(number, &inode);
         let mut entries = Vec::new();
         for block in 0..inode.blocks() {
-            let zone = self.zone(&inode, block);
-            let bytes = (self.read)(u32::from(zone));
+            let zone = self.zone_of_block(&inode, block);
+            let bytes = (self.read_block)(u32::from(zone));
             let end = (inode.size - u64::from(block) * BLOCK_BYTES as u64).min(BLOCK_BYTES as u64);
             for entry in bytes[..end as usize].chunks(ENTRY_BYTES) {
                 let name = entry[2..].split(|byte| *byte == 0).next().unwrap_or(&[]);
-                entries.push((u32::from(word(entry, 0)), name.to_vec()));
+                entries.push((u32::from(read_u16(entry, 0)), name.to_vec()));
             }
         }
         for (place, own) in [(0, number), (1, parent)] {
             if entries.get(place).map(|entry| entry.0) != Some(own) {
-                self.problem(format!("directory {number}: entry {place} is not {own}"));
+                self.add_problem(format!("directory {number}: entry {place} is not {own}"));
             }
         }
         for (inode, name) in entries {
             if inode != 0 {
-                self.entry(number, inode, &name);
+                self.check_entry(number, inode, &name);
             }
         }
     }
 
-    fn entry(&mut self, directory: u32, number: u32, name: &[u8]) {
+    fn check_entry(&mut self, directory: u32, number: u32, name: &[u8]) {
         let first = !self.links.contains_key(&number);
         *self.links.entry(number).or_default() += 1;
         if name == b"." || name == b".." {
             return;
         }
-        match self.inode(number) {
-            None => self.problem(format!(
-                "directory {directory} names {number}, which is free"
+        match self.read_inode(number) {
+            None => self.add_problem(format!(
+                "directory {directory} names inode {number}, which is free"
             )),
-            Some(inode) if inode.kind == Kind::Directory => self.directory(number, directory),
+            Some(inode) if inode.kind == Kind::Directory => self.check_directory(number, directory),
             Some(inode) if first => {
-                self.found.files += 1;
-                self.claim(number, &inode);
+                self.summary.files += 1;
+                self.claim_zones(number, &inode);
             }
             Some(_) => {}
         }
     }
 
-    fn zone(&mut self, inode: &Inode, block: u32) -> u16 {
+    fn zone_of_block(&mut self, inode: &Inode, block: u32) -> u16 {
         let mut follow = |zone: u16, place: usize| match zone {
             0 => 0,
-            zone => word(&(self.read)(u32::from(zone)), 2 * place),
+            zone => read_u16(&(self.read_block)(u32::from(zone)), 2 * place),
         };
-        match pointer(block) {
-            Pointer::Direct(place) => inode.zones[place],
-            Pointer::Indirect(place) => follow(inode.zones[7], place),
-            Pointer::Double(first, place) => {
+        match locate_pointer(block) {
+            BlockPointer::Direct(place) => inode.zones[place],
+            BlockPointer::Indirect(place) => follow(inode.zones[7], place),
+            BlockPointer::Double(first, place) => {
                 let second = follow(inode.zones[8], first);
                 follow(second, place)
             }
         }
     }
 
-    /// Claims all zones of an inode, each of which nobody else may have.
-    fn claim(&mut self, number: u32, inode: &Inode) {
+    /// Claims all zones of an inode, and reports a problem for a zone that another inode has
+    /// claimed.
+    fn claim_zones(&mut self, number: u32, inode: &Inode) {
         let mut levels: Vec<(u16, u32)> = Vec::new();
         levels.extend(inode.zones[..7].iter().map(|zone| (*zone, 0)));
         levels.push((inode.zones[7], 1));
@@ -206,15 +209,15 @@ impl Check<'_> {
             if zone == 0 {
                 continue;
             }
-            if self.volume.bit_of(zone).is_none() || !self.zones.insert(zone) {
-                self.problem(format!(
-                    "inode {number} has zone {zone}, which is not its own"
+            if self.volume.zone_bit(zone).is_none() || !self.zones.insert(zone) {
+                self.add_problem(format!(
+                    "inode {number} claims zone {zone}, which is no data zone or belongs to another inode"
                 ));
                 continue;
             }
             if below > 0 {
-                let bytes = (self.read)(u32::from(zone));
-                levels.extend(bytes.chunks(2).map(|bytes| (word(bytes, 0), below - 1)));
+                let bytes = (self.read_block)(u32::from(zone));
+                levels.extend(bytes.chunks(2).map(|bytes| (read_u16(bytes, 0), below - 1)));
             }
         }
     }

@@ -1,45 +1,46 @@
-//! What processes have open.
+//! File descriptors of the processes under Minix.
 
 use super::super::pipe::PipeEnd;
-use super::inodes::Node;
-use super::message::Device;
-use super::read_write::Cached;
+use super::inodes::DriveInode;
+use super::message::MinixDevice;
+use super::read_write::CachedSource;
 use crate::errno::{Errno, Result};
 
-/// What a descriptor is of.
+/// Object that a Minix file descriptor refers to.
 #[derive(Clone)]
-pub(super) enum What {
-    /// A file or a directory.
-    Node(Node),
-    /// A block device: a drive's partition, or the one without data.
+pub(super) enum DescriptorTarget {
+    /// File or directory, by its inode.
+    Node(DriveInode),
+    /// Block device: a drive's partition, or the null device (`None`), which has no data.
     Block(Option<u32>),
-    /// A character device.
-    Character(Device),
-    /// An end of a pipe.
+    /// Character device: a drive or the null device, accessed past the cache.
+    Character(MinixDevice),
+    /// Read or write end of a pipe.
     Pipe(PipeEnd),
 }
 
-impl What {
-    /// What goes through the cache.
-    pub(super) fn cached(&self) -> Option<Cached> {
+impl DescriptorTarget {
+    /// Returns the object if its reads and writes go through the cache, as those of files and block
+    /// devices do.
+    pub(super) fn as_cached_source(&self) -> Option<CachedSource> {
         match self {
-            Self::Node(node) => Some(Cached::Node(*node)),
-            Self::Block(drive) => Some(Cached::Block(*drive)),
+            Self::Node(node) => Some(CachedSource::Node(*node)),
+            Self::Block(drive) => Some(CachedSource::Block(*drive)),
             Self::Character(_) | Self::Pipe(_) => None,
         }
     }
 }
 
-/// An open file.
+/// Open file of a process under Minix.
 #[derive(Clone)]
 pub(super) struct Descriptor {
-    pub(super) what: What,
-    pub(super) read: bool,
-    pub(super) write: bool,
+    pub(super) target: DescriptorTarget,
+    pub(super) can_read: bool,
+    pub(super) can_write: bool,
     pub(super) position: u64,
 }
 
-/// Of one process, by number.
+/// File descriptors of one process, by number.
 #[derive(Default)]
 pub(super) struct Descriptors(Vec<Option<Descriptor>>);
 
@@ -49,7 +50,7 @@ impl Descriptors {
         slot.ok_or(Errno::BadFile)
     }
 
-    /// Gives the lowest free number out.
+    /// Stores an open file under the lowest free descriptor number, and returns the number.
     pub(super) fn install(&mut self, descriptor: Descriptor) -> usize {
         match self.0.iter().position(Option::is_none) {
             Some(number) => {

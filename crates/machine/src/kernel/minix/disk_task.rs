@@ -1,9 +1,11 @@
-//! The disk task: one request at a time, from its message to the drive's
-//! interrupt and back.
+//! Disk task of Minix. It handles one request at a time, from its message to the drive's interrupt
+//! and the reply.
 
 use super::Minix;
-use super::errand::Errand;
-use super::message::{Accepts, Body, Device, DeviceRequest, Endpoint, Party};
+use super::call_account::CallAccount;
+use super::message::{
+    AcceptedSenders, DeviceRequest, Endpoint, MessageBody, MessageParty, MinixDevice,
+};
 use crate::driver::DriverHost;
 use crate::errno::{Errno, Result};
 use crate::hardware::{Hardware, Surroundings};
@@ -15,35 +17,35 @@ use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Most bytes of one command: the DMA chip counts sectors of 512 bytes in
-/// eight bits.
+/// Longest transfer of one command, in bytes. The DMA chip counts sectors of 512 bytes in eight
+/// bits.
 const MOST_BYTES: u64 = 255 * 512;
 
-/// What the last physical request brought too much.
+/// Read-ahead buffer of the disk task: data of the last drive read, beyond the requested part.
 #[derive(Default)]
-struct Ahead {
+struct ReadAheadBlocks {
     drive: u32,
     position: u64,
     bytes: Vec<u8>,
 }
 
-impl Ahead {
-    fn holds(&self, drive: u32, position: u64, bytes: u64) -> bool {
+impl ReadAheadBlocks {
+    fn covers(&self, drive: u32, position: u64, bytes: u64) -> bool {
         let end = self.position + self.bytes.len() as u64;
         self.drive == drive && self.position <= position && position + bytes <= end
     }
 
-    fn touches(&self, drive: u32, position: u64, bytes: u64) -> bool {
+    fn overlaps(&self, drive: u32, position: u64, bytes: u64) -> bool {
         let end = self.position + self.bytes.len() as u64;
         self.drive == drive && self.position < position + bytes && position < end
     }
 }
 
-/// The disk task while it runs a driver.
+/// Context of the disk task while it runs a driver.
 struct DiskTask<'a> {
     minix: &'a Minix,
-    me: &'a Party,
-    errand: &'a Errand,
+    task_party: &'a MessageParty,
+    account: &'a CallAccount,
 }
 
 impl DriverHost for DiskTask<'_> {
@@ -56,8 +58,8 @@ impl DriverHost for DiskTask<'_> {
     }
 
     fn spend(&self, stage: Stage, cost: Time) -> impl Future<Output = ()> {
-        let own = (&*self.me.process, self.errand);
-        self.minix.work(own, stage, cost)
+        let own = (&*self.task_party.process, self.account);
+        self.minix.spend_on_call(own, stage, cost)
     }
 
     fn completed(&self, id: RequestId) {
@@ -70,42 +72,48 @@ impl DriverHost for DiskTask<'_> {
 }
 
 impl Minix {
-    /// The task.
+    /// Runs the disk task, which receives device requests, serves them and replies. It never ends.
     pub(crate) async fn disk_task(self: Rc<Self>) {
-        let me = self.party(Endpoint::Disk);
+        let me = self.find_party(Endpoint::Disk);
         self.begin(&me.process).await;
-        let mut ahead = Ahead::default();
+        let mut ahead = ReadAheadBlocks::default();
         loop {
-            let message = self.receive(&me, Accepts::Any).await;
-            let Body::Device(request) = message.body else {
-                panic!("the disk task is asked for its drives")
+            let message = self.receive(&me, AcceptedSenders::Any).await;
+            let MessageBody::Device(request) = message.body else {
+                panic!("the disk task serves only drives")
             };
             let cost = self.config.task;
-            self.work((&me.process, &message.errand), Stage::Driver, cost)
+            self.spend_on_call((&me.process, &message.account), Stage::Driver, cost)
                 .await;
             let moved = self
-                .disk_request(&me, &message.errand, &request, &mut ahead)
+                .serve_disk_request(&me, &message.account, &request, &mut ahead)
                 .await;
-            self.send(&me, message.from, &message.errand, Body::Moved(moved))
-                .await;
+            self.send(
+                &me,
+                message.from,
+                &message.account,
+                MessageBody::Transferred(moved),
+            )
+            .await;
         }
     }
 
-    /// Serves one request; how many bytes of it there are on the drive.
-    async fn disk_request(
+    /// Serves one device request. Returns the number of bytes moved, which is smaller at the end of
+    /// the partition. Fails with `Invalid` for partial sectors.
+    async fn serve_disk_request(
         &self,
-        me: &Party,
-        errand: &Errand,
+        me: &MessageParty,
+        account: &CallAccount,
         request: &DeviceRequest,
-        ahead: &mut Ahead,
+        ahead: &mut ReadAheadBlocks,
     ) -> Result<usize> {
-        let Device::Drive(drive) = request.device else {
-            panic!("the disk task has drives")
+        let MinixDevice::Drive(drive) = request.device else {
+            panic!("the disk task serves only drives")
         };
         let partition = self.volumes.partition(drive);
         let driver = self.drivers.get(partition.drive);
         let asked: u64 = request
-            .pieces
+            .buffers
             .iter()
             .map(|piece| piece.borrow().len() as u64)
             .sum();
@@ -120,45 +128,46 @@ impl Minix {
         }
         let at = (drive, request.position);
         if request.write {
-            if ahead.touches(drive, request.position, bytes) {
+            if ahead.overlaps(drive, request.position, bytes) {
                 ahead.bytes.clear();
             }
-            self.physical((me, driver), errand, (at, bytes, true)).await;
+            self.read_with_ahead((me, driver), account, (at, bytes, true))
+                .await;
             self.write_medium(at, bytes, request);
             return Ok(bytes as usize);
         }
         let read_ahead = u64::from(driver.read_ahead_bytes());
         let wanted = read_ahead.next_multiple_of(sector).min(left);
-        if !ahead.holds(drive, request.position, bytes) {
+        if !ahead.covers(drive, request.position, bytes) {
             if wanted <= bytes {
                 // Nothing to keep: the data goes where it is wanted.
-                self.physical((me, driver), errand, (at, bytes, false))
+                self.read_with_ahead((me, driver), account, (at, bytes, false))
                     .await;
                 self.read_medium(at, bytes, request);
                 return Ok(bytes as usize);
             }
-            self.physical((me, driver), errand, (at, wanted, false))
+            self.read_with_ahead((me, driver), account, (at, wanted, false))
                 .await;
             ahead.drive = drive;
             ahead.position = request.position;
             ahead.bytes.resize(wanted as usize, 0);
-            self.volumes.medium(drive, |medium| {
+            self.volumes.with_medium(drive, |medium| {
                 medium.read_bytes(request.position, &mut ahead.bytes);
             });
         }
-        let own = (&*me.process, errand);
-        self.work(own, Stage::Copy, self.costs.copy(bytes as usize))
+        let own = (&*me.process, account);
+        self.spend_on_call(own, Stage::Copy, self.costs.copy_time(bytes as usize))
             .await;
         self.read_medium(at, bytes, request);
         Ok(bytes as usize)
     }
 
-    /// Moves sectors between the drive and memory, in commands that the DMA
-    /// chip can count.
-    async fn physical(
+    /// Moves sectors between the drive and memory, in commands no longer than the DMA chip can
+    /// count.
+    async fn read_with_ahead(
         &self,
-        (me, driver): (&Party, &PartDriver),
-        errand: &Errand,
+        (me, driver): (&MessageParty, &PartDriver),
+        account: &CallAccount,
         ((drive, position), bytes, write): ((u32, u64), u64, bool),
     ) {
         let sector = u64::from(self.volumes.partition(drive).sector_bytes);
@@ -166,9 +175,9 @@ impl Minix {
         let mut done = 0;
         while done < bytes {
             let part = most.min(bytes - done);
-            self.command(
+            self.run_command(
                 (me, driver),
-                errand,
+                account,
                 ((drive, position + done), part, write),
             )
             .await;
@@ -176,18 +185,18 @@ impl Minix {
         }
     }
 
-    /// One command, from the request to the interrupt.
-    async fn command(
+    /// Performs one drive command, from the submission to the interrupt.
+    async fn run_command(
         &self,
-        (me, driver): (&Party, &PartDriver),
-        errand: &Errand,
+        (me, driver): (&MessageParty, &PartDriver),
+        account: &CallAccount,
         ((drive, position), bytes, write): ((u32, u64), u64, bool),
     ) {
         let partition = self.volumes.partition(drive);
         let task = DiskTask {
             minix: self,
-            me,
-            errand,
+            task_party: me,
+            account,
         };
         if let Some(cost) = driver.queueing(partition.drive) {
             task.spend(Stage::Driver, cost).await;
@@ -203,27 +212,27 @@ impl Minix {
         request.spans.issue(moment(self.sim.now()));
         let id = self.hardware.borrow_mut().requests.issue(request);
         self.record_issue(id, true);
-        if let (false, Some(program)) = (write, &*self.billed.borrow()) {
+        if let (false, Some(program)) = (write, &*self.billed_process.borrow()) {
             program.count_storage_read(bytes as u32);
         }
         driver.take(&task, id).await;
-        let hardware = Accepts::Only(Endpoint::Hardware);
-        let Body::Interrupt = self.receive(me, hardware).await.body else {
+        let hardware = AcceptedSenders::Only(Endpoint::Hardware);
+        let MessageBody::Interrupt = self.receive(me, hardware).await.body else {
             panic!("hardware interrupts")
         };
         let request = self.take_completed(id);
-        errand.mark_request(&request);
+        account.mark_request(&request);
         self.count_request(None, &request, true);
     }
 
     fn read_medium(&self, (drive, mut at): (u32, u64), bytes: u64, request: &DeviceRequest) {
         let mut left = bytes as usize;
-        for piece in &request.pieces {
+        for piece in &request.buffers {
             let mut piece = piece.borrow_mut();
             let run = left.min(piece.len());
             let part = &mut piece[..run];
             self.volumes
-                .medium(drive, |medium| medium.read_bytes(at, part));
+                .with_medium(drive, |medium| medium.read_bytes(at, part));
             at += run as u64;
             left -= run;
         }
@@ -231,12 +240,12 @@ impl Minix {
 
     fn write_medium(&self, (drive, mut at): (u32, u64), bytes: u64, request: &DeviceRequest) {
         let mut left = bytes as usize;
-        for piece in &request.pieces {
+        for piece in &request.buffers {
             let piece = piece.borrow();
             let run = left.min(piece.len());
             let part = &piece[..run];
             self.volumes
-                .medium(drive, |medium| medium.write_bytes(at, part));
+                .with_medium(drive, |medium| medium.write_bytes(at, part));
             at += run as u64;
             left -= run;
         }

@@ -1,43 +1,43 @@
-//! Inodes in core, the zones of their blocks, and giving them back.
+//! In-core inodes of the Minix file server, and the allocation and release of inodes and zones.
 
-use super::blocks::{Contents, FULL, Work};
+use super::blocks::{ContentsNeeded, DEVICE_FULL, ServerCall};
 use super::cache::BlockKey;
 use super::layout::{
-    BLOCK_BYTES, INODE_BYTES, Inode, Kind, MOST_BLOCKS, Pointer, Volume, ZONES_PER_BLOCK, pointer,
-    put_word, word,
+    BLOCK_BYTES, BlockPointer, INODE_BYTES, Inode, Kind, MOST_BLOCKS, Volume, ZONES_PER_BLOCK,
+    locate_pointer, read_u16, write_u16,
 };
 use crate::errno::{Errno, Result};
 use std::collections::BTreeMap;
 
-/// An inode: its drive, and its number there.
-pub(super) type Node = (u32, u32);
+/// Key of an inode: its drive and its inode number.
+pub(super) type DriveInode = (u32, u32);
 
-/// Inodes that somebody uses.
+/// Table of the in-core inodes that the file server uses.
 #[derive(Default)]
 pub(super) struct InodeTable {
-    table: BTreeMap<Node, InCore>,
+    table: BTreeMap<DriveInode, InodeInUse>,
 }
 
-struct InCore {
+struct InodeInUse {
     inode: Inode,
-    users: u32,
-    dirty: bool,
+    user_count: u32,
+    is_dirty: bool,
 }
 
 impl InodeTable {
-    fn get(&self, node: Node) -> &InCore {
+    fn get(&self, node: DriveInode) -> &InodeInUse {
         self.table.get(&node).expect("an inode in use is in core")
     }
 
-    fn get_mut(&mut self, node: Node) -> &mut InCore {
+    fn get_mut(&mut self, node: DriveInode) -> &mut InodeInUse {
         self.table
             .get_mut(&node)
             .expect("an inode in use is in core")
     }
 
-    /// Numbers of a drive's inodes that are newer than their blocks.
-    pub(super) fn dirty(&self, drive: u32) -> Vec<u32> {
-        let of = |(node, core): &(&Node, &InCore)| node.0 == drive && core.dirty;
+    /// Returns the numbers of a drive's inodes that are newer than their blocks.
+    pub(super) fn dirty_inodes(&self, drive: u32) -> Vec<u32> {
+        let of = |(node, core): &(&DriveInode, &InodeInUse)| node.0 == drive && core.is_dirty;
         self.table
             .iter()
             .filter(of)
@@ -45,82 +45,93 @@ impl InodeTable {
             .collect()
     }
 
-    /// A drive's inodes in core.
-    pub(super) fn of_drive(&self, drive: u32) -> BTreeMap<u32, Inode> {
+    /// Returns copies of a drive's in-core inodes, by number.
+    pub(super) fn inodes_of_drive(&self, drive: u32) -> BTreeMap<u32, Inode> {
         let of = self.table.iter().filter(|(node, _)| node.0 == drive);
         of.map(|(node, core)| (node.1, core.inode.clone()))
             .collect()
     }
 }
 
-impl Work<'_> {
-    /// An inode, in use until it is put back.
-    pub(super) async fn get_inode(&self, node: Node) -> Result<()> {
-        let known = self.server(|server| {
+impl ServerCall<'_> {
+    /// Brings an inode into core, in use until it is put back. Reads its block if necessary.
+    pub(super) async fn get_inode(&self, node: DriveInode) -> Result<()> {
+        let known = self.with_server(|server| {
             let core = server.inodes.table.get_mut(&node);
-            core.map(|core| core.users += 1).is_some()
+            core.map(|core| core.user_count += 1).is_some()
         });
         if known {
             return Ok(());
         }
-        let id = self.get(self.inode_key(node), Contents::Wanted).await?;
+        let id = self
+            .get_block(self.inode_key(node), ContentsNeeded::Current)
+            .await?;
         let at = Volume::inode_offset(node.1);
-        let inode = Inode::decode(&self.data(id).borrow()[at..at + INODE_BYTES]);
-        self.put(id);
-        self.enter_inode(node, inode.expect("what has a name is an inode"), false);
+        let inode = Inode::decode(&self.block_data(id).borrow()[at..at + INODE_BYTES]);
+        self.put_block(id);
+        self.enter_inode(
+            node,
+            inode.expect("a directory entry names an allocated inode"),
+            false,
+        );
         Ok(())
     }
 
-    fn enter_inode(&self, node: Node, inode: Inode, dirty: bool) {
-        let core = InCore {
+    fn enter_inode(&self, node: DriveInode, inode: Inode, dirty: bool) {
+        let core = InodeInUse {
             inode,
-            users: 1,
-            dirty,
+            user_count: 1,
+            is_dirty: dirty,
         };
-        self.server(|server| server.inodes.table.insert(node, core));
+        self.with_server(|server| server.inodes.table.insert(node, core));
     }
 
-    fn inode_key(&self, (drive, number): Node) -> BlockKey {
-        let block = self.server(|server| server.volumes[drive as usize].inode_block(number));
+    fn inode_key(&self, (drive, number): DriveInode) -> BlockKey {
+        let block = self.with_server(|server| server.volumes[drive as usize].inode_block(number));
         BlockKey {
             drive: Some(drive),
             block,
         }
     }
 
-    /// Looks at an inode in use.
-    pub(super) fn inode<T>(&self, node: Node, look: impl FnOnce(&Inode) -> T) -> T {
-        self.server(|server| look(&server.inodes.get(node).inode))
+    /// Calls a closure with an inode in use.
+    pub(super) fn with_inode<T>(&self, node: DriveInode, look: impl FnOnce(&Inode) -> T) -> T {
+        self.with_server(|server| look(&server.inodes.get(node).inode))
     }
 
-    /// Changes an inode in use.
-    pub(super) fn change_inode<T>(&self, node: Node, change: impl FnOnce(&mut Inode) -> T) -> T {
-        self.server(|server| {
+    /// Changes an inode in use through a closure, and marks it as dirty.
+    pub(super) fn with_inode_mut<T>(
+        &self,
+        node: DriveInode,
+        change: impl FnOnce(&mut Inode) -> T,
+    ) -> T {
+        self.with_server(|server| {
             let core = server.inodes.get_mut(node);
-            core.dirty = true;
+            core.is_dirty = true;
             change(&mut core.inode)
         })
     }
 
-    pub(super) fn kind(&self, node: Node) -> Kind {
-        self.inode(node, |inode| inode.kind)
+    pub(super) fn kind(&self, node: DriveInode) -> Kind {
+        self.with_inode(node, |inode| inode.kind)
     }
 
-    /// A new inode, in use, that nothing names yet.
-    pub(super) async fn allocate_inode(&self, drive: u32, kind: Kind) -> Result<Node> {
-        let number = self.server(|server| server.volumes[drive as usize].inode_map.take(1));
-        let node = (drive, number.ok_or(FULL)?);
+    /// Allocates an inode without a name, in use until it is put back. Fails if no inode is free.
+    pub(super) async fn allocate_inode(&self, drive: u32, kind: Kind) -> Result<DriveInode> {
+        let number =
+            self.with_server(|server| server.volumes[drive as usize].inode_map.take_bit(1));
+        let node = (drive, number.ok_or(DEVICE_FULL)?);
         self.enter_inode(node, Inode::new(kind), true);
         Ok(node)
     }
 
-    /// An inode is used no longer: what nothing names is given back, what was
-    /// changed goes to its block.
-    pub(super) async fn put_inode(&self, node: Node) -> Result<()> {
-        let (users, links) = self.server(|server| {
+    /// Removes one user of an inode. The last user frees an inode without names, or writes a
+    /// changed inode into its block.
+    pub(super) async fn put_inode(&self, node: DriveInode) -> Result<()> {
+        let (users, links) = self.with_server(|server| {
             let core = server.inodes.get_mut(node);
-            core.users -= 1;
-            (core.users, core.inode.links)
+            core.user_count -= 1;
+            (core.user_count, core.inode.links)
         });
         if users > 0 {
             return Ok(());
@@ -128,56 +139,59 @@ impl Work<'_> {
         if links == 0 {
             self.truncate(node).await?;
             self.clear_inode(node).await?;
-            self.server(|server| {
+            self.with_server(|server| {
                 let map = &mut server.volumes[node.0 as usize].inode_map;
-                map.free(node.1);
+                map.free_bit(node.1);
             });
         } else {
             self.write_inode(node).await?;
         }
-        self.server(|server| server.inodes.table.remove(&node));
+        self.with_server(|server| server.inodes.table.remove(&node));
         Ok(())
     }
 
-    /// Puts an inode into its block, if it was changed.
-    pub(super) async fn write_inode(&self, node: Node) -> Result<()> {
-        if !self.server(|server| server.inodes.get(node).dirty) {
+    /// Writes a changed inode into its block in the cache.
+    pub(super) async fn write_inode(&self, node: DriveInode) -> Result<()> {
+        if !self.with_server(|server| server.inodes.get(node).is_dirty) {
             return Ok(());
         }
-        let id = self.get(self.inode_key(node), Contents::Wanted).await?;
+        let id = self
+            .get_block(self.inode_key(node), ContentsNeeded::Current)
+            .await?;
         let at = Volume::inode_offset(node.1);
-        let data = self.data(id);
-        self.inode(node, |inode| {
+        let data = self.block_data(id);
+        self.with_inode(node, |inode| {
             inode.encode(&mut data.borrow_mut()[at..at + INODE_BYTES]);
         });
-        self.soil(id);
-        self.put(id);
-        self.server(|server| server.inodes.get_mut(node).dirty = false);
+        self.mark_dirty(id);
+        self.put_block(id);
+        self.with_server(|server| server.inodes.get_mut(node).is_dirty = false);
         Ok(())
     }
 
-    async fn clear_inode(&self, node: Node) -> Result<()> {
-        let id = self.get(self.inode_key(node), Contents::Wanted).await?;
+    async fn clear_inode(&self, node: DriveInode) -> Result<()> {
+        let id = self
+            .get_block(self.inode_key(node), ContentsNeeded::Current)
+            .await?;
         let at = Volume::inode_offset(node.1);
-        self.data(id).borrow_mut()[at..at + INODE_BYTES].fill(0);
-        self.soil(id);
-        self.put(id);
+        self.block_data(id).borrow_mut()[at..at + INODE_BYTES].fill(0);
+        self.mark_dirty(id);
+        self.put_block(id);
         Ok(())
     }
 }
 
-/// Zones (read_map, write_map, truncate).
-impl Work<'_> {
-    /// The block of the drive that a file's block is in; none of a hole.
-    pub(super) async fn read_map(&self, node: Node, block: u32) -> Result<Option<u32>> {
+impl ServerCall<'_> {
+    /// Translates a block number of a file to a block of the drive; `None` for a hole.
+    pub(super) async fn read_map(&self, node: DriveInode, block: u32) -> Result<Option<u32>> {
         if block >= MOST_BLOCKS {
             return Ok(None);
         }
-        let zone = |place: usize| self.inode(node, |inode| inode.zones[place]);
-        let zone = match pointer(block) {
-            Pointer::Direct(place) => zone(place),
-            Pointer::Indirect(place) => self.read_pointer(node.0, zone(7), place).await?,
-            Pointer::Double(first, place) => {
+        let zone = |place: usize| self.with_inode(node, |inode| inode.zones[place]);
+        let zone = match locate_pointer(block) {
+            BlockPointer::Direct(place) => zone(place),
+            BlockPointer::Indirect(place) => self.read_pointer(node.0, zone(7), place).await?,
+            BlockPointer::Double(first, place) => {
                 let second = self.read_pointer(node.0, zone(8), first).await?;
                 self.read_pointer(node.0, second, place).await?
             }
@@ -189,35 +203,38 @@ impl Work<'_> {
         if zone == 0 {
             return Ok(0);
         }
-        let id = self.get(zone_key(drive, zone), Contents::Wanted).await?;
-        let pointer = word(&self.data(id).borrow(), 2 * place);
-        self.put(id);
+        let id = self
+            .get_block(zone_block_key(drive, zone), ContentsNeeded::Current)
+            .await?;
+        let pointer = read_u16(&self.block_data(id).borrow(), 2 * place);
+        self.put_block(id);
         Ok(pointer)
     }
 
-    /// Gives a file's block a zone, with what it takes to point at it.
-    pub(super) async fn write_map(&self, node: Node, block: u32) -> Result<u32> {
+    /// Allocates a zone for a block of a file, and the indirect blocks that must point to it.
+    /// Returns the block number on the drive.
+    pub(super) async fn write_map(&self, node: DriveInode, block: u32) -> Result<u32> {
         let near = match block {
             0 => 0,
             block => self.read_map(node, block - 1).await?.unwrap_or(0) as u16,
         };
         let drive = node.0;
-        let zone = match pointer(block) {
-            Pointer::Direct(place) => {
+        let zone = match locate_pointer(block) {
+            BlockPointer::Direct(place) => {
                 let zone = self.allocate_zone(drive, near)?;
-                self.change_inode(node, |inode| inode.zones[place] = zone);
+                self.with_inode_mut(node, |inode| inode.zones[place] = zone);
                 zone
             }
-            Pointer::Indirect(place) => {
-                let (first, new) = self.indirect(node, 7, near).await?;
+            BlockPointer::Indirect(place) => {
+                let (first, new) = self.find_or_make_indirect(node, 7, near).await?;
                 let made = self.add_pointer(drive, first, place).await;
                 if made.is_err() && new {
                     self.drop_indirect(node, 7, first);
                 }
                 made?
             }
-            Pointer::Double(outer, place) => {
-                let (first, new) = self.indirect(node, 8, near).await?;
+            BlockPointer::Double(outer, place) => {
+                let (first, new) = self.find_or_make_indirect(node, 8, near).await?;
                 let made = self.add_double(drive, first, (outer, place)).await;
                 if made.is_err() && new {
                     self.drop_indirect(node, 8, first);
@@ -229,36 +246,41 @@ impl Work<'_> {
     }
 
     fn allocate_zone(&self, drive: u32, near: u16) -> Result<u16> {
-        self.server(|server| server.volumes[drive as usize].take_zone(near))
-            .ok_or(FULL)
+        self.with_server(|server| server.volumes[drive as usize].take_zone(near))
+            .ok_or(DEVICE_FULL)
     }
 
-    /// The indirect block that an inode names at a place, made if it is not
-    /// there.
-    async fn indirect(&self, node: Node, place: usize, near: u16) -> Result<(u16, bool)> {
-        let known = self.inode(node, |inode| inode.zones[place]);
+    /// Returns the indirect block that an inode has at an index, and allocates it if it is missing.
+    /// The flag is `true` for a new block.
+    async fn find_or_make_indirect(
+        &self,
+        node: DriveInode,
+        place: usize,
+        near: u16,
+    ) -> Result<(u16, bool)> {
+        let known = self.with_inode(node, |inode| inode.zones[place]);
         if known != 0 {
             return Ok((known, false));
         }
         let zone = self.make_indirect(node.0, near).await?;
-        self.change_inode(node, |inode| inode.zones[place] = zone);
+        self.with_inode_mut(node, |inode| inode.zones[place] = zone);
         Ok((zone, true))
     }
 
     async fn make_indirect(&self, drive: u32, near: u16) -> Result<u16> {
         let zone = self.allocate_zone(drive, near)?;
         let id = self
-            .get(zone_key(drive, zone), Contents::Overwritten)
+            .get_block(zone_block_key(drive, zone), ContentsNeeded::Overwritten)
             .await?;
-        self.data(id).borrow_mut().fill(0);
-        self.soil(id);
-        self.put(id);
+        self.block_data(id).borrow_mut().fill(0);
+        self.mark_dirty(id);
+        self.put_block(id);
         Ok(zone)
     }
 
-    /// An indirect block that nothing hangs on after all.
-    fn drop_indirect(&self, node: Node, place: usize, zone: u16) {
-        self.change_inode(node, |inode| inode.zones[place] = 0);
+    /// Frees a new indirect block that nothing refers to, after a failed allocation.
+    fn drop_indirect(&self, node: DriveInode, place: usize, zone: u16) {
+        self.with_inode_mut(node, |inode| inode.zones[place] = 0);
         self.free_zone(node.0, zone);
     }
 
@@ -298,25 +320,24 @@ impl Work<'_> {
         (place, zone): (usize, u16),
     ) -> Result<()> {
         let id = self
-            .get(zone_key(drive, indirect), Contents::Wanted)
+            .get_block(zone_block_key(drive, indirect), ContentsNeeded::Current)
             .await?;
-        put_word(&mut self.data(id).borrow_mut(), 2 * place, zone);
-        self.soil(id);
-        self.put(id);
+        write_u16(&mut self.block_data(id).borrow_mut(), 2 * place, zone);
+        self.mark_dirty(id);
+        self.put_block(id);
         Ok(())
     }
 
-    /// A zone holds nothing any more, nor does the cache of it.
     fn free_zone(&self, drive: u32, zone: u16) {
-        self.server(|server| {
+        self.with_server(|server| {
             server.volumes[drive as usize].free_zone(zone);
-            server.cache.forget(zone_key(drive, zone));
+            server.cache.discard(zone_block_key(drive, zone));
         });
     }
 
-    /// Gives all of a file's zones back.
-    pub(super) async fn truncate(&self, node: Node) -> Result<()> {
-        let zones = self.change_inode(node, |inode| {
+    /// Frees all zones of a file and sets its length to 0.
+    pub(super) async fn truncate(&self, node: DriveInode) -> Result<()> {
+        let zones = self.with_inode_mut(node, |inode| {
             inode.size = 0;
             std::mem::take(&mut inode.zones)
         });
@@ -328,11 +349,14 @@ impl Work<'_> {
                 continue;
             }
             if levels > 0 {
-                let id = self.get(zone_key(node.0, zone), Contents::Wanted).await?;
-                let data = self.data(id);
-                let pointers = (0..ZONES_PER_BLOCK as usize).map(|at| word(&data.borrow(), 2 * at));
+                let id = self
+                    .get_block(zone_block_key(node.0, zone), ContentsNeeded::Current)
+                    .await?;
+                let data = self.block_data(id);
+                let pointers =
+                    (0..ZONES_PER_BLOCK as usize).map(|at| read_u16(&data.borrow(), 2 * at));
                 below.extend(pointers.map(|zone| (zone, levels - 1)));
-                self.put(id);
+                self.put_block(id);
             }
             self.free_zone(node.0, zone);
         }
@@ -340,18 +364,17 @@ impl Work<'_> {
     }
 }
 
-/// The block of a zone.
-fn zone_key(drive: u32, zone: u16) -> BlockKey {
+fn zone_block_key(drive: u32, zone: u16) -> BlockKey {
     BlockKey {
         drive: Some(drive),
         block: u32::from(zone),
     }
 }
 
-/// The offset of a block's first byte.
-pub(super) fn offset_of(block: u32) -> u64 {
+/// Returns the byte offset of a block's first byte.
+pub(super) fn block_offset(block: u32) -> u64 {
     u64::from(block) * BLOCK_BYTES as u64
 }
 
-/// A position that no file reaches.
-pub(super) const TOO_FAR: Errno = Errno::FileTooLarge;
+/// Error for a position beyond the largest file.
+pub(super) const BLOCK_BEYOND_LIMIT: Errno = Errno::FileTooLarge;

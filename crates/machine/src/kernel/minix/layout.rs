@@ -1,43 +1,42 @@
-//! The first file system of Minix as it lies on a drive: boot block, super
-//! block, bit maps, inodes, zones of one block. Bytes and numbers, no time.
+//! On-disk layout of the first file system of Minix: boot block, super block, bit maps, inodes, and
+//! zones of one block. This module knows no time.
 //!
-//! Numbers are written as the 68000 has them, the most significant byte first.
+//! Numbers are stored as on the 68000, most significant byte first.
 
 use super::check::BlockReader;
 
-/// Bytes of a block, and of a zone.
+/// Size of a Minix block, and of a zone, in bytes.
 pub const BLOCK_BYTES: usize = 1024;
-/// Bytes of an inode on a drive.
+/// Size of a Minix inode on the drive, in bytes.
 pub(crate) const INODE_BYTES: usize = 32;
-/// Inodes of a block.
 const INODES_PER_BLOCK: u32 = (BLOCK_BYTES / INODE_BYTES) as u32;
-/// Bytes of a directory's entry: an inode's number and a name.
+/// Size of a Minix directory entry in bytes: an inode number and a name.
 pub(crate) const ENTRY_BYTES: usize = 16;
-/// The longest name; what is longer is cut.
+/// Longest name in a Minix directory, in bytes. Longer names are truncated.
 pub(crate) const NAME_BYTES: usize = 14;
-/// Zones that an inode names itself.
+/// Number of zones to which a Minix inode points directly.
 pub(crate) const DIRECT_ZONES: u32 = 7;
-/// Zones that an indirect block names.
+/// Number of zones to which an indirect block points.
 pub(crate) const ZONES_PER_BLOCK: u32 = (BLOCK_BYTES / 2) as u32;
-/// The longest file, in blocks.
+/// Maximum length of a Minix file in blocks.
 pub(crate) const MOST_BLOCKS: u32 =
     DIRECT_ZONES + ZONES_PER_BLOCK + ZONES_PER_BLOCK * ZONES_PER_BLOCK;
-/// The longest file.
+/// Maximum length of a Minix file in bytes.
 pub(crate) const MOST_BYTES: u64 = MOST_BLOCKS as u64 * BLOCK_BYTES as u64;
-/// The root directory's inode.
+/// Inode number of the root directory.
 pub(crate) const ROOT: u32 = 1;
-/// What tells a super block.
+/// Magic number that identifies a Minix super block.
 const MAGIC: u16 = 0x137f;
-/// Where the bit maps begin: behind the boot block and the super block.
+/// First block of the bit maps, which follow the boot block and the super block.
 const FIRST_MAP_BLOCK: u32 = 2;
 const BITS_PER_BLOCK: u32 = BLOCK_BYTES as u32 * 8;
 
-/// What an inode is.
+/// Type of a Minix inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A regular file.
+    /// Inode of a regular file.
     File,
-    /// A directory.
+    /// Inode of a directory.
     Directory,
 }
 
@@ -45,13 +44,13 @@ const MODE_FILE: u16 = 0o100_666;
 const MODE_DIRECTORY: u16 = 0o040_777;
 const MODE_KIND: u16 = 0o170_000;
 
-/// An inode as it is on a drive.
+/// Minix inode as stored on a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Inode {
     pub(crate) kind: Kind,
     pub(crate) size: u64,
     pub(crate) links: u8,
-    /// Direct, indirect, and double indirect; 0 is none.
+    /// Direct, indirect and double indirect zones; 0 is no zone.
     pub(crate) zones: [u16; 9],
 }
 
@@ -65,9 +64,9 @@ impl Inode {
         }
     }
 
-    /// From its bytes; none where no inode is.
+    /// Decodes an inode from its bytes. Returns `None` if they hold no inode.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mode = word(bytes, 0);
+        let mode = read_u16(bytes, 0);
         let kind = match mode & MODE_KIND {
             kind if kind == MODE_FILE & MODE_KIND => Kind::File,
             kind if kind == MODE_DIRECTORY & MODE_KIND => Kind::Directory,
@@ -75,81 +74,80 @@ impl Inode {
         };
         let mut zones = [0; 9];
         for (number, zone) in zones.iter_mut().enumerate() {
-            *zone = word(bytes, 14 + 2 * number);
+            *zone = read_u16(bytes, 14 + 2 * number);
         }
         Some(Self {
             kind,
-            size: u64::from(word(bytes, 4)) << 16 | u64::from(word(bytes, 6)),
+            size: u64::from(read_u16(bytes, 4)) << 16 | u64::from(read_u16(bytes, 6)),
             links: bytes[13],
             zones,
         })
     }
 
-    /// Its bytes: mode, owner, size, time, group, links, zones. The modelled
-    /// machine has one user, and no calendar.
+    /// Encodes an inode: mode, owner, size, time, group, links, zones. Owner, group and time stay
+    /// zero, because the modelled machine has one user and no calendar.
     pub(crate) fn encode(&self, bytes: &mut [u8]) {
         bytes.fill(0);
         let mode = match self.kind {
             Kind::File => MODE_FILE,
             Kind::Directory => MODE_DIRECTORY,
         };
-        put_word(bytes, 0, mode);
-        put_word(bytes, 4, (self.size >> 16) as u16);
-        put_word(bytes, 6, self.size as u16);
+        write_u16(bytes, 0, mode);
+        write_u16(bytes, 4, (self.size >> 16) as u16);
+        write_u16(bytes, 6, self.size as u16);
         bytes[13] = self.links;
         for (number, zone) in self.zones.iter().enumerate() {
-            put_word(bytes, 14 + 2 * number, *zone);
+            write_u16(bytes, 14 + 2 * number, *zone);
         }
     }
 
-    /// Blocks that its bytes reach over.
+    /// Returns the number of blocks that the contents of the inode extend over.
     pub(crate) fn blocks(&self) -> u32 {
         self.size.div_ceil(BLOCK_BYTES as u64) as u32
     }
 }
 
-/// A number of two bytes.
-pub(crate) fn word(bytes: &[u8], at: usize) -> u16 {
+/// Decodes a 16-bit number at an offset, most significant byte first.
+pub(crate) fn read_u16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Writes one.
-pub(crate) fn put_word(bytes: &mut [u8], at: usize, value: u16) {
+/// Encodes a 16-bit number at an offset, most significant byte first.
+pub(crate) fn write_u16(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// Where the number of a block's zone stands.
+/// Location of the zone number of a file's block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pointer {
-    /// In the inode.
+pub(crate) enum BlockPointer {
+    /// Index in the inode itself.
     Direct(usize),
-    /// In the indirect block, at this place.
+    /// Index in the indirect block.
     Indirect(usize),
-    /// In the second of the double indirect blocks: the place of that in the
-    /// first, and the place in it.
+    /// Index in the double indirect block, and index in the second-level block that it points to.
     Double(usize, usize),
 }
 
-/// Where the zone of a file's block is named.
-pub(crate) fn pointer(block: u32) -> Pointer {
+/// Returns the location of the zone number of a file's block.
+pub(crate) fn locate_pointer(block: u32) -> BlockPointer {
     let Some(beyond) = block.checked_sub(DIRECT_ZONES) else {
-        return Pointer::Direct(block as usize);
+        return BlockPointer::Direct(block as usize);
     };
     match beyond.checked_sub(ZONES_PER_BLOCK) {
-        None => Pointer::Indirect(beyond as usize),
-        Some(beyond) => Pointer::Double(
+        None => BlockPointer::Indirect(beyond as usize),
+        Some(beyond) => BlockPointer::Double(
             (beyond / ZONES_PER_BLOCK) as usize,
             (beyond % ZONES_PER_BLOCK) as usize,
         ),
     }
 }
 
-/// A map of what is taken. Bit 0 never is free.
+/// Bit map of the inodes or zones in use. Bit 0 is never free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BitMap {
     bytes: Vec<u8>,
     bits: u32,
-    pub(crate) dirty: bool,
+    pub(crate) is_dirty: bool,
 }
 
 impl BitMap {
@@ -158,13 +156,13 @@ impl BitMap {
         let mut map = Self {
             bytes: vec![0; blocks * BLOCK_BYTES],
             bits,
-            dirty: true,
+            is_dirty: true,
         };
         map.set(0, true);
         map
     }
 
-    /// Whether a bit is taken.
+    /// Reports whether a bit of the map is taken.
     pub(crate) fn is_taken(&self, bit: u32) -> bool {
         self.bytes[bit as usize / 8] >> (bit % 8) & 1 == 1
     }
@@ -176,11 +174,11 @@ impl BitMap {
         } else {
             self.bytes[bit as usize / 8] &= !mask;
         }
-        self.dirty = true;
+        self.is_dirty = true;
     }
 
-    /// Takes the first free bit from `origin` on, or else from the start.
-    pub(crate) fn take(&mut self, origin: u32) -> Option<u32> {
+    /// Takes the first free bit of the map from `origin` on, or else from the start.
+    pub(crate) fn take_bit(&mut self, origin: u32) -> Option<u32> {
         let origin = origin.clamp(1, self.bits - 1);
         let mut order = (origin..self.bits).chain(1..origin);
         let bit = order.find(|bit| !self.is_taken(*bit))?;
@@ -188,12 +186,12 @@ impl BitMap {
         Some(bit)
     }
 
-    /// Frees a bit.
+    /// Frees a bit of the map.
     ///
     /// # Panics
     ///
-    /// When it is free.
-    pub(crate) fn free(&mut self, bit: u32) {
+    /// Panics if the bit is free.
+    pub(crate) fn free_bit(&mut self, bit: u32) {
         assert!(self.is_taken(bit), "bit {bit} was free");
         self.set(bit, false);
     }
@@ -206,35 +204,34 @@ impl BitMap {
         self.bits
     }
 
-    /// How many are free.
+    /// Returns the number of free bits in the map.
     pub(crate) fn count_free(&self) -> u32 {
         (1..self.bits).filter(|bit| !self.is_taken(*bit)).count() as u32
     }
 }
 
-/// What a file system is made with.
+/// Parameters of mkfs for a Minix file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MinixParameters {
-    /// One inode is made for this much.
+    /// Bytes of space per inode. mkfs creates one inode for this many bytes.
     pub bytes_per_inode: u32,
 }
 
-/// Why a file system cannot be made.
+/// Reason why a Minix file system cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MkfsError {
-    /// Too few blocks for what every file system has.
-    #[error("a partition of {0} blocks has no room for a file system of Minix")]
+    /// Partition with too few blocks for the metadata of any file system.
+    #[error("a partition of {0} blocks is too small for a Minix file system")]
     TooSmall(u32),
-    /// Zones are numbered with two bytes.
-    #[error("a partition of {0} blocks is larger than the 65535 zones that Minix can number")]
+    /// Partition with more zones than 16-bit zone numbers can address.
+    #[error("a partition of {0} blocks is too large: Minix can address 65535 zones")]
     TooLarge(u64),
 }
 
-/// A mounted file system: its super block, and its maps, which are in memory
-/// as long as it is mounted.
+/// Mounted Minix file system: its super block, and its bit maps, which stay in memory while it is
+/// mounted.
 #[derive(Clone, Debug)]
 pub(crate) struct Volume {
-    /// Blocks of the partition.
     blocks: u32,
     first_data_zone: u32,
     pub(crate) inode_map: BitMap,
@@ -242,7 +239,7 @@ pub(crate) struct Volume {
 }
 
 impl Volume {
-    /// An empty file system (mkfs), of which nothing is written yet.
+    /// Computes the layout of an empty file system (`mkfs`) without writing anything.
     pub(crate) fn new(bytes: u64, parameters: MinixParameters) -> Result<Self, MkfsError> {
         let blocks = bytes / BLOCK_BYTES as u64;
         let blocks = match u16::try_from(blocks) {
@@ -270,13 +267,13 @@ impl Volume {
             inode_map,
             zone_map,
         };
-        volume.inode_map.take(ROOT);
-        volume.zone_map.take(1);
+        volume.inode_map.take_bit(ROOT);
+        volume.zone_map.take_bit(1);
         Ok(volume)
     }
 
-    /// Writes all that is on an empty file system.
-    pub(crate) fn make(&self, write: &mut impl FnMut(u32, &[u8])) {
+    /// Writes all blocks of an empty file system, with its root directory.
+    pub(crate) fn write_empty(&self, write: &mut impl FnMut(u32, &[u8])) {
         for (block, bytes) in self.super_blocks(true) {
             write(block, &bytes);
         }
@@ -290,14 +287,14 @@ impl Volume {
         bytes.fill(0);
         for (place, name) in [".", ".."].into_iter().enumerate() {
             let entry = &mut bytes[place * ENTRY_BYTES..(place + 1) * ENTRY_BYTES];
-            put_word(entry, 0, ROOT as u16);
+            write_u16(entry, 0, ROOT as u16);
             entry[2..2 + name.len()].copy_from_slice(name.as_bytes());
         }
         write(self.first_data_zone, &bytes);
     }
 
-    /// The blocks that sync writes: of the super block and the maps what has
-    /// changed, or all.
+    /// Returns the blocks that sync writes: the changed bit maps, or with `all` the super block and
+    /// both maps.
     pub(crate) fn super_blocks(&self, all: bool) -> Vec<(u32, Vec<u8>)> {
         let mut blocks = Vec::new();
         if all {
@@ -305,7 +302,7 @@ impl Volume {
         }
         let mut first = FIRST_MAP_BLOCK;
         for map in [&self.inode_map, &self.zone_map] {
-            if all || map.dirty {
+            if all || map.is_dirty {
                 let parts = map.bytes.chunks(BLOCK_BYTES).enumerate();
                 blocks.extend(parts.map(|(part, bytes)| (first + part as u32, bytes.to_vec())));
             }
@@ -328,22 +325,23 @@ impl Volume {
             u32::from(MAGIC),
         ];
         for (place, value) in words.into_iter().enumerate() {
-            put_word(&mut bytes, 2 * place, value as u16);
+            write_u16(&mut bytes, 2 * place, value as u16);
         }
         bytes
     }
 
-    /// The maps as they are on the drive; none where no file system is.
-    pub(crate) fn read(read: &mut BlockReader<'_>) -> Option<Self> {
+    /// Reads the super block and bit maps from a drive. Returns `None` if the drive holds no Minix
+    /// file system.
+    pub(crate) fn read_from_drive(read: &mut BlockReader<'_>) -> Option<Self> {
         let head = read(1);
-        let at = |place: usize| u32::from(word(&head, 2 * place));
+        let at = |place: usize| u32::from(read_u16(&head, 2 * place));
         if at(8) != u32::from(MAGIC) {
             return None;
         }
         let mut map = |first: u32, blocks: u32, bits: u32| BitMap {
             bytes: (first..first + blocks).flat_map(&mut *read).collect(),
             bits,
-            dirty: false,
+            is_dirty: false,
         };
         let (inodes, blocks, first_data_zone) = (at(0), at(1), at(4));
         Some(Self {
@@ -354,48 +352,48 @@ impl Volume {
         })
     }
 
-    /// The block that an inode is in.
+    /// Returns the number of the block that holds an inode.
     pub(crate) fn inode_block(&self, inode: u32) -> u32 {
         let first = FIRST_MAP_BLOCK + self.inode_map.blocks() + self.zone_map.blocks();
         first + (inode - 1) / INODES_PER_BLOCK
     }
 
-    /// Where in that block.
+    /// Returns the byte offset of an inode in its block.
     pub(crate) fn inode_offset(inode: u32) -> usize {
         ((inode - 1) % INODES_PER_BLOCK) as usize * INODE_BYTES
     }
 
-    /// Takes a zone near another; the first free one of all, if that is none.
+    /// Allocates the first free zone from `near` on, or from the start if `near` is no data zone.
     pub(crate) fn take_zone(&mut self, near: u16) -> Option<u16> {
-        let origin = self.bit_of(near).unwrap_or(1);
-        let bit = self.zone_map.take(origin)?;
+        let origin = self.zone_bit(near).unwrap_or(1);
+        let bit = self.zone_map.take_bit(origin)?;
         Some((bit + self.first_data_zone - 1) as u16)
     }
 
-    /// Frees a zone.
+    /// Frees a zone. Panics if the zone is free or is no data zone.
     pub(crate) fn free_zone(&mut self, zone: u16) {
-        let bit = self.bit_of(zone).expect("a zone of data");
-        self.zone_map.free(bit);
+        let bit = self.zone_bit(zone).expect("a zone of data");
+        self.zone_map.free_bit(bit);
     }
 
-    /// A zone's bit; none of what lies before the data.
-    pub(crate) fn bit_of(&self, zone: u16) -> Option<u32> {
+    /// Returns the map bit of a zone, or `None` for a block before the data zones.
+    pub(crate) fn zone_bit(&self, zone: u16) -> Option<u32> {
         let bit = (u32::from(zone) + 1).checked_sub(self.first_data_zone)?;
         (bit > 0 && bit < self.zone_map.bits).then_some(bit)
     }
 
-    /// Bytes that files may still have.
+    /// Returns the free space of the file system in bytes.
     pub(crate) fn free_bytes(&self) -> u64 {
         u64::from(self.zone_map.count_free()) * BLOCK_BYTES as u64
     }
 }
 
-/// Bytes that a fresh file system on so many bytes has for files, with what
-/// one file needs to point at them.
+/// Returns the bytes that a new Minix file system has for files, when `bytes` is the size of its
+/// partition. The indirect blocks of one file are subtracted.
 ///
 /// # Errors
 ///
-/// [`MkfsError`] where there can be none.
+/// [`MkfsError`] if no file system can be created.
 pub fn room_bytes(bytes: u64, parameters: MinixParameters) -> Result<u64, MkfsError> {
     let free = Volume::new(bytes, parameters)?.free_bytes();
     let pointing = free / BLOCK_BYTES as u64 / u64::from(ZONES_PER_BLOCK) + 4;

@@ -1,14 +1,14 @@
-//! The rendezvous: send, receive and sendrec.
+//! Message passing of Minix by rendezvous: `send`, `receive` and `sendrec`.
 //!
-//! Nothing is buffered. A message passes when its sender and its receiver have
-//! both come to it; who comes first waits. Only an interrupt does not wait: it
-//! is remembered until its task asks for it.
+//! Messages are not buffered. A message passes when its sender and its receiver are both ready; the
+//! first of them waits. Only an interrupt does not wait: it stays pending until its task receives
+//! it.
 
 use super::super::pipe::PipeEnd;
 use super::super::process::Process;
 use super::Minix;
-use super::cache::Memory;
-use super::errand::Errand;
+use super::cache::SharedBytes;
+use super::call_account::CallAccount;
 use crate::calls::{From, How};
 use crate::errno::Result;
 use diskperf_timeline::Stage;
@@ -16,27 +16,28 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-/// Who sends and receives.
+/// Sender or receiver of Minix messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Endpoint {
-    /// What interrupts are messages from.
+    /// Hardware, as the sender of interrupt messages.
     Hardware,
-    /// The disk task.
+    /// Disk task, which controls the drives.
     Disk,
-    /// The memory task.
+    /// Memory task, which has the null device.
     Memory,
-    /// The system task, which copies between processes.
+    /// System task, which copies between processes.
     System,
-    /// The file server.
+    /// File server, which handles the system calls.
     FileServer,
-    /// A program, by its number.
+    /// Program, by its process number.
     Program(usize),
-    /// A daemon that works for a program, for one slot of its ring.
+    /// Daemon that performs the requests of one slot of a program's asynchronous ring.
     Daemon { program: usize, slot: u32 },
 }
 
 impl Endpoint {
-    /// Tasks go before servers, and servers before programs.
+    /// Returns the scheduling rank of an endpoint's process. Tasks go before servers, and servers
+    /// before programs.
     pub(super) fn rank(self) -> u8 {
         match self {
             Self::Hardware | Self::Disk | Self::Memory | Self::System => 2,
@@ -46,16 +47,16 @@ impl Endpoint {
     }
 }
 
-/// A process that takes part.
+/// Process that exchanges Minix messages, with its endpoint.
 #[derive(Clone)]
-pub(crate) struct Party {
+pub(crate) struct MessageParty {
     pub(super) endpoint: Endpoint,
     pub(super) process: Rc<Process>,
 }
 
-/// What programs ask the file server for. A file is the number of a
-/// descriptor; `at` is where in it, where that is not its position, which stays; memory
-/// is the program's buffer.
+/// System call of a program, as a message to the Minix file server. `file` is a descriptor number.
+/// `at` is an explicit offset, which leaves the file position unchanged. `memory` is the program's
+/// buffer.
 pub(super) enum Call {
     Open {
         path: String,
@@ -64,12 +65,12 @@ pub(super) enum Call {
     Read {
         file: usize,
         at: Option<u64>,
-        memory: Memory,
+        memory: SharedBytes,
     },
     Write {
         file: usize,
         at: Option<u64>,
-        memory: Memory,
+        memory: SharedBytes,
     },
     Seek {
         file: usize,
@@ -100,14 +101,15 @@ pub(super) enum Call {
         from: String,
         to: String,
     },
-    /// chmod(2), chown(2) and utime(2).
+    /// Change of mode, owner or times of a file: chmod(2), chown(2) and utime(2).
     ChangeAttributes {
         path: String,
     },
     Sync,
-    /// A call that Minix does not have.
+    /// System call that Minix does not have.
     None,
-    /// Not calls of Minix: what an experimenter does to the cache.
+    /// Drop of a file's cached blocks, for measurements. Neither this call nor the following ones
+    /// exist in Minix.
     DropCached {
         path: String,
     },
@@ -118,44 +120,45 @@ pub(super) enum Call {
     },
 }
 
-/// What a message says.
-pub(super) enum Body {
-    /// A program's call to the file server.
+/// Contents of a Minix message.
+pub(super) enum MessageBody {
+    /// System call of a program to the file server.
     Call(Call),
-    /// Its answer.
+    /// Reply of the file server to a system call.
     Reply(Reply),
-    /// The file server wants something of a device.
+    /// Request of the file server to a device's task.
     Device(DeviceRequest),
-    /// How many bytes that moved.
-    Moved(Result<usize>),
-    /// Bytes to be copied between the server and a program.
+    /// Reply to a device request, with the number of bytes moved.
+    Transferred(Result<usize>),
+    /// Request to the system task to copy this number of bytes between the server and a program.
     Copy(usize),
-    /// They are.
+    /// Reply of the system task after a copy.
     Copied,
-    /// Hardware wants its task.
+    /// Interrupt of the hardware for a task.
     Interrupt,
 }
 
-/// The answer to a call.
+/// Reply of the Minix file server to a system call.
 pub(super) enum Reply {
-    /// Its result.
-    Done(Result<u64>),
-    /// The descriptor is of a pipe, which the caller waits at by itself.
+    /// Result of the completed call.
+    Value(Result<u64>),
+    /// Pipe end behind the descriptor. The caller itself performs the transfer and waits for the
+    /// other end.
     Pipe(PipeEnd),
 }
 
-/// A device, as the server addresses it.
+/// Device, as the Minix file server addresses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Device {
-    /// The memory task's device without data.
+pub(super) enum MinixDevice {
+    /// Null device of the memory task, which has no data.
     Null,
-    /// A drive's partition.
+    /// Partition of a drive.
     Drive(u32),
 }
 
-impl Device {
-    /// The task that drives it.
-    pub(super) fn task(self) -> Endpoint {
+impl MinixDevice {
+    /// Returns the task that controls the device.
+    pub(super) fn driver_endpoint(self) -> Endpoint {
         match self {
             Self::Null => Endpoint::Memory,
             Self::Drive(_) => Endpoint::Disk,
@@ -163,33 +166,33 @@ impl Device {
     }
 }
 
-/// What the server wants of a device: bytes from a position on, into or out
-/// of one piece of memory after the other.
+/// Request of the file server to a device: a transfer of consecutive bytes from a position on, to
+/// or from several pieces of memory in order.
 pub(super) struct DeviceRequest {
-    pub(super) device: Device,
+    pub(super) device: MinixDevice,
     pub(super) write: bool,
     pub(super) position: u64,
-    pub(super) pieces: Vec<Memory>,
+    pub(super) buffers: Vec<SharedBytes>,
 }
 
-/// A message.
+/// Minix message with its sender and the time account of its call.
 pub(super) struct Message {
     pub(super) from: Endpoint,
-    pub(super) errand: Errand,
-    pub(super) body: Body,
+    pub(super) account: CallAccount,
+    pub(super) body: MessageBody,
 }
 
-/// From whom a message is taken.
+/// Senders from which a process accepts a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Accepts {
-    /// Whoever comes.
+pub(super) enum AcceptedSenders {
+    /// Messages from any sender.
     Any,
-    /// One alone.
+    /// Messages from this sender only.
     Only(Endpoint),
 }
 
-impl Accepts {
-    fn takes(self, from: Endpoint) -> bool {
+impl AcceptedSenders {
+    fn includes(self, from: Endpoint) -> bool {
         match self {
             Self::Any => true,
             Self::Only(one) => one == from,
@@ -197,205 +200,222 @@ impl Accepts {
     }
 }
 
-/// All who take part, each with who waits for it.
+/// All processes that exchange messages, each with its waiting senders.
 #[derive(Default)]
 pub(super) struct Exchange {
-    places: RefCell<BTreeMap<Endpoint, Place>>,
+    mailboxes: RefCell<BTreeMap<Endpoint, Mailbox>>,
 }
 
-struct Place {
+struct Mailbox {
     process: Rc<Process>,
-    /// It waits for a message.
-    receiving: Option<Accepts>,
-    arrived: Option<Message>,
-    /// Those who wait to be heard, in order; whether each waits for an answer
-    /// then.
+    /// Senders that the process accepts while it waits for a message; `None` while it does not
+    /// wait.
+    receiving: Option<AcceptedSenders>,
+    arrived_message: Option<Message>,
+    /// Waiting messages in order. The flag tells whether the sender then waits for an answer.
     senders: VecDeque<(Message, bool)>,
-    /// An interrupt came while it did something else.
-    interrupted: bool,
+    /// Whether an interrupt is pending.
+    has_pending_interrupt: bool,
 }
 
 impl Exchange {
-    /// A process takes part from now on.
+    /// Adds a process to the message exchange. Panics if its endpoint exists already.
     pub(super) fn register(&self, endpoint: Endpoint, process: &Rc<Process>) {
-        let place = Place {
+        let place = Mailbox {
             process: Rc::clone(process),
             receiving: None,
-            arrived: None,
+            arrived_message: None,
             senders: VecDeque::new(),
-            interrupted: false,
+            has_pending_interrupt: false,
         };
-        let known = self.places.borrow_mut().insert(endpoint, place);
-        assert!(known.is_none(), "{endpoint:?} takes part once");
+        let known = self.mailboxes.borrow_mut().insert(endpoint, place);
+        assert!(known.is_none(), "{endpoint:?} is registered once");
     }
 
-    /// A process takes part no longer.
-    pub(super) fn leave(&self, endpoint: Endpoint) {
-        self.places.borrow_mut().remove(&endpoint);
+    /// Removes a process from the message exchange.
+    pub(super) fn unregister(&self, endpoint: Endpoint) {
+        self.mailboxes.borrow_mut().remove(&endpoint);
     }
 
-    /// Hands a message over if its receiver waits for it, or leaves it with
-    /// those who wait to be heard. The process to be woken, if it passed.
+    /// Delivers a message if its receiver waits for it, and returns the receiver's process, which
+    /// the caller must wake. Queues the message otherwise.
     fn offer(&self, to: Endpoint, message: Message, answered: bool) -> Option<Rc<Process>> {
-        let mut places = self.places.borrow_mut();
-        let place = places.get_mut(&to).expect("the receiver takes part");
+        let mut places = self.mailboxes.borrow_mut();
+        let place = places.get_mut(&to).expect("the receiver is registered");
         if place
             .receiving
-            .is_some_and(|accepts| accepts.takes(message.from))
+            .is_some_and(|accepts| accepts.includes(message.from))
         {
             place.receiving = None;
-            place.arrived = Some(message);
+            place.arrived_message = Some(message);
             return Some(Rc::clone(&place.process));
         }
         place.senders.push_back((message, answered));
         None
     }
 
-    /// Whether the sender's message was still not heard.
-    fn waits(&self, to: Endpoint, from: Endpoint) -> bool {
-        let places = self.places.borrow();
+    /// Reports whether a sender's message is still queued at a receiver.
+    fn is_queued(&self, to: Endpoint, from: Endpoint) -> bool {
+        let places = self.mailboxes.borrow();
         let senders = places.get(&to).map(|place| &place.senders);
         senders.is_some_and(|all| all.iter().any(|(message, _)| message.from == from))
     }
 
-    /// A message that is there, with the process that may go on for it.
-    fn take(&self, me: Endpoint, accepts: Accepts) -> Option<(Message, Option<Rc<Process>>)> {
-        let mut places = self.places.borrow_mut();
-        let place = places.get_mut(&me).expect("the receiver takes part");
-        if place.interrupted && accepts.takes(Endpoint::Hardware) {
-            place.interrupted = false;
-            return Some((interrupt(), None));
+    /// Takes the first pending message that the receiver accepts. Returns the sender's process too
+    /// if it must be woken.
+    fn take_message(
+        &self,
+        me: Endpoint,
+        accepts: AcceptedSenders,
+    ) -> Option<(Message, Option<Rc<Process>>)> {
+        let mut places = self.mailboxes.borrow_mut();
+        let place = places.get_mut(&me).expect("the receiver is registered");
+        if place.has_pending_interrupt && accepts.includes(Endpoint::Hardware) {
+            place.has_pending_interrupt = false;
+            return Some((interrupt_message(), None));
         }
-        let heard = |(message, _): &(Message, bool)| accepts.takes(message.from);
+        let heard = |(message, _): &(Message, bool)| accepts.includes(message.from);
         let first = place.senders.iter().position(heard)?;
         let (message, answered) = place.senders.remove(first).expect("it was found");
         let sender = (!answered).then(|| Rc::clone(&places[&message.from].process));
         Some((message, sender))
     }
 
-    fn await_message(&self, me: Endpoint, accepts: Accepts) {
-        let mut places = self.places.borrow_mut();
-        let place = places.get_mut(&me).expect("the receiver takes part");
+    fn await_message(&self, me: Endpoint, accepts: AcceptedSenders) {
+        let mut places = self.mailboxes.borrow_mut();
+        let place = places.get_mut(&me).expect("the receiver is registered");
         assert!(place.receiving.is_none(), "{me:?} waits for one message");
         place.receiving = Some(accepts);
     }
 
-    fn arrived(&self, me: Endpoint) -> Message {
-        let mut places = self.places.borrow_mut();
-        let place = places.get_mut(&me).expect("the receiver takes part");
-        place.arrived.take().expect("who is woken has a message")
+    fn take_arrived_message(&self, me: Endpoint) -> Message {
+        let mut places = self.mailboxes.borrow_mut();
+        let place = places.get_mut(&me).expect("the receiver is registered");
+        place
+            .arrived_message
+            .take()
+            .expect("a woken receiver has a message")
     }
 
-    /// An interrupt for a task. The process to be woken, if it waits for it.
-    fn interrupt(&self, task: Endpoint) -> Option<Rc<Process>> {
-        let mut places = self.places.borrow_mut();
-        let place = places.get_mut(&task).expect("the task takes part");
+    /// Delivers an interrupt to a task that waits for it, and returns the task's process, which the
+    /// caller must wake. Marks the interrupt as pending otherwise.
+    fn deliver_interrupt(&self, task: Endpoint) -> Option<Rc<Process>> {
+        let mut places = self.mailboxes.borrow_mut();
+        let place = places.get_mut(&task).expect("the task is registered");
         if place
             .receiving
-            .is_some_and(|accepts| accepts.takes(Endpoint::Hardware))
+            .is_some_and(|accepts| accepts.includes(Endpoint::Hardware))
         {
             place.receiving = None;
-            place.arrived = Some(interrupt());
+            place.arrived_message = Some(interrupt_message());
             return Some(Rc::clone(&place.process));
         }
-        place.interrupted = true;
+        place.has_pending_interrupt = true;
         None
     }
 }
 
-fn interrupt() -> Message {
+fn interrupt_message() -> Message {
     Message {
         from: Endpoint::Hardware,
-        errand: Errand::default(),
-        body: Body::Interrupt,
+        account: CallAccount::default(),
+        body: MessageBody::Interrupt,
     }
 }
 
 impl Minix {
-    /// Sends a message; returns when it was taken.
-    pub(super) async fn send(&self, me: &Party, to: Endpoint, errand: &Errand, body: Body) {
-        let own = (&*me.process, errand);
-        self.work(own, Stage::SystemCall, self.config.message).await;
+    /// Sends a Minix message. Returns when the receiver has taken it.
+    pub(super) async fn send(
+        &self,
+        me: &MessageParty,
+        to: Endpoint,
+        account: &CallAccount,
+        body: MessageBody,
+    ) {
+        let own = (&*me.process, account);
+        self.spend_on_call(own, Stage::SystemCall, self.config.message)
+            .await;
         let message = Message {
             from: me.endpoint,
-            errand: errand.clone(),
+            account: account.clone(),
             body,
         };
         match self.exchange.offer(to, message, false) {
             Some(receiver) => self.wake(&receiver),
             None => {
-                while self.exchange.waits(to, me.endpoint) {
-                    self.park(&me.process, "its message to be taken").await;
+                while self.exchange.is_queued(to, me.endpoint) {
+                    self.park(&me.process, "the receipt of its message").await;
                 }
-                errand.mark(Stage::BufferWait, self.sim.now());
+                account.mark(Stage::BufferWait, self.sim.now());
             }
         }
     }
 
-    /// Takes a message from one of those who are accepted; waits for it.
-    pub(super) async fn receive(&self, me: &Party, accepts: Accepts) -> Message {
+    /// Receives a Minix message from an accepted sender, and waits for one if none is pending.
+    pub(super) async fn receive(&self, me: &MessageParty, accepts: AcceptedSenders) -> Message {
         let exchange = &self.exchange;
-        if let Some((message, sender)) = exchange.take(me.endpoint, accepts) {
+        if let Some((message, sender)) = exchange.take_message(me.endpoint, accepts) {
             if let Some(sender) = sender {
                 self.wake(&sender);
             }
             if message.from != Endpoint::Hardware {
                 // It waited while this process did something else.
-                message.errand.mark(Stage::BufferWait, self.sim.now());
+                message.account.mark(Stage::BufferWait, self.sim.now());
             }
             return message;
         }
         exchange.await_message(me.endpoint, accepts);
         self.park(&me.process, "a message").await;
-        let message = exchange.arrived(me.endpoint);
+        let message = exchange.take_arrived_message(me.endpoint);
         if message.from != Endpoint::Hardware {
-            message.errand.mark(Stage::CpuWait, self.sim.now());
+            message.account.mark(Stage::CpuWait, self.sim.now());
         }
         message
     }
 
-    /// Sends a message and waits for the answer: one step, so that the one
-    /// who answers never finds the sender still sending.
+    /// Sends a Minix message and waits for the answer. Both are one step, so that the receiver
+    /// never answers a process that is still sending.
     pub(super) async fn sendrec(
         &self,
-        me: &Party,
+        me: &MessageParty,
         to: Endpoint,
-        errand: &Errand,
-        body: Body,
-    ) -> Body {
+        account: &CallAccount,
+        body: MessageBody,
+    ) -> MessageBody {
         let cost = self.config.message;
-        self.work((&me.process, errand), Stage::SystemCall, cost)
+        self.spend_on_call((&me.process, account), Stage::SystemCall, cost)
             .await;
-        let answer = self.exchange_messages(me, to, errand, body).await;
-        errand.mark(Stage::CpuWait, self.sim.now());
+        let answer = self.exchange_messages(me, to, account, body).await;
+        account.mark(Stage::CpuWait, self.sim.now());
         answer
     }
 
-    /// The same, where the cost of sending has been paid.
+    /// Sends a Minix message and waits for the answer, without spending the processor time of
+    /// sending. The caller has spent it before.
     pub(super) async fn exchange_messages(
         &self,
-        me: &Party,
+        me: &MessageParty,
         to: Endpoint,
-        errand: &Errand,
-        body: Body,
-    ) -> Body {
+        account: &CallAccount,
+        body: MessageBody,
+    ) -> MessageBody {
         let exchange = &self.exchange;
         let message = Message {
             from: me.endpoint,
-            errand: errand.clone(),
+            account: account.clone(),
             body,
         };
-        exchange.await_message(me.endpoint, Accepts::Only(to));
+        exchange.await_message(me.endpoint, AcceptedSenders::Only(to));
         if let Some(receiver) = exchange.offer(to, message, true) {
             self.wake(&receiver);
         }
-        self.park(&me.process, "the answer to its message").await;
-        exchange.arrived(me.endpoint).body
+        self.park(&me.process, "the reply to its message").await;
+        exchange.take_arrived_message(me.endpoint).body
     }
 
-    /// An interrupt becomes a message for a task.
+    /// Sends an interrupt to a task as a message.
     pub(crate) fn interrupt_task(&self, task: Endpoint) {
-        if let Some(process) = self.exchange.interrupt(task) {
+        if let Some(process) = self.exchange.deliver_interrupt(task) {
             self.wake(&process);
         }
     }

@@ -1,51 +1,50 @@
-//! Names: eat_path, search_dir, and the calls that make and remove them.
+//! Look-up, creation and removal of names by the Minix file server (`eat_path`, `search_dir`,
+//! `mkdir`, `unlink`).
 
-use super::blocks::{Contents, Work};
+use super::blocks::{ContentsNeeded, ServerCall};
 use super::cache::{BlockKey, BufferId};
-use super::inodes::Node;
-use super::layout::{BLOCK_BYTES, ENTRY_BYTES, Kind, NAME_BYTES, ROOT, put_word, word};
-use super::read_write::Cached;
+use super::inodes::DriveInode;
+use super::layout::{BLOCK_BYTES, ENTRY_BYTES, Kind, NAME_BYTES, ROOT, read_u16, write_u16};
+use super::read_write::CachedSource;
 use crate::errno::{Errno, Result};
 
-/// A directory's entry, in the block that it is in.
-struct Entry {
+/// Position of a directory entry in its block, with the entry's inode number. The block is in use.
+struct FoundEntry {
     id: BufferId,
-    at: usize,
+    offset: usize,
     inode: u32,
 }
 
-/// A path's last name, and the directory that it is in, in use.
-pub(super) struct Last {
-    pub(super) parent: Node,
+/// Last name of a path, and its parent directory, which is in use.
+pub(super) struct PathEnd {
+    pub(super) parent: DriveInode,
     pub(super) name: [u8; NAME_BYTES],
 }
 
-/// What search_dir looks for.
+/// Kind of directory entry to search for (`search_dir`).
 #[derive(Clone, Copy)]
-enum Wanted<'a> {
-    /// The entry of this name.
-    Name(&'a [u8; NAME_BYTES]),
-    /// An entry without an inode.
+enum EntryWanted<'a> {
+    /// Entry with this name.
+    Named(&'a [u8; NAME_BYTES]),
+    /// Free entry, which has no inode.
     Free,
-    /// Any entry but `.` and `..`.
-    Other,
+    /// Any entry except `.` and `..`.
+    AnyExceptDots,
 }
 
-/// Links that an inode may have: what a byte counts, with some room.
+/// Maximum link count of a Minix inode. The count is a byte; the limit leaves some room.
 pub(super) const MOST_LINKS: u8 = 127;
 
-/// A name of a path as it stands in a directory: what is longer than an entry
-/// is cut, without a word.
-fn cut(name: &str) -> [u8; NAME_BYTES] {
+/// Converts a name to its form in a directory entry. Silently truncates a longer name.
+fn truncate_name(name: &str) -> [u8; NAME_BYTES] {
     let mut bytes = [0; NAME_BYTES];
     let length = name.len().min(NAME_BYTES);
     bytes[..length].copy_from_slice(&name.as_bytes()[..length]);
     bytes
 }
 
-/// The drive that a path is on, and its names. Slashes at the end, and more
-/// than one between names, mean nothing.
-fn parts(path: &str) -> Result<(u32, Vec<&str>)> {
+/// Splits a path into its drive and its names. Trailing and repeated slashes have no meaning.
+fn split_path(path: &str) -> Result<(u32, Vec<&str>)> {
     let rest = path.strip_prefix("/mnt").ok_or(Errno::NoEntry)?;
     let (drive, names) = rest.split_once('/').unwrap_or((rest, ""));
     let drive = drive.parse().map_err(|_| Errno::NoEntry)?;
@@ -56,14 +55,15 @@ fn parts(path: &str) -> Result<(u32, Vec<&str>)> {
 }
 
 pub(super) fn is_self_or_parent(name: &[u8; NAME_BYTES]) -> bool {
-    *name == cut(".") || *name == cut("..")
+    *name == truncate_name(".") || *name == truncate_name("..")
 }
 
-impl Work<'_> {
-    /// The directory of a path's last name; none of a root's.
-    pub(super) async fn last_dir(&self, path: &str) -> Result<(Node, Option<Last>)> {
-        let (drive, names) = parts(path)?;
-        if !self.server(|server| (drive as usize) < server.volumes.len()) {
+impl ServerCall<'_> {
+    /// Walks a path to the parent directory of its last name. Returns the directory, in use, and
+    /// the name; `None` if the path is the root of a drive.
+    pub(super) async fn last_dir(&self, path: &str) -> Result<(DriveInode, Option<PathEnd>)> {
+        let (drive, names) = split_path(path)?;
+        if !self.with_server(|server| (drive as usize) < server.volumes.len()) {
             return Err(Errno::NoEntry);
         }
         let mut at = (drive, ROOT);
@@ -72,7 +72,7 @@ impl Work<'_> {
             return Ok((at, None));
         };
         for name in before {
-            let next = self.advance(at, &cut(name)).await;
+            let next = self.advance(at, &truncate_name(name)).await;
             self.put_inode(at).await?;
             at = next?.ok_or(Errno::NoEntry)?;
         }
@@ -80,12 +80,12 @@ impl Work<'_> {
             self.put_inode(at).await?;
             return Err(Errno::NotDirectory);
         }
-        let name = cut(last);
-        Ok((at, Some(Last { parent: at, name })))
+        let name = truncate_name(last);
+        Ok((at, Some(PathEnd { parent: at, name })))
     }
 
-    /// What a path leads to, in use.
-    pub(super) async fn eat_path(&self, path: &str) -> Result<Node> {
+    /// Looks up a path and returns its inode, in use until it is put back.
+    pub(super) async fn eat_path(&self, path: &str) -> Result<DriveInode> {
         let (parent, last) = self.last_dir(path).await?;
         let Some(last) = last else {
             return Ok(parent);
@@ -95,39 +95,48 @@ impl Work<'_> {
         found?.ok_or(Errno::NoEntry)
     }
 
-    /// What a name of a directory leads to, in use.
+    /// Looks up a name in a directory and returns its inode, in use until it is put back.
     pub(super) async fn advance(
         &self,
-        directory: Node,
+        directory: DriveInode,
         name: &[u8; NAME_BYTES],
-    ) -> Result<Option<Node>> {
+    ) -> Result<Option<DriveInode>> {
         if self.kind(directory) != Kind::Directory {
             return Err(Errno::NotDirectory);
         }
-        let Some(entry) = self.search(directory, Wanted::Name(name)).await? else {
+        let Some(entry) = self
+            .search_directory(directory, EntryWanted::Named(name))
+            .await?
+        else {
             return Ok(None);
         };
-        self.put(entry.id);
+        self.put_block(entry.id);
         let node = (directory.0, entry.inode);
         self.get_inode(node).await?;
         Ok(Some(node))
     }
 
-    /// The first entry that is wanted; its block is in use.
-    async fn search(&self, directory: Node, wanted: Wanted<'_>) -> Result<Option<Entry>> {
-        let size = self.inode(directory, |inode| inode.size);
+    /// Finds the first matching entry of a directory. The entry's block is in use.
+    async fn search_directory(
+        &self,
+        directory: DriveInode,
+        wanted: EntryWanted<'_>,
+    ) -> Result<Option<FoundEntry>> {
+        let size = self.with_inode(directory, |inode| inode.size);
         for block in 0..size.div_ceil(BLOCK_BYTES as u64) as u32 {
             let key = self.directory_block(directory, block).await?;
-            let id = self.get(key, Contents::Wanted).await?;
-            let data = self.data(id);
+            let id = self.get_block(key, ContentsNeeded::Current).await?;
+            let data = self.block_data(id);
             let end = (size - u64::from(block) * BLOCK_BYTES as u64).min(BLOCK_BYTES as u64);
             let fits = |entry: &[u8]| {
-                let inode = word(entry, 0);
+                let inode = read_u16(entry, 0);
                 match wanted {
-                    Wanted::Free => inode == 0,
-                    Wanted::Name(name) => inode != 0 && entry[2..] == *name,
-                    Wanted::Other => {
-                        inode != 0 && entry[2..] != cut(".") && entry[2..] != cut("..")
+                    EntryWanted::Free => inode == 0,
+                    EntryWanted::Named(name) => inode != 0 && entry[2..] == *name,
+                    EntryWanted::AnyExceptDots => {
+                        inode != 0
+                            && entry[2..] != truncate_name(".")
+                            && entry[2..] != truncate_name("..")
                     }
                 }
             };
@@ -135,15 +144,19 @@ impl Work<'_> {
             let place = data[..end as usize].chunks(ENTRY_BYTES).position(fits);
             if let Some(place) = place {
                 let at = place * ENTRY_BYTES;
-                let inode = u32::from(word(&data, at));
-                return Ok(Some(Entry { id, at, inode }));
+                let inode = u32::from(read_u16(&data, at));
+                return Ok(Some(FoundEntry {
+                    id,
+                    offset: at,
+                    inode,
+                }));
             }
-            self.put(id);
+            self.put_block(id);
         }
         Ok(None)
     }
 
-    async fn directory_block(&self, directory: Node, block: u32) -> Result<BlockKey> {
+    async fn directory_block(&self, directory: DriveInode, block: u32) -> Result<BlockKey> {
         let found = self.read_map(directory, block).await?;
         Ok(BlockKey {
             drive: Some(directory.0),
@@ -151,79 +164,87 @@ impl Work<'_> {
         })
     }
 
-    /// Enters a name.
-    pub(super) async fn enter(
+    /// Adds a name to a directory, and extends the directory if no entry is free.
+    pub(super) async fn enter_name(
         &self,
-        directory: Node,
+        directory: DriveInode,
         name: &[u8; NAME_BYTES],
         inode: u32,
     ) -> Result<()> {
-        let (id, at) = match self.search(directory, Wanted::Free).await? {
-            Some(entry) => (entry.id, entry.at),
-            None => self.lengthen(directory).await?,
+        let (id, at) = match self.search_directory(directory, EntryWanted::Free).await? {
+            Some(entry) => (entry.id, entry.offset),
+            None => self.extend_directory(directory).await?,
         };
         {
-            let data = self.data(id);
+            let data = self.block_data(id);
             let mut data = data.borrow_mut();
-            put_word(&mut data, at, inode as u16);
+            write_u16(&mut data, at, inode as u16);
             data[at + 2..at + ENTRY_BYTES].copy_from_slice(name);
         }
-        self.soil(id);
-        self.put(id);
+        self.mark_dirty(id);
+        self.put_block(id);
         Ok(())
     }
 
-    /// Room for one more entry at a directory's end; its block is in use.
-    async fn lengthen(&self, directory: Node) -> Result<(BufferId, usize)> {
-        let size = self.inode(directory, |inode| inode.size);
+    /// Extends a directory by one entry. Returns the block, in use, and the entry's offset in it.
+    async fn extend_directory(&self, directory: DriveInode) -> Result<(BufferId, usize)> {
+        let size = self.with_inode(directory, |inode| inode.size);
         let block = (size / BLOCK_BYTES as u64) as u32;
         let at = (size % BLOCK_BYTES as u64) as usize;
         let id = if at == 0 {
-            self.new_block(Cached::Node(directory), block).await?
+            self.new_block(CachedSource::Node(directory), block).await?
         } else {
             let key = self.directory_block(directory, block).await?;
-            self.get(key, Contents::Wanted).await?
+            self.get_block(key, ContentsNeeded::Current).await?
         };
-        self.change_inode(directory, |inode| inode.size += ENTRY_BYTES as u64);
+        self.with_inode_mut(directory, |inode| inode.size += ENTRY_BYTES as u64);
         Ok((id, at))
     }
 
-    /// Removes a name that is there.
-    pub(super) async fn erase(&self, directory: Node, name: &[u8; NAME_BYTES]) -> Result<()> {
-        let entry = self.search(directory, Wanted::Name(name)).await?;
+    /// Removes a name from a directory. Panics if the directory does not hold the name.
+    pub(super) async fn erase_entry(
+        &self,
+        directory: DriveInode,
+        name: &[u8; NAME_BYTES],
+    ) -> Result<()> {
+        let entry = self
+            .search_directory(directory, EntryWanted::Named(name))
+            .await?;
         let entry = entry.expect("a name that is removed was found");
-        put_word(&mut self.data(entry.id).borrow_mut(), entry.at, 0);
-        self.soil(entry.id);
-        self.put(entry.id);
+        write_u16(&mut self.block_data(entry.id).borrow_mut(), entry.offset, 0);
+        self.mark_dirty(entry.id);
+        self.put_block(entry.id);
         Ok(())
     }
 
-    /// Makes a name and an inode of it, in use. The name must not be there.
-    pub(super) async fn make_node(&self, last: &Last, kind: Kind) -> Result<Node> {
+    /// Allocates an inode and adds its name to the parent directory. The name must not exist. The
+    /// inode is in use until it is put back.
+    pub(super) async fn make_node(&self, last: &PathEnd, kind: Kind) -> Result<DriveInode> {
         let node = self.allocate_inode(last.parent.0, kind).await?;
         let made = self.fill_node(last, node).await;
         if made.is_err() {
-            self.change_inode(node, |inode| inode.links = 0);
+            self.with_inode_mut(node, |inode| inode.links = 0);
             self.put_inode(node).await?;
         }
         made.map(|()| node)
     }
 
-    async fn fill_node(&self, last: &Last, node: Node) -> Result<()> {
+    async fn fill_node(&self, last: &PathEnd, node: DriveInode) -> Result<()> {
         if self.kind(node) == Kind::Directory {
-            self.enter(node, &cut("."), node.1).await?;
-            self.enter(node, &cut(".."), last.parent.1).await?;
+            self.enter_name(node, &truncate_name("."), node.1).await?;
+            self.enter_name(node, &truncate_name(".."), last.parent.1)
+                .await?;
         }
-        self.enter(last.parent, &last.name, node.1).await?;
+        self.enter_name(last.parent, &last.name, node.1).await?;
         let directory = self.kind(node) == Kind::Directory;
-        self.change_inode(node, |inode| inode.links = 1 + u8::from(directory));
+        self.with_inode_mut(node, |inode| inode.links = 1 + u8::from(directory));
         if directory {
-            self.change_inode(last.parent, |inode| inode.links += 1);
+            self.with_inode_mut(last.parent, |inode| inode.links += 1);
         }
         Ok(())
     }
 
-    /// mkdir(2).
+    /// Makes a directory, mkdir(2).
     pub(super) async fn mkdir(&self, path: &str) -> Result<()> {
         let (parent, last) = self.last_dir(path).await?;
         let made = match &last {
@@ -234,19 +255,19 @@ impl Work<'_> {
         made
     }
 
-    async fn mkdir_in(&self, last: &Last) -> Result<()> {
+    async fn mkdir_in(&self, last: &PathEnd) -> Result<()> {
         if let Some(known) = self.advance(last.parent, &last.name).await? {
             self.put_inode(known).await?;
             return Err(Errno::Exists);
         }
-        if self.inode(last.parent, |inode| inode.links) >= MOST_LINKS {
+        if self.with_inode(last.parent, |inode| inode.links) >= MOST_LINKS {
             return Err(Errno::TooManyLinks);
         }
         let node = self.make_node(last, Kind::Directory).await?;
         self.put_inode(node).await
     }
 
-    /// unlink(2), or rmdir(2) of a directory.
+    /// Removes a file's name, unlink(2), or an empty directory, rmdir(2).
     pub(super) async fn unlink(&self, path: &str, directory: bool) -> Result<()> {
         let (parent, last) = self.last_dir(path).await?;
         let removed = match &last {
@@ -258,7 +279,7 @@ impl Work<'_> {
         removed
     }
 
-    async fn unlink_in(&self, last: &Last, directory: bool) -> Result<()> {
+    async fn unlink_in(&self, last: &PathEnd, directory: bool) -> Result<()> {
         let found = self.advance(last.parent, &last.name).await?;
         let node = found.ok_or(Errno::NoEntry)?;
         let removed = if directory {
@@ -270,60 +291,69 @@ impl Work<'_> {
         removed
     }
 
-    /// chmod(2), chown(2) or utime(2): nothing asks for what they change, but
-    /// the inode has to be written.
+    /// Changes the mode, owner or times of a file: chmod(2), chown(2) or utime(2). No call reads
+    /// these attributes, so that only the inode is marked for writing.
     pub(super) async fn change_attributes(&self, path: &str) -> Result<()> {
         let node = self.eat_path(path).await?;
-        self.change_inode(node, |_| ());
+        self.with_inode_mut(node, |_| ());
         self.put_inode(node).await
     }
 
-    /// stat(2): the length of what a path leads to.
+    /// Returns the length of a file in bytes by its path, stat(2).
     pub(super) async fn stat(&self, path: &str) -> Result<u64> {
         let node = self.eat_path(path).await?;
-        let length = self.inode(node, |inode| inode.size);
+        let length = self.with_inode(node, |inode| inode.size);
         self.put_inode(node).await?;
         Ok(length)
     }
 
-    /// Removes a file's name.
-    pub(super) async fn unlink_file(&self, last: &Last, node: Node) -> Result<()> {
+    /// Removes a name of a file and lowers the link count. Fails with `NotPermitted` for a
+    /// directory.
+    pub(super) async fn unlink_file(&self, last: &PathEnd, node: DriveInode) -> Result<()> {
         if self.kind(node) == Kind::Directory {
             // Only the super-user may.
             return Err(Errno::NotPermitted);
         }
-        self.erase(last.parent, &last.name).await?;
-        self.change_inode(node, |inode| inode.links -= 1);
+        self.erase_entry(last.parent, &last.name).await?;
+        self.with_inode_mut(node, |inode| inode.links -= 1);
         Ok(())
     }
 
-    /// Removes an empty directory.
-    pub(super) async fn remove_dir(&self, last: &Last, node: Node) -> Result<()> {
+    /// Removes an empty directory. Fails with `NotEmpty` if the directory has entries.
+    pub(super) async fn remove_dir(&self, last: &PathEnd, node: DriveInode) -> Result<()> {
         if self.kind(node) != Kind::Directory {
             return Err(Errno::NotDirectory);
         }
         if is_self_or_parent(&last.name) {
             return Err(Errno::Invalid);
         }
-        if let Some(entry) = self.search(node, Wanted::Other).await? {
-            self.put(entry.id);
+        if let Some(entry) = self
+            .search_directory(node, EntryWanted::AnyExceptDots)
+            .await?
+        {
+            self.put_block(entry.id);
             return Err(Errno::NotEmpty);
         }
-        self.erase(last.parent, &last.name).await?;
+        self.erase_entry(last.parent, &last.name).await?;
         // Its own `.`, its name, and its `..` in the directory above.
-        self.change_inode(node, |inode| inode.links = 0);
-        self.change_inode(last.parent, |inode| inode.links -= 1);
+        self.with_inode_mut(node, |inode| inode.links = 0);
+        self.with_inode_mut(last.parent, |inode| inode.links -= 1);
         Ok(())
     }
 
-    /// Has a directory's `..` name another parent.
-    pub(super) async fn set_parent(&self, directory: Node, parent: Node) -> Result<()> {
-        self.erase(directory, &cut("..")).await?;
-        self.enter(directory, &cut(".."), parent.1).await
+    /// Makes the `..` of a directory refer to another parent.
+    pub(super) async fn set_parent_entry(
+        &self,
+        directory: DriveInode,
+        parent: DriveInode,
+    ) -> Result<()> {
+        self.erase_entry(directory, &truncate_name("..")).await?;
+        self.enter_name(directory, &truncate_name(".."), parent.1)
+            .await
     }
 
-    /// Whether a directory lies below another, or is it.
-    pub(super) async fn is_below(&self, below: Node, above: Node) -> Result<bool> {
+    /// Reports whether a directory is below another directory, or is the same.
+    pub(super) async fn is_below(&self, below: DriveInode, above: DriveInode) -> Result<bool> {
         let mut at = below;
         self.get_inode(at).await?;
         loop {
@@ -331,9 +361,9 @@ impl Work<'_> {
                 self.put_inode(at).await?;
                 return Ok(at == above);
             }
-            let parent = self.advance(at, &cut("..")).await;
+            let parent = self.advance(at, &truncate_name("..")).await;
             self.put_inode(at).await?;
-            at = parent?.expect("a directory names the one above it");
+            at = parent?.expect("a directory has an entry for its parent");
         }
     }
 }

@@ -1,12 +1,12 @@
-//! rename(2), as link.c of the file server has it.
+//! Renaming of files and directories by the Minix file server, rename(2), as in its `link.c`.
 
-use super::blocks::Work;
-use super::inodes::Node;
+use super::blocks::ServerCall;
+use super::inodes::DriveInode;
 use super::layout::Kind;
-use super::names::{Last, MOST_LINKS, is_self_or_parent};
+use super::names::{MOST_LINKS, PathEnd, is_self_or_parent};
 use crate::errno::{Errno, Result};
 
-impl Work<'_> {
+impl ServerCall<'_> {
     pub(super) async fn rename(&self, from: &str, to: &str) -> Result<()> {
         let (old_parent, old) = self.last_dir(from).await?;
         let renamed = match old {
@@ -17,7 +17,7 @@ impl Work<'_> {
         renamed
     }
 
-    async fn rename_to(&self, old: &Last, to: &str) -> Result<()> {
+    async fn rename_to(&self, old: &PathEnd, to: &str) -> Result<()> {
         let node = self.advance(old.parent, &old.name).await?;
         // Both directories are looked at before it matters that the old name
         // is not there.
@@ -39,7 +39,7 @@ impl Work<'_> {
         renamed
     }
 
-    async fn rename_node(&self, node: Node, old: &Last, new: &Last) -> Result<()> {
+    async fn rename_node(&self, node: DriveInode, old: &PathEnd, new: &PathEnd) -> Result<()> {
         if old.parent.0 != new.parent.0 {
             return Err(Errno::CrossDevice);
         }
@@ -58,15 +58,20 @@ impl Work<'_> {
             }
         } else if directory
             && old.parent != new.parent
-            && self.inode(new.parent, |inode| inode.links) >= MOST_LINKS
+            && self.with_inode(new.parent, |inode| inode.links) >= MOST_LINKS
         {
             return Err(Errno::TooManyLinks);
         }
         self.move_name(node, old, new).await
     }
 
-    /// Takes away what has the new name; false where that is the same file.
-    async fn replace_name(&self, (node, replaced): (Node, Node), new: &Last) -> Result<bool> {
+    /// Removes the file or empty directory that has the new name. Returns `false` if both names
+    /// refer to the same inode.
+    async fn replace_name(
+        &self,
+        (node, replaced): (DriveInode, DriveInode),
+        new: &PathEnd,
+    ) -> Result<bool> {
         if replaced == node {
             return Ok(false);
         }
@@ -80,19 +85,19 @@ impl Work<'_> {
         }
     }
 
-    async fn move_name(&self, node: Node, old: &Last, new: &Last) -> Result<()> {
+    async fn move_name(&self, node: DriveInode, old: &PathEnd, new: &PathEnd) -> Result<()> {
         // In one directory the old entry goes first: its place is then the
         // new one's, and nothing can fail.
         if old.parent == new.parent {
-            self.erase(old.parent, &old.name).await?;
-            return self.enter(new.parent, &new.name, node.1).await;
+            self.erase_entry(old.parent, &old.name).await?;
+            return self.enter_name(new.parent, &new.name, node.1).await;
         }
-        self.enter(new.parent, &new.name, node.1).await?;
-        self.erase(old.parent, &old.name).await?;
+        self.enter_name(new.parent, &new.name, node.1).await?;
+        self.erase_entry(old.parent, &old.name).await?;
         if self.kind(node) == Kind::Directory {
-            self.set_parent(node, new.parent).await?;
-            self.change_inode(old.parent, |inode| inode.links -= 1);
-            self.change_inode(new.parent, |inode| inode.links += 1);
+            self.set_parent_entry(node, new.parent).await?;
+            self.with_inode_mut(old.parent, |inode| inode.links -= 1);
+            self.with_inode_mut(new.parent, |inode| inode.links += 1);
         }
         Ok(())
     }

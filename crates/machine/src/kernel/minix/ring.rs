@@ -1,14 +1,14 @@
-//! The ring of Minix. A request is a message to a daemon of the program's, which calls the
-//! file server for it and sends word when it has the answer. The server takes one call at
-//! a time, and waits for the drive itself: requests under way wait for the server.
+//! Asynchronous ring of Minix. Each request is a message to a daemon of the program. The daemon
+//! calls the file server for it and reports completion. The server handles one call at a time and
+//! waits for the drive itself, so that other requests in flight wait for the server.
 
 use super::super::process::Context;
-use super::super::ring::Requests;
+use super::super::ring::DaemonRequests;
 use super::Minix;
-use super::cache::Memory;
-use super::errand::Errand;
+use super::cache::SharedBytes;
+use super::call_account::CallAccount;
 use super::message::Call;
-use super::message::{Endpoint, Party, Reply};
+use super::message::{Endpoint, MessageParty, Reply};
 use super::session::MinixSession;
 use crate::errno::{Errno, Result};
 use crate::ring::{RingCompletion, RingOperation, RingRequest, RingSize};
@@ -17,15 +17,13 @@ use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The ring of a program.
-pub(crate) struct Ring {
-    requests: Requests,
-    program: Party,
-    /// The numbers of its files.
+/// Asynchronous ring of a program under Minix.
+pub(crate) struct MinixRing {
+    requests: DaemonRequests,
+    program: MessageParty,
     files: Vec<usize>,
 }
 
-/// Several requests under way: as on the other kernels.
 impl MinixSession {
     pub(crate) async fn open_ring(&mut self, size: RingSize, files: &[usize]) -> Result<()> {
         if self.ring.is_some() {
@@ -37,25 +35,30 @@ impl MinixSession {
         for file in files {
             self.length(*file).await?;
         }
-        let ring = Rc::new(Ring {
-            requests: Requests::new(&self.me.process, size),
-            program: self.me.clone(),
+        let ring = Rc::new(MinixRing {
+            requests: DaemonRequests::new(&self.program_party.process, size),
+            program: self.program_party.clone(),
             files: files.to_vec(),
         });
         for slot in 0..size.depth {
             let daemon = daemon(Rc::clone(&self.kernel), Rc::clone(&ring), slot);
-            let name = format!("daemon {slot} of process {}", self.me.process.pid);
+            let name = format!(
+                "daemon {slot} of process {}",
+                self.program_party.process.pid
+            );
             self.kernel.sim.spawn(name, false, daemon);
         }
         self.kernel.await_daemons(&ring.requests).await;
         self.ring = Some(ring);
-        self.kernel.back_to_user_mode(&self.me.process).await;
+        self.kernel
+            .return_to_user_mode(&self.program_party.process)
+            .await;
         Ok(())
     }
 
     pub(crate) async fn submit(&mut self, requests: &[RingRequest]) -> Result<()> {
         let ring = self.ring.as_ref().ok_or(Errno::Invalid)?;
-        let (kernel, process) = (&self.kernel, &self.me.process);
+        let (kernel, process) = (&self.kernel, &self.program_party.process);
         process.enter_mode(false);
         for request in requests {
             let cost = kernel.config.message;
@@ -64,7 +67,7 @@ impl MinixSession {
                 .await;
             kernel.hand_over(&ring.requests, *request);
         }
-        kernel.back_to_user_mode(process).await;
+        kernel.return_to_user_mode(process).await;
         Ok(())
     }
 
@@ -75,12 +78,14 @@ impl MinixSession {
         completions: &mut Vec<RingCompletion>,
     ) -> Result<()> {
         let ring = self.ring.as_ref().ok_or(Errno::Invalid)?;
-        self.me.process.enter_mode(false);
+        self.program_party.process.enter_mode(false);
         self.kernel
             .await_completions(&ring.requests, at_least, until)
             .await;
-        ring.requests.take_done(completions);
-        self.kernel.back_to_user_mode(&self.me.process).await;
+        ring.requests.take_completions(completions);
+        self.kernel
+            .return_to_user_mode(&self.program_party.process)
+            .await;
         Ok(())
     }
 
@@ -89,52 +94,54 @@ impl MinixSession {
         Some(ring.requests.contents(slot))
     }
 
-    pub(crate) fn under_way(&self) -> usize {
+    pub(crate) fn in_flight_count(&self) -> usize {
         let ring = self.ring.as_ref();
-        ring.map_or(0, |ring| ring.requests.under_way())
+        ring.map_or(0, |ring| ring.requests.in_flight_count())
     }
 
     pub(crate) async fn close_ring(&mut self) {
         let Some(ring) = self.ring.take() else { return };
-        self.me.process.enter_mode(false);
+        self.program_party.process.enter_mode(false);
         self.kernel
             .await_completions(&ring.requests, usize::MAX, None)
             .await;
-        self.kernel.dismiss(&ring.requests);
-        self.kernel.back_to_user_mode(&self.me.process).await;
+        self.kernel.end_daemons(&ring.requests);
+        self.kernel
+            .return_to_user_mode(&self.program_party.process)
+            .await;
     }
 }
 
-/// Carries the requests of a slot out, one after the other.
-async fn daemon(kernel: Rc<Minix>, ring: Rc<Ring>, slot: u32) {
+/// Performs the requests of a ring's slot, one after the other, until the ring closes.
+async fn daemon(kernel: Rc<Minix>, ring: Rc<MinixRing>, slot: u32) {
     let program = ring.program.process.pid;
-    let me = Party {
+    let me = MessageParty {
         endpoint: Endpoint::Daemon { program, slot },
         process: Rc::clone(ring.requests.daemon(slot)),
     };
     me.process.enter_mode(false);
     kernel.exchange.register(me.endpoint, &me.process);
     kernel.begin(&me.process).await;
-    let errand = Errand::working_for(&ring.program.process);
-    let memory = Memory::default();
+    let account = CallAccount::for_program(&ring.program.process);
+    let memory = SharedBytes::default();
     while let Some(request) = kernel.next_request(&ring.requests, slot).await {
-        let own = (&me, &errand, &memory);
-        let result = kernel.carry_out(own, &ring, request).await;
+        let own = (&me, &account, &memory);
+        let result = kernel.execute_request(own, &ring, request).await;
         let word = kernel.config.message;
         let context = Context::Process(&me.process);
         kernel.spend(context, Stage::SystemCall, word).await;
         kernel.complete(&ring.requests, slot, result);
     }
-    kernel.exchange.leave(me.endpoint);
+    kernel.exchange.unregister(me.endpoint);
     kernel.end(&me.process);
 }
 
 impl Minix {
-    /// Does what a request wants, as the daemon that has it; how many bytes moved.
-    async fn carry_out(
+    /// Performs a ring request in its daemon and returns the number of bytes moved.
+    async fn execute_request(
         &self,
-        (me, errand, memory): (&Party, &Errand, &Memory),
-        ring: &Ring,
+        (me, account, memory): (&MessageParty, &CallAccount, &SharedBytes),
+        ring: &MinixRing,
         request: RingRequest,
     ) -> Result<usize> {
         let RingRequest { file, offset, .. } = request;
@@ -162,9 +169,10 @@ impl Minix {
             RingOperation::Fsync => Call::Sync,
             RingOperation::Discard => return Err(Errno::Invalid),
         };
-        self.billed.replace(Some(Rc::clone(&ring.program.process)));
-        match self.call(me, errand, call).await {
-            Reply::Done(result) => {
+        self.billed_process
+            .replace(Some(Rc::clone(&ring.program.process)));
+        match self.call(me, account, call).await {
+            Reply::Value(result) => {
                 let count = result? as usize;
                 if request.operation == RingOperation::Read {
                     ring.requests

@@ -1,30 +1,30 @@
-//! The file server: one call after the other.
+//! File server of Minix, which handles one system call after the other.
 
 use super::super::pipe::PipeEnd;
 use super::Minix;
-use super::blocks::Work;
-use super::cache::Memory;
-use super::descriptors::{Descriptor, Descriptors, What};
+use super::blocks::ServerCall;
+use super::cache::SharedBytes;
+use super::descriptors::{Descriptor, DescriptorTarget, Descriptors};
 use super::layout::Kind;
-use super::message::{Accepts, Body, Call, Device, Endpoint, Reply};
-use super::read_write::{Cached, device_of};
+use super::message::{AcceptedSenders, Call, Endpoint, MessageBody, MinixDevice, Reply};
+use super::read_write::{CachedSource, device_of_source};
 use crate::calls::{From, How};
 use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-/// The largest position: programs have 32 bits for it, and a sign.
+/// Largest file position under Minix, where programs have a signed 32-bit offset.
 pub(super) const MOST_POSITION: u64 = i32::MAX as u64;
 
 impl Minix {
-    /// The server.
+    /// Runs the file server, which receives system calls, performs them and replies. It never ends.
     pub(super) async fn file_server(self: Rc<Self>) {
-        let me = self.party(Endpoint::FileServer);
+        let me = self.find_party(Endpoint::FileServer);
         self.begin(&me.process).await;
         loop {
-            let message = self.receive(&me, Accepts::Any).await;
+            let message = self.receive(&me, AcceptedSenders::Any).await;
             let (
-                Body::Call(call),
+                MessageBody::Call(call),
                 Endpoint::Program(caller)
                 | Endpoint::Daemon {
                     program: caller, ..
@@ -33,20 +33,20 @@ impl Minix {
             else {
                 panic!("the file server is called by programs")
             };
-            let work = Work {
+            let work = ServerCall {
                 kernel: &self,
-                me: &me,
-                errand: &message.errand,
+                server_party: &me,
+                account: &message.account,
             };
             work.spend(Stage::SystemCall, self.config.call).await;
             let reply = work.serve(caller, call).await;
-            let reply = Body::Reply(reply);
-            self.send(&me, message.from, &message.errand, reply).await;
+            let reply = MessageBody::Reply(reply);
+            self.send(&me, message.from, &message.account, reply).await;
         }
     }
 }
 
-impl Work<'_> {
+impl ServerCall<'_> {
     async fn serve(&self, caller: usize, call: Call) -> Reply {
         let done = match call {
             Call::Read { file, at, memory } => {
@@ -55,12 +55,12 @@ impl Work<'_> {
             Call::Write { file, at, memory } => {
                 return self.write((caller, file), at, &memory).await;
             }
-            Call::Open { path, how } => self.open(caller, &path, how).await,
+            Call::Open { path, how } => self.open_path(caller, &path, how).await,
             Call::Seek { file, offset, from } => self.seek(caller, file, (offset, from)),
             Call::Length { file } => self.length(caller, file),
             Call::Close { file } => self.close(caller, file).await,
             Call::CloseAll => self.close_all(caller).await,
-            Call::TakePipe(end) => Ok(self.take_pipe(caller, end)),
+            Call::TakePipe(end) => Ok(self.take_pipe_end(caller, end)),
             Call::Stat { path } => self.stat(&path).await,
             Call::Unlink { path } => self.unlink(&path, false).await.map(|()| 0),
             Call::Rmdir { path } => self.unlink(&path, true).await.map(|()| 0),
@@ -73,18 +73,18 @@ impl Work<'_> {
             Call::DropAll => self.drop_all().await,
             Call::Resident { path, length } => self.resident_path(&path, length).await,
         };
-        Reply::Done(done)
+        Reply::Value(done)
     }
 
     fn descriptors<T>(&self, caller: usize, using: impl FnOnce(&mut Descriptors) -> T) -> T {
-        self.server(|server| using(server.descriptors.entry(caller).or_default()))
+        self.with_server(|server| using(server.descriptors.entry(caller).or_default()))
     }
 
     fn descriptor(&self, caller: usize, file: usize) -> Result<Descriptor> {
         self.descriptors(caller, |all| all.get(file).cloned())
     }
 
-    fn move_to(&self, caller: usize, file: usize, position: u64) {
+    fn set_position(&self, caller: usize, file: usize, position: u64) {
         self.descriptors(caller, |all| {
             if let Ok(descriptor) = all.get(file) {
                 descriptor.position = position;
@@ -92,45 +92,46 @@ impl Work<'_> {
         });
     }
 
-    /// What a name of `/dev` is; none of another name.
-    fn device_named(&self, path: &str, direct: bool) -> Result<Option<What>> {
+    /// Returns the device that a path in `/dev` names; `None` for any other path. `direct` selects
+    /// the character device of a drive.
+    fn find_device(&self, path: &str, direct: bool) -> Result<Option<DescriptorTarget>> {
         if let Some(number) = path.strip_prefix("/dev/drive") {
             let drive: u32 = number.parse().map_err(|_| Errno::NoEntry)?;
             if drive as usize >= self.kernel.volumes.count() {
                 return Err(Errno::NoEntry);
             }
             return Ok(Some(if direct {
-                What::Character(Device::Drive(drive))
+                DescriptorTarget::Character(MinixDevice::Drive(drive))
             } else {
-                What::Block(Some(drive))
+                DescriptorTarget::Block(Some(drive))
             }));
         }
         Ok(match path {
-            "/dev/null" => Some(What::Character(Device::Null)),
-            "/dev/bnull" => Some(What::Block(None)),
+            "/dev/null" => Some(DescriptorTarget::Character(MinixDevice::Null)),
+            "/dev/bnull" => Some(DescriptorTarget::Block(None)),
             _ => None,
         })
     }
 
-    async fn open(&self, caller: usize, path: &str, how: How) -> Result<u64> {
-        let what = match self.device_named(path, how.direct)? {
+    async fn open_path(&self, caller: usize, path: &str, how: How) -> Result<u64> {
+        let what = match self.find_device(path, how.direct)? {
             Some(device) => device,
-            None => What::Node(self.open_node(path, how).await?),
+            None => DescriptorTarget::Node(self.open_node(path, how).await?),
         };
         let descriptor = Descriptor {
-            what,
-            read: how.read,
-            write: how.write,
+            target: what,
+            can_read: how.read,
+            can_write: how.write,
             position: 0,
         };
         Ok(self.descriptors(caller, |all| all.install(descriptor)) as u64)
     }
 
-    async fn open_node(&self, path: &str, how: How) -> Result<super::inodes::Node> {
+    async fn open_node(&self, path: &str, how: How) -> Result<super::inodes::DriveInode> {
         let (parent, last) = self.last_dir(path).await?;
         let Some(last) = last else {
             // The root, which is in use as its own parent.
-            let refused = self.open_known(parent, how).await.err();
+            let refused = self.open_existing_node(parent, how).await.err();
             if let Some(errno) = refused {
                 self.put_inode(parent).await?;
                 return Err(errno);
@@ -142,7 +143,7 @@ impl Work<'_> {
             Err(errno) => Err(errno),
             Ok(None) if how.create => self.make_node(&last, Kind::File).await,
             Ok(None) => Err(Errno::NoEntry),
-            Ok(Some(node)) => match self.open_known(node, how).await {
+            Ok(Some(node)) => match self.open_existing_node(node, how).await {
                 Ok(()) => Ok(node),
                 Err(errno) => {
                     self.put_inode(node).await?;
@@ -154,8 +155,9 @@ impl Work<'_> {
         opened
     }
 
-    /// Whether what is there may be opened so; empties it, if it is to be.
-    async fn open_known(&self, node: super::inodes::Node, how: How) -> Result<()> {
+    /// Tests whether an existing inode may be opened in this mode, and empties a file that is to be
+    /// truncated.
+    async fn open_existing_node(&self, node: super::inodes::DriveInode, how: How) -> Result<()> {
         if how.create && how.exclusive {
             return Err(Errno::Exists);
         }
@@ -176,117 +178,128 @@ impl Work<'_> {
         &self,
         (caller, file): (usize, usize),
         at: Option<u64>,
-        memory: &Memory,
+        memory: &SharedBytes,
     ) -> Reply {
         let open = match self.descriptor(caller, file) {
-            Ok(open) if open.read => open,
-            Ok(_) => return Reply::Done(Err(Errno::BadFile)),
-            Err(errno) => return Reply::Done(Err(errno)),
+            Ok(open) if open.can_read => open,
+            Ok(_) => return Reply::Value(Err(Errno::BadFile)),
+            Err(errno) => return Reply::Value(Err(errno)),
         };
-        let position = match place(at, &open) {
+        let position = match transfer_position(at, &open) {
             Ok(position) => position,
-            Err(errno) => return Reply::Done(Err(errno)),
+            Err(errno) => return Reply::Value(Err(errno)),
         };
         let from = (position, memory);
-        let read = match &open.what {
-            What::Pipe(end) => return Reply::Pipe(end.clone()),
-            What::Character(device) => self.character(*device, from, false).await,
-            What::Node(node) => self.read_cached(Cached::Node(*node), from).await,
-            What::Block(drive) => self.read_cached(Cached::Block(*drive), from).await,
+        let read = match &open.target {
+            DescriptorTarget::Pipe(end) => return Reply::Pipe(end.clone()),
+            DescriptorTarget::Character(device) => {
+                self.transfer_character(*device, from, false).await
+            }
+            DescriptorTarget::Node(node) => self.read_cached(CachedSource::Node(*node), from).await,
+            DescriptorTarget::Block(drive) => {
+                self.read_cached(CachedSource::Block(*drive), from).await
+            }
         };
         if let (Ok(count), None) = (read, at) {
-            self.move_to(caller, file, position + count as u64);
+            self.set_position(caller, file, position + count as u64);
         }
-        Reply::Done(read.map(|count| count as u64))
+        Reply::Value(read.map(|count| count as u64))
     }
 
     async fn write(
         &self,
         (caller, file): (usize, usize),
         at: Option<u64>,
-        memory: &Memory,
+        memory: &SharedBytes,
     ) -> Reply {
         let open = match self.descriptor(caller, file) {
-            Ok(open) if open.write => open,
-            Ok(_) => return Reply::Done(Err(Errno::BadFile)),
-            Err(errno) => return Reply::Done(Err(errno)),
+            Ok(open) if open.can_write => open,
+            Ok(_) => return Reply::Value(Err(Errno::BadFile)),
+            Err(errno) => return Reply::Value(Err(errno)),
         };
-        let position = match place(at, &open) {
+        let position = match transfer_position(at, &open) {
             Ok(position) => position,
-            Err(errno) => return Reply::Done(Err(errno)),
+            Err(errno) => return Reply::Value(Err(errno)),
         };
         let to = (position, memory);
         let nothing = memory.borrow().is_empty();
-        if let (Some(cached), false) = (open.what.cached(), nothing) {
-            if let (Cached::Block(_), Err(errno)) = (cached, self.may_write(device_of(cached))) {
-                return Reply::Done(Err(errno));
+        if let (Some(cached), false) = (open.target.as_cached_source(), nothing) {
+            if let (CachedSource::Block(_), Err(errno)) =
+                (cached, self.check_writable(device_of_source(cached)))
+            {
+                return Reply::Value(Err(errno));
             }
             let (end, written) = self.write_cached(cached, to).await;
             if at.is_none() {
-                self.move_to(caller, file, end);
+                self.set_position(caller, file, end);
             }
-            return Reply::Done(written.map(|count| count as u64));
+            return Reply::Value(written.map(|count| count as u64));
         }
-        let written = match &open.what {
-            What::Pipe(end) => return Reply::Pipe(end.clone()),
-            What::Node(_) | What::Block(_) => Ok(0),
-            What::Character(device) => self.write_character(*device, to).await,
+        let written = match &open.target {
+            DescriptorTarget::Pipe(end) => return Reply::Pipe(end.clone()),
+            DescriptorTarget::Node(_) | DescriptorTarget::Block(_) => Ok(0),
+            DescriptorTarget::Character(device) => self.write_character(*device, to).await,
         };
         if let (Ok(count), None) = (written, at) {
-            self.move_to(caller, file, position + count as u64);
+            self.set_position(caller, file, position + count as u64);
         }
-        Reply::Done(written.map(|count| count as u64))
+        Reply::Value(written.map(|count| count as u64))
     }
 
-    async fn write_character(&self, device: Device, at: (u64, &Memory)) -> Result<usize> {
-        self.may_write(device)?;
+    async fn write_character(&self, device: MinixDevice, at: (u64, &SharedBytes)) -> Result<usize> {
+        self.check_writable(device)?;
         let wanted = at.1.borrow().len();
-        match self.character(device, at, true).await {
+        match self.transfer_character(device, at, true).await {
             Ok(0) if wanted > 0 => Err(Errno::NoSpace),
             written => written,
         }
     }
 
-    /// Nobody writes past a file system that is mounted.
-    fn may_write(&self, device: Device) -> Result<()> {
-        let mounted = |drive: u32| self.server(|server| (drive as usize) < server.volumes.len());
+    /// Tests whether a device may be written. Fails with `Busy` for a drive with a mounted file
+    /// system.
+    fn check_writable(&self, device: MinixDevice) -> Result<()> {
+        let mounted =
+            |drive: u32| self.with_server(|server| (drive as usize) < server.volumes.len());
         match device {
-            Device::Drive(drive) if mounted(drive) => Err(Errno::Busy),
-            Device::Drive(_) | Device::Null => Ok(()),
+            MinixDevice::Drive(drive) if mounted(drive) => Err(Errno::Busy),
+            MinixDevice::Drive(_) | MinixDevice::Null => Ok(()),
         }
     }
 
     fn seek(&self, caller: usize, file: usize, (offset, from): (i64, From)) -> Result<u64> {
         let open = self.descriptor(caller, file)?;
-        if matches!(open.what, What::Pipe(_)) {
+        if matches!(open.target, DescriptorTarget::Pipe(_)) {
             return Err(Errno::IllegalSeek);
         }
         let base = match from {
             From::Start => 0,
             From::Current => open.position,
-            From::End => self.size(&open.what),
+            From::End => self.target_bytes(&open.target),
         };
         let to = i128::from(base) + i128::from(offset);
         if to < 0 || to > i128::from(MOST_POSITION) {
             return Err(Errno::Invalid);
         }
-        self.move_to(caller, file, to as u64);
+        self.set_position(caller, file, to as u64);
         Ok(to as u64)
     }
 
-    fn size(&self, what: &What) -> u64 {
+    fn target_bytes(&self, what: &DescriptorTarget) -> u64 {
         match what {
-            What::Node(node) => self.inode(*node, |inode| inode.size),
-            What::Block(Some(drive)) | What::Character(Device::Drive(drive)) => {
+            DescriptorTarget::Node(node) => self.with_inode(*node, |inode| inode.size),
+            DescriptorTarget::Block(Some(drive))
+            | DescriptorTarget::Character(MinixDevice::Drive(drive)) => {
                 self.kernel.volumes.partition(*drive).bytes()
             }
-            What::Block(None) | What::Character(Device::Null) | What::Pipe(_) => 0,
+            DescriptorTarget::Block(None)
+            | DescriptorTarget::Character(MinixDevice::Null)
+            | DescriptorTarget::Pipe(_) => 0,
         }
     }
 
     fn length(&self, caller: usize, file: usize) -> Result<u64> {
         let open = self.descriptor(caller, file)?;
-        Ok(self.size(&open.what))
+        Ok(self.target_bytes(&open.target))
     }
 
     async fn close(&self, caller: usize, file: usize) -> Result<u64> {
@@ -296,7 +309,7 @@ impl Work<'_> {
     }
 
     async fn close_all(&self, caller: usize) -> Result<u64> {
-        let all = self.server(|server| server.descriptors.remove(&caller));
+        let all = self.with_server(|server| server.descriptors.remove(&caller));
         for closed in all.unwrap_or_default().take_all() {
             self.release(closed).await?;
         }
@@ -304,22 +317,22 @@ impl Work<'_> {
     }
 
     async fn release(&self, closed: Descriptor) -> Result<()> {
-        match closed.what {
-            What::Node(node) => self.put_inode(node).await,
-            What::Pipe(end) => {
+        match closed.target {
+            DescriptorTarget::Node(node) => self.put_inode(node).await,
+            DescriptorTarget::Pipe(end) => {
                 self.kernel.close_pipe(&end);
                 Ok(())
             }
-            What::Block(_) | What::Character(_) => Ok(()),
+            DescriptorTarget::Block(_) | DescriptorTarget::Character(_) => Ok(()),
         }
     }
 
-    fn take_pipe(&self, caller: usize, end: PipeEnd) -> u64 {
+    fn take_pipe_end(&self, caller: usize, end: PipeEnd) -> u64 {
         let read = matches!(end, PipeEnd::Read(_));
         let descriptor = Descriptor {
-            what: What::Pipe(end),
-            read,
-            write: !read,
+            target: DescriptorTarget::Pipe(end),
+            can_read: read,
+            can_write: !read,
             position: 0,
         };
         self.descriptors(caller, |all| all.install(descriptor)) as u64
@@ -333,30 +346,30 @@ impl Work<'_> {
     }
 }
 
-/// Where a call reads or writes.
-fn place(at: Option<u64>, open: &Descriptor) -> Result<u64> {
-    match (at, &open.what) {
+/// Returns the position at which a call reads or writes: an explicit offset, or else the position
+/// of the open file.
+fn transfer_position(at: Option<u64>, open: &Descriptor) -> Result<u64> {
+    match (at, &open.target) {
         (None, _) => Ok(open.position),
-        (Some(_), What::Pipe(_)) => Err(Errno::IllegalSeek),
+        (Some(_), DescriptorTarget::Pipe(_)) => Err(Errno::IllegalSeek),
         (Some(at), _) if at > MOST_POSITION => Err(Errno::Invalid),
         (Some(at), _) => Ok(at),
     }
 }
 
-/// The cache, from outside.
-impl Work<'_> {
-    /// What a path leads to; a node is in use then.
-    async fn cached_path(&self, path: &str) -> Result<Option<Cached>> {
-        match self.device_named(path, false)? {
-            Some(device) => Ok(device.cached()),
-            None => Ok(Some(Cached::Node(self.eat_path(path).await?))),
+impl ServerCall<'_> {
+    /// Looks up a path for an operation on the cache. An inode is in use until `leave_path`.
+    async fn cached_path(&self, path: &str) -> Result<Option<CachedSource>> {
+        match self.find_device(path, false)? {
+            Some(device) => Ok(device.as_cached_source()),
+            None => Ok(Some(CachedSource::Node(self.eat_path(path).await?))),
         }
     }
 
-    async fn leave_path(&self, path: Option<Cached>) -> Result<()> {
+    async fn leave_path(&self, path: Option<CachedSource>) -> Result<()> {
         match path {
-            Some(Cached::Node(node)) => self.put_inode(node).await,
-            Some(Cached::Block(_)) | None => Ok(()),
+            Some(CachedSource::Node(node)) => self.put_inode(node).await,
+            Some(CachedSource::Block(_)) | None => Ok(()),
         }
     }
 
@@ -369,13 +382,13 @@ impl Work<'_> {
 
     async fn drop_all(&self) -> Result<u64> {
         self.sync_all().await?;
-        self.server(|server| server.cache.forget_clean());
+        self.with_server(|server| server.cache.discard_clean());
         Ok(0)
     }
 
     async fn resident_path(&self, path: &str, length: u64) -> Result<u64> {
         let cached = self.cached_path(path).await?.ok_or(Errno::Invalid)?;
-        let resident = self.resident(cached, length).await;
+        let resident = self.resident_bytes(cached, length).await;
         self.leave_path(Some(cached)).await?;
         resident
     }

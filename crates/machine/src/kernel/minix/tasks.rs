@@ -1,9 +1,9 @@
-//! The memory task, the system task, and update.
+//! Memory task, system task and update daemon of Minix.
 
 use super::Minix;
-use super::errand::Errand;
+use super::call_account::CallAccount;
 use super::message::Call;
-use super::message::{Accepts, Body, Device, Endpoint, Party};
+use super::message::{AcceptedSenders, Endpoint, MessageBody, MessageParty, MinixDevice};
 use crate::errno::Errno;
 use crate::event::Event;
 use crate::kernel::process::Process;
@@ -11,53 +11,64 @@ use diskperf_timeline::Stage;
 use std::rc::Rc;
 
 impl Minix {
-    /// The memory task: `/dev/null`, and the same as a block device.
+    /// Runs the memory task, which serves the null device as `/dev/null` and as a block device. It
+    /// never ends.
     pub(super) async fn memory_task(self: Rc<Self>) {
-        let me = self.party(Endpoint::Memory);
+        let me = self.find_party(Endpoint::Memory);
         self.begin(&me.process).await;
         loop {
-            let message = self.receive(&me, Accepts::Any).await;
-            let Body::Device(request) = message.body else {
-                panic!("the memory task is asked for its devices")
+            let message = self.receive(&me, AcceptedSenders::Any).await;
+            let MessageBody::Device(request) = message.body else {
+                panic!("the memory task serves only memory devices")
             };
             let cost = self.config.task;
-            self.work((&me.process, &message.errand), Stage::Driver, cost)
+            self.spend_on_call((&me.process, &message.account), Stage::Driver, cost)
                 .await;
-            assert!(request.device == Device::Null, "the device is in memory");
+            assert!(
+                request.device == MinixDevice::Null,
+                "the device is in memory"
+            );
             // What is read is at its end at once; what is written is taken.
             let taken: usize = request
-                .pieces
+                .buffers
                 .iter()
                 .map(|piece| piece.borrow().len())
                 .sum();
             let moved = Ok(if request.write { taken } else { 0 });
-            self.send(&me, message.from, &message.errand, Body::Moved(moved))
-                .await;
+            self.send(
+                &me,
+                message.from,
+                &message.account,
+                MessageBody::Transferred(moved),
+            )
+            .await;
         }
     }
 
-    /// The system task: it alone may copy from one process to another.
+    /// Runs the system task, which alone may copy from one process to another. It never ends.
     pub(super) async fn system_task(self: Rc<Self>) {
-        let me = self.party(Endpoint::System);
+        let me = self.find_party(Endpoint::System);
         self.begin(&me.process).await;
         loop {
-            let message = self.receive(&me, Accepts::Any).await;
-            let Body::Copy(bytes) = message.body else {
-                panic!("the system task is asked to copy")
+            let message = self.receive(&me, AcceptedSenders::Any).await;
+            let MessageBody::Copy(bytes) = message.body else {
+                panic!("the system task serves only copies")
             };
-            let own = (&*me.process, &message.errand);
-            self.work(own, Stage::SystemCall, self.config.task).await;
-            self.work(own, Stage::Copy, self.costs.copy(bytes)).await;
-            self.send(&me, message.from, &message.errand, Body::Copied)
+            let own = (&*me.process, &message.account);
+            self.spend_on_call(own, Stage::SystemCall, self.config.task)
+                .await;
+            self.spend_on_call(own, Stage::Copy, self.costs.copy_time(bytes))
+                .await;
+            self.send(&me, message.from, &message.account, MessageBody::Copied)
                 .await;
         }
     }
 
-    /// /etc/update: sync, every so often, for ever.
+    /// Runs the daemon `/etc/update`, which calls sync(2) at a fixed interval and never ends.
     pub(super) async fn update(self: Rc<Self>) {
-        let me = Party {
+        let me = MessageParty {
             endpoint: Endpoint::Program(usize::MAX),
-            process: Process::new(usize::MAX - super::OWN.len()),
+            process: Process::new(usize::MAX - super::KERNEL_ENDPOINTS.len()),
         };
         self.exchange.register(me.endpoint, &me.process);
         self.begin(&me.process).await;
@@ -67,10 +78,12 @@ impl Minix {
             self.sim
                 .sleep_in_background_until(next, Event::Daemon)
                 .await;
-            self.regain(&me.process).await;
-            let errand = Errand::at(self.sim.now());
-            let body = Body::Call(Call::Sync);
-            let Body::Reply(_) = self.sendrec(&me, Endpoint::FileServer, &errand, body).await
+            self.regain_processor(&me.process).await;
+            let account = CallAccount::starting_at(self.sim.now());
+            let body = MessageBody::Call(Call::Sync);
+            let MessageBody::Reply(_) = self
+                .sendrec(&me, Endpoint::FileServer, &account, body)
+                .await
             else {
                 panic!("the file server answers with a reply")
             };
@@ -78,5 +91,5 @@ impl Minix {
     }
 }
 
-/// The error of a call that Minix does not have (`no_sys`).
+/// Error of a system call that Minix does not have (`no_sys`).
 pub(super) const NO_SUCH_CALL: Errno = Errno::Invalid;

@@ -118,8 +118,8 @@ fn no_processor_idles_and_interrupts_and_migrations_are_those_that_were_seen() {
                             .await;
                         work.set(work.get() + span);
                         match then {
-                            0 => own.nap(&process, own.sim.now() + span).await,
-                            _ => own.back_to_user_mode(&process).await,
+                            0 => own.sleep_until(&process, own.sim.now() + span).await,
+                            _ => own.return_to_user_mode(&process).await,
                         }
                         seen.set(seen.get() + u64::from(process.cpu() != cpu));
                         cpu = process.cpu();
@@ -139,7 +139,7 @@ fn no_processor_idles_and_interrupts_and_migrations_are_those_that_were_seen() {
                 at += Time(after);
                 own.sim.sleep_until(at).await;
                 let processor = &own.cpus.processors[chosen];
-                processor.enter(&own.sim, BIO).await;
+                processor.enter(&own.sim, BIO_LEVEL).await;
                 own.spend(Context::Handler(chosen), Stage::Interrupt, Time(7))
                     .await;
                 processor.leave(&own.sim);

@@ -1,42 +1,42 @@
-//! Daemons that work for a process: what they do with the processor is done for it.
+//! Daemons that work for a process, and the charging of their processor time.
 //!
-//! A daemon keeps an account of its own, of what its present errand's time went to. The
-//! process that it works for is charged with the processor's ticks, and where that process
-//! waits for the processor while its own daemons have it, what they do is what it waits
-//! for.
+//! A daemon keeps a time account of its own for its current request. The process that it works for
+//! is charged with the clock ticks. If that process waits for the processor while its own daemons
+//! use it, the work of the daemons is booked as the reason for the wait.
 
 use super::{Computer, Process};
 use diskperf_sim::{Time, Usage};
 use diskperf_timeline::{Request, Stage};
 use std::rc::Rc;
 
-/// A part of the processor's time.
+/// Interval in which a daemon used the processor, with its stage.
 #[derive(Clone, Copy)]
-pub(super) struct Worked {
+pub(super) struct ClientWork {
     stage: Stage,
     from: Time,
     until: Time,
 }
 
 impl Process {
-    /// A daemon that works for a process.
-    pub(crate) fn working_for(client: &Rc<Self>) -> Rc<Self> {
+    /// Creates a daemon that works for a process, with the number and rank of that process.
+    pub(crate) fn new_daemon(client: &Rc<Self>) -> Rc<Self> {
         client.has_daemons.set(true);
         Rc::new(Self {
             works_for: Some(Rc::clone(client)),
-            ..Self::made(client.pid, client.rank)
+            ..Self::build(client.pid, client.rank)
         })
     }
 
-    /// Whom it works for: itself, unless it is a daemon of another process.
+    /// Returns the process that a daemon works for, or the process itself if it is not a daemon.
     pub(super) fn client(&self) -> &Self {
         self.works_for.as_deref().unwrap_or(self)
     }
 
-    /// A daemon of its, or somebody whom that asked, has worked up to now.
-    pub(in crate::kernel) fn worked_for(&self, now: Time, stage: Stage, usage: Usage) {
+    /// Records processor work that a daemon, or a process working for the daemon, has just finished
+    /// for this process.
+    pub(in crate::kernel) fn record_client_work(&self, now: Time, stage: Stage, usage: Usage) {
         let mut at = now - (usage.work + usage.slowed + usage.interrupted);
-        let mut worked = self.worked.borrow_mut();
+        let mut worked = self.client_work.borrow_mut();
         for (stage, took) in [
             (stage, usage.work),
             (Stage::MemoryContention, usage.slowed),
@@ -46,32 +46,32 @@ impl Process {
             at += took;
             if took > Time::ZERO {
                 let until = at;
-                worked.push(Worked { stage, from, until });
+                worked.push(ClientWork { stage, from, until });
             }
         }
     }
 
-    /// It gives the processor up: what daemons did before is of no account any more.
+    /// Clears the recorded work of the process's daemons when the process gives up its processor.
     #[inline]
-    pub(super) fn forget_worked(&self) {
+    pub(super) fn clear_client_work(&self) {
         if self.has_daemons.get() {
-            self.worked.borrow_mut().clear();
+            self.client_work.borrow_mut().clear();
         }
     }
 
-    /// Books that others had the processor: its own daemons with what they did, anybody
-    /// else as that.
+    /// Books a wait for the processor. Intervals in which the process's own daemons had the
+    /// processor count under the stages of their work; all others count as processor wait.
     #[inline]
     pub(in crate::kernel) fn book_cpu_wait(&self, from: Time, to: Time) {
         if self.has_daemons.get() {
-            self.book_worked(from, to);
+            self.book_client_work(from, to);
         } else {
             self.book(Stage::CpuWait, to, to - from);
         }
     }
 
-    fn book_worked(&self, from: Time, to: Time) {
-        let worked = self.worked.borrow();
+    fn book_client_work(&self, from: Time, to: Time) {
+        let worked = self.client_work.borrow();
         let first = worked.partition_point(|part| part.until <= from);
         let mut at = from;
         for part in worked[first..].iter().take_while(|part| part.from < to) {
@@ -83,18 +83,18 @@ impl Process {
         self.book(Stage::CpuWait, to, to - at);
     }
 
-    /// Books `[from, to]` as a daemon spent it that it waited for, whose errand began
-    /// before and has lasted until then.
+    /// Books a wait for a daemon over `[from, to]`, under the stages in which the daemon spent that
+    /// time. The daemon's request must have begun before `from` and lasted until `to`.
     pub(crate) fn book_daemon(&self, daemon: &Self, from: Time, to: Time) {
-        let mut errand = Request::default();
-        let opened = diskperf_device::moment(daemon.opened());
-        errand.issue(opened);
+        let mut request = Request::default();
+        let opened = diskperf_device::moment(daemon.opened_at());
+        request.issue(opened);
         for span in daemon.tiling().tiled(opened) {
-            errand.mark(span.stage, span.until);
+            request.mark(span.stage, span.until);
         }
         let (from, to) = (diskperf_device::moment(from), diskperf_device::moment(to));
         let mut at = Time(from.0);
-        errand.between(from, to, |stage, ns| {
+        request.between(from, to, |stage, ns| {
             let begin = at;
             at += Time(ns);
             match stage {
@@ -106,26 +106,27 @@ impl Process {
 }
 
 impl Computer {
-    /// As [`Computer::park`], until somebody wakes the process or the moment comes, if
-    /// there is one, at which `give_up` says whether nobody has.
+    /// Sleeps as [`Computer::park`] does, until the process is woken or an optional deadline
+    /// passes. At the deadline the process resumes only if `give_up` reports that nobody has woken
+    /// it.
     pub(crate) async fn park_until(
         &self,
         process: &Rc<Process>,
         what: &'static str,
         (until, give_up): (Option<Time>, impl Fn() -> bool),
     ) {
-        process.forget_worked();
+        process.clear_client_work();
         if let Some(until) = until {
             self.sim.wake_at(until);
         }
         self.release_processor(process);
-        while !self.cpus.runs(process) {
+        while !self.cpus.is_running(process) {
             if until.is_some_and(|until| self.sim.now() >= until) && give_up() {
                 self.wake(process);
             } else {
                 self.sim.wait_in_place(what).await;
             }
         }
-        self.come_back(process).await;
+        self.resume_after_park(process).await;
     }
 }

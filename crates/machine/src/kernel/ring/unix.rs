@@ -1,12 +1,12 @@
-//! The ring of 4.2BSD and of the seventh edition. A daemon has a header of its own for
-//! transfers past the cache, so that a drive's queue gets to see them all.
+//! Asynchronous ring of 4.2BSD and the seventh edition. Each daemon has its own raw header, so that
+//! a drive's queue receives all requests in flight.
 
 use super::super::Unix;
-use super::super::file_io::What;
-use super::super::files::Session;
+use super::super::file_io::FileTarget;
+use super::super::files::UnixSession;
 use super::super::process::{Context, Process};
-use super::super::raw::{HeaderId, Raw};
-use super::Requests;
+use super::super::raw::{HeaderId, RawDevice};
+use super::DaemonRequests;
 use crate::errno::{Errno, Result};
 use crate::ring::{RingCompletion, RingOperation, RingRequest, RingSize};
 use crate::written::Written;
@@ -15,32 +15,30 @@ use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The ring of a process.
-pub(crate) struct Ring {
-    requests: Requests,
+/// Asynchronous ring of a UNIX process, with its files and raw headers.
+pub(crate) struct UnixRing {
+    requests: DaemonRequests,
     files: Vec<RingFile>,
-    /// Of each slot.
     headers: Vec<HeaderId>,
 }
 
-/// A file of a ring: open as long as the ring is.
+/// File of an asynchronous ring. The file stays open as long as the ring.
 struct RingFile {
     number: usize,
-    what: What,
-    read: bool,
-    write: bool,
+    target: FileTarget,
+    can_read: bool,
+    can_write: bool,
 }
 
-/// Several requests under way.
-impl Session {
-    /// Makes a ring for these open files.
+impl UnixSession {
+    /// Opens an asynchronous ring for some open files.
     ///
     /// # Errors
     ///
-    /// [`Errno::Busy`] where there is one, [`Errno::Invalid`] for one without slots,
+    /// [`Errno::Busy`] if the process has a ring, [`Errno::Invalid`] for a ring without slots,
     /// [`Errno::BadFile`] for a file that is not open.
     pub async fn open_ring(&mut self, size: RingSize, files: &[usize]) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let made = self.make_ring(size, files);
         if let Ok(ring) = &made {
             for slot in 0..size.depth {
@@ -51,10 +49,10 @@ impl Session {
             self.kernel.await_daemons(&ring.requests).await;
             self.ring = Some(Rc::clone(ring));
         }
-        self.leave(made.map(|_| ())).await
+        self.leave_kernel(made.map(|_| ())).await
     }
 
-    fn make_ring(&mut self, size: RingSize, files: &[usize]) -> Result<Rc<Ring>> {
+    fn make_ring(&mut self, size: RingSize, files: &[usize]) -> Result<Rc<UnixRing>> {
         if self.ring.is_some() {
             return Err(Errno::Busy);
         }
@@ -63,33 +61,36 @@ impl Session {
         }
         let mut held = Vec::with_capacity(files.len());
         for number in files {
-            let open = self.file(*number)?;
+            let open = self.open_file(*number)?;
             held.push(RingFile {
                 number: *number,
-                what: open.what.clone(),
-                read: open.read,
-                write: open.write,
+                target: open.target.clone(),
+                can_read: open.can_read,
+                can_write: open.can_write,
             });
         }
         for file in &held {
-            if let What::Node(node) = file.what {
-                self.kernel.in_core(node, |core| core.users += 1);
+            if let FileTarget::Node(node) = file.target {
+                self.kernel
+                    .with_core_inode(node, |core| core.user_count += 1);
             }
         }
-        Ok(Rc::new(Ring {
-            requests: Requests::new(&self.process, size),
+        Ok(Rc::new(UnixRing {
+            requests: DaemonRequests::new(&self.process, size),
             files: held,
-            headers: (0..size.depth).map(|_| self.kernel.new_header()).collect(),
+            headers: (0..size.depth)
+                .map(|_| self.kernel.take_additional_header())
+                .collect(),
         }))
     }
 
-    /// Hands requests to the daemons, in order.
+    /// Submits requests to the ring's daemons, in order.
     ///
     /// # Errors
     ///
-    /// [`Errno::Invalid`] without a ring.
+    /// [`Errno::Invalid`] if the process has no ring.
     pub async fn submit(&mut self, requests: &[RingRequest]) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let submitted = match &self.ring {
             Some(ring) => {
                 for request in requests {
@@ -99,85 +100,88 @@ impl Session {
             }
             None => Err(Errno::Invalid),
         };
-        self.leave(submitted).await
+        self.leave_kernel(submitted).await
     }
 
-    /// Waits until so many requests are complete, at most until a moment, and takes all
-    /// that are. Without a moment, no more are waited for than there are.
+    /// Waits until at least `at_least` requests are complete or an optional deadline passes, and
+    /// collects all completions. Without a deadline, waits for no more requests than are in flight.
     ///
     /// # Errors
     ///
-    /// [`Errno::Invalid`] without a ring.
+    /// [`Errno::Invalid`] if the process has no ring.
     pub async fn reap(
         &mut self,
         at_least: usize,
         until: Option<Time>,
         completions: &mut Vec<RingCompletion>,
     ) -> Result<()> {
-        self.enter().await;
+        self.enter_kernel().await;
         let reaped = match &self.ring {
             Some(ring) => {
                 let requests = &ring.requests;
                 self.kernel
                     .await_completions(requests, at_least, until)
                     .await;
-                requests.take_done(completions);
+                requests.take_completions(completions);
                 Ok(())
             }
             None => Err(Errno::Invalid),
         };
-        self.leave(reaped).await
+        self.leave_kernel(reaped).await
     }
 
-    /// The contents of a slot's buffer, of a ring that is open: lent with a request, and taken
-    /// back when it is complete.
+    /// Returns the contents of a slot's buffer, or `None` without an open ring. The process lends
+    /// them with a request and takes them back on completion.
     pub fn ring_contents(&self, slot: u32) -> Option<&RefCell<Vec<u8>>> {
         let ring = self.ring.as_ref()?;
         Some(ring.requests.contents(slot))
     }
 
-    /// Requests that are not complete.
-    pub fn under_way(&self) -> usize {
+    /// Returns the number of ring requests in flight.
+    pub fn in_flight_count(&self) -> usize {
         let ring = self.ring.as_ref();
-        ring.map_or(0, |ring| ring.requests.under_way())
+        ring.map_or(0, |ring| ring.requests.in_flight_count())
     }
 
-    /// Waits for what is under way, and does without the ring from then on.
+    /// Waits for all requests in flight, then closes the ring.
     pub async fn close_ring(&mut self) {
         let Some(ring) = self.ring.take() else { return };
-        self.enter().await;
+        self.enter_kernel().await;
         self.kernel
             .await_completions(&ring.requests, usize::MAX, None)
             .await;
-        self.kernel.dismiss(&ring.requests);
+        self.kernel.end_daemons(&ring.requests);
         for header in &ring.headers {
-            self.kernel.spare_header(*header);
+            self.kernel.release_additional_header(*header);
         }
         for file in &ring.files {
-            if let What::Node(node) = file.what {
+            if let FileTarget::Node(node) = file.target {
                 self.kernel.close_node(&self.process, node).await;
             }
         }
-        self.kernel.back_to_user_mode(&self.process).await;
+        self.kernel.return_to_user_mode(&self.process).await;
     }
 }
 
-/// Carries the requests of a slot out, one after the other.
-async fn daemon(kernel: Rc<Unix>, ring: Rc<Ring>, slot: u32) {
+/// Performs the requests of a ring's slot, one after the other, until the ring closes.
+async fn daemon(kernel: Rc<Unix>, ring: Rc<UnixRing>, slot: u32) {
     let me = Rc::clone(ring.requests.daemon(slot));
     me.enter_mode(false);
     kernel.begin(&me).await;
     let mut buffer = Vec::new();
     while let Some(request) = kernel.next_request(&ring.requests, slot).await {
-        let result = kernel.carry_out(&me, &ring, request, &mut buffer).await;
+        let result = kernel
+            .execute_request(&me, &ring, request, &mut buffer)
+            .await;
         kernel.complete(&ring.requests, slot, result);
     }
     kernel.end(&me);
 }
 
 impl Unix {
-    /// What read(2) and write(2) do before they come to the blocks, and the hand-over.
-    async fn submit(&self, process: &Rc<Process>, ring: &Ring, request: RingRequest) {
+    /// Charges the processor time that read(2) and write(2) spend before they reach the blocks, and
+    /// passes the request to its daemon.
+    async fn submit(&self, process: &Rc<Process>, ring: &UnixRing, request: RingRequest) {
         match request.operation {
             RingOperation::Read | RingOperation::Write => {
                 let cost = self.costs.read_write;
@@ -189,27 +193,27 @@ impl Unix {
         self.hand_over(&ring.requests, request);
     }
 
-    /// Does what a request wants, as the daemon that has it; how many bytes moved.
-    async fn carry_out(
+    /// Performs a ring request in its daemon and returns the number of bytes moved.
+    async fn execute_request(
         &self,
         me: &Rc<Process>,
-        ring: &Ring,
+        ring: &UnixRing,
         request: RingRequest,
         buffer: &mut Vec<u8>,
     ) -> Result<usize> {
-        let (file, what) = ring.file(request)?;
+        let (file, what) = ring.file_of_request(request)?;
         match request.operation {
-            RingOperation::Read if !file.read => Err(Errno::BadFile),
-            RingOperation::Write if !file.write => Err(Errno::BadFile),
+            RingOperation::Read if !file.can_read => Err(Errno::BadFile),
+            RingOperation::Write if !file.can_write => Err(Errno::BadFile),
             RingOperation::Read => {
-                let offset = self.place(&what, request.offset)?;
+                let offset = self.transfer_offset(&what, request.offset)?;
                 buffer.resize(request.bytes as usize, 0);
                 let read = self.read_file(me, &what, (offset, buffer)).await?;
                 ring.requests.keep_read(request.slot, &buffer[..read]);
                 Ok(read)
             }
             RingOperation::Write => {
-                let offset = self.place(&what, request.offset)?;
+                let offset = self.transfer_offset(&what, request.offset)?;
                 let contents = ring.requests.contents(request.slot).take();
                 let data = match contents.get(..request.bytes as usize) {
                     Some(contents) => Written::from(contents),
@@ -224,28 +228,29 @@ impl Unix {
         }
     }
 
-    /// The offset of a request, if what is open has it, as lseek(2) has it.
-    fn place(&self, what: &What, offset: u64) -> Result<u64> {
+    /// Returns a request's offset if the open file allows it, by the rules of lseek(2).
+    fn transfer_offset(&self, what: &FileTarget, offset: u64) -> Result<u64> {
         match what {
-            What::Pipe(_) => Err(Errno::IllegalSeek),
-            What::Null | What::Zero => Ok(0),
-            What::Node(_) | What::Raw(_) if offset > self.most_offset_of(what) => {
+            FileTarget::Pipe(_) => Err(Errno::IllegalSeek),
+            FileTarget::Null | FileTarget::Zero => Ok(0),
+            FileTarget::Node(_) | FileTarget::Raw(_) if offset > self.target_offset_max(what) => {
                 Err(Errno::Invalid)
             }
-            What::Node(_) | What::Raw(_) => Ok(offset),
+            FileTarget::Node(_) | FileTarget::Raw(_) => Ok(offset),
         }
     }
 }
 
-impl Ring {
-    /// The file of a request, and what it is for its slot.
-    fn file(&self, request: RingRequest) -> Result<(&RingFile, What)> {
+impl UnixRing {
+    /// Returns the file of a ring request. A raw drive comes with the raw header of the request's
+    /// slot.
+    fn file_of_request(&self, request: RingRequest) -> Result<(&RingFile, FileTarget)> {
         let file = self.files.iter().find(|file| file.number == request.file);
         let file = file.ok_or(Errno::BadFile)?;
-        let what = match file.what {
-            What::Raw(raw) => {
+        let what = match file.target {
+            FileTarget::Raw(raw) => {
                 let header = self.headers[request.slot as usize];
-                What::Raw(Raw { header, ..raw })
+                FileTarget::Raw(RawDevice { header, ..raw })
             }
             ref what => what.clone(),
         };

@@ -1,13 +1,15 @@
-//! Blocks and inodes from the free lists: alloc, free, ialloc, ifree.
+//! Allocation and release of blocks and inodes in a seventh edition file system, from its free
+//! lists (`alloc`, `free`, `ialloc`, `ifree`).
 
 use super::super::Vnode;
 use super::super::ffs::{InodeKind, InodeNumber};
 use super::super::process::{Context, Process};
 use super::OnV7;
 use super::layout::{
-    FIRST_INODE_BLOCK, INODE_BYTES, Inode, MOST_FREE, MOST_INODES, ROOT, decode_free, encode_free,
+    FIRST_INODE_BLOCK, INODE_BYTES, Inode, MOST_FREE, MOST_INODES, ROOT_INODE, decode_free,
+    encode_free,
 };
-use super::{BLOCK, BufferId, CoreInode, InodeInCore, Volume};
+use super::{BLOCK_BYTES_U32, BufferId, InodeInCore, V7InodeInCore, Volume};
 use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
@@ -19,64 +21,67 @@ impl OnV7<'_> {
             .await;
     }
 
-    /// A block that was free, zeroed, in a buffer of ours (alloc).
+    /// Allocates a block from the free list. Returns its number and a zeroed buffer for it
+    /// (`alloc`).
     pub(super) async fn alloc(
         &self,
         process: &Rc<Process>,
         volume: u32,
     ) -> Result<(u32, BufferId)> {
-        self.shut(process, volume, Volume::free_list).await;
+        self.acquire_lock(process, volume, Volume::free_list).await;
         self.spend_allocate(process).await;
-        let (taken, chained) = self.volume(volume, |volume| {
-            let free = &mut volume.superblock.free;
+        let (taken, chained) = self.with_volume(volume, |volume| {
+            let free = &mut volume.superblock.free_blocks;
             let taken = free.pop().filter(|block| *block != 0);
             volume.modified |= taken.is_some();
             (taken, taken.is_some() && free.is_empty())
         });
         if let (Some(block), true) = (taken, chained) {
             let id = self.read_block(process, volume, block).await;
-            let next = self.look_at(id, decode_free);
-            self.volume(volume, |volume| volume.superblock.free = next);
+            let next = self.with_block(id, decode_free);
+            self.with_volume(volume, |volume| volume.superblock.free_blocks = next);
             self.brelse(process, id).await;
         }
-        self.open_gate(volume, Volume::free_list);
+        self.release_lock(volume, Volume::free_list);
         let block = taken.ok_or(Errno::NoSpace)?;
-        let id = self.getblk(process, Self::key(volume, block), BLOCK).await;
-        let cost = self.costs.clear(BLOCK as usize);
+        let id = self
+            .getblk(process, Self::block_key(volume, block), BLOCK_BYTES_U32)
+            .await;
+        let cost = self.costs.clear_time(BLOCK_BYTES_U32 as usize);
         self.spend(Context::Process(process), Stage::Clear, cost)
             .await;
-        let zeroes = self.zeroes(BLOCK);
+        let zeroes = self.zero_page(BLOCK_BYTES_U32);
         let mut buffers = self.buffers.borrow_mut();
         let buffer = buffers.get(id);
         buffer.page = Some(zeroes);
-        buffer.done = true;
+        buffer.is_done = true;
         Ok((block, id))
     }
 
-    /// Gives a block back: it is the next to be taken (free).
+    /// Frees a block. The free list returns it at the next allocation (`free`).
     pub(super) async fn free(&self, process: &Rc<Process>, volume: u32, block: u32) {
-        self.shut(process, volume, Volume::free_list).await;
+        self.acquire_lock(process, volume, Volume::free_list).await;
         self.spend_allocate(process).await;
-        let full = self.volume(volume, |volume| {
+        let full = self.with_volume(volume, |volume| {
             volume.modified = true;
-            let free = &mut volume.superblock.free;
+            let free = &mut volume.superblock.free_blocks;
             if free.is_empty() {
                 free.push(0);
             }
             (free.len() == MOST_FREE).then(|| encode_free(free))
         });
         if let Some(bytes) = full {
-            let key = Self::key(volume, block);
-            let id = self.getblk(process, key, BLOCK).await;
+            let key = Self::block_key(volume, block);
+            let id = self.getblk(process, key, BLOCK_BYTES_U32).await;
             self.buffers.borrow_mut().get(id).page = Some(bytes.into());
             self.bwrite(process, id).await;
-            self.volume(volume, |volume| volume.superblock.free.clear());
+            self.with_volume(volume, |volume| volume.superblock.free_blocks.clear());
         }
-        self.volume(volume, |volume| volume.superblock.free.push(block));
-        self.open_gate(volume, Volume::free_list);
+        self.with_volume(volume, |volume| volume.superblock.free_blocks.push(block));
+        self.release_lock(volume, Volume::free_list);
     }
 
-    /// A new inode without names, in use (ialloc).
+    /// Allocates an inode without names, in use until it is put back (`ialloc`).
     pub(super) async fn make_inode(
         &self,
         process: &Rc<Process>,
@@ -85,15 +90,15 @@ impl OnV7<'_> {
     ) -> Result<Vnode> {
         loop {
             self.spend_allocate(process).await;
-            let taken = self.volume(volume, |volume| {
+            let taken = self.with_volume(volume, |volume| {
                 volume.modified = true;
-                volume.superblock.inodes.pop()
+                volume.superblock.free_inodes.pop()
             });
             let Some(inode) = taken else {
                 self.find_free_inodes(process, volume).await?;
                 continue;
             };
-            if inode < ROOT {
+            if inode < ROOT_INODE {
                 continue;
             }
             let node = Vnode {
@@ -101,19 +106,19 @@ impl OnV7<'_> {
                 inode: InodeNumber(inode),
             };
             // It may have been taken after all, by whoever found it too.
-            if self.in_use(node) {
+            if self.is_in_use(node) {
                 continue;
             }
-            self.take(process, node).await;
+            self.take_inode(process, node).await;
             let (free, only) = (
-                self.inode(node, |inode| inode.kind.is_none()),
-                self.in_core(node, |core| core.users == 1),
+                self.with_inode(node, |inode| inode.kind.is_none()),
+                self.with_core_inode(node, |core| core.user_count == 1),
             );
             if !free || !only {
-                self.put(process, node).await;
+                self.put_inode(process, node).await;
                 continue;
             }
-            self.change(node, |inode| {
+            self.with_inode_mut(node, |inode| {
                 *inode = Inode {
                     kind: Some(kind),
                     ..Inode::default()
@@ -123,69 +128,70 @@ impl OnV7<'_> {
         }
     }
 
-    fn in_use(&self, node: Vnode) -> bool {
-        self.volume(node.volume, |volume| {
+    fn is_in_use(&self, node: Vnode) -> bool {
+        self.with_volume(node.volume, |volume| {
             volume.inodes.contains_key(&node.inode)
         })
     }
 
-    /// Fills the super block's free inodes from the start of the inodes on.
+    /// Refills the super block's list of free inodes, with a search from the first inode block on.
+    /// Fails with `NoSpace` if no inode is free.
     async fn find_free_inodes(&self, process: &Rc<Process>, volume: u32) -> Result<()> {
-        self.shut(process, volume, Volume::inode_list).await;
-        let end = self.volume(volume, |volume| volume.superblock.first_data_block);
+        self.acquire_lock(process, volume, Volume::inode_list).await;
+        let end = self.with_volume(volume, |volume| volume.superblock.first_data_block);
         let mut inode = 0;
         // Somebody may have filled them meanwhile.
-        let mut found = self.volume(volume, |volume| volume.superblock.inodes.len());
+        let mut found = self.with_volume(volume, |volume| volume.superblock.free_inodes.len());
         for block in FIRST_INODE_BLOCK..end {
             if found >= MOST_INODES || (inode == 0 && found > 0) {
                 break;
             }
             let id = self.read_block(process, volume, block).await;
-            let free: Vec<bool> = self.look_at(id, |bytes| {
+            let free: Vec<bool> = self.with_block(id, |bytes| {
                 let inodes = bytes.chunks(INODE_BYTES);
                 inodes
                     .map(|bytes| Inode::decode(bytes).kind.is_none())
                     .collect()
             });
-            self.volume(volume, |volume| {
+            self.with_volume(volume, |volume| {
                 for free in free {
                     inode += 1;
                     let number = InodeNumber(inode);
-                    let listed = volume.superblock.inodes.len() >= MOST_INODES;
+                    let listed = volume.superblock.free_inodes.len() >= MOST_INODES;
                     if free && !listed && !volume.inodes.contains_key(&number) {
-                        volume.superblock.inodes.push(inode);
+                        volume.superblock.free_inodes.push(inode);
                     }
                 }
-                found = volume.superblock.inodes.len();
+                found = volume.superblock.free_inodes.len();
             });
             self.brelse(process, id).await;
         }
-        self.open_gate(volume, Volume::inode_list);
+        self.release_lock(volume, Volume::inode_list);
         (found > 0).then_some(()).ok_or(Errno::NoSpace)
     }
 
-    /// Books an inode as free, if the super block has room for it (ifree).
+    /// Adds a freed inode to the super block's list of free inodes, if the list has room (`ifree`).
     pub(super) fn free_inode(&self, node: Vnode) {
-        self.volume(node.volume, |volume| {
-            let inodes = &mut volume.superblock.inodes;
-            if !volume.inode_list.shut && inodes.len() < MOST_INODES {
+        self.with_volume(node.volume, |volume| {
+            let inodes = &mut volume.superblock.free_inodes;
+            if !volume.inode_list.is_locked && inodes.len() < MOST_INODES {
                 inodes.push(node.inode.0);
                 volume.modified = true;
             }
         });
     }
 
-    /// A place in core for an inode that is to be read.
-    pub(super) fn enter(&self, node: Vnode) {
+    /// Reserves an in-core entry for an inode that is about to be read.
+    pub(super) fn add_in_core(&self, node: Vnode) {
         let core = InodeInCore {
-            users: 1,
+            user_count: 1,
             ..InodeInCore::default()
         };
-        let inode = CoreInode {
+        let inode = V7InodeInCore {
             core,
-            ..CoreInode::default()
+            ..V7InodeInCore::default()
         };
-        self.volume(node.volume, |volume| {
+        self.with_volume(node.volume, |volume| {
             volume.inodes.insert(node.inode, inode);
         });
     }

@@ -1,11 +1,12 @@
-//! Where a block of a file is, or is to be (bmap).
+//! Translation of a file's block number to a disk block in a seventh edition file system, for
+//! reading and for writing (`bmap`).
 
 use super::super::Vnode;
-use super::super::block_map::Mapped;
+use super::super::block_map::BlockMapping;
 use super::super::ffs::Fragment;
 use super::super::process::{Context, Process};
 use super::OnV7;
-use super::layout::{DIRECT, POINTERS, long, path, put_long};
+use super::layout::{DIRECT_ADDRESSES, POINTERS_PER_BLOCK, pointer_path, read_u32, write_u32};
 use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
@@ -17,20 +18,20 @@ impl OnV7<'_> {
             .await;
     }
 
-    /// A block for reading, and the next one, if what names this one names
-    /// that too.
+    /// Translates a block number of a file to a disk block for reading. Also returns the next block
+    /// of the file, if the same inode or indirect block holds its number.
     pub(super) async fn map_for_reading(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         lbn: u32,
-    ) -> Result<Mapped> {
+    ) -> Result<BlockMapping> {
         self.spend_map(process).await;
-        let path = path(lbn).ok_or(Errno::FileTooLarge)?;
+        let path = pointer_path(lbn).ok_or(Errno::FileTooLarge)?;
         let known = |block: u32| (block != 0).then_some(Fragment(block));
         let (first, below) = (path[0], &path[1..]);
-        let (mut block, mut next) = self.inode(node, |inode| {
-            let next = (first + 1 < DIRECT as usize).then(|| inode.addresses[first + 1]);
+        let (mut block, mut next) = self.with_inode(node, |inode| {
+            let next = (first + 1 < DIRECT_ADDRESSES as usize).then(|| inode.addresses[first + 1]);
             (inode.addresses[first], next.unwrap_or(0))
         });
         for place in below {
@@ -39,20 +40,21 @@ impl OnV7<'_> {
                 break;
             }
             let id = self.read_block(process, node.volume, block).await;
-            (block, next) = self.look_at(id, |bytes| {
-                let next = (place + 1 < POINTERS as usize).then(|| long(bytes, 4 * (place + 1)));
-                (long(bytes, 4 * place), next.unwrap_or(0))
+            (block, next) = self.with_block(id, |bytes| {
+                let next = (place + 1 < POINTERS_PER_BLOCK as usize)
+                    .then(|| read_u32(bytes, 4 * (place + 1)));
+                (read_u32(bytes, 4 * place), next.unwrap_or(0))
             });
             self.brelse(process, id).await;
         }
-        Ok(Mapped {
+        Ok(BlockMapping {
             block: known(block),
-            next: known(next),
+            next_block: known(next),
         })
     }
 
-    /// A block for writing: allocated, if it was not, with the blocks that
-    /// point at it.
+    /// Translates a block number of a file to a disk block for writing. Allocates the block and the
+    /// indirect blocks that point to it, if necessary.
     pub(super) async fn map_for_writing(
         &self,
         process: &Rc<Process>,
@@ -60,17 +62,17 @@ impl OnV7<'_> {
         lbn: u32,
     ) -> Result<u32> {
         self.spend_map(process).await;
-        let path = path(lbn).ok_or(Errno::FileTooLarge)?;
-        let mut block = self.inode(node, |inode| inode.addresses[path[0]]);
+        let path = pointer_path(lbn).ok_or(Errno::FileTooLarge)?;
+        let mut block = self.with_inode(node, |inode| inode.addresses[path[0]]);
         if block == 0 {
             let (made, id) = self.alloc(process, node.volume).await?;
             self.bdwrite(process, id).await;
-            self.change(node, |inode| inode.addresses[path[0]] = made);
+            self.with_inode_mut(node, |inode| inode.addresses[path[0]] = made);
             block = made;
         }
         for place in &path[1..] {
             let above = self.read_block(process, node.volume, block).await;
-            block = self.look_at(above, |bytes| long(bytes, 4 * place));
+            block = self.with_block(above, |bytes| read_u32(bytes, 4 * place));
             if block != 0 {
                 self.brelse(process, above).await;
                 continue;
@@ -85,7 +87,7 @@ impl OnV7<'_> {
                     return Err(errno);
                 }
             };
-            self.edit(above, |bytes| put_long(bytes, 4 * place, made));
+            self.edit_buffer(above, |bytes| write_u32(bytes, 4 * place, made));
             self.bdwrite(process, above).await;
             block = made;
         }

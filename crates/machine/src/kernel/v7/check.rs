@@ -1,132 +1,138 @@
-//! Checks a file system as fsck does: every block is in one file or free,
-//! every inode has as many names as it says.
+//! Consistency check of a seventh edition file system in the manner of fsck: each block belongs to
+//! one file or is free, and the link count of each inode is its number of names.
 
 use super::super::buffers::BlockKey;
 use super::super::ffs::{InodeKind, InodeNumber};
 use super::OnV7;
 use super::layout::{
-    BLOCK_BYTES, DIRECT, ENTRY_BYTES, INODE_BYTES, Inode, ROOT, Superblock, cut, decode_free, long,
-    word,
+    BLOCK_BYTES, DIRECT_ADDRESSES, ENTRY_BYTES, INODE_BYTES, Inode, ROOT_INODE, Superblock,
+    decode_free, read_u16, read_u32, truncate_name,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a check found on a sound file system.
+/// Counts of files, directories and blocks in a consistent seventh edition file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct V7Check {
-    /// Files that have names.
+    /// Number of files that have names.
     pub files: u32,
-    /// Directories, the root among them.
+    /// Number of directories, including the root.
     pub directories: u32,
-    /// Files without a name that somebody has open.
+    /// Number of files without a name that a process has open.
     pub open_unlinked: u32,
-    /// Blocks of files.
+    /// Number of blocks that files use.
     pub blocks: u32,
-    /// Blocks that are free.
+    /// Number of free blocks.
     pub free_blocks: u32,
 }
 
-/// Gives a block's bytes.
+/// Function that returns the contents of a block.
 pub(super) type BlockReader<'a> = dyn Fn(u32) -> Vec<u8> + 'a;
 
-pub(super) struct Check<'a> {
-    pub(super) read: &'a BlockReader<'a>,
+pub(super) struct V7Checker<'a> {
+    pub(super) read_block: &'a BlockReader<'a>,
     pub(super) superblock: &'a Superblock,
-    /// Inodes as the kernel has them in core.
+    /// Inodes that the kernel has in core. They supersede the inodes on the drive.
     pub(super) in_core: &'a BTreeMap<InodeNumber, Inode>,
 }
 
 #[derive(Default)]
-struct State {
+struct CheckState {
     blocks: BTreeSet<u32>,
-    /// Names of each inode, `.` and `..` among them.
-    names: BTreeMap<u32, u32>,
-    /// Those in directories above.
-    proper: BTreeMap<u32, u32>,
-    found: V7Check,
+    /// Number of names of each inode, including `.` and `..`.
+    link_counts: BTreeMap<u32, u32>,
+    /// Number of names of each inode, without `.` and `..`.
+    name_counts: BTreeMap<u32, u32>,
+    summary: V7Check,
     problems: Vec<String>,
 }
 
 impl OnV7<'_> {
-    /// A block as it should be: from the cache, or else from the drive.
-    pub(super) fn present(&self, volume: u32, block: u32) -> Vec<u8> {
+    /// Returns the current contents of a block, from the cache or else from the drive, without
+    /// passing virtual time.
+    pub(super) fn current_block(&self, volume: u32, block: u32) -> Vec<u8> {
         let key = BlockKey::new(volume, block);
         let buffers = self.buffers.borrow();
         let held = buffers.find(key);
-        let page = held.and_then(|id| buffers.all[id.0 as usize].page.clone());
+        let page = held.and_then(|id| buffers.buffers[id.0 as usize].page.clone());
         match page {
             Some(page) => page.to_vec(),
             None => {
                 let mut bytes = vec![0; BLOCK_BYTES];
                 let at = u64::from(block) * BLOCK_BYTES as u64;
                 self.volumes
-                    .medium(volume, |medium| medium.read_bytes(at, &mut bytes));
+                    .with_medium(volume, |medium| medium.read_bytes(at, &mut bytes));
                 bytes
             }
         }
     }
 
-    /// Checks a volume's file system, as the kernel, the cache and the drive
-    /// have it.
+    /// Checks the seventh edition file system of a volume, with the in-core and cached data in
+    /// place of the data on the drive. Returns all inconsistencies as an error.
     pub(crate) fn check_volume(&self, volume: u32) -> Result<V7Check, Vec<String>> {
-        let (superblock, in_core) = self.volume(volume, |volume| {
-            let read = |(number, core): (&InodeNumber, &super::CoreInode)| {
+        let (superblock, in_core) = self.with_volume(volume, |volume| {
+            let read = |(number, core): (&InodeNumber, &super::V7InodeInCore)| {
                 core.inode.clone().map(|inode| (*number, inode))
             };
             let inodes: BTreeMap<_, _> = volume.inodes.iter().filter_map(read).collect();
             (volume.superblock.clone(), inodes)
         });
-        let check = Check {
-            read: &|block| self.present(volume, block),
+        let check = V7Checker {
+            read_block: &|block| self.current_block(volume, block),
             superblock: &superblock,
             in_core: &in_core,
         };
-        check.all()
+        check.check_all()
     }
 }
 
-impl Check<'_> {
-    pub(super) fn all(&self) -> Result<V7Check, Vec<String>> {
-        let mut state = State::default();
+impl V7Checker<'_> {
+    pub(super) fn check_all(&self) -> Result<V7Check, Vec<String>> {
+        let mut state = CheckState::default();
         let mut inodes = Vec::new();
-        for number in ROOT..=self.superblock.inode_count() {
-            let inode = self.inode(number);
+        for number in ROOT_INODE..=self.superblock.inode_count() {
+            let inode = self.read_inode(number);
             if inode.kind.is_some() {
-                self.claim(&mut state, number, &inode);
+                self.claim_blocks(&mut state, number, &inode);
                 // What is removed and still open has no names of others.
                 if inode.kind == Some(InodeKind::Directory) && inode.links > 0 {
-                    self.directory(&mut state, number, &inode);
+                    self.check_directory(&mut state, number, &inode);
                 }
                 inodes.push((number, inode));
             }
         }
         for (number, inode) in &inodes {
-            count(&mut state, *number, inode);
+            count_inode(&mut state, *number, inode);
         }
         let used: BTreeSet<u32> = inodes.iter().map(|(number, _)| *number).collect();
-        for named in state.names.keys().filter(|named| !used.contains(named)) {
-            let problem = format!("there is a name of inode {named}, which is free");
+        for named in state
+            .link_counts
+            .keys()
+            .filter(|named| !used.contains(named))
+        {
+            let problem = format!("a directory entry names inode {named}, which is free");
             state.problems.push(problem);
         }
-        state.found.blocks = state.blocks.len() as u32;
-        self.free(&mut state);
+        state.summary.blocks = state.blocks.len() as u32;
+        self.check_free_blocks(&mut state);
         if state.problems.is_empty() {
-            Ok(state.found)
+            Ok(state.summary)
         } else {
             Err(state.problems)
         }
     }
 
-    fn inode(&self, number: u32) -> Inode {
+    fn read_inode(&self, number: u32) -> Inode {
         let known = self.in_core.get(&InodeNumber(number));
         known.cloned().unwrap_or_else(|| {
-            let (block, at) = Superblock::inode_place(number);
-            Inode::decode(&(self.read)(block)[at..at + INODE_BYTES])
+            let (block, at) = Superblock::inode_position(number);
+            Inode::decode(&(self.read_block)(block)[at..at + INODE_BYTES])
         })
     }
 
-    /// The blocks of an inode, each of which nobody else may have.
-    fn claim(&self, state: &mut State, number: u32, inode: &Inode) {
-        let levels = |place: usize| (place as u32 + 1).saturating_sub(DIRECT);
+    /// Claims all blocks of an inode, and reports a problem for a block that another inode has
+    /// claimed.
+    fn claim_blocks(&self, state: &mut CheckState, number: u32, inode: &Inode) {
+        let levels = |place: usize| (place as u32 + 1).saturating_sub(DIRECT_ADDRESSES);
         let mut left: Vec<(u32, u32)> = inode
             .addresses
             .iter()
@@ -138,112 +144,115 @@ impl Check<'_> {
             if block == 0 {
                 continue;
             }
-            if !self.superblock.is_data(block) || !state.blocks.insert(block) {
-                let problem = format!("inode {number} has block {block}, which is not its own");
+            if !self.superblock.is_data_block(block) || !state.blocks.insert(block) {
+                let problem = format!(
+                    "inode {number} claims block {block}, which is no data block or belongs to another inode"
+                );
                 state.problems.push(problem);
                 continue;
             }
             if below > 0 {
-                let bytes = (self.read)(block);
-                left.extend(bytes.chunks(4).map(|bytes| (long(bytes, 0), below - 1)));
+                let bytes = (self.read_block)(block);
+                left.extend(bytes.chunks(4).map(|bytes| (read_u32(bytes, 0), below - 1)));
             }
         }
     }
 
-    fn directory(&self, state: &mut State, number: u32, inode: &Inode) {
+    fn check_directory(&self, state: &mut CheckState, number: u32, inode: &Inode) {
         let mut dots = 0;
         for lbn in 0..inode.blocks() {
-            let Some(block) = self.block(inode, lbn) else {
+            let Some(block) = self.block_address(inode, lbn) else {
                 let problem = format!("directory {number} has a hole at block {lbn}");
                 state.problems.push(problem);
                 continue;
             };
-            let bytes = (self.read)(block);
+            let bytes = (self.read_block)(block);
             let end = (inode.size as usize - lbn as usize * BLOCK_BYTES).min(BLOCK_BYTES);
             for bytes in bytes[..end].chunks(ENTRY_BYTES) {
-                let named = u32::from(word(bytes, 0));
+                let named = u32::from(read_u16(bytes, 0));
                 if named == 0 {
                     continue;
                 }
-                *state.names.entry(named).or_default() += 1;
-                if bytes[2..] == cut(".") || bytes[2..] == cut("..") {
+                *state.link_counts.entry(named).or_default() += 1;
+                if bytes[2..] == truncate_name(".") || bytes[2..] == truncate_name("..") {
                     dots += 1;
                 } else {
-                    *state.proper.entry(named).or_default() += 1;
+                    *state.name_counts.entry(named).or_default() += 1;
                 }
             }
         }
         if dots != 2 {
-            let problem = format!("directory {number} has {dots} of the two names . and ..");
+            let problem = format!("directory {number} has {dots} of its two entries . and ..");
             state.problems.push(problem);
         }
     }
 
-    /// A block of a directory.
-    fn block(&self, inode: &Inode, lbn: u32) -> Option<u32> {
-        let path = super::layout::path(lbn)?;
+    fn block_address(&self, inode: &Inode, lbn: u32) -> Option<u32> {
+        let path = super::layout::pointer_path(lbn)?;
         let mut block = inode.addresses[path[0]];
         for place in &path[1..] {
             if block == 0 {
                 return None;
             }
-            block = long(&(self.read)(block), 4 * place);
+            block = read_u32(&(self.read_block)(block), 4 * place);
         }
         (block != 0).then_some(block)
     }
 
-    /// The free list, with what is used all blocks.
-    fn free(&self, state: &mut State) {
-        let mut list = self.superblock.free.clone();
+    /// Checks the free list: its blocks must be unused, and together with the used blocks they must
+    /// be all data blocks.
+    fn check_free_blocks(&self, state: &mut CheckState) {
+        let mut list = self.superblock.free_blocks.clone();
         let mut free = BTreeSet::new();
         while let Some(block) = list.pop() {
             if block == 0 {
                 break;
             }
             let used = state.blocks.contains(&block);
-            if used || !self.superblock.is_data(block) || !free.insert(block) {
-                let problem = format!("block {block} is free, and used: {used}");
+            if used || !self.superblock.is_data_block(block) || !free.insert(block) {
+                let problem = format!(
+                    "free list: invalid or duplicate block {block} (used by a file: {used})"
+                );
                 state.problems.push(problem);
                 return;
             }
             if list.is_empty() {
-                list = decode_free(&(self.read)(block));
+                list = decode_free(&(self.read_block)(block));
             }
         }
-        state.found.free_blocks = free.len() as u32;
+        state.summary.free_blocks = free.len() as u32;
         let all = self.superblock.blocks - self.superblock.first_data_block;
-        let known = state.found.blocks + state.found.free_blocks;
+        let known = state.summary.blocks + state.summary.free_blocks;
         if known != all {
-            let problem = format!("{known} of {all} blocks are used or free");
+            let problem = format!("{known} of {all} blocks belong to a file or to the free list");
             state.problems.push(problem);
         }
     }
 }
 
-/// Whether an inode has as many names as it says.
-fn count(state: &mut State, number: u32, inode: &Inode) {
+fn count_inode(state: &mut CheckState, number: u32, inode: &Inode) {
     let of = |names: &BTreeMap<u32, u32>| names.get(&number).copied().unwrap_or(0);
-    let (names, proper) = (of(&state.names), of(&state.proper));
+    let (names, proper) = (of(&state.link_counts), of(&state.name_counts));
     let directory = inode.kind == Some(InodeKind::Directory);
     if inode.links == 0 {
-        state.found.open_unlinked += 1;
+        state.summary.open_unlinked += 1;
         if proper > 0 {
-            let problem = format!("inode {number} has {proper} names and says none");
+            let problem = format!("inode {number}: link count 0, {proper} names");
             state.problems.push(problem);
         }
         return;
     }
     match directory {
-        true => state.found.directories += 1,
-        false => state.found.files += 1,
+        true => state.summary.directories += 1,
+        false => state.summary.files += 1,
     }
     if u32::from(inode.links) != names {
         let said = inode.links;
-        let problem = format!("inode {number} has {names} names and says {said}");
+        let problem = format!("inode {number}: link count {said}, {names} names");
         state.problems.push(problem);
     }
-    if directory && proper != u32::from(number != ROOT) {
-        let problem = format!("directory {number} is in {proper} directories");
+    if directory && proper != u32::from(number != ROOT_INODE) {
+        let problem = format!("directory {number} has {proper} parent directories");
         state.problems.push(problem);
     }
 }

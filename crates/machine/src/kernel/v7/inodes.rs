@@ -1,30 +1,33 @@
-//! Inodes in core: iget, iput, iupdat, itrunc.
+//! In-core inodes of a seventh edition file system (`iget`, `iput`, `iupdat`, `itrunc`).
 
 use super::super::Vnode;
 use super::super::ffs::InodeKind;
 use super::super::process::Process;
 use super::OnV7;
-use super::layout::{ADDRESSES, DIRECT, INODE_BYTES, Inode, POINTERS, Superblock, long};
+use super::layout::{
+    DIRECT_ADDRESSES, INODE_ADDRESSES, INODE_BYTES, Inode, POINTERS_PER_BLOCK, Superblock, read_u32,
+};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
 impl OnV7<'_> {
-    /// Has an inode in use, reading it if nobody had it (iget).
-    pub(crate) async fn take(&self, process: &Rc<Process>, node: Vnode) {
-        let known = self.volume(node.volume, |volume| {
+    /// Brings an inode into core, in use until it is put back. Reads it if no process used it
+    /// (`iget`).
+    pub(crate) async fn take_inode(&self, process: &Rc<Process>, node: Vnode) {
+        let known = self.with_volume(node.volume, |volume| {
             let found = volume.inodes.get_mut(&node.inode);
-            found.map(|found| found.core.users += 1).is_some()
+            found.map(|found| found.core.user_count += 1).is_some()
         });
         if known {
             return self.wait_until_read(process, node).await;
         }
-        self.enter(node);
-        let (block, at) = Superblock::inode_place(node.inode.0);
+        self.add_in_core(node);
+        let (block, at) = Superblock::inode_position(node.inode.0);
         let id = self.read_block(process, node.volume, block).await;
-        let inode = self.look_at(id, |bytes| Inode::decode(&bytes[at..at + INODE_BYTES]));
-        let readers = self.volume(node.volume, |volume| {
+        let inode = self.with_block(id, |bytes| Inode::decode(&bytes[at..at + INODE_BYTES]));
+        let readers = self.with_volume(node.volume, |volume| {
             let found = volume.inodes.get_mut(&node.inode);
-            let found = found.expect("who reads an inode uses it");
+            let found = found.expect("a process that reads an inode uses it");
             found.inode = Some(inode);
             std::mem::take(&mut found.readers)
         });
@@ -36,7 +39,7 @@ impl OnV7<'_> {
 
     async fn wait_until_read(&self, process: &Rc<Process>, node: Vnode) {
         loop {
-            let read = self.volume(node.volume, |volume| {
+            let read = self.with_volume(node.volume, |volume| {
                 let found = volume.inodes.get_mut(&node.inode);
                 let found = found.expect("an inode in use is in core");
                 if found.inode.is_none() {
@@ -54,48 +57,47 @@ impl OnV7<'_> {
         }
     }
 
-    /// Is done with an inode; the last to be done with one that has no name
-    /// any more frees it (iput).
-    pub(crate) async fn put(&self, process: &Rc<Process>, node: Vnode) {
+    /// Removes one user of an in-core inode (`iput`). The last user frees an inode without names,
+    /// or writes a changed one into its block.
+    pub(crate) async fn put_inode(&self, process: &Rc<Process>, node: Vnode) {
         loop {
-            let (last, modified) = self.in_core(node, |core| {
-                let last = core.users == 1;
-                core.users -= u32::from(!last);
-                (last, core.modified)
+            let (last, modified) = self.with_core_inode(node, |core| {
+                let last = core.user_count == 1;
+                core.user_count -= u32::from(!last);
+                (last, core.is_modified)
             });
             if !last {
                 return;
             }
             // It stays in use while this process sleeps: somebody may come
             // upon it.
-            let nameless = self.inode(node, |inode| inode.links == 0 && inode.kind.is_some());
+            let nameless = self.with_inode(node, |inode| inode.links == 0 && inode.kind.is_some());
             if nameless {
                 self.truncate(process, node).await;
-                self.change(node, |inode| inode.kind = None);
+                self.with_inode_mut(node, |inode| inode.kind = None);
                 self.write_inode(process, node).await;
                 self.free_inode(node);
             } else if modified {
                 self.write_inode(process, node).await;
             } else {
-                self.volume(node.volume, |volume| volume.inodes.remove(&node.inode));
+                self.with_volume(node.volume, |volume| volume.inodes.remove(&node.inode));
                 return;
             }
         }
     }
 
-    /// Puts an inode that was changed into its block, which is written later
-    /// (iupdat).
+    /// Copies a changed inode into its block, as a delayed write (`iupdat`).
     pub(super) async fn write_inode(&self, process: &Rc<Process>, node: Vnode) {
-        let (block, at) = Superblock::inode_place(node.inode.0);
+        let (block, at) = Superblock::inode_position(node.inode.0);
         let id = self.read_block(process, node.volume, block).await;
-        let inode = self.volume(node.volume, |volume| {
+        let inode = self.with_volume(node.volume, |volume| {
             let found = volume.inodes.get_mut(&node.inode)?;
-            found.core.modified = false;
+            found.core.is_modified = false;
             found.inode.clone()
         });
         match inode {
             Some(inode) => {
-                self.edit(id, |bytes| inode.encode(&mut bytes[at..at + INODE_BYTES]));
+                self.edit_buffer(id, |bytes| inode.encode(&mut bytes[at..at + INODE_BYTES]));
                 self.bdwrite(process, id).await;
             }
             // Whoever was done with it has written it.
@@ -103,21 +105,22 @@ impl OnV7<'_> {
         }
     }
 
-    /// Gives all blocks of a file back, the last one first (itrunc).
+    /// Frees all blocks of a file, the last one first, and sets its length to 0 (`itrunc`).
     pub(crate) async fn truncate(&self, process: &Rc<Process>, node: Vnode) {
-        for place in (0..ADDRESSES).rev() {
-            let block = self.inode(node, |inode| inode.addresses[place]);
+        for place in (0..INODE_ADDRESSES).rev() {
+            let block = self.with_inode(node, |inode| inode.addresses[place]);
             if block == 0 {
                 continue;
             }
-            self.change(node, |inode| inode.addresses[place] = 0);
-            let depth = (place as u32 + 1).saturating_sub(DIRECT);
+            self.with_inode_mut(node, |inode| inode.addresses[place] = 0);
+            let depth = (place as u32 + 1).saturating_sub(DIRECT_ADDRESSES);
             self.free_tree(process, node.volume, (block, depth)).await;
         }
-        self.change(node, |inode| inode.size = 0);
+        self.with_inode_mut(node, |inode| inode.size = 0);
     }
 
-    /// Gives a block back, after what it points at over so many levels (tloop).
+    /// Frees a block and all blocks below it. `top` is the block and its level of indirection, 0
+    /// for a data block (`tloop`).
     async fn free_tree(&self, process: &Rc<Process>, volume: u32, top: (u32, u32)) {
         // Blocks to be freed; of one with a level, first those that it names.
         let mut left = vec![top];
@@ -128,8 +131,9 @@ impl OnV7<'_> {
             }
             let id = self.read_block(process, volume, block).await;
             left.push((block, 0));
-            self.look_at(id, |bytes| {
-                let named = (0..POINTERS as usize).map(|place| long(bytes, 4 * place));
+            self.with_block(id, |bytes| {
+                let named =
+                    (0..POINTERS_PER_BLOCK as usize).map(|place| read_u32(bytes, 4 * place));
                 left.extend(
                     named
                         .filter(|block| *block != 0)
@@ -141,6 +145,6 @@ impl OnV7<'_> {
     }
 
     pub(crate) fn kind(&self, node: Vnode) -> Option<InodeKind> {
-        self.inode(node, |inode| inode.kind)
+        self.with_inode(node, |inode| inode.kind)
     }
 }

@@ -1,87 +1,88 @@
-//! The file system of the seventh edition as it lies on a drive: boot block,
-//! super block, inodes, data. Bytes and numbers, no time.
+//! On-disk layout of a seventh edition file system: boot block, super block, inodes, data. This
+//! module knows no time.
 //!
-//! Numbers are written as the 80286 has them, the least significant byte
-//! first. Block numbers in an inode have three bytes.
+//! Numbers are stored as on the 80286, least significant byte first. Block numbers in an inode have
+//! three bytes.
 
 use super::super::ffs::InodeKind;
 
-/// Bytes of a block.
+/// Size of a seventh edition block in bytes.
 pub const BLOCK_BYTES: usize = 512;
-/// Bytes of an inode on a drive.
+/// Size of a seventh edition inode on the drive, in bytes.
 pub(crate) const INODE_BYTES: usize = 64;
-/// Inodes of a block.
+/// Number of inodes per block.
 pub(crate) const INODES_PER_BLOCK: u32 = (BLOCK_BYTES / INODE_BYTES) as u32;
-/// Bytes of a directory's entry: an inode's number and a name.
+/// Size of a seventh edition directory entry in bytes: an inode number and a name.
 pub(crate) const ENTRY_BYTES: usize = 16;
-/// The longest name; what is longer is cut.
+/// Longest name in a seventh edition directory, in bytes. Longer names are truncated.
 pub(crate) const NAME_BYTES: usize = 14;
-/// Block numbers in an inode.
-pub(crate) const ADDRESSES: usize = 13;
-/// Those of them that are of blocks of data.
-pub(crate) const DIRECT: u32 = 10;
-/// Block numbers in an indirect block.
-pub(crate) const POINTERS: u32 = (BLOCK_BYTES / 4) as u32;
-/// The longest file, in blocks.
-const MOST_BLOCKS: u64 = DIRECT as u64
-    + POINTERS as u64
-    + POINTERS as u64 * POINTERS as u64
-    + POINTERS as u64 * POINTERS as u64 * POINTERS as u64;
-/// The longest file.
+/// Number of block numbers in a seventh edition inode.
+pub(crate) const INODE_ADDRESSES: usize = 13;
+/// Number of an inode's block numbers that point directly to data blocks.
+pub(crate) const DIRECT_ADDRESSES: u32 = 10;
+/// Number of block numbers in an indirect block.
+pub(crate) const POINTERS_PER_BLOCK: u32 = (BLOCK_BYTES / 4) as u32;
+/// Maximum length of a seventh edition file in blocks.
+const MOST_BLOCKS: u64 = DIRECT_ADDRESSES as u64
+    + POINTERS_PER_BLOCK as u64
+    + POINTERS_PER_BLOCK as u64 * POINTERS_PER_BLOCK as u64
+    + POINTERS_PER_BLOCK as u64 * POINTERS_PER_BLOCK as u64 * POINTERS_PER_BLOCK as u64;
+/// Maximum length of a seventh edition file in bytes.
 pub(crate) const MOST_BYTES: u64 = MOST_BLOCKS * BLOCK_BYTES as u64;
-/// The super block, behind the boot block.
-pub(crate) const SUPERBLOCK: u32 = 1;
-/// The first block of inodes.
+/// Block number of the super block, directly behind the boot block.
+pub(crate) const SUPERBLOCK_BLOCK: u32 = 1;
+/// Block number of the first inode block.
 pub(crate) const FIRST_INODE_BLOCK: u32 = 2;
-/// The root directory's inode; the one before it is that of bad blocks.
-pub(crate) const ROOT: u32 = 2;
-/// Free blocks that the super block, or a block of the chain, names (NICFREE).
+/// Inode number of the root directory. Inode 1 is the file of bad blocks.
+pub(crate) const ROOT_INODE: u32 = 2;
+/// Maximum number of free blocks listed in the super block, or in a block of the free list's chain
+/// (`NICFREE`).
 pub(crate) const MOST_FREE: usize = 50;
-/// Free inodes that the super block names (NICINOD).
+/// Maximum number of free inodes listed in the super block (`NICINOD`).
 pub(crate) const MOST_INODES: usize = 100;
-/// The most inodes that mkfs makes, before they are rounded to blocks.
+/// Maximum number of inodes that mkfs creates, before rounding to whole blocks.
 const MOST_INODES_MADE: u32 = 65_500;
-/// Blocks of a partition for each block of inodes, unless mkfs is told.
+/// Number of partition blocks per inode block, the default of mkfs.
 const BLOCKS_PER_INODE_BLOCK: u32 = 25;
 
-/// An inode as it is on a drive.
+/// Seventh edition inode as stored on a drive.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Inode {
-    /// None where no inode is.
+    /// Type of the inode; `None` for a free inode.
     pub(crate) kind: Option<InodeKind>,
     pub(crate) links: u16,
     pub(crate) size: u32,
-    /// Ten of data, then indirect, double and triple indirect; 0 is none.
-    pub(crate) addresses: [u32; ADDRESSES],
+    /// Block numbers: ten of data, then indirect, double and triple indirect; 0 is no block.
+    pub(crate) addresses: [u32; INODE_ADDRESSES],
 }
 
 const MODE_FILE: u16 = 0o100_666;
 const MODE_DIRECTORY: u16 = 0o040_777;
 const MODE_KIND: u16 = 0o170_000;
-const ADDRESSES_AT: usize = 12;
+const ADDRESSES_OFFSET: usize = 12;
 
 impl Inode {
     pub(crate) fn decode(bytes: &[u8]) -> Self {
-        let kind = match word(bytes, 0) & MODE_KIND {
+        let kind = match read_u16(bytes, 0) & MODE_KIND {
             kind if kind == MODE_FILE & MODE_KIND => Some(InodeKind::File),
             kind if kind == MODE_DIRECTORY & MODE_KIND => Some(InodeKind::Directory),
             _ => None,
         };
         let mut inode = Self {
             kind,
-            links: word(bytes, 2),
-            size: long(bytes, 8),
-            addresses: [0; ADDRESSES],
+            links: read_u16(bytes, 2),
+            size: read_u32(bytes, 8),
+            addresses: [0; INODE_ADDRESSES],
         };
         for (number, address) in inode.addresses.iter_mut().enumerate() {
-            let at = ADDRESSES_AT + 3 * number;
+            let at = ADDRESSES_OFFSET + 3 * number;
             *address = u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], 0]);
         }
         inode
     }
 
-    /// Its bytes: mode, links, owner, group, size, addresses, three times. The
-    /// modelled machine has one user, and no calendar.
+    /// Encodes an inode: mode, links, owner, group, size, addresses, three times. Owner, group and
+    /// times stay zero, because the modelled machine has one user and no calendar.
     pub(crate) fn encode(&self, bytes: &mut [u8]) {
         bytes.fill(0);
         let mode = match self.kind {
@@ -89,56 +90,56 @@ impl Inode {
             Some(InodeKind::File) => MODE_FILE,
             Some(InodeKind::Directory) => MODE_DIRECTORY,
         };
-        put_word(bytes, 0, mode);
-        put_word(bytes, 2, self.links);
-        put_long(bytes, 8, self.size);
+        write_u16(bytes, 0, mode);
+        write_u16(bytes, 2, self.links);
+        write_u32(bytes, 8, self.size);
         for (number, address) in self.addresses.iter().enumerate() {
-            let at = ADDRESSES_AT + 3 * number;
+            let at = ADDRESSES_OFFSET + 3 * number;
             bytes[at..at + 3].copy_from_slice(&address.to_le_bytes()[..3]);
         }
     }
 
-    /// Blocks that its bytes reach over.
+    /// Returns the number of blocks that the contents of the inode extend over.
     pub(crate) fn blocks(&self) -> u32 {
         self.size.div_ceil(BLOCK_BYTES as u32)
     }
 }
 
-/// A number of two bytes.
-pub(crate) fn word(bytes: &[u8], at: usize) -> u16 {
+/// Decodes a 16-bit number at an offset, least significant byte first.
+pub(crate) fn read_u16(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Writes one.
-pub(crate) fn put_word(bytes: &mut [u8], at: usize, value: u16) {
+/// Encodes a 16-bit number at an offset, least significant byte first.
+pub(crate) fn write_u16(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
 }
 
-/// A number of four bytes.
-pub(crate) fn long(bytes: &[u8], at: usize) -> u32 {
+/// Decodes a 32-bit number at an offset, least significant byte first.
+pub(crate) fn read_u32(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Writes one.
-pub(crate) fn put_long(bytes: &mut [u8], at: usize, value: u32) {
+/// Encodes a 32-bit number at an offset, least significant byte first.
+pub(crate) fn write_u32(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
 }
 
-/// The way to the number of a file's block: its place in the inode, and then
-/// in one indirect block after the other. None of a block that no file has.
-pub(crate) fn path(block: u32) -> Option<Vec<usize>> {
-    if block < DIRECT {
+/// Returns the path to the number of a file's block: an index in the inode, followed by an index in
+/// each indirect block. Returns `None` beyond the largest file.
+pub(crate) fn pointer_path(block: u32) -> Option<Vec<usize>> {
+    if block < DIRECT_ADDRESSES {
         return Some(vec![block as usize]);
     }
-    let mut beyond = block - DIRECT;
+    let mut beyond = block - DIRECT_ADDRESSES;
     let mut below = 1;
     for depth in 1..=3_u32 {
-        below *= POINTERS;
+        below *= POINTERS_PER_BLOCK;
         if beyond < below {
-            let mut path = vec![(DIRECT + depth - 1) as usize];
+            let mut path = vec![(DIRECT_ADDRESSES + depth - 1) as usize];
             for _ in 0..depth {
-                below /= POINTERS;
-                path.push((beyond / below % POINTERS) as usize);
+                below /= POINTERS_PER_BLOCK;
+                path.push((beyond / below % POINTERS_PER_BLOCK) as usize);
             }
             return Some(path);
         }
@@ -147,8 +148,9 @@ pub(crate) fn path(block: u32) -> Option<Vec<usize>> {
     None
 }
 
-/// The first `NAME_BYTES` of a name, with zeroes behind it.
-pub(crate) fn cut(name: &str) -> [u8; NAME_BYTES] {
+/// Converts a name to its form in a directory entry: at most `NAME_BYTES` bytes, padded with
+/// zeroes.
+pub(crate) fn truncate_name(name: &str) -> [u8; NAME_BYTES] {
     let mut cut = [0; NAME_BYTES];
     for (to, from) in cut.iter_mut().zip(name.bytes()) {
         *to = from;
@@ -156,73 +158,82 @@ pub(crate) fn cut(name: &str) -> [u8; NAME_BYTES] {
     cut
 }
 
-/// An entry of a directory.
-pub(crate) fn entry(inode: u32, name: &[u8; NAME_BYTES]) -> [u8; ENTRY_BYTES] {
+/// Encodes a directory entry from an inode number and a name.
+pub(crate) fn encode_entry(inode: u32, name: &[u8; NAME_BYTES]) -> [u8; ENTRY_BYTES] {
     let mut bytes = [0; ENTRY_BYTES];
-    put_word(&mut bytes, 0, inode as u16);
+    write_u16(&mut bytes, 0, inode as u16);
     bytes[2..].copy_from_slice(name);
     bytes
 }
 
-/// The super block (struct filsys).
+/// Super block of a seventh edition file system (`struct filsys`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Superblock {
-    /// The first block behind the inodes (s_isize).
+    /// First block behind the inodes (`s_isize`).
     pub(crate) first_data_block: u32,
-    /// Blocks of the file system (s_fsize).
+    /// Size of the file system in blocks (`s_fsize`).
     pub(crate) blocks: u32,
-    /// Free blocks; the last is taken first. The first one holds the next of
-    /// them, and is 0 where there are none (s_free).
-    pub(crate) free: Vec<u32>,
-    /// Free inodes; the last is taken first (s_inode).
-    pub(crate) inodes: Vec<u32>,
-    /// What mkfs was told (s_m, s_n).
-    pub(crate) step: u16,
+    /// Free blocks; the last is allocated first. The first entry is the block that holds the next
+    /// part of the free list, or 0 at the end of the list (`s_free`).
+    pub(crate) free_blocks: Vec<u32>,
+    /// Free inodes; the last is allocated first (`s_inode`).
+    pub(crate) free_inodes: Vec<u32>,
+    /// Interleave step given to mkfs, in blocks (`s_m`). The next field is `s_n`.
+    pub(crate) interleave_step: u16,
     pub(crate) blocks_per_cylinder: u16,
 }
 
-const FREE_AT: usize = 6;
-const INODES_AT: usize = FREE_AT + 2 + 4 * MOST_FREE;
-/// Behind the inodes: four flags, the time, and how many blocks and inodes are
-/// free, which the kernel does not keep.
-const INTERLEAVE_AT: usize = INODES_AT + 2 + 2 * MOST_INODES + 14;
+const FREE_BLOCKS_OFFSET: usize = 6;
+const FREE_INODES_OFFSET: usize = FREE_BLOCKS_OFFSET + 2 + 4 * MOST_FREE;
+/// Offset of the interleave parameters in the super block. They follow the free inodes, four flags,
+/// the time, and the counts of free blocks and inodes, which the kernel does not keep.
+const INTERLEAVE_OFFSET: usize = FREE_INODES_OFFSET + 2 + 2 * MOST_INODES + 14;
 
 impl Superblock {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![0; BLOCK_BYTES];
-        put_word(&mut bytes, 0, self.first_data_block as u16);
-        put_long(&mut bytes, 2, self.blocks);
-        bytes[FREE_AT..INODES_AT].copy_from_slice(&encode_free(&self.free)[..2 + 4 * MOST_FREE]);
-        put_word(&mut bytes, INODES_AT, self.inodes.len() as u16);
-        for (place, inode) in self.inodes.iter().enumerate() {
-            put_word(&mut bytes, INODES_AT + 2 + 2 * place, *inode as u16);
+        write_u16(&mut bytes, 0, self.first_data_block as u16);
+        write_u32(&mut bytes, 2, self.blocks);
+        bytes[FREE_BLOCKS_OFFSET..FREE_INODES_OFFSET]
+            .copy_from_slice(&encode_free(&self.free_blocks)[..2 + 4 * MOST_FREE]);
+        write_u16(
+            &mut bytes,
+            FREE_INODES_OFFSET,
+            self.free_inodes.len() as u16,
+        );
+        for (place, inode) in self.free_inodes.iter().enumerate() {
+            write_u16(
+                &mut bytes,
+                FREE_INODES_OFFSET + 2 + 2 * place,
+                *inode as u16,
+            );
         }
-        put_word(&mut bytes, INTERLEAVE_AT, self.step);
-        put_word(&mut bytes, INTERLEAVE_AT + 2, self.blocks_per_cylinder);
+        write_u16(&mut bytes, INTERLEAVE_OFFSET, self.interleave_step);
+        write_u16(&mut bytes, INTERLEAVE_OFFSET + 2, self.blocks_per_cylinder);
         bytes
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Self {
-        let inodes = usize::from(word(bytes, INODES_AT)).min(MOST_INODES);
+        let inodes = usize::from(read_u16(bytes, FREE_INODES_OFFSET)).min(MOST_INODES);
         Self {
-            first_data_block: u32::from(word(bytes, 0)),
-            blocks: long(bytes, 2),
-            free: decode_free(&bytes[FREE_AT..]),
-            inodes: (0..inodes)
-                .map(|place| u32::from(word(bytes, INODES_AT + 2 + 2 * place)))
+            first_data_block: u32::from(read_u16(bytes, 0)),
+            blocks: read_u32(bytes, 2),
+            free_blocks: decode_free(&bytes[FREE_BLOCKS_OFFSET..]),
+            free_inodes: (0..inodes)
+                .map(|place| u32::from(read_u16(bytes, FREE_INODES_OFFSET + 2 + 2 * place)))
                 .collect(),
-            step: word(bytes, INTERLEAVE_AT),
-            blocks_per_cylinder: word(bytes, INTERLEAVE_AT + 2),
+            interleave_step: read_u16(bytes, INTERLEAVE_OFFSET),
+            blocks_per_cylinder: read_u16(bytes, INTERLEAVE_OFFSET + 2),
         }
     }
 
-    /// Whether a block is one of data.
-    pub(crate) fn is_data(&self, block: u32) -> bool {
+    /// Reports whether a block lies in the data area of the file system.
+    pub(crate) fn is_data_block(&self, block: u32) -> bool {
         (self.first_data_block..self.blocks).contains(&block)
     }
 
-    /// The block that an inode is in, and where in it.
-    pub(crate) fn inode_place(inode: u32) -> (u32, usize) {
+    /// Returns the block that holds an inode, and the inode's byte offset in it.
+    pub(crate) fn inode_position(inode: u32) -> (u32, usize) {
         let place = inode - 1;
         (
             FIRST_INODE_BLOCK + place / INODES_PER_BLOCK,
@@ -230,54 +241,58 @@ impl Superblock {
         )
     }
 
-    /// Inodes that there are.
+    /// Returns the number of inodes of the file system, free ones included.
     pub(crate) fn inode_count(&self) -> u32 {
         (self.first_data_block - FIRST_INODE_BLOCK) * INODES_PER_BLOCK
     }
 }
 
-/// The numbers of free blocks as a block of the chain has them (struct fblk).
+/// Encodes a list of free blocks as a block of the free list's chain (`struct fblk`).
 pub(crate) fn encode_free(free: &[u32]) -> Vec<u8> {
     let mut bytes = vec![0; BLOCK_BYTES];
-    put_word(&mut bytes, 0, free.len() as u16);
+    write_u16(&mut bytes, 0, free.len() as u16);
     for (place, block) in free.iter().enumerate() {
-        put_long(&mut bytes, 2 + 4 * place, *block);
+        write_u32(&mut bytes, 2 + 4 * place, *block);
     }
     bytes
 }
 
-/// The same, read.
+/// Decodes a list of free blocks from a block of the free list's chain.
 pub(crate) fn decode_free(bytes: &[u8]) -> Vec<u32> {
-    let count = usize::from(word(bytes, 0)).min(MOST_FREE);
-    (0..count).map(|place| long(bytes, 2 + 4 * place)).collect()
+    let count = usize::from(read_u16(bytes, 0)).min(MOST_FREE);
+    (0..count)
+        .map(|place| read_u32(bytes, 2 + 4 * place))
+        .collect()
 }
 
-/// What mkfs is told.
+/// Parameters of mkfs for a seventh edition file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct V7Parameters {
-    /// Blocks of a cylinder between one block of a file and the next.
+    /// Number of blocks that mkfs leaves between one block of a file and the next in the same
+    /// cylinder.
     pub gap_blocks: u32,
-    /// By how many sectors each cylinder's order starts later than that of the
-    /// cylinder before it.
+    /// Number of sectors by which the block order of each cylinder starts later than that of the
+    /// previous cylinder.
     pub cylinder_gap_sectors: u32,
-    /// Blocks of a cylinder.
+    /// Number of blocks per cylinder.
     pub blocks_per_cylinder: u32,
 }
 
-/// Why a file system cannot be made.
+/// Reason why a seventh edition file system cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MkfsError {
-    /// Too few blocks for what every file system has.
-    #[error("a partition of {0} blocks has no room for a file system of the seventh edition")]
+    /// Partition with too few blocks for the metadata of any file system.
+    #[error("a partition of {0} blocks is too small for a seventh edition file system")]
     TooSmall(u64),
-    /// Blocks are numbered with three bytes.
-    #[error("a partition of {0} blocks is larger than the 16777216 that an inode can number")]
+    /// Partition with more blocks than 24-bit block numbers can address.
+    #[error("a partition of {0} blocks is too large: an inode can address 16777216 blocks")]
     TooLarge(u64),
 }
 
-/// The numbers of a cylinder's blocks, counted down from its end and from 1, in
-/// the order in which mkfs frees them (the first half of bflist): `step` on
-/// from the last, round the cylinder, and on by one from one that is taken.
+/// Returns the order in which mkfs frees the blocks of a cylinder (the first half of `bflist`).
+/// Block numbers count down from the end of the cylinder, starting with 1. Each block is `interleave_step`
+/// blocks after the previous one, modulo the cylinder; if that block is taken, the next free one
+/// follows.
 pub(crate) fn cylinder_order(step: u32, blocks_per_cylinder: u32) -> Vec<u32> {
     let count = blocks_per_cylinder;
     let mut taken = vec![false; count as usize];
@@ -294,8 +309,8 @@ pub(crate) fn cylinder_order(step: u32, blocks_per_cylinder: u32) -> Vec<u32> {
     order
 }
 
-/// Empty super block for a partition of these bytes; no block is free yet.
-fn bare(bytes: u64, parameters: V7Parameters) -> Result<Superblock, MkfsError> {
+/// Creates an empty super block for a partition of `bytes` bytes. No block is free yet.
+fn empty_superblock(bytes: u64, parameters: V7Parameters) -> Result<Superblock, MkfsError> {
     let blocks = bytes / BLOCK_BYTES as u64;
     if blocks > 1 << 24 {
         return Err(MkfsError::TooLarge(blocks));
@@ -309,16 +324,16 @@ fn bare(bytes: u64, parameters: V7Parameters) -> Result<Superblock, MkfsError> {
     Ok(Superblock {
         first_data_block,
         blocks: blocks as u32,
-        free: vec![0],
-        inodes: Vec::new(),
-        step: (parameters.gap_blocks + 1) as u16,
+        free_blocks: vec![0],
+        free_inodes: Vec::new(),
+        interleave_step: (parameters.gap_blocks + 1) as u16,
         blocks_per_cylinder: parameters.blocks_per_cylinder as u16,
     })
 }
 
-/// The blocks of data in the order in which mkfs frees them (the second half of
-/// bflist): cylinder by cylinder from the end of the disk downwards. An empty
-/// file system gives them out the other way round, the last one first.
+/// Returns the data blocks in the order in which mkfs frees them (the second half of `bflist`):
+/// cylinder by cylinder from the end of the disk downwards. An empty file system allocates them in
+/// the reverse order.
 pub(crate) fn free_order(superblock: &Superblock, parameters: V7Parameters) -> Vec<u32> {
     let count = parameters.blocks_per_cylinder;
     let order = cylinder_order(parameters.gap_blocks + 1, count);
@@ -335,35 +350,34 @@ pub(crate) fn free_order(superblock: &Superblock, parameters: V7Parameters) -> V
         .collect()
 }
 
-/// Makes an empty file system (mkfs): writes all its blocks that are not
-/// zeroes.
+/// Creates an empty seventh edition file system (`mkfs`). Writes all its non-zero blocks.
 ///
 /// # Errors
 ///
-/// [`MkfsError`] where there can be none.
+/// [`MkfsError`] if no file system can be created.
 pub(crate) fn mkfs(
     bytes: u64,
     parameters: V7Parameters,
     write: &mut impl FnMut(u32, &[u8]),
 ) -> Result<(), MkfsError> {
-    let mut superblock = bare(bytes, parameters)?;
+    let mut superblock = empty_superblock(bytes, parameters)?;
     let mut chained = Vec::new();
     for block in free_order(&superblock, parameters) {
-        if superblock.free.len() == MOST_FREE {
-            write(block, &encode_free(&superblock.free));
-            chained = std::mem::take(&mut superblock.free);
+        if superblock.free_blocks.len() == MOST_FREE {
+            write(block, &encode_free(&superblock.free_blocks));
+            chained = std::mem::take(&mut superblock.free_blocks);
         }
-        superblock.free.push(block);
+        superblock.free_blocks.push(block);
     }
-    let home = superblock.free.pop().expect("a block of data is free");
-    if superblock.free.is_empty() {
+    let home = superblock.free_blocks.pop().expect("a data block is free");
+    if superblock.free_blocks.is_empty() {
         // It was the one that names the next.
-        superblock.free = chained;
+        superblock.free_blocks = chained;
     }
     let mut root = vec![0; BLOCK_BYTES];
     for (place, name) in [".", ".."].into_iter().enumerate() {
         let at = place * ENTRY_BYTES;
-        root[at..at + ENTRY_BYTES].copy_from_slice(&entry(ROOT, &cut(name)));
+        root[at..at + ENTRY_BYTES].copy_from_slice(&encode_entry(ROOT_INODE, &truncate_name(name)));
     }
     write(home, &root);
     let mut inodes = vec![0; BLOCK_BYTES];
@@ -379,19 +393,19 @@ pub(crate) fn mkfs(
     inode.addresses[0] = home;
     inode.encode(&mut inodes[INODE_BYTES..2 * INODE_BYTES]);
     write(FIRST_INODE_BLOCK, &inodes);
-    write(SUPERBLOCK, &superblock.encode());
+    write(SUPERBLOCK_BLOCK, &superblock.encode());
     Ok(())
 }
 
-/// Bytes that a fresh file system on so many bytes has for files, with what
-/// one file needs to point at them.
+/// Returns the bytes that a new seventh edition file system has for files, when `bytes` is the size
+/// of its partition. The indirect blocks of one file are subtracted.
 ///
 /// # Errors
 ///
-/// [`MkfsError`] where there can be none.
+/// [`MkfsError`] if no file system can be created.
 pub fn room_bytes(bytes: u64, parameters: V7Parameters) -> Result<u64, MkfsError> {
-    let superblock = bare(bytes, parameters)?;
+    let superblock = empty_superblock(bytes, parameters)?;
     let free = u64::from(superblock.blocks - superblock.first_data_block - 1);
-    let pointing = free.div_ceil(u64::from(POINTERS)) + 4;
+    let pointing = free.div_ceil(u64::from(POINTERS_PER_BLOCK)) + 4;
     Ok(free.saturating_sub(pointing) * BLOCK_BYTES as u64)
 }

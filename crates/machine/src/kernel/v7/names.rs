@@ -1,61 +1,61 @@
-//! Names: namei, and making and removing them.
+//! Look-up, creation and removal of names in a seventh edition file system (`namei`).
 //!
-//! Who looks for a path's last name has its directory locked until it is done
-//! with the name, and locks no other before it lets go of this one.
+//! A process that looks up the last name of a path keeps the parent directory locked until it has
+//! finished with the name. It locks no other directory before it releases this one.
 
 use super::super::Vnode;
 use super::super::ffs::{InodeKind, InodeNumber};
 use super::super::process::{Context, Process};
 use super::OnV7;
-use super::layout::{BLOCK_BYTES, ENTRY_BYTES, NAME_BYTES, cut, entry, word};
+use super::layout::{BLOCK_BYTES, ENTRY_BYTES, NAME_BYTES, encode_entry, read_u16, truncate_name};
 use crate::calls::How;
 use crate::errno::{Errno, Result};
 use crate::written::Written;
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-/// Links that an inode may have: a short of the 80286.
+/// Maximum link count of a seventh edition inode: the largest `short` of the 80286.
 const MOST_LINKS: u16 = i16::MAX as u16;
 
-/// A directory, in use and locked, and what a path's last name is in it.
-struct Last {
+/// Last name of a path with the result of its look-up, and its parent directory, in use and locked.
+struct V7PathEnd {
     parent: Vnode,
     name: [u8; NAME_BYTES],
-    found: Found,
+    lookup: NameLookup,
 }
 
-/// What looking for a name found.
+/// Result of a name look-up in a directory.
 #[derive(Clone, Copy)]
-struct Found {
-    /// The inode, and where the entry is.
+struct NameLookup {
+    /// Inode that the name refers to, and the byte offset of the entry; `None` if the name does not
+    /// exist.
     entry: Option<(InodeNumber, u64)>,
-    /// The first entry that is free, perhaps at the directory's end.
-    free: u64,
+    /// Byte offset of the first free entry, possibly the end of the directory.
+    free_offset: u64,
 }
 
-/// What a name is compared with.
-enum Wanted<'a> {
-    Name(&'a [u8]),
-    /// Any but the directory itself and the one above it.
-    Other,
+enum V7EntryWanted<'a> {
+    Named(&'a [u8]),
+    /// Any entry except `.` and `..`.
+    AnyExceptDots,
 }
 
 impl OnV7<'_> {
-    /// What a path leads to, in use until it is put back.
-    pub(crate) async fn find(&self, process: &Rc<Process>, path: &str) -> Result<Vnode> {
-        let (root, rest) = self.mount_of(path)?;
+    /// Looks up a path and returns its inode, in use until it is put back.
+    pub(crate) async fn resolve_path(&self, process: &Rc<Process>, path: &str) -> Result<Vnode> {
+        let (root, rest) = self.split_mount(path)?;
         let mut at = root;
-        self.take(process, at).await;
+        self.take_inode(process, at).await;
         for name in names(rest) {
-            at = self.step(process, at, name).await?;
+            at = self.step_into(process, at, name).await?;
         }
         Ok(at)
     }
 
-    /// From a directory in use to what a name in it is; that is in use then,
-    /// and the directory no longer.
-    async fn step(&self, process: &Rc<Process>, from: Vnode, name: &str) -> Result<Vnode> {
-        let name = cut(name);
+    /// Looks up a name in a directory in use and returns its inode, in use until it is put back.
+    /// Releases the directory.
+    async fn step_into(&self, process: &Rc<Process>, from: Vnode, name: &str) -> Result<Vnode> {
+        let name = truncate_name(name);
         let found = self.look_up(process, from, &name).await;
         let to = match found {
             Ok(found) => match found.entry {
@@ -65,7 +65,7 @@ impl OnV7<'_> {
                         inode,
                     };
                     // While the directory is locked: it still has the name.
-                    self.take(process, node).await;
+                    self.take_inode(process, node).await;
                     Ok(node)
                 }
                 None => Err(Errno::NoEntry),
@@ -73,38 +73,39 @@ impl OnV7<'_> {
             Err(errno) => Err(errno),
         };
         self.unlock(from);
-        self.put(process, from).await;
+        self.put_inode(process, from).await;
         to
     }
 
-    /// Locks a directory in use and looks for a name.
+    /// Locks a directory in use and looks up a name in it.
     async fn look_up(
         &self,
         process: &Rc<Process>,
         directory: Vnode,
         name: &[u8; NAME_BYTES],
-    ) -> Result<Found> {
+    ) -> Result<NameLookup> {
         self.lock(process, directory).await;
         if self.kind(directory) != Some(InodeKind::Directory) {
             return Err(Errno::NotDirectory);
         }
         // Somebody may have removed it.
-        if self.inode(directory, |inode| inode.links) == 0 {
+        if self.with_inode(directory, |inode| inode.links) == 0 {
             return Err(Errno::NoEntry);
         }
         let context = Context::Process(process);
         self.spend(context, Stage::SystemCall, self.costs.name_lookup)
             .await;
-        self.search(process, directory, &Wanted::Name(name)).await
+        self.search_directory(process, directory, &V7EntryWanted::Named(name))
+            .await
     }
 
-    async fn search(
+    async fn search_directory(
         &self,
         process: &Rc<Process>,
         directory: Vnode,
-        wanted: &Wanted<'_>,
-    ) -> Result<Found> {
-        let size = self.inode(directory, |inode| u64::from(inode.size));
+        wanted: &V7EntryWanted<'_>,
+    ) -> Result<NameLookup> {
+        let size = self.with_inode(directory, |inode| u64::from(inode.size));
         let mut free = size;
         for lbn in 0..size.div_ceil(BLOCK_BYTES as u64) {
             let mapped = self.map_for_reading(process, directory, lbn as u32).await?;
@@ -112,85 +113,95 @@ impl OnV7<'_> {
             let id = self.read_block(process, directory.volume, block).await;
             let base = lbn * BLOCK_BYTES as u64;
             let end = (size - base).min(BLOCK_BYTES as u64) as usize;
-            let entry = self.look_at(id, |bytes| {
+            let entry = self.with_block(id, |bytes| {
                 bytes[..end]
                     .chunks(ENTRY_BYTES)
                     .enumerate()
                     .find_map(|(place, bytes)| {
-                        let (inode, at) = (word(bytes, 0), base + (place * ENTRY_BYTES) as u64);
+                        let (inode, at) = (read_u16(bytes, 0), base + (place * ENTRY_BYTES) as u64);
                         if inode == 0 {
                             free = free.min(at);
                             return None;
                         }
                         let same = match wanted {
-                            Wanted::Name(name) => bytes[2..] == **name,
-                            Wanted::Other => bytes[2..] != cut(".") && bytes[2..] != cut(".."),
+                            V7EntryWanted::Named(name) => bytes[2..] == **name,
+                            V7EntryWanted::AnyExceptDots => {
+                                bytes[2..] != truncate_name(".")
+                                    && bytes[2..] != truncate_name("..")
+                            }
                         };
                         same.then_some((InodeNumber(u32::from(inode)), at))
                     })
             });
             self.brelse(process, id).await;
             if entry.is_some() {
-                return Ok(Found { entry, free });
+                return Ok(NameLookup {
+                    entry,
+                    free_offset: free,
+                });
             }
         }
-        Ok(Found { entry: None, free })
+        Ok(NameLookup {
+            entry: None,
+            free_offset: free,
+        })
     }
 
-    /// Walks to the directory of a path's last name; none of the root itself.
-    async fn find_last(&self, process: &Rc<Process>, path: &str) -> Result<Option<Last>> {
-        let (root, rest) = self.mount_of(path)?;
+    /// Walks a path to the parent directory of its last name, and looks the name up. Returns `None`
+    /// for the root itself.
+    async fn find_last(&self, process: &Rc<Process>, path: &str) -> Result<Option<V7PathEnd>> {
+        let (root, rest) = self.split_mount(path)?;
         let mut names = names(rest).peekable();
         let mut parent = root;
-        self.take(process, parent).await;
+        self.take_inode(process, parent).await;
         while let Some(name) = names.next() {
             if names.peek().is_some() {
-                parent = self.step(process, parent, name).await?;
+                parent = self.step_into(process, parent, name).await?;
                 continue;
             }
-            let name = cut(name);
+            let name = truncate_name(name);
             match self.look_up(process, parent, &name).await {
                 Ok(found) => {
-                    return Ok(Some(Last {
+                    return Ok(Some(V7PathEnd {
                         parent,
                         name,
-                        found,
+                        lookup: found,
                     }));
                 }
                 Err(errno) => {
                     self.unlock(parent);
-                    self.put(process, parent).await;
+                    self.put_inode(process, parent).await;
                     return Err(errno);
                 }
             }
         }
-        self.put(process, parent).await;
+        self.put_inode(process, parent).await;
         Ok(None)
     }
 
-    async fn leave(&self, process: &Rc<Process>, last: &Last) {
+    async fn release_path_end(&self, process: &Rc<Process>, last: &V7PathEnd) {
         self.unlock(last.parent);
-        self.put(process, last.parent).await;
+        self.put_inode(process, last.parent).await;
     }
 
-    /// open(2) and creat(2); the inode, in use.
+    /// Opens a file, open(2) and creat(2). Returns its inode, in use until it is put back.
     pub(crate) async fn open(&self, process: &Rc<Process>, path: &str, how: How) -> Result<Vnode> {
         let node = if how.create {
             match self.find_last(process, path).await? {
                 None if how.exclusive => return Err(Errno::Exists),
-                None => self.find(process, path).await?,
+                None => self.resolve_path(process, path).await?,
                 Some(last) => {
                     let opened = self.create(process, &last, how.exclusive).await;
-                    self.leave(process, &last).await;
+                    self.release_path_end(process, &last).await;
                     opened?
                 }
             }
         } else {
-            self.find(process, path).await?
+            self.resolve_path(process, path).await?
         };
         let directory = self.kind(node) == Some(InodeKind::Directory);
         if directory && how.write {
-            self.put(process, node).await;
+            self.put_inode(process, node).await;
             return Err(Errno::IsDirectory);
         }
         if how.truncate && !directory {
@@ -201,9 +212,14 @@ impl OnV7<'_> {
         Ok(node)
     }
 
-    /// The inode of the name, made if it was not there.
-    async fn create(&self, process: &Rc<Process>, last: &Last, exclusive: bool) -> Result<Vnode> {
-        if let Some((inode, _)) = last.found.entry {
+    /// Returns the inode of a path's last name, and creates a file if the name does not exist.
+    async fn create(
+        &self,
+        process: &Rc<Process>,
+        last: &V7PathEnd,
+        exclusive: bool,
+    ) -> Result<Vnode> {
+        if let Some((inode, _)) = last.lookup.entry {
             if exclusive {
                 return Err(Errno::Exists);
             }
@@ -211,81 +227,86 @@ impl OnV7<'_> {
                 volume: last.parent.volume,
                 inode,
             };
-            self.take(process, node).await;
+            self.take_inode(process, node).await;
             return Ok(node);
         }
         let volume = last.parent.volume;
         let node = self.make_inode(process, volume, InodeKind::File).await?;
-        self.change(node, |inode| inode.links = 1);
+        self.with_inode_mut(node, |inode| inode.links = 1);
         // A name must not point at an inode that is not there yet.
         self.write_inode(process, node).await;
         self.enter_or_drop(process, last, node).await?;
         Ok(node)
     }
 
-    /// Enters a new inode's name; if that fails, there is no such inode.
-    async fn enter_or_drop(&self, process: &Rc<Process>, last: &Last, node: Vnode) -> Result<()> {
-        let bytes = entry(node.inode.0, &last.name);
-        let at = (last.found.free, Written::from(&bytes));
+    /// Adds the name of a new inode to its parent directory. Frees the inode if that fails.
+    async fn enter_or_drop(
+        &self,
+        process: &Rc<Process>,
+        last: &V7PathEnd,
+        node: Vnode,
+    ) -> Result<()> {
+        let bytes = encode_entry(node.inode.0, &last.name);
+        let at = (last.lookup.free_offset, Written::from(&bytes));
         let (_, entered) = self.write(process, last.parent, at).await;
         if entered.is_err() {
-            self.change(node, |inode| inode.links = 0);
-            self.put(process, node).await;
+            self.with_inode_mut(node, |inode| inode.links = 0);
+            self.put_inode(process, node).await;
         }
         entered
     }
 
-    async fn erase(&self, process: &Rc<Process>, last: &Last, at: u64) -> Result<()> {
-        let bytes = entry(0, &last.name);
+    async fn erase_entry(&self, process: &Rc<Process>, last: &V7PathEnd, at: u64) -> Result<()> {
+        let bytes = encode_entry(0, &last.name);
         let at = (at, Written::from(&bytes));
         self.write(process, last.parent, at).await.1
     }
 
-    /// What mkdir(1) does with mknod and link.
+    /// Makes a directory, as mkdir(1) does with mknod(2) and link(2).
     pub(crate) async fn mkdir(&self, process: &Rc<Process>, path: &str) -> Result<()> {
         let last = self.find_last(process, path).await?;
         let last = last.ok_or(Errno::Exists)?;
         let made = self.mkdir_in(process, &last).await;
-        self.leave(process, &last).await;
+        self.release_path_end(process, &last).await;
         made
     }
 
-    async fn mkdir_in(&self, process: &Rc<Process>, last: &Last) -> Result<()> {
-        if last.found.entry.is_some() {
+    async fn mkdir_in(&self, process: &Rc<Process>, last: &V7PathEnd) -> Result<()> {
+        if last.lookup.entry.is_some() {
             return Err(Errno::Exists);
         }
         let parent = last.parent;
-        if self.inode(parent, |inode| inode.links) >= MOST_LINKS {
+        if self.with_inode(parent, |inode| inode.links) >= MOST_LINKS {
             return Err(Errno::TooManyLinks);
         }
         let node = self
             .make_inode(process, parent.volume, InodeKind::Directory)
             .await?;
         let dots = [
-            entry(node.inode.0, &cut(".")),
-            entry(parent.inode.0, &cut("..")),
+            encode_entry(node.inode.0, &truncate_name(".")),
+            encode_entry(parent.inode.0, &truncate_name("..")),
         ];
         let (_, filled) = self
             .write(process, node, (0, Written::from(dots.as_flattened())))
             .await;
         if let Err(errno) = filled {
-            self.put(process, node).await;
+            self.put_inode(process, node).await;
             return Err(errno);
         }
-        self.change(node, |inode| inode.links = 2);
+        self.with_inode_mut(node, |inode| inode.links = 2);
         self.write_inode(process, node).await;
         self.enter_or_drop(process, last, node).await?;
-        self.change(parent, |inode| inode.links += 1);
-        self.put(process, node).await;
+        self.with_inode_mut(parent, |inode| inode.links += 1);
+        self.put_inode(process, node).await;
         Ok(())
     }
 
-    /// unlink(2).
+    /// Removes a name of a file, unlink(2).
     pub(crate) async fn unlink(&self, process: &Rc<Process>, path: &str) -> Result<()> {
         self.remove(process, path, InodeKind::File).await
     }
 
-    /// What rmdir(1) does with unlink.
+    /// Removes an empty directory, as rmdir(1) does with unlink(2).
     pub(crate) async fn rmdir(&self, process: &Rc<Process>, path: &str) -> Result<()> {
         if matches!(names(path).last(), Some("." | "..")) {
             return Err(Errno::Invalid);
@@ -297,77 +318,80 @@ impl OnV7<'_> {
         // The root of a file system is mounted.
         let last = self.find_last(process, path).await?;
         let last = last.ok_or(Errno::Busy)?;
-        let removed = match last.found.entry {
+        let removed = match last.lookup.entry {
             None => Err(Errno::NoEntry),
             // Itself or the one above is a directory, and may not be locked
             // from here.
-            Some(_) if last.name == cut(".") || last.name == cut("..") => Err(Errno::NotPermitted),
+            Some(_) if last.name == truncate_name(".") || last.name == truncate_name("..") => {
+                Err(Errno::NotPermitted)
+            }
             Some((inode, at)) => {
                 let node = Vnode {
                     volume: last.parent.volume,
                     inode,
                 };
-                self.take(process, node).await;
+                self.take_inode(process, node).await;
                 self.lock(process, node).await;
                 let removed = match kind {
                     InodeKind::File => self.unlink_in(process, &last, (node, at)).await,
                     InodeKind::Directory => self.rmdir_in(process, &last, (node, at)).await,
                 };
                 self.unlock(node);
-                self.put(process, node).await;
+                self.put_inode(process, node).await;
                 removed
             }
         };
-        self.leave(process, &last).await;
+        self.release_path_end(process, &last).await;
         removed
     }
 
     async fn unlink_in(
         &self,
         process: &Rc<Process>,
-        last: &Last,
+        last: &V7PathEnd,
         (node, at): (Vnode, u64),
     ) -> Result<()> {
         if self.kind(node) == Some(InodeKind::Directory) {
             // Only the super-user may.
             return Err(Errno::NotPermitted);
         }
-        self.erase(process, last, at).await?;
-        self.change(node, |inode| inode.links -= 1);
+        self.erase_entry(process, last, at).await?;
+        self.with_inode_mut(node, |inode| inode.links -= 1);
         Ok(())
     }
 
     async fn rmdir_in(
         &self,
         process: &Rc<Process>,
-        last: &Last,
+        last: &V7PathEnd,
         (node, at): (Vnode, u64),
     ) -> Result<()> {
         if self.kind(node) != Some(InodeKind::Directory) {
             return Err(Errno::NotDirectory);
         }
-        let inside = self.search(process, node, &Wanted::Other).await?;
+        let inside = self
+            .search_directory(process, node, &V7EntryWanted::AnyExceptDots)
+            .await?;
         if inside.entry.is_some() {
             return Err(Errno::NotEmpty);
         }
-        self.erase(process, last, at).await?;
+        self.erase_entry(process, last, at).await?;
         // Its own `.`, its name, and its `..` in the directory above.
-        self.change(node, |inode| inode.links = 0);
-        self.change(last.parent, |inode| inode.links -= 1);
+        self.with_inode_mut(node, |inode| inode.links = 0);
+        self.with_inode_mut(last.parent, |inode| inode.links -= 1);
         Ok(())
     }
 
-    /// chmod(2), chown(2) or utime(2): nothing asks for what they change, but
-    /// the inode has to be written.
+    /// Changes the mode, owner or times of a file: chmod(2), chown(2) or utime(2). No call reads
+    /// these attributes, so that only the inode is marked for writing.
     pub(crate) async fn change_attributes(&self, process: &Rc<Process>, path: &str) -> Result<()> {
-        let node = self.find(process, path).await?;
-        self.change(node, |_| ());
-        self.put(process, node).await;
+        let node = self.resolve_path(process, path).await?;
+        self.with_inode_mut(node, |_| ());
+        self.put_inode(process, node).await;
         Ok(())
     }
 }
 
-/// The names of a path. Slashes count for nothing more than parting them.
 fn names(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split('/').filter(|name| !name.is_empty())
 }

@@ -1,92 +1,94 @@
-//! Reading and writing the blocks of a file (readi, writei).
+//! Reads and writes of file contents in a seventh edition file system, block by block (`readi`,
+//! `writei`).
 
 use super::super::Vnode;
 use super::super::ffs::Fragment;
 use super::super::process::{Context, Process};
 use super::OnV7;
 use super::layout::{BLOCK_BYTES, MOST_BYTES};
-use super::{BLOCK, BlockKey};
+use super::{BLOCK_BYTES_U32, BlockKey};
 use crate::errno::{Errno, Result};
 use crate::written::Written;
 use diskperf_timeline::Stage;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// The part of a call's bytes that lies in one block of the file.
-struct Piece {
+/// Part of a read or write that lies within one block of a file.
+struct V7BlockPart {
     lbn: u32,
-    /// Where in the block.
-    within: Range<usize>,
+    range_in_block: Range<usize>,
 }
 
-/// Of the bytes from an offset on the first that lie in one block.
-fn piece(offset: u64, wanted: usize) -> Piece {
+fn next_part(offset: u64, wanted: usize) -> V7BlockPart {
     let start = (offset % BLOCK_BYTES as u64) as usize;
-    Piece {
+    V7BlockPart {
         lbn: (offset / BLOCK_BYTES as u64) as u32,
-        within: start..BLOCK_BYTES.min(start + wanted),
+        range_in_block: start..BLOCK_BYTES.min(start + wanted),
     }
 }
 
 impl OnV7<'_> {
-    /// Reads from an offset of an inode; how much there was.
+    /// Reads from a file at an offset and returns the number of bytes read. The number is smaller
+    /// than the buffer at the end of the file.
     pub(crate) async fn read(
         &self,
         process: &Rc<Process>,
         node: Vnode,
         (offset, into): (u64, &mut [u8]),
     ) -> Result<usize> {
-        let size = self.inode(node, |inode| u64::from(inode.size));
+        let size = self.with_inode(node, |inode| u64::from(inode.size));
         let left = size.saturating_sub(offset);
         let wanted = into.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let mut done = 0;
         while done < wanted {
-            let piece = piece(offset + done as u64, wanted - done);
-            let bytes = piece.within.len();
+            let piece = next_part(offset + done as u64, wanted - done);
+            let bytes = piece.range_in_block.len();
             let part = &mut into[done..done + bytes];
-            self.read_piece(process, node, (piece, part)).await?;
+            self.read_part(process, node, (piece, part)).await?;
             done += bytes;
         }
         Ok(done)
     }
 
-    async fn read_piece(
+    async fn read_part(
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (piece, into): (Piece, &mut [u8]),
+        (piece, into): (V7BlockPart, &mut [u8]),
     ) -> Result<()> {
         let mapped = self.map_for_reading(process, node, piece.lbn).await?;
         let context = Context::Process(process);
-        let last = self.in_core(node, |core| {
-            std::mem::replace(&mut core.last_read, piece.lbn)
+        let last = self.with_core_inode(node, |core| {
+            std::mem::replace(&mut core.last_read_block, piece.lbn)
         });
-        let copy = self.costs.copy(into.len());
+        let copy = self.costs.copy_time(into.len());
         let Some(block) = mapped.block else {
-            let clear = self.costs.clear(BLOCK_BYTES);
+            let clear = self.costs.clear_time(BLOCK_BYTES);
             self.spend(context, Stage::Clear, clear).await;
             self.spend(context, Stage::Copy, copy).await;
             into.fill(0);
             return Ok(());
         };
-        let key = |block: Fragment| Self::key(node.volume, block.0);
+        let key = |block: Fragment| Self::block_key(node.volume, block.0);
         let sequential = self.costs.read_ahead && last + 1 == piece.lbn;
-        let id = match mapped.next.filter(|_| sequential) {
+        let id = match mapped.next_block.filter(|_| sequential) {
             Some(next) => {
-                let (this, next) = ((key(block), BLOCK), (key(next), BLOCK));
+                let (this, next) = ((key(block), BLOCK_BYTES_U32), (key(next), BLOCK_BYTES_U32));
                 self.breada(process, this, next).await
             }
-            None => self.bread(process, key(block), BLOCK).await,
+            None => self.bread(process, key(block), BLOCK_BYTES_U32).await,
         };
         self.spend(context, Stage::Copy, copy).await;
-        self.look_at(id, |bytes| into.copy_from_slice(&bytes[piece.within]));
+        self.with_block(id, |bytes| {
+            into.copy_from_slice(&bytes[piece.range_in_block])
+        });
         self.brelse(process, id).await;
         Ok(())
     }
 
-    /// Writes at an offset of an inode; how much was written, and whether that
-    /// is all. As the seventh edition does, a call that fails leaves what it
-    /// wrote, and says only that it failed.
+    /// Writes to a file at an offset. Returns the number of bytes written, and an error if that is
+    /// not all. As in the seventh edition, a failed call keeps the blocks that it has written, and
+    /// the program learns only of the error.
     pub(crate) async fn write(
         &self,
         process: &Rc<Process>,
@@ -99,65 +101,67 @@ impl OnV7<'_> {
             if at >= MOST_BYTES {
                 return (done, Err(Errno::FileTooLarge));
             }
-            let piece = piece(at, data.len() - done);
-            let bytes = piece.within.len();
+            let piece = next_part(at, data.len() - done);
+            let bytes = piece.range_in_block.len();
             let part = data.part(done..done + bytes);
-            let written = self.write_piece(process, node, (piece, part)).await;
+            let written = self.write_part(process, node, (piece, part)).await;
             if let Err(errno) = written {
                 return (done, Err(errno));
             }
             done += bytes;
             let end = (at + bytes as u64) as u32;
-            self.change(node, |inode| inode.size = inode.size.max(end));
+            self.with_inode_mut(node, |inode| inode.size = inode.size.max(end));
         }
         (done, Ok(()))
     }
 
-    async fn write_piece(
+    async fn write_part(
         &self,
         process: &Rc<Process>,
         node: Vnode,
-        (piece, data): (Piece, Written<'_>),
+        (piece, data): (V7BlockPart, Written<'_>),
     ) -> Result<()> {
         let block = self.map_for_writing(process, node, piece.lbn).await?;
-        let key = Self::key(node.volume, block);
-        let whole = piece.within.len() == BLOCK_BYTES;
+        let key = Self::block_key(node.volume, block);
+        let whole = piece.range_in_block.len() == BLOCK_BYTES;
         let id = if whole {
-            self.getblk(process, key, BLOCK).await
+            self.getblk(process, key, BLOCK_BYTES_U32).await
         } else {
-            self.bread(process, key, BLOCK).await
+            self.bread(process, key, BLOCK_BYTES_U32).await
         };
         let context = Context::Process(process);
-        let cost = self.costs.copy(data.len());
+        let cost = self.costs.copy_time(data.len());
         self.spend(context, Stage::Copy, cost).await;
         if whole {
             let mut buffers = self.buffers.borrow_mut();
-            let page = buffers.pages.of(data);
+            let page = buffers.pages.page_of_data(data);
             buffers.get(id).page = Some(page);
         } else {
-            self.edit(id, |bytes| bytes[piece.within].copy_from_slice(&data));
+            self.edit_buffer(id, |bytes| {
+                bytes[piece.range_in_block].copy_from_slice(&data)
+            });
         }
         self.bdwrite(process, id).await;
         Ok(())
     }
 
-    /// Blocks of the first `length` bytes of a file, as far as the cache and
-    /// the drive tell without time passing; none of a hole.
+    /// Returns the cache keys of the blocks of a file's first `length` bytes, with `None` for a
+    /// hole. Reads indirect blocks from the cache or the drive without passing virtual time.
     pub(crate) fn blocks(&self, node: Vnode, length: u64) -> Vec<Option<BlockKey>> {
         let count = length.div_ceil(BLOCK_BYTES as u64) as u32;
         (0..count).map(|lbn| self.block(node, lbn)).collect()
     }
 
     fn block(&self, node: Vnode, lbn: u32) -> Option<BlockKey> {
-        let path = super::layout::path(lbn)?;
-        let mut block = self.inode(node, |inode| inode.addresses[path[0]]);
+        let path = super::layout::pointer_path(lbn)?;
+        let mut block = self.with_inode(node, |inode| inode.addresses[path[0]]);
         for place in &path[1..] {
             if block == 0 {
                 return None;
             }
-            let bytes = self.present(node.volume, block);
-            block = super::layout::long(&bytes, 4 * place);
+            let bytes = self.current_block(node.volume, block);
+            block = super::layout::read_u32(&bytes, 4 * place);
         }
-        (block != 0).then(|| Self::key(node.volume, block))
+        (block != 0).then(|| Self::block_key(node.volume, block))
     }
 }

@@ -1,4 +1,4 @@
-//! The driver of an ACSI disk. It gives the controller one command at a time.
+//! Driver of an ACSI disk. It submits one command at a time to the controller.
 
 use super::hardware::Acsi;
 use crate::driver::{Driver, DriverHost};
@@ -8,26 +8,26 @@ use diskperf_device::RequestId;
 use diskperf_sim::Time;
 use std::cell::Cell;
 
-/// The disk task's costs and its read-ahead.
+/// Costs and read-ahead of Minix's disk task.
 #[derive(Clone, Debug)]
 pub struct DiskTaskConfig {
-    /// A physical request: setting the DMA chip up, handing the command over
-    /// byte by byte, and fetching the status at its end.
-    pub request: Time,
-    /// Bytes that are read where fewer are asked for: what is too much is kept
-    /// for later requests. None: 0.
+    /// Processor time of a physical request: setup of the DMA chip, transfer of the command byte by
+    /// byte, and fetch of the status at the end.
+    pub request_cost: Time,
+    /// Minimum size of a read, in bytes. The surplus is kept for later requests. 0 means no
+    /// read-ahead.
     pub read_ahead_bytes: u32,
 }
 
-/// The driver.
-pub(crate) struct Disk {
+/// Driver of an ACSI disk, with its one request in flight.
+pub(crate) struct DiskTaskDriver {
     config: DiskTaskConfig,
     controller: Id<Acsi>,
     in_flight: Cell<Option<RequestId>>,
 }
 
-impl Disk {
-    /// The driver of this controller.
+impl DiskTaskDriver {
+    /// Returns the driver of an ACSI controller.
     pub(crate) fn new(config: DiskTaskConfig, controller: Id<Acsi>) -> Self {
         Self {
             config,
@@ -37,7 +37,7 @@ impl Disk {
     }
 }
 
-impl Driver for Disk {
+impl Driver for DiskTaskDriver {
     type Controller = Acsi;
 
     fn controllers(&self) -> Vec<Id<Acsi>> {
@@ -45,23 +45,23 @@ impl Driver for Disk {
     }
 
     fn queueing(&self, _drive: usize) -> Option<Time> {
-        Some(self.config.request)
+        Some(self.config.request_cost)
     }
 
     fn read_ahead_bytes(&self) -> u32 {
         self.config.read_ahead_bytes
     }
 
-    fn insert(&self, _hardware: &Hardware, id: RequestId) {
+    fn enqueue(&self, _hardware: &Hardware, id: RequestId) {
         let before = self.in_flight.replace(Some(id));
         assert!(before.is_none(), "one request at a time");
     }
 
-    async fn give(&self, host: &impl DriverHost, _drive: usize) {
+    async fn submit_queued(&self, host: &impl DriverHost, _drive: usize) {
         let id = self.in_flight.get().expect("a request was queued");
-        let around = host.surroundings();
+        let context = host.surroundings();
         host.ask(self.controller, |acsi, parts| {
-            acsi.command(&around, parts, id);
+            acsi.command(&context, parts, id);
         });
     }
 

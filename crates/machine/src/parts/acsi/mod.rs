@@ -1,4 +1,4 @@
-//! A disk on the DMA port of an Atari ST, and what Minix's disk task tells it.
+//! Disk on the DMA port of an Atari ST (ACSI), with Minix's disk task as its driver.
 
 mod driver;
 mod hardware;

@@ -1,37 +1,36 @@
-//! A disk on the DMA port of an Atari ST and Minix's disk task, as the catalogue
-//! describes them.
+//! ACSI disk and Minix's disk task as described in the catalogue.
 
-use super::driver::{Disk, DiskTaskConfig};
+use super::driver::{DiskTaskConfig, DiskTaskDriver};
 use super::hardware::{Acsi, AcsiConfig};
-use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
-use crate::specification::{LONGEST_MS, scaled};
+use crate::parts::{DriverSource, PartBuilder, PartSpecification, buffer_sectors};
+use crate::specification::{COST_MS_MAX, scale_cost};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
-/// A disk with its embedded controller, and the task that commands it.
+/// Disk with its embedded controller, and the task that commands it.
 #[derive(Clone, Debug)]
 pub struct Specification {
-    /// How it is built.
+    /// Parameters of the embedded controller.
     pub controller: AcsiConfig,
-    /// The task's costs and its read-ahead.
+    /// Costs and read-ahead of the disk task.
     pub driver: DiskTaskConfig,
 }
 
-impl Described for Specification {
-    type Driver = Disk;
+impl PartSpecification for Specification {
+    type Driver = DiskTaskDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         Self {
             controller: read_controller(reader),
             driver: read_driver(driver),
         }
     }
 
-    fn attach(&self, to: &mut Attaching<'_>) -> Disk {
-        let (config, streams) = (self.controller.clone(), to.streams);
-        let drives = to.mechanisms(to.drives);
-        let controller = to.add(|id, number| Acsi::new((id, number), config, drives, streams));
-        Disk::new(self.driver.clone(), controller)
+    fn attach(&self, builder: &mut PartBuilder<'_>) -> DiskTaskDriver {
+        let (config, streams) = (self.controller.clone(), builder.streams);
+        let drives = builder.mechanisms(builder.drives);
+        let controller = builder.add(|id, number| Acsi::new((id, number), config, drives, streams));
+        DiskTaskDriver::new(self.driver.clone(), controller)
     }
 }
 
@@ -39,27 +38,30 @@ fn read_controller(reader: &mut Reader<'_>) -> AcsiConfig {
     buffer_sectors(reader);
     let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
     AcsiConfig {
-        command: time("command_ms", "from a command to looking for its sector"),
-        command_poll: time(
+        command_delay: time(
+            "command_ms",
+            "delay from a command until the controller looks for its first sector",
+        ),
+        command_poll_interval: time(
             "command_poll_ms",
-            "how often its processor looks for a command; 0 where that is wired",
+            "interval at which the controller's processor polls for commands; 0 if hardware detects them",
         ),
     }
 }
 
-fn read_driver(driver: &DriverReading<'_>) -> DiskTaskConfig {
+fn read_driver(driver: &DriverSource<'_>) -> DiskTaskConfig {
     let mut reader = driver.reader();
     let request = reader.milliseconds(
         "request_ms",
-        0.0..=LONGEST_MS,
-        "a physical request: DMA chip, command, status",
+        0.0..=COST_MS_MAX,
+        "processor time of a physical request: DMA chip, command and status",
     );
     let config = DiskTaskConfig {
-        request: scaled(request, driver.speed),
+        request_cost: scale_cost(request, driver.speed),
         read_ahead_bytes: reader.integer(
             "read_ahead_bytes",
             0..=65_536,
-            "bytes read and kept if a request is shorter; 0 reads no more than requested",
+            "minimum size of a read, whose surplus is kept; 0 reads no more than requested",
         ) as u32,
     };
     reader.finish();

@@ -9,11 +9,11 @@ use diskperf_timeline::Deadline;
 
 fn controller(command_poll: Time, bus_bytes_per_s: u64) -> Rc<Bench<Acsi>> {
     let config = AcsiConfig {
-        command: Time::ZERO,
-        command_poll,
+        command_delay: Time::ZERO,
+        command_poll_interval: command_poll,
     };
     let acsi = |id, drives| Acsi::new(id, config, drives, Streams::new(1));
-    Bench::with(vec![drive(0)], acsi, Bus::new(bus_bytes_per_s, 0.0))
+    Bench::with_controller(vec![drive(0)], acsi, Bus::new(bus_bytes_per_s, 0.0))
 }
 
 impl Bench<Acsi> {
@@ -21,7 +21,7 @@ impl Bench<Acsi> {
     async fn acsi(&self, id: u32, sectors: (u64, u32), write: bool) -> Time {
         let from = self.now();
         let id = self.issue(id, (0, sectors.0, sectors.1, write));
-        self.ask(|controller, around, parts| controller.command(around, parts, id));
+        self.ask(|controller, context, parts| controller.command(context, parts, id));
         while !self.ask(|controller, _, parts| controller.interrupts(parts)) {
             self.sim.wait("the controller").await;
         }

@@ -1,8 +1,8 @@
-//! A driver with no order of its own: the device is given as much as it takes, and the
-//! rest waits as it came.
+//! Driver without a request order of its own. The device receives as many requests as it accepts,
+//! and the others wait in their order of arrival.
 
 use super::hardware::Direct;
-use crate::driver::giving::Giving;
+use crate::driver::submission_guard::SubmissionGuard;
 use crate::driver::{Driver, DriverHost};
 use crate::hardware::Hardware;
 use crate::id::Id;
@@ -12,28 +12,27 @@ use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// The driver's costs.
+/// Processor costs of the direct driver.
 #[derive(Clone, Debug)]
 pub struct DirectDriverConfig {
-    /// Queueing a request, and giving it to the device.
-    pub start: Time,
-    /// Seeing to a request that is done.
-    pub complete: Time,
+    /// Processor time to queue a request and submit it to the device.
+    pub start_cost: Time,
+    /// Processor time to handle a completion.
+    pub complete_cost: Time,
 }
 
-/// The driver.
+/// Driver of directly attached devices.
 pub(crate) struct DirectDriver {
     config: DirectDriverConfig,
-    units: Vec<Unit>,
+    units: Vec<DirectDeviceQueue>,
 }
 
-/// A device, as its driver sees it.
-struct Unit {
-    number: usize,
+/// State of a device in its driver, with the requests that wait for it.
+struct DirectDeviceQueue {
+    drive_number: usize,
     connection: Id<Direct>,
-    /// What it has not been given.
     waiting: RefCell<VecDeque<RequestId>>,
-    giving: Giving,
+    submission_guard: SubmissionGuard,
 }
 
 impl Driver for DirectDriver {
@@ -47,37 +46,37 @@ impl Driver for DirectDriver {
         None
     }
 
-    fn insert(&self, hardware: &Hardware, id: RequestId) {
-        let unit = self.unit(|unit| unit.number == hardware.requests[id].device);
+    fn enqueue(&self, hardware: &Hardware, id: RequestId) {
+        let unit = self.unit(|unit| unit.drive_number == hardware.requests[id].device);
         unit.waiting.borrow_mut().push_back(id);
     }
 
-    async fn give(&self, host: &impl DriverHost, drive: usize) {
-        let unit = self.unit(|unit| unit.number == drive);
-        self.give_to(host, unit).await;
+    async fn submit_queued(&self, host: &impl DriverHost, drive: usize) {
+        let unit = self.unit(|unit| unit.drive_number == drive);
+        self.submit_to(host, unit).await;
     }
 
     async fn interrupt(&self, host: &impl DriverHost, connection: Id<Direct>) {
         while let Some(id) = host.ask(connection, |direct, parts| direct.take_done(parts)) {
-            host.spend(Stage::Driver, self.config.complete).await;
+            host.spend(Stage::Driver, self.config.complete_cost).await;
             host.completed(id);
         }
         let unit = self.unit(|unit| unit.connection == connection);
-        self.give_to(host, unit).await;
+        self.submit_to(host, unit).await;
     }
 }
 
 impl DirectDriver {
-    /// The driver of these devices, each with its number on the computer.
+    /// Returns the driver of the given devices, each with its drive number.
     pub(super) fn new(
         config: DirectDriverConfig,
         devices: impl Iterator<Item = (usize, Id<Direct>)>,
     ) -> Self {
-        let unit = |(number, connection)| Unit {
-            number,
+        let unit = |(drive_number, connection)| DirectDeviceQueue {
+            drive_number,
             connection,
             waiting: RefCell::default(),
-            giving: Giving::default(),
+            submission_guard: SubmissionGuard::default(),
         };
         Self {
             config,
@@ -85,13 +84,12 @@ impl DirectDriver {
         }
     }
 
-    fn unit(&self, is_it: impl Fn(&Unit) -> bool) -> &Unit {
-        let unit = self.units.iter().find(|unit| is_it(unit));
+    fn unit(&self, predicate: impl Fn(&DirectDeviceQueue) -> bool) -> &DirectDeviceQueue {
+        let unit = self.units.iter().find(|unit| predicate(unit));
         unit.expect("the device is one of this driver's")
     }
 
-    /// Gives a device as many requests as it takes.
-    async fn give_to(&self, host: &impl DriverHost, unit: &Unit) {
+    async fn submit_to(&self, host: &impl DriverHost, unit: &DirectDeviceQueue) {
         let next = || {
             let takes = host.ask(unit.connection, |direct, parts| {
                 direct.takes_requests(parts)
@@ -99,12 +97,14 @@ impl DirectDriver {
             let next = || unit.waiting.borrow_mut().pop_front();
             takes.then(next).flatten()
         };
-        let around = host.surroundings();
-        let give = |id| {
+        let context = host.surroundings();
+        let submit = |id| {
             host.ask(unit.connection, |direct, parts| {
-                direct.take(&around, parts, id)
+                direct.submit(&context, parts, id)
             })
         };
-        unit.giving.all(host, self.config.start, next, give).await;
+        unit.submission_guard
+            .submit_all(host, self.config.start_cost, next, submit)
+            .await;
     }
 }

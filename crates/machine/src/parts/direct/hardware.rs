@@ -1,5 +1,5 @@
-//! The connection of a device: it has the device's events come up, and interrupts when a
-//! request is done.
+//! Connection of a device to the computer. It schedules the device's events, and interrupts when a
+//! request is complete.
 
 use crate::controllers::Controller;
 use crate::hardware::{Parts, Surroundings};
@@ -8,33 +8,35 @@ use diskperf_device::Device;
 use diskperf_device::RequestId;
 use diskperf_sim::{TaskId, Time};
 
-/// A device's connection.
+/// Connection of one device.
 pub struct Direct {
     id: Id<Direct>,
     device: Id<Device>,
-    /// When the device is seen to next.
-    due: Option<Time>,
+    /// Time of the next scheduled event of the device. None if no event is scheduled.
+    next_event_at: Option<Time>,
     interrupt: Option<TaskId>,
 }
 
-/// What a connection schedules for itself.
+/// Event that a device connection schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum DirectEvent {
-    /// Something happens in the device.
-    Due,
+    /// Time of the device's next event.
+    DeviceEvent,
 }
 
 impl Controller for Direct {
     type Event = DirectEvent;
 
-    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, _: Self::Event) {
-        let now = around.now();
-        self.due = self.due.filter(|due| *due > now);
+    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, _: Self::Event) {
+        let now = context.now();
+        self.next_event_at = self
+            .next_event_at
+            .filter(|next_event_at| *next_event_at > now);
         if parts.drives[self.device].advance(now, parts.requests) {
             let task = self.interrupt.expect("its interrupt is connected");
-            around.sim.wake(task);
+            context.sim.wake(task);
         }
-        self.see_to_next(around, parts);
+        self.schedule_next_event(context, parts);
     }
 
     fn connect(&mut self, interrupt: TaskId) {
@@ -47,43 +49,45 @@ impl Controller for Direct {
 }
 
 impl Direct {
-    /// The connection of this device.
+    /// Returns the connection of a device.
     pub fn new(id: Id<Self>, device: Id<Device>) -> Self {
         Self {
             id,
             device,
-            due: None,
+            next_event_at: None,
             interrupt: None,
         }
     }
 
-    /// Whether the device takes another request.
+    /// Reports whether the device accepts another request.
     pub fn takes_requests(&self, parts: &Parts<'_>) -> bool {
         parts.drives[self.device].takes_requests()
     }
 
-    /// Gives the device a request.
+    /// Submits a request to the device.
     ///
     /// # Panics
     ///
-    /// When it takes none now.
-    pub fn take(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
-        parts.drives[self.device].take(around.now(), parts.requests, id);
-        self.see_to_next(around, parts);
+    /// If the device does not accept a request now.
+    pub fn submit(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+        parts.drives[self.device].take(context.now(), parts.requests, id);
+        self.schedule_next_event(context, parts);
     }
 
-    /// The next request that is done, once.
+    /// Reaps the next completed request of the device, if any.
     pub fn take_done(&mut self, parts: &mut Parts<'_>) -> Option<RequestId> {
         parts.drives[self.device].take_done()
     }
 
-    /// Sees to the device when something happens in it next.
-    fn see_to_next(&mut self, around: &Surroundings<'_>, parts: &Parts<'_>) {
+    fn schedule_next_event(&mut self, context: &Surroundings<'_>, parts: &Parts<'_>) {
         let next = parts.drives[self.device].next_event();
-        let sooner = next.filter(|next| self.due.is_none_or(|due| *next < due));
+        let sooner = next.filter(|next| {
+            self.next_event_at
+                .is_none_or(|next_event_at| *next < next_event_at)
+        });
         if let Some(next) = sooner {
-            self.due = sooner;
-            self.id.schedule(around, next, DirectEvent::Due);
+            self.next_event_at = sooner;
+            self.id.schedule(context, next, DirectEvent::DeviceEvent);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Nothing between software and a device: a driver gives the device all that it takes,
-//! and is interrupted for what is done.
+//! Direct attachment of devices without a modelled controller: the driver submits as many requests
+//! as the device accepts, and the device interrupts at each completion.
 
 mod driver;
 mod hardware;

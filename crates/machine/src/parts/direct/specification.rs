@@ -1,43 +1,46 @@
-//! Devices by themselves and their driver, as the catalogue describes them.
+//! Directly attached devices and their driver as described in the catalogue.
 
 use super::driver::{DirectDriver, DirectDriverConfig};
 use super::hardware::Direct;
-use crate::parts::{Attaching, Described, DriverReading};
-use crate::specification::{LONGEST_MS, scaled};
+use crate::parts::{DriverSource, PartBuilder, PartSpecification};
+use crate::specification::{COST_MS_MAX, scale_cost};
 use diskperf_catalogue::Reader;
 
-/// A connection for each device, and their driver.
+/// Connections of the directly attached devices, and their driver.
 #[derive(Clone, Debug)]
 pub struct Specification {
-    /// The driver's costs.
+    /// Processor costs of the driver.
     pub driver: DirectDriverConfig,
 }
 
-impl Described for Specification {
+impl PartSpecification for Specification {
     type Driver = DirectDriver;
     const COMMANDS_MECHANISMS: bool = false;
 
-    fn read(_: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+    fn read(_: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         let mut costs = driver.reader();
         let mut cost = |key, doc| {
-            let cost = costs.milliseconds(key, 0.0..=LONGEST_MS, doc);
-            scaled(cost, driver.speed)
+            let cost = costs.milliseconds(key, 0.0..=COST_MS_MAX, doc);
+            scale_cost(cost, driver.speed)
         };
         let driver = DirectDriverConfig {
-            start: cost(
+            start_cost: cost(
                 "start_ms",
-                "queueing a request, and giving it to the device",
+                "processor time to queue a request and submit it to the device",
             ),
-            complete: cost("complete_ms", "seeing to a request that is done"),
+            complete_cost: cost(
+                "complete_ms",
+                "processor time to handle a completed request",
+            ),
         };
         costs.finish();
         Self { driver }
     }
 
-    fn attach(&self, to: &mut Attaching<'_>) -> DirectDriver {
-        let devices = to.devices().into_iter();
+    fn attach(&self, builder: &mut PartBuilder<'_>) -> DirectDriver {
+        let devices = builder.devices().into_iter();
         let connected = devices.map(|(drive, device)| {
-            let connection = to.add(|id, _| Direct::new(id, device));
+            let connection = builder.add(|id, _| Direct::new(id, device));
             (drive, connection)
         });
         DirectDriver::new(self.driver.clone(), connected)

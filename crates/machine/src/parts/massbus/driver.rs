@@ -1,14 +1,13 @@
-//! The driver of MASSBUS disks (hp.c and mba.c of July 1983).
+//! Driver of MASSBUS disks (hp.c and mba.c of July 1983).
 //!
-//! With one drive configured on its adaptor a request is given to the drive
-//! at once, which finds its own way. With two or more, the drive is first
-//! told to search a sector some sectors ahead of the one wanted, so that the
-//! channel stays free for the others; when it says that it is there, the
-//! transfer follows. Two deadlines come of that: the search must be told
-//! before its sector passes, and the transfer before the wanted one does.
+//! With one drive configured on its adaptor, the drive receives a request immediately and seeks on
+//! its own. With two or more drives, the driver first commands a search for a sector ahead of the
+//! wanted one, so that the channel stays free for the other drives. When the drive reports that it
+//! is there, the transfer follows. This leads to two deadlines: the search command must arrive
+//! before its sector passes, and the transfer command before the wanted sector passes.
 
-use super::hardware::{Done, Massbus};
-use crate::driver::disksort::{self, Queue};
+use super::hardware::{Massbus, MassbusCompletion};
+use crate::driver::disksort::{self, RequestQueue};
 use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::Hardware;
 use crate::hardware::mechanism::Mechanism;
@@ -19,113 +18,106 @@ use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// How it is decided that a sector on the present cylinder is near enough to
-/// transfer without a search.
+/// Test whether a sector on the current cylinder is near enough to transfer without a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PositionTest {
-    /// hp.c 4.18 (March 1981) to 6.2: the head is in the last sectors of the
-    /// track, wherever the wanted one is.
+    /// Test of hp.c 4.18 (March 1981) to 6.2: the head is in the last sectors of the track,
+    /// independent of the wanted sector.
     #[default]
     LastSectors,
-    /// 6.3 (March 1984): the distance is above the maximum or below the
-    /// minimum.
+    /// Test of hp.c 6.3 (March 1984): the distance is above the maximum or below the minimum.
     OutsideWindow,
-    /// 7.6 (October 1987): the distance is within both.
+    /// Test of hp.c 7.6 (October 1987): the distance is between the minimum and the maximum.
     InsideWindow,
 }
 
-/// How far ahead a drive is told to search, and when it is not.
+/// Search parameters of a drive: the lead of the search, and the distances that need no search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SearchLead {
-    /// Sectors between the one searched and the one wanted.
+    /// Sectors between the searched sector and the wanted one.
     pub lead_sectors: u32,
-    /// Of [`PositionTest::LastSectors`]: how many last sectors.
+    /// Number of last sectors of the track in which [`PositionTest::LastSectors`] skips the search.
     pub window_sectors: u32,
-    /// Of the other two tests.
+    /// Minimum distance, in sectors, for [`PositionTest::OutsideWindow`] and
+    /// [`PositionTest::InsideWindow`].
     pub minimum_distance_sectors: u32,
-    /// Of the other two tests.
+    /// Maximum distance, in sectors, for [`PositionTest::OutsideWindow`] and
+    /// [`PositionTest::InsideWindow`].
     pub maximum_distance_sectors: u32,
 }
 
-/// The driver's constants and costs for a drive.
+/// Constants and costs of the hp driver for a drive.
 #[derive(Clone, Debug, Default)]
-pub struct HpConfig {
-    /// See [`PositionTest`].
+pub struct HpDriverConfig {
+    /// Test whether a transfer needs no search; see [`PositionTest`].
     pub position_test: PositionTest,
-    /// See [`SearchLead`].
+    /// Search parameters; see [`SearchLead`].
     pub lead: SearchLead,
-    /// Queueing a request.
-    pub strategy: Time,
-    /// Deciding how to start one, and telling the drive.
-    pub start: Time,
-    /// One map register, which maps 512 bytes.
-    pub map_register: Time,
-    /// Seeing to a transfer that has ended.
-    pub complete: Time,
+    /// Processor time to queue a request.
+    pub strategy_cost: Time,
+    /// Processor time to decide how to start a request, and to command the drive.
+    pub start_cost: Time,
+    /// Processor time to set one map register, which maps 512 bytes.
+    pub map_register_cost: Time,
+    /// Processor time to handle the end of a transfer.
+    pub complete_cost: Time,
 }
 
-/// The driver.
-pub(crate) struct Hp {
+/// Driver of MASSBUS disks.
+pub(crate) struct HpDriver {
     order: QueueOrder,
-    /// Of each drive of the computer.
-    configs: Vec<HpConfig>,
-    /// Of each drive of the computer.
-    units: RefCell<Vec<Unit>>,
-    /// Its adaptors, and what it knows of each.
+    configs: Vec<HpDriverConfig>,
+    units: RefCell<Vec<MassbusDriveState>>,
     controllers: Vec<Id<Massbus>>,
-    adaptors: RefCell<Vec<Adaptor>>,
+    adaptors: RefCell<Vec<AdaptorState>>,
 }
 
-/// A drive, as its driver sees it.
-struct Unit {
-    /// The place of its adaptor among those of the driver.
+struct MassbusDriveState {
     adaptor: usize,
-    queue: Queue,
-    state: State,
-    /// When it found its sector.
-    found: Option<Time>,
-    /// How often the transfer of the first of the queue has failed.
+    queue: RequestQueue,
+    state: MassbusDrivePhase,
+    /// Time at which the drive found the searched sector. None before that.
+    found_at: Option<Time>,
     errors: u32,
 }
 
-/// A transfer that fails more often is given up (hp.c, hpdtint: `b_errcnt > 27`).
-const MOST_ERRORS: u32 = 27;
+/// Maximum number of failures of a transfer before the driver gives up (hp.c, hpdtint: `b_errcnt >
+/// 27`).
+const TRANSFER_ERRORS_MAX: u32 = 27;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Nothing is being done for the first of the queue, or there is none.
+enum MassbusDrivePhase {
+    /// Idle drive: its queue is empty, or its first request has not been started.
     Idle,
-    /// The drive searches for it.
+    /// Searching drive: it moves to the sector ahead of the first request of its queue.
     Positioning,
-    /// It waits for the channel, or has it.
+    /// Transferring drive: it waits for the channel, or has it.
     Transferring,
 }
 
-/// An adaptor: the drives that wait for its channel, in order.
 #[derive(Default)]
-struct Adaptor {
-    waiting: VecDeque<usize>,
-    /// The first of them repeats a transfer that failed.
-    repeat: bool,
+struct AdaptorState {
+    awaiting_channel: VecDeque<usize>,
+    is_repeat: bool,
 }
 
-impl Hp {
-    /// The driver of these adaptors, each with the drives that hang on it, and with what
-    /// it has for each drive of the computer.
+impl HpDriver {
+    /// Returns the driver of the given adaptors and their drives. `configs` holds the constants and
+    /// costs for each drive of the computer.
     pub(crate) fn new(
         order: QueueOrder,
-        configs: Vec<HpConfig>,
+        configs: Vec<HpDriverConfig>,
         adaptors: Vec<(Id<Massbus>, Vec<usize>)>,
     ) -> Self {
-        let unit = |drive: usize| Unit {
+        let unit = |drive: usize| MassbusDriveState {
             // A drive of another driver's hangs on none of them, and is never asked for.
             adaptor: adaptors
                 .iter()
                 .position(|(_, of)| of.contains(&drive))
                 .unwrap_or_default(),
-            queue: Queue::new(),
-            state: State::Idle,
-            found: None,
+            queue: RequestQueue::new(),
+            state: MassbusDrivePhase::Idle,
+            found_at: None,
             errors: 0,
         };
         Self {
@@ -133,12 +125,12 @@ impl Hp {
             units: RefCell::new((0..configs.len()).map(unit).collect()),
             configs,
             controllers: adaptors.iter().map(|(id, _)| *id).collect(),
-            adaptors: RefCell::new(adaptors.iter().map(|_| Adaptor::default()).collect()),
+            adaptors: RefCell::new(adaptors.iter().map(|_| AdaptorState::default()).collect()),
         }
     }
 }
 
-impl Driver for Hp {
+impl Driver for HpDriver {
     type Controller = Massbus;
 
     fn controllers(&self) -> Vec<Id<Massbus>> {
@@ -146,22 +138,22 @@ impl Driver for Hp {
     }
 
     fn queueing(&self, drive: usize) -> Option<Time> {
-        Some(self.configs[drive].strategy)
+        Some(self.configs[drive].strategy_cost)
     }
 
-    fn insert(&self, hardware: &Hardware, id: RequestId) {
+    fn enqueue(&self, hardware: &Hardware, id: RequestId) {
         let unit = &mut self.units.borrow_mut()[hardware.requests[id].device];
-        disksort::queue(self.order, &mut unit.queue, (hardware, id));
+        disksort::enqueue(self.order, &mut unit.queue, hardware, id);
     }
 
-    async fn give(&self, host: &impl DriverHost, drive: usize) {
+    async fn submit_queued(&self, host: &impl DriverHost, drive: usize) {
         let (idle, adaptor) = {
             let unit = &self.units.borrow()[drive];
-            (unit.state == State::Idle, unit.adaptor)
+            (unit.state == MassbusDrivePhase::Idle, unit.adaptor)
         };
         if idle {
             self.start_unit(host, drive).await;
-            self.start_channel(host, adaptor).await;
+            self.start_next_transfer(host, adaptor).await;
         }
     }
 
@@ -171,48 +163,47 @@ impl Driver for Hp {
         let adaptor = adaptor.expect("the adaptor is one of this driver's");
         let done = host.ask(controller, |massbus, _| massbus.take_done());
         if let Some(done) = done {
-            self.transfer_done(host, adaptor, done).await;
+            self.complete_transfer(host, adaptor, done).await;
         }
         while let Some(place) = host.ask(controller, |massbus, _| massbus.take_attention()) {
-            let drive = host.ask(controller, |massbus, _| massbus.drives().drive(place));
-            self.found(host, drive);
+            let drive = host.ask(controller, |massbus, _| {
+                massbus.drives().drive_number(place)
+            });
+            self.record_found_sector(host, drive);
             self.start_unit(host, drive).await;
         }
-        self.start_channel(host, adaptor).await;
+        self.start_next_transfer(host, adaptor).await;
     }
 }
 
-/// From the kernel.
-impl Hp {
-    /// Decides what to do for the first request of a drive: queue it for the
-    /// channel, or have the drive search.
+impl HpDriver {
     async fn start_unit(&self, host: &impl DriverHost, drive: usize) {
         let first = {
             let mut units = self.units.borrow_mut();
             let unit = &mut units[drive];
             let Some(first) = unit.queue.first().map(|queued| queued.request) else {
-                unit.state = State::Idle;
+                unit.state = MassbusDrivePhase::Idle;
                 return;
             };
             // Whoever comes in while this takes its time must not start the
             // drive as well.
-            if unit.state == State::Idle {
-                unit.state = State::Positioning;
-                unit.found = None;
+            if unit.state == MassbusDrivePhase::Idle {
+                unit.state = MassbusDrivePhase::Positioning;
+                unit.found_at = None;
             }
             first
         };
         let config = &self.configs[drive];
-        host.unqueue(first, config.start).await;
+        host.start_queued(first, config.start_cost).await;
         let mut hardware = host.hardware().borrow_mut();
         let adaptor = self.units.borrow()[drive].adaptor;
-        let found = self.units.borrow()[drive].found.is_some();
+        let found = self.units.borrow()[drive].found_at.is_some();
         let id = self.controllers[adaptor];
         let (massbus, mut parts) = hardware.controller(id);
         let searches = massbus.drives().count() > 1 && !found;
         let slot = searches.then(|| {
             let request = &parts.requests[first];
-            let mechanism = &parts.drives[massbus.drives().of(request)];
+            let mechanism = &parts.drives[massbus.drives().mechanism_for(request)];
             search_slot(mechanism, request, config)
         });
         match slot.flatten() {
@@ -220,15 +211,16 @@ impl Hp {
                 massbus.search(&host.surroundings(), &mut parts, first, slot);
             }
             None => {
-                self.units.borrow_mut()[drive].state = State::Transferring;
-                self.adaptors.borrow_mut()[adaptor].waiting.push_back(drive);
+                self.units.borrow_mut()[drive].state = MassbusDrivePhase::Transferring;
+                self.adaptors.borrow_mut()[adaptor]
+                    .awaiting_channel
+                    .push_back(drive);
             }
         }
     }
 
-    /// Gives the channel, if it is free, to the first drive that waits.
-    async fn start_channel(&self, host: &impl DriverHost, adaptor: usize) {
-        let (drive, repeat) = {
+    async fn start_next_transfer(&self, host: &impl DriverHost, adaptor: usize) {
+        let (drive, is_repeat) = {
             let mut hardware = host.hardware().borrow_mut();
             let mut adaptors = self.adaptors.borrow_mut();
             let state = &mut adaptors[adaptor];
@@ -236,27 +228,27 @@ impl Hp {
             if !massbus.is_idle() {
                 return;
             }
-            let Some(drive) = state.waiting.pop_front() else {
+            let Some(drive) = state.awaiting_channel.pop_front() else {
                 return;
             };
-            (drive, std::mem::take(&mut state.repeat))
+            (drive, std::mem::take(&mut state.is_repeat))
         };
         let (first, found) = {
             let units = self.units.borrow();
-            (units[drive].queue[0].request, units[drive].found)
+            (units[drive].queue[0].request, units[drive].found_at)
         };
         host.mark(first, Stage::ChannelWait);
-        let register = self.configs[drive].map_register;
-        host.map(first, register).await;
-        let around = host.surroundings();
+        let register = self.configs[drive].map_register_cost;
+        host.set_map_registers(first, register).await;
+        let context = host.surroundings();
         host.ask(self.controllers[adaptor], |massbus, parts| {
-            massbus.transfer(&around, parts, first, found, repeat);
+            massbus.transfer(&context, parts, first, found, is_repeat);
         });
     }
 }
 
-/// The slot to search for; none if the transfer may start at once.
-fn search_slot(mechanism: &Mechanism, request: &Request, config: &HpConfig) -> Option<u32> {
+/// Returns the slot to search for, or None if the transfer may start without a search.
+fn search_slot(mechanism: &Mechanism, request: &Request, config: &HpDriverConfig) -> Option<u32> {
     let place = mechanism.geometry().locate(request.sector);
     let slots = place.sectors_per_track;
     let lead = &config.lead;
@@ -264,7 +256,7 @@ fn search_slot(mechanism: &Mechanism, request: &Request, config: &HpConfig) -> O
     if place.cylinder != mechanism.cylinder() {
         return Some(target);
     }
-    let under_head = mechanism.slot_under_head(hardware_now(request));
+    let under_head = mechanism.slot_under_head(last_mark_time(request));
     let distance = (target + 2 * slots - under_head - 1) % slots;
     let near = match config.position_test {
         PositionTest::LastSectors => under_head + 1 > slots - lead.window_sectors,
@@ -278,25 +270,29 @@ fn search_slot(mechanism: &Mechanism, request: &Request, config: &HpConfig) -> O
     (!near).then_some(target)
 }
 
-/// The moment up to which a request has been marked, which is the present one
-/// for a driver that has just spent its time on it.
-fn hardware_now(request: &Request) -> Time {
+/// Returns the time of a request's last mark. It is the current time for a driver that has just
+/// spent time on the request.
+fn last_mark_time(request: &Request) -> Time {
     Time(request.spans.marked().0)
 }
 
-/// From the adaptor.
-impl Hp {
-    fn found(&self, host: &impl DriverHost, drive: usize) {
+impl HpDriver {
+    fn record_found_sector(&self, host: &impl DriverHost, drive: usize) {
         let mut units = self.units.borrow_mut();
         let unit = &mut units[drive];
         let first = unit.queue[0].request;
         let found = host.hardware().borrow().requests[first].spans.marked();
-        unit.found = Some(Time(found.0));
+        unit.found_at = Some(Time(found.0));
     }
 
-    async fn transfer_done(&self, host: &impl DriverHost, adaptor: usize, done: Done) {
+    async fn complete_transfer(
+        &self,
+        host: &impl DriverHost,
+        adaptor: usize,
+        done: MassbusCompletion,
+    ) {
         let drive = host.hardware().borrow().requests[done.transfer].device;
-        let cost = self.configs[drive].complete;
+        let cost = self.configs[drive].complete_cost;
         host.spend(Stage::Driver, cost).await;
         if done.data_late {
             let errors = {
@@ -304,21 +300,21 @@ impl Hp {
                 *errors += 1;
                 *errors
             };
-            if errors > MOST_ERRORS {
+            if errors > TRANSFER_ERRORS_MAX {
                 host.give_up(done.transfer, errors);
                 return;
             }
             // The driver has the whole transfer done again, before any other.
             let mut adaptors = self.adaptors.borrow_mut();
-            adaptors[adaptor].waiting.push_front(drive);
-            adaptors[adaptor].repeat = true;
+            adaptors[adaptor].awaiting_channel.push_front(drive);
+            adaptors[adaptor].is_repeat = true;
             return;
         }
         let id = {
             let mut units = self.units.borrow_mut();
             let unit = &mut units[drive];
-            unit.state = State::Idle;
-            unit.found = None;
+            unit.state = MassbusDrivePhase::Idle;
+            unit.found_at = None;
             unit.errors = 0;
             unit.queue.remove(0).request
         };

@@ -1,10 +1,10 @@
-//! A MASSBUS adaptor, and the SMD controllers that look like one: arms move
-//! and search at once, data moves for one drive at a time, and the channel is
-//! held from the transfer command until the last sector.
+//! MASSBUS adaptor, or an SMD controller compatible with one. Several drives may seek and search
+//! simultaneously, but only one drive transfers data. The channel is held from the transfer command
+//! until the last sector.
 
 use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
-use crate::hardware::marking::{late_stage, mark_move, mark_passing};
+use crate::hardware::marking::{mark_arm_move, mark_media_transfer, rotational_wait_stage};
 use crate::hardware::{Parts, Surroundings};
 use crate::id::Id;
 use diskperf_device::WhatIf;
@@ -13,50 +13,47 @@ use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::trace::Counted;
 use diskperf_timeline::{Deadline, Stage};
 
-/// When a drive may say that it has found its sector.
+/// Condition under which a drive may report that it has found its sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attention {
-    /// Whenever the sector comes by.
+    /// Search report whenever the sector passes.
     WhileTransferring,
-    /// Only when the sector comes by while no other drive transfers: a
-    /// controller that moves data does not watch.
+    /// Search report only when the sector passes while no other drive transfers, because a
+    /// controller does not monitor searches during a transfer.
     WhenIdle,
 }
 
-/// How an adaptor is built.
+/// Parameters of a MASSBUS adaptor: search behaviour, command times and late data.
 #[derive(Clone, Debug)]
 pub struct MassbusConfig {
-    /// See [`Attention`].
+    /// Condition of a search report; see [`Attention`].
     pub attention: Attention,
-    /// How often a controller whose own processor does the searching looks
-    /// for a command to search, drive by drive: it acts up to this much for
-    /// each drive on it after the command. Zero where searching is wired.
-    pub search_poll_per_drive: Time,
-    /// How long such a controller takes to act on the command, once it has
-    /// found it.
-    pub search_command: Time,
-    /// From a command to the arm or the channel acting on it.
-    pub command: Time,
-    /// Whether a sector that is read goes on to memory only when all of it has come and
-    /// was checked, while the next one comes: a read ends a sector later than its last
-    /// one has passed.
+    /// Poll interval per drive, for a controller whose own processor polls the drives for search
+    /// commands. A search starts up to one interval per attached drive later. Zero if searches are
+    /// wired.
+    pub search_poll_time_per_drive: Time,
+    /// Time from the poll that finds a search command until the controller's processor acts on it.
+    pub search_command_delay: Time,
+    /// Time from a command until the arm or the channel acts on it.
+    pub command_delay: Time,
+    /// Whether a read sector is sent to memory only after it has been read completely and checked,
+    /// while the next sector passes. A read then ends one sector after its last sector has passed.
     pub reads_whole_sectors: bool,
-    /// How likely a sector is late for memory, or from it, while a process
-    /// runs, which writes through its cache at every turn. Handlers of
-    /// interrupts move little that is not in the cache.
+    /// Probability that a sector's memory access is late while a process runs, which writes through
+    /// its cache at every turn. Interrupt handlers move little data outside the cache.
     pub data_late: f64,
-    /// Share of that while none does, of sectors that are written: what is read
-    /// need only be handed on, and what is written has to come in time.
+    /// Factor on the probability of a late sector while no process runs, for written sectors. Read
+    /// data need only be passed on, but written data must arrive in time.
     pub data_late_idle_share: f64,
-    /// Whether a transfer that is repeated may fail again. It always may, but
-    /// where a repetition is supposed to cost no time it could fail for ever.
+    /// Whether a repeated transfer may fail again. Always true, except in a counterfactual run in
+    /// which a repetition costs no time and could fail forever.
     pub fails_again: bool,
 }
 
 impl MassbusConfig {
-    /// The same adaptor, whose deadlines are met where that is supposed; and
-    /// where nothing is waited for on a track, the sector does not come round
-    /// while the channel is held.
+    /// Returns the configuration for a counterfactual run. Data are never late if deadlines are
+    /// met, and a search report does not wait for the channel if deadlines are met or if there is
+    /// no rotational latency.
     pub(crate) fn supposing(&self, what_if: WhatIf) -> Self {
         let mut config = self.clone();
         if what_if.deadlines_met {
@@ -72,90 +69,91 @@ impl MassbusConfig {
     }
 }
 
-/// The adaptor's state.
+/// State of a MASSBUS adaptor.
 pub struct Massbus {
     id: Id<Massbus>,
     config: MassbusConfig,
     drives: Mechanisms,
-    channel: Option<Channel>,
-    /// A transfer that has ended, until the driver has seen it.
-    done: Option<Done>,
-    /// Of each drive: whether it has found its sector.
+    channel: Option<ActiveTransfer>,
+    /// Transfer that has ended and that the driver has not yet reaped.
+    done: Option<MassbusCompletion>,
+    /// Whether each drive has found its searched sector and reports it to the driver (attention
+    /// flag).
     attention: Vec<bool>,
-    searches: Vec<Option<Search>>,
-    /// When the channel was last taken and let go.
-    held: (Time, Time),
+    searches: Vec<Option<ActiveSearch>>,
+    /// Start and end of the last use of the channel.
+    last_channel_use: (Time, Time),
     channel_busy: Time,
-    late: Stream,
-    poll: Stream,
+    data_late_stream: Stream,
+    poll_stream: Stream,
     interrupt: Option<TaskId>,
     data_late_errors: u64,
 }
 
-/// What the channel is held for.
 #[derive(Clone, Copy, Debug)]
-struct Channel {
+struct ActiveTransfer {
     transfer: RequestId,
-    /// The rate while sectors pass, in bytes per second.
-    rate: u64,
-    since: Time,
-    /// When the first sector has begun to pass, and the last one has passed.
+    bytes_per_s: u64,
+    started_at: Time,
+    /// Time at which the first sector begins to pass under the head.
     first_sector: Time,
-    passed: Time,
-    /// How long after it has passed a sector is in memory.
-    behind: Time,
+    passed_at: Time,
+    /// Delay from the end of a sector under the head until it is in memory.
+    memory_delay: Time,
     sectors: u32,
     per_sector: Time,
-    /// Whether sectors of it may be late.
     may_be_late: bool,
     moving: bool,
 }
 
-/// A transfer that has ended.
+/// Ended transfer of the adaptor, with its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done {
-    /// Which.
+pub struct MassbusCompletion {
+    /// Request that the ended transfer belongs to.
     pub transfer: RequestId,
-    /// Whether a sector was late, and nothing after it was transferred.
+    /// Whether a sector was late, so that the transfer ended there.
     pub data_late: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Search {
+struct ActiveSearch {
     transfer: RequestId,
     slot: u32,
-    /// When the sector first came by.
-    first: Option<Time>,
+    /// Time at which the searched sector first passed. None before that.
+    first_found_at: Option<Time>,
 }
 
-/// What an adaptor schedules for itself.
+/// Event that a MASSBUS adaptor schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum MassbusEvent {
-    /// A drive, by its place on the adaptor, is at the sector that it was to
-    /// search.
-    Found(u8),
-    /// The first sector of the transfer begins to move.
+    /// Arrival of a drive at its searched sector, given by the drive's place on the adaptor.
+    SectorFound(u8),
+    /// Start of the first sector of the adaptor's transfer.
     FirstSector,
-    /// A sector of the transfer has moved that may have been late.
-    Sector {
-        /// Which.
+    /// End of a sector whose data may be late.
+    LateSectorCheck {
+        /// Number of the sector in the transfer, counted from 1.
         number: u32,
-        /// It was, if its draw is below the share that is late now.
+        /// Random draw; the sector is late if the draw is below the current probability.
         draw: f64,
     },
-    /// The last sector has moved.
+    /// End of the last sector of the adaptor's transfer.
     LastSector,
 }
 
 impl Controller for Massbus {
     type Event = MassbusEvent;
 
-    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
+    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
         match event {
-            MassbusEvent::Found(place) => self.found(around, parts, usize::from(place)),
-            MassbusEvent::FirstSector => self.first_sector(around, parts),
-            MassbusEvent::Sector { number, draw } => self.sector(around, parts, (number, draw)),
-            MassbusEvent::LastSector => self.last_sector(around, parts, false),
+            MassbusEvent::SectorFound(drive_index) => {
+                self.handle_sector_found(context, parts, usize::from(drive_index))
+            }
+            MassbusEvent::FirstSector => self.handle_first_sector(context, parts),
+            MassbusEvent::LateSectorCheck { number, draw } => {
+                self.handle_sector(context, parts, number, draw)
+            }
+            MassbusEvent::LastSector => self.handle_last_sector(context, parts, false),
         }
     }
 
@@ -173,7 +171,8 @@ impl Controller for Massbus {
 }
 
 impl Massbus {
-    /// An idle adaptor with these drives, of this number among all controllers.
+    /// Returns an idle MASSBUS adaptor with its drives. `number` is its number among all
+    /// controllers.
     pub fn new(
         (id, number): (Id<Self>, usize),
         config: MassbusConfig,
@@ -189,269 +188,291 @@ impl Massbus {
             done: None,
             attention: vec![false; count],
             searches: vec![None; count],
-            held: (Time::ZERO, Time::ZERO),
+            last_channel_use: (Time::ZERO, Time::ZERO),
             channel_busy: Time::ZERO,
-            late: streams.stream(&format!("controller.{number}.data_late")),
-            poll: streams.stream(&format!("controller.{number}.poll")),
+            data_late_stream: streams.stream(&format!("controller.{number}.data_late")),
+            poll_stream: streams.stream(&format!("controller.{number}.poll")),
             interrupt: None,
             data_late_errors: 0,
         }
     }
 
-    /// The drives that are configured on it.
+    /// Drives attached to the adaptor.
     pub fn drives(&self) -> &Mechanisms {
         &self.drives
     }
 
-    /// Whether the channel can take a transfer.
+    /// Reports whether the channel can accept a transfer.
     pub fn is_idle(&self) -> bool {
         self.channel.is_none() && self.done.is_none()
     }
 
-    /// For how long the channel was held up to now.
+    /// Returns the time for which the channel was held, up to now.
     pub fn channel_busy(&self, now: Time) -> Time {
-        let holding = self.channel.map_or(Time::ZERO, |held| now - held.since);
+        let holding = self
+            .channel
+            .map_or(Time::ZERO, |transfer| now - transfer.started_at);
         self.channel_busy + holding
     }
 
-    /// How many sectors were late.
+    /// Number of late sectors so far.
     pub fn data_late_errors(&self) -> u64 {
         self.data_late_errors
     }
 
-    /// The transfer that has ended, once.
-    pub fn take_done(&mut self) -> Option<Done> {
+    /// Takes the transfer that has ended, if any.
+    pub fn take_done(&mut self) -> Option<MassbusCompletion> {
         self.done.take()
     }
 
-    /// The first place whose drive has found its sector, once.
+    /// Takes the first attention flag of a drive that has found its sector, and returns the drive's
+    /// place. None if no flag is set.
     pub fn take_attention(&mut self) -> Option<usize> {
-        let place = self.attention.iter().position(|raised| *raised)?;
-        self.attention[place] = false;
-        Some(place)
+        let drive_index = self.attention.iter().position(|raised| *raised)?;
+        self.attention[drive_index] = false;
+        Some(drive_index)
     }
 
-    /// Has a drive move to the transfer's cylinder and say when `slot` comes
-    /// by there.
+    /// Commands a drive to seek to the transfer's cylinder and to report when `slot` passes there.
     pub fn search(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
         id: RequestId,
         slot: u32,
     ) {
         let transfer = &mut parts.requests[id];
-        let place = self.drives.place(transfer.device);
-        let drive = &mut parts.drives[self.drives.at(place)];
+        let drive_index = self.drives.index_of(transfer.device);
+        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
         let cylinder = drive.geometry().locate(transfer.sector).cylinder;
         // Where the round of the polling stands when a command comes, nobody
         // knows.
-        let round = self.config.search_poll_per_drive.0 * self.drives.count() as u64;
-        let noticed = self.poll.within(Time(round)) + self.config.search_command;
-        let commanded = around.now() + self.config.command + noticed;
+        let round = self.config.search_poll_time_per_drive.0 * self.drives.count() as u64;
+        let noticed = self.poll_stream.within(Time(round)) + self.config.search_command_delay;
+        let commanded = context.now() + self.config.command_delay + noticed;
         transfer.mark(Stage::Command, moment(commanded));
         let arm = drive.seek(cylinder, transfer.is_write());
-        mark_move(transfer, commanded, arm);
+        mark_arm_move(transfer, commanded, arm);
         let arrived = commanded + arm.total();
-        let since = drive.last_transfer();
-        let found = arrived + drive.await_slot(arrived, slot, (arm, since));
-        let stage = late_stage(
+        let ready_since = drive.last_transfer();
+        let found = arrived + drive.await_slot(arrived, slot, (arm, ready_since));
+        let stage = rotational_wait_stage(
             transfer,
-            since,
+            ready_since,
             drive.spindle().period(),
             found,
             arm,
             Deadline::Search,
         );
         transfer.mark(stage, moment(found));
-        let search = &mut self.searches[place];
+        let search = &mut self.searches[drive_index];
         assert!(search.is_none(), "a drive that searches was told to search");
-        *search = Some(Search {
+        *search = Some(ActiveSearch {
             transfer: id,
             slot,
-            first: None,
+            first_found_at: None,
         });
         self.id
-            .schedule(around, found, MassbusEvent::Found(place as u8));
+            .schedule(context, found, MassbusEvent::SectorFound(drive_index as u8));
     }
 
-    /// Transfers; the channel is held from now on. `searched` tells when the
-    /// drive found the sector before it, if it was told to search.
+    /// Starts a transfer and holds the channel. `searched` is the time at which the drive found the
+    /// sector before it, if it was commanded to search.
     ///
     /// # Panics
     ///
-    /// When the channel is held already.
+    /// If the channel is already held.
     pub fn transfer(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
         id: RequestId,
         searched: Option<Time>,
         repeated: bool,
     ) {
         assert!(self.is_idle(), "one transfer at a time holds the channel");
-        let now = around.now();
-        let commanded = now + self.config.command;
+        let now = context.now();
+        let commanded = now + self.config.command_delay;
         let transfer = &mut parts.requests[id];
         transfer.mark(Stage::Command, moment(commanded));
-        let drive = &mut parts.drives[self.drives.of(transfer)];
-        let since = searched.or(drive.last_transfer());
+        let drive = &mut parts.drives[self.drives.mechanism_for(transfer)];
+        let ready_since = searched.or(drive.last_transfer());
         let all = (transfer.sector, transfer.sectors);
-        let passage = drive.transfer_watched(commanded, all, transfer.is_write(), since);
-        mark_move(transfer, commanded, passage.to_track);
+        let passage = drive.transfer_ready_since(commanded, all, transfer.is_write(), ready_since);
+        mark_arm_move(transfer, commanded, passage.to_track);
         let first_sector = commanded + passage.to_first_sector();
         let stage = if repeated {
             Stage::MissedRevolution(Deadline::DataLate)
         } else {
-            let missed = late_stage(
+            let missed = rotational_wait_stage(
                 transfer,
-                since,
+                ready_since,
                 drive.spindle().period(),
                 first_sector,
                 passage.to_track,
                 Deadline::TransferCommand,
             );
-            self.blame_channel(missed, first_sector, drive.spindle().period())
+            self.attribute_to_channel(missed, first_sector, drive.spindle().period())
         };
         transfer.mark(stage, moment(first_sector));
-        let passed = commanded + passage.total();
+        let passed_at = commanded + passage.total();
         let bytes = u64::from(transfer.sectors) * u64::from(drive.geometry().sector_bytes());
-        let per_sector = Time((passed - first_sector).0 / u64::from(transfer.sectors));
-        let behind = match self.config.reads_whole_sectors && !transfer.is_write() {
+        let per_sector = Time((passed_at - first_sector).0 / u64::from(transfer.sectors));
+        let memory_delay = match self.config.reads_whole_sectors && !transfer.is_write() {
             true => per_sector,
             false => Time::ZERO,
         };
-        self.channel = Some(Channel {
+        self.channel = Some(ActiveTransfer {
             transfer: id,
-            rate: bytes * 1_000_000_000 / (passed - first_sector).0.max(1),
-            since: now,
+            bytes_per_s: bytes * 1_000_000_000 / (passed_at - first_sector).0.max(1),
+            started_at: now,
             first_sector,
-            passed,
-            behind,
+            passed_at,
+            memory_delay,
             sectors: transfer.sectors,
             per_sector,
             may_be_late: self.config.data_late > 0.0 && (!repeated || self.config.fails_again),
             moving: false,
         });
-        self.id
-            .schedule(around, first_sector + behind, MassbusEvent::FirstSector);
+        self.id.schedule(
+            context,
+            first_sector + memory_delay,
+            MassbusEvent::FirstSector,
+        );
     }
 
-    /// A transfer command that was late because another drive had the channel
-    /// when the sector came by says so.
-    fn blame_channel(&self, stage: Stage, first_sector: Time, period: Time) -> Stage {
+    /// Returns the stage of a missed transfer command, changed to a held channel if another drive
+    /// held the channel when the sector passed.
+    fn attribute_to_channel(&self, stage: Stage, first_sector: Time, period: Time) -> Stage {
         let missed = Stage::MissedRevolution(Deadline::TransferCommand);
-        let (taken, freed) = self.held;
+        let (taken, freed) = self.last_channel_use;
         match first_sector.0.checked_sub(period.0) {
-            Some(passed) if stage == missed && (taken.0..freed.0).contains(&passed) => {
+            Some(passed_at) if stage == missed && (taken.0..freed.0).contains(&passed_at) => {
                 Stage::MissedRevolution(Deadline::ChannelHeld)
             }
             _ => stage,
         }
     }
 
-    fn found(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, place: usize) {
-        let now = around.now();
-        let search = self.searches[place].as_mut().expect("the drive searches");
+    fn handle_sector_found(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        drive_index: usize,
+    ) {
+        let now = context.now();
+        let search = self.searches[drive_index]
+            .as_mut()
+            .expect("the drive searches");
         let transfer = &mut parts.requests[search.transfer];
-        if search.first.replace(now).is_some() {
-            let held = Stage::MissedRevolution(Deadline::ChannelHeld);
-            transfer.mark(held, moment(now));
+        if search.first_found_at.replace(now).is_some() {
+            let last_channel_use = Stage::MissedRevolution(Deadline::ChannelHeld);
+            transfer.mark(last_channel_use, moment(now));
         }
         if self.config.attention == Attention::WhenIdle && self.channel.is_some() {
             // It is not noticed; the sector comes round again.
             let slot = search.slot;
-            let drive = &parts.drives[self.drives.of(transfer)];
+            let drive = &parts.drives[self.drives.mechanism_for(transfer)];
             let again = now + Time(1);
             let again = again + drive.until_slot(again, slot);
             self.id
-                .schedule(around, again, MassbusEvent::Found(place as u8));
+                .schedule(context, again, MassbusEvent::SectorFound(drive_index as u8));
             return;
         }
-        self.searches[place] = None;
-        self.attention[place] = true;
-        self.raise(around);
+        self.searches[drive_index] = None;
+        self.attention[drive_index] = true;
+        self.raise_interrupt(context);
     }
 
-    fn first_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
+    fn handle_first_sector(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
         let channel = self.channel.as_mut().expect("the channel is held");
         channel.moving = true;
-        parts.bus.start(around, channel.rate);
-        self.sectors_from(around, 1);
+        parts.bus.start_stream(context, channel.bytes_per_s);
+        self.schedule_sectors_from(context, 1);
     }
 
-    /// One sector of buffer is all there is: a sector that the memory, busy
-    /// with the processor, does not give or take in time is late. Goes on to
-    /// the next sector, from this one on, that may be; whether it is depends
-    /// on whether a process has the processor when it has passed.
-    fn sectors_from(&mut self, around: &Surroundings<'_>, number: u32) {
+    /// Schedules the next event of the transfer from this sector on: the next sector that may be
+    /// late, or the last sector. The buffer holds a single sector, so a sector is late if the
+    /// memory, shared with the processor, does not accept or supply it in time. Whether it is late
+    /// depends on whether a process has the processor when it has passed.
+    fn schedule_sectors_from(&mut self, context: &Surroundings<'_>, number: u32) {
         let channel = self.channel.expect("the channel is held");
         let may_be_late = channel.may_be_late;
         let mut last = number..channel.sectors.max(2);
         let risk = last.find_map(|number| {
-            let draw = may_be_late.then(|| self.late.share())?;
+            let draw = may_be_late.then(|| self.data_late_stream.share())?;
             (draw < self.config.data_late).then_some((number, draw))
         });
         match risk {
             Some((number, draw)) => {
                 let passing = Time(channel.per_sector.0 * u64::from(number));
-                let at = channel.first_sector + passing + channel.behind;
+                let at = channel.first_sector + passing + channel.memory_delay;
                 self.id
-                    .schedule(around, at, MassbusEvent::Sector { number, draw });
+                    .schedule(context, at, MassbusEvent::LateSectorCheck { number, draw });
             }
             None => {
-                let at = channel.passed + channel.behind;
-                self.id.schedule(around, at, MassbusEvent::LastSector);
+                let at = channel.passed_at + channel.memory_delay;
+                self.id.schedule(context, at, MassbusEvent::LastSector);
             }
         }
     }
 
-    fn sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, at: (u32, f64)) {
-        let (number, draw) = at;
+    fn handle_sector(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        number: u32,
+        draw: f64,
+    ) {
         let channel = self.channel.expect("the channel is held");
         let write = parts.requests[channel.transfer].is_write();
         let idle = match write {
             true => self.config.data_late * self.config.data_late_idle_share,
             false => 0.0,
         };
-        if around.processors.has_process() || draw < idle {
+        if context.processors.has_process() || draw < idle {
             self.data_late_errors += 1;
-            self.last_sector(around, parts, true);
+            self.handle_last_sector(context, parts, true);
         } else {
-            self.sectors_from(around, number + 1);
+            self.schedule_sectors_from(context, number + 1);
         }
     }
 
-    fn last_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, data_late: bool) {
-        let now = around.now();
+    fn handle_last_sector(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        data_late: bool,
+    ) {
+        let now = context.now();
         let channel = self.channel.take().expect("the channel is held");
         assert!(channel.moving, "the last sector came before the first");
-        parts.bus.stop(around, channel.rate);
-        self.channel_busy += now - channel.since;
-        self.held = (channel.since, now);
+        parts.bus.end_stream(context, channel.bytes_per_s);
+        self.channel_busy += now - channel.started_at;
+        self.last_channel_use = (channel.started_at, now);
         let transfer = &mut parts.requests[channel.transfer];
-        let drive = &mut parts.drives[self.drives.of(transfer)];
+        let drive = &mut parts.drives[self.drives.mechanism_for(transfer)];
         if data_late {
             drive.cut_short(now);
             let late = Stage::MissedRevolution(Deadline::DataLate);
             transfer.mark(late, moment(now));
         } else {
-            mark_passing(transfer, drive, channel.passed);
-            if channel.behind > Time::ZERO {
+            mark_media_transfer(transfer, drive, channel.passed_at);
+            if channel.memory_delay > Time::ZERO {
                 transfer.mark(Stage::BusTransfer, moment(now));
             }
         }
-        self.done = Some(Done {
+        self.done = Some(MassbusCompletion {
             transfer: channel.transfer,
             data_late,
         });
-        self.raise(around);
+        self.raise_interrupt(context);
     }
 
-    fn raise(&self, around: &Surroundings<'_>) {
+    fn raise_interrupt(&self, context: &Surroundings<'_>) {
         let task = self
             .interrupt
             .expect("the adaptor's interrupt is connected");
-        around.sim.wake(task);
+        context.sim.wake(task);
     }
 }

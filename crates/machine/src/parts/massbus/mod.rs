@@ -1,4 +1,4 @@
-//! A MASSBUS adaptor, or what looks like one, and the hp driver of 4.2BSD.
+//! MASSBUS adaptor, or a controller compatible with one, with the hp driver of 4.2BSD.
 
 mod driver;
 mod hardware;
@@ -6,6 +6,6 @@ mod specification;
 #[cfg(test)]
 mod tests;
 
-pub use driver::{HpConfig, PositionTest, SearchLead};
-pub use hardware::{Attention, Done, Massbus, MassbusConfig, MassbusEvent};
+pub use driver::{HpDriverConfig, PositionTest, SearchLead};
+pub use hardware::{Attention, Massbus, MassbusCompletion, MassbusConfig, MassbusEvent};
 pub use specification::Specification;

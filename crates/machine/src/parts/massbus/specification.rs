@@ -1,58 +1,64 @@
-//! MASSBUS adaptors and the hp driver, as the catalogue describes them.
+//! MASSBUS adaptors and the hp driver as described in the catalogue.
 
-use super::driver::{Hp, HpConfig, PositionTest, SearchLead};
+use super::driver::{HpDriver, HpDriverConfig, PositionTest, SearchLead};
 use super::hardware::{Attention, Massbus, MassbusConfig};
-use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
-use crate::specification::{DriveSpecification, LONGEST_MS, scaled};
+use crate::parts::{DriverSource, PartBuilder, PartSpecification, buffer_sectors};
+use crate::specification::{COST_MS_MAX, DriveSpecification, scale_cost};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
-/// One adaptor for all drives, or one for each, and their driver.
+/// One adaptor for all drives or one per drive, with their driver.
 #[derive(Clone, Debug)]
 pub struct Specification {
-    /// How an adaptor is built.
+    /// Parameters of an adaptor.
     pub controller: MassbusConfig,
-    /// Whether each drive has one for itself.
+    /// Whether each drive has its own adaptor.
     pub separate: bool,
-    /// The driver's constants and costs, for each drive of the computer.
-    pub driver: Vec<HpConfig>,
+    /// Constants and costs of the driver for each drive of the computer.
+    pub driver: Vec<HpDriverConfig>,
 }
 
-impl Described for Specification {
-    type Driver = Hp;
+impl PartSpecification for Specification {
+    type Driver = HpDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         buffer_sectors(reader);
 
-        let separate = reader.flag("separate_adaptors", "each drive on an adaptor of its own");
+        let separate = reader.flag(
+            "separate_adaptors",
+            "whether each drive has its own adaptor",
+        );
         let attention = reader.choice(
             "attention",
             &[
                 ("while-transferring", Attention::WhileTransferring),
                 ("when-idle", Attention::WhenIdle),
             ],
-            "when a drive may say that it has found its sector",
+            "when a drive may report that it has found its sector",
         );
         let reads_whole_sectors = reader.flag(
             "reads_whole_sectors",
-            "whether a sector goes to memory only after all of it was read and checked",
+            "whether a sector goes to memory only after it has been read and checked completely",
         );
         let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
         let search_poll_per_drive = time(
             "search_poll_per_drive_ms",
             "time that each attached drive adds to the polling round for search commands; 0 if searching is wired",
         );
-        let search_command = time(
+        let search_command_delay = time(
             "search_command_ms",
-            "how long it then takes to act on it; 0 where searching is wired",
+            "time to act on a search command once it is noticed; 0 if searching is wired",
         );
-        let command = time("command_ms", "from a command to something acting on it");
+        let command = time(
+            "command_ms",
+            "delay from a command until the controller acts on it",
+        );
         let mut share = |key, doc| reader.number(key, 0.0..=1.0, doc);
         let controller = MassbusConfig {
             attention,
-            search_poll_per_drive,
-            search_command,
-            command,
+            search_poll_time_per_drive: search_poll_per_drive,
+            search_command_delay,
+            command_delay: command,
             reads_whole_sectors,
             data_late: share(
                 "data_late_per_sector",
@@ -67,24 +73,24 @@ impl Described for Specification {
         Self {
             controller,
             separate,
-            driver: read_hp(driver),
+            driver: read_driver_configs(driver),
         }
     }
 
-    fn attach(&self, to: &mut Attaching<'_>) -> Hp {
+    fn attach(&self, builder: &mut PartBuilder<'_>) -> HpDriver {
         let groups: Vec<Vec<usize>> = match self.separate {
-            true => to.drives.iter().map(|drive| vec![*drive]).collect(),
-            false => vec![to.drives.to_vec()],
+            true => builder.drives.iter().map(|drive| vec![*drive]).collect(),
+            false => vec![builder.drives.to_vec()],
         };
-        let controller = self.controller.supposing(to.what_if);
-        let streams = to.streams;
+        let controller = self.controller.supposing(builder.what_if);
+        let streams = builder.streams;
         let adaptor = |drives: Vec<usize>| {
-            let (config, on_it) = (controller.clone(), to.mechanisms(&drives));
-            let id = to.add(|id, number| Massbus::new((id, number), config, on_it, streams));
+            let (config, on_it) = (controller.clone(), builder.mechanisms(&drives));
+            let id = builder.add(|id, number| Massbus::new((id, number), config, on_it, streams));
             (id, drives)
         };
         let adaptors = groups.into_iter().map(adaptor).collect();
-        Hp::new(to.order, self.driver.clone(), adaptors)
+        HpDriver::new(builder.order, self.driver.clone(), adaptors)
     }
 
     fn loses_data(&self) -> bool {
@@ -92,20 +98,23 @@ impl Described for Specification {
     }
 }
 
-/// The driver, which has numbers for each type of drive: for each drive of the computer.
-fn read_hp(driver: &DriverReading<'_>) -> Vec<HpConfig> {
-    let mut configs = vec![HpConfig::default(); driver.drives.len()];
-    for place in driver.of {
+fn read_driver_configs(driver: &DriverSource<'_>) -> Vec<HpDriverConfig> {
+    let mut configs = vec![HpDriverConfig::default(); driver.drives.len()];
+    for place in driver.attached_drives {
         let drive = &driver.drives[*place];
         let mut reader = driver.reader();
         reader.select("type", &drive.driver_type);
-        configs[*place] = read_hp_of(&mut reader, driver.speed, drive);
+        configs[*place] = read_driver_config(&mut reader, driver.speed, drive);
         reader.finish();
     }
     configs
 }
 
-fn read_hp_of(reader: &mut Reader<'_>, speed: f64, drive: &DriveSpecification) -> HpConfig {
+fn read_driver_config(
+    reader: &mut Reader<'_>,
+    speed: f64,
+    drive: &DriveSpecification,
+) -> HpDriverConfig {
     let position_test = reader.choice(
         "position_test",
         &[
@@ -113,21 +122,24 @@ fn read_hp_of(reader: &mut Reader<'_>, speed: f64, drive: &DriveSpecification) -
             ("1984", PositionTest::OutsideWindow),
             ("1987", PositionTest::InsideWindow),
         ],
-        "when a sector on the present cylinder is transferred without a search",
+        "when a sector on the current cylinder is transferred without a search",
     );
-    let mut cost = |key, doc| scaled(reader.milliseconds(key, 0.0..=LONGEST_MS, doc), speed);
-    let strategy = cost("strategy_ms", "queueing a request");
+    let mut cost = |key, doc| scale_cost(reader.milliseconds(key, 0.0..=COST_MS_MAX, doc), speed);
+    let strategy = cost("strategy_ms", "processor time to queue a request");
     let start = cost(
         "start_ms",
-        "deciding how to start one, and telling the drive",
+        "processor time to decide how to start a request, and to command the drive",
     );
-    let complete = cost("complete_ms", "seeing to a transfer that has ended");
-    HpConfig {
+    let complete = cost(
+        "complete_ms",
+        "processor time to handle the end of a transfer",
+    );
+    HpDriverConfig {
         position_test,
-        strategy,
-        start,
-        complete,
-        map_register: read_map_register(reader, speed),
+        strategy_cost: strategy,
+        start_cost: start,
+        complete_cost: complete,
+        map_register_cost: read_map_register(reader, speed),
         lead: read_lead(reader, position_test, drive),
     }
 }
@@ -135,10 +147,10 @@ fn read_hp_of(reader: &mut Reader<'_>, speed: f64, drive: &DriveSpecification) -
 fn read_map_register(reader: &mut Reader<'_>, speed: f64) -> Time {
     let nanoseconds = reader.microseconds(
         "map_register_us",
-        0.0..=LONGEST_MS,
-        "loading a map register, one for each 512 bytes",
+        0.0..=COST_MS_MAX,
+        "processor time to load a map register, which maps 512 bytes",
     );
-    scaled(nanoseconds, speed)
+    scale_cost(nanoseconds, speed)
 }
 
 fn read_lead(
@@ -150,17 +162,23 @@ fn read_lead(
     let mut sectors = |key, doc| reader.integer(key, 0..=100_000, doc);
     let lead = sectors(
         "search_lead_sectors",
-        "between the sector that is searched and the one wanted (sdist)",
+        "sectors between the searched sector and the requested one (sdist)",
     );
     let (window, minimum, maximum) = match test {
         PositionTest::LastSectors => {
-            let doc = "last sectors of a track on which no search is made (rdist)";
+            let doc = "sectors at the end of a track within which no search is made (rdist)";
             (sectors("position_window_sectors", doc), 0, 0)
         }
         PositionTest::OutsideWindow | PositionTest::InsideWindow => (
             0,
-            sectors("minimum_distance_sectors", "nearest sector (mindist)"),
-            sectors("maximum_distance_sectors", "farthest sector (maxdist)"),
+            sectors(
+                "minimum_distance_sectors",
+                "minimum distance of the sector window, in sectors (mindist)",
+            ),
+            sectors(
+                "maximum_distance_sectors",
+                "maximum distance of the sector window, in sectors (maxdist)",
+            ),
         ),
     };
     if lead >= slots {

@@ -9,9 +9,9 @@ use diskperf_timeline::Deadline;
 fn config() -> MassbusConfig {
     MassbusConfig {
         attention: Attention::WhileTransferring,
-        search_poll_per_drive: Time::ZERO,
-        search_command: Time::ZERO,
-        command: Time::ZERO,
+        search_poll_time_per_drive: Time::ZERO,
+        search_command_delay: Time::ZERO,
+        command_delay: Time::ZERO,
         reads_whole_sectors: false,
         data_late: 0.0,
         data_late_idle_share: 0.0,
@@ -27,13 +27,13 @@ const LATE: Stage = Stage::MissedRevolution(Deadline::DataLate);
 fn adaptor(config: MassbusConfig, phases: &[u32]) -> Rc<Bench<Massbus>> {
     let massbus = |id, drives| Massbus::new(id, config, drives, Streams::new(1));
     let drives = phases.iter().map(|phase| drive(*phase)).collect();
-    Bench::with(drives, massbus, Bus::new(10_000_000, 0.0))
+    Bench::with_controller(drives, massbus, Bus::new(10_000_000, 0.0))
 }
 
 /// What the adaptor has to say.
 #[derive(Debug, PartialEq)]
 enum Told {
-    Done(Done),
+    Done(MassbusCompletion),
     Found(usize),
 }
 
@@ -53,7 +53,7 @@ impl Bench<Massbus> {
     }
 
     /// The end of a transfer.
-    async fn done(&self) -> Done {
+    async fn done(&self) -> MassbusCompletion {
         match self.told().await {
             Told::Done(done) => done,
             Told::Found(place) => panic!("drive {place} was not to search"),
@@ -62,21 +62,21 @@ impl Bench<Massbus> {
 
     fn transfer(&self, id: RequestId, searched: Option<Time>) {
         self.mark(id);
-        self.ask(|controller, around, parts| {
-            controller.transfer(around, parts, id, searched, false);
+        self.ask(|controller, context, parts| {
+            controller.transfer(context, parts, id, searched, false);
         });
     }
 
     fn repeat(&self, id: RequestId) {
-        self.ask(|controller, around, parts| {
-            controller.transfer(around, parts, id, None, true);
+        self.ask(|controller, context, parts| {
+            controller.transfer(context, parts, id, None, true);
         });
     }
 
     fn search(&self, id: RequestId, slot: u32) {
         self.mark(id);
-        self.ask(|controller, around, parts| {
-            controller.search(around, parts, id, slot);
+        self.ask(|controller, context, parts| {
+            controller.search(context, parts, id, slot);
         });
     }
 
@@ -154,20 +154,20 @@ fn arms_move_and_search_at_once() {
     let on = Rc::clone(&bench);
     bench.run(async move {
         // 5 ms and 15 ms; nobody holds the channel for it.
-        let near = on.issue(0, (0, PER_CYLINDER, 16, true));
-        let far = on.issue(1, (1, 99 * PER_CYLINDER, 16, true));
+        let near = on.issue(0, (0, CYLINDER_SECTORS, 16, true));
+        let far = on.issue(1, (1, 99 * CYLINDER_SECTORS, 16, true));
         on.search(near, 4);
         on.search(far, 4);
         assert!(on.is_idle());
         assert_eq!(on.told().await, Told::Found(0));
         let first = on.now();
         assert!(first >= Time::from_millis(5) && first < Time::from_millis(5) + period());
-        assert_eq!(on.slot_soon(0), 4);
+        assert_eq!(on.next_slot(0), 4);
         assert_eq!(on.span(near, Stage::Seek), Time::from_millis(5));
         assert_eq!(on.told().await, Told::Found(1));
         // Beside each other: from the start, not from where the first ended.
         assert!(on.now() >= Time::from_millis(15) && on.now() < Time::from_millis(15) + period());
-        assert_eq!(on.slot_soon(1), 4);
+        assert_eq!(on.next_slot(1), 4);
         assert_eq!(on.channel_busy(), Time::ZERO);
     });
 }
@@ -181,7 +181,7 @@ fn a_search_ends_in_the_nanosecond_of_its_slot() {
         for number in 0..200 {
             let slot = random.below(u64::from(SLOTS)) as u32;
             let cylinder = random.below(u64::from(CYLINDERS));
-            let id = on.issue(number % 64, (0, cylinder * PER_CYLINDER, 1, false));
+            let id = on.issue(number % 64, (0, cylinder * CYLINDER_SECTORS, 1, false));
             on.search(id, slot);
             assert_eq!(on.told().await, Told::Found(0));
             let hardware = on.hardware.borrow();
@@ -395,7 +395,7 @@ fn late_data_cost_whole_revolutions() {
         let bench = adaptor(late, &[0]);
         let on = Rc::clone(&bench);
         // The processor uses the memory as each of these first sectors goes.
-        bench.keep_busy(Time(period().0 * busy) + slots(5 + 2));
+        bench.run_busy_process(Time(period().0 * busy) + slots(5 + 2));
         bench.run(async move {
             let id = on.issue(0, (0, 5, 16, write));
             on.transfer(id, None);
@@ -434,8 +434,8 @@ fn on_time(config: MassbusConfig, runs: Runs, write: bool) -> f64 {
     let bench = adaptor(config, &[0]);
     let all = Time(period().0 * u64::from(TRANSFERS) * 4);
     match runs {
-        Runs::Process => bench.keep_busy(all),
-        Runs::Handler => bench.keep_handling(all),
+        Runs::Process => bench.run_busy_process(all),
+        Runs::Handler => bench.run_busy_handler(all),
         Runs::Nothing => {}
     }
     let on = Rc::clone(&bench);
@@ -484,7 +484,7 @@ fn data_are_late_as_often_as_the_shares_say() {
 fn a_search_begins_when_the_controller_looks() {
     let interval = Time::from_millis(4);
     let config = MassbusConfig {
-        search_poll_per_drive: interval,
+        search_poll_time_per_drive: interval,
         ..config()
     };
     let bench = adaptor(config, &[0]);
@@ -497,7 +497,7 @@ fn a_search_begins_when_the_controller_looks() {
             let id = on.issue(0, (0, 0, 16, false));
             on.search(id, 0);
             assert_eq!(on.told().await, Told::Found(0));
-            assert_eq!(on.slot_soon(0), 0, "it still finds its slot");
+            assert_eq!(on.next_slot(0), 0, "it still finds its slot");
             let noticed = on.span(id, Stage::Command);
             assert!(noticed < interval, "{noticed} after the command");
             sum += noticed;
@@ -517,9 +517,9 @@ fn a_search_begins_when_the_controller_looks() {
 fn spans_tile_whatever_happens() {
     let config = MassbusConfig {
         attention: Attention::WhenIdle,
-        search_poll_per_drive: Time(750_000),
-        search_command: Time(700_000),
-        command: Time(20_000),
+        search_poll_time_per_drive: Time(750_000),
+        search_command_delay: Time(700_000),
+        command_delay: Time(20_000),
         reads_whole_sectors: true,
         data_late: 0.05,
         data_late_idle_share: 0.2,
@@ -527,10 +527,10 @@ fn spans_tile_whatever_happens() {
     };
     let bench = adaptor(config, &[0, 1 << 30]);
     let on = Rc::clone(&bench);
-    bench.keep_busy(Time::from_millis(20_000));
+    bench.run_busy_process(Time::from_millis(20_000));
     bench.run(async move {
         let mut random = stream("mix");
-        let sectors = PER_CYLINDER * u64::from(CYLINDERS) - 64;
+        let sectors = CYLINDER_SECTORS * u64::from(CYLINDERS) - 64;
         for _ in 0..400 {
             let drive = random.below(2) as usize;
             let write = random.chance(0.5);

@@ -1,8 +1,8 @@
-//! The driver of the UDA50 (uda.c of July 1983): no order of its own, as many
-//! commands as the controller grants.
+//! Driver of the UDA50 (uda.c of July 1983). It has no request order of its own, and submits as
+//! many commands as the controller grants.
 
 use super::hardware::Uda50;
-use crate::driver::giving::{Giving, Turns};
+use crate::driver::submission_guard::{RoundRobin, SubmissionGuard};
 use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::Hardware;
 use crate::id::Id;
@@ -12,61 +12,60 @@ use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// The driver's costs.
+/// Processor costs and request order of the uda driver.
 #[derive(Clone, Debug)]
-pub struct UdaConfig {
-    /// See [`QueueOrder`]; of its rules only that of reads before writes means
-    /// anything to this driver.
+pub struct UdaDriverConfig {
+    /// Request order; see [`QueueOrder`]. Only the order of reads before writes has an effect on
+    /// this driver.
     pub order: QueueOrder,
-    /// Queueing a request, making a command of it and giving that to the
-    /// controller.
-    pub start: Time,
-    /// Seeing to a response.
-    pub complete: Time,
+    /// Processor time to queue a request, build its command and submit it to the controller.
+    pub start_cost: Time,
+    /// Processor time to handle a response.
+    pub complete_cost: Time,
 }
 
-/// The driver.
-pub(crate) struct Uda {
-    config: UdaConfig,
-    /// Its controller.
+/// Driver of a UDA50, with the requests that wait for it.
+pub(crate) struct UdaDriver {
+    config: UdaDriverConfig,
     controller: Id<Uda50>,
-    /// Of each drive, what the controller has not been given.
     queues: RefCell<Vec<VecDeque<RequestId>>>,
-    turns: Turns,
-    giving: Giving,
+    round_robin: RoundRobin,
+    submission_guard: SubmissionGuard,
 }
 
-impl Uda {
-    /// The driver of this controller, on a computer of so many drives.
-    pub(crate) fn new(config: UdaConfig, controller: Id<Uda50>, drives: usize) -> Self {
+impl UdaDriver {
+    /// Returns the driver of a UDA50, on a computer with the given number of drives.
+    pub(crate) fn new(config: UdaDriverConfig, controller: Id<Uda50>, drives: usize) -> Self {
         Self {
             config,
             controller,
             queues: RefCell::new(vec![VecDeque::new(); drives]),
-            turns: Turns::default(),
-            giving: Giving::default(),
+            round_robin: RoundRobin::default(),
+            submission_guard: SubmissionGuard::default(),
         }
     }
 
-    /// Gives the controller as many commands as it takes, drives in turn.
-    async fn give_commands(&self, host: &impl DriverHost) {
+    async fn submit_commands(&self, host: &impl DriverHost) {
         let next = || {
             let takes = host.ask(self.controller, |uda50, _| uda50.takes_commands());
             let queues = &mut *self.queues.borrow_mut();
             let drives = if takes { queues.len() } else { 0 };
-            self.turns.find(drives, |drive| queues[drive].pop_front())
+            self.round_robin
+                .find_next(drives, |drive| queues[drive].pop_front())
         };
-        let around = host.surroundings();
-        let give = |id| {
+        let context = host.surroundings();
+        let submit = |id| {
             host.ask(self.controller, |uda50, parts| {
-                uda50.command(&around, parts, id);
+                uda50.command(&context, parts, id);
             });
         };
-        self.giving.all(host, self.config.start, next, give).await;
+        self.submission_guard
+            .submit_all(host, self.config.start_cost, next, submit)
+            .await;
     }
 }
 
-impl Driver for Uda {
+impl Driver for UdaDriver {
     type Controller = Uda50;
 
     fn controllers(&self) -> Vec<Id<Uda50>> {
@@ -77,7 +76,7 @@ impl Driver for Uda {
         None
     }
 
-    fn insert(&self, hardware: &Hardware, id: RequestId) {
+    fn enqueue(&self, hardware: &Hardware, id: RequestId) {
         let request = &hardware.requests[id];
         let queue = &mut self.queues.borrow_mut()[request.device];
         let is_write = |queued: &RequestId| hardware.requests[*queued].is_write();
@@ -89,15 +88,15 @@ impl Driver for Uda {
         queue.insert(place.unwrap_or(queue.len()), id);
     }
 
-    async fn give(&self, host: &impl DriverHost, _drive: usize) {
-        self.give_commands(host).await;
+    async fn submit_queued(&self, host: &impl DriverHost, _drive: usize) {
+        self.submit_commands(host).await;
     }
 
     async fn interrupt(&self, host: &impl DriverHost, controller: Id<Uda50>) {
         while let Some(id) = host.ask(controller, |uda50, _| uda50.take_done()) {
-            host.spend(Stage::Driver, self.config.complete).await;
+            host.spend(Stage::Driver, self.config.complete_cost).await;
             host.completed(id);
         }
-        self.give_commands(host).await;
+        self.submit_commands(host).await;
     }
 }

@@ -1,15 +1,14 @@
-//! DEC's UDA50: commands in a ring, a processor of its own that all drives
-//! share, and enough buffer to take a whole block before the UNIBUS does.
+//! UDA50 controller of DEC: commands in a ring, one processor shared by all drives, and a buffer
+//! large enough to hold a whole block before the UNIBUS transfers it.
 //!
-//! Per drive: decode the command; for a write, fetch data over the bus until
-//! the rest comes in time for the medium; seek, wait and transfer; for a read,
-//! the data goes over the bus while and after it comes from the medium; finish;
-//! tell the host. Unless decoding
-//! overlaps, a drive's next command is decoded when the last one is finished.
+//! The steps per drive are: decode the command; for a write, fetch data over the bus until the rest
+//! will arrive in time for the media; seek, wait and transfer; for a read, send the data over the
+//! bus during and after the media transfer; finish; report to the host. Unless decoding overlaps,
+//! the next command of a drive is decoded after the previous one is finished.
 
 use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
-use crate::hardware::marking::{go_for, mark_passing};
+use crate::hardware::marking::{mark_media_transfer, transfer_and_mark};
 use crate::hardware::{Parts, Surroundings};
 use crate::id::Id;
 use diskperf_device::{RequestId, moment};
@@ -18,100 +17,95 @@ use diskperf_timeline::trace::Counted;
 use diskperf_timeline::{Deadline, Stage};
 use std::collections::VecDeque;
 
-/// In which order a drive's commands are carried out.
+/// Order in which a drive's commands are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// As they came.
+pub enum CommandOrder {
+    /// Execution in the order of arrival.
     Arrival,
-    /// The one that the arm reaches first.
+    /// Execution in the order of seek distance: the command with the nearest cylinder comes first.
     Nearest,
 }
 
-/// How a UDA50 is built.
+/// Parameters of a UDA50: buffer, credits, processing times and order of execution.
 #[derive(Clone, Debug)]
 pub struct Uda50Config {
-    /// Of its buffer, for all drives.
+    /// Size of the buffer for all drives, in sectors.
     pub buffer_sectors: u32,
-    /// Commands that the host may have under way.
+    /// Maximum number of commands that the host may have in flight.
     pub credits: u32,
-    /// For each command, before anything moves.
-    pub decode: Time,
-    /// For each command, after all has moved.
-    pub finish: Time,
-    /// For each sector of it, as well.
-    pub finish_per_sector: Time,
-    /// How far the three may be off their mean, as a share of it.
+    /// Time of the controller's processor to decode a command, before its transfer.
+    pub decode_time: Time,
+    /// Time of the controller's processor to finish a command, after its transfer.
+    pub finish_time: Time,
+    /// Time of the controller's processor to finish a command, per sector of the command.
+    pub finish_time_per_sector: Time,
+    /// Variation of the three processing times, as a share of their mean.
     pub spread: f64,
-    /// See [`Order`].
-    pub order: Order,
-    /// Whether a drive's next command is decoded while one is carried out.
+    /// Order of execution; see [`CommandOrder`].
+    pub order: CommandOrder,
+    /// Whether a drive's next command is decoded while another one is executed.
     pub overlap_decode: bool,
 }
 
-/// The controller's state.
+/// State of a UDA50 controller: its queues, its processor, its buffer and its bus transfers.
 pub struct Uda50 {
     id: Id<Uda50>,
     config: Uda50Config,
     drives: Mechanisms,
-    /// By the places of the drives.
-    units: Vec<Unit>,
-    /// Jobs for the controller's own processor, in order.
-    engine: VecDeque<Job>,
-    engine_working: bool,
+    units: Vec<Uda50DriveQueues>,
+    engine_jobs: VecDeque<EngineJob>,
+    is_engine_busy: bool,
     engine_busy: Time,
-    /// Transfers over the bus, in order.
-    bus: VecDeque<(RequestId, Time)>,
-    bus_working: bool,
+    /// Transfers that wait for the bus, in order; the first one may be in progress.
+    bus_queue: VecDeque<(RequestId, Time)>,
+    is_bus_busy: bool,
     buffer_free: u32,
-    done: VecDeque<RequestId>,
+    completed: VecDeque<RequestId>,
     outstanding: u32,
-    spread: Stream,
+    spread_stream: Stream,
     interrupt: Option<TaskId>,
 }
 
-/// What belongs to one drive.
 #[derive(Clone, Default)]
-struct Unit {
-    /// Not yet decoded.
+struct Uda50DriveQueues {
     queued: VecDeque<RequestId>,
-    /// Decoded, and its data fetched, if it writes.
+    /// Commands that are decoded and ready for the drive. Writes have fetched enough of their data.
     ready: VecDeque<RequestId>,
-    /// Between decoding and the end of finishing.
     in_flight: u32,
-    moving: bool,
+    is_transferring: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Job {
+enum EngineJob {
     Decode(RequestId),
     Finish(RequestId),
 }
 
-/// What a UDA50 schedules for itself.
+/// Event that a UDA50 schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum Uda50Event {
-    /// Its processor has done the first of its jobs.
+    /// End of the current job of the controller's processor.
     EngineDone,
-    /// A drive's transfer reaches its first sector.
+    /// Arrival of a drive's transfer at its first sector.
     FirstSector(RequestId),
-    /// A drive's last sector has passed.
+    /// End of the last sector of a drive's transfer.
     LastSector(RequestId),
-    /// Of a write, so much is in the buffer that the medium may start.
+    /// Time at which enough data of a write is in the buffer to start the drive.
     Buffered(RequestId),
-    /// The bus has moved the first of what waits for it.
+    /// End of the current transfer over the bus.
     BusDone,
 }
 
 impl Controller for Uda50 {
     type Event = Uda50Event;
 
-    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
+    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
         match event {
-            Uda50Event::EngineDone => self.engine_done(around, parts),
-            Uda50Event::FirstSector(id) => self.first_sector(around, parts, id),
-            Uda50Event::LastSector(id) => self.last_sector(around, parts, id),
-            Uda50Event::Buffered(id) => self.buffered(around, parts, id),
-            Uda50Event::BusDone => self.bus_done(around, parts),
+            Uda50Event::EngineDone => self.handle_engine_done(context, parts),
+            Uda50Event::FirstSector(id) => self.handle_first_sector(context, parts, id),
+            Uda50Event::LastSector(id) => self.handle_last_sector(context, parts, id),
+            Uda50Event::Buffered(id) => self.handle_buffered(context, parts, id),
+            Uda50Event::BusDone => self.handle_bus_done(context, parts),
         }
     }
 
@@ -120,7 +114,7 @@ impl Controller for Uda50 {
     }
 
     fn interrupts(&self, _: &Parts<'_>) -> bool {
-        !self.done.is_empty()
+        !self.completed.is_empty()
     }
 
     fn busy(&self, _now: Time) -> Option<(Counted, Time)> {
@@ -129,62 +123,71 @@ impl Controller for Uda50 {
 }
 
 impl Uda50 {
-    /// An idle controller with these drives.
-    pub fn new(id: Id<Self>, config: Uda50Config, drives: Mechanisms, spread: Stream) -> Self {
+    /// Returns an idle UDA50 with its drives.
+    pub fn new(
+        id: Id<Self>,
+        config: Uda50Config,
+        drives: Mechanisms,
+        spread_stream: Stream,
+    ) -> Self {
         Self {
             id,
             buffer_free: config.buffer_sectors,
             config,
-            units: vec![Unit::default(); drives.count()],
+            units: vec![Uda50DriveQueues::default(); drives.count()],
             drives,
-            engine: VecDeque::new(),
-            engine_working: false,
+            engine_jobs: VecDeque::new(),
+            is_engine_busy: false,
             engine_busy: Time::ZERO,
-            bus: VecDeque::new(),
-            bus_working: false,
-            done: VecDeque::new(),
+            bus_queue: VecDeque::new(),
+            is_bus_busy: false,
+            completed: VecDeque::new(),
             outstanding: 0,
-            spread,
+            spread_stream,
             interrupt: None,
         }
     }
 
-    /// Whether the host may put another command into the ring: one credit is
-    /// kept for attention messages.
+    /// Reports whether the host may submit another command. One credit is reserved for attention
+    /// messages.
     pub fn takes_commands(&self) -> bool {
         self.outstanding + 1 < self.config.credits
     }
 
-    /// The next command that is done, once.
+    /// Takes the next completed command, if any.
     pub fn take_done(&mut self) -> Option<RequestId> {
-        self.done.pop_front()
+        self.completed.pop_front()
     }
 
-    /// Puts a command into the ring.
+    /// Accepts a command into the controller's command ring.
     ///
     /// # Panics
     ///
-    /// When the host has no credit left.
-    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    /// If the host has no credit left.
+    pub fn command(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         assert!(self.takes_commands(), "a command without a credit");
         self.outstanding += 1;
-        let place = self.drives.place(parts.requests[id].device);
-        self.units[place].queued.push_back(id);
-        self.decode_next(around, parts, place);
+        let drive_index = self.drives.index_of(parts.requests[id].device);
+        self.units[drive_index].queued.push_back(id);
+        self.decode_next(context, parts, drive_index);
     }
 
-    /// Hands a drive's next command to the processor, if it may be decoded.
-    fn decode_next(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, place: usize) {
+    fn decode_next(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        drive_index: usize,
+    ) {
         let limit = if self.config.overlap_decode {
             u32::MAX
         } else {
             1
         };
-        let unit = &self.units[place];
+        let unit = &self.units[drive_index];
         if unit.in_flight >= limit {
             return;
         }
-        let Some(next) = self.choose(&unit.queued, place, parts) else {
+        let Some(next) = self.choose_next(&unit.queued, drive_index, parts) else {
             return;
         };
         let id = unit.queued[next];
@@ -192,215 +195,251 @@ impl Uda50 {
         if sectors > self.buffer_free {
             return;
         }
-        let unit = &mut self.units[place];
+        let unit = &mut self.units[drive_index];
         unit.queued.remove(next);
         unit.in_flight += 1;
         self.buffer_free -= sectors;
         let request = &mut parts.requests[id];
-        request.mark(Stage::ControllerQueue, moment(around.now()));
-        self.engine.push_back(Job::Decode(id));
-        self.work(around, parts);
+        request.mark(Stage::ControllerQueue, moment(context.now()));
+        self.engine_jobs.push_back(EngineJob::Decode(id));
+        self.start_engine_job(context, parts);
     }
 
-    /// How much of the buffer a transfer takes: one that is longer passes
-    /// through all of it.
+    /// Returns the buffer space of a transfer, in sectors. A transfer larger than the buffer uses
+    /// all of it.
     fn buffer_share(&self, sectors: u32) -> u32 {
         sectors.min(self.config.buffer_sectors)
     }
 
-    /// Sets the processor to its first job, if it is idle.
-    fn work(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
-        let (false, Some(job)) = (self.engine_working, self.engine.front().copied()) else {
+    fn start_engine_job(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        let (false, Some(job)) = (self.is_engine_busy, self.engine_jobs.front().copied()) else {
             return;
         };
         let (id, mean) = match job {
-            Job::Decode(id) => (id, self.config.decode),
-            Job::Finish(id) => {
+            EngineJob::Decode(id) => (id, self.config.decode_time),
+            EngineJob::Finish(id) => {
                 let sectors = u64::from(parts.requests[id].sectors);
-                let per_sector = self.config.finish_per_sector.0 * sectors;
-                (id, self.config.finish + Time(per_sector))
+                let per_sector = self.config.finish_time_per_sector.0 * sectors;
+                (id, self.config.finish_time + Time(per_sector))
             }
         };
         let request = &mut parts.requests[id];
-        request.mark(Stage::ControllerQueue, moment(around.now()));
-        let cost = self.spread.spread(mean, self.config.spread);
-        self.engine_working = true;
+        request.mark(Stage::ControllerQueue, moment(context.now()));
+        let cost = self.spread_stream.spread(mean, self.config.spread);
+        self.is_engine_busy = true;
         self.engine_busy += cost;
         self.id
-            .schedule(around, around.now() + cost, Uda50Event::EngineDone);
+            .schedule(context, context.now() + cost, Uda50Event::EngineDone);
     }
 
-    fn engine_done(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
-        self.engine_working = false;
-        let job = self.engine.pop_front().expect("the processor had a job");
-        let (Job::Decode(id) | Job::Finish(id)) = job;
+    fn handle_engine_done(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        self.is_engine_busy = false;
+        let job = self
+            .engine_jobs
+            .pop_front()
+            .expect("the processor had a job");
+        let (EngineJob::Decode(id) | EngineJob::Finish(id)) = job;
         let transfer = &mut parts.requests[id];
-        transfer.mark(Stage::Command, moment(around.now()));
-        let place = self.drives.place(transfer.device);
+        transfer.mark(Stage::Command, moment(context.now()));
+        let drive_index = self.drives.index_of(transfer.device);
         match job {
-            Job::Decode(_) if transfer.is_write() => self.over_bus(around, parts, id, Time::ZERO),
-            Job::Decode(_) => {
-                self.units[place].ready.push_back(id);
-                self.move_next(around, parts, place);
+            EngineJob::Decode(_) if transfer.is_write() => {
+                self.queue_bus_transfer(context, parts, id, Time::ZERO)
             }
-            Job::Finish(_) => self.finished(around, parts, id),
+            EngineJob::Decode(_) => {
+                self.units[drive_index].ready.push_back(id);
+                self.start_next_transfer(context, parts, drive_index);
+            }
+            EngineJob::Finish(_) => self.handle_finished(context, parts, id),
         }
-        self.work(around, parts);
+        self.start_engine_job(context, parts);
     }
 
-    fn finished(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    fn handle_finished(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        id: RequestId,
+    ) {
         let transfer = &parts.requests[id];
-        let place = self.drives.place(transfer.device);
+        let drive_index = self.drives.index_of(transfer.device);
         self.buffer_free += self.buffer_share(transfer.sectors);
-        self.units[place].in_flight -= 1;
+        self.units[drive_index].in_flight -= 1;
         self.outstanding -= 1;
-        self.done.push_back(id);
+        self.completed.push_back(id);
         let task = self.interrupt.expect("the interrupt is connected");
-        around.sim.wake(task);
+        context.sim.wake(task);
         // Buffer has come free for whoever lacked it.
-        for place in 0..self.units.len() {
-            self.decode_next(around, parts, place);
+        for drive_index in 0..self.units.len() {
+            self.decode_next(context, parts, drive_index);
         }
     }
 
-    /// Starts the drive on its next command that is ready.
-    fn move_next(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, place: usize) {
-        if self.units[place].moving {
+    fn start_next_transfer(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        drive_index: usize,
+    ) {
+        if self.units[drive_index].is_transferring {
             return;
         }
-        let Some(next) = self.choose(&self.units[place].ready, place, parts) else {
+        let Some(next) = self.choose_next(&self.units[drive_index].ready, drive_index, parts)
+        else {
             return;
         };
-        let unit = &mut self.units[place];
+        let unit = &mut self.units[drive_index];
         let id = unit.ready.remove(next).expect("it is in the queue");
-        unit.moving = true;
-        let now = around.now();
+        unit.is_transferring = true;
+        let now = context.now();
         let transfer = &mut parts.requests[id];
         transfer.mark(Stage::ControllerQueue, moment(now));
-        let drive = &mut parts.drives[self.drives.at(place)];
+        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
         let all = (transfer.sector, transfer.sectors);
         let late = Deadline::TransferCommand;
-        let (first, passage) = go_for((transfer, drive), now, all, late);
-        let ends = now + passage.total();
-        self.id.schedule(around, first, Uda50Event::FirstSector(id));
-        self.id.schedule(around, ends, Uda50Event::LastSector(id));
+        let (first, passage) = transfer_and_mark(transfer, drive, now, all, late);
+        let ends_at = now + passage.total();
+        self.id
+            .schedule(context, first, Uda50Event::FirstSector(id));
+        self.id
+            .schedule(context, ends_at, Uda50Event::LastSector(id));
     }
 
-    /// What is read goes on over the bus as soon as there is something.
-    fn first_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    /// Starts the bus transfer of a read when its first sector begins to pass.
+    fn handle_first_sector(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        id: RequestId,
+    ) {
         let transfer = &parts.requests[id];
         if transfer.is_write() {
             return;
         }
-        let drive = &parts.drives[self.drives.of(transfer)];
-        let ends = drive.last_transfer().expect("the drive transfers");
-        self.over_bus(around, parts, id, ends);
+        let drive = &parts.drives[self.drives.mechanism_for(transfer)];
+        let ends_at = drive.last_transfer().expect("the drive transfers");
+        self.queue_bus_transfer(context, parts, id, ends_at);
     }
 
-    fn last_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
-        let transfer = &mut parts.requests[id];
-        let place = self.drives.place(transfer.device);
-        let drive = &mut parts.drives[self.drives.at(place)];
-        mark_passing(transfer, drive, around.now());
-        if transfer.is_write() {
-            self.finish(around, parts, id);
-        }
-        self.units[place].moving = false;
-        self.move_next(around, parts, place);
-    }
-
-    fn finish(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
-        self.engine.push_back(Job::Finish(id));
-        self.work(around, parts);
-    }
-
-    /// Queues a transfer for the bus; the last sector of what is read cannot
-    /// go before it has come, at `not_before`.
-    fn over_bus(
+    fn handle_last_sector(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        id: RequestId,
+    ) {
+        let transfer = &mut parts.requests[id];
+        let drive_index = self.drives.index_of(transfer.device);
+        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
+        mark_media_transfer(transfer, drive, context.now());
+        if transfer.is_write() {
+            self.queue_finish(context, parts, id);
+        }
+        self.units[drive_index].is_transferring = false;
+        self.start_next_transfer(context, parts, drive_index);
+    }
+
+    fn queue_finish(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+        self.engine_jobs.push_back(EngineJob::Finish(id));
+        self.start_engine_job(context, parts);
+    }
+
+    /// Queues a transfer for the bus. Its last sector cannot be sent before `not_before`, when that
+    /// sector has been read.
+    fn queue_bus_transfer(
+        &mut self,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
         id: RequestId,
         not_before: Time,
     ) {
-        self.bus.push_back((id, not_before));
-        self.use_bus(around, parts);
+        self.bus_queue.push_back((id, not_before));
+        self.start_bus_transfer(context, parts);
     }
 
-    fn use_bus(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
-        let (false, Some((id, not_before))) = (self.bus_working, self.bus.front().copied()) else {
+    fn start_bus_transfer(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        let (false, Some((id, not_before))) = (self.is_bus_busy, self.bus_queue.front().copied())
+        else {
             return;
         };
-        self.bus_working = true;
-        let now = around.now();
+        self.is_bus_busy = true;
+        let now = context.now();
         let transfer = &mut parts.requests[id];
         if transfer.is_write() || now > not_before {
             transfer.mark(Stage::BusWait, moment(now));
         }
         let sector_bytes = u64::from(
-            parts.drives[self.drives.of(transfer)]
+            parts.drives[self.drives.mechanism_for(transfer)]
                 .geometry()
                 .sector_bytes(),
         );
-        let one = parts.bus.time(sector_bytes);
-        let all = parts.bus.time(sector_bytes * u64::from(transfer.sectors));
-        let ends = (now + all).max(not_before + one);
+        let one = parts.bus.transfer_time(sector_bytes);
+        let all = parts
+            .bus
+            .transfer_time(sector_bytes * u64::from(transfer.sectors));
+        let ends_at = (now + all).max(not_before + one);
         if transfer.is_write() {
-            let drive = &parts.drives[self.drives.of(transfer)];
+            let drive = &parts.drives[self.drives.mechanism_for(transfer)];
             let media = drive.slots_time(drive.cylinder(), transfer.sectors);
             // The slower bus needs this much of a start; the buffer takes up
             // the difference.
             let lead = Time(all.0.saturating_sub(media.0)) + one;
             self.id
-                .schedule(around, now + lead.min(all), Uda50Event::Buffered(id));
+                .schedule(context, now + lead.min(all), Uda50Event::Buffered(id));
         }
-        parts
-            .bus
-            .start(around, bus_rate(transfer.sectors, sector_bytes, ends - now));
-        self.id.schedule(around, ends, Uda50Event::BusDone);
-        self.bus.front_mut().expect("it is there").1 = now;
+        parts.bus.start_stream(
+            context,
+            bytes_per_s(transfer.sectors, sector_bytes, ends_at - now),
+        );
+        self.id.schedule(context, ends_at, Uda50Event::BusDone);
+        self.bus_queue.front_mut().expect("it is there").1 = now;
     }
 
-    fn bus_done(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
-        let (id, since) = self.bus.pop_front().expect("the bus was in use");
-        self.bus_working = false;
-        let now = around.now();
+    fn handle_bus_done(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        let (id, since) = self.bus_queue.pop_front().expect("the bus was in use");
+        self.is_bus_busy = false;
+        let now = context.now();
         let transfer = &mut parts.requests[id];
         let sector_bytes = u64::from(
-            parts.drives[self.drives.of(transfer)]
+            parts.drives[self.drives.mechanism_for(transfer)]
                 .geometry()
                 .sector_bytes(),
         );
-        parts.bus.stop(
-            around,
-            bus_rate(transfer.sectors, sector_bytes, now - since),
+        parts.bus.end_stream(
+            context,
+            bytes_per_s(transfer.sectors, sector_bytes, now - since),
         );
         if !transfer.is_write() {
             transfer.mark(Stage::BusTransfer, moment(now));
-            self.finish(around, parts, id);
+            self.queue_finish(context, parts, id);
         }
-        self.use_bus(around, parts);
+        self.start_bus_transfer(context, parts);
     }
 
-    fn buffered(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    fn handle_buffered(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        id: RequestId,
+    ) {
         let transfer = &mut parts.requests[id];
-        transfer.mark(Stage::BusTransfer, moment(around.now()));
-        let place = self.drives.place(transfer.device);
-        self.units[place].ready.push_back(id);
-        self.move_next(around, parts, place);
+        transfer.mark(Stage::BusTransfer, moment(context.now()));
+        let drive_index = self.drives.index_of(transfer.device);
+        self.units[drive_index].ready.push_back(id);
+        self.start_next_transfer(context, parts, drive_index);
     }
 
-    /// The place in a queue of a drive of the command that is next.
-    fn choose(
+    /// Chooses the next command from a drive's queue in the configured order. Returns its position
+    /// in the queue.
+    fn choose_next(
         &self,
         queue: &VecDeque<RequestId>,
-        place: usize,
+        drive_index: usize,
         parts: &Parts<'_>,
     ) -> Option<usize> {
         match self.config.order {
-            Order::Arrival => (!queue.is_empty()).then_some(0),
-            Order::Nearest => {
-                let drive = &parts.drives[self.drives.at(place)];
+            CommandOrder::Arrival => (!queue.is_empty()).then_some(0),
+            CommandOrder::Nearest => {
+                let drive = &parts.drives[self.drives.mechanism_at(drive_index)];
                 let cylinder = |sector| drive.geometry().locate(sector).cylinder;
                 let distance = |id: &RequestId| {
                     cylinder(parts.requests[*id].sector).abs_diff(drive.cylinder())
@@ -412,6 +451,6 @@ impl Uda50 {
     }
 }
 
-fn bus_rate(sectors: u32, sector_bytes: u64, span: Time) -> u64 {
+fn bytes_per_s(sectors: u32, sector_bytes: u64, span: Time) -> u64 {
     u64::from(sectors) * sector_bytes * 1_000_000_000 / span.0.max(1)
 }

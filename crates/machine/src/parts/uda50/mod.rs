@@ -1,4 +1,4 @@
-//! DEC's UDA50, and the uda driver of 4.2BSD.
+//! UDA50 controller of DEC, with the uda driver of 4.2BSD.
 
 mod driver;
 mod hardware;
@@ -6,6 +6,6 @@ mod specification;
 #[cfg(test)]
 mod tests;
 
-pub use driver::UdaConfig;
-pub use hardware::{Order, Uda50, Uda50Config, Uda50Event};
+pub use driver::UdaDriverConfig;
+pub use hardware::{CommandOrder, Uda50, Uda50Config, Uda50Event};
 pub use specification::Specification;

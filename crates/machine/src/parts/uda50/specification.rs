@@ -1,44 +1,44 @@
-//! The UDA50 and the uda driver, as the catalogue describes them.
+//! UDA50 and the uda driver as described in the catalogue.
 
-use super::driver::{Uda, UdaConfig};
-use super::hardware::{Order, Uda50, Uda50Config};
+use super::driver::{UdaDriver, UdaDriverConfig};
+use super::hardware::{CommandOrder, Uda50, Uda50Config};
 use crate::driver::QueueOrder;
-use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
-use crate::specification::{LONGEST_MS, scaled};
+use crate::parts::{DriverSource, PartBuilder, PartSpecification, buffer_sectors};
+use crate::specification::{COST_MS_MAX, scale_cost};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
-/// A UDA50, and its driver.
+/// UDA50 controller and its driver.
 #[derive(Clone, Debug)]
 pub struct Specification {
-    /// How it is built.
+    /// Parameters of the controller.
     pub controller: Uda50Config,
-    /// The driver's costs.
-    pub driver: UdaConfig,
+    /// Processor costs and request order of the driver.
+    pub driver: UdaDriverConfig,
 }
 
-impl Described for Specification {
-    type Driver = Uda;
+impl PartSpecification for Specification {
+    type Driver = UdaDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         Self {
             controller: read_controller(reader),
             driver: read_driver(driver),
         }
     }
 
-    fn attach(&self, to: &mut Attaching<'_>) -> Uda {
-        let (config, streams) = (self.controller.clone(), to.streams);
-        let drives = to.mechanisms(to.drives);
-        let controller = to.add(|id, number| {
+    fn attach(&self, builder: &mut PartBuilder<'_>) -> UdaDriver {
+        let (config, streams) = (self.controller.clone(), builder.streams);
+        let drives = builder.mechanisms(builder.drives);
+        let controller = builder.add(|id, number| {
             let spread = streams.stream(&format!("controller.{number}.spread"));
             Uda50::new(id, config, drives, spread)
         });
-        let driver = UdaConfig {
-            order: to.order,
+        let driver = UdaDriverConfig {
+            order: builder.order,
             ..self.driver.clone()
         };
-        Uda::new(driver, controller, to.drive_count)
+        UdaDriver::new(driver, controller, builder.drive_count)
     }
 }
 
@@ -47,53 +47,62 @@ fn read_controller(reader: &mut Reader<'_>) -> Uda50Config {
     let credits = reader.integer(
         "credits",
         2..=64,
-        "commands that the host may have under way",
+        "commands that the host may have in flight",
     );
     let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
     let decode = time(
         "decode_ms",
-        "its processor, for each command before anything moves",
+        "time of the controller's processor per command, before data move",
     );
     let finish = time(
         "finish_ms",
-        "its processor, for each command when all has moved",
+        "time of the controller's processor per command, after all data have moved",
     );
-    let finish_per_sector = time("finish_per_sector_ms", "the same, for each sector of it");
+    let finish_per_sector = time(
+        "finish_per_sector_ms",
+        "time of the controller's processor per sector, after all data have moved",
+    );
     Uda50Config {
         buffer_sectors,
         credits: credits as u32,
-        decode,
-        finish,
-        finish_per_sector,
+        decode_time: decode,
+        finish_time: finish,
+        finish_time_per_sector: finish_per_sector,
         spread: reader.number(
             "finish_spread",
             0.0..=1.0,
-            "how far the three may be off their mean, as a share of it",
+            "spread of the controller's processor times, as a share of their mean",
         ),
         order: reader.choice(
             "order",
-            &[("arrival", Order::Arrival), ("nearest", Order::Nearest)],
-            "which of a drive's commands is next",
+            &[
+                ("arrival", CommandOrder::Arrival),
+                ("nearest", CommandOrder::Nearest),
+            ],
+            "order in which a drive's commands are executed",
         ),
         overlap_decode: reader.flag(
             "overlap_decode",
-            "whether a drive's next command is decoded while one is carried out",
+            "whether a drive's next command is decoded while another is executed",
         ),
     }
 }
 
-fn read_driver(driver: &DriverReading<'_>) -> UdaConfig {
+fn read_driver(driver: &DriverSource<'_>) -> UdaDriverConfig {
     let mut reader = driver.reader();
     let mut cost = |key, doc| {
-        scaled(
-            reader.milliseconds(key, 0.0..=LONGEST_MS, doc),
+        scale_cost(
+            reader.milliseconds(key, 0.0..=COST_MS_MAX, doc),
             driver.speed,
         )
     };
-    let config = UdaConfig {
+    let config = UdaDriverConfig {
         order: QueueOrder::Arrival,
-        start: cost("start_ms", "queueing a request, and making a command of it"),
-        complete: cost("complete_ms", "seeing to a response"),
+        start_cost: cost(
+            "start_ms",
+            "processor time to queue a request and build its command",
+        ),
+        complete_cost: cost("complete_ms", "processor time to handle a response"),
     };
     reader.finish();
     config

@@ -10,11 +10,11 @@ fn config() -> Uda50Config {
     Uda50Config {
         buffer_sectors: 52,
         credits: 16,
-        decode: Time::from_millis(1),
-        finish: Time::from_millis(2),
-        finish_per_sector: Time(10_000),
+        decode_time: Time::from_millis(1),
+        finish_time: Time::from_millis(2),
+        finish_time_per_sector: Time(10_000),
         spread: 0.0,
-        order: Order::Arrival,
+        order: CommandOrder::Arrival,
         overlap_decode: false,
     }
 }
@@ -27,7 +27,7 @@ const FINISH: Time = Time(2_160_000);
 fn controller(config: Uda50Config, drives: usize, bytes_per_s: u64) -> Rc<Bench<Uda50>> {
     let uda50 = |(id, _), drives| Uda50::new(id, config, drives, stream("spread"));
     let drives = (0..drives).map(|_| drive(0)).collect();
-    Bench::with(drives, uda50, Bus::new(bytes_per_s, 0.0))
+    Bench::with_controller(drives, uda50, Bus::new(bytes_per_s, 0.0))
 }
 
 const FAST: u64 = 1_000_000_000;
@@ -41,7 +41,7 @@ fn engine_busy(bench: &Bench<Uda50>) -> Time {
 impl Bench<Uda50> {
     fn command(&self, id: RequestId) {
         self.mark(id);
-        self.ask(|controller, around, parts| controller.command(around, parts, id));
+        self.ask(|controller, context, parts| controller.command(context, parts, id));
     }
 
     async fn next_done(&self) -> RequestId {
@@ -135,7 +135,7 @@ fn a_write_moves_when_the_rest_of_its_data_will_be_in_time() {
     let bench = controller(config(), 1, 1_000_000);
     let on = Rc::clone(&bench);
     bench.run(async move {
-        let (id, at) = on.blocks(&[(0, 40 * PER_CYLINDER, true)]).await[0];
+        let (id, at) = on.blocks(&[(0, 40 * CYLINDER_SECTORS, true)]).await[0];
         let bus = on.when(id, Stage::BusTransfer);
         let ms = Time::from_millis;
         assert_eq!(bus, (ms(1), ms(1) + head_start()));
@@ -295,15 +295,15 @@ fn the_order_is_arrival_or_the_shorter_way() {
         let result = Rc::clone(&out);
         bench.run(async move {
             let cylinders = [40, 90, 10, 45];
-            let commands = cylinders.map(|cylinder| (0, cylinder * PER_CYLINDER, false));
+            let commands = cylinders.map(|cylinder| (0, cylinder * CYLINDER_SECTORS, false));
             let ended = on.blocks(&commands).await;
             *result.borrow_mut() = ended.iter().map(|(id, _)| cylinders[id.place()]).collect();
         });
         out.take()
     };
-    assert_eq!(order_of(Order::Arrival), [40, 90, 10, 45]);
+    assert_eq!(order_of(CommandOrder::Arrival), [40, 90, 10, 45]);
     // The first is taken when it comes; from 40 on it is 45, then 10, 90.
-    assert_eq!(order_of(Order::Nearest), [40, 45, 10, 90]);
+    assert_eq!(order_of(CommandOrder::Nearest), [40, 45, 10, 90]);
 }
 
 #[test]
@@ -345,7 +345,10 @@ fn its_processor_takes_more_or_less_within_the_spread() {
 
 #[test]
 fn spans_tile_whatever_happens() {
-    for (order, overlap_decode) in [(Order::Arrival, false), (Order::Nearest, true)] {
+    for (order, overlap_decode) in [
+        (CommandOrder::Arrival, false),
+        (CommandOrder::Nearest, true),
+    ] {
         let config = Uda50Config {
             spread: 0.9,
             order,
@@ -356,7 +359,7 @@ fn spans_tile_whatever_happens() {
         let on = Rc::clone(&bench);
         bench.run(async move {
             let mut random = stream("mix");
-            let sectors = PER_CYLINDER * u64::from(CYLINDERS) - 64;
+            let sectors = CYLINDER_SECTORS * u64::from(CYLINDERS) - 64;
             let mut under_way = 0;
             for number in 0..600 {
                 let drive = random.below(3) as usize;

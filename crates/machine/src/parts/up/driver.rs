@@ -1,12 +1,12 @@
-//! The up driver (up.c of 4.1c and 4.2BSD).
+//! Driver of the up controller (up.c of 4.1c and 4.2BSD).
 //!
-//! With one drive configured a request is given to the controller at once. With more, a
-//! drive is first told to search a sector some sectors ahead, unless its head is about
-//! to come there; but not while data moves, which would confuse the controller: such a
-//! drive is remembered, and started from the next interrupt.
+//! With one drive configured, the controller receives a request immediately. With more drives, the
+//! driver first commands a search for a sector some sectors ahead, unless that sector is about to
+//! pass. A search during a data transfer would confuse the controller, so the driver remembers such
+//! a drive and starts it at the next interrupt.
 
-use super::hardware::{Done, Up};
-use crate::driver::disksort::{self, Queue};
+use super::hardware::{Up, UpCompletion};
+use crate::driver::disksort::{self, RequestQueue};
 use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::Hardware;
 use crate::id::Id;
@@ -16,64 +16,59 @@ use diskperf_timeline::Stage;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// How far ahead a drive is told to search, and when it is not.
+/// Search parameters of a drive: the lead of the search, and the distance that needs no search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lead {
-    /// Sectors between the one searched and the one wanted (sdist).
+pub struct UpSearchLead {
+    /// Sectors between the searched sector and the wanted one (sdist).
     pub lead_sectors: u32,
-    /// With the searched one less than so many sectors ahead there is no search (rdist).
+    /// Distance below which the driver does not search, in sectors from the head to the searched
+    /// sector (rdist).
     pub window_sectors: u32,
 }
 
-/// The driver's constants and costs for a drive.
+/// Constants and costs of the up driver for a drive.
 #[derive(Clone, Debug, Default)]
-pub struct UpConfig {
-    /// See [`Lead`].
-    pub lead: Lead,
-    /// Queueing a request.
-    pub strategy: Time,
-    /// Deciding how to start one, and telling the drive.
-    pub start: Time,
-    /// One map register of the UNIBUS adapter, which maps 512 bytes.
-    pub map_register: Time,
-    /// Seeing to a transfer that has ended.
-    pub complete: Time,
+pub struct UpDriverConfig {
+    /// Search parameters; see [`UpSearchLead`].
+    pub lead: UpSearchLead,
+    /// Processor time to queue a request.
+    pub strategy_cost: Time,
+    /// Processor time to decide how to start a request, and to command the drive.
+    pub start_cost: Time,
+    /// Processor time to set one map register of the UNIBUS adapter, which maps 512 bytes.
+    pub map_register_cost: Time,
+    /// Processor time to handle the end of a transfer.
+    pub complete_cost: Time,
 }
 
-/// The driver.
+/// Driver of an up controller, with the state of its drives.
 pub(crate) struct UpDriver {
     order: QueueOrder,
-    /// Of each drive of the computer.
-    configs: Vec<UpConfig>,
+    configs: Vec<UpDriverConfig>,
     controller: Id<Up>,
-    state: RefCell<State>,
+    state: RefCell<UpDriverState>,
 }
 
-/// What it knows.
-struct State {
-    /// Of each drive of the computer.
-    units: Vec<Unit>,
-    /// Drives that wait for the controller, in order.
-    waiting: VecDeque<usize>,
-    /// The first of them repeats a transfer that failed.
-    repeat: bool,
-    /// Drives that were not told to search, for data moved (upsoftas).
-    soft: Vec<usize>,
+struct UpDriverState {
+    units: Vec<UpDriveState>,
+    awaiting_controller: VecDeque<usize>,
+    is_repeat: bool,
+    /// Drives that wait for a search command because data were moving (upsoftas).
+    deferred_searches: Vec<usize>,
 }
 
 #[derive(Clone, Default)]
-struct Unit {
-    queue: Queue,
-    /// Something is being done for the first of the queue.
+struct UpDriveState {
+    queue: RequestQueue,
+    /// Whether the first request of the queue has been started.
     active: bool,
-    /// When it found its sector.
-    found: Option<Time>,
-    /// How often the transfer of the first of the queue has failed.
+    /// Time at which the drive found the searched sector. None before that.
+    found_at: Option<Time>,
     errors: u32,
 }
 
-/// A transfer that fails more often is given up.
-const MOST_ERRORS: u32 = 28;
+/// Maximum number of failures of a transfer before the driver gives up.
+const TRANSFER_ERRORS_MAX: u32 = 28;
 
 impl Driver for UpDriver {
     type Controller = Up;
@@ -83,45 +78,46 @@ impl Driver for UpDriver {
     }
 
     fn queueing(&self, drive: usize) -> Option<Time> {
-        Some(self.configs[drive].strategy)
+        Some(self.configs[drive].strategy_cost)
     }
 
-    fn insert(&self, hardware: &Hardware, id: RequestId) {
+    fn enqueue(&self, hardware: &Hardware, id: RequestId) {
         let unit = &mut self.state.borrow_mut().units[hardware.requests[id].device];
-        disksort::queue(self.order, &mut unit.queue, (hardware, id));
+        disksort::enqueue(self.order, &mut unit.queue, hardware, id);
     }
 
-    async fn give(&self, host: &impl DriverHost, drive: usize) {
+    async fn submit_queued(&self, host: &impl DriverHost, drive: usize) {
         if !self.state.borrow().units[drive].active {
             self.start_unit(host, drive).await;
-            self.start_transfer(host).await;
+            self.start_next_transfer(host).await;
         }
     }
 
     async fn interrupt(&self, host: &impl DriverHost, controller: Id<Up>) {
         if let Some(done) = host.ask(controller, |up, _| up.take_done()) {
-            self.transfer_done(host, done).await;
+            self.complete_transfer(host, done).await;
         }
-        let soft = std::mem::take(&mut self.state.borrow_mut().soft);
-        for drive in soft {
+        let deferred_searches = std::mem::take(&mut self.state.borrow_mut().deferred_searches);
+        for drive in deferred_searches {
             self.start_unit(host, drive).await;
         }
         while let Some(drive) = host.ask(controller, |up, _| up.take_attention()) {
-            self.found(host, drive);
+            self.record_found_sector(host, drive);
             self.start_unit(host, drive).await;
         }
-        self.start_transfer(host).await;
+        self.start_next_transfer(host).await;
     }
 }
 
 impl UpDriver {
-    /// The driver of this controller, with what it has for each drive of the computer.
-    pub(crate) fn new(order: QueueOrder, configs: Vec<UpConfig>, controller: Id<Up>) -> Self {
-        let state = State {
-            units: vec![Unit::default(); configs.len()],
-            waiting: VecDeque::new(),
-            repeat: false,
-            soft: Vec::new(),
+    /// Returns the driver of an up controller. `configs` holds the constants and costs for each
+    /// drive of the computer.
+    pub(crate) fn new(order: QueueOrder, configs: Vec<UpDriverConfig>, controller: Id<Up>) -> Self {
+        let state = UpDriverState {
+            units: vec![UpDriveState::default(); configs.len()],
+            awaiting_controller: VecDeque::new(),
+            is_repeat: false,
+            deferred_searches: Vec::new(),
         };
         Self {
             order,
@@ -131,8 +127,8 @@ impl UpDriver {
         }
     }
 
-    /// Decides what to do for the first request of a drive (upustart): queue it for the
-    /// controller, have the drive search, or remember to do so.
+    /// Starts the first request of a drive (upustart): queues it for the controller, commands the
+    /// drive to search, or remembers to do so later.
     async fn start_unit(&self, host: &impl DriverHost, drive: usize) {
         let (first, found) = {
             let unit = &mut self.state.borrow_mut().units[drive];
@@ -140,33 +136,33 @@ impl UpDriver {
             let Some(first) = unit.queue.first() else {
                 return;
             };
-            (first.request, unit.found.is_some())
+            (first.request, unit.found_at.is_some())
         };
-        let start = self.configs[drive].start;
-        host.unqueue(first, start).await;
+        let start = self.configs[drive].start_cost;
+        host.start_queued(first, start).await;
         let (configured, idle) =
             host.ask(self.controller, |up, _| (up.drives().count(), up.is_idle()));
         let mut state = self.state.borrow_mut();
         if found || configured == 1 {
-            state.waiting.push_back(drive);
+            state.awaiting_controller.push_back(drive);
         } else if !idle {
-            state.soft.push(drive);
+            state.deferred_searches.push(drive);
         } else if let Some(slot) = self.search_slot(host, first) {
-            let around = host.surroundings();
+            let context = host.surroundings();
             host.ask(self.controller, |up, parts| {
-                up.search(&around, parts, (first, slot));
+                up.search(&context, parts, first, slot);
             });
         } else {
-            state.waiting.push_back(drive);
+            state.awaiting_controller.push_back(drive);
         }
     }
 
-    /// The slot to search for; none if the transfer may start at once.
+    /// Returns the slot to search for, or None if the transfer may start without a search.
     fn search_slot(&self, host: &impl DriverHost, first: RequestId) -> Option<u32> {
         let mut hardware = host.hardware().borrow_mut();
         let (up, parts) = hardware.controller(self.controller);
         let request = &parts.requests[first];
-        let drive = &parts.drives[up.drives().of(request)];
+        let drive = &parts.drives[up.drives().mechanism_for(request)];
         let place = drive.geometry().locate(request.sector);
         let slots = place.sectors_per_track;
         let lead = &self.configs[request.device].lead;
@@ -180,50 +176,49 @@ impl UpDriver {
         (counted_back <= slots - lead.window_sectors).then_some(target)
     }
 
-    /// Gives the controller, if it is free, the first drive that waits (upstart).
-    async fn start_transfer(&self, host: &impl DriverHost) {
+    async fn start_next_transfer(&self, host: &impl DriverHost) {
         if !host.ask(self.controller, |up, _| up.is_idle()) {
             return;
         }
-        let (drive, first, found, repeat) = {
+        let (drive, first, found, is_repeat) = {
             let mut state = self.state.borrow_mut();
-            let Some(drive) = state.waiting.pop_front() else {
+            let Some(drive) = state.awaiting_controller.pop_front() else {
                 return;
             };
-            let repeat = std::mem::take(&mut state.repeat);
+            let is_repeat = std::mem::take(&mut state.is_repeat);
             let unit = &state.units[drive];
-            (drive, unit.queue[0].request, unit.found, repeat)
+            (drive, unit.queue[0].request, unit.found_at, is_repeat)
         };
         host.mark(first, Stage::ChannelWait);
-        let register = self.configs[drive].map_register;
-        host.map(first, register).await;
-        let around = host.surroundings();
+        let register = self.configs[drive].map_register_cost;
+        host.set_map_registers(first, register).await;
+        let context = host.surroundings();
         host.ask(self.controller, |up, parts| {
-            up.transfer(&around, parts, (first, found, repeat));
+            up.transfer(&context, parts, first, found, is_repeat);
         });
     }
 
-    fn found(&self, host: &impl DriverHost, drive: usize) {
+    fn record_found_sector(&self, host: &impl DriverHost, drive: usize) {
         let unit = &mut self.state.borrow_mut().units[drive];
         let request = &host.hardware().borrow().requests[unit.queue[0].request];
-        unit.found = Some(Time(request.spans.marked().0));
+        unit.found_at = Some(Time(request.spans.marked().0));
     }
 
-    async fn transfer_done(&self, host: &impl DriverHost, done: Done) {
+    async fn complete_transfer(&self, host: &impl DriverHost, done: UpCompletion) {
         let drive = host.hardware().borrow().requests[done.request].device;
-        let cost = self.configs[drive].complete;
+        let cost = self.configs[drive].complete_cost;
         host.spend(Stage::Driver, cost).await;
         if done.data_late {
             let state = &mut *self.state.borrow_mut();
             let unit = &mut state.units[drive];
             unit.errors += 1;
-            if unit.errors > MOST_ERRORS {
+            if unit.errors > TRANSFER_ERRORS_MAX {
                 host.give_up(done.request, unit.errors);
                 return;
             }
             // The whole transfer is done again, before any other.
-            state.waiting.push_front(drive);
-            state.repeat = true;
+            state.awaiting_controller.push_front(drive);
+            state.is_repeat = true;
             return;
         }
         {
@@ -233,7 +228,7 @@ impl UpDriver {
                 first.request == done.request,
                 "the first of the queue was transferred"
             );
-            unit.found = None;
+            unit.found_at = None;
             unit.errors = 0;
         }
         host.completed(done.request);

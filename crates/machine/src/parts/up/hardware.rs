@@ -1,13 +1,12 @@
-//! The controller: one transfer at a time, arms that search while it is idle, and a
-//! buffer of a few sectors between a drive that does not wait and a UNIBUS that may let
-//! it wait.
+//! SMD controller on a UNIBUS: one transfer at a time, searches only while it is idle, and a buffer
+//! of a few sectors between the drive and the UNIBUS, which may delay the controller.
 //!
-//! A sector that begins to pass while the buffer is full, or that is to be written and
-//! is not in the buffer, is lost: data is late, and the transfer ends there.
+//! A sector is lost if it begins to pass while the buffer is full, or if it must be written and is
+//! not in the buffer. The data are then late, and the transfer ends there.
 
 use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
-use crate::hardware::marking::{late_stage, mark_move, mark_passing};
+use crate::hardware::marking::{mark_arm_move, mark_media_transfer, rotational_wait_stage};
 use crate::hardware::{Parts, Surroundings};
 use crate::id::Id;
 use diskperf_device::{RequestId, moment};
@@ -15,79 +14,79 @@ use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::trace::Counted;
 use diskperf_timeline::{Deadline, Stage};
 
-/// How such a controller is built.
+/// Parameters of an up controller: buffer, command time and bus wait.
 #[derive(Clone, Debug)]
 pub struct UpHardwareConfig {
-    /// Sectors that it buffers.
+    /// Size of the buffer, in sectors.
     pub buffer_sectors: u32,
-    /// From a command to the arm, or the transfer, acting on it.
-    pub command: Time,
-    /// How long the bus lets it wait for the data of a sector: up to this much.
-    pub grant: Time,
+    /// Time from a command until the arm or the transfer acts on it.
+    pub command_delay: Time,
+    /// Maximum wait of the controller for the bus, per sector. The wait is random, uniform up to
+    /// this maximum.
+    pub bus_grant_delay_max: Time,
 }
 
-/// The controller's state.
+/// State of an up controller.
 pub struct Up {
     id: Id<Up>,
     config: UpHardwareConfig,
     drives: Mechanisms,
-    transfer: Option<Transfer>,
-    /// A transfer that has ended, until the driver has seen it.
-    done: Option<Done>,
-    /// Of each drive: whether it has found its sector.
+    transfer: Option<ActiveUpTransfer>,
+    /// Transfer that has ended and that the driver has not yet reaped.
+    done: Option<UpCompletion>,
+    /// Whether each drive has found its searched sector and reports it to the driver (attention
+    /// flag).
     attention: Vec<bool>,
     busy: Time,
-    grants: Stream,
+    bus_grant_stream: Stream,
     interrupt: Option<TaskId>,
 }
 
-/// What it is doing.
 #[derive(Clone, Copy, Debug)]
-struct Transfer {
+struct ActiveUpTransfer {
     request: RequestId,
-    since: Time,
-    /// How fast data moves over the bus, in bytes per second.
-    rate: u64,
-    /// When the last sector that is not late has passed, and when all is over.
-    passed: Time,
-    ends: Time,
+    started_at: Time,
+    bytes_per_s: u64,
+    /// Time at which the last sector that was in time has passed.
+    passed_at: Time,
+    ends_at: Time,
     data_late: bool,
 }
 
-/// A transfer that has ended.
+/// Ended transfer of the controller, with its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done {
-    /// Which.
+pub struct UpCompletion {
+    /// Request that the ended transfer belongs to.
     pub request: RequestId,
-    /// Whether a sector was late, and nothing after it was transferred.
+    /// Whether a sector was late, so that the transfer ended there.
     pub data_late: bool,
 }
 
-/// What the controller schedules for itself.
+/// Event that an up controller schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum UpEvent {
-    /// A drive, by its place, is at the sector that it was to search.
-    Found(u8),
-    /// Data begins to move over the bus.
-    Moves,
-    /// The transfer is over.
-    End,
+    /// Arrival of a drive at its searched sector, given by the drive's place on the controller.
+    SectorFound(u8),
+    /// Start of a transfer's data movement over the bus.
+    BusTransferStart,
+    /// End of a transfer, complete or cut short by late data.
+    TransferEnd,
 }
 
 impl Controller for Up {
     type Event = UpEvent;
 
-    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: UpEvent) {
+    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: UpEvent) {
         match event {
-            UpEvent::Found(place) => {
-                self.attention[usize::from(place)] = true;
-                self.raise(around);
+            UpEvent::SectorFound(drive_index) => {
+                self.attention[usize::from(drive_index)] = true;
+                self.raise_interrupt(context);
             }
-            UpEvent::Moves => {
+            UpEvent::BusTransferStart => {
                 let transfer = self.transfer.expect("a transfer is under way");
-                parts.bus.start(around, transfer.rate);
+                parts.bus.start_stream(context, transfer.bytes_per_s);
             }
-            UpEvent::End => self.end(around, parts),
+            UpEvent::TransferEnd => self.end(context, parts),
         }
     }
 
@@ -100,13 +99,13 @@ impl Controller for Up {
     }
 
     fn busy(&self, now: Time) -> Option<(Counted, Time)> {
-        let under_way = self.transfer.map_or(Time::ZERO, |one| now - one.since);
-        Some((Counted::Channel, self.busy + under_way))
+        let in_progress = self.transfer.map_or(Time::ZERO, |one| now - one.started_at);
+        Some((Counted::Channel, self.busy + in_progress))
     }
 }
 
 impl Up {
-    /// An idle controller with these drives, of this number among all.
+    /// Returns an idle up controller with its drives. `number` is its number among all controllers.
     pub fn new(
         (id, number): (Id<Self>, usize),
         config: UpHardwareConfig,
@@ -121,80 +120,85 @@ impl Up {
             transfer: None,
             done: None,
             busy: Time::ZERO,
-            grants: streams.stream(&format!("controller.{number}.grants")),
+            bus_grant_stream: streams.stream(&format!("controller.{number}.grants")),
             interrupt: None,
         }
     }
 
-    /// The drives that are configured on it.
+    /// Drives attached to the controller.
     pub fn drives(&self) -> &Mechanisms {
         &self.drives
     }
 
-    /// Whether it can take a transfer, or a search.
+    /// Reports whether the controller can accept a transfer or a search.
     pub fn is_idle(&self) -> bool {
         self.transfer.is_none() && self.done.is_none()
     }
 
-    /// The transfer that has ended, once.
-    pub fn take_done(&mut self) -> Option<Done> {
+    /// Takes the transfer that has ended, if any.
+    pub fn take_done(&mut self) -> Option<UpCompletion> {
         self.done.take()
     }
 
-    /// The first drive that has found its sector, once.
+    /// Takes the first attention flag of a drive that has found its sector, and returns the drive.
+    /// None if no flag is set.
     pub fn take_attention(&mut self) -> Option<usize> {
-        let place = self.attention.iter().position(|raised| *raised)?;
-        self.attention[place] = false;
-        Some(self.drives.drive(place))
+        let drive_index = self.attention.iter().position(|raised| *raised)?;
+        self.attention[drive_index] = false;
+        Some(self.drives.drive_number(drive_index))
     }
 
-    /// Has a drive move to a request's cylinder and say when `slot` comes by there.
+    /// Commands a drive to seek to a request's cylinder and to report when `slot` passes there.
     ///
     /// # Panics
     ///
-    /// When a transfer is under way, which a search would disturb.
+    /// If a transfer is in progress, which a search would disturb.
     pub fn search(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (id, slot): (RequestId, u32),
+        id: RequestId,
+        slot: u32,
     ) {
         assert!(self.transfer.is_none(), "a search while data moves");
         let request = &mut parts.requests[id];
-        let place = self.drives.place(request.device);
-        let drive = &mut parts.drives[self.drives.at(place)];
+        let drive_index = self.drives.index_of(request.device);
+        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
         let cylinder = drive.geometry().locate(request.sector).cylinder;
-        let commanded = around.now() + self.config.command;
+        let commanded = context.now() + self.config.command_delay;
         request.mark(Stage::Command, moment(commanded));
         let arm = drive.seek(cylinder, request.is_write());
-        mark_move(request, commanded, arm);
+        mark_arm_move(request, commanded, arm);
         let arrived = commanded + arm.total();
         let since = drive.last_transfer();
         let found = arrived + drive.await_slot(arrived, slot, (arm, since));
         let period = drive.spindle().period();
-        let stage = late_stage(request, since, period, found, arm, Deadline::Search);
+        let stage = rotational_wait_stage(request, since, period, found, arm, Deadline::Search);
         request.mark(stage, moment(found));
-        self.id.schedule(around, found, UpEvent::Found(place as u8));
+        self.id
+            .schedule(context, found, UpEvent::SectorFound(drive_index as u8));
     }
 
-    /// Transfers. `searched` tells when the drive found the sector before it, if it was
-    /// told to search; `repeated`, whether data was late the last time.
+    /// Starts a transfer. `searched` is the time at which the drive found the sector before it, if
+    /// it was commanded to search. `repeated` is whether data were late the last time.
     ///
     /// # Panics
     ///
-    /// When a transfer is under way.
+    /// If a transfer is in progress.
     pub fn transfer(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (id, searched, repeated): (RequestId, Option<Time>, bool),
+        id: RequestId,
+        searched: Option<Time>,
+        repeated: bool,
     ) {
         assert!(self.is_idle(), "one transfer at a time");
         let request = &mut parts.requests[id];
-        let drive = &mut parts.drives[self.drives.of(request)];
+        let drive = &mut parts.drives[self.drives.mechanism_for(request)];
         let sector_bytes = u64::from(drive.geometry().sector_bytes());
-        let over_bus = parts.bus.time(sector_bytes);
-        let mut commanded = around.now() + self.config.command;
+        let over_bus = parts.bus.transfer_time(sector_bytes);
+        let mut commanded = context.now() + self.config.command_delay;
         if request.is_write() {
             // The first sector is there before the drive is started.
             commanded += over_bus;
@@ -202,78 +206,83 @@ impl Up {
         request.mark(Stage::Command, moment(commanded));
         let since = searched.or(drive.last_transfer());
         let all = (request.sector, request.sectors);
-        let passage = drive.transfer_watched(commanded, all, request.is_write(), since);
-        mark_move(request, commanded, passage.to_track);
+        let passage = drive.transfer_ready_since(commanded, all, request.is_write(), since);
+        mark_arm_move(request, commanded, passage.to_track);
         let first = commanded + passage.to_first_sector();
         let stage = match repeated {
             true => Stage::MissedRevolution(Deadline::DataLate),
             false => {
                 let late = Deadline::TransferCommand;
                 let period = drive.spindle().period();
-                late_stage(request, since, period, first, passage.to_track, late)
+                rotational_wait_stage(request, since, period, first, passage.to_track, late)
             }
         };
         request.mark(stage, moment(first));
         let write = request.is_write();
-        let passes = drive.sectors_pass();
+        let passes = drive.sector_end_times();
         let slot = drive.slots_time(drive.cylinder(), 1);
-        let moved = self.moved((&passes, slot), (commanded, over_bus), write);
+        let moved = self.bus_transfer_times(&passes, slot, commanded, over_bus, write);
         let late = moved.len() < passes.len();
-        let passed = passes[moved.len().max(1) - 1];
-        let ends = match (write, late) {
-            (false, false) => moved.last().map_or(passed, |at| passed.max(*at)),
-            (true, false) | (_, true) => passed,
+        let passed_at = passes[moved.len().max(1) - 1];
+        let ends_at = match (write, late) {
+            (false, false) => moved.last().map_or(passed_at, |at| passed_at.max(*at)),
+            (true, false) | (_, true) => passed_at,
         };
         let bytes = sector_bytes * moved.len() as u64;
-        self.transfer = Some(Transfer {
+        self.transfer = Some(ActiveUpTransfer {
             request: id,
-            since: around.now(),
-            rate: bytes * 1_000_000_000 / (ends - first).0.max(1),
-            passed,
-            ends,
+            started_at: context.now(),
+            bytes_per_s: bytes * 1_000_000_000 / (ends_at - first).0.max(1),
+            passed_at,
+            ends_at,
             data_late: late,
         });
-        self.id.schedule(around, first, UpEvent::Moves);
-        self.id.schedule(around, ends, UpEvent::End);
+        self.id.schedule(context, first, UpEvent::BusTransferStart);
+        self.id.schedule(context, ends_at, UpEvent::TransferEnd);
     }
 
-    /// When the data of each sector has moved over the bus, up to the first that is
-    /// lost: of sectors that have passed at these moments, each in `slot`. Words move
-    /// while a sector passes; the buffer is what they may be behind, or ahead, of it.
-    fn moved(
+    /// Returns the time at which the data of each sector have moved over the bus, up to the first
+    /// lost sector. `passes` holds the time at which each sector has passed, and `slot` the time of
+    /// one sector. Words move while a sector passes; the buffer limits how far they may be behind
+    /// or ahead of it.
+    fn bus_transfer_times(
         &mut self,
-        (passes, slot): (&[Time], Time),
-        (from, over_bus): (Time, Time),
+        passes: &[Time],
+        slot: Time,
+        from: Time,
+        sector_bus_time: Time,
         write: bool,
     ) -> Vec<Time> {
         let buffer = self.config.buffer_sectors as usize;
-        let begins = |number: usize| {
-            let begins = Time(passes[number].0.saturating_sub(slot.0));
+        let starts_at = |number: usize| {
+            let starts_at = Time(passes[number].0.saturating_sub(slot.0));
             // Not by the fraction that rounding took before the one before it.
             number
                 .checked_sub(1)
-                .map_or(begins, |before| begins.max(passes[before]))
+                .map_or(starts_at, |before| starts_at.max(passes[before]))
         };
         let mut moved: Vec<Time> = Vec::with_capacity(passes.len());
-        for (number, passed) in passes.iter().enumerate() {
+        for (number, passed_at) in passes.iter().enumerate() {
             // The sector whose room in the buffer this one takes.
             let before = number.checked_sub(buffer);
-            if !write && before.is_some_and(|before| moved[before] > begins(number)) {
+            if !write && before.is_some_and(|before| moved[before] > starts_at(number)) {
                 return moved;
             }
             // What is written was fetched before the command, as far as there is room.
             let (may, least) = match (write, before) {
-                (false, _) => (begins(number), *passed),
-                (true, Some(before)) => (begins(before), passes[before]),
+                (false, _) => (starts_at(number), *passed_at),
+                (true, Some(before)) => (starts_at(before), passes[before]),
                 (true, None) => (from, from),
             };
             let last = moved.last().copied().unwrap_or(from);
-            let wait = self.grants.within(self.config.grant);
+            let wait = self
+                .bus_grant_stream
+                .within(self.config.bus_grant_delay_max);
             let at = match write && number == 0 {
                 true => from,
-                false => (last.max(may) + wait + over_bus).max(least),
+                false => (last.max(may) + wait + sector_bus_time).max(least),
             };
-            if write && at > *passed {
+            if write && at > *passed_at {
                 return moved;
             }
             moved.push(at);
@@ -281,29 +290,29 @@ impl Up {
         moved
     }
 
-    fn end(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
+    fn end(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
         let transfer = self.transfer.take().expect("a transfer is under way");
-        parts.bus.stop(around, transfer.rate);
-        self.busy += around.now() - transfer.since;
+        parts.bus.end_stream(context, transfer.bytes_per_s);
+        self.busy += context.now() - transfer.started_at;
         let request = &mut parts.requests[transfer.request];
-        let drive = &mut parts.drives[self.drives.of(request)];
+        let drive = &mut parts.drives[self.drives.mechanism_for(request)];
         if transfer.data_late {
-            drive.cut_short(transfer.passed);
+            drive.cut_short(transfer.passed_at);
             let late = Stage::MissedRevolution(Deadline::DataLate);
-            request.mark(late, moment(transfer.ends));
+            request.mark(late, moment(transfer.ends_at));
         } else {
-            mark_passing(request, drive, transfer.passed);
-            request.mark(Stage::BusTransfer, moment(transfer.ends));
+            mark_media_transfer(request, drive, transfer.passed_at);
+            request.mark(Stage::BusTransfer, moment(transfer.ends_at));
         }
-        self.done = Some(Done {
+        self.done = Some(UpCompletion {
             request: transfer.request,
             data_late: transfer.data_late,
         });
-        self.raise(around);
+        self.raise_interrupt(context);
     }
 
-    fn raise(&self, around: &Surroundings<'_>) {
+    fn raise_interrupt(&self, context: &Surroundings<'_>) {
         let task = self.interrupt.expect("its interrupt is connected");
-        around.sim.wake(task);
+        context.sim.wake(task);
     }
 }

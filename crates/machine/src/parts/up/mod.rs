@@ -1,5 +1,5 @@
-//! An SMD controller on a UNIBUS that looks like a MASSBUS disk to software (Emulex SC21
-//! and its like), and the up driver of 4.2BSD.
+//! SMD controller on a UNIBUS that software accesses like a MASSBUS disk (Emulex SC21 and
+//! compatible), with the up driver of 4.2BSD.
 
 mod driver;
 mod hardware;
@@ -7,6 +7,6 @@ mod specification;
 #[cfg(test)]
 mod tests;
 
-pub use driver::{Lead, UpConfig};
-pub use hardware::{Done, Up, UpEvent, UpHardwareConfig};
+pub use driver::{UpDriverConfig, UpSearchLead};
+pub use hardware::{Up, UpCompletion, UpEvent, UpHardwareConfig};
 pub use specification::Specification;

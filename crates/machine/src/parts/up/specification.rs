@@ -1,33 +1,36 @@
-//! An SMD controller on a UNIBUS and the up driver, as the catalogue describes them.
+//! SMD controller on a UNIBUS and the up driver as described in the catalogue.
 
-use super::driver::{Lead, UpConfig, UpDriver};
+use super::driver::{UpDriver, UpDriverConfig, UpSearchLead};
 use super::hardware::{Up, UpHardwareConfig};
-use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
-use crate::specification::{LONGEST_MS, scaled};
+use crate::parts::{DriverSource, PartBuilder, PartSpecification, buffer_sectors};
+use crate::specification::{COST_MS_MAX, scale_cost};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
-/// A controller of this kind, and its driver.
+/// SMD controller on a UNIBUS and its driver.
 #[derive(Clone, Debug)]
 pub struct Specification {
-    /// How it is built.
+    /// Parameters of the controller.
     pub controller: UpHardwareConfig,
-    /// The driver's constants and costs, for each drive of the computer.
-    pub driver: Vec<UpConfig>,
+    /// Constants and costs of the driver for each drive of the computer.
+    pub driver: Vec<UpDriverConfig>,
 }
 
-impl Described for Specification {
+impl PartSpecification for Specification {
     type Driver = UpDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         let buffer_sectors = buffer_sectors(reader);
         let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
         let controller = UpHardwareConfig {
             buffer_sectors,
-            command: time("command_ms", "from a command to something acting on it"),
-            grant: time(
+            command_delay: time(
+                "command_ms",
+                "delay from a command until the controller acts on it",
+            ),
+            bus_grant_delay_max: time(
                 "grant_ms",
-                "longest wait for the bus before the data of a sector",
+                "maximum wait for the bus before the data of a sector",
             ),
         };
         Self {
@@ -36,54 +39,56 @@ impl Described for Specification {
         }
     }
 
-    fn attach(&self, to: &mut Attaching<'_>) -> UpDriver {
-        let (config, streams) = (self.controller.clone(), to.streams);
-        let drives = to.mechanisms(to.drives);
-        let controller = to.add(|id, number| Up::new((id, number), config, drives, streams));
-        UpDriver::new(to.order, self.driver.clone(), controller)
+    fn attach(&self, builder: &mut PartBuilder<'_>) -> UpDriver {
+        let (config, streams) = (self.controller.clone(), builder.streams);
+        let drives = builder.mechanisms(builder.drives);
+        let controller = builder.add(|id, number| Up::new((id, number), config, drives, streams));
+        UpDriver::new(builder.order, self.driver.clone(), controller)
     }
 
     fn loses_data(&self) -> bool {
-        self.controller.grant > Time::ZERO
+        self.controller.bus_grant_delay_max > Time::ZERO
     }
 }
 
-/// The driver, which has numbers for each type of drive: for each drive of the computer.
-fn read_driver(driver: &DriverReading<'_>) -> Vec<UpConfig> {
-    let mut configs = vec![UpConfig::default(); driver.drives.len()];
-    for place in driver.of {
+fn read_driver(driver: &DriverSource<'_>) -> Vec<UpDriverConfig> {
+    let mut configs = vec![UpDriverConfig::default(); driver.drives.len()];
+    for place in driver.attached_drives {
         let drive = &driver.drives[*place];
         let mut reader = driver.reader();
         reader.select("type", &drive.driver_type);
         let lead = read_lead(&mut reader, drive.slots());
         let mut cost = |key, doc| {
-            let cost = reader.milliseconds(key, 0.0..=LONGEST_MS, doc);
-            scaled(cost, driver.speed)
+            let cost = reader.milliseconds(key, 0.0..=COST_MS_MAX, doc);
+            scale_cost(cost, driver.speed)
         };
-        let strategy = cost("strategy_ms", "queueing a request");
+        let strategy = cost("strategy_ms", "processor time to queue a request");
         let start = cost(
             "start_ms",
-            "deciding how to start one, and telling the drive",
+            "processor time to decide how to start a request, and to command the drive",
         );
-        let complete = cost("complete_ms", "seeing to a transfer that has ended");
+        let complete = cost(
+            "complete_ms",
+            "processor time to handle the end of a transfer",
+        );
         let register = reader.microseconds(
             "map_register_us",
-            0.0..=LONGEST_MS,
-            "loading a map register, one for each 512 bytes",
+            0.0..=COST_MS_MAX,
+            "processor time to load a map register, which maps 512 bytes",
         );
-        configs[*place] = UpConfig {
+        configs[*place] = UpDriverConfig {
             lead,
-            strategy,
-            start,
-            map_register: scaled(register, driver.speed),
-            complete,
+            strategy_cost: strategy,
+            start_cost: start,
+            map_register_cost: scale_cost(register, driver.speed),
+            complete_cost: complete,
         };
         reader.finish();
     }
     configs
 }
 
-fn read_lead(reader: &mut Reader<'_>, slots: u64) -> Lead {
+fn read_lead(reader: &mut Reader<'_>, slots: u64) -> UpSearchLead {
     let allowed = format!("less than the {slots} sectors of a track");
     let mut sectors = |key, doc| {
         let sectors = reader.integer(key, 0..=100_000, doc);
@@ -92,14 +97,14 @@ fn read_lead(reader: &mut Reader<'_>, slots: u64) -> Lead {
         }
         sectors.min(slots) as u32
     };
-    Lead {
+    UpSearchLead {
         lead_sectors: sectors(
             "search_lead_sectors",
-            "between the sector that is searched and the one wanted (sdist)",
+            "sectors between the searched sector and the requested one (sdist)",
         ),
         window_sectors: sectors(
             "position_window_sectors",
-            "no search if the sector to search for is nearer than this (rdist)",
+            "distance below which no search is made, in sectors (rdist)",
         ),
     }
 }

@@ -9,13 +9,13 @@ use diskperf_timeline::Deadline;
 
 const FAST: u64 = 1_000_000_000;
 
-fn controller(buffer_sectors: u32, grant: Time, bytes_per_s: u64) -> Rc<Bench<Up>> {
+fn controller(buffer_sectors: u32, bus_grant_delay_max: Time, bytes_per_s: u64) -> Rc<Bench<Up>> {
     let config = UpHardwareConfig {
         buffer_sectors,
-        command: Time::ZERO,
-        grant,
+        command_delay: Time::ZERO,
+        bus_grant_delay_max,
     };
-    Bench::with(
+    Bench::with_controller(
         vec![drive(0), drive(0)],
         |id, drives| Up::new(id, config, drives, Streams::new(1)),
         Bus::new(bytes_per_s, 0.0),
@@ -23,9 +23,9 @@ fn controller(buffer_sectors: u32, grant: Time, bytes_per_s: u64) -> Rc<Bench<Up
 }
 
 impl Bench<Up> {
-    async fn transfer(&self, id: u32, sectors: (u64, u32), write: bool) -> Done {
+    async fn transfer(&self, id: u32, sectors: (u64, u32), write: bool) -> UpCompletion {
         let id = self.issue(id, (0, sectors.0, sectors.1, write));
-        self.ask(|up, around, parts| up.transfer(around, parts, (id, None, false)));
+        self.ask(|up, context, parts| up.transfer(context, parts, id, None, false));
         let done = loop {
             match self.ask(|up, _, _| up.take_done()) {
                 Some(done) => break done,
@@ -105,12 +105,12 @@ fn a_drive_that_searches_raises_attention_at_its_sector() {
     let bench = controller(3, Time::ZERO, FAST);
     script(&bench, async |on| {
         let id = on.issue(0, (1, 10, 4, false));
-        on.ask(|up, around, parts| up.search(around, parts, (id, 5)));
+        on.ask(|up, context, parts| up.search(context, parts, id, 5));
         while !on.ask(|up, _, parts| up.interrupts(parts)) {
             on.sim.wait("the controller").await;
         }
         assert_eq!(on.ask(|up, _, _| up.take_attention()), Some(1));
-        assert_eq!(on.slot_soon(1), 5);
+        assert_eq!(on.next_slot(1), 5);
         assert!(on.ask(|up, _, _| up.is_idle()));
     });
 }

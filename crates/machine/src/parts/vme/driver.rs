@@ -1,10 +1,10 @@
-//! The drivers of Sun's and of others' VMEbus controllers (xy, ip, rf): as many
-//! commands at a time as the board is given, and the rest in a queue of the
-//! driver's own, by drive; or, as the Multibus II board's, no queue at all.
+//! Drivers of VMEbus controllers by Sun and others (xy, ip, rf). The board receives a limited
+//! number of commands at a time, and the other requests wait in the driver's queue of each drive.
+//! The driver of the Multibus II board has no queue.
 
 use super::hardware::Vme;
-use crate::driver::disksort::{self, Queue};
-use crate::driver::giving::{Giving, Turns};
+use crate::driver::disksort::{self, RequestQueue};
+use crate::driver::submission_guard::{RoundRobin, SubmissionGuard};
 use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::Hardware;
 use crate::id::Id;
@@ -13,110 +13,112 @@ use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
 
-/// From where the scan over a drive's cylinders goes up.
+/// Start of the upward scan over a drive's cylinders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScanFrom {
-    /// From the request that the controller has, which stays at the head of the queue
-    /// until it has ended, as in 4.2BSD's drivers: whoever goes on where the heads are
-    /// is served before all others.
+    /// Scan from the request in the controller. It stays at the head of the queue until it has
+    /// ended, as in 4.2BSD's drivers. A program that continues at the current head position is
+    /// served before all others.
     Active,
-    /// From the first that waits: a request is taken off the queue when it is given to
-    /// the controller. Of two that take turns, neither is overtaken.
+    /// Scan from the first waiting request. A request leaves the queue when the controller receives
+    /// it. If two programs alternate, neither overtakes the other.
     Waiting,
 }
 
-/// The driver's constants and costs.
+/// Constants and costs of a VMEbus controller's driver.
 #[derive(Clone, Debug)]
 pub struct VmeDriverConfig {
-    /// See [`QueueOrder`].
+    /// Request order; see [`QueueOrder`].
     pub order: QueueOrder,
-    /// See [`ScanFrom`].
+    /// Start of the upward scan of a request queue; see [`ScanFrom`].
     pub scan_from: ScanFrom,
-    /// Commands that the controller has at a time; none: all that there are.
-    pub commands: Option<u32>,
-    /// Queueing a request.
-    pub strategy: Time,
-    /// Making a command of one and giving it to the controller.
-    pub start: Time,
-    /// Seeing to a command that has ended.
-    pub complete: Time,
+    /// Maximum number of commands in the controller. None means no limit.
+    pub commands_max: Option<u32>,
+    /// Processor time to queue a request.
+    pub strategy_cost: Time,
+    /// Processor time to build a command and submit it to the controller.
+    pub start_cost: Time,
+    /// Processor time to handle the end of a command.
+    pub complete_cost: Time,
 }
 
-/// The driver.
+/// Driver of a VMEbus controller, with the request queue of each drive.
 pub(crate) struct VmeDriver {
     config: VmeDriverConfig,
-    /// Its controller.
     controller: Id<Vme>,
-    /// Of each drive: first what was given to the controller last, if the scan goes up
-    /// from there, then what waits.
-    queues: RefCell<Vec<Queue>>,
-    /// Whether the first of a drive's queue was given to the controller already.
-    given: RefCell<Vec<bool>>,
-    turns: Turns,
-    giving: Giving,
+    /// Request queue of each drive. If the scan starts at the active request, the last submitted
+    /// request is the first one.
+    queues: RefCell<Vec<RequestQueue>>,
+    /// Whether the first request of each drive's queue has been submitted to the controller.
+    is_head_in_flight: RefCell<Vec<bool>>,
+    round_robin: RoundRobin,
+    submission_guard: SubmissionGuard,
 }
 
 impl VmeDriver {
-    /// The driver of this controller, on a computer of so many drives.
+    /// Returns the driver of a VMEbus controller, on a computer with the given number of drives.
     pub(crate) fn new(config: VmeDriverConfig, controller: Id<Vme>, drives: usize) -> Self {
         Self {
             config,
             controller,
-            queues: RefCell::new(vec![Queue::new(); drives]),
-            given: RefCell::new(vec![false; drives]),
-            turns: Turns::default(),
-            giving: Giving::default(),
+            queues: RefCell::new(vec![RequestQueue::new(); drives]),
+            is_head_in_flight: RefCell::new(vec![false; drives]),
+            round_robin: RoundRobin::default(),
+            submission_guard: SubmissionGuard::default(),
         }
     }
 
-    /// The next request, drives in turn.
-    fn next(&self) -> Option<RequestId> {
+    fn take_next(&self) -> Option<RequestId> {
         let mut queues = self.queues.borrow_mut();
-        let mut given = self.given.borrow_mut();
-        self.turns.find(queues.len(), |drive| {
+        let mut is_head_in_flight = self.is_head_in_flight.borrow_mut();
+        self.round_robin.find_next(queues.len(), |drive| {
             let queue = &mut queues[drive];
-            if given[drive] && queue.len() > 1 {
+            if is_head_in_flight[drive] && queue.len() > 1 {
                 queue.remove(0);
-                given[drive] = false;
+                is_head_in_flight[drive] = false;
             }
-            if given[drive] || queue.is_empty() {
+            if is_head_in_flight[drive] || queue.is_empty() {
                 return None;
             }
             Some(match self.config.scan_from {
                 ScanFrom::Waiting => queue.remove(0).request,
                 ScanFrom::Active => {
-                    given[drive] = true;
+                    is_head_in_flight[drive] = true;
                     queue[0].request
                 }
             })
         })
     }
 
-    /// A transfer of the drive has ended: if it was the last given, the scan
-    /// starts afresh.
-    fn forget(&self, drive: usize, id: RequestId) {
+    /// Removes a completed request from the head of its drive's queue, if it is there. The scan
+    /// then starts afresh.
+    fn remove_completed(&self, drive: usize, id: RequestId) {
         let queue = &mut self.queues.borrow_mut()[drive];
-        let given = &mut self.given.borrow_mut()[drive];
-        if *given && queue.first().is_some_and(|first| first.request == id) {
+        let is_head_in_flight = &mut self.is_head_in_flight.borrow_mut()[drive];
+        if *is_head_in_flight && queue.first().is_some_and(|first| first.request == id) {
             queue.remove(0);
-            *given = false;
+            *is_head_in_flight = false;
         }
     }
 
-    /// Gives the controller as many commands as it is to have.
-    async fn give_commands(&self, host: &impl DriverHost) {
+    async fn submit_commands(&self, host: &impl DriverHost) {
         let next = || {
             let outstanding = host.ask(self.controller, |vme, _| vme.outstanding());
-            let takes = self.config.commands.is_none_or(|most| outstanding < most);
-            takes.then(|| self.next()).flatten()
+            let takes = self
+                .config
+                .commands_max
+                .is_none_or(|most| outstanding < most);
+            takes.then(|| self.take_next()).flatten()
         };
-        let around = host.surroundings();
-        let give = |id| {
+        let context = host.surroundings();
+        let submit = |id| {
             host.ask(self.controller, |vme, parts| {
-                vme.command(&around, parts, id)
+                vme.command(&context, parts, id)
             })
         };
-        self.giving.all(host, self.config.start, next, give).await;
+        self.submission_guard
+            .submit_all(host, self.config.start_cost, next, submit)
+            .await;
     }
 }
 
@@ -128,25 +130,25 @@ impl Driver for VmeDriver {
     }
 
     fn queueing(&self, _drive: usize) -> Option<Time> {
-        Some(self.config.strategy)
+        Some(self.config.strategy_cost)
     }
 
-    fn insert(&self, hardware: &Hardware, id: RequestId) {
+    fn enqueue(&self, hardware: &Hardware, id: RequestId) {
         let queue = &mut self.queues.borrow_mut()[hardware.requests[id].device];
-        disksort::queue(self.config.order, queue, (hardware, id));
+        disksort::enqueue(self.config.order, queue, hardware, id);
     }
 
-    async fn give(&self, host: &impl DriverHost, _drive: usize) {
-        self.give_commands(host).await;
+    async fn submit_queued(&self, host: &impl DriverHost, _drive: usize) {
+        self.submit_commands(host).await;
     }
 
     async fn interrupt(&self, host: &impl DriverHost, controller: Id<Vme>) {
         while let Some(done) = host.ask(controller, |vme, _| vme.take_done()) {
-            host.spend(Stage::Driver, self.config.complete).await;
+            host.spend(Stage::Driver, self.config.complete_cost).await;
             let drive = host.hardware().borrow().requests[done].device;
-            self.forget(drive, done);
+            self.remove_completed(drive, done);
             host.completed(done);
         }
-        self.give_commands(host).await;
+        self.submit_commands(host).await;
     }
 }

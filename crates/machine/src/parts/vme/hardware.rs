@@ -1,13 +1,11 @@
-//! Disk controllers for the VMEbus of the middle eighties: a processor of their
-//! own that decodes commands, memory that keeps sectors, and data that goes
-//! over the bus while the next sectors pass.
+//! Disk controllers for the VMEbus of the mid-1980s: a processor that decodes commands, a sector
+//! cache, and bus transfers during the passing of the next sectors.
 //!
-//! A command is decoded; what the cache holds of a read goes over the bus at
-//! once, sector by sector, through the controller's processor; what is passing
-//! under the heads follows as it passes; for the rest the read waits for the
-//! arm. What the arm reads goes on past the command as far as the policy says,
-//! and a read that follows is served from it. A write's data is fetched before
-//! its sectors come by; it ends reading ahead, which a read does not.
+//! A command is decoded first. Cached sectors of a read are sent over the bus immediately, one by
+//! one, by the controller's processor. Sectors that are passing under the heads follow as they
+//! pass, and for the rest the read waits for the arm. The arm reads beyond the command as far as
+//! the policy allows, and a following read is served from the stream. A write fetches its data
+//! before its sectors pass; unlike a read, it ends read-ahead.
 
 mod adaptive;
 mod arm;
@@ -17,44 +15,44 @@ mod stream;
 pub use policy::{MOST_AHEAD_SECTORS, Policy};
 
 use crate::controllers::Controller;
-use crate::hardware::cache::{Cache, CacheStatistics};
+use crate::hardware::cache::{CacheStatistics, SectorCache};
 use crate::hardware::drives::Mechanisms;
 use crate::hardware::{Parts, Surroundings};
 use crate::id::Id;
 use adaptive::Rehearsal;
-use arm::{Arm, Unit};
+use arm::{ArmState, VmeDriveState};
 use diskperf_device::{Hint, RequestId, moment};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::Stage;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-/// How such a controller is built.
+/// Parameters of a VMEbus controller: processing times, write lead, cache and maintenance.
 #[derive(Clone, Debug)]
 pub struct VmeConfig {
-    /// Its processor, for each command.
-    pub command: Time,
-    /// How often its processor looks for commands: it begins up to this much
-    /// later.
-    pub command_poll: Time,
-    /// Its processor, for each sector that goes between the cache and memory.
-    pub move_per_sector: Time,
-    /// Sectors of a write that it fetches before it starts the drive; all, of a
-    /// shorter one.
+    /// Processor time of the controller per command.
+    pub command_delay: Time,
+    /// Poll interval of the controller's processor for commands. A command starts up to one
+    /// interval later.
+    pub command_poll_interval: Time,
+    /// Processor time of the controller per sector transferred between cache and memory.
+    pub move_time_per_sector: Time,
+    /// Number of sectors of a write that the controller fetches before it starts the drive. A
+    /// shorter write is fetched completely.
     pub write_lead_sectors: u32,
-    /// What it keeps.
+    /// Caching scheme of the controller.
     pub caching: Caching,
-    /// How it formats and verifies; none where nothing is known of it.
+    /// Procedure of the controller for format and verify of a drive. None if it is unknown.
     pub maintenance: Option<Maintenance>,
 }
 
 impl VmeConfig {
-    /// What stands for a controller that is refused.
-    pub(crate) fn unknown() -> Self {
+    /// Returns substitute parameters for a controller that is refused.
+    pub(crate) fn with_unpublished_costs() -> Self {
         Self {
-            command: Time::ZERO,
-            command_poll: Time::ZERO,
-            move_per_sector: Time::ZERO,
+            command_delay: Time::ZERO,
+            command_poll_interval: Time::ZERO,
+            move_time_per_sector: Time::ZERO,
             write_lead_sectors: 1,
             caching: Caching::None,
             maintenance: None,
@@ -62,53 +60,53 @@ impl VmeConfig {
     }
 }
 
-/// How a controller and its maintenance program format and verify.
+/// Procedure of a controller and its maintenance program to format and verify a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Maintenance {
-    /// Between two operations on tracks.
+    /// Time between two track operations of a format or verify.
     pub track_command: Time,
     /// Whether each track is read after it has been formatted.
     pub format_check: bool,
-    /// What a verify pass does.
+    /// Kind of verify pass after a format.
     pub verify: VerifyPass,
 }
 
-/// What a verify pass does to each track.
+/// Kind of verify pass over a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerifyPass {
-    /// The board reads it.
+    /// Verify by reading: the board reads the track.
     Read,
-    /// The host makes a pattern, which is written, read back and compared.
+    /// Pattern test: the host generates a pattern, which is written, read back and compared.
     Pattern,
 }
 
-/// What a controller keeps of what it reads and writes.
+/// Caching scheme of a controller for read and written sectors.
 #[derive(Clone, Debug)]
 pub enum Caching {
-    /// Nothing.
+    /// Controller without a sector cache.
     None,
-    /// Tracks: a read that misses reads the whole track, from whatever sector
-    /// comes first, and reads in sequence have the next track read ahead.
+    /// Track cache. A read miss reads the whole track, starting at any sector, and sequential reads
+    /// prefetch the next track.
     Tracks {
-        /// Sectors that it has room for.
+        /// Capacity of the cache, in sectors.
         capacity_sectors: u32,
-        /// Whether any write empties it.
+        /// Whether every write clears the cache.
         flushed_by_writes: bool,
     },
-    /// Sectors, as the driver says with each command.
+    /// Sector cache with a policy that the driver gives with each command.
     Sectors {
-        /// Sectors that it has room for.
+        /// Capacity of the cache, in sectors.
         capacity_sectors: u32,
-        /// By [`Hint`].
+        /// Cache policy of each class of requests, by [`Hint`].
         policies: [Policy; 3],
-        /// Whether the controller chooses by itself, whatever these say.
+        /// Whether the controller adapts the policies itself and ignores the given ones.
         adaptive: bool,
     },
-    /// The same, when commands are carried out again to see what a choice is worth.
+    /// Sector cache of a rehearsal, in which past commands are executed again to evaluate policies.
     Rehearsed {
-        /// Sectors that it has room for.
+        /// Capacity of the cache, in sectors.
         capacity_sectors: u32,
-        /// By the place of the request.
+        /// Cache policy of each request of the rehearsal, by the index of the request.
         policies: Vec<Policy>,
     },
 }
@@ -129,7 +127,6 @@ impl Caching {
         }
     }
 
-    /// What is done for a request of this kind.
     fn policy(&self, id: RequestId, hint: Hint) -> Policy {
         match self {
             Self::None => Policy::default(),
@@ -143,73 +140,70 @@ impl Caching {
         }
     }
 
-    fn adapts(&self) -> bool {
+    fn is_adaptive(&self) -> bool {
         matches!(self, Self::Sectors { adaptive: true, .. })
     }
 
-    fn by_tracks(&self) -> bool {
+    fn is_track_cache(&self) -> bool {
         matches!(self, Self::Tracks { .. })
     }
 }
 
-/// The controller's state.
+/// State of a VMEbus controller.
 pub struct Vme {
     id: Id<Vme>,
     config: VmeConfig,
-    cache: Cache,
+    cache: SectorCache,
     drives: Mechanisms,
-    /// By the places of the drives.
-    units: Vec<Unit>,
-    /// Until when its processor has something to do.
-    engine_free: Time,
-    /// Transfers whose data moves over the bus, and how fast, in bytes per
-    /// second.
-    moving: Vec<(RequestId, u64)>,
-    /// What the host has not been told of.
-    done: VecDeque<RequestId>,
+    units: Vec<VmeDriveState>,
+    engine_free_at: Time,
+    /// Transfers in progress over the bus, with their rates in bytes per second.
+    bus_transfers: Vec<(RequestId, u64)>,
+    completed: VecDeque<RequestId>,
     outstanding: u32,
     statistics: [CacheStatistics; 3],
-    poll: Stream,
+    poll_stream: Stream,
     interrupt: Option<TaskId>,
 }
 
-/// What such a controller schedules for itself.
+/// Event that a VMEbus controller schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum VmeEvent {
-    /// A command has been decoded.
+    /// End of the decoding of a command.
     Decoded(RequestId),
-    /// A command's data begins to move over the bus, at this rate in bytes per
-    /// second.
-    Moves(RequestId, u32),
-    /// A command is finished.
+    /// Start of a command's data transfer over the bus, with its rate in bytes per second.
+    BusTransferStart(RequestId, u32),
+    /// End of a command: all of its data are in memory or on the drive.
     Finished(RequestId),
-    /// The arm of a drive, by its place, has done what it was doing when this
-    /// was scheduled.
+    /// End of the arm's current work, given by the place of the drive and the generation of that
+    /// work.
     ArmDone(u8, u32),
-    /// The same is to leave off as soon as no command needs it.
-    LeaveOff(u8, u32),
+    /// Request to end the arm's read-ahead as soon as no command needs it, given by the place of
+    /// the drive and the generation of that work.
+    EndReadAhead(u8, u32),
 }
 
-/// Whom a stream was begun for.
+/// Origin of the read stream that serves a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Served {
-    /// For the command: its sectors go from the drive over the bus.
-    ForIt,
-    /// For another, or ahead of one: its sectors go through the cache.
-    FromOthers,
+enum StreamOrigin {
+    /// Read stream that was started for the command itself. Its sectors go from the drive directly
+    /// over the bus.
+    OwnRead,
+    /// Read stream that was started for another command or as read-ahead. Its sectors go through
+    /// the cache.
+    OtherRead,
 }
 
-/// A command that has been decoded and is not finished.
 #[derive(Clone, Copy, Debug)]
-struct Command {
+struct VmeCommand {
     id: RequestId,
-    /// The first sector that has not been seen to, and the end.
-    next: u64,
-    end: u64,
-    /// When what has been seen to is in memory, or fetched from it.
-    ready: Time,
-    /// Of a write, when enough has been fetched to start the drive.
-    enough: Time,
+    /// First sector of the command that is not yet served.
+    next_sector: u64,
+    end_sector: u64,
+    /// Time at which the sectors served so far are in memory (read) or fetched from memory (write).
+    data_ready_at: Time,
+    /// Time at which enough data of a write has been fetched to start the drive.
+    start_allowed_at: Time,
     write: bool,
     policy: Policy,
 }
@@ -217,19 +211,19 @@ struct Command {
 impl Controller for Vme {
     type Event = VmeEvent;
 
-    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
+    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
         match event {
-            VmeEvent::Decoded(id) => self.decoded(around, parts, id),
-            VmeEvent::Moves(id, rate) => {
-                parts.bus.start(around, u64::from(rate));
-                self.moving.push((id, u64::from(rate)));
+            VmeEvent::Decoded(id) => self.handle_decoded(context, parts, id),
+            VmeEvent::BusTransferStart(id, rate) => {
+                parts.bus.start_stream(context, u64::from(rate));
+                self.bus_transfers.push((id, u64::from(rate)));
             }
-            VmeEvent::Finished(id) => self.finished(around, parts, id),
-            VmeEvent::ArmDone(place, generation) => {
-                self.arm_done(around, parts, (usize::from(place), generation));
+            VmeEvent::Finished(id) => self.handle_finished(context, parts, id),
+            VmeEvent::ArmDone(drive_index, generation) => {
+                self.handle_arm_done(context, parts, usize::from(drive_index), generation);
             }
-            VmeEvent::LeaveOff(place, generation) => {
-                self.leave_off(around, parts, (usize::from(place), generation));
+            VmeEvent::EndReadAhead(drive_index, generation) => {
+                self.handle_end_read_ahead(context, parts, usize::from(drive_index), generation);
             }
         }
     }
@@ -239,7 +233,7 @@ impl Controller for Vme {
     }
 
     fn interrupts(&self, _: &Parts<'_>) -> bool {
-        !self.done.is_empty()
+        !self.completed.is_empty()
     }
 
     fn cache_statistics(&self) -> Option<[CacheStatistics; 3]> {
@@ -248,13 +242,14 @@ impl Controller for Vme {
     }
 
     fn rehearsed_events(&self) -> u64 {
-        let of_units = self.units.iter().map(|unit| unit.watch.rehearsed_events);
+        let of_units = self.units.iter().map(|unit| unit.history.rehearsed_events);
         of_units.sum()
     }
 }
 
 impl Vme {
-    /// An idle controller with these drives, of this number among all.
+    /// Returns an idle VMEbus controller with its drives. `number` is its number among all
+    /// controllers.
     pub fn new(
         (id, number): (Id<Self>, usize),
         config: VmeConfig,
@@ -263,160 +258,184 @@ impl Vme {
     ) -> Self {
         Self {
             id,
-            poll: streams.stream(&format!("controller.{number}.poll")),
-            cache: Cache::new(config.caching.capacity_sectors()),
+            poll_stream: streams.stream(&format!("controller.{number}.poll")),
+            cache: SectorCache::new(config.caching.capacity_sectors()),
             config,
-            units: (0..drives.count()).map(|_| Unit::default()).collect(),
+            units: (0..drives.count())
+                .map(|_| VmeDriveState::default())
+                .collect(),
             drives,
-            engine_free: Time::ZERO,
-            moving: Vec::new(),
-            done: VecDeque::new(),
+            engine_free_at: Time::ZERO,
+            bus_transfers: Vec::new(),
+            completed: VecDeque::new(),
             outstanding: 0,
             statistics: [CacheStatistics::default(); 3],
             interrupt: None,
         }
     }
 
-    /// Commands that it has been given and that the host has not been told the
-    /// end of.
+    /// Number of commands that the host has submitted and not yet reaped.
     pub fn outstanding(&self) -> u32 {
         self.outstanding
     }
 
-    /// A command that has ended, once.
+    /// Reaps a completed command, if any.
     pub fn take_done(&mut self) -> Option<RequestId> {
-        let done = self.done.pop_front()?;
+        let completed = self.completed.pop_front()?;
         self.outstanding -= 1;
-        Some(done)
+        Some(completed)
     }
 
-    /// Takes a command.
-    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    /// Accepts a command from the driver.
+    pub fn command(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         self.outstanding += 1;
-        self.watch(around.now(), parts, id);
-        let start = around.now().max(self.engine_free);
-        let late = self.poll.within(self.config.command_poll);
-        let decoded = start + late + self.config.command;
-        self.engine_free = decoded;
+        self.record_arrival(context.now(), parts, id);
+        let start = context.now().max(self.engine_free_at);
+        let late = self.poll_stream.within(self.config.command_poll_interval);
+        let decoded = start + late + self.config.command_delay;
+        self.engine_free_at = decoded;
         let request = &mut parts.requests[id];
         request.mark(Stage::ControllerQueue, moment(start));
         request.mark(Stage::Command, moment(decoded));
-        self.id.schedule(around, decoded, VmeEvent::Decoded(id));
+        self.id.schedule(context, decoded, VmeEvent::Decoded(id));
     }
 
-    fn decoded(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    fn handle_decoded(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         let transfer = &parts.requests[id];
-        let place = self.drives.place(transfer.device);
-        let command = Command {
+        let drive_index = self.drives.index_of(transfer.device);
+        let command = VmeCommand {
             id,
-            next: transfer.sector,
-            end: transfer.end(),
-            ready: around.now(),
-            enough: around.now(),
+            next_sector: transfer.sector,
+            end_sector: transfer.end(),
+            data_ready_at: context.now(),
+            start_allowed_at: context.now(),
             write: transfer.is_write(),
-            policy: self.policy(parts, (place, id)),
+            policy: self.policy(parts, drive_index, id),
         };
         if command.write {
-            self.write(around, parts, (place, command));
+            self.write(context, parts, drive_index, command);
         } else {
-            self.read(around, parts, (place, command));
+            self.read(context, parts, drive_index, command);
         }
     }
 
-    /// What is done for a transfer: what its class has, or what the controller
-    /// chooses.
-    fn policy(&mut self, parts: &Parts<'_>, (place, id): (usize, RequestId)) -> Policy {
-        if self.config.caching.adapts() {
-            return self.units[place].watch.policy(id);
+    fn policy(&mut self, parts: &Parts<'_>, drive_index: usize, id: RequestId) -> Policy {
+        if self.config.caching.is_adaptive() {
+            return self.units[drive_index].history.policy(id);
         }
         let class = parts.requests[id].hint;
         self.config.caching.policy(id, class)
     }
 
-    /// A controller that chooses takes note of a command.
-    fn watch(&mut self, now: Time, parts: &Parts<'_>, id: RequestId) {
-        if !self.config.caching.adapts() {
+    fn record_arrival(&mut self, now: Time, parts: &Parts<'_>, id: RequestId) {
+        if !self.config.caching.is_adaptive() {
             return;
         }
         let transfer = &parts.requests[id];
-        let place = self.drives.place(transfer.device);
+        let drive_index = self.drives.index_of(transfer.device);
         let rehearsal = Rehearsal {
             config: &self.config,
-            drive: &parts.drives[self.drives.at(place)],
+            drive: &parts.drives[self.drives.mechanism_at(drive_index)],
             bus: parts.bus,
             events: Cell::new(0),
-            known: RefCell::default(),
+            measured: RefCell::default(),
         };
-        let watch = &mut self.units[place].watch;
-        watch.come(now, (id, transfer), &rehearsal);
+        let history = &mut self.units[drive_index].history;
+        history.record_arrival(now, id, transfer, &rehearsal);
     }
 
-    /// A read: what is in the cache, what is passing, and the rest.
+    /// Executes a read: cached sectors, then sectors that are passing, then the rest.
     fn read(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (place, mut command): (usize, Command),
+        drive_index: usize,
+        mut command: VmeCommand,
     ) {
-        let now = around.now();
-        self.absorb(place, now);
-        let first = command.next;
-        let follows = self.units[place].sequence_end == first;
-        self.units[place].in_sequence = follows;
-        self.units[place].sequence_end = command.end;
-        let held = self.serve_held(around, parts, (place, &mut command));
+        let now = context.now();
+        self.cache_passed_sectors(drive_index, now);
+        let first = command.next_sector;
+        let follows = self.units[drive_index].sequence_end == first;
+        self.units[drive_index].in_sequence = follows;
+        self.units[drive_index].sequence_end = command.end_sector;
+        let cached = self.serve_cached(context, parts, drive_index, &mut command);
         let class = parts.requests[command.id].hint;
         let count = &mut self.statistics[class as usize];
         count.reads += 1;
-        count.sectors += command.end - first;
-        count.sectors_held += held;
-        let passing = self.is_passing(around, place, &command);
-        self.statistics[class as usize].hits += u64::from(command.next == command.end || passing);
-        if command.next == command.end {
-            self.finish(around, &command);
-            self.read_ahead(around, parts, (place, command));
+        count.sectors += command.end_sector - first;
+        count.sectors_held += cached;
+        let passing = self.is_passing(context, drive_index, &command);
+        self.statistics[class as usize].hits +=
+            u64::from(command.next_sector == command.end_sector || passing);
+        if command.next_sector == command.end_sector {
+            self.schedule_finish(context, &command);
+            self.read_ahead(context, parts, drive_index, command);
         } else if passing {
-            self.follow(around, parts, (place, command), Served::FromOthers);
+            self.serve_from_stream(
+                context,
+                parts,
+                drive_index,
+                command,
+                StreamOrigin::OtherRead,
+            );
         } else {
-            self.units[place].waiting.push_back(command);
-            self.start_arm(around, parts, place);
+            self.units[drive_index].waiting.push_back(command);
+            self.start_arm(context, parts, drive_index);
         }
     }
 
-    /// Sends what the cache holds of a read; how many sectors that is.
-    fn serve_held(
+    /// Sends the cached sectors at the start of a read to memory. Returns their number.
+    fn serve_cached(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (place, command): (usize, &mut Command),
+        drive_index: usize,
+        command: &mut VmeCommand,
     ) -> u64 {
         if !command.policy.search {
             return 0;
         }
-        let held = self.cache.prefix(place, command.next, command.end);
-        if held == 0 {
+        let cached = self
+            .cache
+            .cached_prefix(drive_index, command.next_sector, command.end_sector);
+        if cached == 0 {
             return 0;
         }
-        self.cache.touch(place, command.next, command.next + held);
-        let start = around.now().max(self.engine_free).max(command.ready);
-        command.ready = start + Time(self.config.move_per_sector.0 * held);
-        self.engine_free = command.ready;
-        command.next += held;
+        self.cache.touch(
+            drive_index,
+            command.next_sector,
+            command.next_sector + cached,
+        );
+        let start = context
+            .now()
+            .max(self.engine_free_at)
+            .max(command.data_ready_at);
+        command.data_ready_at = start + Time(self.config.move_time_per_sector.0 * cached);
+        self.engine_free_at = command.data_ready_at;
+        command.next_sector += cached;
         let request = &mut parts.requests[command.id];
         request.mark(Stage::ControllerQueue, moment(start));
-        request.mark(Stage::CacheHit, moment(command.ready));
-        self.move_data(around, parts, (command.id, held), (start, command.ready));
-        held
+        request.mark(Stage::CacheHit, moment(command.data_ready_at));
+        self.schedule_data_transfer(
+            context,
+            parts,
+            command.id,
+            cached,
+            start,
+            command.data_ready_at,
+        );
+        cached
     }
 
-    /// A write: its data is fetched, and waits for the arm.
+    /// Executes a write: fetches its data, and queues it for the arm.
     fn write(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (place, mut command): (usize, Command),
+        drive_index: usize,
+        mut command: VmeCommand,
     ) {
-        self.absorb(place, around.now());
+        self.cache_passed_sectors(drive_index, context.now());
         let class = parts.requests[command.id].hint;
         self.statistics[class as usize].writes += 1;
         match &self.config.caching {
@@ -425,81 +444,107 @@ impl Vme {
                 ..
             } => self.cache.clear(),
             _ => {
-                self.cache.remove(place, command.next, command.end);
+                self.cache
+                    .remove(drive_index, command.next_sector, command.end_sector);
             }
         }
         if command.policy.save_writes {
-            self.cache.insert(place, command.next, command.end);
+            self.cache
+                .insert(drive_index, command.next_sector, command.end_sector);
         }
-        let sectors = command.end - command.next;
-        let start = around.now().max(self.engine_free);
-        let sector_bytes = parts.drives[self.drives.at(place)]
+        let sectors = command.end_sector - command.next_sector;
+        let start = context.now().max(self.engine_free_at);
+        let sector_bytes = parts.drives[self.drives.mechanism_at(drive_index)]
             .geometry()
             .sector_bytes();
         let per_sector = self
             .config
-            .move_per_sector
-            .max(parts.bus.time(u64::from(sector_bytes)));
-        command.ready = start + Time(per_sector.0 * sectors);
+            .move_time_per_sector
+            .max(parts.bus.transfer_time(u64::from(sector_bytes)));
+        command.data_ready_at = start + Time(per_sector.0 * sectors);
         let lead = sectors.min(u64::from(self.config.write_lead_sectors));
-        command.enough = start + Time(per_sector.0 * lead);
-        self.engine_free = command.ready;
-        self.move_data(around, parts, (command.id, sectors), (start, command.ready));
-        self.units[place].waiting.push_back(command);
-        self.make_way(around, place);
-        self.start_arm(around, parts, place);
+        command.start_allowed_at = start + Time(per_sector.0 * lead);
+        self.engine_free_at = command.data_ready_at;
+        self.schedule_data_transfer(
+            context,
+            parts,
+            command.id,
+            sectors,
+            start,
+            command.data_ready_at,
+        );
+        self.units[drive_index].waiting.push_back(command);
+        self.schedule_read_ahead_end(context, drive_index);
+        self.start_arm(context, parts, drive_index);
     }
 
-    /// Data of so many sectors moves over the bus from one moment to another.
-    fn move_data(
+    fn schedule_data_transfer(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &Parts<'_>,
-        (id, sectors): (RequestId, u64),
-        (from, to): (Time, Time),
+        id: RequestId,
+        sectors: u64,
+        from: Time,
+        to: Time,
     ) {
-        let drive = &parts.drives[self.drives.of(&parts.requests[id])];
+        let drive = &parts.drives[self.drives.mechanism_for(&parts.requests[id])];
         let bytes = sectors * u64::from(drive.geometry().sector_bytes());
         let span = (to - from).0.max(1);
         let rate = (u128::from(bytes) * 1_000_000_000 / u128::from(span)) as u32;
-        self.id.schedule(around, from, VmeEvent::Moves(id, rate));
-    }
-
-    /// A command is finished when all of it is in memory.
-    fn finish(&mut self, around: &Surroundings<'_>, command: &Command) {
         self.id
-            .schedule(around, command.ready, VmeEvent::Finished(command.id));
+            .schedule(context, from, VmeEvent::BusTransferStart(id, rate));
     }
 
-    fn finished(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
-        self.moving.retain(|(of, rate)| {
+    fn schedule_finish(&mut self, context: &Surroundings<'_>, command: &VmeCommand) {
+        self.id.schedule(
+            context,
+            command.data_ready_at,
+            VmeEvent::Finished(command.id),
+        );
+    }
+
+    fn handle_finished(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        id: RequestId,
+    ) {
+        self.bus_transfers.retain(|(of, rate)| {
             if *of == id {
-                parts.bus.stop(around, *rate);
+                parts.bus.end_stream(context, *rate);
             }
             *of != id
         });
-        if self.config.caching.adapts() {
-            let place = self.drives.place(parts.requests[id].device);
-            self.units[place].watch.ended(around.now(), id);
+        if self.config.caching.is_adaptive() {
+            let drive_index = self.drives.index_of(parts.requests[id].device);
+            self.units[drive_index]
+                .history
+                .record_end(context.now(), id);
         }
-        self.done.push_back(id);
-        around
+        self.completed.push_back(id);
+        context
             .sim
             .wake(self.interrupt.expect("its interrupt is connected"));
     }
 
-    /// What the arm does now came to nothing more: the number of the next thing
-    /// that it does.
-    fn next_generation(&mut self, place: usize) -> u32 {
-        let unit = &mut self.units[place];
+    /// Starts a new generation of arm work, so that scheduled events of earlier work are ignored.
+    /// Returns the generation's number.
+    fn next_generation(&mut self, drive_index: usize) -> u32 {
+        let unit = &mut self.units[drive_index];
         unit.generation = unit.generation.wrapping_add(1);
         unit.generation
     }
 
-    fn set_arm(&mut self, around: &Surroundings<'_>, place: usize, arm: Arm, until: Time) {
-        let generation = self.next_generation(place);
-        self.units[place].arm = Some(arm);
-        let event = VmeEvent::ArmDone(place as u8, generation);
-        self.id.schedule(around, until, event);
+    fn set_arm(
+        &mut self,
+        context: &Surroundings<'_>,
+        drive_index: usize,
+        arm: ArmState,
+        until: Time,
+    ) {
+        let generation = self.next_generation(drive_index);
+        self.units[drive_index].arm = Some(arm);
+        let event = VmeEvent::ArmDone(drive_index as u8, generation);
+        self.id.schedule(context, until, event);
     }
 }

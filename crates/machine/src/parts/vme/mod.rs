@@ -1,4 +1,4 @@
-//! A controller for the VMEbus, and drivers like those of Sun.
+//! Controller for the VMEbus, with drivers like those of Sun.
 
 mod driver;
 mod hardware;

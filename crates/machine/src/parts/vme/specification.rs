@@ -1,44 +1,44 @@
-//! A controller for the VMEbus and its driver, as the catalogue describes them.
+//! Controller for the VMEbus and its driver as described in the catalogue.
 
 use super::driver::{ScanFrom, VmeDriver, VmeDriverConfig};
 use super::hardware::{
     Caching, MOST_AHEAD_SECTORS, Maintenance, Policy, VerifyPass, Vme, VmeConfig,
 };
 use crate::driver::QueueOrder;
-use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
-use crate::specification::{LONGEST_MS, scaled};
+use crate::parts::{DriverSource, PartBuilder, PartSpecification, buffer_sectors};
+use crate::specification::{COST_MS_MAX, scale_cost};
 use diskperf_catalogue::Reader;
 use diskperf_device::Hint;
 use diskperf_sim::Time;
 
-/// A controller of this kind, and its driver.
+/// VMEbus controller and its driver.
 #[derive(Clone, Debug)]
 pub struct Specification {
-    /// How it is built.
+    /// Parameters of the controller.
     pub controller: VmeConfig,
-    /// The driver's constants and costs.
+    /// Constants and costs of the driver.
     pub driver: VmeDriverConfig,
 }
 
-impl Described for Specification {
+impl PartSpecification for Specification {
     type Driver = VmeDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         Self {
             controller: read_controller(reader),
             driver: read_driver(driver),
         }
     }
 
-    fn attach(&self, to: &mut Attaching<'_>) -> VmeDriver {
-        let (config, streams) = (self.controller.clone(), to.streams);
-        let drives = to.mechanisms(to.drives);
-        let controller = to.add(|id, number| Vme::new((id, number), config, drives, streams));
+    fn attach(&self, builder: &mut PartBuilder<'_>) -> VmeDriver {
+        let (config, streams) = (self.controller.clone(), builder.streams);
+        let drives = builder.mechanisms(builder.drives);
+        let controller = builder.add(|id, number| Vme::new((id, number), config, drives, streams));
         let driver = VmeDriverConfig {
-            order: to.order,
+            order: builder.order,
             ..self.driver.clone()
         };
-        VmeDriver::new(driver, controller, to.drive_count)
+        VmeDriver::new(driver, controller, builder.drive_count)
     }
 
     fn maintenance(&self) -> Option<Maintenance> {
@@ -47,24 +47,23 @@ impl Described for Specification {
 }
 
 impl Specification {
-    /// Refuses a controller of which nothing is known.
-    pub(crate) fn unpublished(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+    /// Refuses a controller about which nothing is known, and returns a substitute.
+    pub(crate) fn unpublished(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         buffer_sectors(reader);
         reader.fail_allowing(
             "kind",
-            "no document of the catalogue prints a number of this controller, so a model of it would be invented",
+            "no document gives timing data of this controller, so a model of it would be a guess",
             "a known kind; copy the file of a similar controller and state your assumptions",
         );
         Self {
-            controller: VmeConfig::unknown(),
+            controller: VmeConfig::with_unpublished_costs(),
             driver: read_driver(driver),
         }
     }
 }
 
-/// What a controller for the VMEbus keeps of what it reads.
 #[derive(Clone, Copy)]
-enum Keeps {
+enum CacheScheme {
     Nothing,
     Tracks,
     Sectors,
@@ -73,79 +72,81 @@ enum Keeps {
 fn read_controller(reader: &mut Reader<'_>) -> VmeConfig {
     let capacity_sectors = buffer_sectors(reader);
     let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
-    let command = time("command_ms", "its processor, for each command");
+    let command = time(
+        "command_ms",
+        "time of the controller's processor per command",
+    );
     let command_poll = time(
         "command_poll_ms",
-        "how often its processor looks for a command; 0 where that is wired",
+        "interval at which the controller's processor polls for commands; 0 if hardware detects them",
     );
     let move_per_sector = time(
         "move_sector_ms",
-        "its processor, for each sector that goes between its memory and the host's",
+        "time of the controller's processor per sector moved between its memory and the host's",
     );
     let write_lead = reader.integer(
         "write_lead_sectors",
         1..=1000,
-        "sectors of a write that it fetches before it starts the drive; all of them for a shorter write",
+        "sectors of a write that are fetched before the drive starts; a shorter write is fetched completely",
     );
     let kinds = [
-        ("none", Keeps::Nothing),
-        ("tracks", Keeps::Tracks),
-        ("sectors", Keeps::Sectors),
+        ("none", CacheScheme::Nothing),
+        ("tracks", CacheScheme::Tracks),
+        ("sectors", CacheScheme::Sectors),
     ];
-    let keeps = reader.choice("cache", &kinds, "which sectors it keeps after a read");
+    let keeps = reader.choice("cache", &kinds, "sectors kept in the cache after a read");
     let caching = match keeps {
-        Keeps::Nothing => Caching::None,
-        Keeps::Tracks => Caching::Tracks {
+        CacheScheme::Nothing => Caching::None,
+        CacheScheme::Tracks => Caching::Tracks {
             capacity_sectors,
             flushed_by_writes: reader
-                .flag("flushed_by_writes", "whether any write empties the cache"),
+                .flag("flushed_by_writes", "whether every write clears the cache"),
         },
-        Keeps::Sectors => Caching::Sectors {
+        CacheScheme::Sectors => Caching::Sectors {
             capacity_sectors,
             policies: read_policies(reader),
             adaptive: reader.flag(
                 "adaptive",
-                "whether it chooses bits and read-ahead itself, from the requests; the given ones are then ignored",
+                "whether the controller adapts cache bits and read-ahead to the requests; the configured ones are then ignored",
             ),
         },
     };
     VmeConfig {
-        command,
-        command_poll,
-        move_per_sector,
+        command_delay: command,
+        command_poll_interval: command_poll,
+        move_time_per_sector: move_per_sector,
         write_lead_sectors: write_lead as u32,
         maintenance: read_maintenance(reader),
         caching,
     }
 }
 
-/// How it formats; nothing where its file does not say.
 fn read_maintenance(reader: &mut Reader<'_>) -> Option<Maintenance> {
     let track_command = reader.optional_milliseconds(
         "maintenance_track_ms",
         0.0..=1000.0,
-        "between two operations on tracks, when it formats or verifies; nothing is known of that if absent",
+        "time between two track operations during format or verify; unknown if absent",
     )?;
     let kinds = [("read", VerifyPass::Read), ("pattern", VerifyPass::Pattern)];
     Some(Maintenance {
         track_command: Time(track_command),
         format_check: reader.flag("format_check", "whether each track is read after it has been formatted"),
-        verify: reader.choice("verify_pass", &kinds, "what a verify pass does: the board reads, or the host has a pattern written and compares it"),
+        verify: reader.choice("verify_pass", &kinds, "method of a verify pass: the controller reads, or the host writes a pattern and compares it"),
     })
 }
 
-/// What is done for each class of accesses; the same for all, where that is
-/// said.
+/// Reads the cache policy of each class of accesses. A policy given for all accesses replaces those
+/// of the classes.
 fn read_policies(reader: &mut Reader<'_>) -> [Policy; 3] {
     let own = Hint::ALL.map(|class| read_policy(reader, class));
     let bits = reader.optional_text(
         "cache_bits",
-        "cache bits of all accesses, in place of those of the three kinds",
+        "cache bits of all accesses, instead of one value for each kind of access",
     );
     let ahead = reader.optional_integer(
         "read_ahead_sectors",
         0..=u64::from(MOST_AHEAD_SECTORS),
-        "sectors read ahead of all accesses, in place of those of the three kinds",
+        "read-ahead of all accesses in sectors, instead of one value for each kind of access",
     );
     own.map(|own| {
         let of_all = bits
@@ -164,9 +165,9 @@ fn read_policies(reader: &mut Reader<'_>) -> [Policy; 3] {
 
 fn read_policy(reader: &mut Reader<'_>, class: Hint) -> Policy {
     let of = match class {
-        Hint::Raw => "accesses past the file system",
-        Hint::FileWhole => "the file system's accesses in multiples of 4 KB",
-        Hint::FilePart => "the file system's other accesses",
+        Hint::Raw => "accesses that bypass the file system",
+        Hint::FileWhole => "file-system accesses in multiples of 4 KB",
+        Hint::FilePart => "other file-system accesses",
     };
     let key = format!("{}_cache_bits", class.name());
     let doc = format!(
@@ -176,7 +177,7 @@ fn read_policy(reader: &mut Reader<'_>, class: Hint) -> Policy {
     let ahead = reader.integer(
         &format!("{}_read_ahead_sectors", class.name()),
         0..=u64::from(MOST_AHEAD_SECTORS),
-        &format!("sectors read ahead of {of}"),
+        &format!("read-ahead of {of}, in sectors"),
     );
     match Policy::parse(&bits, ahead as u32) {
         Ok(policy) => policy,
@@ -186,34 +187,37 @@ fn read_policy(reader: &mut Reader<'_>, class: Hint) -> Policy {
         }
     }
 }
-fn read_driver(driver: &DriverReading<'_>) -> VmeDriverConfig {
+fn read_driver(driver: &DriverSource<'_>) -> VmeDriverConfig {
     let mut reader = driver.reader();
     let commands = reader.integer(
         "commands",
         0..=256,
-        "commands that the controller has at the same time; 0 for no limit and no queue in the driver",
+        "maximum number of commands in flight at the controller; 0 for no limit and no queue in the driver",
     );
     let scan_from = reader.choice(
         "scan_from",
         &[("active", ScanFrom::Active), ("waiting", ScanFrom::Waiting)],
-        "where the scan over the cylinders goes up from: the request that the controller has, or the first that waits",
+        "start of the scan over the cylinders: the request in flight at the controller, or the first waiting request",
     );
     let mut cost = |key, doc| {
-        scaled(
-            reader.milliseconds(key, 0.0..=LONGEST_MS, doc),
+        scale_cost(
+            reader.milliseconds(key, 0.0..=COST_MS_MAX, doc),
             driver.speed,
         )
     };
     let config = VmeDriverConfig {
         order: QueueOrder::Scan,
         scan_from,
-        commands: (commands > 0).then_some(commands as u32),
-        strategy: cost("strategy_ms", "queueing a request"),
-        start: cost(
+        commands_max: (commands > 0).then_some(commands as u32),
+        strategy_cost: cost("strategy_ms", "processor time to queue a request"),
+        start_cost: cost(
             "start_ms",
-            "making a command of one, and giving it to the controller",
+            "processor time to build a command and submit it to the controller",
         ),
-        complete: cost("complete_ms", "seeing to a command that has ended"),
+        complete_cost: cost(
+            "complete_ms",
+            "processor time to handle a completed command",
+        ),
     };
     reader.finish();
     config

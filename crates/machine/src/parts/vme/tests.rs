@@ -13,15 +13,15 @@ const MOVE: Time = Time(300_000);
 
 fn controller(caching: Caching) -> Rc<Bench<Vme>> {
     let config = VmeConfig {
-        command: COMMAND,
-        command_poll: Time::ZERO,
-        move_per_sector: MOVE,
+        command_delay: COMMAND,
+        command_poll_interval: Time::ZERO,
+        move_time_per_sector: MOVE,
         write_lead_sectors: 1,
         caching,
         maintenance: None,
     };
     let vme = |id, drives| Vme::new(id, config, drives, Streams::new(1));
-    Bench::with(vec![drive(0)], vme, Bus::new(1_000_000_000, 0.0))
+    Bench::with_controller(vec![drive(0)], vme, Bus::new(1_000_000_000, 0.0))
 }
 
 fn sectors(bits: &str, ahead_sectors: u32) -> Rc<Bench<Vme>> {
@@ -43,7 +43,7 @@ fn tracks(flushed_by_writes: bool) -> Rc<Bench<Vme>> {
 impl Bench<Vme> {
     fn give(&self, id: RequestId) {
         self.mark(id);
-        self.ask(|controller, around, parts| controller.command(around, parts, id));
+        self.ask(|controller, context, parts| controller.command(context, parts, id));
     }
 
     async fn ended(&self) -> RequestId {
@@ -284,7 +284,10 @@ fn one_that_chooses_finds_what_is_best_for_a_sequence() {
 /// A command of a random sequence: sector, sectors, whether it writes, and the
 /// pause before it in parts of ten milliseconds.
 fn any_command() -> impl Strategy<Value = (u64, u32, bool, u64)> {
-    let near = prop_oneof![0..200_u64, 0..(PER_CYLINDER * u64::from(CYLINDERS) - 130)];
+    let near = prop_oneof![
+        0..200_u64,
+        0..(CYLINDER_SECTORS * u64::from(CYLINDERS) - 130)
+    ];
     (near, 1..130_u32, any::<bool>(), 0..100_u64)
 }
 

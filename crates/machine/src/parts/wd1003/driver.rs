@@ -1,9 +1,9 @@
-//! The driver of a PC-AT's disks: one command at a time, and the processor
-//! moves every word of every sector itself, in the handler.
+//! Driver of a PC-AT's disks. It submits one command at a time, and the processor moves every word
+//! of every sector in the interrupt handler.
 
-use super::hardware::{Asks, Wd1003};
-use crate::driver::disksort::{self, Queue};
-use crate::driver::giving::Turns;
+use super::hardware::{ProcessorAction, Wd1003};
+use crate::driver::disksort::{self, RequestQueue};
+use crate::driver::submission_guard::RoundRobin;
 use crate::driver::{Driver, DriverHost, QueueOrder};
 use crate::hardware::Hardware;
 use crate::id::Id;
@@ -12,77 +12,79 @@ use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 use std::cell::RefCell;
 
-/// The driver's costs.
+/// Processor costs and request order of the hd driver.
 #[derive(Clone, Debug)]
-pub struct HdConfig {
-    /// See [`QueueOrder`].
+pub struct HdDriverConfig {
+    /// Request order; see [`QueueOrder`].
     pub order: QueueOrder,
-    /// Queueing a request.
-    pub strategy: Time,
-    /// Loading the controller's registers.
-    pub start: Time,
-    /// Moving one sector through the controller's data register.
-    pub move_sector: Time,
-    /// Seeing to a transfer that has ended.
-    pub complete: Time,
+    /// Processor time to queue a request.
+    pub strategy_cost: Time,
+    /// Processor time to load the controller's registers.
+    pub start_cost: Time,
+    /// Processor time to move one sector through the controller's data register.
+    pub move_sector_cost: Time,
+    /// Processor time to handle the end of a transfer.
+    pub complete_cost: Time,
 }
 
-/// The driver.
-pub(crate) struct Hd {
-    config: HdConfig,
-    /// Its controller.
+/// Driver of a PC-AT's disk controller, with the request queue of each drive.
+pub(crate) struct HdDriver {
+    config: HdDriverConfig,
     controller: Id<Wd1003>,
-    /// Of each drive; the first of the drive being served is under way.
-    queues: RefCell<Vec<Queue>>,
-    turns: Turns,
+    /// Request queue of each drive. The first request of the drive in service is in flight.
+    queues: RefCell<Vec<RequestQueue>>,
+    round_robin: RoundRobin,
 }
 
-impl Hd {
-    /// The driver of this controller, on a computer of so many drives.
-    pub(crate) fn new(config: HdConfig, controller: Id<Wd1003>, drives: usize) -> Self {
+impl HdDriver {
+    /// Returns the driver of a PC-AT disk controller, on a computer with the given number of
+    /// drives.
+    pub(crate) fn new(config: HdDriverConfig, controller: Id<Wd1003>, drives: usize) -> Self {
         Self {
             config,
             controller,
-            queues: RefCell::new(vec![Queue::new(); drives]),
-            turns: Turns::default(),
+            queues: RefCell::new(vec![RequestQueue::new(); drives]),
+            round_robin: RoundRobin::default(),
         }
     }
 
-    /// Gives the controller, if it is free, its next command: the first request of the
-    /// next drive that has any, drives in turn.
-    async fn give_command(&self, host: &impl DriverHost) {
+    /// Submits the next command if the controller is free: the first request of the next drive, in
+    /// turn over the drives.
+    async fn submit_command(&self, host: &impl DriverHost) {
         if !host.ask(self.controller, |wd1003, _| wd1003.is_idle()) {
             return;
         }
         let next = {
             let queues = self.queues.borrow();
             let first = |drive: usize| queues[drive].first().map(|queued| queued.request);
-            self.turns.find(queues.len(), first)
+            self.round_robin.find_next(queues.len(), first)
         };
         let Some(id) = next else { return };
-        host.unqueue(id, self.config.start).await;
-        let around = host.surroundings();
+        host.start_queued(id, self.config.start_cost).await;
+        let context = host.surroundings();
         host.ask(self.controller, |wd1003, parts| {
-            wd1003.command(&around, parts, id)
+            wd1003.command(&context, parts, id)
         });
         // The first sector to write is brought without an interrupt.
-        let asks = host.ask(self.controller, |wd1003, parts| wd1003.asks(parts));
-        if let Some(Asks::Bring { .. }) = asks {
-            self.bring(host).await;
+        let asks = host.ask(self.controller, |wd1003, parts| {
+            wd1003.requested_action(parts)
+        });
+        if let Some(ProcessorAction::SupplySector { .. }) = asks {
+            self.supply_sector(host).await;
         }
     }
 
-    async fn bring(&self, host: &impl DriverHost) {
-        host.spend(Stage::Driver, self.config.move_sector).await;
-        let around = host.surroundings();
+    async fn supply_sector(&self, host: &impl DriverHost) {
+        host.spend(Stage::Driver, self.config.move_sector_cost)
+            .await;
+        let context = host.surroundings();
         host.ask(self.controller, |wd1003, parts| {
-            wd1003.brought(&around, parts)
+            wd1003.note_supplied_sector(&context, parts)
         });
     }
 
-    /// A transfer has ended: the next one is started before anybody is told.
-    async fn done(&self, host: &impl DriverHost, id: RequestId) {
-        host.spend(Stage::Driver, self.config.complete).await;
+    async fn complete_request(&self, host: &impl DriverHost, id: RequestId) {
+        host.spend(Stage::Driver, self.config.complete_cost).await;
         let drive = host.hardware().borrow().requests[id].device;
         let first = self.queues.borrow_mut()[drive].remove(0);
         assert!(
@@ -90,11 +92,11 @@ impl Hd {
             "the first of the queue was transferred"
         );
         host.completed(id);
-        self.give_command(host).await;
+        self.submit_command(host).await;
     }
 }
 
-impl Driver for Hd {
+impl Driver for HdDriver {
     type Controller = Wd1003;
 
     fn controllers(&self) -> Vec<Id<Wd1003>> {
@@ -102,32 +104,35 @@ impl Driver for Hd {
     }
 
     fn queueing(&self, _drive: usize) -> Option<Time> {
-        Some(self.config.strategy)
+        Some(self.config.strategy_cost)
     }
 
-    fn insert(&self, hardware: &Hardware, id: RequestId) {
+    fn enqueue(&self, hardware: &Hardware, id: RequestId) {
         let queue = &mut self.queues.borrow_mut()[hardware.requests[id].device];
-        disksort::queue(self.config.order, queue, (hardware, id));
+        disksort::enqueue(self.config.order, queue, hardware, id);
     }
 
-    async fn give(&self, host: &impl DriverHost, _drive: usize) {
-        self.give_command(host).await;
+    async fn submit_queued(&self, host: &impl DriverHost, _drive: usize) {
+        self.submit_command(host).await;
     }
 
     async fn interrupt(&self, host: &impl DriverHost, controller: Id<Wd1003>) {
-        match host.ask(controller, |wd1003, parts| wd1003.asks(parts)) {
-            Some(Asks::Fetch { transfer, last }) => {
-                host.spend(Stage::Driver, self.config.move_sector).await;
-                let around = host.surroundings();
-                host.ask(controller, |wd1003, parts| wd1003.fetched(&around, parts));
+        match host.ask(controller, |wd1003, parts| wd1003.requested_action(parts)) {
+            Some(ProcessorAction::FetchSector { transfer, last }) => {
+                host.spend(Stage::Driver, self.config.move_sector_cost)
+                    .await;
+                let context = host.surroundings();
+                host.ask(controller, |wd1003, parts| {
+                    wd1003.note_fetched_sector(&context, parts)
+                });
                 if last {
-                    self.done(host, transfer).await;
+                    self.complete_request(host, transfer).await;
                 }
             }
-            Some(Asks::Bring { .. }) => self.bring(host).await,
-            Some(Asks::Nothing { transfer }) => {
+            Some(ProcessorAction::SupplySector { .. }) => self.supply_sector(host).await,
+            Some(ProcessorAction::AcknowledgeWrite { transfer }) => {
                 host.ask(controller, |wd1003, _| wd1003.acknowledge());
-                self.done(host, transfer).await;
+                self.complete_request(host, transfer).await;
             }
             None => {}
         }

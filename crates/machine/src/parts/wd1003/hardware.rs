@@ -1,86 +1,83 @@
-//! A controller of the PC-AT's kind (WD1003): one command at a time, sectors
-//! that the processor fetches and brings itself, word by word, through a small
-//! buffer, and an interrupt for each.
+//! Disk controller of a PC-AT (WD1003): one command at a time, a small buffer that the processor
+//! fills and empties word by word, and an interrupt for each sector.
 //!
-//! A sector that passes while the buffer is full is not read: the rest of the
-//! command waits for it to come round again. A sector that is written waits in
-//! the buffer for its place on the track.
+//! A sector that passes while the buffer is full is not read, and the rest of the command waits a
+//! revolution for it. A sector to be written waits in the buffer until its place on the track
+//! passes.
 
 use crate::controllers::Controller;
 use crate::hardware::drives::Mechanisms;
-use crate::hardware::marking::{go_for, mark_passing};
+use crate::hardware::marking::{mark_media_transfer, transfer_and_mark};
 use crate::hardware::{Parts, Surroundings};
 use crate::id::Id;
 use diskperf_device::{RequestId, moment};
 use diskperf_sim::{Stream, Streams, TaskId, Time};
 use diskperf_timeline::{Deadline, Stage};
 
-/// How such a controller is built.
+/// Parameters of a WD1003 controller: buffer, command time and poll interval.
 #[derive(Clone, Debug)]
 pub struct Wd1003Config {
-    /// Sectors that it buffers.
+    /// Size of the buffer, in sectors.
     pub buffer_sectors: u32,
-    /// From a command until it looks for the sector.
-    pub command: Time,
-    /// How often its processor looks for commands: it begins up to this much
-    /// later.
-    pub command_poll: Time,
+    /// Time from a command until the controller looks for the sector.
+    pub command_delay: Time,
+    /// Poll interval of the controller's processor for commands. A command starts up to one
+    /// interval later.
+    pub command_poll_interval: Time,
 }
 
-/// The controller's state.
+/// State of a WD1003 controller.
 pub struct Wd1003 {
     id: Id<Wd1003>,
     config: Wd1003Config,
     drives: Mechanisms,
-    command: Option<Command>,
-    /// Sectors that have been read and not been fetched.
-    full: u32,
-    poll: Stream,
+    command: Option<Wd1003Command>,
+    /// Number of sectors that have been read and not yet fetched by the processor.
+    buffered_sectors: u32,
+    poll_stream: Stream,
     interrupt: Option<TaskId>,
 }
 
-/// The command under way.
 #[derive(Clone, Debug)]
-struct Command {
+struct Wd1003Command {
     transfer: RequestId,
-    /// Sectors that have passed, and that the processor has fetched or
-    /// brought.
-    passed: u32,
-    moved: u32,
-    /// When each sector from `from` on has passed.
-    passes: Vec<Time>,
-    from: u32,
-    /// Whether it waits for room in the buffer, and for nothing else.
-    stopped: bool,
+    /// Number of sectors of the command that have passed under the head.
+    sectors_passed: u32,
+    sectors_moved: u32,
+    /// Time at which each sector of the command from `from` on has passed.
+    pass_times: Vec<Time>,
+    first_passing: u32,
+    /// Whether the command only waits for space in the buffer, or for a sector to write.
+    is_stalled: bool,
 }
 
-/// What the controller schedules for itself.
+/// Event that a WD1003 controller schedules.
 #[derive(Clone, Copy, Debug)]
 pub enum Wd1003Event {
-    /// It begins with the command.
-    Begin,
-    /// A sector has passed.
-    Sector,
+    /// Start of a command's execution by the controller.
+    CommandStart,
+    /// End of a sector that passes under the head.
+    SectorEnd,
 }
 
-/// What an interrupt of the controller is about.
+/// Action that an interrupt of the controller requests from the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asks {
-    /// To fetch a sector; whether it is the command's last.
-    Fetch {
-        /// The transfer.
+pub enum ProcessorAction {
+    /// Fetch of a read sector from the controller's buffer.
+    FetchSector {
+        /// Request that the controller's interrupt concerns.
         transfer: RequestId,
-        /// Nothing follows.
+        /// Whether this is the last sector of the command.
         last: bool,
     },
-    /// To bring the next sector.
-    Bring {
-        /// The transfer.
+    /// Supply of the next sector to write into the controller's buffer.
+    SupplySector {
+        /// Request that the controller's interrupt concerns.
         transfer: RequestId,
     },
-    /// Nothing more: the last sector has been written.
-    Nothing {
-        /// The transfer.
+    /// No further action, because the last sector has been written.
+    AcknowledgeWrite {
+        /// Request that the controller's interrupt concerns.
         transfer: RequestId,
     },
 }
@@ -88,10 +85,12 @@ pub enum Asks {
 impl Controller for Wd1003 {
     type Event = Wd1003Event;
 
-    fn handle(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
+    fn handle(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, event: Self::Event) {
         match event {
-            Wd1003Event::Begin => self.seek_sector(around, parts, Deadline::TransferCommand),
-            Wd1003Event::Sector => self.sector(around, parts),
+            Wd1003Event::CommandStart => {
+                self.seek_sector(context, parts, Deadline::TransferCommand)
+            }
+            Wd1003Event::SectorEnd => self.handle_sector(context, parts),
         }
     }
 
@@ -100,12 +99,13 @@ impl Controller for Wd1003 {
     }
 
     fn interrupts(&self, parts: &Parts<'_>) -> bool {
-        self.asks(parts).is_some()
+        self.requested_action(parts).is_some()
     }
 }
 
 impl Wd1003 {
-    /// An idle controller with these drives, of this number among all.
+    /// Returns an idle WD1003 controller with its drives. `number` is its number among all
+    /// controllers.
     pub fn new(
         (id, number): (Id<Self>, usize),
         config: Wd1003Config,
@@ -117,78 +117,76 @@ impl Wd1003 {
             config,
             drives,
             command: None,
-            full: 0,
-            poll: streams.stream(&format!("controller.{number}.poll")),
+            buffered_sectors: 0,
+            poll_stream: streams.stream(&format!("controller.{number}.poll")),
             interrupt: None,
         }
     }
 
-    /// Whether it can take a command.
+    /// Reports whether the controller can accept a command.
     pub fn is_idle(&self) -> bool {
         self.command.is_none()
     }
 
-    /// What the processor is asked for now.
-    pub fn asks(&self, parts: &Parts<'_>) -> Option<Asks> {
+    /// Returns the action that the controller requests from the processor now, if any.
+    pub fn requested_action(&self, parts: &Parts<'_>) -> Option<ProcessorAction> {
         let command = self.command.as_ref()?;
         let transfer = command.transfer;
         let sectors = parts.requests[transfer].sectors;
         if !parts.requests[transfer].is_write() {
-            let last = command.moved + 1 == sectors;
-            return (self.full > 0).then_some(Asks::Fetch { transfer, last });
+            let last = command.sectors_moved + 1 == sectors;
+            return (self.buffered_sectors > 0)
+                .then_some(ProcessorAction::FetchSector { transfer, last });
         }
-        if command.passed == sectors {
-            return Some(Asks::Nothing { transfer });
+        if command.sectors_passed == sectors {
+            return Some(ProcessorAction::AcknowledgeWrite { transfer });
         }
-        let room = command.moved - command.passed < self.config.buffer_sectors;
-        (command.moved < sectors && room).then_some(Asks::Bring { transfer })
+        let room = command.sectors_moved - command.sectors_passed < self.config.buffer_sectors;
+        (command.sectors_moved < sectors && room)
+            .then_some(ProcessorAction::SupplySector { transfer })
     }
 
-    /// Takes a command.
-    ///
-    /// # Panics
-    ///
-    /// When one is under way.
-    pub fn command(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
+    /// Accepts a command from the driver.
+    pub fn command(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, id: RequestId) {
         assert!(self.is_idle(), "one command at a time");
-        let late = self.poll.within(self.config.command_poll);
-        let begin = around.now() + self.config.command + late;
+        let late = self.poll_stream.within(self.config.command_poll_interval);
+        let begin = context.now() + self.config.command_delay + late;
         let transfer = &mut parts.requests[id];
         transfer.mark(Stage::Command, moment(begin));
-        self.command = Some(Command {
+        self.command = Some(Wd1003Command {
             transfer: id,
-            passed: 0,
-            moved: 0,
-            passes: Vec::new(),
-            from: 0,
-            stopped: transfer.is_write(),
+            sectors_passed: 0,
+            sectors_moved: 0,
+            pass_times: Vec::new(),
+            first_passing: 0,
+            is_stalled: transfer.is_write(),
         });
         if !transfer.is_write() {
-            self.id.schedule(around, begin, Wd1003Event::Begin);
+            self.id.schedule(context, begin, Wd1003Event::CommandStart);
         }
     }
 
-    /// The processor has fetched a sector from the buffer.
-    pub fn fetched(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
-        self.full -= 1;
+    /// Reports to the controller that the processor has fetched a sector from the buffer.
+    pub fn note_fetched_sector(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        self.buffered_sectors -= 1;
         let command = self.command.as_mut().expect("a command is under way");
-        command.moved += 1;
-        if command.moved == parts.requests[command.transfer].sectors {
+        command.sectors_moved += 1;
+        if command.sectors_moved == parts.requests[command.transfer].sectors {
             self.command = None;
-        } else if std::mem::take(&mut command.stopped) {
-            self.seek_sector(around, parts, Deadline::Interleave);
+        } else if std::mem::take(&mut command.is_stalled) {
+            self.seek_sector(context, parts, Deadline::Interleave);
         }
     }
 
-    /// The processor has brought a sector to write.
-    pub fn brought(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
+    /// Reports to the controller that the processor has supplied a sector to write.
+    pub fn note_supplied_sector(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
         let command = self.command.as_mut().expect("a command is under way");
-        command.moved += 1;
+        command.sectors_moved += 1;
         // One that waits in the buffer is written when the one before it is.
-        if !std::mem::take(&mut command.stopped) {
+        if !std::mem::take(&mut command.is_stalled) {
             return;
         }
-        let missed = if command.passed == 0 {
+        let missed = if command.sectors_passed == 0 {
             Deadline::TransferCommand
         } else {
             Deadline::Interleave
@@ -196,61 +194,65 @@ impl Wd1003 {
         let id = command.transfer;
         // A command may be brought its first sector before it is acted on.
         let marked = Time(parts.requests[id].spans.marked().0);
-        if marked > around.now() {
-            self.id.schedule(around, marked, Wd1003Event::Begin);
+        if marked > context.now() {
+            self.id.schedule(context, marked, Wd1003Event::CommandStart);
         } else {
-            let now = moment(around.now());
+            let now = moment(context.now());
             let request = &mut parts.requests[id];
             request.mark(Stage::BusTransfer, now);
-            self.seek_sector(around, parts, missed);
+            self.seek_sector(context, parts, missed);
         }
     }
 
-    /// The last sector has been written, and the processor knows.
+    /// Ends a write command after the processor has been informed that its last sector is written.
     pub fn acknowledge(&mut self) {
         self.command = None;
     }
 
-    /// Goes for the sectors that are left.
-    fn seek_sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>, late: Deadline) {
-        let now = around.now();
+    fn seek_sector(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>, late: Deadline) {
+        let now = context.now();
         let command = self.command.as_mut().expect("a command is under way");
         let transfer = &mut parts.requests[command.transfer];
-        let drive = &mut parts.drives[self.drives.of(transfer)];
-        let sector = transfer.sector + u64::from(command.passed);
-        let left = transfer.sectors - command.passed;
-        go_for((transfer, drive), now, (sector, left), late);
-        command.passes = drive.sectors_pass();
-        command.from = command.passed;
+        let drive = &mut parts.drives[self.drives.mechanism_for(transfer)];
+        let sector = transfer.sector + u64::from(command.sectors_passed);
+        let left = transfer.sectors - command.sectors_passed;
+        transfer_and_mark(transfer, drive, now, (sector, left), late);
+        command.pass_times = drive.sector_end_times();
+        command.first_passing = command.sectors_passed;
         self.id
-            .schedule(around, command.passes[0], Wd1003Event::Sector);
+            .schedule(context, command.pass_times[0], Wd1003Event::SectorEnd);
     }
 
-    fn sector(&mut self, around: &Surroundings<'_>, parts: &mut Parts<'_>) {
-        let now = around.now();
+    fn handle_sector(&mut self, context: &Surroundings<'_>, parts: &mut Parts<'_>) {
+        let now = context.now();
         let command = self.command.as_mut().expect("a command is under way");
-        command.passed += 1;
+        command.sectors_passed += 1;
         let transfer = &mut parts.requests[command.transfer];
-        mark_passing(transfer, &mut parts.drives[self.drives.of(transfer)], now);
+        mark_media_transfer(
+            transfer,
+            &mut parts.drives[self.drives.mechanism_for(transfer)],
+            now,
+        );
         let task = self.interrupt.expect("its interrupt is connected");
-        around.sim.wake(task);
+        context.sim.wake(task);
         let goes_on = if transfer.is_write() {
-            command.moved > command.passed
+            command.sectors_moved > command.sectors_passed
         } else {
-            self.full += 1;
-            self.full < self.config.buffer_sectors
+            self.buffered_sectors += 1;
+            self.buffered_sectors < self.config.buffer_sectors
         };
-        if command.passed == transfer.sectors {
+        if command.sectors_passed == transfer.sectors {
             return;
         }
         if goes_on {
-            let next = command.passes[(command.passed - command.from) as usize];
-            self.id.schedule(around, next, Wd1003Event::Sector);
+            let next =
+                command.pass_times[(command.sectors_passed - command.first_passing) as usize];
+            self.id.schedule(context, next, Wd1003Event::SectorEnd);
         } else {
             // What follows passes unread until there is room, or unwritten
             // until it is there.
-            command.stopped = true;
-            parts.drives[self.drives.of(transfer)].cut_short(now);
+            command.is_stalled = true;
+            parts.drives[self.drives.mechanism_for(transfer)].cut_short(now);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A controller of the PC-AT's kind, and the hd driver.
+//! Disk controller of a PC-AT (WD1003), with the hd driver.
 
 mod driver;
 mod hardware;
@@ -6,6 +6,6 @@ mod specification;
 #[cfg(test)]
 mod tests;
 
-pub use driver::HdConfig;
-pub use hardware::{Asks, Wd1003, Wd1003Config, Wd1003Event};
+pub use driver::HdDriverConfig;
+pub use hardware::{ProcessorAction, Wd1003, Wd1003Config, Wd1003Event};
 pub use specification::Specification;

@@ -1,41 +1,42 @@
-//! A controller of the PC-AT's kind and the hd driver, as the catalogue describes them.
+//! PC-AT disk controller and the hd driver as described in the catalogue.
 
-use super::driver::{Hd, HdConfig};
+use super::driver::{HdDriver, HdDriverConfig};
 use super::hardware::{Wd1003, Wd1003Config};
 use crate::driver::QueueOrder;
-use crate::parts::{Attaching, Described, DriverReading, buffer_sectors};
-use crate::specification::{LONGEST_MS, scaled};
+use crate::parts::{DriverSource, PartBuilder, PartSpecification, buffer_sectors};
+use crate::specification::{COST_MS_MAX, scale_cost};
 use diskperf_catalogue::Reader;
 use diskperf_sim::Time;
 
-/// A controller of this kind, and its driver.
+/// PC-AT disk controller and its driver.
 #[derive(Clone, Debug)]
 pub struct Specification {
-    /// How it is built.
+    /// Parameters of the controller.
     pub controller: Wd1003Config,
-    /// The driver's costs.
-    pub driver: HdConfig,
+    /// Processor costs and request order of the driver.
+    pub driver: HdDriverConfig,
 }
 
-impl Described for Specification {
-    type Driver = Hd;
+impl PartSpecification for Specification {
+    type Driver = HdDriver;
 
-    fn read(reader: &mut Reader<'_>, driver: &DriverReading<'_>) -> Self {
+    fn read(reader: &mut Reader<'_>, driver: &DriverSource<'_>) -> Self {
         Self {
             controller: read_controller(reader),
             driver: read_driver(driver),
         }
     }
 
-    fn attach(&self, to: &mut Attaching<'_>) -> Hd {
-        let (config, streams) = (self.controller.clone(), to.streams);
-        let drives = to.mechanisms(to.drives);
-        let controller = to.add(|id, number| Wd1003::new((id, number), config, drives, streams));
-        let driver = HdConfig {
-            order: to.order,
+    fn attach(&self, builder: &mut PartBuilder<'_>) -> HdDriver {
+        let (config, streams) = (self.controller.clone(), builder.streams);
+        let drives = builder.mechanisms(builder.drives);
+        let controller =
+            builder.add(|id, number| Wd1003::new((id, number), config, drives, streams));
+        let driver = HdDriverConfig {
+            order: builder.order,
             ..self.driver.clone()
         };
-        Hd::new(driver, controller, to.drive_count)
+        HdDriver::new(driver, controller, builder.drive_count)
     }
 }
 
@@ -44,31 +45,40 @@ fn read_controller(reader: &mut Reader<'_>) -> Wd1003Config {
     let mut time = |key, doc| Time(reader.milliseconds(key, 0.0..=1000.0, doc));
     Wd1003Config {
         buffer_sectors,
-        command: time("command_ms", "from a command to looking for its sector"),
-        command_poll: time(
+        command_delay: time(
+            "command_ms",
+            "delay from a command until the controller looks for its first sector",
+        ),
+        command_poll_interval: time(
             "command_poll_ms",
-            "how often its processor looks for a command; 0 where that is wired",
+            "interval at which the controller's processor polls for commands; 0 if hardware detects them",
         ),
     }
 }
 
-fn read_driver(driver: &DriverReading<'_>) -> HdConfig {
+fn read_driver(driver: &DriverSource<'_>) -> HdDriverConfig {
     let mut reader = driver.reader();
     let mut cost = |key, doc| {
-        scaled(
-            reader.milliseconds(key, 0.0..=LONGEST_MS, doc),
+        scale_cost(
+            reader.milliseconds(key, 0.0..=COST_MS_MAX, doc),
             driver.speed,
         )
     };
-    let config = HdConfig {
+    let config = HdDriverConfig {
         order: QueueOrder::Scan,
-        strategy: cost("strategy_ms", "queueing a request"),
-        start: cost("start_ms", "loading the controller's registers"),
-        move_sector: cost(
-            "move_sector_ms",
-            "moving a sector through the data register",
+        strategy_cost: cost("strategy_ms", "processor time to queue a request"),
+        start_cost: cost(
+            "start_ms",
+            "processor time to load the controller's registers",
         ),
-        complete: cost("complete_ms", "seeing to a transfer that has ended"),
+        move_sector_cost: cost(
+            "move_sector_ms",
+            "processor time to move a sector through the data register",
+        ),
+        complete_cost: cost(
+            "complete_ms",
+            "processor time to handle the end of a transfer",
+        ),
     };
     reader.finish();
     config

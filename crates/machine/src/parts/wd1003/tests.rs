@@ -9,25 +9,25 @@ use crate::hardware::bench::*;
 fn config(buffer_sectors: u32) -> Wd1003Config {
     Wd1003Config {
         buffer_sectors,
-        command: Time::ZERO,
-        command_poll: Time::ZERO,
+        command_delay: Time::ZERO,
+        command_poll_interval: Time::ZERO,
     }
 }
 
 fn controller(config: Wd1003Config) -> Rc<Bench<Wd1003>> {
     let wd1003 = |id, drives| Wd1003::new(id, config, drives, Streams::new(1));
-    Bench::with(vec![drive(0)], wd1003, Bus::new(1_000_000_000, 0.0))
+    Bench::with_controller(vec![drive(0)], wd1003, Bus::new(1_000_000_000, 0.0))
 }
 
 impl Bench<Wd1003> {
     fn begin(&self, id: RequestId) {
         self.mark(id);
-        self.ask(|controller, around, parts| controller.command(around, parts, id));
+        self.ask(|controller, context, parts| controller.command(context, parts, id));
     }
 
-    async fn asked(&self) -> Asks {
+    async fn asked(&self) -> ProcessorAction {
         loop {
-            match self.ask(|controller, _, parts| controller.asks(parts)) {
+            match self.ask(|controller, _, parts| controller.requested_action(parts)) {
                 Some(asks) => return asks,
                 None => self.sim.wait("the controller").await,
             }
@@ -39,22 +39,22 @@ impl Bench<Wd1003> {
         self.begin(id);
         loop {
             match self.asked().await {
-                Asks::Fetch { last, .. } => {
+                ProcessorAction::FetchSector { last, .. } => {
                     self.sim.sleep_until(self.now() + each).await;
-                    self.ask(|controller, around, parts| {
-                        controller.fetched(around, parts);
+                    self.ask(|controller, context, parts| {
+                        controller.note_fetched_sector(context, parts);
                     });
                     if last {
                         break;
                     }
                 }
-                Asks::Bring { .. } => {
+                ProcessorAction::SupplySector { .. } => {
                     self.sim.sleep_until(self.now() + each).await;
-                    self.ask(|controller, around, parts| {
-                        controller.brought(around, parts);
+                    self.ask(|controller, context, parts| {
+                        controller.note_supplied_sector(context, parts);
                     });
                 }
-                Asks::Nothing { .. } => {
+                ProcessorAction::AcknowledgeWrite { .. } => {
                     self.ask(|controller, _, _| controller.acknowledge());
                     break;
                 }

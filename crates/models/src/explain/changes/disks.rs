@@ -1,11 +1,11 @@
-//! Of a disk with firmware, a buffer and a link.
+//! Changes of a disk with firmware, a buffer and a link.
 
 use super::{Change, Kind, Values, change};
 
-/// The fastest link that the catalogue takes.
 const FASTEST_LINK: &str = "1000000000000";
 
-/// What a command and its end take of the firmware, and a transfer of the link.
+/// Parameters of the firmware's time per command and completion, and of the link's time per
+/// transfer.
 const OVERHEADS: [&str; 17] = [
     "read_hit_ms",
     "read_hit_after_write_ms",
@@ -26,7 +26,7 @@ const OVERHEADS: [&str; 17] = [
     "link_reconnect_ms",
 ];
 
-/// Changes of a disk; none of another drive.
+/// Returns the changes of a disk with firmware; empty for other drives.
 pub(super) fn disks(values: &Values<'_>) -> Vec<Change> {
     if values.text("drive.queue_policy").is_none() {
         return Vec::new();
@@ -37,7 +37,6 @@ pub(super) fn disks(values: &Values<'_>) -> Vec<Change> {
     all
 }
 
-/// What may be taken away, or halved.
 fn costs(values: &Values<'_>) -> [Option<Change>; 3] {
     let links = ["drive.link_bytes_per_s", "drive.link_write_bytes_per_s"];
     [
@@ -59,7 +58,6 @@ fn costs(values: &Values<'_>) -> [Option<Change>; 3] {
     ]
 }
 
-/// What its firmware may do otherwise.
 fn choices(values: &Values<'_>) -> Vec<Option<Change>> {
     let choice = |(key, text): (&str, &str)| {
         let path = format!("drive.{key}");
@@ -82,7 +80,8 @@ fn choices(values: &Values<'_>) -> Vec<Option<Change>> {
     plain.into_iter().map(choice).collect()
 }
 
-/// Numbers of commands, segments and sectors, halved and doubled.
+/// Returns changes of the numbers of commands, segments and sectors by a factor, such as half or
+/// double.
 fn sizes(values: &Values<'_>) -> Vec<Option<Change>> {
     let size = |(key, factor): (&str, f64)| {
         let path = format!("drive.{key}");

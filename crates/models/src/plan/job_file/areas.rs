@@ -1,5 +1,4 @@
-//! Areas of a drive, or of a file of the user's, that stand for the files and devices of a job
-//! file.
+//! Areas of a drive, or of a user's file, that stand for the files and devices of a job file.
 
 use super::MOST_FILES_SHOWN;
 use diskperf_fio::job::Engine;
@@ -8,29 +7,30 @@ use diskperf_fio::{Job, JobFile};
 use diskperf_timeline::units::format_size;
 use std::collections::{BTreeMap, HashMap};
 
-/// Areas begin at multiples of the first of these that is not larger than an equal share.
+/// Alignments of areas in bytes, in descending order. The first that does not exceed an equal share
+/// is used.
 const ALIGNMENTS_BYTES: [u64; 4] = [1 << 20, 4096, 512, 1];
 
-/// A part of the target.
+/// A part of the target that stands for one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Area {
     pub(super) start_bytes: u64,
     pub(super) length_bytes: u64,
 }
 
-/// The areas of a target, in the order in which the job file names their files.
+/// Areas of a target, in the order in which the job file names their files.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
     areas: Vec<(String, Area)>,
     of_path: HashMap<String, usize>,
-    /// Whether the areas are equal shares because the files need more than there is.
+    /// Whether all areas are equal shares because the files need more space than the target has.
     is_cut: bool,
 }
 
 impl Layout {
-    /// Lays the files of all sections out on a target of so many bytes; none on one that has
-    /// files of its own. A file whose size the job file gives has that, and the others share
-    /// the rest equally. Where there is no room for that, all have equal shares.
+    /// Lays out the files of all sections on a target of this size; the layout is empty on a target
+    /// with its own files. A file with a size in the job file gets that size, and the others share
+    /// the rest equally. If the space does not suffice, all get equal shares.
     pub(super) fn new(file: &JobFile, room_bytes: Option<u64>) -> Self {
         let Some(room_bytes) = room_bytes else {
             return Self::default();
@@ -61,12 +61,13 @@ impl Layout {
         layout
     }
 
-    /// The area of a file.
+    /// Returns the area that stands for a file, by the path of the file.
     pub(super) fn area(&self, path: &str) -> Option<Area> {
         self.of_path.get(path).map(|number| self.areas[*number].1)
     }
 
-    /// First bytes of the areas by the paths of their files; none where one file is all.
+    /// Returns the first byte of each area by the path of its file. The map is empty if one file
+    /// occupies the whole target.
     pub(super) fn starts(&self) -> BTreeMap<String, u64> {
         let areas = self.areas.iter().filter(|_| self.areas.len() > 1);
         areas
@@ -74,7 +75,7 @@ impl Layout {
             .collect()
     }
 
-    /// A note on where the files are; nothing where one file is all.
+    /// Returns a note on the areas of the files; `None` if one file occupies the whole target.
     pub(super) fn note(&self) -> Option<String> {
         let count = self.areas.len();
         if count < 2 {
@@ -102,7 +103,8 @@ impl Layout {
     }
 }
 
-/// Lengths of the areas, the rest for those without one; nothing where that is no room.
+/// Returns the lengths of the areas. Areas without a length share the rest. It is `None` if the
+/// space does not suffice.
 fn fitted(lengths: &[Option<u64>], room_bytes: u64) -> Option<Vec<u64>> {
     let open = lengths.iter().filter(|length| length.is_none()).count() as u64;
     let sized = lengths.iter().flatten();
@@ -125,8 +127,8 @@ fn aligned_down(bytes: u64) -> u64 {
     bytes - bytes % alignment.unwrap_or(1)
 }
 
-/// Each file, with the bytes that the job file says it has; nothing where some section takes
-/// all of it.
+/// Lists all files with their size in the job file; `None` for a file that some section uses to the
+/// end of the target.
 fn needs(file: &JobFile) -> Vec<(String, Option<u64>)> {
     let mut needs: Vec<(String, Option<u64>)> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
@@ -156,8 +158,8 @@ fn needs(file: &JobFile) -> Vec<(String, Option<u64>)> {
     needs
 }
 
-/// Whether a job reads or writes files that it names. A log names its own, and a file that
-/// grows is no area.
+/// Reports whether a job reads or writes files that it names. The files of a log are its own, and a
+/// file that grows needs no area.
 fn has_areas(job: &Job) -> bool {
     let engine = job.engine.engine;
     let has_data = engine.moves_data() && engine != Engine::Cpuio;

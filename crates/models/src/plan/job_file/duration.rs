@@ -1,18 +1,17 @@
-//! Duration of a job that ends with its amount of I/O.
+//! Estimated duration of a job that ends with its amount of I/O.
 
 use diskperf_fio::{Direction, Job};
 
 /// Rate for an estimate on storage of unknown speed: a fast drive with one I/O in flight.
 const IOS_PER_S: f64 = 10_000.0;
 
-/// Durations from here on are worth a word.
 const LONG_S: f64 = 60.0;
 
-/// Beyond this nobody waits for the end.
+/// Maximum duration of a job that users wait for, in seconds.
 const PRACTICAL_S_MAX: f64 = 7.0 * 86_400.0;
 
-/// Returns how long a clone takes for so many I/Os, for the plan; nothing where a runtime ends
-/// it, or where that is short.
+/// Describes the time that a clone needs for its I/Os, for the plan. The text is empty if a runtime
+/// ends the job or if the time is short.
 pub(super) fn estimate(job: &Job, ios: u64) -> String {
     if job.times.runtime_us > 0 {
         return String::new();
@@ -34,7 +33,7 @@ pub(super) fn estimate(job: &Job, ios: u64) -> String {
     }
 }
 
-/// Seconds that the job's rate and its pauses take at least.
+/// Minimum time that the job's rate and its pauses take, in seconds.
 fn paced_s(job: &Job, ios: f64) -> f64 {
     let slowest = |&direction: &Direction| {
         let bytes = job.blocks.sizes(direction).bounds().0 as f64;

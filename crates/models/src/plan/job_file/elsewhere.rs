@@ -1,9 +1,9 @@
-//! Engines that send their I/Os somewhere else than to files and devices, and commands beside
-//! a job.
+//! Job options without files and devices: engines that send their I/Os elsewhere, and commands
+//! beside a job.
 
 use diskperf_fio::{Job, Problem};
 
-/// What storage of this machine cannot do for a job, and a model can leave out.
+/// Lists the problems of a job that storage of this machine cannot run but a model can.
 pub(super) fn not_on_storage(job: &Job) -> Vec<Problem> {
     let engine = job.engine.elsewhere.filter(|other| !other.is_same_here());
     let engine = engine.map(|other| {
@@ -21,12 +21,12 @@ pub(super) fn notes_on_storage(job: &Job) -> Vec<String> {
     notes(job, why)
 }
 
-/// Notes on what a model leaves out of a job.
+/// Notes on parts of a job that a model leaves out.
 pub(super) fn notes_on_model(job: &Job) -> Vec<String> {
     notes(job, "a modelled drive is no part of this system")
 }
 
-/// Notes on the engine, and on commands that are not run for a reason.
+/// Notes on the engine of a job, and on its commands that are not run. `why` is the reason.
 fn notes(job: &Job, why: &str) -> Vec<String> {
     let of_command =
         |(key, command): (&str, &str)| format!("{key}: the command `{command}` is not run: {why}");
@@ -34,7 +34,6 @@ fn notes(job: &Job, why: &str) -> Vec<String> {
     of_engine.chain(commands(job).map(of_command)).collect()
 }
 
-/// The options that run a command, each with it.
 fn commands(job: &Job) -> impl Iterator<Item = (&'static str, &str)> {
     let commands = [
         ("exec_prerun", &job.order.run_before),

@@ -1,4 +1,4 @@
-//! The target of a job file: what it has room for, and what it cannot do.
+//! Target of a job file: its available space and its limitations.
 
 use super::areas::Layout;
 use super::{elsewhere, missing};
@@ -10,33 +10,34 @@ use diskperf_fio::{self as fio, Direction, Errors, JobFile, Problem};
 use diskperf_timeline::units::format_size;
 use std::collections::BTreeMap;
 
-/// What a run leaves free of a file system, for whoever else writes there.
+/// Bytes that a run leaves free on a file system for other writers.
 pub const RESERVE_BYTES: u64 = 16 << 20;
 
-/// What jobs are to run on.
+/// Target that the jobs of a job file run on.
 pub struct Ground {
-    /// Length of the target, where it ends somewhere.
+    /// Length of the target in bytes; `None` if it has no end.
     pub room_bytes: Option<u64>,
-    /// Bytes that files may take of a directory, for one that fills it.
+    /// Bytes that files of a directory may use, for jobs that fill it.
     pub free_bytes: Option<u64>,
-    /// Whether it is storage of this machine, and no model.
+    /// Whether the target is storage of this machine and no model.
     pub is_real: bool,
-    /// Whether the target is a file of the user's, which stays as long as it is.
+    /// Whether the target is a user's file, which keeps its length.
     pub is_file: bool,
-    /// Whether a target is a block device that has zones of its own.
+    /// Whether a target is a block device with zones of its own.
     pub is_zoned: bool,
-    /// Whether O_DIRECT is there for them, where that is not for them to say.
+    /// Whether O_DIRECT is used, if jobs cannot choose it themselves.
     pub direct: Option<bool>,
-    /// Whether the kernel has ftruncate.
+    /// Whether the kernel of the target has ftruncate.
     pub has_ftruncate: bool,
 }
 
-/// More than any drive has; of many files it can be summed.
+/// Length of an unknown target, in bytes: larger than any drive, but small enough that the lengths
+/// of many files can be added.
 const ANY_ROOM_BYTES: u64 = 1 << 50;
 
 impl Ground {
-    /// A modelled computer: with files all goes through its kernel's buffer cache, and
-    /// past every cache where programs have the drive by itself.
+    /// Creates the target for a modelled computer. File access goes through its kernel's buffer
+    /// cache; bare drives have no cache.
     pub fn modelled(computer: &Computer) -> Self {
         let by_itself = computer.medium() != Medium::Directory;
         let rooms = (0..computer.configured_drives()).map(|drive| computer.room_bytes(drive));
@@ -52,7 +53,7 @@ impl Ground {
         }
     }
 
-    /// Some modelled computer, before it is known which: every share of a drive is there.
+    /// Creates the target for an unspecified modelled computer, on which jobs of any size fit.
     pub fn some_model() -> Self {
         Self {
             room_bytes: Some(ANY_ROOM_BYTES),
@@ -65,7 +66,7 @@ impl Ground {
         }
     }
 
-    /// Looks at a job for what cannot be done here.
+    /// Verifies that the target supports everything that a job needs.
     pub(super) fn check(&self, job: &fio::Job) -> Result<(), Errors> {
         if !job.files.may_create && self.room_bytes.is_none() && job.engine.engine.moves_data() {
             let label = "files are made in a directory where there are none";
@@ -103,8 +104,7 @@ impl Ground {
         Ok(())
     }
 
-    /// Gives jobs that fill a directory the size that is free there; what is to be said of
-    /// it.
+    /// Sets the free space as the size of jobs that fill a directory. Returns notes on these jobs.
     pub(super) fn fill(&self, file: &mut JobFile) -> Vec<String> {
         let Some(free_bytes) = self.free_bytes else {
             return Vec::new();
@@ -137,7 +137,7 @@ impl Ground {
         notes
     }
 
-    /// A job as it can be here, and what is then not as it says.
+    /// Adapts a job to the target. Returns it with notes on changed options.
     pub(super) fn fitted(&self, job: &fio::Job) -> (fio::Job, Vec<String>) {
         let mut fitted = job.clone();
         if self.is_real {
@@ -176,7 +176,7 @@ impl Ground {
         (fitted, notes)
     }
 
-    /// A note where a job trims files of a directory by its engine's discards.
+    /// Returns a note if a job trims files of a directory by its engine's discards.
     fn trims_of_files(&self, job: &fio::Job) -> Option<String> {
         let trims = job.pattern.access.does(Direction::Trim) && self.room_bytes.is_none();
         (trims && job.engine.engine != Engine::Falloc).then(|| {
@@ -185,7 +185,7 @@ impl Ground {
         })
     }
 
-    /// A note where a job reaches beyond the end of what is there.
+    /// Returns a note if a job reaches beyond the end of its target or area.
     pub(super) fn shortened(
         &self,
         job: &fio::Job,
@@ -218,7 +218,8 @@ impl Ground {
         })
     }
 
-    /// The files that are there, by the names of a job: areas of the target, or all of it.
+    /// Returns the existing files by their names in a job: areas of the target, or the whole
+    /// target.
     pub(super) fn existing(&self, job: &fio::Job, layout: &Layout) -> BTreeMap<String, FileSize> {
         let Some(room_bytes) = self.room_bytes else {
             return BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Logs that the sections of a job file repeat and write.
+//! I/O logs that the sections of a job file replay and write.
 
 use crate::error::LaboratoryError;
 use crate::files::Files;
@@ -9,11 +9,11 @@ use diskperf_fio::{Errors, Job, JobFile};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The log of a section, if it repeats one.
+/// Reads the log of a section, if it replays one.
 ///
 /// # Errors
 ///
-/// A log that cannot be read, at the place of the option.
+/// Returns an error at the place of the option if the log cannot be read.
 pub(super) fn read(job: &Job, files: &dyn Files) -> Result<Option<Script>, LaboratoryError> {
     let Some(path) = &job.iolog.read else {
         return Ok(None);
@@ -33,12 +33,12 @@ fn open(path: &str, files: &dyn Files) -> Result<Reader, String> {
     Reader::open(path, files.log(path)?, &options).map_err(|error| error.to_string())
 }
 
-/// Makes sure that each log which the jobs write is a file of its own: neither the log of
-/// another section, nor one that a section repeats.
+/// Verifies that each log that the jobs write is a separate file: neither the log of another
+/// section, nor one that a section replays.
 ///
 /// # Errors
 ///
-/// A log that another would replace, at the place of the option.
+/// Returns an error at the place of the option if a log would replace another.
 pub(super) fn require_apart(file: &JobFile, files: &dyn Files) -> Result<(), LaboratoryError> {
     let repeated = file.jobs.iter().filter_map(|job| {
         let path = job.iolog.read.as_ref()?;

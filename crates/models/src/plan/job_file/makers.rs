@@ -1,4 +1,4 @@
-//! Which section makes the files that several sections of a job file use.
+//! Assignment of files that several sections of a job file use to the section that makes them.
 
 use super::Ground;
 use super::areas::Layout;
@@ -7,8 +7,8 @@ use diskperf_fio::plan::FileSize;
 use diskperf_fio::{Job, JobFile, plan};
 use std::collections::BTreeMap;
 
-/// Of each job, the files that other jobs make. As fio, which sets up one section after the
-/// other before any starts: a file that is long enough for the next one stays as it is.
+/// Returns the files of each job that other jobs make. As in fio, all sections are set up one after
+/// the other before any starts: a file that is long enough for the next one stays as it is.
 pub(super) fn made_by_others(
     file: &JobFile,
     places: &[usize],
@@ -60,8 +60,8 @@ pub(super) fn made_by_others(
     made
 }
 
-/// The sizes of the files that are there when each job is set up, by the job's names of
-/// them: with those that the jobs above it lay out before any starts.
+/// Returns the sizes of existing files when each job is set up, by the job's names of them. They
+/// include files that the jobs above it lay out beforehand.
 pub(super) fn existing(
     file: &JobFile,
     (ground, layout): (&Ground, &Layout),
@@ -85,7 +85,6 @@ pub(super) fn existing(
     file.jobs.iter().map(of_job).collect()
 }
 
-/// The files of a job, and how long each must be.
 fn needs(job: &Job, existing: &BTreeMap<String, FileSize>) -> BTreeMap<String, u64> {
     let mut needs: BTreeMap<String, u64> = BTreeMap::new();
     let clones = plan::files_of_clones(job, existing).unwrap_or_default();

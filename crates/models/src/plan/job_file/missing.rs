@@ -1,9 +1,9 @@
-//! System calls that modelled kernels have not.
+//! System calls that jobs of fio use and modelled kernels lack.
 
 use diskperf_fio::job::Engine;
 use diskperf_fio::{Job, Problem};
 
-/// That a job asks for a call that a modelled kernel has not.
+/// Returns the problem of a job that needs a system call which a modelled kernel lacks.
 pub(super) fn call(job: &Job, has_ftruncate: bool) -> Option<Problem> {
     let engine = job.engine.engine;
     if job.sync.range.every_writes > 0 {

@@ -1,12 +1,12 @@
-//! What is noted of a job file and of its sections.
+//! Notes on a job file and on its sections.
 
 use diskperf_fio::JobFile;
 use std::collections::HashMap;
 
-/// Sections that a note names: one of more stands once.
+/// Maximum number of sections that one note names. A note on more sections appears only once.
 const SECTIONS_SHOWN: usize = 3;
 
-/// What its author may not expect, and what is not obeyed.
+/// Returns warnings about the job file, and its ignored options.
 pub(super) fn notes_of(file: &JobFile) -> Vec<String> {
     let warnings = file.warnings.iter().map(|warning| match warning.place() {
         Some(place) => format!("{place}: {}", warning.title()),
@@ -21,8 +21,8 @@ pub(super) fn notes_of(file: &JobFile) -> Vec<String> {
     warnings.chain(ignored).collect()
 }
 
-/// Notes of sections, each a name and what is noted. A note of many sections stands once, where
-/// the first of them has it, and names the first.
+/// Combines the notes of sections, given as pairs of name and note. A note that many sections have
+/// appears once, at the first of them, and names only the first few.
 pub(super) fn notes_of_sections(all: &[(String, String)]) -> Vec<String> {
     let mut sections: HashMap<&str, Vec<&str>> = HashMap::new();
     for (section, note) in all {

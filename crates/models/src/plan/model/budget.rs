@@ -1,4 +1,4 @@
-//! What a plan's machines may take together, and what to say where that was not enough.
+//! Budget of a plan's machines, and the message if it does not suffice.
 
 use super::ModelPlan;
 use crate::error::{LaboratoryError, OverBudget};
@@ -6,20 +6,19 @@ use diskperf_battery::{Program, Suite};
 use diskperf_machine::Budget;
 use diskperf_timeline::{Experiment, SizeChoice};
 
-/// Settings that a message names at most.
 const NAMED_MAX: usize = 3;
 
-/// Values of one kind in a system and as they were set.
 struct Changed {
     path: String,
     value: String,
     usual: String,
 }
 
-/// What all machines of a run may take together. Without settings, systems do what their
-/// catalogue says, and any suite is within the usual budget in each repetition. A setting
-/// within its range may make a system a million times slower: then there is one budget for
-/// the run, which ends in seconds; and as much more as a size asks for that the user chose.
+/// Returns the budget of all machines of a run. Without settings, systems behave as their catalogue
+/// entries say, and any suite stays within the usual budget in each repetition. A setting within
+/// its range may make a system a million times slower. With settings there is therefore one budget
+/// for the whole run, which ends in seconds, plus an amount in proportion to a size that the user
+/// chose.
 pub(super) fn of_run(experiment: &Experiment, suite: &Suite) -> Budget {
     if experiment.no_budget {
         return Budget::NONE;
@@ -38,7 +37,7 @@ pub(super) fn of_run(experiment: &Experiment, suite: &Suite) -> Budget {
 }
 
 impl ModelPlan {
-    /// An error, with the settings that are far from what the system has without them.
+    /// Adds the settings that are far from the system's own values to a budget error.
     pub fn with_settings_named(&self, error: LaboratoryError) -> LaboratoryError {
         match error {
             LaboratoryError::Budget(over) => LaboratoryError::Budget(OverBudget {
@@ -49,8 +48,8 @@ impl ModelPlan {
         }
     }
 
-    /// The settings, the farthest from what was there before first: `driver.complete_ms is
-    /// 10000, 25000 times the 0.4 of vax780-sc780-eagle`.
+    /// Describes the settings, the farthest from the system's own values first, such as
+    /// `driver.complete_ms is 10000, 25000 times the 0.4 of vax780-sc780-eagle`.
     fn far_settings(&self) -> Vec<String> {
         let mut changed = self.changed_parameters();
         changed.extend(self.suite.jobs().flat_map(|job| changed_of(&job.program)));
@@ -84,7 +83,6 @@ impl ModelPlan {
     }
 }
 
-/// The parameters of a program that are not as they usually are.
 fn changed_of(program: &Program) -> Vec<Changed> {
     let Some(usual) = Program::named(program.name()) else {
         return Vec::new();
@@ -104,7 +102,6 @@ fn changed_of(program: &Program) -> Vec<Changed> {
     changed.collect()
 }
 
-/// `drive.cylinders` of `drive.1.cylinders`.
 fn without_number(path: &str) -> String {
     let is_word = |part: &&str| part.parse::<u32>().is_err();
     path.split('.')
@@ -114,15 +111,14 @@ fn without_number(path: &str) -> String {
 }
 
 impl Changed {
-    /// The values, of numbers other than 0.
     fn numbers(&self) -> Option<(f64, f64)> {
         let number = |text: &str| text.replace('_', "").parse::<f64>().ok();
         let (value, usual) = (number(&self.value)?, number(&self.usual)?);
         (value > 0.0 && usual > 0.0).then_some((value, usual))
     }
 
-    /// How far the value is from the usual one: the logarithm of their ratio. What is no
-    /// number comes after numbers that are twice as large.
+    /// Distance of the value from the usual one: the logarithm of their ratio. A value that is no
+    /// number counts like a ratio of two.
     fn distance(&self) -> f64 {
         match self.numbers() {
             Some((value, usual)) => (value / usual).ln().abs(),

@@ -1,4 +1,4 @@
-//! What `--dry-run` says of a modelled computer.
+//! Text of `--dry-run` for a modelled computer.
 
 use super::super::job_file::{self, Ground};
 use super::super::{replay, spread_over, times, title};
@@ -8,12 +8,11 @@ use diskperf_catalogue::Component;
 use diskperf_timeline::Workload;
 use diskperf_timeline::units::format_size;
 
-/// Calls of programs that models serve in a second at the worst: streams of a megabyte a call.
-/// Short reads of a disk's cache are the best.
+/// Minimum rate at which models serve calls, per second of real time: streams with calls of a
+/// megabyte. Short reads from a disk's cache are the fastest.
 const SLOWEST_CALLS_PER_S: f64 = 20_000.0;
 
 impl ModelPlan {
-    /// What a run has to do on this machine.
     fn time(&self) -> String {
         let times = |job: &Job| {
             let repetitions = self.suite.protocol_of(job).repetitions;
@@ -42,7 +41,7 @@ impl ModelPlan {
         )
     }
 
-    /// What would be run, on what, for how long.
+    /// Describes the programs, the computer and the duration of the run.
     pub fn describe(&self) -> String {
         let mut text = format!("{} on {}\n", self.suite.name, self.target);
         let computer = &self.computers[0];

@@ -1,5 +1,5 @@
-//! What a reader must know of what programs ask of a disk with firmware: what its cache has,
-//! how much of it they reach, and what a shingled one has not come to.
+//! Notes on the use of a disk with firmware by programs: reads that its cache may answer, a small
+//! part of its area, or a shingled disk that never has to clean.
 
 use super::super::area::TIMES_CACHE;
 use super::super::title;
@@ -9,29 +9,25 @@ use diskperf_device::disk::device::DiskSpecification;
 use diskperf_fio::{Direction, Job as Section};
 use diskperf_timeline::units::format_size;
 
-/// A part of a disk below which arms move so little that its figures are not the disk's.
+/// Divisor of the disk's size. In an area below this part, the actuator moves so little that the
+/// figures are not those of the disk.
 const SHORT_STROKE_SHARE: u64 = 2;
 
-/// What a program reads more than once.
 struct Reads {
-    /// Whether one read lies behind the other.
     in_turn: bool,
-    /// What its requests fall into.
     range_bytes: u64,
-    /// How much of that it reads.
     bytes: u64,
 }
 
 impl ModelPlan {
-    /// The disk, where programs run on one by itself.
+    /// Returns the disk, if programs run on a bare disk with firmware.
     fn bare_disk(&self) -> Option<&DiskSpecification> {
         let computer = &self.computers[0];
         let disk = computer.specification.drives[0].disk();
         disk.filter(|_| computer.medium() == Medium::Device)
     }
 
-    /// That reads which are repeated come from a disk's cache, where that holds all of them or
-    /// a good part.
+    /// Adds notes on repeated reads that the disk's cache can answer wholly or in good part.
     pub fn note_cache(&mut self) {
         let Some(disk) = self.bare_disk() else {
             return;
@@ -41,7 +37,6 @@ impl ModelPlan {
         self.notes.extend(notes);
     }
 
-    /// The note on the reads of one job that a disk's cache may answer.
     fn cached(&self, job: &Job, disk: &DiskSpecification) -> Option<String> {
         let bytes = self.bytes_read(job, disk)?;
         let cache_bytes = disk.read_cache_bytes();
@@ -65,10 +60,10 @@ impl ModelPlan {
         ))
     }
 
-    /// How much of a disk a program reads more than once, if it reads what the cache may have
-    /// when it comes again: side by side, or in so few places that there is a segment for
-    /// each, or within one that is read ahead. Of more places each that is read anew takes the
-    /// segment of another, however little was read into it.
+    /// Returns the bytes that a program reads more than once, if the cache may still have them at
+    /// the next read. That is so for sequential reads, for as few places as the cache has segments,
+    /// or for a range within one segment. With more places, each new read takes the segment of
+    /// another, however little that holds.
     fn bytes_read(&self, job: &Job, disk: &DiskSpecification) -> Option<u64> {
         let reads = match job.program.fio_job() {
             Some(section) => self.reads_of_section(job, section),
@@ -84,7 +79,6 @@ impl ModelPlan {
         kept.then_some(reads.bytes)
     }
 
-    /// What a program of today's reads again, within a repetition or in the next.
     fn reads_of_program(&self, job: &Job) -> Option<Reads> {
         let program = &job.program;
         let values = program.parameter_values();
@@ -93,7 +87,6 @@ impl ModelPlan {
         self.read_again(job, range_bytes, program.name() == "sequential")
     }
 
-    /// What a section of a job file reads more than once, within a repetition or in several.
     fn reads_of_section(&self, job: &Job, section: &Section) -> Option<Reads> {
         let access = section.pattern.access;
         let reads = access.does(Direction::Read);
@@ -101,7 +94,7 @@ impl ModelPlan {
         self.read_again(job, range_bytes, !access.is_random())
     }
 
-    /// What a job that reads in a range reads there more than once.
+    /// Returns the part of a range that a job reads more than once; `None` if there is none.
     fn read_again(&self, job: &Job, range_bytes: u64, in_turn: bool) -> Option<Reads> {
         let moved_bytes = self.moved_bytes(job);
         let lasts = job.program.lasts().is_some();
@@ -116,7 +109,7 @@ impl ModelPlan {
         })
     }
 
-    /// The notes on each program that asks for random places of a bare disk.
+    /// Adds notes on each program that makes random requests to a bare disk.
     pub fn note_places(&mut self) {
         let Some(disk) = self.bare_disk() else {
             return;
@@ -135,7 +128,7 @@ impl ModelPlan {
         self.notes.extend(notes);
     }
 
-    /// That a shingled disk takes all writes into its media cache.
+    /// Returns a note if a shingled disk takes all writes of a job into its media cache.
     fn media_cache(&self, job: &Job, disk: &DiskSpecification) -> Option<String> {
         let shingled = disk.shingled.as_ref()?;
         let share: f64 = job
@@ -164,7 +157,6 @@ impl ModelPlan {
     }
 }
 
-/// The area that a program's requests fall into, if it has one.
 fn area_bytes(job: &Job) -> Option<u64> {
     job.program
         .parameter_values()
@@ -173,7 +165,6 @@ fn area_bytes(job: &Job) -> Option<u64> {
         .ok()
 }
 
-/// That random places are of a small part of the disk.
 fn reach(job: &Job, room_bytes: u64) -> Option<String> {
     let area_bytes = area_bytes(job)?;
     (area_bytes < room_bytes / SHORT_STROKE_SHARE).then(|| {

@@ -1,4 +1,4 @@
-//! Which steps of a suite cannot run on a modelled computer, and why.
+//! Reasons why steps of a suite cannot run on a modelled computer.
 
 use super::super::{NO_BLOCK_NULL, leave_out};
 use super::ModelPlan;
@@ -8,7 +8,6 @@ use diskperf_battery::{Job, Medium};
 use diskperf_timeline::CacheMode;
 
 impl ModelPlan {
-    /// Why a job cannot run here, if it cannot.
     fn obstacle(&self, job: &Job) -> Option<String> {
         let direct = job.program.cache_mode(self.experiment.cache) == CacheMode::Direct;
         let medium = self.computers[0].medium();
@@ -50,7 +49,6 @@ impl ModelPlan {
         }
     }
 
-    /// The same on Minix, whose programs have files and devices.
     fn obstacle_on_minix(&self, job: &Job) -> Option<String> {
         let program = &job.program;
         let files = self.computers[0].medium() == Medium::Directory;
@@ -76,7 +74,6 @@ impl ModelPlan {
         }
     }
 
-    /// The same, where programs have the drives by themselves.
     fn obstacle_without_files(&self, job: &Job) -> Option<String> {
         let raw = job.program.cache_mode(self.experiment.cache) == CacheMode::Direct;
         match job.needs(Medium::Device) {

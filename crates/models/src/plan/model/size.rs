@@ -1,4 +1,4 @@
-//! How much the programs move on a modelled computer, and whether it fits.
+//! Size of the programs on a modelled computer, and its fit to the available space.
 
 use super::super::{area, files_bytes, title};
 use super::ModelPlan;
@@ -9,20 +9,19 @@ use diskperf_blocktrace::transform::Round;
 use diskperf_timeline::units::{MIB, format_size};
 use diskperf_timeline::{CacheMode, Experiment, Workload};
 
-/// What every program moves, unless the user says otherwise: 1983's size. In
-/// virtual time it costs nothing to wait for.
+/// Default bytes that every program transfers: the size of 1983. Waiting costs nothing in virtual
+/// time.
 const MODEL_BYTES: u64 = 8 * MIB;
-/// The same on Minix: Kirkendall 1989's.
+/// Default bytes that every program transfers on Minix: the size in Kirkendall 1989.
 const MINIX_BYTES: u64 = 2 * MIB;
 
-/// Sectors of the drives with the smallest ones.
 const SMALLEST_SECTOR_BYTES: u64 = 512;
 
-/// A size that a program has of its own is halved this often at most: then it
-/// is about that of the others.
+/// Maximum number of times that a program's own default size is halved. It is then about that of
+/// the other programs.
 const MOST_HALVED: u32 = 3;
 
-/// What programs move unless the user says otherwise.
+/// Returns the default bytes that programs transfer on this computer.
 pub(super) fn usual_bytes(computer: &Computer) -> u64 {
     if computer.is_minix() {
         MINIX_BYTES
@@ -32,7 +31,7 @@ pub(super) fn usual_bytes(computer: &Computer) -> u64 {
 }
 
 impl ModelPlan {
-    /// The size of a job: what was asked for, in whole calls.
+    /// Returns the size of a job in bytes: the requested size, in whole calls.
     pub fn size(&self, job: &Job) -> u64 {
         if let Some(size_bytes) = job.own_bytes() {
             return size_bytes;
@@ -49,18 +48,18 @@ impl ModelPlan {
         self.size_bytes
     }
 
-    /// Has streams of today's suites move what they do past a cache of this size, if they
-    /// are those of this experiment: the plan's own has steps in their place.
+    /// Makes the streams of this experiment's modern suite transfer enough to exceed a cache of
+    /// this size. The plan's own experiment has steps in place of the suite.
     pub fn stream_past(&mut self, cache_bytes: u64, experiment: &Experiment) {
         area::stream_alike(&mut self.suite, experiment, cache_bytes);
     }
 
-    /// What all workers of a job move.
+    /// Returns the bytes that all workers of a job transfer.
     pub fn moved_bytes(&self, job: &Job) -> u64 {
         self.size(job).saturating_mul(job.program.workers().into())
     }
 
-    /// Has every program move a part of what it would.
+    /// Reduces the size of every program to the given fraction, in whole calls.
     pub fn divide_sizes(&mut self, part: u64) {
         if part == 1 {
             return;
@@ -75,9 +74,8 @@ impl ModelPlan {
         }
     }
 
-    /// Halves the sizes until the files fit on every drive, those first that
-    /// programs have of their own: a partition may be smaller than what the
-    /// programs move by default.
+    /// Halves the sizes until the files fit on every drive, since a partition may be smaller than
+    /// the default sizes. Programs' own default sizes are halved first.
     pub fn shrink_to_room(&mut self) {
         let mut programs = self.suite.programs();
         let usual = programs.any(|program| program.usual_bytes().is_some());
@@ -106,8 +104,8 @@ impl ModelPlan {
         ));
     }
 
-    /// A drive by itself moves whole sectors, also where it has a file system
-    /// beside that.
+    /// Verifies that programs on a bare drive transfer whole sectors, also if the drive has a file
+    /// system as well.
     pub fn check_sectors(&self) -> Result<(), LaboratoryError> {
         let computer = &self.computers[0];
         let unit_bytes = |job: &Job| {
@@ -150,7 +148,6 @@ impl ModelPlan {
         Ok(())
     }
 
-    /// What helps where programs do not move whole sectors.
     fn other_sectors(&self, sector_bytes: u64) -> String {
         const SMALLER: &str = "a drive of smaller sectors: those of bare-sata-consumer and bare-sas-10k have 512 bytes";
         match &self.experiment.workload {

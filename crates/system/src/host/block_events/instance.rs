@@ -1,7 +1,7 @@
-//! A buffer for events that is this process's own.
+//! Tracefs instance: an event buffer of this process alone.
 
 use super::BlockEventsError;
-use super::stream::open_raw;
+use super::stream::open_raw_buffer;
 use crate::host::processes::{is_running, this_process};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
@@ -12,17 +12,17 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where tracefs is on a system that has it mounted: what messages say.
-pub(super) const USUAL_PLACE: &str = "/sys/kernel/tracing/instances";
+/// Usual directory of tracefs instances, for messages.
+pub(super) const DEFAULT_INSTANCES_PATH: &str = "/sys/kernel/tracing/instances";
 
-/// More than a description of the kernel's has.
-const PIECE_BYTES: usize = 64 << 10;
+/// Size of one read from a tracefs description file; larger than any description.
+const READ_BYTES: usize = 64 << 10;
 
-/// What an instance of ours is called: this, the process's number, when it
-/// started, and a number of its own.
-const PREFIX: &str = "diskperf-";
+/// Prefix of the names of diskperf's instances. The process id, its start time and a counter
+/// follow.
+const INSTANCE_NAME_PREFIX: &str = "diskperf-";
 
-/// tracefs, mounted nowhere: it can be reached through this alone.
+/// Private mount of tracefs, attached to no directory and reachable only through its descriptor.
 #[derive(Debug)]
 pub(super) struct Tracefs {
     mount: OwnedFd,
@@ -49,12 +49,12 @@ impl Tracefs {
         ))
     }
 
-    /// A new instance, in which nothing is recorded.
+    /// Creates an instance that records nothing yet.
     pub(super) fn make_instance(self) -> Result<Instance, BlockEventsError> {
         let owner = this_process().replace(' ', "-");
         let mut number = 1;
         loop {
-            let name = format!("{PREFIX}{owner}-{number}");
+            let name = format!("{INSTANCE_NAME_PREFIX}{owner}-{number}");
             let path = self.instances().join(&name);
             match std::fs::create_dir(&path) {
                 Ok(()) => {
@@ -62,31 +62,31 @@ impl Tracefs {
                         path,
                         name,
                         _tracefs: self,
-                        removed: false,
+                        is_removed: false,
                     });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-                Err(source) => return Err(failed("instances", source)),
+                Err(source) => return Err(tracefs_error("instances", source)),
             }
         }
     }
 
-    /// The names of those whose owners run no more.
-    pub(super) fn abandoned(&self) -> Vec<OsString> {
+    /// Returns the names of diskperf's instances whose owners no longer run.
+    pub(super) fn abandoned_names(&self) -> Vec<OsString> {
         let Ok(entries) = std::fs::read_dir(self.instances()) else {
             return Vec::new();
         };
         let names = entries.flatten().map(|entry| entry.file_name());
         let is_abandoned = |name: &OsString| {
-            let owner = name.to_str().and_then(owner);
+            let owner = name.to_str().and_then(parse_owner);
             owner.is_some_and(|owner| !is_running(&owner))
         };
         names.filter(is_abandoned).collect()
     }
 
-    /// Removes one of these.
+    /// Removes an abandoned instance by name. An instance that has already gone is no error.
     pub(super) fn remove(&self, name: &OsStr) -> io::Result<()> {
-        match remove(&self.instances().join(name)) {
+        match remove_directory(&self.instances().join(name)) {
             // Another one was faster, or is just removing it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => Ok(()),
@@ -95,92 +95,96 @@ impl Tracefs {
     }
 }
 
-/// Whose an instance is, as [`this_process`] says it; `None` of one that is not
-/// ours.
-fn owner(name: &str) -> Option<String> {
-    let mut parts = name.strip_prefix(PREFIX)?.split('-');
+/// Returns the owner in the name of a tracefs instance, in the form of [`this_process`]; `None` for
+/// instances of other programs.
+fn parse_owner(name: &str) -> Option<String> {
+    let mut parts = name.strip_prefix(INSTANCE_NAME_PREFIX)?.split('-');
     let (process, started, number) = (parts.next()?, parts.next()?, parts.next()?);
     let numeric = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let ours = parts.next().is_none() && [process, started, number].into_iter().all(numeric);
     ours.then(|| format!("{process} {started}"))
 }
 
-/// How often, and how long apart, an instance that is in use is tried again:
-/// somebody may be reading a file of it.
-const ATTEMPTS: u32 = 50;
-const PAUSE: Duration = Duration::from_millis(20);
+/// Number of attempts to remove a busy instance, one of whose files another process may be reading.
+const REMOVE_ATTEMPTS_MAX: u32 = 50;
+const REMOVE_PAUSE: Duration = Duration::from_millis(20);
 
-fn remove(path: &Path) -> io::Result<()> {
+fn remove_directory(path: &Path) -> io::Result<()> {
     let mut attempts = 1;
     loop {
         match std::fs::remove_dir(path) {
             Err(error)
                 if error.raw_os_error() == Some(Errno::BUSY.raw_os_error())
-                    && attempts < ATTEMPTS =>
+                    && attempts < REMOVE_ATTEMPTS_MAX =>
             {
                 attempts += 1;
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(REMOVE_PAUSE);
             }
             result => return result,
         }
     }
 }
 
-fn failed(file: &str, source: io::Error) -> BlockEventsError {
+fn tracefs_error(file: &str, source: io::Error) -> BlockEventsError {
     BlockEventsError::Tracefs {
         file: file.to_owned(),
         source,
     }
 }
 
-/// An instance: removed when it is dropped.
+/// Tracefs instance that is removed when dropped.
 #[derive(Debug)]
 pub(super) struct Instance {
     path: PathBuf,
     name: String,
-    /// The path leads through it.
+    /// Tracefs mount that the instance's path leads through.
     _tracefs: Tracefs,
-    removed: bool,
+    is_removed: bool,
 }
 
 impl Instance {
-    pub(super) fn failed(&self, file: &str, source: io::Error) -> BlockEventsError {
-        failed(&format!("{USUAL_PLACE}/{}/{file}", self.name), source)
+    pub(super) fn tracefs_error(&self, file: &str, source: io::Error) -> BlockEventsError {
+        tracefs_error(
+            &format!("{DEFAULT_INSTANCES_PATH}/{}/{file}", self.name),
+            source,
+        )
     }
 
-    /// A file does not say what it says elsewhere.
-    pub(super) fn unreadable(&self, file: &str, text: &str) -> BlockEventsError {
-        let text = format!("`{text}` is not what diskperf can read");
-        self.failed(file, io::Error::new(io::ErrorKind::InvalidData, text))
+    /// Returns the error for a tracefs file with unexpected contents.
+    pub(super) fn format_error(&self, file: &str, text: &str) -> BlockEventsError {
+        let text = format!("unexpected contents `{text}`");
+        self.tracefs_error(file, io::Error::new(io::ErrorKind::InvalidData, text))
     }
 
-    /// Removes it.
+    /// Removes the instance and reports errors, unlike a drop.
     pub(super) fn remove(mut self) -> Result<(), BlockEventsError> {
-        self.removed = true;
-        self.take_away()
-            .map_err(|source| failed(&format!("{USUAL_PLACE}/{}", self.name), source))
+        self.is_removed = true;
+        self.try_remove().map_err(|source| {
+            tracefs_error(&format!("{DEFAULT_INSTANCES_PATH}/{}", self.name), source)
+        })
     }
 
-    fn take_away(&self) -> io::Result<()> {
+    fn try_remove(&self) -> io::Result<()> {
         let _ = self.write("tracing_on", "0");
-        remove(&self.path)
+        remove_directory(&self.path)
     }
 
     pub(super) fn write(&self, file: &str, text: &str) -> Result<(), BlockEventsError> {
         // Emptying the buffer is opening it so, even without a text.
-        std::fs::write(self.path.join(file), text).map_err(|source| self.failed(file, source))
+        std::fs::write(self.path.join(file), text)
+            .map_err(|source| self.tracefs_error(file, source))
     }
 
     pub(super) fn read(&self, file: &str) -> Result<Vec<u8>, BlockEventsError> {
-        std::fs::read(self.path.join(file)).map_err(|source| self.failed(file, source))
+        std::fs::read(self.path.join(file)).map_err(|source| self.tracefs_error(file, source))
     }
 
-    /// A file of text, read in large pieces: the description of pages ends with the first
-    /// read, however short that is.
+    /// Reads a text file of the instance in large pieces. The kernel ends the page description with
+    /// the first read, however short that is.
     pub(super) fn read_text(&self, file: &str) -> Result<String, BlockEventsError> {
         let read = || -> io::Result<String> {
             let mut opened = File::open(self.path.join(file))?;
-            let (mut text, mut piece) = (Vec::new(), vec![0; PIECE_BYTES]);
+            let (mut text, mut piece) = (Vec::new(), vec![0; READ_BYTES]);
             loop {
                 match opened.read(&mut piece)? {
                     0 => return Ok(String::from_utf8_lossy(&text).into_owned()),
@@ -188,43 +192,43 @@ impl Instance {
                 }
             }
         };
-        read().map_err(|source| self.failed(file, source))
+        read().map_err(|source| self.tracefs_error(file, source))
     }
 
-    /// The buffers of all processors, as they are.
+    /// Opens the raw event buffer of each processor.
     pub(super) fn raw_buffers(&self) -> Result<Vec<OwnedFd>, BlockEventsError> {
         let all = std::fs::read_dir(self.path.join("per_cpu"))
-            .map_err(|source| self.failed("per_cpu", source))?;
+            .map_err(|source| self.tracefs_error("per_cpu", source))?;
         let mut buffers = Vec::new();
         for processor in all {
-            let processor = processor.map_err(|source| self.failed("per_cpu", source))?;
+            let processor = processor.map_err(|source| self.tracefs_error("per_cpu", source))?;
             let path = processor.path().join("trace_pipe_raw");
-            let opened = open_raw(&path);
+            let opened = open_raw_buffer(&path);
             let file = format!("per_cpu/{}", processor.file_name().to_string_lossy());
-            buffers.push(opened.map_err(|source| self.failed(&file, source))?);
+            buffers.push(opened.map_err(|source| self.tracefs_error(&file, source))?);
         }
         Ok(buffers)
     }
 
-    /// Records an event where it fits the filter.
+    /// Enables an event for records that match the filter.
     pub(super) fn enable(&self, event: &str, filter: &str) -> Result<(), BlockEventsError> {
         self.write(&format!("events/{event}/filter"), filter)?;
         self.write(&format!("events/{event}/enable"), "1")
     }
 
-    /// Events that were overwritten, or never written, for want of room.
+    /// Returns the number of events that were overwritten or dropped for lack of buffer space.
     pub(super) fn lost_events(&self) -> Result<u64, BlockEventsError> {
         let all = std::fs::read_dir(self.path.join("per_cpu"))
-            .map_err(|source| self.failed("per_cpu", source))?;
+            .map_err(|source| self.tracefs_error("per_cpu", source))?;
         let mut lost = 0;
         for processor in all {
-            let processor = processor.map_err(|source| self.failed("per_cpu", source))?;
+            let processor = processor.map_err(|source| self.tracefs_error("per_cpu", source))?;
             let file = format!("per_cpu/{}/stats", processor.file_name().to_string_lossy());
             // The kernel makes the text anew for each call: pieces of it would not fit.
             let text = self.read_text(&file)?;
-            let counted = lost_in(&text).ok_or_else(|| {
-                let text = format!("`{text}` does not say what was lost");
-                self.failed(&file, io::Error::new(io::ErrorKind::InvalidData, text))
+            let counted = parse_lost_events(&text).ok_or_else(|| {
+                let text = format!("`{text}` lacks the count of lost events");
+                self.tracefs_error(&file, io::Error::new(io::ErrorKind::InvalidData, text))
             })?;
             lost += counted;
         }
@@ -232,9 +236,8 @@ impl Instance {
     }
 }
 
-/// What a processor's statistics say: overwritten ones, and those of both kinds
-/// that were never written.
-fn lost_in(stats: &str) -> Option<u64> {
+/// Sums the lost events in a processor's statistics: overrun, commit overrun and dropped events.
+fn parse_lost_events(stats: &str) -> Option<u64> {
     let count = |name: &str| -> Option<u64> {
         let line = stats.lines().find_map(|line| line.strip_prefix(name))?;
         line.strip_prefix(": ")?.trim().parse().ok()
@@ -244,9 +247,9 @@ fn lost_in(stats: &str) -> Option<u64> {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        if !self.removed {
+        if !self.is_removed {
             // Nobody is left to report to; `diskperf clean` finds what stays.
-            let _ = self.take_away();
+            let _ = self.try_remove();
         }
     }
 }
@@ -257,7 +260,10 @@ mod tests {
 
     #[test]
     fn only_names_of_ours_have_an_owner() {
-        assert_eq!(owner("diskperf-17-4711-1").as_deref(), Some("17 4711"));
+        assert_eq!(
+            parse_owner("diskperf-17-4711-1").as_deref(),
+            Some("17 4711")
+        );
         for other in [
             "diskperf-17",
             "diskperf-17-4711",
@@ -266,14 +272,14 @@ mod tests {
             "diskperf-a-b-c",
             "perf-17-4711-1",
         ] {
-            assert_eq!(owner(other), None, "{other}");
+            assert_eq!(parse_owner(other), None, "{other}");
         }
     }
 
     #[test]
     fn all_that_was_lost_counts() {
         let stats = "entries: 5\noverrun: 7\ncommit overrun: 1\nbytes: 420\noldest event ts:     0.000000\nnow ts: 69938.058225\ndropped events: 3\nread events: 0\n";
-        assert_eq!(lost_in(stats), Some(11));
-        assert_eq!(lost_in("entries: 5\n"), None);
+        assert_eq!(parse_lost_events(stats), Some(11));
+        assert_eq!(parse_lost_events("entries: 5\n"), None);
     }
 }

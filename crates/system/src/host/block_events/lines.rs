@@ -1,11 +1,11 @@
-//! One event as the kernel prints it:
+//! Parser of trace events in the text form that the kernel prints:
 //!
 //! ```text
 //!            dd-22660   [001] ..... 69938.051718: block_bio_queue: 254,0 WS 255159040 + 256 [dd]
 //! ```
 //!
-//! The task's name takes 16 columns and may hold anything; what follows does
-//! not.
+//! The task's name takes 16 columns and may contain any characters; the other
+//! fields may not.
 
 use super::requests::SECTOR_BYTES;
 use crate::host::device::DeviceNumber;
@@ -13,65 +13,65 @@ use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::block::{Operation, Scheduled, Switch};
 use std::io;
 
-/// What a line says.
+/// Parsed line of a tracefs trace.
 #[derive(Debug, PartialEq)]
 pub(super) enum Line {
-    /// Something of a device.
+    /// Block-layer event of a device.
     Block(BlockEvent),
-    /// One of our threads lost its processor, another one got it.
+    /// Scheduler switch: a recorded thread lost its processor, another one got it, or both.
     Switches([Option<Switch>; 2]),
-    /// One of our threads was charged for its processor.
-    Accounted(Accounted),
+    /// Charge of processor time to a recorded thread.
+    CpuCharge(CpuCharge),
 }
 
-/// A time that a thread was charged for: the last one until now.
+/// Processor time that a thread was charged for, ending at the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Accounted {
+pub(super) struct CpuCharge {
     pub(super) at: Nanoseconds,
     pub(super) thread: u32,
-    pub(super) time: Nanoseconds,
+    pub(super) charged: Nanoseconds,
 }
 
-/// Where a piece of work is.
+/// State of a bio or request after a block event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// It came to the block layer.
+pub(super) enum BioStep {
+    /// Bio that entered the block layer.
     Queued,
-    /// A request went to the device.
+    /// Request that was issued to the device.
     Issued,
-    /// A request came back to the queue undone.
+    /// Request that returned to the queue without completing.
     Requeued,
-    /// A request is done, or so much of it.
+    /// Request that completed, entirely or in part.
     Completed,
 }
 
-/// An event of the block layer.
+/// Event of the block layer about one bio or request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BlockEvent {
     pub(super) at: Nanoseconds,
-    pub(super) step: Step,
+    pub(super) step: BioStep,
     pub(super) device: DeviceNumber,
     pub(super) operation: Operation,
     pub(super) sector: u64,
-    /// How many, of 512 bytes; 0 where no data moves.
+    /// Length in sectors of 512 bytes; 0 if no data moves.
     pub(super) sectors: u64,
 }
 
-/// The columns of the task's name and the hyphen behind it.
-const NAME: usize = 17;
+/// Columns of the task's name and the hyphen that follows it.
+const TASK_COLUMNS: usize = 17;
 
-/// Reads a line; `None` of a remark, and of an event that nobody asked for.
-/// `threads` is what our threads are called.
-pub(super) fn parse(line: &[u8], threads: &str) -> io::Result<Option<Line>> {
+/// Parses one line of a trace; `None` for a comment or an event of no interest. `thread_name` is the
+/// common name of the recorded threads.
+pub(super) fn parse(line: &[u8], thread_name: &str) -> io::Result<Option<Line>> {
     if line.is_empty() || line.starts_with(b"#") {
         return Ok(None);
     }
     let broken = || {
         let line = String::from_utf8_lossy(line);
-        let text = format!("`{line}` is not a line that diskperf can read");
+        let text = format!("unexpected trace line `{line}`");
         io::Error::new(io::ErrorKind::InvalidData, text)
     };
-    let rest = String::from_utf8_lossy(line.get(NAME..).ok_or_else(broken)?);
+    let rest = String::from_utf8_lossy(line.get(TASK_COLUMNS..).ok_or_else(broken)?);
     // Number, processor, flags, and the time with a colon behind it.
     let mut rest: &str = &rest;
     let mut word = || -> Option<&str> {
@@ -88,26 +88,39 @@ pub(super) fn parse(line: &[u8], threads: &str) -> io::Result<Option<Line>> {
     if !processor.starts_with('[') {
         return Err(broken());
     }
-    let at = time.strip_suffix(':').and_then(nanoseconds);
-    let (Some(at), Some((event, told))) = (at, rest.trim_start().split_once(": ")) else {
+    let at = time.strip_suffix(':').and_then(parse_time);
+    let (Some(at), Some((event, fields))) = (at, rest.trim_start().split_once(": ")) else {
         return Err(broken());
     };
     let step = match event {
-        "block_bio_queue" => Step::Queued,
-        "block_rq_issue" => Step::Issued,
-        "block_rq_requeue" => Step::Requeued,
-        "block_rq_complete" => Step::Completed,
-        "sched_switch" => return Ok(Some(Line::Switches(switches(at, told, threads)))),
-        "sched_waking" => return Ok(Some(Line::Switches([waking(at, told, threads), None]))),
-        "sched_stat_runtime" => return Ok(accounted(at, told, threads).map(Line::Accounted)),
+        "block_bio_queue" => BioStep::Queued,
+        "block_rq_issue" => BioStep::Issued,
+        "block_rq_requeue" => BioStep::Requeued,
+        "block_rq_complete" => BioStep::Completed,
+        "sched_switch" => {
+            return Ok(Some(Line::Switches(parse_switches(
+                at,
+                fields,
+                thread_name,
+            ))));
+        }
+        "sched_waking" => {
+            return Ok(Some(Line::Switches([
+                parse_wake_up(at, fields, thread_name),
+                None,
+            ])));
+        }
+        "sched_stat_runtime" => {
+            return Ok(parse_cpu_charge(at, fields, thread_name).map(Line::CpuCharge));
+        }
         _ => return Ok(None),
     };
-    let event = block_event(at, step, told).ok_or_else(broken)?;
+    let event = parse_block_event(at, step, fields).ok_or_else(broken)?;
     Ok(Some(Line::Block(event)))
 }
 
-/// `69938.051718`.
-fn nanoseconds(time: &str) -> Option<Nanoseconds> {
+/// Parses a time such as `69938.051718` (seconds and microseconds).
+fn parse_time(time: &str) -> Option<Nanoseconds> {
     let (seconds, microseconds) = time.split_once('.')?;
     (microseconds.len() == 6).then_some(())?;
     let seconds: u64 = seconds.parse().ok()?;
@@ -116,14 +129,14 @@ fn nanoseconds(time: &str) -> Option<Nanoseconds> {
     Some(Nanoseconds(seconds_ns.checked_add(microseconds * 1000)?))
 }
 
-/// `254,0 WS 255159040 + 256 [dd]`, and of requests, with their length and
-/// command before the sector, `254,0 WS 131072 () 255159040 + 256 be,0,4 [dd]`.
-fn block_event(at: Nanoseconds, step: Step, told: &str) -> Option<BlockEvent> {
-    let (before, after) = told.split_once(" + ")?;
+/// Parses a bio event, `254,0 WS 255159040 + 256 [dd]`, or a request event, `254,0 WS 131072 ()
+/// 255159040 + 256 be,0,4 [dd]`, which has length and command before the sector.
+fn parse_block_event(at: Nanoseconds, step: BioStep, fields: &str) -> Option<BlockEvent> {
+    let (before, after) = fields.split_once(" + ")?;
     let sectors: u64 = after.split(' ').next()?.parse().ok()?;
     let mut words = before.split(' ');
     let (major, minor) = words.next()?.split_once(',')?;
-    let operation = operation(words.next()?);
+    let operation = parse_operation(words.next()?);
     let sector: u64 = words.next_back()?.parse().ok()?;
     // No device has a byte that 64 bits cannot number. What moves no data has a
     // number all the same, which means nothing.
@@ -144,9 +157,9 @@ fn block_event(at: Nanoseconds, step: Step, told: &str) -> Option<BlockEvent> {
     })
 }
 
-/// Of the letters that stand for an operation: one more F before them asks for
-/// an empty cache first, those behind say how it is to be done.
-fn operation(letters: &str) -> Operation {
+/// Returns the operation that the kernel's `rwbs` letters describe. A leading F requests a cache
+/// flush first; the letters after the operation are modifiers.
+fn parse_operation(letters: &str) -> Operation {
     let rest = letters.strip_prefix('F').unwrap_or(letters);
     let letters = match rest.chars().next() {
         Some('R' | 'W' | 'F' | 'D' | 'N' | 'Z') => rest,
@@ -163,10 +176,11 @@ fn operation(letters: &str) -> Operation {
     }
 }
 
-/// `prev_comm=a prev_pid=7 prev_prio=120 prev_state=D ==> next_comm=b next_pid=8 next_prio=120`.
-fn switches(at: Nanoseconds, told: &str, threads: &str) -> [Option<Switch>; 2] {
+/// Parses a switch event: `prev_comm=a prev_pid=7 prev_prio=120 prev_state=D ==> next_comm=b
+/// next_pid=8 next_prio=120`.
+fn parse_switches(at: Nanoseconds, fields: &str, thread_name: &str) -> [Option<Switch>; 2] {
     let left = || {
-        let rest = told.strip_prefix(&format!("prev_comm={threads} prev_pid="))?;
+        let rest = fields.strip_prefix(&format!("prev_comm={thread_name} prev_pid="))?;
         let thread = rest.split(' ').next()?.parse().ok()?;
         let state = rest.split(" prev_state=").nth(1)?;
         let to = match state.starts_with('R') {
@@ -176,7 +190,7 @@ fn switches(at: Nanoseconds, told: &str, threads: &str) -> [Option<Switch>; 2] {
         Some(Switch { at, thread, to })
     };
     let came = || {
-        let (_, rest) = told.split_once(&format!(" ==> next_comm={threads} next_pid="))?;
+        let (_, rest) = fields.split_once(&format!(" ==> next_comm={thread_name} next_pid="))?;
         let thread = rest.split(' ').next()?.parse().ok()?;
         let to = Scheduled::Running;
         Some(Switch { at, thread, to })
@@ -184,9 +198,9 @@ fn switches(at: Nanoseconds, told: &str, threads: &str) -> [Option<Switch>; 2] {
     [left(), came()]
 }
 
-/// `comm=a pid=7 prio=120 target_cpu=001`.
-fn waking(at: Nanoseconds, told: &str, threads: &str) -> Option<Switch> {
-    let rest = told.strip_prefix(&format!("comm={threads} pid="))?;
+/// Parses a wake-up event: `comm=a pid=7 prio=120 target_cpu=001`.
+fn parse_wake_up(at: Nanoseconds, fields: &str, thread_name: &str) -> Option<Switch> {
+    let rest = fields.strip_prefix(&format!("comm={thread_name} pid="))?;
     Some(Switch {
         at,
         thread: rest.split(' ').next()?.parse().ok()?,
@@ -194,14 +208,15 @@ fn waking(at: Nanoseconds, told: &str, threads: &str) -> Option<Switch> {
     })
 }
 
-/// `comm=a pid=7 runtime=6580 [ns]`; before Linux 6.7 there is more behind it.
-fn accounted(at: Nanoseconds, told: &str, threads: &str) -> Option<Accounted> {
-    let rest = told.strip_prefix(&format!("comm={threads} pid="))?;
+/// Parses a charge of processor time: `comm=a pid=7 runtime=6580 [ns]`. Kernels before Linux 6.7
+/// append more fields.
+fn parse_cpu_charge(at: Nanoseconds, fields: &str, thread_name: &str) -> Option<CpuCharge> {
+    let rest = fields.strip_prefix(&format!("comm={thread_name} pid="))?;
     let (thread, rest) = rest.split_once(" runtime=")?;
-    Some(Accounted {
+    Some(CpuCharge {
         at,
         thread: thread.parse().ok()?,
-        time: Nanoseconds(rest.split(' ').next()?.parse().ok()?),
+        charged: Nanoseconds(rest.split(' ').next()?.parse().ok()?),
     })
 }
 

@@ -1,25 +1,25 @@
-//! The kernel's ring buffer of events, page by page, as `trace_pipe_raw` has it: what is
-//! printed to be read takes the kernel ten times as long (the kernel's documentation,
-//! trace/ring-buffer-design.rst, and include/linux/ring_buffer.h).
+//! Binary pages of the kernel's event ring buffer, as `trace_pipe_raw` provides them. Printing text
+//! takes the kernel ten times as long (the kernel's documentation, trace/ring-buffer-design.rst,
+//! and include/linux/ring_buffer.h).
 
-/// Where things are in a page, in bytes.
+/// Layout of a ring-buffer page: the positions of its fields, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PageLayout {
     commit: Field,
     data: Field,
 }
 
-/// A field by its place.
+/// Position and size of a field within a binary record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Field {
     pub(super) offset: usize,
-    pub(super) bytes: usize,
+    pub(super) size_bytes: usize,
 }
 
 impl Field {
-    /// The field that has this name in a description of the kernel's:
-    /// `field:dev_t dev; offset:8; size:4; signed:0;`.
-    pub(super) fn named(name: &str, description: &str) -> Option<Self> {
+    /// Returns the field with a given name from a kernel description: `field:dev_t dev; offset:8;
+    /// size:4; signed:0;`.
+    pub(super) fn find(name: &str, description: &str) -> Option<Self> {
         let line = description.lines().find(|line| {
             let declared = line.trim_start().strip_prefix("field:");
             let declared = declared.and_then(|rest| rest.split(';').next());
@@ -36,12 +36,15 @@ impl Field {
         };
         let (offset, bytes) = (number("offset:")?, number("size:")?);
         // No description of a kernel has more, and sums stay small.
-        (offset < 1 << 20 && bytes < 1 << 20).then_some(Self { offset, bytes })
+        (offset < 1 << 20 && bytes < 1 << 20).then_some(Self {
+            offset,
+            size_bytes: bytes,
+        })
     }
 
-    /// An unsigned number of up to 8 bytes.
-    pub(super) fn number(self, of: &[u8]) -> Option<u64> {
-        let bytes = self.of(of)?;
+    /// Reads the field as an unsigned number of up to 8 bytes.
+    pub(super) fn read_number(self, record: &[u8]) -> Option<u64> {
+        let bytes = self.slice(record)?;
         let mut whole = [0; 8];
         let place = match cfg!(target_endian = "big") {
             true => whole.len().checked_sub(bytes.len())?,
@@ -53,92 +56,94 @@ impl Field {
         Some(u64::from_ne_bytes(whole))
     }
 
-    pub(super) fn of(self, of: &[u8]) -> Option<&[u8]> {
-        of.get(self.offset..self.offset + self.bytes)
+    pub(super) fn slice(self, record: &[u8]) -> Option<&[u8]> {
+        record.get(self.offset..self.offset + self.size_bytes)
     }
 }
 
-/// Of the commit counter, the bits that are no count: events were missed before the page.
-const COUNT_BITS: u64 = (1 << 27) - 1;
+/// Mask of the byte count in a page's commit counter. The other bits say that events were lost
+/// before the page.
+const BYTE_COUNT_MASK: u64 = (1 << 27) - 1;
 
-const PADDING: u32 = 29;
-const TIME_EXTEND: u32 = 30;
-const TIME_STAMP: u32 = 31;
+const KIND_PADDING: u32 = 29;
+const KIND_TIME_EXTEND: u32 = 30;
+const KIND_TIME_STAMP: u32 = 31;
 
-/// Bits of a time's difference in the header of an event.
-const DELTA_BITS: u32 = 27;
-/// An absolute time has 59 bits; the others are those of the page.
-const HIGH_BITS: u64 = 0xf8 << 56;
+/// Number of bits of the time difference in an event header.
+const TIME_DELTA_BITS: u32 = 27;
+/// Mask of the time bits that come from the page header, because an absolute time in an event has
+/// only 59 bits.
+const PAGE_TIME_MASK: u64 = 0xf8 << 56;
 
 impl PageLayout {
-    /// From `events/header_page`.
+    /// Parses the layout of pages from the text of `events/header_page`.
     pub(super) fn parse(description: &str) -> Option<Self> {
         Some(Self {
-            commit: Field::named("commit", description)?,
-            data: Field::named("data", description)?,
+            commit: Field::find("commit", description)?,
+            data: Field::find("data", description)?,
         })
     }
 
-    /// How long a page is.
+    /// Returns the length of a page in bytes.
     pub(super) fn page_bytes(&self) -> usize {
-        self.data.offset + self.data.bytes
+        self.data.offset + self.data.size_bytes
     }
 
-    /// Tells the events of a page, each with its time.
+    /// Calls `handle` for each event of a page, with its time and data.
     ///
     /// # Errors
     ///
-    /// What is no page, in words.
-    pub(super) fn each(
+    /// Description of the defect, if the page is malformed.
+    pub(super) fn for_each_event(
         &self,
         page: &[u8],
-        mut tell: impl FnMut(u64, &[u8]),
+        mut handle: impl FnMut(u64, &[u8]),
     ) -> Result<(), &'static str> {
         let stamp = Field {
             offset: 0,
-            bytes: 8,
+            size_bytes: 8,
         }
-        .number(page);
-        let filled = self.commit.number(page);
+        .read_number(page);
+        let filled = self.commit.read_number(page);
         let (Some(stamp), Some(filled)) = (stamp, filled) else {
             return Err("a page is too short");
         };
-        let filled = (filled & COUNT_BITS) as usize;
+        let filled = (filled & BYTE_COUNT_MASK) as usize;
         let data = page.get(self.data.offset..).unwrap_or_default();
         let mut rest = data
             .get(..filled)
-            .ok_or("a page says that it has more than it has")?;
+            .ok_or("the byte count of a page exceeds its size")?;
         let mut at = stamp;
-        while let Some((head, behind)) = word(rest) {
+        while let Some((head, behind)) = take_word(rest) {
             let (kind, delta) = (head & 31, u64::from(head >> 5));
             match kind {
                 // Nothing follows.
-                PADDING if delta == 0 => break,
-                PADDING => {
-                    let (bytes, _) = word(behind).ok_or(CUT)?;
+                KIND_PADDING if delta == 0 => break,
+                KIND_PADDING => {
+                    let (bytes, _) = take_word(behind).ok_or(TRUNCATED_EVENT)?;
                     at = at.wrapping_add(delta);
-                    rest = behind.get(bytes as usize..).ok_or(CUT)?;
+                    rest = behind.get(bytes as usize..).ok_or(TRUNCATED_EVENT)?;
                 }
-                TIME_EXTEND | TIME_STAMP => {
-                    let (high, behind) = word(behind).ok_or(CUT)?;
-                    let long = (u64::from(high) << DELTA_BITS) + delta;
+                KIND_TIME_EXTEND | KIND_TIME_STAMP => {
+                    let (high, behind) = take_word(behind).ok_or(TRUNCATED_EVENT)?;
+                    let long = (u64::from(high) << TIME_DELTA_BITS) + delta;
                     at = match kind {
-                        TIME_EXTEND => at.wrapping_add(long),
-                        _ => (stamp & HIGH_BITS) | long,
+                        KIND_TIME_EXTEND => at.wrapping_add(long),
+                        _ => (stamp & PAGE_TIME_MASK) | long,
                     };
                     rest = behind;
                 }
                 0 => {
-                    let (bytes, _) = word(behind).ok_or(CUT)?;
+                    let (bytes, _) = take_word(behind).ok_or(TRUNCATED_EVENT)?;
                     let bytes = (bytes as usize).next_multiple_of(4);
                     at = at.wrapping_add(delta);
-                    tell(at, behind.get(4..bytes).ok_or(CUT)?);
+                    handle(at, behind.get(4..bytes).ok_or(TRUNCATED_EVENT)?);
                     rest = &behind[bytes..];
                 }
                 words => {
                     let bytes = 4 * words as usize;
                     at = at.wrapping_add(delta);
-                    tell(at, behind.get(..bytes).ok_or(CUT)?);
+                    handle(at, behind.get(..bytes).ok_or(TRUNCATED_EVENT)?);
                     rest = &behind[bytes..];
                 }
             }
@@ -147,9 +152,9 @@ impl PageLayout {
     }
 }
 
-const CUT: &str = "an event goes on past the end of its page";
+const TRUNCATED_EVENT: &str = "an event extends beyond the end of its page";
 
-fn word(bytes: &[u8]) -> Option<(u32, &[u8])> {
+fn take_word(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let (word, rest) = bytes.split_first_chunk()?;
     Some((u32::from_ne_bytes(*word), rest))
 }
@@ -177,10 +182,10 @@ mod tests {
         let mut all = Vec::new();
         let words = |data: &[u8]| -> Vec<u32> {
             data.chunks(4)
-                .filter_map(|four| Some(word(four)?.0))
+                .filter_map(|four| Some(take_word(four)?.0))
                 .collect()
         };
-        layout().each(page, |at, data| all.push((at, words(data))))?;
+        layout().for_each_event(page, |at, data| all.push((at, words(data))))?;
         Ok(all)
     }
 
@@ -197,7 +202,7 @@ mod tests {
                 head(2, 5),
                 7,
                 8,
-                head(TIME_EXTEND, 1),
+                head(KIND_TIME_EXTEND, 1),
                 1,
                 // A long one: its length counts itself.
                 head(0, 3),
@@ -205,16 +210,16 @@ mod tests {
                 9,
                 10,
                 // One that was taken back, of two words.
-                head(PADDING, 4),
+                head(KIND_PADDING, 4),
                 8,
                 0xdead,
                 head(1, 0),
                 11,
-                head(TIME_STAMP, 17),
+                head(KIND_TIME_STAMP, 17),
                 2,
                 head(1, 2),
                 12,
-                head(PADDING, 0),
+                head(KIND_PADDING, 0),
                 99,
             ],
         );
@@ -242,8 +247,8 @@ mod tests {
             &[head(0, 0), 4000],
             &[head(0, 0)],
             &[head(0, 0), 0],
-            &[head(TIME_EXTEND, 0)],
-            &[head(PADDING, 1), 1 << 30],
+            &[head(KIND_TIME_EXTEND, 0)],
+            &[head(KIND_PADDING, 1), 1 << 30],
         ] {
             assert!(told(&page(0, 0, words)).is_err(), "{words:?}");
         }
@@ -256,7 +261,7 @@ mod tests {
     #[test]
     fn fields_are_found_by_name() {
         let text = "format:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:char rwbs[10];\toffset:34;\tsize:10;\tsigned:0;\n\tfield:__data_loc char[] cmd;\toffset:60;\tsize:4;\tsigned:0;\n";
-        let found = |name| Field::named(name, text).map(|field| (field.offset, field.bytes));
+        let found = |name| Field::find(name, text).map(|field| (field.offset, field.size_bytes));
         assert_eq!(found("rwbs"), Some((34, 10)));
         assert_eq!(found("cmd"), Some((60, 4)));
         assert_eq!(found("common_type"), Some((0, 2)));

@@ -1,42 +1,42 @@
-//! From what a driver is given and what is done to the issues and the completions of
-//! requests, each of which has a number.
+//! Pairing of issue and completion events to numbered requests.
 
 use super::requests::SECTOR_BYTES;
 use diskperf_timeline::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep, Nanoseconds};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Something that the block layer did with a request.
+/// Block-layer event of a request, from a binary record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stepped {
+pub(super) struct RequestEvent {
     pub(super) at: Nanoseconds,
-    pub(super) step: Step,
-    /// The device, by its place among those that are listened to.
+    pub(super) step: RequestStep,
+    /// Index of the device among the recorded ones.
     pub(super) device: u32,
-    pub(super) letters: Letters,
+    pub(super) rwbs: RwbsFlags,
     pub(super) sector: u64,
-    /// How many, of 512 bytes; 0 where no data moves.
+    /// Length in sectors of 512 bytes; 0 if no data moves.
     pub(super) sectors: u64,
-    /// 0, or the errno that it is done with.
+    /// Errno of the completed request; 0 for success.
     pub(super) errno: u16,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum RequestStep {
     Issued,
     Requeued,
     Completed,
 }
 
-/// What letters say of a request: the operation, and whether somebody waits for it.
+/// Meaning of the kernel's `rwbs` letters: the operation, and whether a process waits for the
+/// request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Letters {
+pub(super) struct RwbsFlags {
     pub(super) operation: DeviceOperation,
     pub(super) is_awaited: bool,
 }
 
-impl Letters {
-    /// Of `WFS` and the like (the kernel's `blk_fill_rwbs`); `None` of commands of the
-    /// driver's own. One more F before the operation asks for an empty cache first.
+impl RwbsFlags {
+    /// Parses letters such as `WFS` (the kernel's `blk_fill_rwbs`); `None` for driver-specific
+    /// commands. A leading F requests a cache flush first.
     pub(super) fn parse(letters: &[u8]) -> Option<Self> {
         let end = letters.iter().position(|letter| *letter == 0);
         let letters = &letters[..end.unwrap_or(letters.len())];
@@ -71,56 +71,70 @@ impl Letters {
     }
 }
 
-/// Requests that are under way. Events come in the order of time.
+/// Requests in flight, which match issue events to completion events. Events arrive in order of
+/// time.
 #[derive(Debug, Default)]
-pub(super) struct Pairs {
-    issued: u64,
-    /// By device, whether it is a flush, and the first sector that is not done.
-    open: BTreeMap<(u32, bool, u64), VecDeque<Open>>,
+pub(super) struct RequestMatcher {
+    issued_count: u64,
+    /// Requests in flight; those with the same key are in order of issue.
+    in_flight: BTreeMap<RequestKey, VecDeque<OpenRequest>>,
+}
+
+/// Properties by which an event finds its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct RequestKey {
+    device: u32,
+    is_flush: bool,
+    /// First incomplete sector; 0 for a flush.
+    first_sector: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenRequest {
     number: u64,
-    /// Sectors that are not done.
-    left: u64,
-    /// It is in the queue again.
+    /// Sectors of the request that have not completed.
+    sectors_left: u64,
     is_requeued: bool,
 }
 
-impl Pairs {
-    /// What an event says of requests, if anything.
-    pub(super) fn event(&mut self, event: &Stepped) -> Option<DeviceEvent> {
-        let is_flush = event.letters.is_flush();
+impl RequestMatcher {
+    /// Processes a block event and returns the issue or completion of a request that it stands for,
+    /// if any.
+    pub(super) fn process(&mut self, event: &RequestEvent) -> Option<DeviceEvent> {
+        let is_flush = event.rwbs.is_flush();
         if !is_flush && event.sectors == 0 {
             // The end of a write whose data was done before, or a command.
             return None;
         }
         let sector = if is_flush { 0 } else { event.sector };
-        let key = (event.device, is_flush, sector);
+        let key = RequestKey {
+            device: event.device,
+            is_flush,
+            first_sector: sector,
+        };
         match event.step {
-            Step::Issued => self.issued(key, event),
-            Step::Requeued => {
-                let open = self.open.get_mut(&key)?;
+            RequestStep::Issued => self.record_issue(key, event),
+            RequestStep::Requeued => {
+                let open = self.in_flight.get_mut(&key)?;
                 open.iter_mut().find(|one| !one.is_requeued)?.is_requeued = true;
                 None
             }
-            Step::Completed => self.completed(key, event),
+            RequestStep::Completed => self.record_completion(key, event),
         }
     }
 
-    fn issued(&mut self, key: (u32, bool, u64), event: &Stepped) -> Option<DeviceEvent> {
-        let open = self.open.entry(key).or_default();
+    fn record_issue(&mut self, key: RequestKey, event: &RequestEvent) -> Option<DeviceEvent> {
+        let open = self.in_flight.entry(key).or_default();
         if let Some(again) = open.iter_mut().find(|one| one.is_requeued) {
             again.is_requeued = false;
             return None;
         }
-        let number = self.issued;
-        self.issued += 1;
-        let left = if key.1 { 0 } else { event.sectors };
-        open.push_back(Open {
+        let number = self.issued_count;
+        self.issued_count += 1;
+        let sectors = if key.is_flush { 0 } else { event.sectors };
+        open.push_back(OpenRequest {
             number,
-            left,
+            sectors_left: sectors,
             is_requeued: false,
         });
         Some(DeviceEvent {
@@ -128,29 +142,33 @@ impl Pairs {
             step: DeviceStep::Issued(DeviceRequest {
                 number,
                 device: event.device,
-                operation: event.letters.operation,
-                is_awaited: event.letters.is_awaited,
-                offset_bytes: key.2 * SECTOR_BYTES,
-                length_bytes: left * SECTOR_BYTES,
+                operation: event.rwbs.operation,
+                is_awaited: event.rwbs.is_awaited,
+                offset_bytes: key.first_sector * SECTOR_BYTES,
+                length_bytes: sectors * SECTOR_BYTES,
             }),
         })
     }
 
-    /// Of a request that was issued before anybody listened, nothing is known.
-    fn completed(&mut self, key: (u32, bool, u64), event: &Stepped) -> Option<DeviceEvent> {
-        let open = self.open.get_mut(&key)?;
+    /// Records the completion of a request, or of its first part. `None` for a request issued
+    /// before the recording began.
+    fn record_completion(&mut self, key: RequestKey, event: &RequestEvent) -> Option<DeviceEvent> {
+        let open = self.in_flight.get_mut(&key)?;
         let one = open.pop_front()?;
         if open.is_empty() {
-            self.open.remove(&key);
+            self.in_flight.remove(&key);
         }
-        let done = if key.1 { 0 } else { event.sectors };
-        if done < one.left {
-            let left = Open {
-                left: one.left - done,
+        let done = if key.is_flush { 0 } else { event.sectors };
+        if done < one.sectors_left {
+            let rest = OpenRequest {
+                sectors_left: one.sectors_left - done,
                 ..one
             };
-            let key = (key.0, key.1, key.2 + done);
-            self.open.entry(key).or_default().push_back(left);
+            let key = RequestKey {
+                first_sector: key.first_sector + done,
+                ..key
+            };
+            self.in_flight.entry(key).or_default().push_back(rest);
             return None;
         }
         Some(DeviceEvent {
@@ -162,9 +180,9 @@ impl Pairs {
         })
     }
 
-    /// Forgets what is under way: some of its completions were lost.
-    pub(super) fn forget(&mut self) {
-        self.open.clear();
+    /// Forgets all requests in flight, since some of their completion events were lost.
+    pub(super) fn forget_in_flight(&mut self) {
+        self.in_flight.clear();
     }
 }
 
@@ -172,20 +190,20 @@ impl Pairs {
 mod tests {
     use super::*;
 
-    fn told(events: &[(u64, Step, &str, u64, u64)]) -> Vec<(u64, DeviceStep)> {
-        let mut pairs = Pairs::default();
+    fn told(events: &[(u64, RequestStep, &str, u64, u64)]) -> Vec<(u64, DeviceStep)> {
+        let mut pairs = RequestMatcher::default();
         let events = events
             .iter()
-            .map(|(at, step, letters, sector, sectors)| Stepped {
+            .map(|(at, step, letters, sector, sectors)| RequestEvent {
                 at: Nanoseconds(*at),
                 step: *step,
                 device: 0,
-                letters: Letters::parse(letters.as_bytes()).expect("letters"),
+                rwbs: RwbsFlags::parse(letters.as_bytes()).expect("letters"),
                 sector: *sector,
                 sectors: *sectors,
                 errno: 0,
             });
-        let told = events.filter_map(|event| pairs.event(&event));
+        let told = events.filter_map(|event| pairs.process(&event));
         told.map(|event| (event.at.0, event.step)).collect()
     }
 
@@ -200,7 +218,7 @@ mod tests {
     #[test]
     fn letters_say_what_is_asked_and_whether_somebody_waits() {
         let parsed = |letters: &str| {
-            let parsed = Letters::parse(letters.as_bytes())?;
+            let parsed = RwbsFlags::parse(letters.as_bytes())?;
             Some((parsed.operation, parsed.is_awaited))
         };
         use DeviceOperation as Op;
@@ -229,11 +247,11 @@ mod tests {
     #[test]
     fn a_request_that_is_requeued_is_issued_once_and_done_when_all_of_it_is() {
         let found = told(&[
-            (10, Step::Issued, "W", 8, 16),
-            (11, Step::Requeued, "W", 8, 16),
-            (15, Step::Issued, "W", 8, 16),
-            (20, Step::Completed, "W", 8, 4),
-            (21, Step::Completed, "W", 12, 12),
+            (10, RequestStep::Issued, "W", 8, 16),
+            (11, RequestStep::Requeued, "W", 8, 16),
+            (15, RequestStep::Issued, "W", 8, 16),
+            (20, RequestStep::Completed, "W", 8, 4),
+            (21, RequestStep::Completed, "W", 12, 12),
         ]);
         assert_eq!(found.len(), 2);
         assert!(matches!(found[0], (10, DeviceStep::Issued(_))));
@@ -243,10 +261,10 @@ mod tests {
     #[test]
     fn requests_for_the_same_place_end_in_their_order() {
         let found = told(&[
-            (10, Step::Issued, "R", 8, 8),
-            (11, Step::Issued, "R", 8, 8),
-            (20, Step::Completed, "R", 8, 8),
-            (25, Step::Completed, "R", 8, 8),
+            (10, RequestStep::Issued, "R", 8, 8),
+            (11, RequestStep::Issued, "R", 8, 8),
+            (20, RequestStep::Completed, "R", 8, 8),
+            (25, RequestStep::Completed, "R", 8, 8),
         ]);
         assert_eq!(ends(&found), [(0, 20), (1, 25)]);
     }
@@ -255,11 +273,11 @@ mod tests {
     #[test]
     fn a_write_that_is_flushed_behind_is_a_write_and_a_flush() {
         let found = told(&[
-            (10, Step::Issued, "WS", 0, 16),
-            (20, Step::Completed, "WS", 0, 16),
-            (21, Step::Issued, "FF", u64::MAX, 0),
-            (40, Step::Completed, "FF", u64::MAX, 0),
-            (41, Step::Completed, "WS", 0, 0),
+            (10, RequestStep::Issued, "WS", 0, 16),
+            (20, RequestStep::Completed, "WS", 0, 16),
+            (21, RequestStep::Issued, "FF", u64::MAX, 0),
+            (40, RequestStep::Completed, "FF", u64::MAX, 0),
+            (41, RequestStep::Completed, "WS", 0, 0),
         ]);
         assert_eq!(found.len(), 4);
         assert_eq!(ends(&found), [(0, 20), (1, 40)]);
@@ -268,9 +286,9 @@ mod tests {
     #[test]
     fn of_what_began_before_nothing_is_told() {
         let found = told(&[
-            (10, Step::Completed, "R", 8, 8),
-            (11, Step::Requeued, "R", 8, 8),
-            (12, Step::Completed, "F", 0, 0),
+            (10, RequestStep::Completed, "R", 8, 8),
+            (11, RequestStep::Requeued, "R", 8, 8),
+            (12, RequestStep::Completed, "F", 0, 0),
         ]);
         assert!(found.is_empty());
     }

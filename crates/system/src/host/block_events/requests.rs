@@ -1,78 +1,75 @@
-//! From events to requests.
+//! Reconstruction of requests from block-layer events.
 //!
-//! What is asked of the block layer (a *bio*) and what it asks of a device (a
-//! request) are not the same: what lies side by side is merged, and what is too
-//! large is split. A request has waited since the first came of what it carries.
+//! The block layer receives bios and sends requests to the device. It merges adjacent bios and
+//! splits large ones. The queueing time of a request starts with the arrival of its first bio.
 
-use super::lines::{BlockEvent, Step};
+use super::lines::{BioStep, BlockEvent};
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::block::{BlockRequest, Operation};
 use std::collections::BTreeMap;
 
-/// The unit of the events.
+/// Sector size of block-layer events in bytes.
 pub(super) const SECTOR_BYTES: u64 = 512;
 
-/// Follows requests by the events of them, which come in the order of time.
+/// Follows requests through their events, which arrive in order of time.
 #[derive(Default)]
-pub(super) struct Requests {
-    /// What has come and is in no request yet: by device and first sector, the
-    /// sector behind it, and when it came.
-    waiting: BTreeMap<(u32, u64), (u64, Nanoseconds)>,
-    /// Requests that are not done.
-    begun: Vec<Begun>,
+pub(super) struct RequestTracker {
+    /// Bios that belong to no request yet: from device and first sector to the end sector and
+    /// arrival time.
+    unissued_bios: BTreeMap<(u32, u64), (u64, Nanoseconds)>,
+    in_flight: Vec<InFlightRequest>,
     completed: Vec<BlockRequest>,
 }
 
-struct Begun {
+struct InFlightRequest {
     request: BlockRequest,
-    /// What of it is not done: first sector, and how many.
-    left: (u64, u64),
-    /// Whether the device has it, and not the queue again.
-    at_device: bool,
+    /// Incomplete part of the request: first sector and number of sectors.
+    incomplete_sectors: (u64, u64),
+    is_at_device: bool,
 }
 
-impl Requests {
-    /// Something happened to a request of a device.
-    pub(super) fn event(&mut self, device: u32, event: &BlockEvent) {
+impl RequestTracker {
+    /// Updates the requests of a device with a block-layer event.
+    pub(super) fn process(&mut self, device: u32, event: &BlockEvent) {
         match event.step {
-            Step::Queued => self.queued(device, event),
-            Step::Issued => self.issued(device, event),
-            Step::Requeued => {
-                if let Some(place) = self.find(device, event) {
-                    self.begun[place].at_device = false;
+            BioStep::Queued => self.record_bio(device, event),
+            BioStep::Issued => self.record_issue(device, event),
+            BioStep::Requeued => {
+                if let Some(place) = self.find_request(device, event) {
+                    self.in_flight[place].is_at_device = false;
                 }
             }
-            Step::Completed => self.done(device, event),
+            BioStep::Completed => self.record_completion(device, event),
         }
     }
 
-    /// All that completed, in that order.
-    pub(super) fn completed(self) -> Vec<BlockRequest> {
+    /// Returns the completed requests in order of completion.
+    pub(super) fn into_completed(self) -> Vec<BlockRequest> {
         self.completed
     }
 
-    fn queued(&mut self, device: u32, event: &BlockEvent) {
+    fn record_bio(&mut self, device: u32, event: &BlockEvent) {
         if event.sectors == 0 {
             return;
         }
         let after = event.sector + event.sectors;
-        let place = self.waiting.entry((device, event.sector));
+        let place = self.unissued_bios.entry((device, event.sector));
         let known = place.or_insert((after, event.at));
         // The same sectors once more: what came first has waited longest.
         known.0 = known.0.max(after);
     }
 
-    fn issued(&mut self, device: u32, event: &BlockEvent) {
-        if let Some(place) = self.find(device, event)
-            && !self.begun[place].at_device
+    fn record_issue(&mut self, device: u32, event: &BlockEvent) {
+        if let Some(place) = self.find_request(device, event)
+            && !self.in_flight[place].is_at_device
         {
-            let begun = &mut self.begun[place];
-            begun.at_device = true;
-            begun.request.issued = event.at;
+            let in_flight = &mut self.in_flight[place];
+            in_flight.is_at_device = true;
+            in_flight.request.issued = event.at;
             return;
         }
-        let queued = self.take_waiting(device, event).unwrap_or(event.at);
-        self.begun.push(Begun {
+        let queued = self.take_bios(device, event).unwrap_or(event.at);
+        self.in_flight.push(InFlightRequest {
             request: BlockRequest {
                 device,
                 operation: event.operation,
@@ -82,58 +79,60 @@ impl Requests {
                 issued: event.at,
                 completed: event.at,
             },
-            left: (event.sector, event.sectors),
-            at_device: true,
+            incomplete_sectors: (event.sector, event.sectors),
+            is_at_device: true,
         });
     }
 
-    /// Takes the sectors of a request from what waits; when the first of them
-    /// came.
-    fn take_waiting(&mut self, device: u32, event: &BlockEvent) -> Option<Nanoseconds> {
+    /// Removes the sectors of a request from the waiting bios, and returns the arrival time of the
+    /// first.
+    fn take_bios(&mut self, device: u32, event: &BlockEvent) -> Option<Nanoseconds> {
         let (first, after) = (event.sector, event.sector + event.sectors);
         let mut came: Option<Nanoseconds> = None;
         while let Some((&(_, from), &(until, at))) = self
-            .waiting
+            .unissued_bios
             .range((device, 0)..(device, after))
             .next_back()
             .filter(|(_, (until, _))| *until > first)
         {
-            self.waiting.remove(&(device, from));
+            self.unissued_bios.remove(&(device, from));
             came = Some(came.map_or(at, |earlier| earlier.min(at)));
             if until > after {
-                self.waiting.insert((device, after), (until, at));
+                self.unissued_bios.insert((device, after), (until, at));
             }
             if from < first {
-                self.waiting.insert((device, from), (first, at));
+                self.unissued_bios.insert((device, from), (first, at));
             }
         }
         came
     }
 
-    /// The request that an event is of. Those that move no data are told apart
-    /// by what they ask.
-    fn find(&self, device: u32, event: &BlockEvent) -> Option<usize> {
-        self.begun.iter().position(|begun| {
-            let (first, sectors) = begun.left;
+    /// Returns the index of the incomplete request that an event belongs to. Requests without data
+    /// are matched by their operation.
+    fn find_request(&self, device: u32, event: &BlockEvent) -> Option<usize> {
+        self.in_flight.iter().position(|in_flight| {
+            let (first, sectors) = in_flight.incomplete_sectors;
             let there = match sectors {
-                0 => event.sectors == 0 && begun.request.operation == event.operation,
+                0 => event.sectors == 0 && in_flight.request.operation == event.operation,
                 _ => event.sectors > 0 && (first..first + sectors).contains(&event.sector),
             };
-            begun.request.device == device && there
+            in_flight.request.device == device && there
         })
     }
 
-    /// Of a request that began before anybody listened, nothing is known.
-    fn done(&mut self, device: u32, event: &BlockEvent) {
-        let Some(place) = self.find(device, event) else {
+    /// Records the completion of a request, or of its first part. Requests that began before the
+    /// recording are ignored.
+    fn record_completion(&mut self, device: u32, event: &BlockEvent) {
+        let Some(place) = self.find_request(device, event) else {
             return;
         };
-        let (first, sectors) = self.begun[place].left;
+        let (first, sectors) = self.in_flight[place].incomplete_sectors;
         if event.sectors < sectors {
-            self.begun[place].left = (first + event.sectors, sectors - event.sectors);
+            self.in_flight[place].incomplete_sectors =
+                (first + event.sectors, sectors - event.sectors);
             return;
         }
-        let mut request = self.begun.remove(place).request;
+        let mut request = self.in_flight.remove(place).request;
         request.completed = event.at;
         if request.operation == Operation::Flush {
             request.bytes = 0;
@@ -148,8 +147,8 @@ mod tests {
     use crate::host::device::DeviceNumber;
 
     /// Steps of reads on one device; times and sectors as they come.
-    fn requests(events: &[(u64, Step, Operation, u64, u64)]) -> Vec<BlockRequest> {
-        let mut all = Requests::default();
+    fn requests(events: &[(u64, BioStep, Operation, u64, u64)]) -> Vec<BlockRequest> {
+        let mut all = RequestTracker::default();
         for (at, step, operation, sector, sectors) in events.iter().copied() {
             let event = BlockEvent {
                 at: Nanoseconds(at),
@@ -159,9 +158,9 @@ mod tests {
                 sector,
                 sectors,
             };
-            all.event(0, &event);
+            all.process(0, &event);
         }
-        all.completed()
+        all.into_completed()
     }
 
     /// First sector, sectors, and the three times.
@@ -177,11 +176,11 @@ mod tests {
     fn what_is_merged_has_waited_since_the_first_came() {
         let read = Operation::Read;
         let found = requests(&[
-            (10, Step::Queued, read, 8, 8),
-            (12, Step::Queued, read, 0, 8),
-            (14, Step::Queued, read, 16, 8),
-            (20, Step::Issued, read, 0, 24),
-            (30, Step::Completed, read, 0, 24),
+            (10, BioStep::Queued, read, 8, 8),
+            (12, BioStep::Queued, read, 0, 8),
+            (14, BioStep::Queued, read, 16, 8),
+            (20, BioStep::Issued, read, 0, 24),
+            (30, BioStep::Completed, read, 0, 24),
         ]);
         assert_eq!(told(&found), [(0, 24, [10, 20, 30])]);
     }
@@ -190,15 +189,15 @@ mod tests {
     fn what_is_split_waits_in_all_its_parts() {
         let read = Operation::Read;
         let found = requests(&[
-            (10, Step::Queued, read, 100, 2048),
-            (12, Step::Issued, read, 100, 2032),
-            (15, Step::Queued, read, 2148, 100),
+            (10, BioStep::Queued, read, 100, 2048),
+            (12, BioStep::Issued, read, 100, 2032),
+            (15, BioStep::Queued, read, 2148, 100),
             // The driver gives it back, and takes it again.
-            (20, Step::Issued, read, 2132, 16),
-            (21, Step::Requeued, read, 2132, 16),
-            (30, Step::Completed, read, 100, 2032),
-            (31, Step::Issued, read, 2132, 16),
-            (40, Step::Completed, read, 2132, 16),
+            (20, BioStep::Issued, read, 2132, 16),
+            (21, BioStep::Requeued, read, 2132, 16),
+            (30, BioStep::Completed, read, 100, 2032),
+            (31, BioStep::Issued, read, 2132, 16),
+            (40, BioStep::Completed, read, 2132, 16),
         ]);
         assert_eq!(
             told(&found),
@@ -210,10 +209,10 @@ mod tests {
     fn a_request_is_done_when_all_of_it_is() {
         let write = Operation::Write;
         let found = requests(&[
-            (10, Step::Queued, write, 0, 16),
-            (11, Step::Issued, write, 0, 16),
-            (20, Step::Completed, write, 0, 8),
-            (30, Step::Completed, write, 8, 8),
+            (10, BioStep::Queued, write, 0, 16),
+            (11, BioStep::Issued, write, 0, 16),
+            (20, BioStep::Completed, write, 0, 8),
+            (30, BioStep::Completed, write, 8, 8),
         ]);
         assert_eq!(told(&found), [(0, 16, [10, 11, 30])]);
     }
@@ -221,11 +220,11 @@ mod tests {
     #[test]
     fn an_unknown_beginning_is_no_request_and_an_empty_one_is_told_by_what_it_asks() {
         let found = requests(&[
-            (5, Step::Completed, Operation::Read, 64, 8),
-            (10, Step::Queued, Operation::Write, 0, 0),
-            (12, Step::Issued, Operation::Flush, 0, 0),
-            (20, Step::Completed, Operation::Flush, 0, 0),
-            (21, Step::Completed, Operation::Write, 0, 0),
+            (5, BioStep::Completed, Operation::Read, 64, 8),
+            (10, BioStep::Queued, Operation::Write, 0, 0),
+            (12, BioStep::Issued, Operation::Flush, 0, 0),
+            (20, BioStep::Completed, Operation::Flush, 0, 0),
+            (21, BioStep::Completed, Operation::Write, 0, 0),
         ]);
         assert_eq!(told(&found), [(0, 0, [12, 12, 20])]);
         assert_eq!(found[0].operation, Operation::Flush);

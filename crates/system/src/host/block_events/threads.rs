@@ -1,38 +1,37 @@
-//! What the scheduler did with our threads.
+//! Scheduler states of the recorded threads.
 //!
-//! The events of switches are not where the kernel's accounting of a thread begins and
-//! ends: the scheduler reads its clock, looks for the next thread, maybe on other
-//! processors, and only then says what it does (kernel/sched/core.c, `__schedule`). With
-//! short waits that is a tenth of the time and more. `sched_stat_runtime` tells what was
-//! accounted, and until when; so a thread has a processor here while it is charged for
-//! it. Classes of the scheduler without that event are taken by their switches.
+//! The kernel's accounting of a thread does not begin and end at its switch events. The scheduler
+//! reads its clock, looks for the next thread, maybe on other processors, and only then reports the
+//! switch (kernel/sched/core.c, `__schedule`). With short waits that is a tenth of the time and
+//! more. `sched_stat_runtime` reports the accounted time and its end, so here a thread has a
+//! processor while it is charged for it. Scheduler classes without that event are followed by their
+//! switches.
 
-use super::lines::Accounted;
+use super::lines::CpuCharge;
 use diskperf_timeline::Nanoseconds;
 use diskperf_timeline::block::{Scheduled, Switch};
 use std::collections::BTreeMap;
 
-/// The switches so far.
+/// Scheduler switches of all recorded threads so far.
 #[derive(Debug, Default)]
-pub(super) struct Threads {
+pub(super) struct ThreadSwitches {
     switches: Vec<Switch>,
-    threads: BTreeMap<u32, Thread>,
+    threads: BTreeMap<u32, ThreadState>,
 }
 
-/// A thread as of the latest event.
 #[derive(Debug, Default)]
-struct Thread {
-    /// Its latest switch, by its place among all.
-    latest: Option<usize>,
-    /// Until when it is charged, since it got its processor.
+struct ThreadState {
+    /// Index of the thread's latest switch among all switches.
+    latest_switch: Option<usize>,
+    /// End of the time that the thread was charged for, since it last got a processor.
     charged_until: Option<Nanoseconds>,
 }
 
-impl Threads {
-    /// Something that the scheduler said it did.
-    pub(super) fn switch(&mut self, mut switch: Switch) {
+impl ThreadSwitches {
+    /// Adds a thread switch that the scheduler reported.
+    pub(super) fn add_switch(&mut self, mut switch: Switch) {
         let thread = self.threads.entry(switch.thread).or_default();
-        let before = thread.latest.map(|place| self.switches[place]);
+        let before = thread.latest_switch.map(|place| self.switches[place]);
         match switch.to {
             // It is woken before it sleeps.
             Scheduled::Woken if before.is_some_and(|one| one.to == Scheduled::Running) => return,
@@ -49,24 +48,28 @@ impl Threads {
                 switch.at = charged.map_or(switch.at, |until| until.min(switch.at));
             }
         }
-        thread.latest = Some(self.switches.len());
+        thread.latest_switch = Some(self.switches.len());
         self.switches.push(switch);
     }
 
-    /// A time that a thread was charged for.
-    pub(super) fn accounted(&mut self, accounted: &Accounted) {
-        let Accounted { at, thread, time } = *accounted;
+    /// Adjusts the switches of a thread to the processor time that it was charged for.
+    pub(super) fn add_cpu_charge(&mut self, charge: &CpuCharge) {
+        let CpuCharge {
+            at,
+            thread,
+            charged,
+        } = *charge;
         let known = self.threads.entry(thread).or_default();
         let is_first = known.charged_until.replace(at).is_none();
-        let from = Nanoseconds(at.0.saturating_sub(time.0));
-        let Some(latest) = known.latest else {
+        let from = Nanoseconds(at.0.saturating_sub(charged.0));
+        let Some(latest) = known.latest_switch else {
             // It had its processor when recording began.
             return;
         };
         let switch = &mut self.switches[latest];
         match switch.to {
             Scheduled::Running if is_first => {
-                let earliest = known_before(&self.switches, latest);
+                let earliest = previous_switch_time(&self.switches, latest);
                 self.switches[latest].at = from.max(earliest).min(at);
             }
             Scheduled::Running => {}
@@ -74,22 +77,23 @@ impl Threads {
             // where a processor leaves its idle loop.
             Scheduled::Preempted | Scheduled::Waiting | Scheduled::Woken => {
                 let at = from.max(switch.at);
-                known.latest = Some(self.switches.len());
+                known.latest_switch = Some(self.switches.len());
                 let to = Scheduled::Running;
                 self.switches.push(Switch { at, thread, to });
             }
         }
     }
 
-    /// All switches in the order of time.
+    /// Returns the switches of all threads in order of time.
     pub(super) fn into_switches(mut self) -> Vec<Switch> {
         self.switches.sort_by_key(|switch| switch.at);
         self.switches
     }
 }
 
-/// When the switch of the same thread was that is before the one at this place.
-fn known_before(switches: &[Switch], place: usize) -> Nanoseconds {
+/// Returns the time of the same thread's switch before the one at index `place`; zero if there is
+/// none.
+fn previous_switch_time(switches: &[Switch], place: usize) -> Nanoseconds {
     let thread = switches[place].thread;
     let mut before = switches[..place].iter().rev();
     let own = before.find(|switch| switch.thread == thread);
@@ -108,18 +112,18 @@ mod tests {
     use Event::{Charged, Switch as Switched};
 
     fn told(events: &[Event]) -> Vec<(u64, Scheduled)> {
-        let mut threads = Threads::default();
+        let mut threads = ThreadSwitches::default();
         for event in events {
             match *event {
-                Switched(at, to) => threads.switch(Switch {
+                Switched(at, to) => threads.add_switch(Switch {
                     at: Nanoseconds(at),
                     thread: 7,
                     to,
                 }),
-                Charged(at, time) => threads.accounted(&Accounted {
+                Charged(at, time) => threads.add_cpu_charge(&CpuCharge {
                     at: Nanoseconds(at),
                     thread: 7,
-                    time: Nanoseconds(time),
+                    charged: Nanoseconds(time),
                 }),
             }
         }

@@ -1,5 +1,4 @@
-//! How a drive fares: what sysfs shows of it, and what smartctl is told by the drive where
-//! it is installed and may ask.
+//! Health of a drive, from sysfs and, if it is installed and permitted, from smartctl.
 
 use super::tool::Tool;
 use diskperf_timeline::Health;
@@ -7,14 +6,14 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A drive that takes longer to say how it fares is not worth waiting for.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Maximum duration of a health query with smartctl.
+const QUERY_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// Of the device that is below this directory of sysfs, and of this node.
-pub(super) fn of(directory: &Path, node: &Path) -> Health {
-    let kernel = of_sysfs(directory);
+/// Returns the health of the device with the given sysfs directory and node.
+pub(super) fn read_health(directory: &Path, node: &Path) -> Health {
+    let kernel = read_sysfs(directory);
     let drive = match rustix::process::geteuid().is_root() {
-        true => asked(node).unwrap_or_default(),
+        true => query_drive(node).unwrap_or_default(),
         false => Health::default(),
     };
     Health {
@@ -25,14 +24,14 @@ pub(super) fn of(directory: &Path, node: &Path) -> Health {
     }
 }
 
-fn of_sysfs(directory: &Path) -> Health {
+fn read_sysfs(directory: &Path) -> Health {
     let text = |path: PathBuf| {
         let text = std::fs::read_to_string(path).ok()?;
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     };
     // The first of NVMe, the second of SCSI and SATA.
     let firmware = ["firmware_rev", "rev"].map(|name| text(directory.join(name)));
-    let milli_c = sensors(directory)
+    let milli_c = find_sensors(directory)
         .into_iter()
         .find_map(|sensor| text(sensor.join("temp1_input"))?.parse::<f64>().ok());
     Health {
@@ -42,9 +41,9 @@ fn of_sysfs(directory: &Path) -> Health {
     }
 }
 
-/// The directories of its sensors: NVMe has them below its controller, drivetemp in a
+/// Returns the sensor directories of a drive. NVMe has them below its controller, drivetemp in a
 /// directory of their own.
-fn sensors(directory: &Path) -> Vec<PathBuf> {
+fn find_sensors(directory: &Path) -> Vec<PathBuf> {
     let below = |directory: &Path| -> Vec<PathBuf> {
         let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
         let is_sensor = |path: &PathBuf| {
@@ -64,8 +63,9 @@ fn sensors(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What the drive says; `None` where nobody can ask it. One that sleeps is left asleep.
-fn asked(node: &Path) -> Option<Health> {
+/// Queries the drive's health with smartctl; `None` if that is impossible. A sleeping drive is left
+/// asleep.
+fn query_drive(node: &Path) -> Option<Health> {
     let node = node.to_str()?;
     let arguments = [
         "--json=c",
@@ -76,56 +76,60 @@ fn asked(node: &Path) -> Option<Health> {
         "devstat",
         node,
     ];
-    let said = Tool::Smartctl.said_within(&arguments, PATIENCE)?;
-    Some(of_smartctl(&serde_json::from_str(&said).ok()?))
+    let report = Tool::Smartctl.run_with_timeout(&arguments, QUERY_TIME_MAX)?;
+    Some(parse_smartctl(&serde_json::from_str(&report).ok()?))
 }
 
-/// The page of ATA's device statistics with the endurance, and that with the errors.
-const SOLID_STATE: u64 = 7;
-const GENERAL_ERRORS: u64 = 4;
+/// Page number of the ATA device statistics with the drive's used endurance.
+const SOLID_STATE_PAGE: u64 = 7;
+const GENERAL_ERRORS_PAGE: u64 = 4;
 
-fn of_smartctl(said: &Value) -> Health {
-    let nvme = &said["nvme_smart_health_information_log"];
+fn parse_smartctl(report: &Value) -> Health {
+    let nvme = &report["nvme_smart_health_information_log"];
     let wear = [
         nvme["percentage_used"].as_f64(),
-        said["scsi_percentage_used_endurance_indicator"].as_f64(),
-        ata_statistic(said, SOLID_STATE, "Percentage Used Endurance Indicator"),
+        report["scsi_percentage_used_endurance_indicator"].as_f64(),
+        ata_statistic(
+            report,
+            SOLID_STATE_PAGE,
+            "Percentage Used Endurance Indicator",
+        ),
     ];
     let uncorrected =
-        |of: &str| said["scsi_error_counter_log"][of]["total_uncorrected_errors"].as_u64();
+        |of: &str| report["scsi_error_counter_log"][of]["total_uncorrected_errors"].as_u64();
     let errors = [
         nvme["media_errors"].as_u64(),
         uncorrected("read").map(|read| read.saturating_add(uncorrected("write").unwrap_or(0))),
         ata_statistic(
-            said,
-            GENERAL_ERRORS,
+            report,
+            GENERAL_ERRORS_PAGE,
             "Number of Reported Uncorrectable Errors",
         )
         .map(|count| count as u64),
-        ata_attribute(said, OFFLINE_UNCORRECTABLE),
+        ata_attribute(report, OFFLINE_UNCORRECTABLE_ID),
     ];
-    let firmware = said["firmware_version"]
+    let firmware = report["firmware_version"]
         .as_str()
-        .or(said["scsi_revision"].as_str());
+        .or(report["scsi_revision"].as_str());
     Health {
         firmware: firmware.map(|text| text.trim().to_owned()),
-        temperature_c: said["temperature"]["current"].as_f64(),
+        temperature_c: report["temperature"]["current"].as_f64(),
         wear_percent: wear.into_iter().flatten().next(),
         media_errors: errors.into_iter().flatten().next(),
     }
 }
 
-/// Sectors that could not be read; the raw value is a count with all vendors.
-const OFFLINE_UNCORRECTABLE: u64 = 198;
+/// SMART attribute of sectors that could not be read. Its raw value is a count with all vendors.
+const OFFLINE_UNCORRECTABLE_ID: u64 = 198;
 
-fn ata_attribute(said: &Value, id: u64) -> Option<u64> {
-    let table = said["ata_smart_attributes"]["table"].as_array()?;
+fn ata_attribute(report: &Value, id: u64) -> Option<u64> {
+    let table = report["ata_smart_attributes"]["table"].as_array()?;
     let attribute = table.iter().find(|one| one["id"] == id)?;
     attribute["raw"]["value"].as_u64()
 }
 
-fn ata_statistic(said: &Value, page: u64, name: &str) -> Option<f64> {
-    let pages = said["ata_device_statistics"]["pages"].as_array()?;
+fn ata_statistic(report: &Value, page: u64, name: &str) -> Option<f64> {
+    let pages = report["ata_device_statistics"]["pages"].as_array()?;
     let page = pages.iter().find(|one| one["number"] == page)?;
     let table = page["table"].as_array()?;
     let one = table.iter().find(|one| one["name"] == name)?;
@@ -145,18 +149,18 @@ mod tests {
             std::fs::create_dir_all(&sensor).unwrap();
             std::fs::write(sensor.join("temp1_input"), "41850\n").unwrap();
             std::fs::write(device.path().join("firmware_rev"), "GDC5602Q \n").unwrap();
-            let health = of_sysfs(device.path());
+            let health = read_sysfs(device.path());
             assert_eq!(health.temperature_c, Some(41.85), "{place}");
             assert_eq!(health.firmware.as_deref(), Some("GDC5602Q"));
         }
         let nothing = tempfile::tempdir().unwrap();
-        assert!(of_sysfs(nothing.path()).is_unknown());
+        assert!(read_sysfs(nothing.path()).is_unknown());
     }
 
     /// The fields that smartctl 7.3 prints of each kind of drive.
     #[test]
     fn smartctl_is_understood_of_nvme_ata_and_scsi() {
-        let nvme = of_smartctl(&json!({
+        let nvme = parse_smartctl(&json!({
             "firmware_version": "GDC5602Q",
             "nvme_smart_health_information_log": { "percentage_used": 104, "media_errors": 2 },
             "temperature": { "current": 41 },
@@ -171,12 +175,12 @@ mod tests {
         let page = json!({ "number": 7, "table": [
             { "name": "Percentage Used Endurance Indicator", "value": 3 },
         ]});
-        let ata = of_smartctl(&json!({
+        let ata = parse_smartctl(&json!({
             "ata_smart_attributes": { "table": [attribute] },
             "ata_device_statistics": { "pages": [page] },
         }));
         assert_eq!((ata.wear_percent, ata.media_errors), (Some(3.0), Some(8)));
-        let scsi = of_smartctl(&json!({
+        let scsi = parse_smartctl(&json!({
             "scsi_revision": "0003",
             "scsi_error_counter_log": {
                 "read": { "total_uncorrected_errors": 1 },
@@ -185,6 +189,6 @@ mod tests {
         }));
         assert_eq!((scsi.media_errors, scsi.wear_percent), (Some(5), None));
         assert_eq!(scsi.firmware.as_deref(), Some("0003"));
-        assert!(of_smartctl(&json!({ "smartctl": { "exit_status": 2 } })).is_unknown());
+        assert!(parse_smartctl(&json!({ "smartctl": { "exit_status": 2 } })).is_unknown());
     }
 }

@@ -1,4 +1,4 @@
-//! Loop devices: a file shown as a block device.
+//! Loop devices: block devices that are backed by a file.
 
 use super::tool::{Tool, ToolError};
 use super::{BlockDevice, DeviceError, FileNumber};
@@ -11,73 +11,74 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long the kernel may take to let go of a device that is closed.
-const DETACH_LIMIT: Duration = Duration::from_secs(10);
-const DETACH_POLL: Duration = Duration::from_millis(5);
+const DETACH_TIME_MAX: Duration = Duration::from_secs(10);
+const DETACH_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Why a loop device could not be made or taken down.
+/// Reason why a loop device could not be attached or detached.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopError {
-    /// The tool failed.
+    /// Failure of losetup or another external tool.
     #[error(transparent)]
     Tool(#[from] ToolError),
-    /// What was attached is not there.
+    /// Attached loop device that cannot be found afterwards.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The device could not be opened.
+    /// Loop device that could not be opened.
     #[error("{device}: {source}")]
     Open {
-        /// The loop device.
+        /// Path of the loop device's node, such as `/dev/loop0`.
         device: PathBuf,
-        /// Why.
+        /// Error that the operating system returned.
         source: io::Error,
     },
-    /// The path led losetup to another file than the caller's.
+    /// Loop device that is backed by another file, because the path did not lead losetup to the
+    /// caller's image.
     #[error(
-        "{device} shows another file than the image that diskperf made: {image} or a folder above it was replaced meanwhile: name a directory that nobody else can rename"
+        "{device} is backed by another file than diskperf's image: {image} or a folder above it was replaced meanwhile: name a directory that nobody else can rename"
     )]
-    AnotherFile {
-        /// The loop device.
+    WrongBackingFile {
+        /// Path of the loop device's node, such as `/dev/loop0`.
         device: PathBuf,
-        /// The image.
+        /// Path of the image file that losetup attached.
         image: PathBuf,
     },
-    /// The kernel shows partitions on it, which are a former user's.
+    /// Loop device that still has the kernel's partitions from an earlier backing file.
     #[error(
-        "{device} still shows partitions of whoever used it before: {}: see what uses them (`lsblk {device}`), then `partx --delete {device}`",
+        "{device} still has partitions of its previous backing file: {}: see what uses them (`lsblk {device}`), then `partx --delete {device}`",
         .partitions.join(", ")
     )]
     Partitions {
-        /// The loop device.
+        /// Path of the loop device's node, such as `/dev/loop0`.
         device: PathBuf,
-        /// The kernel's names of them.
+        /// Kernel names of the remaining partitions.
         partitions: Vec<String>,
     },
-    /// Somebody else holds it.
+    /// Loop device that stays attached because another process has it open.
     #[error(
         "{device} is still attached, because something else has it open: find it with `fuser {device}`, then `losetup --detach {device}`"
     )]
     Held {
-        /// The loop device.
+        /// Path of the loop device's node, such as `/dev/loop0`.
         device: PathBuf,
     },
 }
 
-/// A loop device that detaches itself when the last user closes it, so that
-/// neither a drop nor the death of the process leaves it behind.
+/// Attached loop device. It detaches itself on its last close, so that neither a drop nor the death
+/// of the process leaves it behind.
 #[derive(Debug)]
 pub struct LoopDevice {
     device: BlockDevice,
-    held: OwnedFd,
+    node: OwnedFd,
 }
 
 impl LoopDevice {
-    /// Shows the open file `image`, which is at `path`, as a block device with
-    /// sectors of `sector_bytes`. Direct I/O to the image is asked for;
-    /// [`Self::uses_direct_io`] says whether its file system granted it.
+    /// Attaches the open file `image`, which is at `path`, as a block device with sectors of
+    /// `sector_bytes`. It requests direct I/O to the image; [`Self::uses_direct_io`] reports
+    /// whether the file system granted it.
     ///
     /// # Errors
-    /// Not root, no free loop device, losetup is missing, or the path leads to
+    ///
+    /// The user is not root, no loop device is free, losetup is missing, or the path leads to
     /// another file.
     pub fn attach(
         path: &Path,
@@ -96,45 +97,49 @@ impl LoopDevice {
         // Where the image's file system has no direct I/O, some versions of
         // losetup fail and some kernels ignore the wish.
         let printed = Tool::Losetup
-            .run_well(&direct)
-            .or_else(|_| Tool::Losetup.run_well(&buffered))?;
-        let held = Self::hold(Path::new(printed.trim()), path, image);
-        if held.is_err()
-            && let Ok(number) = FileNumber::of(image)
+            .run_checked(&direct)
+            .or_else(|_| Tool::Losetup.run_checked(&buffered))?;
+        let node = Self::open_attached(Path::new(printed.trim()), path, image);
+        if node.is_err()
+            && let Ok(number) = FileNumber::from_file(image)
         {
             // Nobody would find it when the image is removed. What failed first
             // says more than what fails now.
             let _ = detach_backed_by(&BTreeSet::from([number]));
         }
-        held
+        node
     }
 
-    /// Has the device at `node`, which was just attached, detach itself when the
-    /// last user closes it, and makes sure that it shows the image.
-    fn hold(node: &Path, path: &Path, image: BorrowedFd<'_>) -> Result<Self, LoopError> {
-        let device = BlockDevice::from_path(node)?;
+    /// Opens the device at `device_path`, which was just attached, makes it detach on its last close, and
+    /// checks that it is backed by the image.
+    fn open_attached(
+        device_path: &Path,
+        path: &Path,
+        image: BorrowedFd<'_>,
+    ) -> Result<Self, LoopError> {
+        let device = BlockDevice::from_path(device_path)?;
         let open_error = |source| LoopError::Open {
             device: device.path().to_owned(),
             source,
         };
-        let held = device.open(OFlags::RDONLY).map_err(open_error)?;
+        let node = device.open(OFlags::RDONLY).map_err(open_error)?;
         // To detach a device that is open means: when its last user closes it.
-        Tool::Losetup.run_well(&[OsStr::new("--detach"), device.path().as_os_str()])?;
+        Tool::Losetup.run_checked(&[OsStr::new("--detach"), device.path().as_os_str()])?;
         let shown = losetup_backing_files()?.get(device.path()).copied();
-        if shown != Some(FileNumber::of(image).map_err(open_error)?) {
-            return Err(LoopError::AnotherFile {
+        if shown != Some(FileNumber::from_file(image).map_err(open_error)?) {
+            return Err(LoopError::WrongBackingFile {
                 device: device.path().to_owned(),
                 image: path.to_owned(),
             });
         }
-        let attached = Self { device, held };
-        attached.forget_partitions()?;
+        let attached = Self { device, node };
+        attached.remove_stale_partitions()?;
         Ok(attached)
     }
 
-    /// Has the kernel forget partitions that it was told of for another file:
-    /// they stay when that is detached, and would be parts of this one.
-    fn forget_partitions(&self) -> Result<(), LoopError> {
+    /// Removes the kernel's partitions from an earlier backing file. They outlive its detachment
+    /// and would be parts of this device.
+    fn remove_stale_partitions(&self) -> Result<(), LoopError> {
         let device = &self.device;
         if device.partitions()?.is_empty() {
             return Ok(());
@@ -150,43 +155,44 @@ impl LoopDevice {
         })
     }
 
-    /// The block device.
+    /// Returns the loop device as a block device.
     pub fn device(&self) -> &BlockDevice {
         &self.device
     }
 
-    /// The open device, for reading.
+    /// Returns the loop device's descriptor, open for reading.
     pub fn file(&self) -> BorrowedFd<'_> {
-        self.held.as_fd()
+        self.node.as_fd()
     }
 
-    /// Whether the kernel bypasses the page cache for the image.
+    /// Reports whether the kernel bypasses the page cache for the image file.
     pub fn uses_direct_io(&self) -> bool {
-        self.device.attribute("loop/dio").as_deref() == Some("1")
+        self.device.read_attribute("loop/dio").as_deref() == Some("1")
     }
 
-    /// Lets go of it and waits until it is detached.
+    /// Closes the loop device and waits until it is detached.
     ///
     /// # Errors
-    /// Something else has it open.
+    ///
+    /// Another process has it open.
     pub fn detach(self) -> Result<(), LoopError> {
-        let Self { device, held } = self;
-        drop(held);
-        let deadline = Instant::now() + DETACH_LIMIT;
+        let Self { device, node } = self;
+        drop(node);
+        let deadline = Instant::now() + DETACH_TIME_MAX;
         while device.backing_file().is_some() {
             if Instant::now() > deadline {
                 return Err(LoopError::Held {
                     device: device.path,
                 });
             }
-            std::thread::sleep(DETACH_POLL);
+            std::thread::sleep(DETACH_POLL_INTERVAL);
         }
         Ok(())
     }
 }
 
-/// The file that a device of /sys/devices shows, if it is an attached loop
-/// device. Of a deleted file it is the name that it had.
+/// Returns the backing file of an attached loop device with the given sysfs directory; `None` for
+/// other devices. A deleted file has its former name.
 pub(super) fn backing_file(sysfs: &Path) -> Option<PathBuf> {
     let mut path = std::fs::read(sysfs.join("loop/backing_file")).ok()?;
     path.truncate(path.trim_ascii_end().len());
@@ -196,10 +202,11 @@ pub(super) fn backing_file(sysfs: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(OsString::from_vec(path)))
 }
 
-/// Every attached loop device's node with its backing file's path, which need
-/// not lead to that file from here.
+/// Returns the node of every attached loop device with its backing file's path, which need not lead
+/// to that file in this mount namespace.
 ///
 /// # Errors
+///
 /// /sys/block cannot be read.
 pub(in crate::host) fn attached_backing_files() -> io::Result<Vec<(PathBuf, PathBuf)>> {
     let mut attached = Vec::new();
@@ -212,16 +219,16 @@ pub(in crate::host) fn attached_backing_files() -> io::Result<Vec<(PathBuf, Path
     Ok(attached)
 }
 
-/// The backing files of attached loop devices, by the devices' nodes.
+/// Backing files of attached loop devices, by device node.
 pub(in crate::host) type BackingFiles = BTreeMap<PathBuf, FileNumber>;
 
-/// What losetup knows of the attached loop devices. It leaves out those that
-/// this user may not open.
+/// Returns the backing files that losetup lists, without devices that this user may not open.
 ///
-/// A backing file's path is not whole once the mount namespace that it was
-/// opened in is gone, and a file may have several; its number is always right.
+/// A backing file's path is incomplete once the mount namespace that it was opened in is gone, and
+/// a file may have several paths. Its number is always right.
 ///
 /// # Errors
+///
 /// losetup is missing or fails.
 pub(in crate::host) fn losetup_backing_files() -> Result<BackingFiles, ToolError> {
     let arguments = [
@@ -230,12 +237,12 @@ pub(in crate::host) fn losetup_backing_files() -> Result<BackingFiles, ToolError
         "--output",
         "NAME,BACK-MAJ:MIN,BACK-INO",
     ];
-    let list = Tool::Losetup.run_well(&arguments)?;
-    Ok(list.lines().filter_map(listed_backing_file).collect())
+    let list = Tool::Losetup.run_checked(&arguments)?;
+    Ok(list.lines().filter_map(parse_backing_file_line).collect())
 }
 
-/// `/dev/loop0 254:0 4711`; `None` where columns are empty.
-fn listed_backing_file(line: &str) -> Option<(PathBuf, FileNumber)> {
+/// Parses a line of losetup, such as `/dev/loop0 254:0 4711`; `None` if columns are empty.
+fn parse_backing_file_line(line: &str) -> Option<(PathBuf, FileNumber)> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let [name, device, inode] = fields[..] else {
         return None;
@@ -247,18 +254,18 @@ fn listed_backing_file(line: &str) -> Option<(PathBuf, FileNumber)> {
     Some((PathBuf::from(name), file))
 }
 
-/// Detaches every loop device that shows one of `files`, at once or when its
-/// last user closes it.
+/// Detaches every loop device that is backed by one of `files`, immediately or on its last close.
 ///
 /// # Errors
-/// losetup fails, and the device still shows the file.
+///
+/// losetup fails while the device is still backed by the file.
 pub(in crate::host) fn detach_backed_by(files: &BTreeSet<FileNumber>) -> Result<(), ToolError> {
     for (device, file) in losetup_backing_files()? {
         if !files.contains(&file) {
             continue;
         }
         let detach = [OsStr::new("--detach"), device.as_os_str()];
-        if let Err(error) = Tool::Losetup.run_well(&detach) {
+        if let Err(error) = Tool::Losetup.run_checked(&detach) {
             // The kernel may have been first, when the last user closed it.
             if losetup_backing_files()?.get(&device) == Some(&file) {
                 return Err(error);
@@ -287,7 +294,7 @@ mod tests {
             ("", None),
         ] {
             let expected = expected.map(|(device, file)| (PathBuf::from(device), file));
-            assert_eq!(listed_backing_file(line), expected, "{line}");
+            assert_eq!(parse_backing_file_line(line), expected, "{line}");
         }
     }
 }

@@ -1,38 +1,40 @@
-//! The devices whose request queues a file system's requests go through.
+//! Devices whose request queues serve a path or a device.
 
-use super::{BlockDevice, DeviceError, LoopDevices, directly_under, disks_under};
+use super::{BlockDevice, DeviceError, LoopTraversal, devices_of_filesystem, disks_under};
 use std::path::Path;
 
 impl BlockDevice {
-    /// The disks that get the requests of the file system which a path lies
-    /// on, down through partitions, device mapper and md; sorted by name, and
-    /// empty where no block device is underneath. A loop device is such a disk:
-    /// what it asks of the file system below is its own affair.
+    /// Returns the disks that receive the requests of a path's file system, below partitions,
+    /// device mapper and md. They are sorted by name; none if no block device is underneath. A loop
+    /// device is such a disk, and the file system of its backing file is not followed.
     ///
     /// # Errors
+    ///
     /// The path cannot be reached, or mountinfo or sysfs cannot be read.
     pub fn queues_under(path: &Path) -> Result<Vec<Self>, DeviceError> {
-        disks_under(directly_under(path)?, LoopDevices::AreDisks)
+        disks_under(devices_of_filesystem(path)?, LoopTraversal::StopAtLoop)
     }
 
-    /// The disks whose request queues serve this device.
+    /// Returns the disks whose request queues serve this device.
     ///
     /// # Errors
+    ///
     /// sysfs cannot be read.
     pub fn own_queues(&self) -> Result<Vec<Self>, DeviceError> {
-        disks_under(vec![self.clone()], LoopDevices::AreDisks)
+        disks_under(vec![self.clone()], LoopTraversal::StopAtLoop)
     }
 
-    /// The disks whose `read_ahead_kb` the kernel heeds for a file, a directory or a
-    /// block device: the device itself, or what the file system is mounted from. A
-    /// device mapper or md device is one, and not what it is made of.
+    /// Returns the disks whose `read_ahead_kb` applies to a file, directory or block device: the
+    /// device itself, or the source of the mounted file system. For device mapper and md this is
+    /// the upper device, not those underneath.
     ///
     /// # Errors
+    ///
     /// The path cannot be reached, or mountinfo or sysfs cannot be read.
     pub fn read_ahead_of(path: &Path) -> Result<Vec<Self>, DeviceError> {
         let devices = match Self::from_path(path) {
             Ok(device) => vec![device],
-            Err(_) => directly_under(path)?,
+            Err(_) => devices_of_filesystem(path)?,
         };
         let disks: Result<Vec<_>, _> = devices.iter().map(Self::whole_disk).collect();
         let mut disks = disks?;
@@ -41,10 +43,11 @@ impl BlockDevice {
         Ok(disks)
     }
 
-    /// The disks whose `scheduler` orders the requests for a file, a directory or a
-    /// block device.
+    /// Returns the disks whose `scheduler` orders the requests for a file, directory or block
+    /// device.
     ///
     /// # Errors
+    ///
     /// The path cannot be reached, or mountinfo or sysfs cannot be read.
     pub fn scheduled_for(path: &Path) -> Result<Vec<Self>, DeviceError> {
         match Self::from_path(path) {

@@ -1,5 +1,5 @@
-//! The system's own tools (losetup, mkfs, wipefs, ...), which know their
-//! subject better than a second implementation would.
+//! External tools of the system (losetup, mkfs, wipefs, ...), used because they know their subject
+//! better than a second implementation would.
 
 use crate::host::limits::why_not_started;
 use rustix::io::Errno;
@@ -11,71 +11,71 @@ use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// A tool that diskperf runs.
+/// External tool that diskperf runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
-    /// Attaches and lists loop devices.
+    /// `losetup`, which attaches and lists loop devices.
     Losetup,
-    /// Mounts.
+    /// `mount`, which mounts file systems.
     Mount,
-    /// Finds signatures.
+    /// `wipefs`, which finds signatures of file systems and partition tables.
     Wipefs,
-    /// Has the kernel forget partitions.
+    /// `partx`, which makes the kernel forget partitions.
     Partx,
-    /// Makes ext2.
+    /// `mkfs.ext2`, which creates ext2 file systems.
     MkfsExt2,
-    /// Makes ext4.
+    /// `mkfs.ext4`, which creates ext4 file systems.
     MkfsExt4,
-    /// Makes XFS.
+    /// `mkfs.xfs`, which creates XFS file systems.
     MkfsXfs,
-    /// Makes btrfs.
+    /// `mkfs.btrfs`, which creates btrfs file systems.
     MkfsBtrfs,
-    /// Checks ext2 and ext4.
+    /// `e2fsck`, which checks ext2 and ext4.
     E2fsck,
-    /// Checks XFS.
+    /// `xfs_repair`, which checks XFS.
     XfsRepair,
-    /// Checks btrfs.
+    /// `btrfs`, which checks btrfs.
     Btrfs,
-    /// Asks a drive how it fares.
+    /// `smartctl`, which queries a drive's health.
     Smartctl,
 }
 
-/// Why a tool did not do its work.
+/// Reason why an external tool failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// It is not there.
-    #[error("`{tool}` is not installed: on Debian, `apt-get install {package}` brings it")]
+    /// External tool that is not installed.
+    #[error("`{tool}` is not installed: on Debian, run `apt-get install {package}`")]
     Missing {
-        /// Its name.
+        /// Name of the tool's command.
         tool: &'static str,
-        /// The Debian package that has it.
+        /// Debian package that contains the tool.
         package: &'static str,
     },
-    /// The kernel could not start it.
+    /// External tool that the kernel could not start.
     #[error(
         "`{command}` could not be started: {source}{}",
         why_not_started(source)
     )]
     Start {
-        /// The command line.
+        /// Command line of the external tool.
         command: String,
-        /// Why.
+        /// Error that the operating system returned.
         source: io::Error,
     },
-    /// It ended with an error.
+    /// External tool that ended with an error.
     #[error("`{command}` failed ({status}): {message}")]
     Failed {
-        /// The command line.
+        /// Command line of the external tool.
         command: String,
-        /// How it ended.
+        /// Exit status of the external tool.
         status: ExitStatus,
-        /// What it said.
+        /// Output of the external tool, from both streams.
         message: String,
     },
 }
 
 impl Tool {
-    /// The command's name.
+    /// Returns the name of the tool's command.
     pub fn name(self) -> &'static str {
         match self {
             Self::Losetup => "losetup",
@@ -93,7 +93,7 @@ impl Tool {
         }
     }
 
-    /// The Debian package that has it.
+    /// Returns the name of the Debian package that contains the tool.
     pub fn package(self) -> &'static str {
         match self {
             Self::Losetup | Self::Mount => "mount",
@@ -105,10 +105,11 @@ impl Tool {
         }
     }
 
-    /// Runs it to its end, whatever its exit code.
+    /// Runs the tool until it ends, and returns its output with any exit code.
     ///
     /// # Errors
-    /// It is not installed, or cannot be started.
+    ///
+    /// The tool is not installed, or cannot be started.
     pub fn run<A: AsRef<OsStr>>(self, arguments: &[A]) -> Result<Output, ToolError> {
         let mut command = self.command(arguments);
         command.output().map_err(|source| match source.kind() {
@@ -132,29 +133,29 @@ impl Tool {
             .env("PATH", path)
             .env("LC_ALL", "C")
             .stdin(Stdio::null());
-        die_with_us(&mut command);
+        end_with_parent(&mut command);
         command
     }
 
-    /// What it printed to its standard output, whatever its exit code; `None` of one that
-    /// is not installed, or that has not ended after so long, which is then killed.
-    pub fn said_within<A: AsRef<OsStr>>(
+    /// Runs the tool and returns its standard output, with any exit code. `None` if the tool is not
+    /// installed, or does not end within the limit, in which case it is killed.
+    pub fn run_with_timeout<A: AsRef<OsStr>>(
         self,
         arguments: &[A],
-        patience: Duration,
+        time_max: Duration,
     ) -> Option<String> {
         let mut command = self.command(arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().ok()?;
         let mut stdout = child.stdout.take()?;
-        let (send, said) = channel();
+        let (send, receiver) = channel();
         let reader = std::thread::spawn(move || {
             let mut text = String::new();
             // What is not text is no answer.
             let read = stdout.read_to_string(&mut text);
             let _ = send.send(read.ok().map(|_| text));
         });
-        let answer = said.recv_timeout(patience).ok().flatten();
+        let answer = receiver.recv_timeout(time_max).ok().flatten();
         if answer.is_none() {
             let _ = child.kill();
         }
@@ -163,12 +164,12 @@ impl Tool {
         answer
     }
 
-    /// Runs it, and gives what it printed to its standard output.
+    /// Runs the tool and returns its standard output.
     ///
     /// # Errors
-    /// It is not installed, cannot be started, or ends with an exit code other
-    /// than 0.
-    pub fn run_well<A: AsRef<OsStr>>(self, arguments: &[A]) -> Result<String, ToolError> {
+    ///
+    /// The tool is not installed, cannot be started, or has a non-zero exit code.
+    pub fn run_checked<A: AsRef<OsStr>>(self, arguments: &[A]) -> Result<String, ToolError> {
         let output = self.run(arguments)?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
@@ -176,11 +177,11 @@ impl Tool {
         Err(ToolError::Failed {
             command: self.command_line(arguments),
             status: output.status,
-            message: what_it_said(&output),
+            message: combine_output(&output),
         })
     }
 
-    /// The command as a shell would show it.
+    /// Formats the tool's command line as a shell would show it.
     pub fn command_line<A: AsRef<OsStr>>(self, arguments: &[A]) -> String {
         let mut line = self.name().to_owned();
         for argument in arguments {
@@ -191,10 +192,10 @@ impl Tool {
     }
 }
 
-/// Has a tool end when this process is killed. Otherwise losetup would attach a device
-/// after `diskperf clean` had removed the image and looked for its devices.
+/// Makes a tool end when this process is killed. Otherwise losetup could attach a device after
+/// `diskperf clean` had removed the image and searched for its devices.
 #[allow(unsafe_code)]
-fn die_with_us(command: &mut Command) {
+fn end_with_parent(command: &mut Command) {
     let us = rustix::process::getpid();
     let in_the_child = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -209,8 +210,8 @@ fn die_with_us(command: &mut Command) {
     unsafe { command.pre_exec(in_the_child) };
 }
 
-/// What a tool printed on both streams, in one piece.
-pub fn what_it_said(output: &Output) -> String {
+/// Returns a tool's standard output and standard error as one text.
+pub fn combine_output(output: &Output) -> String {
     [&output.stderr, &output.stdout]
         .map(|stream| String::from_utf8_lossy(stream).trim().to_owned())
         .into_iter()

@@ -1,4 +1,4 @@
-//! The counters that the kernel keeps of each block device.
+//! I/O counters that the kernel keeps for each block device.
 
 use super::BlockDevice;
 use diskperf_timeline::{DeviceRequests, DeviceTraffic};
@@ -6,24 +6,24 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// The unit of the counters, whatever the device's own block size is.
+/// Unit of the kernel's sector counters in bytes, independent of the device's own block size.
 const SECTOR_BYTES: u64 = 512;
 
-/// What a device has done since the system started.
+/// I/O counters of a device since the system started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Bytes read.
+    /// Bytes read from the device.
     pub read_bytes: u64,
-    /// Bytes written.
+    /// Bytes written to the device.
     pub written_bytes: u64,
     /// Milliseconds with at least one request in flight.
     pub busy_ms: u64,
-    /// Its requests.
+    /// Counts and times of the device's requests.
     pub requests: DeviceRequests,
 }
 
 impl Counters {
-    /// Reads a line of `/sys/block/*/stat` (Documentation/block/stat.rst).
+    /// Parses a line of `/sys/block/*/stat` (Documentation/block/stat.rst).
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.split_ascii_whitespace().map(str::parse::<u64>);
         let mut field = || fields.next()?.ok();
@@ -48,8 +48,7 @@ impl Counters {
     }
 }
 
-/// Reads the counters of one device again and again: one system call each
-/// time, and no allocation.
+/// Reader of one device's I/O counters. Each reading takes one system call and no allocation.
 #[derive(Debug)]
 pub struct TrafficMeter {
     device: String,
@@ -57,10 +56,11 @@ pub struct TrafficMeter {
 }
 
 impl TrafficMeter {
-    /// Opens the counters of a device.
+    /// Opens the I/O counters of a device.
     ///
     /// # Errors
-    /// sysfs has none.
+    ///
+    /// sysfs has no counters for it.
     pub fn open(device: &BlockDevice) -> io::Result<Self> {
         Ok(Self {
             device: device.name().to_owned(),
@@ -68,15 +68,16 @@ impl TrafficMeter {
         })
     }
 
-    /// The kernel's name of the device.
+    /// Returns the kernel's name of the measured device.
     pub fn device(&self) -> &str {
         &self.device
     }
 
-    /// The counters now.
+    /// Reads the device's I/O counters.
     ///
     /// # Errors
-    /// The device has gone, or the kernel's line is not of its format.
+    ///
+    /// The device has gone, or the kernel's line is malformed.
     pub fn read(&self) -> io::Result<Counters> {
         let mut line = [0; 512];
         let length = self.stat.read_at(&mut line, 0)?;
@@ -86,12 +87,12 @@ impl TrafficMeter {
             .ok_or_else(|| {
                 io::Error::new(
                     io::ErrorKind::InvalidData,
-                    format!("the counters of {} are not readable", self.device),
+                    format!("the counters of {} are malformed", self.device),
                 )
             })
     }
 
-    /// What moved between two readings.
+    /// Returns the device's traffic between two readings of its counters.
     pub fn traffic(&self, before: Counters, after: Counters) -> DeviceTraffic {
         let moved = |of: fn(&Counters) -> u64| of(&after).saturating_sub(of(&before));
         DeviceTraffic {

@@ -1,4 +1,4 @@
-//! A mount that goes away with its owner.
+//! Mount of a fresh file system that is unmounted with its owner.
 
 use super::{FreshError, FreshKind};
 use crate::host::device::tool::Tool;
@@ -11,21 +11,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often, and how long apart, a busy mount is tried again. Another thread
-/// may be starting a tool, which has a copy of every open file until it runs;
-/// and something like an indexer may look into the mount for a moment.
-const UNMOUNT_ATTEMPTS: u32 = 50;
+/// Attempts to unmount a busy file system, 20 ms apart. Another thread may be starting a tool,
+/// which has a copy of every open file until it runs; and an indexer may look into the mount for a
+/// moment.
+const UNMOUNT_ATTEMPTS_MAX: u32 = 50;
 const UNMOUNT_PAUSE: Duration = Duration::from_millis(20);
 
-/// Gives this thread, and all that it starts from now on, a mount namespace of
-/// its own: what is mounted in it disappears with the process, even if that is
-/// killed. What the system unmounts meanwhile disappears here as well, so that
-/// no device of the user's is kept busy.
+/// Gives this thread, and all threads and processes that it starts later, a private mount
+/// namespace. Its mounts disappear with the process, even if that is killed. Unmounts in the rest
+/// of the system take effect here as well, so that no device of the user is kept busy.
 ///
-/// To be called once, by the main thread, before it starts any other.
+/// The main thread must call this once, before it starts any other.
 ///
 /// # Errors
-/// Not root, or the kernel does not permit it.
+///
+/// The user is not root, or the kernel does not permit it.
 #[allow(unsafe_code)]
 pub fn enter_private_mounts() -> Result<(), FreshError> {
     // SAFETY: only a table of descriptors of its own (FILES) can make one
@@ -40,13 +40,13 @@ pub fn enter_private_mounts() -> Result<(), FreshError> {
         })
 }
 
-/// Unmounts what is mounted on `mount_point`, also when it is busy for up to a
-/// second. A link is not followed.
-pub(in crate::host) fn unmount_patiently(mount_point: &Path) -> io::Result<()> {
+/// Unmounts the file system at `mount_point`, and retries for up to a second while it is busy.
+/// Links are not followed.
+pub(in crate::host) fn unmount_with_retries(mount_point: &Path) -> io::Result<()> {
     let mut attempts = 1;
     loop {
         match rustix::mount::unmount(mount_point, UnmountFlags::NOFOLLOW) {
-            Err(Errno::BUSY) if attempts < UNMOUNT_ATTEMPTS => {
+            Err(Errno::BUSY) if attempts < UNMOUNT_ATTEMPTS_MAX => {
                 attempts += 1;
                 std::thread::sleep(UNMOUNT_PAUSE);
             }
@@ -55,19 +55,18 @@ pub(in crate::host) fn unmount_patiently(mount_point: &Path) -> io::Result<()> {
     }
 }
 
-/// A mounted file system; a drop unmounts it, at once or when its last file is
-/// closed.
+/// Mounted file system. A drop unmounts it, immediately or when its last file is closed.
 #[derive(Debug)]
-pub(super) struct Mounted {
+pub(super) struct MountedFilesystem {
     directory: PathBuf,
-    /// A path to the mount point that cannot be redirected.
+    /// Path to the mount point through an open directory, which nobody can redirect.
     mount_point: PathBuf,
-    unmounted: bool,
+    is_unmounted: bool,
 }
 
-impl Mounted {
-    /// Makes the directory and mounts `device` on it. `mount_point` is another
-    /// path to it, and stays valid for as long as this lives.
+impl MountedFilesystem {
+    /// Creates the directory and mounts `device` on it. `mount_point` is another path to the
+    /// directory, valid for the lifetime of the mount.
     pub(super) fn mount(
         kind: FreshKind,
         device: &Path,
@@ -84,11 +83,11 @@ impl Mounted {
             arguments.extend([OsStr::new("-o"), OsStr::new(&options)]);
         }
         arguments.extend([device.as_os_str(), directory.as_os_str()]);
-        Tool::Mount.run_well(&arguments)?;
+        Tool::Mount.run_checked(&arguments)?;
         Ok(Self {
             directory: directory.to_owned(),
             mount_point,
-            unmounted: false,
+            is_unmounted: false,
         })
     }
 
@@ -96,21 +95,21 @@ impl Mounted {
         &self.directory
     }
 
-    /// Unmounts it; all that was written is then on the device.
+    /// Unmounts the file system, which writes all its data to the device.
     pub(super) fn unmount(mut self) -> Result<(), FreshError> {
         // After an error, the drop detaches it.
-        unmount_patiently(&self.mount_point).map_err(|source| FreshError::Unmount {
+        unmount_with_retries(&self.mount_point).map_err(|source| FreshError::Unmount {
             directory: self.directory.clone(),
             source,
         })?;
-        self.unmounted = true;
+        self.is_unmounted = true;
         Ok(())
     }
 }
 
-impl Drop for Mounted {
+impl Drop for MountedFilesystem {
     fn drop(&mut self) {
-        if !self.unmounted {
+        if !self.is_unmounted {
             // Nobody is left to report to; `diskperf clean` finds what stays.
             let flags = UnmountFlags::NOFOLLOW | UnmountFlags::DETACH;
             let _ = rustix::mount::unmount(&self.mount_point, flags);

@@ -1,31 +1,28 @@
-//! Which options of mkfs and of mount a user may give: those that name no
-//! device, no file and no directory. diskperf has mkfs write without asking, so
-//! that a device named here would be overwritten unseen.
+//! Options of mkfs and mount that a user may give. They name no device, file or directory: diskperf
+//! makes mkfs write without asking, so mkfs would overwrite a device named here without warning.
 
 use super::FreshKind;
 
-/// What may stand behind an option of mkfs.
+/// Kind of value that an mkfs option accepts.
 #[derive(Clone, Copy)]
-enum Takes {
-    /// Nothing.
-    Nothing,
-    /// A number or a word.
+enum OptionValue {
+    NoValue,
     Word,
-    /// `KEY` or `KEY=VALUE`, with one of these keys.
+    /// Value in the form `KEY` or `KEY=VALUE`, or several with commas, with one of these keys.
     Keys(&'static [&'static str]),
 }
 
-/// An option of mkfs: its letter, its long name if it has one, and its value.
-type MkfsOption = (char, &'static str, Takes);
+/// Option of mkfs: its letter, its long name (may be empty), and its value.
+type MkfsOption = (char, &'static str, OptionValue);
 
-const EXT: &[MkfsOption] = &[
-    ('b', "", Takes::Word),
-    ('C', "", Takes::Word),
-    ('D', "", Takes::Nothing),
+const EXT_MKFS_OPTIONS: &[MkfsOption] = &[
+    ('b', "", OptionValue::Word),
+    ('C', "", OptionValue::Word),
+    ('D', "", OptionValue::NoValue),
     (
         'E',
         "",
-        Takes::Keys(&[
+        OptionValue::Keys(&[
             "assume_storage_prezeroed",
             "desc_size",
             "discard",
@@ -47,35 +44,35 @@ const EXT: &[MkfsOption] = &[
             "stripe_width",
         ]),
     ),
-    ('e', "", Takes::Word),
-    ('G', "", Takes::Word),
-    ('g', "", Takes::Word),
-    ('I', "", Takes::Word),
-    ('i', "", Takes::Word),
+    ('e', "", OptionValue::Word),
+    ('G', "", OptionValue::Word),
+    ('g', "", OptionValue::Word),
+    ('I', "", OptionValue::Word),
+    ('i', "", OptionValue::Word),
     (
         'J',
         "",
-        Takes::Keys(&["fast_commit_size", "location", "size"]),
+        OptionValue::Keys(&["fast_commit_size", "location", "size"]),
     ),
-    ('j', "", Takes::Nothing),
-    ('L', "", Takes::Word),
-    ('m', "", Takes::Word),
-    ('N', "", Takes::Word),
-    ('O', "", Takes::Word),
-    ('o', "", Takes::Word),
-    ('q', "", Takes::Nothing),
-    ('r', "", Takes::Word),
-    ('T', "", Takes::Word),
-    ('U', "", Takes::Word),
-    ('v', "", Takes::Nothing),
+    ('j', "", OptionValue::NoValue),
+    ('L', "", OptionValue::Word),
+    ('m', "", OptionValue::Word),
+    ('N', "", OptionValue::Word),
+    ('O', "", OptionValue::Word),
+    ('o', "", OptionValue::Word),
+    ('q', "", OptionValue::NoValue),
+    ('r', "", OptionValue::Word),
+    ('T', "", OptionValue::Word),
+    ('U', "", OptionValue::Word),
+    ('v', "", OptionValue::NoValue),
 ];
 
-const XFS: &[MkfsOption] = &[
-    ('b', "", Takes::Keys(&["size"])),
+const XFS_MKFS_OPTIONS: &[MkfsOption] = &[
+    ('b', "", OptionValue::Keys(&["size"])),
     (
         'd',
         "",
-        Takes::Keys(&[
+        OptionValue::Keys(&[
             "agcount",
             "agsize",
             "cowextsize",
@@ -92,7 +89,7 @@ const XFS: &[MkfsOption] = &[
     (
         'i',
         "",
-        Takes::Keys(&[
+        OptionValue::Keys(&[
             "attr",
             "exchange",
             "maxpct",
@@ -103,12 +100,12 @@ const XFS: &[MkfsOption] = &[
             "sparse",
         ]),
     ),
-    ('K', "", Takes::Nothing),
-    ('L', "", Takes::Word),
+    ('K', "", OptionValue::NoValue),
+    ('L', "", OptionValue::Word),
     (
         'l',
         "",
-        Takes::Keys(&[
+        OptionValue::Keys(&[
             "agnum",
             "internal",
             "lazy-count",
@@ -122,7 +119,7 @@ const XFS: &[MkfsOption] = &[
     (
         'm',
         "",
-        Takes::Keys(&[
+        OptionValue::Keys(&[
             "autofsck",
             "bigtime",
             "crc",
@@ -137,29 +134,29 @@ const XFS: &[MkfsOption] = &[
     (
         'n',
         "",
-        Takes::Keys(&["ftype", "parent", "size", "version"]),
+        OptionValue::Keys(&["ftype", "parent", "size", "version"]),
     ),
-    ('q', "", Takes::Nothing),
-    ('s', "", Takes::Keys(&["size"])),
+    ('q', "", OptionValue::NoValue),
+    ('s', "", OptionValue::Keys(&["size"])),
 ];
 
-const BTRFS: &[MkfsOption] = &[
-    ('d', "data", Takes::Word),
-    ('K', "nodiscard", Takes::Nothing),
-    ('L', "label", Takes::Word),
-    ('M', "mixed", Takes::Nothing),
-    ('m', "metadata", Takes::Word),
-    ('n', "nodesize", Takes::Word),
-    ('O', "features", Takes::Word),
-    ('q', "quiet", Takes::Nothing),
-    ('R', "runtime-features", Takes::Word),
-    ('s', "sectorsize", Takes::Word),
-    ('U', "uuid", Takes::Word),
-    ('v', "verbose", Takes::Nothing),
+const BTRFS_MKFS_OPTIONS: &[MkfsOption] = &[
+    ('d', "data", OptionValue::Word),
+    ('K', "nodiscard", OptionValue::NoValue),
+    ('L', "label", OptionValue::Word),
+    ('M', "mixed", OptionValue::NoValue),
+    ('m', "metadata", OptionValue::Word),
+    ('n', "nodesize", OptionValue::Word),
+    ('O', "features", OptionValue::Word),
+    ('q', "quiet", OptionValue::NoValue),
+    ('R', "runtime-features", OptionValue::Word),
+    ('s', "sectorsize", OptionValue::Word),
+    ('U', "uuid", OptionValue::Word),
+    ('v', "verbose", OptionValue::NoValue),
 ];
 
-/// Options of mount that every file system has.
-const MOUNT: &[&str] = &[
+/// Mount options that are valid for every file system.
+const COMMON_MOUNT_OPTIONS: &[&str] = &[
     "async",
     "atime",
     "defaults",
@@ -185,7 +182,7 @@ const MOUNT: &[&str] = &[
     "sync",
 ];
 
-const MOUNT_EXT: &[&str] = &[
+const EXT_MOUNT_OPTIONS: &[&str] = &[
     "acl",
     "auto_da_alloc",
     "barrier",
@@ -234,7 +231,7 @@ const MOUNT_EXT: &[&str] = &[
     "user_xattr",
 ];
 
-const MOUNT_XFS: &[&str] = &[
+const XFS_MOUNT_OPTIONS: &[&str] = &[
     "allocsize",
     "attr2",
     "dax",
@@ -261,7 +258,7 @@ const MOUNT_XFS: &[&str] = &[
     "wsync",
 ];
 
-const MOUNT_BTRFS: &[&str] = &[
+const BTRFS_MOUNT_OPTIONS: &[&str] = &[
     "acl",
     "autodefrag",
     "barrier",
@@ -295,96 +292,97 @@ const MOUNT_BTRFS: &[&str] = &[
     "user_subvol_rm_allowed",
 ];
 
-/// What is not passed on, and what may be written in its place.
+/// Rejected option of mkfs or mount, with the accepted alternatives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NotPassedOn {
-    /// As the user wrote it.
-    pub(super) written: String,
-    /// What may be written there.
+pub(super) struct DisallowedOption {
+    /// Rejected option as the user wrote it.
+    pub(super) option: String,
+    /// Options of mkfs or mount that are accepted instead.
     pub(super) allowed: String,
 }
 
-impl NotPassedOn {
-    fn new(written: impl Into<String>, allowed: impl Into<String>) -> Self {
+impl DisallowedOption {
+    fn new(option: impl Into<String>, allowed: impl Into<String>) -> Self {
         Self {
-            written: written.into(),
+            option: option.into(),
             allowed: allowed.into(),
         }
     }
 }
 
-/// Checks further arguments of mkfs, which are options with their values and
-/// nothing else: mkfs takes a word by itself for one more device.
-pub(super) fn check_mkfs(kind: FreshKind, arguments: &[String]) -> Result<(), NotPassedOn> {
+/// Checks additional arguments of mkfs. They must be options with their values, because mkfs takes
+/// any other word for another device.
+pub(super) fn check_mkfs(kind: FreshKind, arguments: &[String]) -> Result<(), DisallowedOption> {
     let mut words = arguments.iter().map(String::as_str);
     while let Some(word) = words.next() {
-        let Some((option, attached)) = found(kind, word) else {
-            return Err(NotPassedOn::new(word, listed_options(kind)));
+        let Some((option, attached)) = find_option(kind, word) else {
+            return Err(DisallowedOption::new(word, list_options(kind)));
         };
-        let (takes, name) = (option.2, shown(option));
+        let (takes, name) = (option.2, format_option(option));
         let value = match (takes, attached) {
-            (Takes::Nothing, None) => continue,
-            (Takes::Nothing, Some(_)) => {
+            (OptionValue::NoValue, None) => continue,
+            (OptionValue::NoValue, Some(_)) => {
                 let allowed = format!("{name} by itself");
-                return Err(NotPassedOn::new(word, allowed));
+                return Err(DisallowedOption::new(word, allowed));
             }
-            (Takes::Word | Takes::Keys(_), Some(value)) => value,
-            (Takes::Word | Takes::Keys(_), None) => words.next().unwrap_or(""),
+            (OptionValue::Word | OptionValue::Keys(_), Some(value)) => value,
+            (OptionValue::Word | OptionValue::Keys(_), None) => words.next().unwrap_or(""),
         };
         let whole = match attached {
             Some(_) => word.to_owned(),
             None => format!("{word} {value}"),
         };
         match takes {
-            Takes::Nothing => {}
-            Takes::Word if is_plain(value) => {}
-            Takes::Word => {
+            OptionValue::NoValue => {}
+            OptionValue::Word if is_plain_word(value) => {}
+            OptionValue::Word => {
                 let allowed = format!("{name} with a number or a word, without `/`");
-                return Err(NotPassedOn::new(whole, allowed));
+                return Err(DisallowedOption::new(whole, allowed));
             }
-            Takes::Keys(keys) if value.split(',').all(|part| is_of(keys, part)) => {}
-            Takes::Keys(keys) => {
+            OptionValue::Keys(keys) if value.split(',').all(|part| has_allowed_key(keys, part)) => {
+            }
+            OptionValue::Keys(keys) => {
                 let allowed = format!("{name} with {}", keys.join(", "));
-                return Err(NotPassedOn::new(whole, allowed));
+                return Err(DisallowedOption::new(whole, allowed));
             }
         }
     }
     Ok(())
 }
 
-/// Checks one option of mount.
-pub(super) fn check_mount(kind: FreshKind, option: &str) -> Result<(), NotPassedOn> {
+/// Checks that a user may give this mount option for a fresh file system.
+pub(super) fn check_mount(kind: FreshKind, option: &str) -> Result<(), DisallowedOption> {
     let own = mount_options(kind);
     if option
         .split(',')
-        .all(|part| is_of(MOUNT, part) || is_of(own, part))
+        .all(|part| has_allowed_key(COMMON_MOUNT_OPTIONS, part) || has_allowed_key(own, part))
     {
         return Ok(());
     }
-    let allowed: Vec<&str> = own.iter().chain(MOUNT).copied().collect();
-    Err(NotPassedOn::new(option, allowed.join(", ")))
+    let allowed: Vec<&str> = own.iter().chain(COMMON_MOUNT_OPTIONS).copied().collect();
+    Err(DisallowedOption::new(option, allowed.join(", ")))
 }
 
 fn mkfs_options(kind: FreshKind) -> &'static [MkfsOption] {
     match kind {
-        FreshKind::Ext2 | FreshKind::Ext4 => EXT,
-        FreshKind::Xfs => XFS,
-        FreshKind::Btrfs => BTRFS,
+        FreshKind::Ext2 | FreshKind::Ext4 => EXT_MKFS_OPTIONS,
+        FreshKind::Xfs => XFS_MKFS_OPTIONS,
+        FreshKind::Btrfs => BTRFS_MKFS_OPTIONS,
     }
 }
 
 fn mount_options(kind: FreshKind) -> &'static [&'static str] {
     match kind {
-        FreshKind::Ext2 | FreshKind::Ext4 => MOUNT_EXT,
-        FreshKind::Xfs => MOUNT_XFS,
-        FreshKind::Btrfs => MOUNT_BTRFS,
+        FreshKind::Ext2 | FreshKind::Ext4 => EXT_MOUNT_OPTIONS,
+        FreshKind::Xfs => XFS_MOUNT_OPTIONS,
+        FreshKind::Btrfs => BTRFS_MOUNT_OPTIONS,
     }
 }
 
-/// The option that a word is, with the value in the same word if there is one:
-/// `-b`, `-b1024`, `--label` or `--label=a`. Not several letters in one word,
-/// and no long name cut short.
-fn found(kind: FreshKind, word: &str) -> Option<(&'static MkfsOption, Option<&str>)> {
+/// Returns the mkfs option that a word stands for, with the value in the same word if any: `-b`,
+/// `-b1024`, `--label` or `--label=a`. Combined letters and abbreviated long names are not
+/// accepted.
+fn find_option(kind: FreshKind, word: &str) -> Option<(&'static MkfsOption, Option<&str>)> {
     let options = mkfs_options(kind);
     if let Some(long) = word.strip_prefix("--") {
         let (name, value) = match long.split_once('=') {
@@ -401,30 +399,30 @@ fn found(kind: FreshKind, word: &str) -> Option<(&'static MkfsOption, Option<&st
     Some((option, (!value.is_empty()).then_some(value)))
 }
 
-/// Whether `KEY` or `KEY=VALUE` has one of these keys, and a plain value.
-fn is_of(keys: &[&str], part: &str) -> bool {
+/// Reports whether `KEY` or `KEY=VALUE` has one of these keys and a plain value.
+fn has_allowed_key(keys: &[&str], part: &str) -> bool {
     match part.split_once('=') {
-        Some((key, value)) => keys.contains(&key) && is_plain(value),
+        Some((key, value)) => keys.contains(&key) && is_plain_word(value),
         None => keys.contains(&part),
     }
 }
 
-/// Whether it is a number or a word, which leads to no other file. A word that
-/// begins with `-` would be the next option to some versions of mkfs.
-fn is_plain(value: &str) -> bool {
+/// Reports whether a value is a number or a word that cannot be a path. A word that begins with `-`
+/// would be the next option to some versions of mkfs.
+fn is_plain_word(value: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.:+^-".contains(letter);
     !value.is_empty() && !value.starts_with('-') && value.chars().all(plain)
 }
 
-fn shown((letter, long, _): &MkfsOption) -> String {
+fn format_option((letter, long, _): &MkfsOption) -> String {
     match *long {
         "" => format!("-{letter}"),
         long => format!("-{letter} (--{long})"),
     }
 }
 
-fn listed_options(kind: FreshKind) -> String {
-    let options: Vec<String> = mkfs_options(kind).iter().map(shown).collect();
+fn list_options(kind: FreshKind) -> String {
+    let options: Vec<String> = mkfs_options(kind).iter().map(format_option).collect();
     options.join(", ")
 }
 
@@ -432,7 +430,7 @@ fn listed_options(kind: FreshKind) -> String {
 mod tests {
     use super::*;
 
-    fn mkfs(kind: FreshKind, line: &str) -> Result<(), NotPassedOn> {
+    fn mkfs(kind: FreshKind, line: &str) -> Result<(), DisallowedOption> {
         let words: Vec<String> = line.split_ascii_whitespace().map(str::to_owned).collect();
         check_mkfs(kind, &words)
     }

@@ -1,28 +1,28 @@
-//! What kind of file system to make: `ext4:block_bytes=1024,size=512M`.
+//! Specification of a fresh file system: `ext4:block_bytes=1024,size=512M`.
 
 use super::options::{check_mkfs, check_mount};
 use diskperf_timeline::units::{MIB, SizeError, parse_size};
 use std::fmt;
 use std::str::FromStr;
 
-/// A kind of file system that can be made.
+/// Kind of file system that diskperf can create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FreshKind {
-    /// The second extended file system: no journal.
+    /// Second extended file system (ext2), which has no journal.
     Ext2,
-    /// The fourth.
+    /// Fourth extended file system (ext4), with a journal.
     Ext4,
-    /// XFS.
+    /// XFS, with a log of its metadata.
     Xfs,
-    /// btrfs: copy on write, checksummed.
+    /// btrfs, with copy on write and checksums.
     Btrfs,
 }
 
 impl FreshKind {
-    /// Every kind.
+    /// Every kind of fresh file system.
     pub const ALL: [Self; 4] = [Self::Ext2, Self::Ext4, Self::Xfs, Self::Btrfs];
 
-    /// The kernel's name of it.
+    /// Returns the kernel's name of the file system kind.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ext2 => "ext2",
@@ -32,8 +32,8 @@ impl FreshKind {
         }
     }
 
-    /// The smallest image that its mkfs makes a usable file system on.
-    fn smallest_image_bytes(self) -> u64 {
+    /// Returns the size of the smallest image on which mkfs creates a usable file system.
+    fn image_bytes_min(self) -> u64 {
         match self {
             Self::Ext2 | Self::Ext4 => 4 * MIB,
             Self::Xfs => 300 * MIB,
@@ -41,9 +41,9 @@ impl FreshKind {
         }
     }
 
-    /// The image on which `payload_bytes` of files fit beside the file
-    /// system's own records: inode tables and 5 % kept for root in ext, the
-    /// journal or log, and the chunks of 10 % each, twice, in btrfs.
+    /// Returns the size of an image with room for files of `payload_bytes` and the file system's
+    /// own data: inode tables and 5 % reserved for root in ext, the journal or log, and the chunks
+    /// of 10 % each, twice, in btrfs.
     fn image_bytes_for(self, payload_bytes: u64) -> u64 {
         let own_bytes = match self {
             Self::Ext2 | Self::Ext4 => (payload_bytes / 8).saturating_add(64 * MIB),
@@ -52,12 +52,12 @@ impl FreshKind {
         };
         payload_bytes
             .saturating_add(own_bytes)
-            .max(self.smallest_image_bytes())
+            .max(self.image_bytes_min())
             .checked_next_multiple_of(MIB)
             .unwrap_or(u64::MAX)
     }
 
-    /// The block sizes in bytes that it can have on this machine, ascending.
+    /// Returns the block sizes in bytes that the kind supports on this machine, in ascending order.
     pub fn block_sizes(self) -> Vec<u64> {
         let page_bytes = rustix::param::page_size() as u64;
         let powers = |least: u64, most: u64| {
@@ -87,111 +87,111 @@ impl fmt::Display for FreshKind {
     }
 }
 
-/// What is wrong with the text or the figures of a specification.
+/// Error in the text or the figures of a fresh file system's specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// No such kind.
-    #[error("`{kind}` is not a file system that diskperf makes; {}", or_else_nearest(.kind, &FreshKind::ALL.map(FreshKind::name)))]
+    /// Unknown kind of file system.
+    #[error("diskperf cannot create the file system `{kind}`; {}", suggest_nearest(.kind, &FreshKind::ALL.map(FreshKind::name)))]
     UnknownKind {
-        /// As written.
+        /// Kind of file system as the user wrote it.
         kind: String,
     },
-    /// No such key.
-    #[error("`{key}` is not a key of a fresh file system; {}", or_else_nearest(.key, &KEYS))]
+    /// Unknown key in the specification.
+    #[error("`{key}` is not a key of a fresh file system; {}", suggest_nearest(.key, &SPEC_KEYS))]
     UnknownKey {
-        /// As written.
+        /// Unknown key as the user wrote it.
         key: String,
     },
-    /// A piece without `=`.
+    /// Part of the specification without `=`.
     #[error(
-        "`{piece}` of a fresh file system is not KEY=VALUE; a comma always begins another KEY=VALUE, and `mount` and `mkfs` may be repeated (mount=noatime,mount=data=journal)"
+        "`{piece}` of a fresh file system is not KEY=VALUE: a comma starts the next KEY=VALUE; repeat `mount` or `mkfs` for several options (mount=noatime,mount=data=journal)"
     )]
     NotKeyValue {
-        /// As written.
+        /// Part of the specification as the user wrote it.
         piece: String,
     },
-    /// A size that is none.
+    /// Value of a key that is not a valid size.
     #[error("{key} of a fresh file system: {source}")]
     Size {
-        /// The key.
+        /// Key with the invalid size.
         key: &'static str,
-        /// What is wrong with its value.
+        /// Error in the text of the size.
         source: SizeError,
     },
-    /// An argument of mkfs that may name a device or a file.
+    /// Argument of mkfs that might name a device or a file.
     #[error(
-        "mkfs=`{written}`: mkfs.{kind} is given no argument that could name a device or a file, for it would overwrite that too; what may be given: {allowed}"
+        "mkfs=`{option}`: diskperf passes mkfs.{kind} no argument that could name a device or a file, which mkfs would overwrite; allowed: {allowed}"
     )]
     MkfsArgument {
-        /// The kind.
+        /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
         kind: FreshKind,
-        /// As written.
-        written: String,
-        /// What may be written in its place.
+        /// Argument of mkfs as the user wrote it.
+        option: String,
+        /// Arguments of mkfs that are accepted instead.
         allowed: String,
     },
-    /// A mount option that may name a device or a file.
+    /// Mount option that might name a device or a file.
     #[error(
-        "mount=`{written}`: a fresh {kind} is mounted with no option that could name a device or a file beside its own image; what may be given: {allowed}"
+        "mount=`{option}`: diskperf mounts a fresh {kind} with no option that could name a device or a file other than its image; allowed: {allowed}"
     )]
     MountOption {
-        /// The kind.
+        /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
         kind: FreshKind,
-        /// As written.
-        written: String,
-        /// What may be written in its place.
+        /// Mount option as the user wrote it.
+        option: String,
+        /// Mount options that are accepted instead.
         allowed: String,
     },
-    /// A block size that the kind does not have here.
-    #[error("{kind} has no blocks of {block_bytes} bytes on this machine: block_bytes must be {}", listed(.allowed))]
+    /// Block size that the file system kind does not support on this machine.
+    #[error("{kind} does not support blocks of {block_bytes} bytes on this machine: block_bytes must be {}", format_sizes(.allowed))]
     BlockBytes {
-        /// The kind.
+        /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
         kind: FreshKind,
-        /// As asked for.
+        /// Block size that was requested, in bytes.
         block_bytes: u64,
-        /// What is possible.
+        /// Block sizes that are supported, in bytes.
         allowed: Vec<u64>,
     },
-    /// An image that is too small.
+    /// Image that is too small for the file system or the files.
     #[error("an image of {size_bytes} bytes is too small: {kind} needs at least {needed_bytes} here (size={}M)", needed_bytes.div_ceil(MIB))]
     TooSmall {
-        /// The kind.
+        /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
         kind: FreshKind,
-        /// As asked for.
+        /// Requested size of the image, in bytes.
         size_bytes: u64,
-        /// The least that will do.
+        /// Smallest sufficient size of the image, in bytes.
         needed_bytes: u64,
     },
 }
 
-const KEYS: [&str; 4] = ["block_bytes", "size", "mkfs", "mount"];
+const SPEC_KEYS: [&str; 4] = ["block_bytes", "size", "mkfs", "mount"];
 const DEFAULT_BLOCK_BYTES: u64 = 4096;
 
-/// A file system to be made: `KIND[:KEY=VALUE[,KEY=VALUE...]]`, with the keys
-/// `block_bytes`, `size` (of the image), `mkfs` (further arguments of mkfs,
-/// split at blanks; an option given here replaces diskperf's own where mkfs
-/// takes it only once) and `mount` (mount options). The last two may be
-/// repeated; what could name a device or a file is refused.
+/// Fresh file system to create: `KIND[:KEY=VALUE[,KEY=VALUE...]]`. The keys are `block_bytes`,
+/// `size` (of the image), `mkfs` (additional arguments of mkfs, split at blanks) and `mount` (mount
+/// options). An `mkfs` option replaces diskperf's own if mkfs accepts it only once. `mkfs` and
+/// `mount` may be repeated; options that could name a device or a file are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FreshSpec {
-    /// Its kind.
+    /// Kind of the fresh file system: ext2, ext4, XFS or btrfs.
     pub kind: FreshKind,
-    /// Bytes in one of its blocks.
+    /// Block size of the file system in bytes.
     pub block_bytes: u64,
-    /// Size of the image; found from what is to be written where absent.
+    /// Size of the image in bytes. If absent, it follows from the data to be written.
     pub size_bytes: Option<u64>,
-    /// Further arguments of mkfs.
+    /// Additional arguments of mkfs.
     pub mkfs_arguments: Vec<String>,
-    /// Mount options, beyond the kernel's defaults.
+    /// Mount options beyond the kernel's defaults.
     pub mount_options: Vec<String>,
 }
 
 impl FreshSpec {
-    /// The image's size in bytes, where files of `payload_bytes` will be on
-    /// the file system at the same time.
+    /// Returns the image's size in bytes, for files of `payload_bytes` that exist on the file
+    /// system at the same time.
     ///
     /// # Errors
-    /// The size that was asked for, or the block size, cannot be.
+    ///
+    /// The requested image size is too small, or the block size is not supported.
     pub fn image_bytes(&self, payload_bytes: u64) -> Result<u64, SpecError> {
         let allowed = self.kind.block_sizes();
         if !allowed.contains(&self.block_bytes) {
@@ -206,7 +206,7 @@ impl FreshSpec {
         };
         // Whether the payload fits on an image of the user's own size is seen
         // once it is made; below this, it certainly does not.
-        let needed_bytes = self.kind.smallest_image_bytes().max(payload_bytes);
+        let needed_bytes = self.kind.image_bytes_min().max(payload_bytes);
         if size_bytes < needed_bytes {
             return Err(SpecError::TooSmall {
                 kind: self.kind,
@@ -221,7 +221,7 @@ impl FreshSpec {
         let kind = self.kind;
         check_mkfs(kind, &self.mkfs_arguments).map_err(|refused| SpecError::MkfsArgument {
             kind,
-            written: refused.written,
+            option: refused.option,
             allowed: refused.allowed,
         })
     }
@@ -230,7 +230,7 @@ impl FreshSpec {
         let kind = self.kind;
         check_mount(kind, option).map_err(|refused| SpecError::MountOption {
             kind,
-            written: refused.written,
+            option: refused.option,
             allowed: refused.allowed,
         })
     }
@@ -283,8 +283,9 @@ impl FromStr for FreshSpec {
     }
 }
 
-/// `did you mean `ext4`? (ext2, ext4, xfs, btrfs)`, or the list alone.
-fn or_else_nearest(word: &str, known: &[&str]) -> String {
+/// Returns a hint with the known word nearest to `word` and the list of known words, such as "did
+/// you mean ext4? (ext2, ext4, xfs, btrfs)"; only the list if none is near.
+fn suggest_nearest(word: &str, known: &[&str]) -> String {
     let nearest = known
         .iter()
         .map(|name| (strsim::osa_distance(word, name), name))
@@ -297,7 +298,7 @@ fn or_else_nearest(word: &str, known: &[&str]) -> String {
     }
 }
 
-fn listed(sizes: &[u64]) -> String {
+fn format_sizes(sizes: &[u64]) -> String {
     let words: Vec<String> = sizes.iter().map(u64::to_string).collect();
     words.join(" or ")
 }

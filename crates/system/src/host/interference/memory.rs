@@ -1,41 +1,39 @@
-//! Memory that others took, or that was short for all.
+//! Detection of memory pressure, and of memory that other processes allocated.
 
-use super::notable;
+use super::notable_share;
 use diskperf_timeline::{Interference, Nanoseconds};
 
-/// What `/proc/vmstat` and `/proc/pressure/memory` count.
+/// Counters of `/proc/vmstat` and `/proc/pressure/memory`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counters {
-    /// Microseconds that at least one thread waited for memory; not every kernel counts
-    /// them.
+pub(super) struct MemoryCounters {
+    /// Microseconds during which at least one thread waited for memory; absent on kernels without
+    /// the counter.
     stalled_us: Option<u64>,
-    /// Pages looked at to be taken from others.
-    scanned: u64,
-    swapped: u64,
-    /// Pages given out.
-    allocated: u64,
+    /// Pages that the kernel scanned for reclaim.
+    scanned_pages: u64,
+    swapped_pages: u64,
+    allocated_pages: u64,
 }
 
-/// A program that reads or writes through the page cache takes as many pages from other
-/// files when memory is full of them. Twice that, and so many bytes besides, may be scanned
-/// for it.
-const SCANNED: (u64, u64) = (2, 64 << 20);
+/// Page scans that a program's own I/O may cause: this multiple of its bytes, plus this many bytes.
+/// When memory is full of pages from other files, the page cache reclaims one for each new page.
+const ALLOWED_SCAN_BYTES: (u64, u64) = (2, 64 << 20);
 
-/// Less swapping than this is that of a page here and there.
-const SWAPPED_BYTES: u64 = 1 << 20;
+/// Minimum swapping that is reported, in bytes. Less is a page here and there.
+const REPORTED_SWAP_BYTES_MIN: u64 = 1 << 20;
 
-/// Others take memory if they take more than this: a tenth of what one processor can
-/// take, page by page.
-const TAKEN_BYTES_PER_S: u64 = 128 << 20;
+/// Rate of allocation above which memory counts as taken, in bytes per second. It is a tenth of
+/// what one processor can allocate page by page.
+const ALLOWED_ALLOCATION_BYTES_PER_S: u64 = 128 << 20;
 
-/// What the kernel keeps of each page is this part of it.
-const TABLES_PART: u64 = 20;
+/// Divisor of a program's bytes that gives the kernel's own data on its pages.
+const PAGE_TABLE_DIVISOR: u64 = 20;
 
-/// Each process that starts takes a few MiB.
-const TAKEN_BYTES: u64 = 4 << 20;
+/// Allocation that is always allowed, in bytes, because each new process allocates a few MiB.
+const ALLOWED_ALLOCATION_BYTES: u64 = 4 << 20;
 
-impl Counters {
-    /// The counters now, if they can be read.
+impl MemoryCounters {
+    /// Reads the kernel's memory counters; `None` if the system does not provide them.
     pub(super) fn read() -> Option<Self> {
         let vmstat = std::fs::read_to_string("/proc/vmstat").ok()?;
         let pressure = std::fs::read_to_string("/proc/pressure/memory");
@@ -49,9 +47,9 @@ impl Counters {
                 continue;
             };
             let sum = match name {
-                "pgscan_direct" | "pgscan_kswapd" => &mut counters.scanned,
-                "pswpin" | "pswpout" => &mut counters.swapped,
-                _ if name.starts_with("pgalloc_") => &mut counters.allocated,
+                "pgscan_direct" | "pgscan_kswapd" => &mut counters.scanned_pages,
+                "pswpin" | "pswpout" => &mut counters.swapped_pages,
+                _ if name.starts_with("pgalloc_") => &mut counters.allocated_pages,
                 _ => continue,
             };
             *sum += count.parse().unwrap_or(0);
@@ -62,32 +60,33 @@ impl Counters {
     }
 }
 
-pub(super) fn found(
-    (before, after): (&Counters, &Counters),
+pub(super) fn detect(
+    (before, after): (&MemoryCounters, &MemoryCounters),
     span: Nanoseconds,
-    own_bytes: u64,
+    program_io_bytes: u64,
 ) -> Vec<Interference> {
-    let bytes = |count: fn(&Counters) -> u64| {
+    let bytes = |count: fn(&MemoryCounters) -> u64| {
         let pages = count(after).saturating_sub(count(before));
         pages.saturating_mul(rustix::param::page_size() as u64)
     };
     let stalled = after.stalled_us.zip(before.stalled_us);
     let stalled_us = stalled.map_or(0, |(after, before)| after.saturating_sub(before));
     let stalled = Nanoseconds(stalled_us.saturating_mul(1000));
-    let scanned_bytes = bytes(|one| one.scanned);
-    let swapped_bytes = bytes(|one| one.swapped);
-    let is_short = notable(stalled, span).is_some()
-        || scanned_bytes > own_bytes * SCANNED.0 + SCANNED.1
-        || swapped_bytes >= SWAPPED_BYTES;
+    let scanned_bytes = bytes(|one| one.scanned_pages);
+    let swapped_bytes = bytes(|one| one.swapped_pages);
+    let is_short = notable_share(stalled, span).is_some()
+        || scanned_bytes > program_io_bytes * ALLOWED_SCAN_BYTES.0 + ALLOWED_SCAN_BYTES.1
+        || swapped_bytes >= REPORTED_SWAP_BYTES_MIN;
     let short = is_short.then(|| Interference::MemoryShort {
         stalled_us,
         share: stalled.0 as f64 / span.0.max(1) as f64,
         scanned_bytes,
         swapped_bytes,
     });
-    let own = own_bytes + own_bytes / TABLES_PART;
-    let taken_bytes = bytes(|one| one.allocated).saturating_sub(own);
-    let most = TAKEN_BYTES + (TAKEN_BYTES_PER_S as f64 * span.seconds()) as u64;
+    let own = program_io_bytes + program_io_bytes / PAGE_TABLE_DIVISOR;
+    let taken_bytes = bytes(|one| one.allocated_pages).saturating_sub(own);
+    let most =
+        ALLOWED_ALLOCATION_BYTES + (ALLOWED_ALLOCATION_BYTES_PER_S as f64 * span.seconds()) as u64;
     let taken = (taken_bytes > most).then_some(Interference::MemoryTaken { bytes: taken_bytes });
     short.into_iter().chain(taken).collect()
 }
@@ -101,14 +100,14 @@ mod tests {
 
     #[test]
     fn the_kernels_lines_are_read() {
-        let counters = Counters {
+        let counters = MemoryCounters {
             stalled_us: Some(8_552_274),
-            scanned: 42,
-            swapped: 7,
-            allocated: 1536,
+            scanned_pages: 42,
+            swapped_pages: 7,
+            allocated_pages: 1536,
         };
-        assert_eq!(Counters::parse(VMSTAT, PRESSURE), counters);
-        assert_eq!(Counters::parse("", ""), Counters::default());
+        assert_eq!(MemoryCounters::parse(VMSTAT, PRESSURE), counters);
+        assert_eq!(MemoryCounters::parse("", ""), MemoryCounters::default());
     }
 
     #[test]
@@ -116,45 +115,45 @@ mod tests {
         let pages = |mib: u64| (mib << 20) / rustix::param::page_size() as u64;
         let span = Nanoseconds::from_millis(100);
         for (after, kinds) in [
-            (Counters::default(), &[][..]),
+            (MemoryCounters::default(), &[][..]),
             // The page cache is full: what is read takes the place of older pages.
             (
-                Counters {
-                    scanned: pages(70),
-                    allocated: pages(70),
+                MemoryCounters {
+                    scanned_pages: pages(70),
+                    allocated_pages: pages(70),
                     stalled_us: Some(900),
-                    ..Counters::default()
+                    ..MemoryCounters::default()
                 },
                 &[],
             ),
             (
-                Counters {
+                MemoryCounters {
                     stalled_us: Some(12_000),
-                    ..Counters::default()
+                    ..MemoryCounters::default()
                 },
                 &["memory_short"],
             ),
             (
-                Counters {
-                    scanned: pages(400),
-                    allocated: pages(500),
-                    ..Counters::default()
+                MemoryCounters {
+                    scanned_pages: pages(400),
+                    allocated_pages: pages(500),
+                    ..MemoryCounters::default()
                 },
                 &["memory_short", "memory_taken"],
             ),
             (
-                Counters {
-                    swapped: pages(2),
-                    ..Counters::default()
+                MemoryCounters {
+                    swapped_pages: pages(2),
+                    ..MemoryCounters::default()
                 },
                 &["memory_short"],
             ),
         ] {
-            let before = Counters {
+            let before = MemoryCounters {
                 stalled_us: Some(0),
-                ..Counters::default()
+                ..MemoryCounters::default()
             };
-            let found = found((&before, &after), span, 64 << 20);
+            let found = detect((&before, &after), span, 64 << 20);
             let named: Vec<&str> = found.iter().map(Interference::kind).collect();
             assert_eq!(named, kinds, "{after:?}");
         }

@@ -1,48 +1,47 @@
-//! Processors that others had, or that were slowed.
+//! Detection of processors that were busy with other work, stolen or throttled.
 
-use super::{NOTABLE_SHARE, notable};
+use super::{NOTABLE_SHARE_MIN, notable_share};
 use diskperf_timeline::{Interference, Nanoseconds, WorkerMeasure};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// From the wake-up until a thread runs, an idle processor takes up to this, above all
-/// a virtual one, which its hypervisor has to wake.
-const WAKE_UP: Nanoseconds = Nanoseconds(50_000);
+/// Maximum time from a wake-up until a thread runs on an idle processor. It is longest for a
+/// virtual processor, which its hypervisor has to wake.
+const WAKE_UP_TIME_MAX: Nanoseconds = Nanoseconds(50_000);
 
-/// `/proc/stat` counts in ticks of this length, so that one tick more may be
-/// no time at all.
-const TICK: Nanoseconds = Nanoseconds::from_millis(10);
+/// Length of a tick in `/proc/stat`. A difference of one tick may be no time at all.
+const TICK_TIME: Nanoseconds = Nanoseconds::from_millis(10);
 
-/// Longer than a thread takes to end.
-const BETWEEN_LOOKS: Duration = Duration::from_micros(100);
+/// Pause between two counts of runnable threads; longer than a thread takes to end.
+const COUNT_PAUSE: Duration = Duration::from_micros(100);
 
-/// The files by which a machine says that its processors are slowed.
+/// Files that report throttling and frequency limits of the processors.
 #[derive(Debug)]
-pub(super) struct Limits {
+pub(super) struct LimitFiles {
     processors: u64,
-    throttled: Vec<PathBuf>,
-    frequencies: Vec<PathBuf>,
+    throttle_count_files: Vec<PathBuf>,
+    frequency_limit_files: Vec<PathBuf>,
 }
 
-/// What is counted of all processors, as far as it can be read.
+/// Counters of all processors, as far as the machine has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counters {
+pub(super) struct ProcessorCounters {
     processors: u64,
     stolen_ticks: Option<u64>,
-    /// Threads that run or are ready to, the reader's included.
-    runnable: Option<u64>,
-    throttled: Option<u64>,
-    /// The lowest of the processors' highest frequencies.
-    highest_khz: Option<u64>,
+    /// Threads that run or are ready to, including the reader.
+    runnable_threads: Option<u64>,
+    throttle_count: Option<u64>,
+    /// Lowest of the maximum frequencies that the processors may use, in kHz.
+    frequency_khz_max: Option<u64>,
 }
 
-impl Limits {
-    /// Those that there are: a virtual machine has none.
-    pub(super) fn of_this_machine() -> Self {
+impl LimitFiles {
+    /// Returns the limit files of this machine; none on a virtual machine.
+    pub(super) fn find() -> Self {
         let mut limits = Self {
             processors: 0,
-            throttled: Vec::new(),
-            frequencies: Vec::new(),
+            throttle_count_files: Vec::new(),
+            frequency_limit_files: Vec::new(),
         };
         let entries = std::fs::read_dir("/sys/devices/system/cpu");
         for entry in entries.into_iter().flatten().flatten() {
@@ -54,60 +53,60 @@ impl Limits {
             limits.processors += 1;
             let existing = |file: &str| Some(entry.path().join(file)).filter(|path| path.exists());
             let throttled = existing("thermal_throttle/core_throttle_count");
-            limits.throttled.extend(throttled);
+            limits.throttle_count_files.extend(throttled);
             let frequency = existing("cpufreq/scaling_max_freq");
-            limits.frequencies.extend(frequency);
+            limits.frequency_limit_files.extend(frequency);
         }
         limits
     }
 }
 
-impl Counters {
-    pub(super) fn read(limits: &Limits) -> Self {
+impl ProcessorCounters {
+    pub(super) fn read(limits: &LimitFiles) -> Self {
         let number = |path: &PathBuf| -> Option<u64> {
             std::fs::read_to_string(path).ok()?.trim().parse().ok()
         };
         let read = |path| std::fs::read_to_string(path).unwrap_or_default();
         Self {
             processors: limits.processors,
-            throttled: limits.throttled.iter().map(number).sum(),
-            highest_khz: limits.frequencies.iter().filter_map(number).min(),
-            stolen_ticks: stolen_ticks(&read("/proc/stat")),
-            runnable: Self::runnable(),
+            throttle_count: limits.throttle_count_files.iter().map(number).sum(),
+            frequency_khz_max: limits.frequency_limit_files.iter().filter_map(number).min(),
+            stolen_ticks: parse_stolen_ticks(&read("/proc/stat")),
+            runnable_threads: Self::count_runnable(),
         }
     }
 
-    /// The fewer of two looks: between them, what this process and the kernel have just
-    /// ended comes to rest.
-    fn runnable() -> Option<u64> {
-        let look = || runnable(&std::fs::read_to_string("/proc/loadavg").ok()?);
+    /// Returns the smaller of two counts of runnable threads. In between, threads of this process
+    /// and the kernel that are ending get time to end.
+    fn count_runnable() -> Option<u64> {
+        let look = || parse_runnable(&std::fs::read_to_string("/proc/loadavg").ok()?);
         let first = look()?;
-        std::thread::sleep(BETWEEN_LOOKS);
+        std::thread::sleep(COUNT_PAUSE);
         Some(look()?.min(first))
     }
 }
 
-/// The eighth number of `cpu  3482093 399461 ...`.
-fn stolen_ticks(stat: &str) -> Option<u64> {
+/// Returns the stolen time of all processors: the eighth number of `cpu  3482093 399461 ...`.
+fn parse_stolen_ticks(stat: &str) -> Option<u64> {
     let mut words = stat.lines().next()?.split_ascii_whitespace();
     words.nth(8)?.parse().ok()
 }
 
-/// The 3 of `0.08 0.03 0.01 3/250 4711`.
-fn runnable(load: &str) -> Option<u64> {
+/// Returns the runnable threads of a load average line: the 3 of `0.08 0.03 0.01 3/250 4711`.
+fn parse_runnable(load: &str) -> Option<u64> {
     let threads = load.split_ascii_whitespace().nth(3)?;
     threads.split_once('/')?.0.parse().ok()
 }
 
-/// The worker that waited longest for a processor, beyond what waking up takes and beyond
-/// what other workers of the program ran meanwhile.
-pub(super) fn waited(workers: &[WorkerMeasure]) -> Option<Interference> {
+/// Returns the processor contention of the worker that waited longest. Wake-up times and the
+/// processor time of the program's other workers are subtracted.
+pub(super) fn detect_cpu_wait(workers: &[WorkerMeasure]) -> Option<Interference> {
     let ran: Nanoseconds = workers.iter().map(|worker| worker.cpu).sum();
     let found = workers.iter().filter_map(|worker| {
-        let wake_ups = Nanoseconds(WAKE_UP.0.saturating_mul(worker.voluntary_switches));
+        let wake_ups = Nanoseconds(WAKE_UP_TIME_MAX.0.saturating_mul(worker.voluntary_switches));
         let own = ran.since(worker.cpu);
         let waited = worker.cpu_wait?.since(wake_ups).since(own);
-        let share = notable(waited, worker.elapsed)?;
+        let share = notable_share(waited, worker.elapsed)?;
         Some((share, waited, worker.involuntary_switches))
     });
     let (share, waited, preempted) = found.max_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
@@ -118,41 +117,41 @@ pub(super) fn waited(workers: &[WorkerMeasure]) -> Option<Interference> {
     })
 }
 
-pub(super) fn found(
-    (before, after): (&Counters, &Counters),
+pub(super) fn detect(
+    (before, after): (&ProcessorCounters, &ProcessorCounters),
     span: Nanoseconds,
 ) -> Vec<Interference> {
     let processors = after.processors.max(1);
     let mut found = Vec::new();
     // The one that counts is running itself.
     let threads = before
-        .runnable
-        .min(after.runnable)
+        .runnable_threads
+        .min(after.runnable_threads)
         .unwrap_or(0)
         .saturating_sub(1);
     // Fewer than a fourth of the processors leave enough of them to the program.
     if threads > 0 && threads * 4 >= processors {
         found.push(Interference::ProcessorBusy { threads });
     }
-    let moved = |of: fn(&Counters) -> Option<u64>| {
+    let moved = |of: fn(&ProcessorCounters) -> Option<u64>| {
         let both = of(after).zip(of(before));
         both.map_or(0, |(after, before)| after.saturating_sub(before))
     };
     let ticks = moved(|counters| counters.stolen_ticks);
-    let stolen = Nanoseconds(TICK.0.saturating_mul(ticks.saturating_sub(1)));
+    let stolen = Nanoseconds(TICK_TIME.0.saturating_mul(ticks.saturating_sub(1)));
     let whole = Nanoseconds(span.0.saturating_mul(processors));
-    if let Some(share) = notable(stolen, whole) {
+    if let Some(share) = notable_share(stolen, whole) {
         found.push(Interference::ProcessorStolen {
             stolen_us: stolen.0 / 1000,
             share,
         });
     }
-    let times = moved(|counters| counters.throttled);
+    let times = moved(|counters| counters.throttle_count);
     if times > 0 {
         found.push(Interference::ProcessorThrottled { times });
     }
-    if let (Some(was_khz), Some(is_khz)) = (before.highest_khz, after.highest_khz)
-        && was_khz.abs_diff(is_khz) as f64 >= NOTABLE_SHARE * was_khz as f64
+    if let (Some(was_khz), Some(is_khz)) = (before.frequency_khz_max, after.frequency_khz_max)
+        && was_khz.abs_diff(is_khz) as f64 >= NOTABLE_SHARE_MIN * was_khz as f64
     {
         found.push(Interference::FrequencyLimit { was_khz, is_khz });
     }
@@ -166,10 +165,10 @@ mod tests {
     #[test]
     fn the_kernels_lines_are_read() {
         let stat = "cpu  3482093 399461 613987 557403 70906 0 12807 13605 0 0\ncpu0 1 2 3\n";
-        assert_eq!(stolen_ticks(stat), Some(13_605));
-        assert_eq!(stolen_ticks("cpu 1 2\n"), None);
-        assert_eq!(runnable("8.21 7.32 5.08 9/250 4711\n"), Some(9));
-        assert_eq!(runnable(""), None);
+        assert_eq!(parse_stolen_ticks(stat), Some(13_605));
+        assert_eq!(parse_stolen_ticks("cpu 1 2\n"), None);
+        assert_eq!(parse_runnable("8.21 7.32 5.08 9/250 4711\n"), Some(9));
+        assert_eq!(parse_runnable(""), None);
     }
 
     /// A worker by milliseconds elapsed, run and waited, and how often it woke up.
@@ -196,40 +195,40 @@ mod tests {
             (vec![worker(300, 100, 200, 0); 3], None),
             (vec![worker(2, 1, 0, 0)], None),
         ] {
-            let found = waited(&workers).and_then(|found| found.share());
+            let found = detect_cpu_wait(&workers).and_then(|found| found.share());
             let named = found.map(|share| (share * 100.0) as u64);
             assert_eq!(named, percent, "{workers:?}");
         }
         let unknown = WorkerMeasure::default();
-        assert_eq!(waited(&[unknown]), None);
+        assert_eq!(detect_cpu_wait(&[unknown]), None);
     }
 
     #[test]
     fn what_others_have_is_named() {
-        let quiet = Counters {
+        let quiet = ProcessorCounters {
             processors: 2,
-            runnable: Some(1),
+            runnable_threads: Some(1),
             stolen_ticks: Some(100),
-            throttled: Some(5),
-            highest_khz: Some(3_000_000),
+            throttle_count: Some(5),
+            frequency_khz_max: Some(3_000_000),
         };
-        let change = |runnable, stolen_ticks, throttled, highest_khz| Counters {
+        let change = |runnable, stolen_ticks, throttled, frequency_khz_max| ProcessorCounters {
             processors: 2,
-            runnable: Some(runnable),
+            runnable_threads: Some(runnable),
             stolen_ticks: Some(stolen_ticks),
-            throttled: Some(throttled),
-            highest_khz,
+            throttle_count: Some(throttled),
+            frequency_khz_max,
         };
-        let hogged = Counters {
-            runnable: Some(5),
+        let hogged = ProcessorCounters {
+            runnable_threads: Some(5),
             ..quiet
         };
         let span = Nanoseconds::from_millis(100);
         for (before, after, kinds) in [
             (quiet, quiet, &[][..]),
             // What could not be read is nothing that moved.
-            (Counters::default(), quiet, &[]),
-            (hogged, Counters::default(), &[]),
+            (ProcessorCounters::default(), quiet, &[]),
+            (hogged, ProcessorCounters::default(), &[]),
             // A thread that was seen once only was on its way somewhere.
             (quiet, change(2, 101, 5, Some(3_000_000)), &[]),
             (
@@ -249,7 +248,7 @@ mod tests {
                 &["frequency_limit"],
             ),
         ] {
-            let found = found((&before, &after), span);
+            let found = detect((&before, &after), span);
             let named: Vec<&str> = found.iter().map(Interference::kind).collect();
             assert_eq!(named, kinds, "{after:?}");
         }

@@ -1,9 +1,8 @@
-//! Settings of queues that somebody changed since the run began.
+//! Detection of queue settings that changed since the run began.
 
 use diskperf_timeline::{Device, Interference};
 
-/// The settings of a queue by their names in sysfs.
-fn settings(device: &Device) -> [(&'static str, String); 5] {
+fn setting_values(device: &Device) -> [(&'static str, String); 5] {
     let number = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     [
@@ -15,10 +14,13 @@ fn settings(device: &Device) -> [(&'static str, String); 5] {
     ]
 }
 
-pub(super) fn found(noted: &[Device], now: &[Device]) -> Vec<Interference> {
+pub(super) fn detect(before: &[Device], now: &[Device]) -> Vec<Interference> {
     let mut found = Vec::new();
-    for (before, after) in noted.iter().zip(now) {
-        for ((setting, was), (_, is)) in settings(before).into_iter().zip(settings(after)) {
+    for (before, after) in before.iter().zip(now) {
+        for ((setting, was), (_, is)) in setting_values(before)
+            .into_iter()
+            .zip(setting_values(after))
+        {
             if was != is {
                 found.push(Interference::SettingChanged {
                     device: after.name.clone(),
@@ -50,8 +52,8 @@ mod tests {
             ..noted.clone()
         };
         let noted = std::slice::from_ref(&noted);
-        assert_eq!(found(noted, noted), []);
-        let named: Vec<String> = found(noted, &[now])
+        assert_eq!(detect(noted, noted), []);
+        let named: Vec<String> = detect(noted, &[now])
             .iter()
             .map(ToString::to_string)
             .collect();

@@ -1,45 +1,44 @@
-//! A process that was stopped, or a machine that was.
+//! Detection of a stopped process or a sleeping machine.
 //!
-//! While the machine sleeps, its clocks stand still, but for the one that counts the time
-//! since it booted: what that moved further is the sleep.
+//! While the machine sleeps, its clocks stop, except the one that counts the time since it booted.
+//! The difference is the duration of the sleep.
 //!
-//! A stopped thread cannot tell: its clocks and the kernel's accounts of it are those
-//! of one that slept. So a thread with nothing to do wakes up again and again, and
-//! sees by how much it comes too late. What it was ready to run meanwhile is the
-//! processor's affair, and is taken off.
+//! A stopped thread cannot notice the stop: its clocks and the kernel's accounts look like those of
+//! a thread that slept. So a thread without other work wakes up periodically and measures its
+//! delay. Time that it was ready to run is subtracted, since that is processor contention.
 
-use super::notable;
-use crate::host::clock::{asleep, monotonic};
+use super::notable_share;
+use crate::host::clock::{machine_sleep_time, monotonic};
 use crate::host::usage::CpuWait;
 use diskperf_timeline::{Interference, Nanoseconds, Repetition};
 use std::time::Duration;
 
-/// How the main thread waits for workers: answering a roll call.
+/// Detector of stops, which the main thread calls periodically while it waits for workers.
 pub struct Roll {
-    answered: Nanoseconds,
-    missed: Nanoseconds,
-    /// What the machine had slept since it booted.
-    asleep: Nanoseconds,
-    wait: Option<(CpuWait, Nanoseconds)>,
+    answered_at: Nanoseconds,
+    missed_time: Nanoseconds,
+    /// Time that the machine had slept before the detector started.
+    slept_before: Nanoseconds,
+    cpu_wait: Option<(CpuWait, Nanoseconds)>,
 }
 
 impl Roll {
-    /// How often to answer: often enough for the shortest stop that would be named of a
-    /// repetition of a tenth of a second, too seldom to be seen in it (some
-    /// microseconds each).
+    /// Interval between answers. It detects the shortest stop that would be reported for a
+    /// repetition of a tenth of a second. An answer costs some microseconds, too little to affect
+    /// the figures.
     pub const PERIOD: Duration = Duration::from_millis(10);
 
-    /// Begins now, in the calling thread.
+    /// Starts a detector of stops for the calling thread's process.
     pub fn begin() -> Self {
-        let wait = CpuWait::of_this_thread();
+        let wait = CpuWait::of_current_thread();
         Self {
-            wait: wait.and_then(|wait| {
+            cpu_wait: wait.and_then(|wait| {
                 let now = wait.read()?;
                 Some((wait, now))
             }),
-            missed: Nanoseconds::ZERO,
-            asleep: asleep(),
-            answered: monotonic(),
+            missed_time: Nanoseconds::ZERO,
+            slept_before: machine_sleep_time(),
+            answered_at: monotonic(),
         }
     }
 
@@ -47,49 +46,51 @@ impl Roll {
         Nanoseconds(Self::PERIOD.as_nanos() as u64)
     }
 
-    /// Answers.
+    /// Records that the thread runs now. A delay beyond [`Self::PERIOD`] counts as missed time.
     pub fn answer(&mut self) {
         let now = monotonic();
-        let late = now.since(self.answered).since(Self::period());
-        self.missed = self.missed + late;
-        self.answered = now;
+        let late = now.since(self.answered_at).since(Self::period());
+        self.missed_time = self.missed_time + late;
+        self.answered_at = now;
     }
 
-    /// Goes on after something else that this thread did since it answered.
+    /// Restarts the detector's interval after other work of this thread. The duration of that work
+    /// does not count as missed time.
     pub fn resume(&mut self) {
-        self.answered = monotonic();
+        self.answered_at = monotonic();
     }
 
-    /// How long this process neither ran nor was ready to, the machine's sleep included.
+    /// Returns the time during which this process neither ran nor was ready to, including the
+    /// machine's sleep.
     pub fn end(self) -> Nanoseconds {
-        self.end_when_slept(asleep())
+        self.end_with_sleep(machine_sleep_time())
     }
 
-    fn end_when_slept(mut self, slept: Nanoseconds) -> Nanoseconds {
+    fn end_with_sleep(mut self, slept: Nanoseconds) -> Nanoseconds {
         self.answer();
-        let waited = self.wait.and_then(|(wait, before)| {
+        let waited = self.cpu_wait.and_then(|(wait, before)| {
             let now = wait.read()?;
             Some(now.since(before))
         });
-        let awake = self.missed.since(waited.unwrap_or_default());
-        awake + slept.since(self.asleep)
+        let awake = self.missed_time.since(waited.unwrap_or_default());
+        awake + slept.since(self.slept_before)
     }
 }
 
-pub(super) fn found(stopped: Nanoseconds, repetition: &Repetition) -> Option<Interference> {
+pub(super) fn detect(stopped: Nanoseconds, repetition: &Repetition) -> Option<Interference> {
     let elapsed = repetition.durable().unwrap_or(repetition.elapsed());
     // A timer may be late by less on a machine that saves power.
-    if stopped < LATE_TIMER {
+    if stopped < TIMER_DELAY_MAX {
         return None;
     }
     Some(Interference::Stopped {
         stopped_us: stopped.0 / 1000,
         // The time that passed does not have the machine's sleep in it.
-        share: notable(stopped, elapsed)?.min(1.0),
+        share: notable_share(stopped, elapsed)?.min(1.0),
     })
 }
 
-const LATE_TIMER: Nanoseconds = Nanoseconds::from_millis(5);
+const TIMER_DELAY_MAX: Nanoseconds = Nanoseconds::from_millis(5);
 
 #[cfg(test)]
 mod tests {
@@ -114,7 +115,7 @@ mod tests {
             // A night.
             (30_000_000, 4000, Some(1.0)),
         ] {
-            let found = found(
+            let found = detect(
                 Nanoseconds::from_millis(stopped_ms),
                 &repetition(elapsed_ms),
             );
@@ -127,9 +128,9 @@ mod tests {
     fn a_sleep_of_the_machine_is_missed_too() {
         const NIGHT: Nanoseconds = Nanoseconds::from_millis(30_000_000);
         let roll = Roll::begin();
-        let later = roll.asleep + NIGHT;
-        let missed = roll.end_when_slept(later);
-        assert!(missed >= NIGHT, "{missed:?}");
+        let later = roll.slept_before + NIGHT;
+        let missed_time = roll.end_with_sleep(later);
+        assert!(missed_time >= NIGHT, "{missed_time:?}");
     }
 
     #[test]
@@ -139,8 +140,8 @@ mod tests {
         let sleep = Duration::from_millis(50);
         std::thread::sleep(sleep);
         let least = Nanoseconds(sleep.as_nanos() as u64).since(Roll::period());
-        let missed = roll.missed;
+        let missed_time = roll.missed_time;
         roll.answer();
-        assert!(roll.missed.since(missed) >= least);
+        assert!(roll.missed_time.since(missed_time) >= least);
     }
 }

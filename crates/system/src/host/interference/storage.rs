@@ -1,66 +1,66 @@
-//! I/O of others on the program's device.
+//! Detection of I/O by other processes on the program's device.
 //!
-//! Reads are known to the byte: the kernel accounts them to the thread that asked,
-//! read-ahead included, and to its process when it has ended. Of writes only what the calls
-//! took is known, and what the file system adds has to be allowed for.
+//! Reads are known to the byte: the kernel accounts them, including read-ahead, to the thread that
+//! requested them, and to its process when the thread has ended. For writes, only the bytes
+//! accepted by the calls are known, so the file system's own writes have to be estimated.
 
-use super::own_bytes;
+use super::program_io_bytes;
 use diskperf_timeline::{DeviceTraffic, Interference, Repetition};
 
-/// What may go unnamed: a journal's commit, which every machine writes every few
-/// seconds.
-const UNNAMED_BYTES: u64 = 512 << 10;
+/// Traffic of other processes that goes unreported, in bytes. Every machine commits a file system
+/// journal every few seconds.
+const REPORTED_BYTES_MIN: u64 = 512 << 10;
 
-/// For its maps and checksums a file system may add this part of the data that it
-/// writes or reads.
-const METADATA_PART: u64 = 20;
+/// Divisor of a program's bytes that gives the file system's own I/O for maps and checksums.
+const METADATA_DIVISOR: u64 = 20;
 
-/// For a file that is made or synced: its inode, directory and maps, in the
-/// journal and at their place.
-const CALL_BYTES: u64 = 32 << 10;
+/// Allowance for each file that is created or synced: its inode, directory and maps, both in the
+/// journal and in place.
+const METADATA_CALL_BYTES: u64 = 32 << 10;
 
-/// Below a loop device, or where a drive has several disks, a byte of the program may be
-/// several of a disk: the file system of the image, read-ahead in its file, parity. So only
-/// this many times the program's bytes, and so many besides, are named.
-const LAYERED: (u64, u64) = (2, 16 << 20);
+/// Allowance for a drive with several disks or below a loop device: this multiple of the program's
+/// bytes, plus this many bytes. A byte of the program may be several on a disk: the file system of
+/// the image, read-ahead in its file, parity.
+const LAYERED_ALLOWANCE: (u64, u64) = (2, 16 << 20);
 
-/// `own_read_bytes`: read by this process, its kernel threads included; unknown where the
-/// kernel keeps no account.
-pub(super) fn found(
-    plain: &[String],
+/// Returns the I/O of other processes on each device. `own_read_bytes` is the number of bytes read
+/// by this process, including its kernel threads; `None` if the kernel does not account them.
+pub(super) fn detect(
+    sole_disks: &[String],
     repetition: &Repetition,
     own_read_bytes: Option<u64>,
 ) -> Vec<Interference> {
     let others = repetition.devices.iter().filter_map(|device| {
-        let is_plain = plain.contains(&device.device);
+        let is_plain = sole_disks.contains(&device.device);
         let (read, written) = match is_plain {
-            true => allowed(repetition, own_read_bytes),
+            true => allowed_bytes(repetition, own_read_bytes),
             false => {
-                let bytes = own_bytes(repetition) * LAYERED.0 + LAYERED.1;
+                let bytes =
+                    program_io_bytes(repetition) * LAYERED_ALLOWANCE.0 + LAYERED_ALLOWANCE.1;
                 (bytes, bytes)
             }
         };
-        beyond(device, read, written)
+        excess_traffic(device, read, written)
     });
     others.collect()
 }
 
-/// The bytes that the program may have had read and written.
-fn allowed(repetition: &Repetition, own_read_bytes: Option<u64>) -> (u64, u64) {
+/// Returns the bytes of reads and writes that the program may have caused.
+fn allowed_bytes(repetition: &Repetition, own_read_bytes: Option<u64>) -> (u64, u64) {
     let of_workers =
         || repetition.total(|worker| worker.storage_read_bytes.unwrap_or(worker.read_bytes));
     let read = own_read_bytes.unwrap_or_else(of_workers);
     let written = repetition.total(|worker| worker.written_bytes);
     let calls = repetition.total(|worker| worker.metadata_calls);
     (
-        read + read / METADATA_PART,
-        written + written / METADATA_PART + calls * CALL_BYTES,
+        read + read / METADATA_DIVISOR,
+        written + written / METADATA_DIVISOR + calls * METADATA_CALL_BYTES,
     )
 }
 
-fn beyond(device: &DeviceTraffic, read: u64, written: u64) -> Option<Interference> {
+fn excess_traffic(device: &DeviceTraffic, read: u64, written: u64) -> Option<Interference> {
     let beyond = |moved: u64, allowed: u64| match moved.saturating_sub(allowed) {
-        0..UNNAMED_BYTES => 0,
+        0..REPORTED_BYTES_MIN => 0,
         bytes => bytes,
     };
     let read_bytes = beyond(device.read_bytes, read);
@@ -84,7 +84,7 @@ mod tests {
     fn others(
         (read, written, calls): (u64, u64, u64),
         (read_bytes, written_bytes): (u64, u64),
-        plain: &[&str],
+        sole_disks: &[&str],
     ) -> Option<(u64, u64)> {
         let repetition = Repetition {
             workers: vec![WorkerMeasure {
@@ -102,8 +102,8 @@ mod tests {
             }],
             ..Repetition::default()
         };
-        let plain: Vec<String> = plain.iter().map(|&name| name.to_owned()).collect();
-        match found(&plain, &repetition, None)[..] {
+        let sole_disks: Vec<String> = sole_disks.iter().map(|&name| name.to_owned()).collect();
+        match detect(&sole_disks, &repetition, None)[..] {
             [
                 Interference::OtherIo {
                     read_bytes,
@@ -149,7 +149,7 @@ mod tests {
                 devices: vec![device(moved * MIB)],
                 ..Repetition::default()
             };
-            let found = found(&["vda".to_owned()], &repetition, Some(own * MIB));
+            let found = detect(&["vda".to_owned()], &repetition, Some(own * MIB));
             assert_eq!(found.len(), named, "{own} of {moved} MiB");
         }
     }

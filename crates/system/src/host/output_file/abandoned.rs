@@ -1,4 +1,4 @@
-//! Files that were being written when their writer was killed.
+//! Partial output files whose writer was killed.
 
 use super::partial::is_name;
 use crate::host::listing::Listing;
@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file that never took its name. While this lives, its lock keeps others from
-/// taking it for abandoned as well.
+/// Partial output file that never got its final name. A lock prevents others from handling it at
+/// the same time.
 #[derive(Debug)]
 pub struct AbandonedOutput {
     path: PathBuf,
@@ -21,8 +21,8 @@ pub struct AbandonedOutput {
 }
 
 impl AbandonedOutput {
-    /// Looks through a directory, not below it, in the order of names, for files of
-    /// this user that nobody writes any more.
+    /// Returns the abandoned partial files of this user in a directory, without subdirectories, in
+    /// order of names.
     ///
     /// # Errors
     ///
@@ -32,14 +32,15 @@ impl AbandonedOutput {
             path,
             directory,
             names,
-        } = Listing::of(directory, is_name)?;
+        } = Listing::read(directory, is_name)?;
         Ok(names
             .into_iter()
-            .filter_map(move |name| Self::of(path.join(&name), name, &directory)))
+            .filter_map(move |name| Self::open_if_abandoned(path.join(&name), name, &directory)))
     }
 
-    /// `None` of what is another user's, being written, or not to be opened.
-    fn of(path: PathBuf, name: OsString, directory: &Arc<OwnedFd>) -> Option<Self> {
+    /// Returns the file if it is abandoned; `None` if it belongs to another user, is being written,
+    /// or cannot be opened.
+    fn open_if_abandoned(path: PathBuf, name: OsString, directory: &Arc<OwnedFd>) -> Option<Self> {
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::openat(directory, &name, flags, Mode::empty()).ok()?;
         let found = rustix::fs::fstat(&file).ok()?;
@@ -57,13 +58,12 @@ impl AbandonedOutput {
         })
     }
 
-    /// The file.
+    /// Returns the path of the abandoned file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes the file, if it still has its name: its writer may have been at its
-    /// last step.
+    /// Removes the file, if it still has its name: its writer may have been at its last step.
     ///
     /// # Errors
     ///

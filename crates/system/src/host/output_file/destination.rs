@@ -1,5 +1,5 @@
-//! Where a path leads, part by part: by open directories, so that nobody can
-//! put another one in the way once it is found.
+//! Resolution of a path, part by part, through open directories. Nobody can replace a directory
+//! once it is found.
 
 use super::error::OutputProblem;
 use crate::host::device::FileNumber;
@@ -11,54 +11,56 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// As many links as the kernel follows in one path.
+/// Maximum number of symbolic links in one path, as in the kernel.
 const MOST_LINKS: usize = 40;
 
-/// A symbolic link that root followed, of another user.
+/// Symbolic link of another user that root followed.
 #[derive(Debug)]
-struct Leader {
+struct FollowedLink {
     link: PathBuf,
     owner: u32,
 }
 
-impl Leader {
-    fn refused(&self) -> OutputProblem {
-        OutputProblem::LinkOfAnother {
+impl FollowedLink {
+    fn to_problem(&self) -> OutputProblem {
+        OutputProblem::LinkOfOtherUser {
             link: self.link.clone(),
             owner: self.owner,
         }
     }
 }
 
-/// Makes sure that what has this owner is where only its owner's links lead.
-fn require_led_to(owner: u32, led_by: &[Leader]) -> Result<(), OutputProblem> {
-    match led_by.iter().find(|leader| leader.owner != owner) {
-        Some(leader) => Err(leader.refused()),
+/// Checks that all followed links belong to the owner of the file that they lead to.
+fn require_link_owner(owner: u32, followed_links: &[FollowedLink]) -> Result<(), OutputProblem> {
+    match followed_links
+        .iter()
+        .find(|followed_link| followed_link.owner != owner)
+    {
+        Some(link) => Err(link.to_problem()),
         None => Ok(()),
     }
 }
 
-/// The name of a file in an open directory.
+/// Name of a file in an open directory.
 #[derive(Debug)]
 pub(super) struct Destination {
     directory: OwnedFd,
     name: OsString,
-    by_link: bool,
-    /// Users whose links lead here, and who are not trusted to lead elsewhere
-    /// than to what is theirs.
-    led_by: Vec<Leader>,
+    is_reached_by_link: bool,
+    /// Links of other users that led to the file. They may lead only to their owners' files.
+    followed_links: Vec<FollowedLink>,
 }
 
-/// What a name in a directory is.
-pub(super) struct Entry {
+/// Entry of a directory: a file, a directory or a link.
+pub(super) struct DirectoryEntry {
     file: OwnedFd,
     status: Stat,
 }
 
-impl Entry {
-    /// What has this name, a link itself included; nothing is opened for reading
-    /// or writing, which some devices would take for a request.
-    fn look(directory: BorrowedFd<'_>, name: &OsStr) -> Result<Option<Self>, Errno> {
+impl DirectoryEntry {
+    /// Returns the directory entry with a name, without following a link; `None` if there is none.
+    /// Nothing is opened for reading or writing, since some devices would react to it.
+    fn find(directory: BorrowedFd<'_>, name: &OsStr) -> Result<Option<Self>, Errno> {
         let plain = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // As a directory first: only so is one mounted that is mounted on demand.
         let file = [plain | OFlags::DIRECTORY, plain]
@@ -86,24 +88,26 @@ impl Entry {
 }
 
 impl Destination {
-    /// Where the path leads; none where that is `/dev/null`.
+    /// Resolves a path to its destination; `None` for `/dev/null`.
     pub(super) fn find(path: &Path) -> Result<Option<Self>, OutputProblem> {
-        let mut way = Way::from_here()?;
-        let mut left = parts(path);
+        let mut resolver = PathResolver::from_current_directory()?;
+        let mut left = split_reversed(path);
         if left.is_empty() {
             return Err(Errno::NOENT.into());
         }
         while let Some(part) = left.pop() {
-            match way.step(&part, &mut left)? {
-                Step::Inside => {}
-                Step::Missing if left.is_empty() => return Ok(Some(way.end(part))),
-                Step::Missing => return Err(Errno::NOENT.into()),
-                Step::NoDirectory(_) if !left.is_empty() => return Err(Errno::NOTDIR.into()),
-                Step::NoDirectory(entry) if entry.is_null() => return Ok(None),
-                Step::NoDirectory(_) => return Ok(Some(way.end(part))),
+            match resolver.resolve_next(&part, &mut left)? {
+                PathStep::Entered => {}
+                PathStep::Missing if left.is_empty() => {
+                    return Ok(Some(resolver.into_destination(part)));
+                }
+                PathStep::Missing => return Err(Errno::NOENT.into()),
+                PathStep::NotADirectory(_) if !left.is_empty() => return Err(Errno::NOTDIR.into()),
+                PathStep::NotADirectory(entry) if entry.is_null() => return Ok(None),
+                PathStep::NotADirectory(_) => return Ok(Some(resolver.into_destination(part))),
             }
         }
-        Err(not_a_file(FileType::Directory, None))
+        Err(not_regular_file(FileType::Directory, None))
     }
 
     pub(super) fn directory(&self) -> BorrowedFd<'_> {
@@ -114,28 +118,29 @@ impl Destination {
         Path::new(&self.name)
     }
 
-    /// The regular file that is there.
-    pub(super) fn file(&self) -> Result<Option<Entry>, OutputProblem> {
-        let Some(entry) = Entry::look(self.directory(), &self.name)? else {
+    /// Returns the regular file at the destination; `None` if there is no file yet.
+    pub(super) fn open_entry(&self) -> Result<Option<DirectoryEntry>, OutputProblem> {
+        let Some(entry) = DirectoryEntry::find(self.directory(), &self.name)? else {
             return Ok(None);
         };
         if entry.kind() != FileType::RegularFile {
             let real = || std::fs::read_link(path_through(entry.file.as_fd())).ok();
-            let real = self.by_link.then(real).flatten();
-            return Err(not_a_file(entry.kind(), real));
+            let real = self.is_reached_by_link.then(real).flatten();
+            return Err(not_regular_file(entry.kind(), real));
         }
         Ok(Some(entry))
     }
 
-    /// The file that is there and that this user may replace.
-    pub(super) fn replaceable(&self) -> Result<Option<Stat>, OutputProblem> {
-        let Some(entry) = self.file()? else {
+    /// Returns the status of an existing file that this user may replace; `None` if there is no
+    /// file yet.
+    pub(super) fn require_replaceable(&self) -> Result<Option<Stat>, OutputProblem> {
+        let Some(entry) = self.open_entry()? else {
             return Ok(None);
         };
         let directory = rustix::fs::fstat(&self.directory)?;
         let owner = entry.status.st_uid;
-        if is_shared(&directory) && owner != follower() && owner != directory.st_uid {
-            return Err(OutputProblem::FileOfAnother { owner });
+        if is_shared(&directory) && owner != effective_user() && owner != directory.st_uid {
+            return Err(OutputProblem::FileOfOtherUser { owner });
         }
         // Whoever made it read-only wants it to stay, whatever the directory allows.
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -143,86 +148,85 @@ impl Destination {
         Ok(Some(entry.status))
     }
 
-    /// Makes sure that links of other users lead to what is theirs.
+    /// Checks that followed links of other users lead to their owners' files.
     pub(super) fn require_trusted_links(&self) -> Result<(), OutputProblem> {
-        let there = match Entry::look(self.directory(), &self.name)? {
+        let there = match DirectoryEntry::find(self.directory(), &self.name)? {
             Some(entry) => entry.status,
             None => rustix::fs::fstat(&self.directory)?,
         };
-        require_led_to(there.st_uid, &self.led_by)
+        require_link_owner(there.st_uid, &self.followed_links)
     }
 
-    /// Whether this path leads to the file that is there.
-    pub(super) fn is(&self, path: &Path) -> bool {
-        let there = Entry::look(self.directory(), &self.name);
+    /// Reports whether a path leads to the existing file at the destination.
+    pub(super) fn is_same_file(&self, path: &Path) -> bool {
+        let there = DirectoryEntry::find(self.directory(), &self.name);
         match (there, rustix::fs::stat(path)) {
             (Ok(Some(there)), Ok(other)) => {
-                FileNumber::in_status(&there.status) == FileNumber::in_status(&other)
+                FileNumber::from_status(&there.status) == FileNumber::from_status(&other)
             }
             _ => false,
         }
     }
 }
 
-/// Outcome of following one part of a path.
-pub(super) enum Step {
-    /// A directory was entered, or a link added its parts to those that are left.
-    Inside,
-    /// Nothing has this name.
+/// Outcome of resolving one part of a path.
+pub(super) enum PathStep {
+    /// Directory that was entered, or link whose parts were added to the remaining ones.
+    Entered,
     Missing,
-    /// Something else than a directory or a link has it.
-    NoDirectory(Entry),
+    /// Entry that is neither a directory nor a link.
+    NotADirectory(DirectoryEntry),
 }
 
-/// How far a path has led.
-pub(super) struct Way {
+/// State of a path's resolution: the current directory and the links followed so far.
+pub(super) struct PathResolver {
     directory: OwnedFd,
-    /// For messages.
+    /// Path resolved so far, for messages.
     path: PathBuf,
-    links: usize,
-    led_by: Vec<Leader>,
+    link_count: usize,
+    followed_links: Vec<FollowedLink>,
 }
 
-impl Way {
-    /// At the current directory.
-    pub(super) fn from_here() -> Result<Self, Errno> {
+impl PathResolver {
+    /// Starts the resolution of a path at the current directory.
+    pub(super) fn from_current_directory() -> Result<Self, Errno> {
         Ok(Self {
             directory: open_directory(".")?,
             path: PathBuf::new(),
-            links: 0,
-            led_by: Vec::new(),
+            link_count: 0,
+            followed_links: Vec::new(),
         })
     }
 
-    /// Follows the next part of a path; a link adds its own to those that are left.
-    pub(super) fn step(
+    /// Resolves the next part of a path. A link adds its own parts to the remaining ones.
+    pub(super) fn resolve_next(
         &mut self,
         part: &OsStr,
         left: &mut Vec<OsString>,
-    ) -> Result<Step, OutputProblem> {
+    ) -> Result<PathStep, OutputProblem> {
         if part == "/" {
             self.enter(open_directory("/")?, part);
-            return Ok(Step::Inside);
+            return Ok(PathStep::Entered);
         }
-        let Some(entry) = Entry::look(self.directory.as_fd(), part)? else {
-            return Ok(Step::Missing);
+        let Some(entry) = DirectoryEntry::find(self.directory.as_fd(), part)? else {
+            return Ok(PathStep::Missing);
         };
         match entry.kind() {
             FileType::Directory => self.enter(entry.file, part),
             FileType::Symlink => left.extend(self.follow(&entry, part)?),
-            _ => return Ok(Step::NoDirectory(entry)),
+            _ => return Ok(PathStep::NotADirectory(entry)),
         }
-        Ok(Step::Inside)
+        Ok(PathStep::Entered)
     }
 
-    /// Makes a directory here, which is this user's own.
+    /// Creates a subdirectory that belongs to this user.
     ///
     /// # Errors
     ///
-    /// It cannot be made, or the link of a user leads here who would not own it.
-    pub(super) fn make(&self, name: &OsStr) -> Result<(), OutputProblem> {
-        if let Some(leader) = self.led_by.first() {
-            return Err(leader.refused());
+    /// The directory cannot be created, or a link of another user leads here.
+    pub(super) fn make_directory(&self, name: &OsStr) -> Result<(), OutputProblem> {
+        if let Some(followed_link) = self.followed_links.first() {
+            return Err(followed_link.to_problem());
         }
         match rustix::fs::mkdirat(&self.directory, name, Mode::from_raw_mode(0o777)) {
             // Somebody was quicker: the next step shows what that made.
@@ -231,10 +235,10 @@ impl Way {
         }
     }
 
-    /// Makes sure that links of other users lead to a directory that is theirs.
+    /// Checks that followed links of other users lead to a directory of their owner.
     pub(super) fn require_trusted_links(&self) -> Result<(), OutputProblem> {
         let owner = rustix::fs::fstat(&self.directory)?.st_uid;
-        require_led_to(owner, &self.led_by)
+        require_link_owner(owner, &self.followed_links)
     }
 
     fn enter(&mut self, directory: OwnedFd, name: &OsStr) {
@@ -242,10 +246,14 @@ impl Way {
         self.path.push(name);
     }
 
-    /// Where a link in this directory leads, if it may be followed.
-    fn follow(&mut self, link: &Entry, name: &OsStr) -> Result<Vec<OsString>, OutputProblem> {
-        self.links += 1;
-        if self.links > MOST_LINKS {
+    /// Returns the parts of a link's target, if the link may be followed.
+    fn follow(
+        &mut self,
+        link: &DirectoryEntry,
+        name: &OsStr,
+    ) -> Result<Vec<OsString>, OutputProblem> {
+        self.link_count += 1;
+        if self.link_count > MOST_LINKS {
             return Err(Errno::LOOP.into());
         }
         let path = self.path.join(name);
@@ -255,23 +263,25 @@ impl Way {
         }
         let directory = rustix::fs::fstat(&self.directory)?;
         let owner = link.status.st_uid;
-        if is_shared(&directory) && owner != follower() && owner != directory.st_uid {
-            return Err(OutputProblem::LinkOfAnother { link: path, owner });
+        if is_shared(&directory) && owner != effective_user() && owner != directory.st_uid {
+            return Err(OutputProblem::LinkOfOtherUser { link: path, owner });
         }
-        if follower() == 0 && owner != 0 {
-            self.led_by.push(Leader { link: path, owner });
+        if effective_user() == 0 && owner != 0 {
+            self.followed_links.push(FollowedLink { link: path, owner });
         }
         let target = rustix::fs::readlinkat(&link.file, "", Vec::new())?;
-        Ok(parts(Path::new(OsStr::from_bytes(target.as_bytes()))))
+        Ok(split_reversed(Path::new(OsStr::from_bytes(
+            target.as_bytes(),
+        ))))
     }
 
-    /// The file of this name in this directory.
-    fn end(self, name: OsString) -> Destination {
+    /// Returns the destination with this name in the current directory.
+    fn into_destination(self, name: OsString) -> Destination {
         Destination {
             directory: self.directory,
             name,
-            by_link: self.links > 0,
-            led_by: self.led_by,
+            is_reached_by_link: self.link_count > 0,
+            followed_links: self.followed_links,
         }
     }
 }
@@ -281,9 +291,9 @@ fn open_directory(path: &str) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, flags, Mode::empty())
 }
 
-/// The parts of a path, the last first; the root is `/`, and a slash at the end
-/// is a part that only a directory has.
-pub(super) fn parts(path: &Path) -> Vec<OsString> {
+/// Splits a path into its parts, in reverse order. The root is `/`. A trailing slash gives a part
+/// `.`, which only a directory has.
+pub(super) fn split_reversed(path: &Path) -> Vec<OsString> {
     let path = path.as_os_str().as_bytes();
     let part = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
     let ends_open = path.last() == Some(&b'/');
@@ -295,27 +305,27 @@ pub(super) fn parts(path: &Path) -> Vec<OsString> {
     open.into_iter().chain(named).chain(root).collect()
 }
 
-/// Whether others than the owner of a directory decide what is in it.
+/// Reports whether users other than a directory's owner can change its entries.
 fn is_shared(directory: &Stat) -> bool {
     let others = directory.st_mode & 0o002 != 0;
     let group = directory.st_mode & 0o1020 == 0o1020;
     others || group
 }
 
-/// The user as whom links are followed.
-fn follower() -> u32 {
+/// Returns the user whose rights apply to following links.
+fn effective_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-fn not_a_file(kind: FileType, real: Option<PathBuf>) -> OutputProblem {
+fn not_regular_file(kind: FileType, real: Option<PathBuf>) -> OutputProblem {
     let kind = match kind {
         FileType::Directory => "a directory",
         FileType::BlockDevice => "a block device",
         FileType::CharacterDevice => "a character device",
         FileType::Fifo => "a FIFO",
         FileType::Socket => "a socket",
-        FileType::Symlink => "a symbolic link that was made a moment ago",
-        FileType::RegularFile | FileType::Unknown => "no regular file",
+        FileType::Symlink => "a symbolic link that was just created",
+        FileType::RegularFile | FileType::Unknown => "not a regular file",
     };
-    OutputProblem::NotAFile { kind, real }
+    OutputProblem::NotRegularFile { kind, real }
 }

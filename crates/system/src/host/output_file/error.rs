@@ -1,16 +1,16 @@
-//! Why a file is not written, and what to name instead.
+//! Errors of output files, with a remedy for each.
 
 use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file that is not written.
+/// Error for an output file that is not written.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct OutputError {
-    /// As the user wrote it.
+    /// Path of the output file, as the user wrote it.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// Problem that prevents writing the output file.
     pub problem: OutputProblem,
 }
 
@@ -23,65 +23,65 @@ impl OutputError {
     }
 }
 
-/// What is wrong with a file that would be written. The text of each continues
-/// a sentence that begins with the file's name.
+/// Problem that prevents writing an output file. The text of each continues a sentence that begins
+/// with the file's name.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputProblem {
-    /// It is something else than a regular file.
+    /// Path that leads to something other than a regular file.
     #[error(
-        "cannot be written, because it {}: output takes the place of regular files only; name another file",
-        is(kind, real.as_deref())
+        "cannot be written, because it {}: output replaces regular files only; name another file",
+        describe_kind(kind, real.as_deref())
     )]
-    NotAFile {
-        /// `a block device`.
+    NotRegularFile {
+        /// Kind of the existing file, such as `a block device`.
         kind: &'static str,
-        /// What it is called where a link leads.
+        /// Resolved path, if a link leads to the file.
         real: Option<PathBuf>,
     },
-    /// It leads through what a process has open.
+    /// Path that leads through /proc to an open file of a process.
     #[error(
-        "cannot be written, because {} leads to what a process has open: name the file itself",
+        "cannot be written, because {} leads to an open file of a process: name the file itself",
         link.display()
     )]
     OpenFile {
-        /// The link below `/proc`.
+        /// Link below `/proc` that the path contains.
         link: PathBuf,
     },
-    /// A link of another user is in the way.
+    /// Path that contains a symbolic link of another user.
     #[error(
         "cannot be written, because {} is a symbolic link of user {owner}, who decides where it leads: name the file itself",
         link.display()
     )]
-    LinkOfAnother {
-        /// The link.
+    LinkOfOtherUser {
+        /// Path of the symbolic link.
         link: PathBuf,
-        /// The user's number.
+        /// User id of the link's owner.
         owner: u32,
     },
-    /// The file is another user's.
+    /// Existing file that belongs to another user.
     #[error(
         "cannot be written, because it is a file of user {owner} in a directory that others may write to: name another file"
     )]
-    FileOfAnother {
-        /// The user's number.
+    FileOfOtherUser {
+        /// User id of the file's owner.
         owner: u32,
     },
-    /// The directory takes files, and does not let them be removed or renamed.
+    /// Directory that accepts new files, but does not allow them to be removed or renamed.
     #[error(
-        "cannot be written, because its directory does not let the file that was tried there, {name}, be removed ({source}): name a file in another directory"
+        "cannot be written, because its directory does not allow the removal of a test file, {name} ({source}): name a file in another directory"
     )]
-    Stays {
-        /// What was tried.
+    NotRemovable {
+        /// Name of the file that was tried.
         name: String,
-        /// What the system said.
+        /// Error that the operating system returned.
         source: io::Error,
     },
-    /// The system does not let it be written.
+    /// System error that prevents writing the file.
     #[error("cannot be written: {0}; name a file in a directory that you may write to")]
     Io(#[from] io::Error),
 }
 
-fn is(kind: &str, real: Option<&Path>) -> String {
+fn describe_kind(kind: &str, real: Option<&Path>) -> String {
     match real {
         Some(real) => format!("leads to {}, {kind}", real.display()),
         None => format!("is {kind}"),
@@ -89,17 +89,18 @@ fn is(kind: &str, real: Option<&Path>) -> String {
 }
 
 impl OutputProblem {
-    /// `/dev/null` where a file must be.
+    /// Returns the problem for the path `/dev/null` where a regular file is required.
     pub(super) fn null() -> Self {
-        Self::NotAFile {
+        Self::NotRegularFile {
             kind: "a character device",
             real: None,
         }
     }
 
-    /// Whether another name would help, and not another disk.
+    /// Reports whether the problem lies with the file's name, so that another name would help, and
+    /// not with the disk or the machine.
     pub fn is_of_the_name(&self) -> bool {
-        const OF_THE_MACHINE: [Errno; 7] = [
+        const MACHINE_ERRORS: [Errno; 7] = [
             Errno::NOSPC,
             Errno::DQUOT,
             Errno::IO,
@@ -111,7 +112,7 @@ impl OutputProblem {
         match self {
             Self::Io(error) => {
                 let errno = Errno::from_io_error(error);
-                errno.is_none_or(|errno| !OF_THE_MACHINE.contains(&errno))
+                errno.is_none_or(|errno| !MACHINE_ERRORS.contains(&errno))
             }
             _ => true,
         }

@@ -1,35 +1,35 @@
-//! Directories for output files, made by the rules for the files themselves.
+//! Creation of directories for output files, by the same rules as the files.
 
-use super::destination::{Step, Way, parts};
+use super::destination::{PathResolver, PathStep, split_reversed};
 use super::{OutputError, OutputProblem};
 use rustix::io::Errno;
 use std::path::Path;
 
-/// Makes a directory, and those above it, if they are not there.
+/// Creates a directory and its missing parents.
 ///
-/// Symbolic links are followed by the rule of [`super::OutputFile::open`]. Root
-/// makes no directory where another user's link leads: it would not be that user's.
+/// Symbolic links are followed by the rule of [`super::OutputFile::open`]. Root creates no
+/// directory behind another user's link, because the directory would not belong to that user.
 ///
 /// # Errors
 ///
-/// Another user's link is in the way, something else has the name of a directory,
-/// or none can be made.
+/// Another user's link is in the way, another kind of file has the name, or the directory cannot be
+/// created.
 pub fn make_folder(path: &Path) -> Result<(), OutputError> {
-    walk(path).map_err(|problem| OutputError::new(path, problem))
+    create_missing(path).map_err(|problem| OutputError::new(path, problem))
 }
 
-fn walk(path: &Path) -> Result<(), OutputProblem> {
-    let mut way = Way::from_here()?;
-    let mut left = parts(path);
+fn create_missing(path: &Path) -> Result<(), OutputProblem> {
+    let mut resolver = PathResolver::from_current_directory()?;
+    let mut left = split_reversed(path);
     while let Some(part) = left.pop() {
-        match way.step(&part, &mut left)? {
-            Step::Inside => {}
-            Step::Missing => {
-                way.make(&part)?;
+        match resolver.resolve_next(&part, &mut left)? {
+            PathStep::Entered => {}
+            PathStep::Missing => {
+                resolver.make_directory(&part)?;
                 left.push(part);
             }
-            Step::NoDirectory(_) => return Err(Errno::NOTDIR.into()),
+            PathStep::NotADirectory(_) => return Err(Errno::NOTDIR.into()),
         }
     }
-    way.require_trusted_links()
+    resolver.require_trusted_links()
 }

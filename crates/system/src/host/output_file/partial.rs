@@ -1,4 +1,4 @@
-//! A file that is being written, beside the name that it will take.
+//! Partial output file: a file that is being written, beside its final name.
 
 use super::OutputProblem;
 use crate::host::workspace::random_number;
@@ -10,32 +10,35 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-/// What its name begins and ends with; between is a random number.
-const PREFIX: &str = "diskperf-";
-const SUFFIX: &str = ".partial";
-const DIGITS: usize = 16;
+/// Prefix of a partial file's name; a random number and the suffix follow.
+const PARTIAL_NAME_PREFIX: &str = "diskperf-";
+const PARTIAL_NAME_SUFFIX: &str = ".partial";
+const HEX_DIGITS: usize = 16;
 
-/// Whether a file that is being written may be called this.
+/// Reports whether a name is that of a partial file.
 pub(super) fn is_name(name: &OsStr) -> bool {
     let name = name.to_str();
-    let number = name.and_then(|name| name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX));
+    let number = name.and_then(|name| {
+        name.strip_prefix(PARTIAL_NAME_PREFIX)?
+            .strip_suffix(PARTIAL_NAME_SUFFIX)
+    });
     let is_digit = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
-    number.is_some_and(|number| number.len() == DIGITS && number.bytes().all(is_digit))
+    number.is_some_and(|number| number.len() == HEX_DIGITS && number.bytes().all(is_digit))
 }
 
-/// Until it takes its name, it is removed when it is dropped. It is locked as long as
-/// its writer lives: `diskperf clean` removes those that are not.
+/// Partial output file, removed on drop unless it was published. It is locked for the lifetime of
+/// its writer; `diskperf clean` removes unlocked ones.
 pub(super) struct Partial<'a> {
     directory: BorrowedFd<'a>,
     name: String,
     file: File,
-    /// Whether it has its name, or none any more.
-    done: bool,
+    /// Whether the file has its final name, or was removed.
+    is_finished: bool,
 }
 
 impl<'a> Partial<'a> {
-    /// Makes a new file of a name that nobody can foresee, with the owner and
-    /// the permissions of the one that it will replace.
+    /// Creates a partial file with an unpredictable name, and with the owner and permissions of the
+    /// file that it will replace.
     pub(super) fn create(
         directory: BorrowedFd<'a>,
         replaced: Option<&Stat>,
@@ -48,14 +51,17 @@ impl<'a> Partial<'a> {
             }
         };
         if let Some(replaced) = replaced {
-            partial.take_access_of(replaced)?;
+            partial.copy_access_from(replaced)?;
         }
         Ok(partial)
     }
 
-    /// `None` where a `diskperf clean` came between making and locking it.
+    /// Creates and locks a partial file; `None` if `diskperf clean` took it between the two steps.
     fn try_create(directory: BorrowedFd<'a>, mode: Mode) -> Result<Option<Self>, Errno> {
-        let name = format!("{PREFIX}{:0DIGITS$x}{SUFFIX}", random_number());
+        let name = format!(
+            "{PARTIAL_NAME_PREFIX}{:0HEX_DIGITS$x}{PARTIAL_NAME_SUFFIX}",
+            random_number()
+        );
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(directory, &name, flags, mode)?;
@@ -63,7 +69,7 @@ impl<'a> Partial<'a> {
             directory,
             name,
             file: file.into(),
-            done: false,
+            is_finished: false,
         };
         // Where files cannot be locked, `clean` cannot lock this one either.
         let lock = rustix::fs::flock(&partial.file, FlockOperation::NonBlockingLockExclusive);
@@ -72,11 +78,11 @@ impl<'a> Partial<'a> {
         Ok((!lost).then_some(partial))
     }
 
-    /// Removes it, where it was only to be seen whether it can be made.
+    /// Removes the file, after a test whether it can be created.
     pub(super) fn remove(mut self) -> Result<(), OutputProblem> {
-        self.done = true;
+        self.is_finished = true;
         rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty()).map_err(|error| {
-            OutputProblem::Stays {
+            OutputProblem::NotRemovable {
                 name: std::mem::take(&mut self.name),
                 source: error.into(),
             }
@@ -87,10 +93,9 @@ impl<'a> Partial<'a> {
         &self.file
     }
 
-    /// Gives the file the owner, the group and the permissions of another. Where
-    /// this user may not give it that group, the group gets no more than others
-    /// do.
-    fn take_access_of(&self, other: &Stat) -> Result<(), Errno> {
+    /// Gives the file the owner, group and permissions of another. If this user may not set the
+    /// group, the group gets the same permissions as others.
+    fn copy_access_from(&self, other: &Stat) -> Result<(), Errno> {
         let (owner, group) = (Uid::from_raw(other.st_uid), Gid::from_raw(other.st_gid));
         let same_group = rustix::fs::fchown(&self.file, Some(owner), Some(group))
             .or_else(|_| rustix::fs::fchown(&self.file, None, Some(group)))
@@ -109,11 +114,11 @@ impl<'a> Partial<'a> {
         }
     }
 
-    /// Has the file take a name, once its bytes are on the disk.
+    /// Renames the file to its final name, once its bytes are on the disk.
     pub(super) fn publish(mut self, name: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         rustix::fs::renameat(self.directory, &self.name, self.directory, name)?;
-        self.done = true;
+        self.is_finished = true;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::openat(self.directory, ".", flags, Mode::empty()) {
             Ok(directory) => match rustix::fs::fsync(directory) {
@@ -127,9 +132,9 @@ impl<'a> Partial<'a> {
     }
 }
 
-/// What is written under its name already.
+/// Publication of a file before its contents are complete.
 impl Partial<'_> {
-    /// Has the file take a name that nothing has.
+    /// Renames the partial file to an unused name. The operation fails if the name is in use.
     pub(super) fn publish_new(mut self, name: &Path) -> Result<(), Errno> {
         let flags = RenameFlags::NOREPLACE;
         let named =
@@ -143,14 +148,14 @@ impl Partial<'_> {
             }
             outcome => outcome?,
         }
-        self.done = true;
+        self.is_finished = true;
         Ok(())
     }
 }
 
 impl Drop for Partial<'_> {
     fn drop(&mut self) {
-        if !self.done {
+        if !self.is_finished {
             // The error that matters is already at hand.
             let _ = rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty());
         }

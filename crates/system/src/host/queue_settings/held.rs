@@ -1,23 +1,21 @@
-//! A queue whose settings this process alone changes, and what killed ones have
-//! left changed.
+//! Exclusive changes to a queue's settings, and restoration of settings that killed processes left
+//! changed.
 //!
-//! There is one file for each disk whose settings are changed,
-//! `/run/diskperf/queue-MAJOR:MINOR`. Its lock (flock) is held while they are,
-//! and it holds what they were before. A second search on that disk is refused.
-//! The kernel frees the lock when its holder dies; a file whose lock is free
-//! says what to put back. The next search on the disk does that first, and
-//! `diskperf clean` does it, whatever store the killed search wrote to.
+//! Each disk with changed settings has one file, `/run/diskperf/queue-MAJOR:MINOR`. It contains the
+//! original settings, and its lock (flock) is held while they are changed. A second process
+//! that wants to vary them is refused. The kernel frees the lock when its holder dies, so a file with a free lock
+//! lists settings to restore. The next process that varies the disk's settings restores them first, and
+//! `diskperf clean` does too, whatever store the killed process wrote to.
 //!
-//! The file is root's, in a directory of root's: nobody else can have written
-//! the values, nor hold the lock. (A lock of the device's node would be seen in
-//! other containers too, but udev takes it for a partitioning tool's, and leaves
-//! the disk alone meanwhile.) It is not under a store, because every search must
-//! find it; and it is under /run because that, as the settings themselves, does
-//! not outlive a reboot. Where /run does, the boot's number tells.
+//! The file and its directory belong to root, so that nobody else can write the values or hold the
+//! lock. (A lock of the device's node would be visible in other containers too. But udev takes it
+//! for a partitioning tool's, and ignores the disk meanwhile.) The file is not under a store,
+//! because every process must find it. It is under /run because that, like the settings, does not
+//! outlive a reboot; where /run does, the boot id shows it.
 //!
-//! A file is written before the first setting is changed, and removed when the
-//! last one is back. So whatever is killed, and whenever: the settings are as
-//! they were, or the file says what they were.
+//! A file is written before the first setting is changed, and removed after the last one is
+//! restored. At any time, either the settings are the original ones or the file lists the original
+//! values.
 
 use super::{Queue, QueueError, QueueKey};
 use crate::host::device::{BlockDevice, DeviceNumber, FileNumber};
@@ -30,28 +28,28 @@ use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-const DIRECTORY: &str = "/run/diskperf";
-const PREFIX: &str = "queue-";
+const NOTES_DIRECTORY: &str = "/run/diskperf";
+const NOTE_NAME_PREFIX: &str = "queue-";
 
-/// The first line of a note, and the last, without which it was never finished,
-/// and nothing changed yet.
-const BEGIN: &str = "diskperf-queue 1";
-const END: &str = "end";
+/// First line of a note of original settings. A note without its last line was never finished, and
+/// no setting was changed yet.
+const FIRST_LINE: &str = "diskperf-queue 1";
+const LAST_LINE: &str = "end";
 
-/// No note is longer.
-const NOTE_BYTES: u64 = 4096;
+/// Maximum size of a note, the file with a disk's original settings, in bytes.
+const NOTE_BYTES_MAX: u64 = 4096;
 
-/// How often a note is opened again that was removed meanwhile.
-const ATTEMPTS: usize = 100;
+/// Maximum attempts to open a note of original settings that its holder removes meanwhile.
+const LOCK_ATTEMPTS_MAX: usize = 100;
 
-/// A setting and what it was.
+/// Setting of a disk with its original value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutBack {
-    /// The disk's name.
+    /// Kernel's name of the disk.
     pub disk: String,
-    /// The setting.
+    /// Queue setting that was changed.
     pub key: QueueKey,
-    /// What it was before anything was changed.
+    /// Original value of the queue setting.
     pub value: String,
 }
 
@@ -67,30 +65,31 @@ impl fmt::Display for PutBack {
     }
 }
 
-/// A queue whose settings this process may change: put back when this goes.
+/// Request queue whose settings this process alone may change. They are restored on drop.
 #[derive(Debug)]
 pub struct HeldQueue {
     queue: Queue,
     values: Vec<(QueueKey, String)>,
-    note: Note,
-    is_put_back: bool,
+    note: SettingsNote,
+    is_restored: bool,
 }
 
 impl HeldQueue {
-    /// Keeps others from the settings of a device's disk. What a killed process
-    /// has left changed is put back first, and returned.
+    /// Locks the settings of a device's disk. It first restores settings that a killed process left
+    /// changed, and returns those.
     ///
     /// # Errors
-    /// Somebody else varies them; not root; what is left cannot be put back.
+    ///
+    /// Another process varies the settings, the user is not root, or the restoration fails.
     pub fn take(
         device: &BlockDevice,
         keys: &[QueueKey],
     ) -> Result<(Self, Vec<PutBack>), QueueError> {
         let queue = Queue::of(device)?;
-        let directory = make_directory()?;
-        let note = Note::lock(directory, queue.disk().number(), Missing::Make)?
-            .ok_or_else(|| QueueError::io("lock it", Path::new(DIRECTORY), Errno::NOENT))?;
-        let left = note.read()?.leftovers(&queue)?;
+        let directory = create_notes_directory()?;
+        let note = SettingsNote::lock(directory, queue.disk().number(), MissingNote::Create)?
+            .ok_or_else(|| QueueError::io("lock it", Path::new(NOTES_DIRECTORY), Errno::NOENT))?;
+        let left = note.read()?.values_to_restore(&queue)?;
         for (key, value) in &left {
             queue.set(*key, value)?;
         }
@@ -98,28 +97,28 @@ impl HeldQueue {
             .iter()
             .map(|key| Ok((*key, queue.value(*key)?)))
             .collect::<Result<Vec<_>, QueueError>>()?;
-        note.write(&Noted {
-            boot: boot()?,
-            stamp: queue.stamp.clone(),
+        note.write(&NoteContents {
+            boot_id: read_boot_id()?,
+            identity: queue.identity.clone(),
             holder: std::process::id().to_string(),
             values: values.clone(),
         })?;
-        let left = named(queue.disk().name(), left);
+        let left = to_settings(queue.disk().name(), left);
         let held = Self {
             queue,
             values,
             note,
-            is_put_back: false,
+            is_restored: false,
         };
         Ok((held, left))
     }
 
-    /// The queue.
+    /// Returns the locked request queue.
     pub fn queue(&self) -> &Queue {
         &self.queue
     }
 
-    /// What a setting was.
+    /// Returns the original value of a setting; `None` if it is not among the locked ones.
     pub fn was(&self, key: QueueKey) -> Option<&str> {
         let mut values = self.values.iter();
         values
@@ -127,23 +126,24 @@ impl HeldQueue {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Sets all to what they were, and goes on holding them.
+    /// Restores all settings and keeps the lock.
     ///
     /// # Errors
-    /// The first that the kernel refuses, after all were tried.
+    ///
+    /// The first setting that the kernel refuses, after all were tried.
     pub fn as_they_were(&self) -> Result<(), QueueError> {
         let all = self.values.iter();
         all.map(|(key, value)| self.queue.set(*key, value))
             .fold(Ok(()), Result::and)
     }
 
-    /// Puts all back, for good.
+    /// Restores all settings and releases the lock.
     ///
     /// # Errors
-    /// As [`Self::as_they_were`]; the note stays then. A disk that is gone has
-    /// nothing to put back.
+    ///
+    /// As [`Self::as_they_were`]; the note stays then. A disk that is gone has nothing to restore.
     pub fn put_back(mut self) -> Result<(), QueueError> {
-        self.is_put_back = true;
+        self.is_restored = true;
         self.restore()
     }
 
@@ -157,36 +157,37 @@ impl HeldQueue {
 
 impl Drop for HeldQueue {
     fn drop(&mut self) {
-        if !self.is_put_back {
+        if !self.is_restored {
             // Whoever can hear of an error calls `put_back`.
             let _ = self.restore();
         }
     }
 }
 
-/// A disk's settings that a killed process has left changed. While this lives,
-/// nobody else varies them.
+/// Disk settings that a killed process left changed. The lock keeps other processes from changing
+/// them.
 #[derive(Debug)]
-pub struct LeftQueue {
-    note: Note,
-    /// `None` where the disk, or the boot, is another one than that of the note.
+pub struct AbandonedQueue {
+    note: SettingsNote,
+    /// Queue of the disk; `None` if the disk is gone.
     queue: Option<Queue>,
     settings: Vec<PutBack>,
 }
 
-impl LeftQueue {
-    /// The note.
+impl AbandonedQueue {
+    /// Returns the path of the note with the original settings.
     pub fn path(&self) -> &Path {
         &self.note.path
     }
 
-    /// What is put back: nothing where no process got so far as to change it,
-    /// and of a disk that is gone.
+    /// Returns the queue settings to restore. Empty if the killed process changed nothing, or if
+    /// the disk is gone.
     pub fn settings(&self) -> &[PutBack] {
         &self.settings
     }
 
-    /// Those that are not now what is put back, each with what it is now.
+    /// Returns the queue settings that now differ from their original values, each with its current
+    /// value.
     pub fn changed(&self) -> Vec<(&PutBack, String)> {
         let now = |left: &PutBack| self.queue.as_ref()?.value(left.key).ok();
         let settings = self.settings.iter();
@@ -196,10 +197,11 @@ impl LeftQueue {
             .collect()
     }
 
-    /// Puts it back, and forgets it.
+    /// Restores the settings and removes the note.
     ///
     /// # Errors
-    /// The first that the kernel refuses, after all were tried.
+    ///
+    /// The first setting that the kernel refuses, after all were tried.
     pub fn put_back(self) -> Result<(), QueueError> {
         if let Some(queue) = &self.queue {
             let all = self.settings.iter();
@@ -215,19 +217,20 @@ impl LeftQueue {
     }
 }
 
-/// What killed processes have left changed, disk by disk; an error is of one
+/// Returns the settings that killed processes left changed, by disk. An inner error concerns one
 /// disk's note.
 ///
 /// # Errors
-/// The directory of the notes cannot be listed, or is not root's.
-pub fn abandoned() -> Result<Vec<Result<LeftQueue, QueueError>>, QueueError> {
+///
+/// The directory of the notes cannot be listed, or does not belong to root.
+pub fn abandoned() -> Result<Vec<Result<AbandonedQueue, QueueError>>, QueueError> {
     let mut found = Vec::new();
-    for number in noted()? {
-        let Some(directory) = open_directory()? else {
+    for number in list_noted_disks()? {
+        let Some(directory) = open_notes_directory()? else {
             break;
         };
-        match Note::lock(directory, number, Missing::Leave) {
-            Ok(Some(note)) => found.push(left_in(note, number)),
+        match SettingsNote::lock(directory, number, MissingNote::ReturnNone) {
+            Ok(Some(note)) => found.push(read_leftover(note, number)),
             Ok(None) | Err(QueueError::Held { .. }) => {}
             Err(error) => found.push(Err(error)),
         }
@@ -235,28 +238,28 @@ pub fn abandoned() -> Result<Vec<Result<LeftQueue, QueueError>>, QueueError> {
     Ok(found)
 }
 
-/// Whether any settings are noted, by a process that runs or by one that was
-/// killed: all that others than root can tell.
+/// Reports whether any queue settings are noted as changed, by a running or a killed process. Users
+/// other than root cannot learn more.
 pub fn any_noted() -> bool {
-    noted().is_ok_and(|noted| !noted.is_empty())
+    list_noted_disks().is_ok_and(|noted| !noted.is_empty())
 }
 
-fn left_in(note: Note, number: DeviceNumber) -> Result<LeftQueue, QueueError> {
+fn read_leftover(note: SettingsNote, number: DeviceNumber) -> Result<AbandonedQueue, QueueError> {
     let noted = note.read()?;
-    let queue = Queue::numbered(number)?;
+    let queue = Queue::from_number(number)?;
     let values = match &queue {
-        Some(queue) => noted.leftovers(queue)?,
+        Some(queue) => noted.values_to_restore(queue)?,
         None => Vec::new(),
     };
     let disk = queue.as_ref().map(|queue| queue.disk().name().to_owned());
-    Ok(LeftQueue {
+    Ok(AbandonedQueue {
         note,
-        settings: named(&disk.unwrap_or_default(), values),
+        settings: to_settings(&disk.unwrap_or_default(), values),
         queue,
     })
 }
 
-fn named(disk: &str, values: Vec<(QueueKey, String)>) -> Vec<PutBack> {
+fn to_settings(disk: &str, values: Vec<(QueueKey, String)>) -> Vec<PutBack> {
     let named = |(key, value)| PutBack {
         disk: disk.to_owned(),
         key,
@@ -265,41 +268,43 @@ fn named(disk: &str, values: Vec<(QueueKey, String)>) -> Vec<PutBack> {
     values.into_iter().map(named).collect()
 }
 
-/// The disks of which there are notes.
-fn noted() -> Result<Vec<DeviceNumber>, QueueError> {
-    let Some(directory) = open_directory()? else {
+/// Returns the disks for which notes of original settings exist.
+fn list_noted_disks() -> Result<Vec<DeviceNumber>, QueueError> {
+    let Some(directory) = open_notes_directory()? else {
         return Ok(Vec::new());
     };
-    let failed = |error| QueueError::io("list it", Path::new(DIRECTORY), error);
+    let failed = |error| QueueError::io("list it", Path::new(NOTES_DIRECTORY), error);
     let mut numbers: Vec<DeviceNumber> = Vec::new();
     for entry in std::fs::read_dir(path_through(directory.as_fd())).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let number = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(NOTE_NAME_PREFIX));
         numbers.extend(number.and_then(|number| number.parse::<DeviceNumber>().ok()));
     }
     numbers.sort();
     Ok(numbers)
 }
 
-fn make_directory() -> Result<OwnedFd, QueueError> {
-    let path = Path::new(DIRECTORY);
+fn create_notes_directory() -> Result<OwnedFd, QueueError> {
+    let path = Path::new(NOTES_DIRECTORY);
     match rustix::fs::mkdir(path, Mode::from_raw_mode(0o755)) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(QueueError::io("make it", path, error)),
     }
-    open_directory()?.ok_or_else(|| QueueError::io("open it", path, Errno::NOENT))
+    open_notes_directory()?.ok_or_else(|| QueueError::io("open it", path, Errno::NOENT))
 }
 
-/// The directory of the notes, if there is one.
-fn open_directory() -> Result<Option<OwnedFd>, QueueError> {
-    let path = Path::new(DIRECTORY);
+/// Opens the directory of the settings notes; `None` if it does not exist.
+fn open_notes_directory() -> Result<Option<OwnedFd>, QueueError> {
+    let path = Path::new(NOTES_DIRECTORY);
     let failed = |error| QueueError::io("open it", path, error);
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
         Ok(directory) => directory,
         Err(Errno::NOENT) => return Ok(None),
         Err(Errno::LOOP | Errno::NOTDIR) => {
-            return Err(QueueError::NotRoots {
+            return Err(QueueError::NotOwnedByRoot {
                 path: path.to_owned(),
                 what: "directory",
             });
@@ -308,7 +313,7 @@ fn open_directory() -> Result<Option<OwnedFd>, QueueError> {
     };
     let status = rustix::fs::fstat(&directory).map_err(failed)?;
     if status.st_uid != 0 || status.st_mode & 0o022 != 0 {
-        return Err(QueueError::NotRoots {
+        return Err(QueueError::NotOwnedByRoot {
             path: path.to_owned(),
             what: "directory",
         });
@@ -316,46 +321,45 @@ fn open_directory() -> Result<Option<OwnedFd>, QueueError> {
     Ok(Some(directory))
 }
 
-/// The kernel's number of this boot.
-fn boot() -> Result<String, QueueError> {
+fn read_boot_id() -> Result<String, QueueError> {
     const PATH: &str = "/proc/sys/kernel/random/boot_id";
     std::fs::read_to_string(PATH)
         .map(|boot| boot.trim().to_owned())
         .map_err(|error| QueueError::io("read it", Path::new(PATH), error))
 }
 
-/// What to do where there is no note.
+/// Action if the note of a disk's original settings does not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Missing {
-    Make,
-    Leave,
+enum MissingNote {
+    Create,
+    ReturnNone,
 }
 
-/// A disk's note, locked.
+/// Locked note: the file with a disk's original queue settings.
 #[derive(Debug)]
-struct Note {
+struct SettingsNote {
     directory: OwnedFd,
     name: String,
     path: PathBuf,
     file: File,
 }
 
-impl Note {
-    /// Locks the note of a disk; `None` where there is none, and none is to be
-    /// made.
+impl SettingsNote {
+    /// Locks the note of a disk's original settings; `None` if there is none and none is to be
+    /// created.
     fn lock(
         directory: OwnedFd,
         number: DeviceNumber,
-        missing: Missing,
+        missing: MissingNote,
     ) -> Result<Option<Self>, QueueError> {
-        let name = format!("{PREFIX}{number}");
-        let path = Path::new(DIRECTORY).join(&name);
+        let name = format!("{NOTE_NAME_PREFIX}{number}");
+        let path = Path::new(NOTES_DIRECTORY).join(&name);
         let failed = |error: Errno| QueueError::io("lock it", &path, error);
         let mut flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        if missing == Missing::Make {
+        if missing == MissingNote::Create {
             flags |= OFlags::CREATE;
         }
-        for _ in 0..ATTEMPTS {
+        for _ in 0..LOCK_ATTEMPTS_MAX {
             let mode = Mode::RUSR | Mode::WUSR;
             let file = match rustix::fs::openat(&directory, &name, flags, mode) {
                 Ok(file) => File::from(file),
@@ -365,17 +369,17 @@ impl Note {
             let status = rustix::fs::fstat(&file).map_err(failed)?;
             let is_file = FileType::from_raw_mode(status.st_mode).is_file();
             if !is_file || status.st_uid != 0 || status.st_mode & 0o077 != 0 {
-                return Err(QueueError::NotRoots { path, what: "file" });
+                return Err(QueueError::NotOwnedByRoot { path, what: "file" });
             }
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
-                Err(Errno::WOULDBLOCK) => return Err(held(number, &file)),
+                Err(Errno::WOULDBLOCK) => return Err(held_error(number, &file)),
                 Err(error) => return Err(failed(error)),
             }
             // Its holder may have removed it between opening and locking.
             let there = rustix::fs::statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW);
-            let there = there.map(|there| FileNumber::in_status(&there));
-            if there == Ok(FileNumber::in_status(&status)) {
+            let there = there.map(|there| FileNumber::from_status(&there));
+            if there == Ok(FileNumber::from_status(&status)) {
                 return Ok(Some(Self {
                     directory,
                     name,
@@ -387,24 +391,18 @@ impl Note {
         Err(failed(Errno::AGAIN))
     }
 
-    fn read(&self) -> Result<Noted, QueueError> {
-        text_of(&self.file)
-            .map(|text| Noted::parse(&text).unwrap_or_default())
+    fn read(&self) -> Result<NoteContents, QueueError> {
+        read_note_text(&self.file)
+            .map(|text| NoteContents::parse(&text).unwrap_or_default())
             .map_err(|error| QueueError::io("read it", &self.path, error))
     }
 
-    fn write(&self, noted: &Noted) -> Result<(), QueueError> {
+    fn write(&self, noted: &NoteContents) -> Result<(), QueueError> {
         let mut file = &self.file;
         file.set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| file.write_all(noted.to_string().as_bytes()))
-            .map_err(|error| {
-                QueueError::io(
-                    "note what the settings are before a change",
-                    &self.path,
-                    error,
-                )
-            })
+            .map_err(|error| QueueError::io("record the original settings", &self.path, error))
     }
 
     fn remove(&self) -> Result<(), QueueError> {
@@ -415,17 +413,19 @@ impl Note {
     }
 }
 
-impl Drop for Note {
+impl Drop for SettingsNote {
     fn drop(&mut self) {
         // A tool that is just being started has a copy of the descriptor.
         let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
     }
 }
 
-/// The error where somebody else has the lock.
-fn held(number: DeviceNumber, file: &File) -> QueueError {
+/// Returns the error for a disk whose settings note another process has locked.
+fn held_error(number: DeviceNumber, file: &File) -> QueueError {
     let disk = BlockDevice::from_number(number);
-    let noted = text_of(file).ok().and_then(|text| Noted::parse(&text));
+    let noted = read_note_text(file)
+        .ok()
+        .and_then(|text| NoteContents::parse(&text));
     QueueError::Held {
         disk: disk.map_or_else(
             |_| format!("block device {number}"),
@@ -438,69 +438,70 @@ fn held(number: DeviceNumber, file: &File) -> QueueError {
     }
 }
 
-fn text_of(mut file: &File) -> io::Result<String> {
+fn read_note_text(mut file: &File) -> io::Result<String> {
     let mut text = String::new();
     file.rewind()?;
-    file.take(NOTE_BYTES).read_to_string(&mut text)?;
+    file.take(NOTE_BYTES_MAX).read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// What a note says; of one that was never finished, nothing.
+/// Contents of a disk's settings note; empty if the note was never finished.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Noted {
-    boot: String,
-    stamp: String,
+struct NoteContents {
+    boot_id: String,
+    identity: String,
     holder: String,
     values: Vec<(QueueKey, String)>,
 }
 
-impl Noted {
-    /// What is to be put back, if the note is of this boot and of this disk.
-    fn leftovers(self, queue: &Queue) -> Result<Vec<(QueueKey, String)>, QueueError> {
-        let is_of_now = boot()? == self.boot && self.stamp == queue.stamp;
-        Ok(match is_of_now {
+impl NoteContents {
+    /// Returns the queue settings to restore if their note belongs to this boot and this disk; else
+    /// none.
+    fn values_to_restore(self, queue: &Queue) -> Result<Vec<(QueueKey, String)>, QueueError> {
+        let is_current = read_boot_id()? == self.boot_id && self.identity == queue.identity;
+        Ok(match is_current {
             true => self.values,
             false => Vec::new(),
         })
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let (text, rest) = text.split_once(&format!("\n{END}\n"))?;
+        let (text, rest) = text.split_once(&format!("\n{LAST_LINE}\n"))?;
         let mut lines = text.lines();
-        if !rest.is_empty() || lines.next()? != BEGIN {
+        if !rest.is_empty() || lines.next()? != FIRST_LINE {
             return None;
         }
         let mut field = |name: &str| Some(lines.next()?.strip_prefix(name)?.trim().to_owned());
-        let (boot, stamp, holder) = (field("boot ")?, field("disk ")?, field("process ")?);
+        let (boot_id, identity, holder) = (field("boot ")?, field("disk ")?, field("process ")?);
         let value = |line: &str| {
             let (key, value) = line.split_once(' ')?;
-            Some((QueueKey::named(key)?, value.to_owned()))
+            Some((QueueKey::from_name(key)?, value.to_owned()))
         };
         Some(Self {
-            boot,
-            stamp,
+            boot_id,
+            identity,
             holder,
             values: lines.map(value).collect::<Option<_>>()?,
         })
     }
 }
 
-impl fmt::Display for Noted {
+impl fmt::Display for NoteContents {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            boot,
-            stamp,
+            boot_id,
+            identity,
             holder,
             values,
         } = self;
         writeln!(
             formatter,
-            "{BEGIN}\nboot {boot}\ndisk {stamp}\nprocess {holder}"
+            "{FIRST_LINE}\nboot {boot_id}\ndisk {identity}\nprocess {holder}"
         )?;
         for (key, value) in values {
             writeln!(formatter, "{} {value}", key.name())?;
         }
-        writeln!(formatter, "{END}")
+        writeln!(formatter, "{LAST_LINE}")
     }
 }
 
@@ -510,9 +511,9 @@ mod tests {
 
     #[test]
     fn a_note_is_read_as_it_was_written_and_only_whole() {
-        let noted = Noted {
-            boot: "14bd2039-9586".to_owned(),
-            stamp: "6923-13".to_owned(),
+        let noted = NoteContents {
+            boot_id: "14bd2039-9586".to_owned(),
+            identity: "6923-13".to_owned(),
             holder: "4711".to_owned(),
             values: vec![
                 (QueueKey::ReadAheadKb, "128".to_owned()),
@@ -520,16 +521,16 @@ mod tests {
             ],
         };
         let text = noted.to_string();
-        assert_eq!(Noted::parse(&text), Some(noted));
+        assert_eq!(NoteContents::parse(&text), Some(noted));
         for length in 0..text.len() {
-            assert_eq!(Noted::parse(&text[..length]), None, "{length}");
+            assert_eq!(NoteContents::parse(&text[..length]), None, "{length}");
         }
         for broken in [
             text.clone() + "end\n",
             text.replace("scheduler", "../scheduler"),
             text.replace("diskperf-queue 1", "diskperf-queue 2"),
         ] {
-            assert_eq!(Noted::parse(&broken), None, "{broken}");
+            assert_eq!(NoteContents::parse(&broken), None, "{broken}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The memory of a ring: one buffer for each slot, filled with data.
+//! Buffer memory of a ring: one buffer for each slot, filled with random data.
 
 use crate::{RingOptions, Submission};
 use rand_core::Rng;
@@ -8,38 +8,39 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The unit in which storage finds copies, and in which a share of the data is zeroes.
-const UNIT_BYTES: usize = 4096;
+/// Size in bytes of a unit of buffer data. Storage may deduplicate such units, and each unit has
+/// the requested share of zeroes.
+const DATA_UNIT_BYTES: usize = 4096;
 
-/// A large page. A request whose memory is in few pieces is one command where a device takes
-/// few: with a virtio disk's 254, one of 1 MiB in pages of 4 KiB fills its whole queue.
+/// Size of a large page in bytes. A request with memory in few pieces is one command on a device
+/// that accepts few. For example, a virtio disk accepts 254, and 1 MiB in pages of 4 KiB fills its
+/// whole queue.
 const LARGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Buffers from this length on are in large pages. Those of a few pages gain nothing, and
-/// memory that is registered counts by whole pages against the limit of who is not root.
-const LARGE_BYTES: u32 = 64 << 10;
+/// Minimum size of buffers in large pages, in bytes. Buffers of a few pages gain nothing, and
+/// registered memory counts by whole pages against the limit of users other than root.
+const LARGE_PAGE_BUFFER_BYTES_MIN: u32 = 64 << 10;
 
-/// The random stream that the data is drawn from.
+/// Stream number of the random generator for the buffers' data.
 const DATA_STREAM: u128 = 2;
 
-/// What was mapped, and how much.
-type Mapping = (NonNull<u8>, usize);
+/// Address and length of a memory mapping.
+type MemoryRegion = (NonNull<u8>, usize);
 
-/// Page-aligned buffers of one length. A slot under way is the kernel's, or a thread's of
-/// the pool; an idle one is the program's.
+/// Page-aligned buffers of equal length. The kernel or a pool thread owns the buffer of a slot in
+/// flight; the program owns that of an idle slot.
 pub(super) struct Buffers {
-    mapping: Mapping,
-    /// Where the first buffer is in it.
+    mapping: MemoryRegion,
+    /// Address of the first buffer in the mapping.
     memory: NonNull<u8>,
     length: usize,
-    bytes: u32,
+    buffer_bytes: u32,
     stride: usize,
-    /// Writes that were stamped.
     stamps: AtomicU64,
 }
 
 // SAFETY: the memory is this structure's alone, and belongs to no thread. Who may touch a
-// slot's part of it is settled by whether it is under way (see `of_idle`, `of_under_way`).
+// slot's part of it is settled by whether it is under way (see `idle_buffer`, `in_flight_buffer`).
 #[allow(unsafe_code)]
 unsafe impl Send for Buffers {}
 // SAFETY: as above.
@@ -49,82 +50,86 @@ unsafe impl Sync for Buffers {}
 impl Buffers {
     #[allow(unsafe_code)]
     pub(super) fn new(options: &RingOptions) -> Result<Self, Errno> {
-        let stride = (options.buffer_bytes as usize).next_multiple_of(UNIT_BYTES);
+        let stride = (options.buffer_bytes as usize).next_multiple_of(DATA_UNIT_BYTES);
         let length = stride
             .checked_mul(options.depth as usize)
             .ok_or(Errno::NOMEM)?;
-        let (mapping, memory) = mapped(length, options.buffer_bytes >= LARGE_BYTES)?;
+        let (mapping, memory) =
+            map_memory(length, options.buffer_bytes >= LARGE_PAGE_BUFFER_BYTES_MIN)?;
         let mut buffers = Self {
             mapping,
             memory,
             length,
-            bytes: options.buffer_bytes,
+            buffer_bytes: options.buffer_bytes,
             stride,
             stamps: AtomicU64::new(0),
         };
-        buffers.fill(options);
+        buffers.fill_with_data(options);
         Ok(buffers)
     }
 
     #[allow(unsafe_code)]
-    fn fill(&mut self, options: &RingOptions) {
+    fn fill_with_data(&mut self, options: &RingOptions) {
         let mut random = Pcg64::new(u128::from(options.seed), DATA_STREAM);
-        let filled = UNIT_BYTES * (100 - usize::from(options.compressible_percent)) / 100;
+        let filled = DATA_UNIT_BYTES * (100 - usize::from(options.compressible_percent)) / 100;
         // SAFETY: the mapping is as long as this, and nobody else knows it yet.
         let all = unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.length) };
-        for unit in all.chunks_exact_mut(UNIT_BYTES) {
+        for unit in all.chunks_exact_mut(DATA_UNIT_BYTES) {
             random.fill_bytes(&mut unit[..filled]);
         }
     }
 
-    /// Of each buffer.
+    /// Returns the length of each buffer in bytes.
     #[inline]
-    pub(super) fn bytes(&self) -> u32 {
-        self.bytes
+    pub(super) fn buffer_bytes(&self) -> u32 {
+        self.buffer_bytes
     }
 
-    /// Where a slot's buffer is.
+    /// Returns the address of a slot's buffer.
     #[inline]
     #[allow(unsafe_code)]
-    pub(super) fn start(&self, slot: u32) -> *mut u8 {
+    pub(super) fn buffer_address(&self, slot: u32) -> *mut u8 {
         let offset = slot as usize * self.stride;
         assert!(offset < self.length, "there is no slot {slot}");
         // SAFETY: the offset is within the mapping.
         unsafe { self.memory.as_ptr().add(offset) }
     }
 
-    /// The buffer of a slot that is not under way, for the ring's thread.
+    /// Returns the buffer of an idle slot, for the ring's thread.
     #[allow(unsafe_code, clippy::mut_from_ref)]
-    pub(super) fn of_idle(&self, slot: u32) -> &mut [u8] {
+    pub(super) fn idle_buffer(&self, slot: u32) -> &mut [u8] {
         // SAFETY: only the ring calls this, for a slot that it knows not to be under way,
         // and lends what it gets for as long as it is borrowed itself.
-        unsafe { std::slice::from_raw_parts_mut(self.start(slot), self.bytes as usize) }
+        unsafe {
+            std::slice::from_raw_parts_mut(self.buffer_address(slot), self.buffer_bytes as usize)
+        }
     }
 
-    /// The buffer of a slot that is under way, for the thread of the pool that does it.
+    /// Returns the buffer of a slot in flight, for the pool thread that executes its request.
     #[allow(unsafe_code, clippy::mut_from_ref)]
-    pub(super) fn of_under_way(&self, slot: u32, bytes: u32) -> &mut [u8] {
-        let bytes = bytes.min(self.bytes) as usize;
+    pub(super) fn in_flight_buffer(&self, slot: u32, bytes: u32) -> &mut [u8] {
+        let bytes = bytes.min(self.buffer_bytes) as usize;
         // SAFETY: one thread of the pool has the request, and the ring does not touch the
         // buffer before that thread has said that it is complete.
-        unsafe { std::slice::from_raw_parts_mut(self.start(slot), bytes) }
+        unsafe { std::slice::from_raw_parts_mut(self.buffer_address(slot), bytes) }
     }
 
-    /// Makes each 4 KiB of a slot's data one that was not written before.
+    /// Makes each 4 KiB of a slot's data unique among all writes, so that storage cannot
+    /// deduplicate it.
     #[inline]
-    pub(super) fn stamp(&self, submission: &Submission) {
+    pub(super) fn stamp_with_number(&self, submission: &Submission) {
         let number = self.stamps.fetch_add(1, Ordering::Relaxed);
-        let buffer = self.of_idle(submission.slot);
+        let buffer = self.idle_buffer(submission.slot);
         let bytes = (submission.bytes as usize).min(buffer.len());
         let mut offset_bytes = submission.offset_bytes;
-        for unit in buffer[..bytes].chunks_mut(UNIT_BYTES) {
+        for unit in buffer[..bytes].chunks_mut(DATA_UNIT_BYTES) {
             if let Some((offset, rest)) = unit.split_first_chunk_mut() {
                 *offset = offset_bytes.to_le_bytes();
                 if let Some((count, _)) = rest.split_first_chunk_mut() {
                     *count = number.to_le_bytes();
                 }
             }
-            offset_bytes += UNIT_BYTES as u64;
+            offset_bytes += DATA_UNIT_BYTES as u64;
         }
     }
 }
@@ -139,10 +144,10 @@ impl Drop for Buffers {
     }
 }
 
-/// A mapping with its length, and where memory of this length begins in it; in large pages, if
-/// so.
+/// Maps memory of this length, in large pages if `is_large`. Returns the mapping and the aligned
+/// start within it.
 #[allow(unsafe_code)]
-fn mapped(length: usize, is_large: bool) -> Result<(Mapping, NonNull<u8>), Errno> {
+fn map_memory(length: usize, is_large: bool) -> Result<(MemoryRegion, NonNull<u8>), Errno> {
     // Whole pages, and one more, so that they can begin where large pages do.
     let pages = (length.div_ceil(LARGE_PAGE_BYTES)).checked_add(1);
     let in_pages = pages.and_then(|pages| pages.checked_mul(LARGE_PAGE_BYTES));
@@ -190,13 +195,13 @@ mod tests {
         for (percent, zeroes) in [(0, 0..100), (50, 2000..2200), (100, 4096..4097)] {
             let buffers = Buffers::new(&options(3, 8192, percent)).unwrap();
             for slot in 0..3 {
-                for unit in buffers.of_idle(slot).chunks(UNIT_BYTES) {
+                for unit in buffers.idle_buffer(slot).chunks(DATA_UNIT_BYTES) {
                     let count = unit.iter().filter(|byte| **byte == 0).count();
                     assert!(zeroes.contains(&count), "{percent} %: {count}");
                 }
-                assert_eq!(buffers.start(slot) as usize % 4096, 0);
+                assert_eq!(buffers.buffer_address(slot) as usize % 4096, 0);
             }
-            assert!(percent == 100 || buffers.of_idle(0) != buffers.of_idle(1));
+            assert!(percent == 100 || buffers.idle_buffer(0) != buffers.idle_buffer(1));
         }
     }
 
@@ -213,8 +218,8 @@ mod tests {
                 slot,
                 intended: None,
             };
-            buffers.stamp(&submission);
-            for unit in buffers.of_idle(slot).chunks(UNIT_BYTES) {
+            buffers.stamp_with_number(&submission);
+            for unit in buffers.idle_buffer(slot).chunks(DATA_UNIT_BYTES) {
                 assert!(seen.insert(unit.to_vec()));
             }
         }
@@ -225,7 +230,7 @@ mod tests {
     fn the_same_seed_the_same_data() {
         let one = Buffers::new(&options(2, 512, 0)).unwrap();
         let other = Buffers::new(&options(2, 512, 0)).unwrap();
-        assert_eq!(one.of_idle(1), other.of_idle(1));
-        assert_eq!(one.of_idle(1).len(), 512);
+        assert_eq!(one.idle_buffer(1), other.idle_buffer(1));
+        assert_eq!(one.idle_buffer(1).len(), 512);
     }
 }

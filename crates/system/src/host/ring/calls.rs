@@ -1,28 +1,27 @@
-//! The calls of a program on its ring, and what the worker measures of them.
+//! Calls of a program on its ring, and the worker's measure of them.
 
 use super::super::clock::monotonic;
-use super::super::usage::{HelperUsage, Helpers};
-use super::super::worker::{Control, Host, OpenFile, show_progress_now_and_then};
+use super::super::usage::{HelperThreads, HelperUsage};
+use super::super::worker::{Control, Host, OpenFile, publish_progress_now_and_then};
 use super::files::RingFiles;
-use super::{EngineNote, GIVE_UP_AFTER, Ring, RingRecord, Taken, changes};
-use crate::ring::record::{Done, LoadRecorder};
+use super::{EngineNote, GIVE_UP_AFTER, ReapedRequest, Ring, RingRecord, modifies_data};
+use crate::ring::record::{CompletedRequest, LoadRecorder};
 use crate::{
     Call, Commit, Completion, Errno, Error, File, NameCall, Operation, ReadBackProgress, Result,
     RingOptions, Spans, Submission,
 };
 use diskperf_timeline::{LoadMeasure, Nanoseconds, Verified, WorkerMeasure};
 
-/// Several requests under way.
 impl Host {
     pub(crate) fn open_ring(&mut self, options: RingOptions, files: &[File]) -> Result<()> {
         self.check_stop()?;
         self.close_ring()?;
         let files = RingFiles::new(files, &self.files)?;
         let log = self.ports.ring_log.as_ref();
-        let record = log.map(|log| RingRecord::of(log, options.depth, &files));
+        let record = log.map(|log| RingRecord::new(log, options.depth, &files));
         let ring = Box::new(Ring::new(options, files, self.control.clock)?);
         // A second ring of a timed part adds to what the first one measured.
-        let is_first = self.load.is_none() || !self.measuring;
+        let is_first = self.load.is_none() || !self.is_measuring;
         if is_first {
             let recorder = LoadRecorder::new(ring.engine_name(), options.depth, options.interval);
             self.load = Some(Box::new(recorder));
@@ -31,15 +30,15 @@ impl Host {
         self.ring = Some(ring);
         self.ring_record = record;
         let is_counted = self.measure.calls > 0;
-        if is_first && self.measuring && !is_counted {
+        if is_first && self.is_measuring && !is_counted {
             // Filling the buffers of a ring takes tens of milliseconds, which are none of storage.
             self.restart_measuring()?;
         }
         Ok(())
     }
 
-    /// Why requests of the latest ring were not handed to the kernel as they would best
-    /// be, if so: there is no io_uring here, or it does not get the memory that it needs.
+    /// Returns the note why requests of the latest ring were not submitted in the best way:
+    /// io_uring is unavailable, or does not get the memory that it needs. `None` if they were.
     pub fn engine_note(&self) -> Option<&EngineNote> {
         self.engine_note.as_ref()
     }
@@ -61,15 +60,15 @@ impl Host {
     ) -> Result<()> {
         self.control.check()?;
         let (Some(ring), Some(load)) = (&mut self.ring, &mut self.load) else {
-            return Err(no_ring());
+            return Err(no_ring_error());
         };
         if let Some(moment) = moment {
-            ring.look_until(moment);
+            ring.spin_until(moment);
         }
         if let Some(record) = &mut self.ring_record {
-            record.submitted(submissions);
+            record.record_submissions(submissions);
         }
-        ring.submit(submissions, |lag| load.issued_late_by(lag))
+        ring.submit(submissions, |lag| load.record_lag(lag))
     }
 
     #[inline]
@@ -83,17 +82,17 @@ impl Host {
         let mut polled = false;
         loop {
             self.control.check()?;
-            let now = self.take(completions)?;
-            let ring = self.ring.as_mut().ok_or_else(no_ring)?;
-            let taken = completions.len() - had;
+            let now = self.reap_completions(completions)?;
+            let ring = self.ring.as_mut().ok_or_else(no_ring_error)?;
+            let reaped = completions.len() - had;
             let is_time = until.is_some_and(|until| now >= until);
             let wanted = match until {
-                None => at_least.saturating_sub(taken).min(ring.under_way()),
-                Some(_) => at_least.saturating_sub(taken),
+                None => at_least.saturating_sub(reaped).min(ring.in_flight()),
+                Some(_) => at_least.saturating_sub(reaped),
             };
             if wanted > 0 && !is_time {
                 ring.wait(wanted, until)?;
-            } else if taken > 0 || polled || ring.under_way() == 0 {
+            } else if reaped > 0 || polled || ring.in_flight() == 0 {
                 return Ok(now);
             } else {
                 // Nothing was waited for: what the kernel kept for this thread is complete.
@@ -103,26 +102,26 @@ impl Host {
         }
     }
 
-    /// Takes what is complete, and counts it.
+    /// Reaps all completions of the ring without waiting, and counts them in the worker's measure.
     #[inline]
-    fn take(&mut self, completions: &mut Vec<Completion>) -> Result<Nanoseconds> {
+    fn reap_completions(&mut self, completions: &mut Vec<Completion>) -> Result<Nanoseconds> {
         let (Some(ring), Some(load)) = (&mut self.ring, &mut self.load) else {
-            return Err(no_ring());
+            return Err(no_ring_error());
         };
-        let mut account = Account {
+        let mut counter = CompletionCounter {
             control: &self.control,
             files: &mut self.files,
             measure: &mut self.measure,
             load,
-            timed_from: self.measuring.then_some(self.started.time),
+            timed_part_start: self.is_measuring.then_some(self.started.time),
         };
         let mut record = self.ring_record.as_mut();
-        ring.take(|taken, now| {
-            account.count(&taken, now);
+        ring.reap_all(|reaped, now| {
+            counter.count_completion(&reaped, now);
             if let Some(record) = &mut record {
-                record.taken(taken.submission.slot, taken.result, now);
+                record.record_completion(reaped.submission.slot, reaped.result, now);
             }
-            completions.push(taken.completion());
+            completions.push(reaped.completion());
         })
     }
 
@@ -134,25 +133,25 @@ impl Host {
 
     pub(crate) fn count_commit(&mut self, commit: Commit) {
         if let Some(load) = &mut self.load {
-            load.committed(commit, monotonic().since(self.started.time));
+            load.record_commit(commit, monotonic().since(self.started.time));
         }
     }
 
     pub(crate) fn count_uncommitted(&mut self, intended: Nanoseconds) {
         if let Some(load) = &mut self.load {
-            load.uncommitted(monotonic().since(intended));
+            load.record_unfinished_commit(monotonic().since(intended));
         }
     }
 
-    pub(crate) fn used_slots(&mut self, held_up: u64, deepest: u64) {
+    pub(crate) fn used_slots(&mut self, slot_waits: u64, in_flight_max: u64) {
         if let Some(load) = &mut self.load {
-            load.used_slots(held_up, deepest);
+            load.used_slots(slot_waits, in_flight_max);
         }
     }
 
     pub(crate) fn count_error(&mut self, errno: crate::Errno) {
         if let Some(load) = &mut self.load {
-            load.passed_over(errno.number());
+            load.record_ignored_error(errno.number());
         }
     }
 
@@ -173,7 +172,7 @@ impl Host {
     }
 
     pub(crate) fn count_verified(&mut self, verified: Verified) {
-        match (&mut self.ended, &mut self.load) {
+        match (&mut self.ended_measure, &mut self.load) {
             (Some(ended), _) => ended.count_verified(verified),
             (None, Some(load)) => load.count_verified(verified),
             (None, None) => {}
@@ -181,19 +180,24 @@ impl Host {
     }
 
     pub(crate) fn count_calls(&mut self, interval: Nanoseconds) {
-        self.load = Some(Box::new(LoadRecorder::of_calls(interval)));
+        self.load = Some(Box::new(LoadRecorder::for_calls(interval)));
     }
 
-    pub(crate) fn count_call(&mut self, call: NameCall, bytes: u64, took: Nanoseconds) {
+    pub(crate) fn count_call(&mut self, call: NameCall, bytes: u64, duration: Nanoseconds) {
         if let Some(load) = &mut self.load {
             let since_start = monotonic().since(self.started.time);
-            load.called(call, bytes, took, since_start);
+            load.record_call(call, bytes, duration, since_start);
         }
     }
 
-    pub(crate) fn count_request(&mut self, operation: Operation, bytes: u64, took: Nanoseconds) {
+    pub(crate) fn count_request(
+        &mut self,
+        operation: Operation,
+        bytes: u64,
+        duration: Nanoseconds,
+    ) {
         let now = monotonic();
-        let (Some(load), true) = (&mut self.load, self.measuring) else {
+        let (Some(load), true) = (&mut self.load, self.is_measuring) else {
             return;
         };
         match operation {
@@ -206,19 +210,19 @@ impl Host {
         }
         self.measure.calls += 1;
         load.advance(now.since(self.started.time));
-        load.completed(Done {
+        load.record_completion(CompletedRequest {
             operation,
             bytes,
-            response: took,
+            response: duration,
             submit: Nanoseconds::ZERO,
-            completion: took,
+            completion: duration,
         });
-        show_progress_now_and_then(&self.control, &self.measure);
+        publish_progress_now_and_then(&self.control, &self.measure);
     }
 
     pub(crate) fn count_unissued(&mut self, operation: Operation, intended: Nanoseconds) {
         if let Some(load) = &mut self.load {
-            load.unfinished(operation, monotonic().since(intended));
+            load.record_unfinished(operation, monotonic().since(intended));
         }
     }
 
@@ -230,30 +234,31 @@ impl Host {
         let mut completions = Vec::new();
         let mut latest = monotonic();
         while let Some(ring) = &self.ring {
-            let under_way = ring.under_way();
-            if under_way == 0 {
+            let in_flight = ring.in_flight();
+            if in_flight == 0 {
                 break;
             }
             let slice = monotonic() + super::WAIT_SLICE;
             completions.clear();
-            let now = self.reap(under_way, Some(slice), &mut completions)?;
+            let now = self.reap(in_flight, Some(slice), &mut completions)?;
             if !completions.is_empty() {
                 latest = now;
             } else if now.since(latest) > GIVE_UP_AFTER {
-                return Err(self.give_ring_up());
+                return Err(self.abandon_ring());
             }
         }
-        self.end_helpers();
+        self.save_helper_usage();
         self.ring = None;
         Ok(())
     }
 
-    /// A device that never completes is no reason to wait for ever.
+    /// Gives up a ring whose device never completes its requests, and returns the error that names
+    /// them.
     #[cold]
-    fn give_ring_up(&mut self) -> Error {
+    fn abandon_ring(&mut self) -> Error {
         let stuck = self.ring.as_mut().map(|ring| {
             ring.give_up();
-            ring.stuck()
+            ring.describe_in_flight()
         });
         self.ring = None;
         let what = format!("of {}, which do not complete", stuck.unwrap_or_default());
@@ -261,27 +266,26 @@ impl Host {
     }
 }
 
-/// Around the timed part.
 impl Host {
-    /// The timed part starts: what its requests took begins at zero.
+    /// Restarts the measure of requests at the start of the timed part.
     pub(in super::super) fn restart_load(&mut self) {
         self.ended_helpers = HelperUsage::default();
         match &mut self.load {
-            Some(load) if self.ring.is_some() || load.is_of_calls() => load.restart(),
+            Some(load) if self.ring.is_some() || load.is_for_calls() => load.restart(),
             load => *load = None,
         }
     }
 
-    /// What the requests of the timed part took; those of open loop that are not complete
-    /// have waited until now.
+    /// Returns the measure of the timed part's requests. Incomplete requests of open loop count
+    /// with the time that they have waited until now.
     pub(in super::super) fn take_load(&mut self, now: Nanoseconds) -> Option<LoadMeasure> {
         let load = self.load.as_mut()?;
-        for (submission, start) in self.ring.iter().flat_map(|ring| ring.each_under_way()) {
+        for (submission, start) in self.ring.iter().flat_map(|ring| ring.in_flight_requests()) {
             if submission.intended.is_some() {
-                load.unfinished(submission.operation, now.since(start));
+                load.record_unfinished(submission.operation, now.since(start));
             }
         }
-        let mut measure = load.take(now.since(self.started.time));
+        let mut measure = load.take_measure(now.since(self.started.time));
         measure.engine_note = self.engine_note.as_ref().map(|note| note.text.clone());
         if self.ring.is_none() {
             self.load = None;
@@ -289,11 +293,11 @@ impl Host {
         Some(measure)
     }
 
-    /// The helpers of a worker with a ring.
-    pub(in super::super) fn helpers(&self) -> Helpers {
+    /// Returns the usage of the helper threads, for a worker with a ring.
+    pub(in super::super) fn helpers(&self) -> HelperThreads {
         match self.ring {
-            Some(_) => Helpers::of(rustix::thread::gettid()),
-            None => Helpers::default(),
+            Some(_) => HelperThreads::read(rustix::thread::gettid()),
+            None => HelperThreads::default(),
         }
     }
 
@@ -301,35 +305,36 @@ impl Host {
         self.ended_helpers + self.helpers().since(&self.started.helpers)
     }
 
-    /// The ring is about to be closed, and what its helpers used is to be known after.
-    fn end_helpers(&mut self) {
-        if self.ring.is_some() && self.measuring {
+    /// Saves the helpers' usage before the ring is closed.
+    fn save_helper_usage(&mut self) {
+        if self.ring.is_some() && self.is_measuring {
             self.ended_helpers = self.helpers_since_start();
-            self.started.helpers = Helpers::default();
+            self.started.helpers = HelperThreads::default();
         }
     }
 }
 
-/// Where a completion counts.
-struct Account<'a> {
+/// Counters and recorders that a completion updates.
+struct CompletionCounter<'a> {
     control: &'a Control,
     files: &'a mut [Option<OpenFile>],
     measure: &'a mut WorkerMeasure,
     load: &'a mut LoadRecorder,
-    /// The start of the timed part, while it is on.
-    timed_from: Option<Nanoseconds>,
+    /// Start of the timed part; `None` outside of it.
+    timed_part_start: Option<Nanoseconds>,
 }
 
-impl Account<'_> {
-    /// A request that failed is not counted, like a call that did.
+impl CompletionCounter<'_> {
+    /// Counts a completed request of the timed part. Failed requests do not count, as with failed
+    /// calls.
     #[inline]
-    fn count(&mut self, taken: &Taken, now: Nanoseconds) {
-        let (Ok(bytes), Some(timed_from)) = (taken.result, self.timed_from) else {
+    fn count_completion(&mut self, reaped: &ReapedRequest, now: Nanoseconds) {
+        let (Ok(bytes), Some(timed_part_start)) = (reaped.result, self.timed_part_start) else {
             return;
         };
         let Submission {
             operation, file, ..
-        } = taken.submission;
+        } = reaped.submission;
         let mut bytes = u64::from(bytes);
         match operation {
             Operation::Read => self.measure.read_bytes += bytes,
@@ -338,29 +343,29 @@ impl Account<'_> {
                 self.measure.metadata_calls += 1;
             }
             // The kernel answers 0 for all of it.
-            Operation::Discard => bytes = u64::from(taken.submission.bytes),
+            Operation::Discard => bytes = u64::from(reaped.submission.bytes),
         }
         if matches!(operation, Operation::Read | Operation::Write) {
             self.measure.calls += 1;
-            show_progress_now_and_then(self.control, self.measure);
+            publish_progress_now_and_then(self.control, self.measure);
         }
-        if changes(operation)
+        if modifies_data(operation)
             && let Some(Some(open)) = self.files.get_mut(file.0)
         {
-            open.dirty = open.keeps_data;
+            open.is_dirty = open.stores_data;
         }
-        self.load.advance(now.since(timed_from));
-        self.load.completed(Done {
+        self.load.advance(now.since(timed_part_start));
+        self.load.record_completion(CompletedRequest {
             operation,
             bytes,
-            response: taken.response,
-            submit: taken.submit,
-            completion: taken.completion,
+            response: reaped.response,
+            submit: reaped.submit,
+            completion: reaped.completion,
         });
     }
 }
 
 #[cold]
-fn no_ring() -> Error {
+fn no_ring_error() -> Error {
     Error::failed(Call::Ring, "a ring that is not open", Errno::BadFile)
 }

@@ -1,53 +1,53 @@
-//! The system calls of io_uring that the loop makes: the crate that does the rest does not
-//! keep a ring's registered number from one call to the next.
+//! System calls of io_uring's submission loop. They are made directly because the io_uring crate
+//! does not keep a ring's registered number between calls.
 
 use rustix::io::Errno;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
-/// IORING_ENTER_GETEVENTS.
+/// Flag `IORING_ENTER_GETEVENTS`: wait for completions.
 pub(super) const GET_EVENTS: u32 = 1;
-/// IORING_ENTER_SQ_WAKEUP.
-pub(super) const WAKE_UP: u32 = 1 << 1;
-/// IORING_ENTER_SQ_WAIT.
+/// Flag `IORING_ENTER_SQ_WAKEUP`: wake the kernel's submission thread.
+pub(super) const WAKE_SUBMISSION_THREAD: u32 = 1 << 1;
+/// Flag `IORING_ENTER_SQ_WAIT`: wait for room in the submission queue.
 pub(super) const WAIT_FOR_ROOM: u32 = 1 << 2;
 const EXTENDED_ARGUMENT: u32 = 1 << 3;
 const REGISTERED_RING: u32 = 1 << 4;
-/// IORING_REGISTER_RING_FDS and IORING_UNREGISTER_RING_FDS.
+/// Code of `IORING_REGISTER_RING_FDS`, which registers a ring with a thread.
 const REGISTER_RING: u32 = 20;
 const UNREGISTER_RING: u32 = 21;
 
-/// The bytes of a signal mask, of which there is none.
+/// Size of the signal mask argument in bytes; no mask is passed.
 const MASK_BYTES: usize = 8;
 
-/// `struct io_uring_getevents_arg`.
+/// Kernel's `struct io_uring_getevents_arg`.
 #[repr(C)]
-struct Argument {
+struct WaitArgument {
     mask: u64,
     mask_bytes: u32,
-    least_wait_us: u32,
+    min_wait_us: u32,
     timeout: u64,
 }
 
-/// `struct io_uring_rsrc_update`.
+/// Kernel's `struct io_uring_rsrc_update`.
 #[repr(C)]
-struct Update {
+struct RegisterUpdate {
     offset: u32,
     reserved: u32,
     data: u64,
 }
 
-/// The number of a ring by which this thread's calls name it.
-pub(super) struct Gate {
+/// Number by which this thread's system calls refer to a ring.
+pub(super) struct RingHandle {
     number: RawFd,
     flags: u32,
 }
 
-impl Gate {
-    /// Registers the ring with this thread, which saves each call the look-up of its
-    /// descriptor (Linux 5.18); otherwise calls name the descriptor.
+impl RingHandle {
+    /// Registers the ring with this thread, which saves each call the descriptor look-up (Linux
+    /// 5.18). If that fails, calls use the descriptor.
     #[allow(unsafe_code)]
     pub(super) fn new(ring: BorrowedFd<'_>) -> Self {
-        let mut update = Update {
+        let mut update = RegisterUpdate {
             offset: u32::MAX,
             reserved: 0,
             data: ring.as_raw_fd() as u64,
@@ -75,13 +75,13 @@ impl Gate {
         }
     }
 
-    /// Gives the number back.
+    /// Unregisters an io_uring from this thread.
     #[allow(unsafe_code)]
     pub(super) fn close(&self, ring: BorrowedFd<'_>) {
         if self.flags == 0 {
             return;
         }
-        let update = Update {
+        let update = RegisterUpdate {
             offset: self.number as u32,
             reserved: 0,
             data: 0,
@@ -98,10 +98,15 @@ impl Gate {
         }
     }
 
-    /// io_uring_enter(2): how many submissions the kernel took.
+    /// Calls io_uring_enter(2), and returns the number of submissions that the kernel accepted.
     #[inline]
     #[allow(unsafe_code)]
-    pub(super) fn enter(&self, submit: u32, least: u32, flags: u32) -> Result<u32, Errno> {
+    pub(super) fn enter(
+        &self,
+        submit: u32,
+        completions_min: u32,
+        flags: u32,
+    ) -> Result<u32, Errno> {
         let flags = flags | self.flags;
         // SAFETY: the kernel reads and writes the ring, whose memory is mapped for as long
         // as there is a gate to it, and the buffers of the submissions in it, for which
@@ -111,31 +116,32 @@ impl Gate {
                 libc::SYS_io_uring_enter,
                 self.number,
                 submit,
-                least,
+                completions_min,
                 flags,
                 std::ptr::null::<u8>(),
                 MASK_BYTES,
             )
         };
-        taken(result)
+        submitted_count(result)
     }
 
-    /// The same, for at most a time.
+    /// Calls io_uring_enter(2) with a time limit, and returns the number of submissions that the
+    /// kernel accepted.
     #[allow(unsafe_code)]
     pub(super) fn enter_for(
         &self,
         submit: u32,
-        least: u32,
+        completions_min: u32,
         flags: u32,
-        at_most_ns: u64,
+        time_max_ns: u64,
     ) -> Result<u32, Errno> {
         let timeout = io_uring::types::Timespec::new()
-            .sec(at_most_ns / 1_000_000_000)
-            .nsec((at_most_ns % 1_000_000_000) as u32);
-        let argument = Argument {
+            .sec(time_max_ns / 1_000_000_000)
+            .nsec((time_max_ns % 1_000_000_000) as u32);
+        let argument = WaitArgument {
             mask: 0,
             mask_bytes: MASK_BYTES as u32,
-            least_wait_us: 0,
+            min_wait_us: 0,
             timeout: (&raw const timeout) as u64,
         };
         let flags = flags | self.flags | EXTENDED_ARGUMENT;
@@ -145,18 +151,18 @@ impl Gate {
                 libc::SYS_io_uring_enter,
                 self.number,
                 submit,
-                least,
+                completions_min,
                 flags,
                 &raw const argument,
-                size_of::<Argument>(),
+                size_of::<WaitArgument>(),
             )
         };
-        taken(result)
+        submitted_count(result)
     }
 }
 
 #[inline]
-fn taken(result: libc::c_long) -> Result<u32, Errno> {
+fn submitted_count(result: libc::c_long) -> Result<u32, Errno> {
     u32::try_from(result).map_err(|_| last_error())
 }
 

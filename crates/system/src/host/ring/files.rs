@@ -1,4 +1,4 @@
-//! The files of a ring, by the program's numbers of them.
+//! Files of a ring, by their numbers in the program.
 
 use super::super::null;
 use super::super::worker::{OpenFile, length};
@@ -7,111 +7,112 @@ use rustix::fs::FileType;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The files that were named when the ring was opened. The ring has descriptors of its
-/// own: what is under way goes on when the program closes a file.
+/// Files that a ring was opened for. The ring has its own descriptors, so that requests in flight
+/// continue when the program closes a file.
 pub(super) struct RingFiles {
-    named: Vec<RingFile>,
-    /// The place in `named` by the program's number.
-    places: Vec<Option<u32>>,
+    files: Vec<RingFile>,
+    /// Index in `named` by the program's file number.
+    indices: Vec<Option<u32>>,
 }
 
-/// One of them.
+/// File that a ring was opened for.
 pub(super) struct RingFile {
-    /// Its place, by which it is registered.
-    pub(super) place: u32,
+    /// Index of the file in the ring, by which it is registered with the kernel.
+    pub(super) index: u32,
     file: File,
     descriptor: OwnedFd,
     path: String,
     pub(super) is_block_device: bool,
-    /// The length of a drive that is not there.
+    /// Length of a null drive in bytes; `None` for other files.
     null_bytes: Option<u64>,
-    /// Whether the program has closed it.
-    forgotten: AtomicBool,
+    is_closed: AtomicBool,
 }
 
 impl RingFiles {
     pub(in super::super) fn new(files: &[File], open: &[Option<OpenFile>]) -> Result<Self> {
         let mut ring = Self {
-            named: Vec::with_capacity(files.len()),
-            places: vec![None; open.len()],
+            files: Vec::with_capacity(files.len()),
+            indices: vec![None; open.len()],
         };
         for &file in files {
             let failed = |errno| Error::failed(Call::Ring, format!("file {}", file.0), errno);
             let Some(Some(open)) = open.get(file.0) else {
                 return Err(failed(Errno::BadFile));
             };
-            if ring.places[file.0].is_some() {
+            if ring.indices[file.0].is_some() {
                 continue;
             }
             let descriptor = open.descriptor.try_clone();
             let descriptor = descriptor.map_err(|error| failed(error.into()))?;
             let status = rustix::fs::fstat(&descriptor).map_err(|errno| failed(errno.into()))?;
-            let place = ring.named.len() as u32;
-            ring.places[file.0] = Some(place);
-            ring.named.push(RingFile {
-                place,
+            let index = ring.files.len() as u32;
+            ring.indices[file.0] = Some(index);
+            ring.files.push(RingFile {
+                index,
                 file,
                 descriptor,
                 path: open.path.clone(),
                 is_block_device: FileType::from_raw_mode(status.st_mode).is_block_device(),
                 null_bytes: open.null.as_ref().map(|null| null.length_bytes()),
-                forgotten: AtomicBool::new(false),
+                is_closed: AtomicBool::new(false),
             });
         }
         Ok(ring)
     }
 
-    /// Whether all are drives that are not there; there is no ring of both.
+    /// Reports whether all files are null drives. A ring of null drives and other files is an
+    /// error.
     pub(super) fn are_null(&self) -> Result<bool> {
         let nulls = self
-            .named
+            .files
             .iter()
             .filter(|file| file.null_bytes.is_some())
             .count();
-        if nulls > 0 && nulls < self.named.len() {
-            let what = "of files and of drives that are not there";
+        if nulls > 0 && nulls < self.files.len() {
+            let what = "of both files and null drives";
             return Err(Error::failed(Call::Ring, what, Errno::Invalid));
         }
         Ok(nulls > 0)
     }
 
-    /// A file that the ring knows.
+    /// Returns the ring's file with the program's number; `None` if the program has closed it.
     #[inline]
-    pub(super) fn of(&self, file: File) -> Option<&RingFile> {
-        let file = self.even_forgotten(file)?;
-        (!file.forgotten.load(Ordering::Relaxed)).then_some(file)
+    pub(super) fn find(&self, file: File) -> Option<&RingFile> {
+        let file = self.find_even_closed(file)?;
+        (!file.is_closed.load(Ordering::Relaxed)).then_some(file)
     }
 
-    /// The same, or one that it knew when a request to it was submitted.
+    /// Returns the ring's file with the program's number, even if the program has closed it.
     #[inline]
-    pub(super) fn even_forgotten(&self, file: File) -> Option<&RingFile> {
-        let place = self.places.get(file.0).copied().flatten()?;
-        Some(&self.named[place as usize])
+    pub(super) fn find_even_closed(&self, file: File) -> Option<&RingFile> {
+        let index = self.indices.get(file.0).copied().flatten()?;
+        Some(&self.files[index as usize])
     }
 
-    /// All of them, by place.
-    pub(super) fn all(&self) -> impl Iterator<Item = &RingFile> {
-        self.named.iter()
+    /// Returns all files of the ring in order of their indexes.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &RingFile> {
+        self.files.iter()
     }
 
-    pub(super) fn knows(&self, file: File) -> bool {
-        self.of(file).is_some()
+    pub(super) fn contains(&self, file: File) -> bool {
+        self.find(file).is_some()
     }
 
-    pub(super) fn forget(&self, file: File) {
-        if let Some(file) = self.of(file) {
-            file.forgotten.store(true, Ordering::Relaxed);
+    pub(super) fn mark_closed(&self, file: File) {
+        if let Some(file) = self.find(file) {
+            file.is_closed.store(true, Ordering::Relaxed);
         }
     }
 
     pub(super) fn descriptors(&self) -> Vec<RawFd> {
         let raw = |file: &RingFile| file.descriptor.as_raw_fd();
-        self.named.iter().map(raw).collect()
+        self.files.iter().map(raw).collect()
     }
 
-    /// The paths of all.
-    pub(super) fn names(&self) -> impl Iterator<Item = (File, String)> {
-        self.named.iter().map(|named| {
+    /// Returns each file's number with its real path, or the program's name for it if there is
+    /// none.
+    pub(super) fn real_paths(&self) -> impl Iterator<Item = (File, String)> {
+        self.files.iter().map(|named| {
             let link = format!("/proc/self/fd/{}", named.descriptor.as_raw_fd());
             let real = std::fs::read_link(link)
                 .ok()
@@ -121,9 +122,9 @@ impl RingFiles {
         })
     }
 
-    /// The name by which the program opened it, and where that leads.
+    /// Returns the name by which the program opened a file, with the real path in parentheses.
     pub(super) fn path(&self, file: File) -> String {
-        let Some(file) = self.named.iter().find(|named| named.file == file) else {
+        let Some(file) = self.files.iter().find(|named| named.file == file) else {
             return format!("file {}", file.0);
         };
         let link = format!("/proc/self/fd/{}", file.descriptor.as_raw_fd());
@@ -139,22 +140,22 @@ impl RingFile {
         self.descriptor.as_fd()
     }
 
-    /// The name by which the program opened it.
+    /// Returns the name by which the program opened the file.
     pub(super) fn path(&self) -> &str {
         &self.path
     }
 
-    /// The length of the file, or of the device.
+    /// Returns the length of the file or block device in bytes.
     pub(super) fn length_bytes(&self) -> rustix::io::Result<u64> {
         length(self.descriptor())
     }
 
-    /// How much a request moves to or from a drive that is not there.
+    /// Returns the bytes that a request moves to or from a null drive.
     #[inline]
-    pub(super) fn moved_at_once(&self, submission: &Submission) -> i32 {
+    pub(super) fn null_drive_result(&self, submission: &Submission) -> i32 {
         match (submission.operation, self.null_bytes) {
             (Operation::Read | Operation::Write, Some(length)) => {
-                null::moved_at(length, submission.offset_bytes, submission.bytes as usize) as i32
+                null::bytes_moved(length, submission.offset_bytes, submission.bytes as usize) as i32
             }
             _ => 0,
         }

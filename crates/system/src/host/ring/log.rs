@@ -1,4 +1,4 @@
-//! What rings submit and take, written down for a recording.
+//! Log of the requests that rings submit and reap, for a recording.
 
 use super::super::clock::monotonic;
 use super::files::RingFiles;
@@ -6,120 +6,119 @@ use crate::{Errno, File, Operation, Submission};
 use diskperf_timeline::{DeviceEvent, DeviceOperation, DeviceRequest, DeviceStep, Nanoseconds};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where the rings of several workers write down what they submit and take. Its clones are
-/// the same.
+/// Log of the requests of several workers' rings. Its clones share one log.
 #[derive(Clone, Debug, Default)]
 pub struct RingLog {
-    logged: Arc<Mutex<Logged>>,
+    state: Arc<Mutex<LogState>>,
 }
 
 #[derive(Debug, Default)]
-struct Logged {
-    is_on: bool,
-    issued: u64,
+struct LogState {
+    is_recording: bool,
+    issued_count: u64,
     events: Vec<DeviceEvent>,
     files: Vec<String>,
 }
 
 impl RingLog {
-    fn logged(&self) -> MutexGuard<'_, Logged> {
+    fn lock_state(&self) -> MutexGuard<'_, LogState> {
         // Who panicked had written an event down, or not.
-        self.logged.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes down from now on.
+    /// Starts logging the requests of rings, and returns the start time.
     pub fn begin(&self) -> Nanoseconds {
-        let mut logged = self.logged();
-        logged.is_on = true;
-        logged.events.clear();
+        let mut state = self.lock_state();
+        state.is_recording = true;
+        state.events.clear();
         monotonic()
     }
 
-    /// Tells what was written down since, in the order of time.
+    /// Moves the logged events to `events`, sorted by time.
     pub fn poll(&self, events: &mut Vec<DeviceEvent>) {
-        let taken = std::mem::take(&mut self.logged().events);
+        let taken = std::mem::take(&mut self.lock_state().events);
         events.extend(taken);
         events.sort_by_key(|event| event.at);
     }
 
-    /// Writes down no more, and tells what is left.
+    /// Stops logging, moves the remaining events to `events` and returns the end time.
     pub fn end(&self, events: &mut Vec<DeviceEvent>) -> Nanoseconds {
-        self.logged().is_on = false;
+        self.lock_state().is_recording = false;
         self.poll(events);
         monotonic()
     }
 
-    /// The files that requests are of, by number.
+    /// Returns the names of the files that the requests access, by file number.
     pub fn files(&self) -> Vec<String> {
-        self.logged().files.clone()
+        self.lock_state().files.clone()
     }
 }
 
-/// What one ring writes down.
+/// Writer of one ring's requests to the log.
 pub(in super::super) struct RingRecord {
     log: RingLog,
-    /// The number of the request that each slot has, if that was written down.
-    numbers: Vec<Option<u64>>,
-    /// The log's numbers of the ring's files.
+    /// Request number of each slot; `None` if its request was not logged.
+    request_numbers: Vec<Option<u64>>,
+    /// Numbers that the log assigns to the ring's files.
     files: Vec<(File, u32)>,
 }
 
 impl RingRecord {
-    pub(super) fn of(log: &RingLog, depth: u32, files: &RingFiles) -> Self {
-        let mut logged = log.logged();
+    pub(super) fn new(log: &RingLog, depth: u32, files: &RingFiles) -> Self {
+        let mut state = log.lock_state();
         let number = |(file, name): (File, String)| {
-            let known = logged.files.iter().position(|known| *known == name);
+            let known = state.files.iter().position(|known| *known == name);
             let number = known.unwrap_or_else(|| {
-                logged.files.push(name);
-                logged.files.len() - 1
+                state.files.push(name);
+                state.files.len() - 1
             });
             (file, number as u32)
         };
-        let files = files.names().map(number).collect();
-        drop(logged);
+        let files = files.real_paths().map(number).collect();
+        drop(state);
         Self {
             log: log.clone(),
-            numbers: vec![None; depth as usize],
+            request_numbers: vec![None; depth as usize],
             files,
         }
     }
 
-    /// Requests are submitted now.
-    pub(in super::super) fn submitted(&mut self, submissions: &[Submission]) {
+    /// Logs the submission of requests at the current time.
+    pub(in super::super) fn record_submissions(&mut self, submissions: &[Submission]) {
         let at = monotonic();
-        let mut logged = self.log.logged();
+        let mut state = self.log.lock_state();
         for submission in submissions {
-            let number = &mut self.numbers[submission.slot as usize];
+            let number = &mut self.request_numbers[submission.slot as usize];
             *number = None;
-            if !logged.is_on {
+            if !state.is_recording {
                 continue;
             }
             let file = self.files.iter().find(|(file, _)| *file == submission.file);
             let Some((_, device)) = file else { continue };
-            *number = Some(logged.issued);
-            let step = DeviceStep::Issued(request(logged.issued, *device, submission));
-            logged.issued += 1;
-            logged.events.push(DeviceEvent { at, step });
+            *number = Some(state.issued_count);
+            let step = DeviceStep::Issued(device_request(state.issued_count, *device, submission));
+            state.issued_count += 1;
+            state.events.push(DeviceEvent { at, step });
         }
     }
 
-    /// A completion is taken.
-    pub(in super::super) fn taken(
+    /// Logs the completion of a slot's request.
+    pub(in super::super) fn record_completion(
         &mut self,
         slot: u32,
         result: Result<u32, Errno>,
         at: Nanoseconds,
     ) {
-        if let Some(number) = self.numbers[slot as usize].take() {
+        if let Some(number) = self.request_numbers[slot as usize].take() {
             let errno = result.err().map_or(0, |errno| errno.number() as u16);
             let step = DeviceStep::Completed { number, errno };
-            self.log.logged().events.push(DeviceEvent { at, step });
+            self.log.lock_state().events.push(DeviceEvent { at, step });
         }
     }
 }
 
-fn request(number: u64, device: u32, of: &Submission) -> DeviceRequest {
-    let (operation, has_range) = match of.operation {
+fn device_request(number: u64, device: u32, submission: &Submission) -> DeviceRequest {
+    let (operation, has_range) = match submission.operation {
         Operation::Read => (DeviceOperation::Read, true),
         Operation::Write => (DeviceOperation::Write { fua: false }, true),
         Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => {
@@ -132,7 +131,15 @@ fn request(number: u64, device: u32, of: &Submission) -> DeviceRequest {
         device,
         operation,
         is_awaited: true,
-        offset_bytes: if has_range { of.offset_bytes } else { 0 },
-        length_bytes: if has_range { u64::from(of.bytes) } else { 0 },
+        offset_bytes: if has_range {
+            submission.offset_bytes
+        } else {
+            0
+        },
+        length_bytes: if has_range {
+            u64::from(submission.bytes)
+        } else {
+            0
+        },
     }
 }

@@ -1,4 +1,4 @@
-//! Files that are mapped into the worker's memory: a request is a copy, made by the worker.
+//! Engine for memory-mapped files: a request is a copy that the worker makes.
 
 use super::buffers::Buffers;
 use super::files::{RingFile, RingFiles};
@@ -9,56 +9,56 @@ use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, 
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
-/// The memory of each file of a ring, by its place among them.
-pub(super) struct Mapped {
-    files: Vec<Mapping>,
-    how: MapOptions,
+/// Memory mappings of a ring's files, by file index.
+pub(super) struct MappedFiles {
+    files: Vec<MappedFile>,
+    options: MapOptions,
     page_bytes: usize,
 }
 
-/// A whole file in memory. An empty one has no memory.
-struct Mapping {
+/// Mapping of a whole file. An empty file has no memory.
+struct MappedFile {
     memory: Option<NonNull<u8>>,
-    bytes: usize,
+    length_bytes: usize,
 }
 
 // SAFETY: the memory is this structure's alone, and belongs to no thread.
 #[allow(unsafe_code)]
-unsafe impl Send for Mapping {}
+unsafe impl Send for MappedFile {}
 
-impl Mapped {
-    pub(super) fn new(files: &RingFiles, how: MapOptions) -> Result<Self> {
+impl MappedFiles {
+    pub(super) fn new(files: &RingFiles, options: MapOptions) -> Result<Self> {
         let map = |file: &RingFile| {
-            Mapping::new(file, how)
+            MappedFile::new(file, options)
                 .map_err(|errno| Error::failed(Call::Map, file.path().to_owned(), errno))
         };
         Ok(Self {
-            files: files.all().map(map).collect::<Result<_>>()?,
-            how,
+            files: files.iter().map(map).collect::<Result<_>>()?,
+            options,
             page_bytes: rustix::param::page_size(),
         })
     }
 
-    /// Does a request: how many bytes it moved. At the end of the file these are fewer.
-    pub(super) fn carry_out(
+    /// Executes a request and returns the bytes moved. At the end of the file these are fewer.
+    pub(super) fn execute(
         &self,
         submission: &Submission,
         file: &RingFile,
         buffers: &Buffers,
     ) -> rustix::io::Result<usize> {
-        let mapping = &self.files[file.place as usize];
+        let mapping = &self.files[file.index as usize];
         let reads = match submission.operation {
             Operation::Read => true,
             Operation::Write => false,
             Operation::Fsync | Operation::Fdatasync | Operation::SyncRange(_) => {
-                return mapping.sync(0, mapping.bytes).map(|()| 0);
+                return mapping.sync(0, mapping.length_bytes).map(|()| 0);
             }
             Operation::Discard => return Err(Errno::OPNOTSUPP),
         };
         let Ok(start) = usize::try_from(submission.offset_bytes) else {
             return Ok(0);
         };
-        let left = mapping.bytes.saturating_sub(start);
+        let left = mapping.length_bytes.saturating_sub(start);
         let bytes = left.min(submission.bytes as usize);
         if bytes == 0 {
             return Ok(0);
@@ -67,9 +67,9 @@ impl Mapped {
         let before = start % self.page_bytes;
         let (first, span) = (start - before, before + bytes);
         mapping.fault_in((first, span), reads)?;
-        let buffer = buffers.of_under_way(submission.slot, bytes as u32);
-        mapping.copy(start, buffer, reads);
-        if self.how.drops_pages {
+        let buffer = buffers.in_flight_buffer(submission.slot, bytes as u32);
+        mapping.copy_data(start, buffer, reads);
+        if self.options.drops_pages {
             mapping.sync(first, span)?;
             mapping.advise((first, span), Advice::LinuxDontNeed)?;
         }
@@ -77,13 +77,16 @@ impl Mapped {
     }
 }
 
-impl Mapping {
+impl MappedFile {
     #[allow(unsafe_code)]
-    fn new(file: &RingFile, how: MapOptions) -> rustix::io::Result<Self> {
+    fn new(file: &RingFile, options: MapOptions) -> rustix::io::Result<Self> {
         let bytes = usize::try_from(file.length_bytes()?).map_err(|_| Errno::FBIG)?;
         if bytes == 0 {
             let memory = None;
-            return Ok(Self { memory, bytes });
+            return Ok(Self {
+                memory,
+                length_bytes: bytes,
+            });
         }
         let flags = rustix::fs::fcntl_getfl(file.descriptor())?;
         let access = match flags & OFlags::ACCMODE {
@@ -103,8 +106,11 @@ impl Mapping {
             )?
         };
         let memory = NonNull::new(start.cast());
-        let mapping = Self { memory, bytes };
-        let advice = match how.is_random {
+        let mapping = Self {
+            memory,
+            length_bytes: bytes,
+        };
+        let advice = match options.is_random {
             true => Advice::Random,
             false => Advice::Sequential,
         };
@@ -112,17 +118,20 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// The address of a byte that is in the file.
     #[allow(unsafe_code)]
-    fn at(&self, offset: usize) -> *mut u8 {
-        assert!(offset < self.bytes, "byte {offset} of {}", self.bytes);
+    fn address_at(&self, offset: usize) -> *mut u8 {
+        assert!(
+            offset < self.length_bytes,
+            "byte {offset} of {}",
+            self.length_bytes
+        );
         let memory = self.memory.expect("a file with bytes is mapped");
         // SAFETY: the offset is within the mapping.
         unsafe { memory.as_ptr().add(offset) }
     }
 
-    /// Makes the pages of a range present. What the kernel cannot read or has no room for is
-    /// an error here, and not a signal in the copy that follows.
+    /// Makes the pages of a range present. Unreadable data or a lack of space is an error here,
+    /// instead of a signal during the copy that follows.
     fn fault_in(&self, range: (usize, usize), reads: bool) -> rustix::io::Result<()> {
         let advice = match reads {
             true => Advice::LinuxPopulateRead,
@@ -137,32 +146,34 @@ impl Mapping {
         }
     }
 
-    /// Advice on a range, which begins with a page.
+    /// Gives the kernel advice on a range that starts at a page.
     #[allow(unsafe_code)]
     fn advise(&self, (offset, bytes): (usize, usize), advice: Advice) -> rustix::io::Result<()> {
-        let start = self.at(offset);
-        assert!(bytes <= self.bytes - offset, "a range of the file");
+        let start = self.address_at(offset);
+        assert!(bytes <= self.length_bytes - offset, "a range of the file");
         // SAFETY: the range is within the mapping of a file, which loses nothing by any of
         // the advice that is given here.
         unsafe { madvise(start.cast(), bytes, advice) }
     }
 
-    /// Writes a range, which begins with a page, and waits for it.
+    /// Writes a range that starts at a page to storage, and waits for it.
     #[allow(unsafe_code)]
     fn sync(&self, offset: usize, bytes: usize) -> rustix::io::Result<()> {
         if bytes == 0 {
             return Ok(());
         }
-        let start = self.at(offset);
+        let start = self.address_at(offset);
         // SAFETY: the range is within the mapping.
         unsafe { msync(start.cast(), bytes, MsyncFlags::SYNC) }
     }
 
-    /// Copies from the file to a buffer, or the other way.
     #[allow(unsafe_code)]
-    fn copy(&self, offset: usize, buffer: &mut [u8], reads: bool) {
-        let place = self.at(offset);
-        assert!(buffer.len() <= self.bytes - offset, "a range of the file");
+    fn copy_data(&self, offset: usize, buffer: &mut [u8], reads: bool) {
+        let place = self.address_at(offset);
+        assert!(
+            buffer.len() <= self.length_bytes - offset,
+            "a range of the file"
+        );
         let bytes = buffer.len();
         // SAFETY: both are as long as this, and the buffer is no part of the file's memory.
         // Others may change the file meanwhile: the copy is then of either state, and nobody
@@ -176,12 +187,12 @@ impl Mapping {
     }
 }
 
-impl Drop for Mapping {
+impl Drop for MappedFile {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         if let Some(memory) = self.memory {
             // SAFETY: the mapping is this structure's, and nobody uses it any more.
-            let _ = unsafe { munmap(memory.as_ptr().cast(), self.bytes) };
+            let _ = unsafe { munmap(memory.as_ptr().cast(), self.length_bytes) };
         }
     }
 }

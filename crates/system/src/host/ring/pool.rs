@@ -1,9 +1,10 @@
-//! A pool of threads, each of which does one request at a time with preadv2 and pwritev2.
+//! Engine with a pool of threads. Each thread executes one request at a time with preadv2 and
+//! pwritev2.
 
 use super::buffers::Buffers;
 use super::files::RingFiles;
 use super::kernel_result;
-use super::positioned::Positioned;
+use super::positioned::PositionedCalls;
 use crate::host::limits::why_not_started;
 use crate::host::usage::helper_name;
 use crate::{Call, Error, Result, RingOptions, Submission};
@@ -14,64 +15,64 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// As many threads as requests may be under way.
-pub(super) struct Pool {
-    shared: Arc<Shared>,
+/// Thread pool with one thread for each slot of the ring.
+pub(super) struct ThreadPool {
+    state: Arc<PoolState>,
     threads: Vec<JoinHandle<()>>,
-    /// What is to be handed over.
+    /// Requests that wait to be passed to the pool's threads.
     queued: Vec<Submission>,
 }
 
-struct Shared {
+struct PoolState {
     files: Arc<RingFiles>,
     buffers: Arc<Buffers>,
-    calls: Positioned,
-    work: Mutex<Work>,
-    work_is_there: Condvar,
-    /// Slots that are complete, with bytes or a negated error number.
-    done: Mutex<Vec<(u32, i32)>>,
-    something_is_done: Condvar,
+    calls: PositionedCalls,
+    queue: Mutex<WorkQueue>,
+    work_available: Condvar,
+    /// Completed slots with the bytes moved or a negated error number.
+    completed: Mutex<Vec<(u32, i32)>>,
+    completion_available: Condvar,
 }
 
-struct Work {
-    queue: VecDeque<Submission>,
-    is_over: bool,
+struct WorkQueue {
+    submissions: VecDeque<Submission>,
+    is_closing: bool,
 }
 
-/// The stack of a thread that makes a system call.
+/// Stack size of a pool thread in bytes; the thread only makes system calls.
 const STACK_BYTES: usize = 64 << 10;
 
-impl Pool {
+impl ThreadPool {
     pub(super) fn new(
         options: &RingOptions,
         files: &Arc<RingFiles>,
         buffers: &Arc<Buffers>,
     ) -> Result<Self> {
         let depth = options.depth as usize;
-        let shared = Arc::new(Shared {
+        let state = Arc::new(PoolState {
             files: Arc::clone(files),
             buffers: Arc::clone(buffers),
-            calls: Positioned::new(options),
-            work: Mutex::new(Work {
-                queue: VecDeque::with_capacity(depth),
-                is_over: false,
+            calls: PositionedCalls::new(options),
+            queue: Mutex::new(WorkQueue {
+                submissions: VecDeque::with_capacity(depth),
+                is_closing: false,
             }),
-            work_is_there: Condvar::new(),
-            done: Mutex::new(Vec::with_capacity(depth)),
-            something_is_done: Condvar::new(),
+            work_available: Condvar::new(),
+            completed: Mutex::new(Vec::with_capacity(depth)),
+            completion_available: Condvar::new(),
         });
         let mut pool = Self {
-            shared,
+            state,
             threads: Vec::with_capacity(depth),
             queued: Vec::with_capacity(depth),
         };
         let name = helper_name(rustix::thread::gettid());
         for number in 0..depth {
-            let shared = Arc::clone(&pool.shared);
+            let state = Arc::clone(&pool.state);
             let builder = std::thread::Builder::new()
                 .name(name.clone())
                 .stack_size(STACK_BYTES);
-            let thread = builder.spawn(move || shared.work()).map_err(|error| {
+            let thread = builder.spawn(move || state.run()).map_err(|error| {
                 let why = why_not_started(&error);
                 Error::failed(
                     Call::Ring,
@@ -90,47 +91,50 @@ impl Pool {
 
     pub(super) fn flush(&mut self) {
         let count = self.queued.len();
-        lock(&self.shared.work).queue.extend(self.queued.drain(..));
+        lock(&self.state.queue)
+            .submissions
+            .extend(self.queued.drain(..));
         for _ in 0..count {
-            self.shared.work_is_there.notify_one();
+            self.state.work_available.notify_one();
         }
     }
 
-    pub(super) fn harvest(&mut self, ready: &mut Vec<(u32, i32)>) {
-        ready.append(&mut lock(&self.shared.done));
+    pub(super) fn move_completions(&mut self, ready: &mut Vec<(u32, i32)>) {
+        ready.append(&mut lock(&self.state.completed));
     }
 
-    /// Waits for a completion, so long at most.
+    /// Waits for a completion, at most for the given time.
     pub(super) fn wait(&mut self, at_most: Nanoseconds) {
-        let done = lock(&self.shared.done);
+        let done = lock(&self.state.completed);
         let at_most = Duration::from_nanos(at_most.0);
         let nothing = |done: &mut Vec<_>| done.is_empty();
         drop(
-            self.shared
-                .something_is_done
+            self.state
+                .completion_available
                 .wait_timeout_while(done, at_most, nothing),
         );
     }
 
-    /// Takes back what no thread has begun: how many requests.
+    /// Cancels the requests that no thread has started, and returns their number.
     pub(super) fn cancel(&mut self) -> usize {
-        let mut work = lock(&self.shared.work);
-        let count = work.queue.len() + self.queued.len();
-        work.queue.clear();
+        let mut work = lock(&self.state.queue);
+        let count = work.submissions.len() + self.queued.len();
+        work.submissions.clear();
         self.queued.clear();
         count
     }
 
-    /// Some threads are in calls that do not return: they keep what they need.
+    /// Detaches the threads, because some are in calls that do not return. They keep the resources
+    /// that they need.
     pub(super) fn give_up(&mut self) {
         self.threads.clear();
     }
 }
 
-impl Drop for Pool {
+impl Drop for ThreadPool {
     fn drop(&mut self) {
-        lock(&self.shared.work).is_over = true;
-        self.shared.work_is_there.notify_all();
+        lock(&self.state.queue).is_closing = true;
+        self.state.work_available.notify_all();
         for thread in self.threads.drain(..) {
             // It has nothing that could be lost.
             let _ = thread.join();
@@ -138,35 +142,35 @@ impl Drop for Pool {
     }
 }
 
-impl Shared {
-    /// What a thread does: one request after the other, until it is over.
-    fn work(&self) {
-        while let Some(submission) = self.next() {
-            let result = match self.files.even_forgotten(submission.file) {
-                Some(file) => self.calls.carry_out(&submission, file, &self.buffers),
+impl PoolState {
+    /// Executes requests one after the other until the pool ends; the main function of a thread.
+    fn run(&self) {
+        while let Some(submission) = self.next_submission() {
+            let result = match self.files.find_even_closed(submission.file) {
+                Some(file) => self.calls.execute(&submission, file, &self.buffers),
                 None => Err(Errno::BADF),
             };
-            lock(&self.done).push((submission.slot, kernel_result(result)));
-            self.something_is_done.notify_one();
+            lock(&self.completed).push((submission.slot, kernel_result(result)));
+            self.completion_available.notify_one();
         }
     }
 
-    fn next(&self) -> Option<Submission> {
-        let mut work = lock(&self.work);
+    fn next_submission(&self) -> Option<Submission> {
+        let mut work = lock(&self.queue);
         loop {
-            if let Some(submission) = work.queue.pop_front() {
+            if let Some(submission) = work.submissions.pop_front() {
                 return Some(submission);
             }
-            if work.is_over {
+            if work.is_closing {
                 return None;
             }
-            let waited = self.work_is_there.wait(work);
+            let waited = self.work_available.wait(work);
             work = waited.unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
-/// A thread that panics leaves nothing half done.
+/// Locks a mutex even after a panic of its holder, which left no partial change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

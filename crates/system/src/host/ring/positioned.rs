@@ -1,4 +1,5 @@
-//! preadv2(2) and pwritev2(2): each request is one call, of whichever thread carries it out.
+//! Engine with preadv2(2) and pwritev2(2): each request is one call, by a pool thread or the
+//! worker.
 
 use super::buffers::Buffers;
 use super::files::RingFile;
@@ -9,13 +10,13 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Calls at an offset of a file.
+/// Executor of read and write calls at an offset of a file.
 #[derive(Clone, Copy)]
-pub(super) struct Positioned {
+pub(super) struct PositionedCalls {
     flags: ReadWriteFlags,
 }
 
-impl Positioned {
+impl PositionedCalls {
     pub(super) fn new(options: &RingOptions) -> Self {
         Self {
             flags: match options.poll {
@@ -25,24 +26,24 @@ impl Positioned {
         }
     }
 
-    /// Carries a request out, and returns the bytes that it moved. At the end of the file
-    /// these are fewer. A signal is no end of a request.
+    /// Executes a request and returns the bytes moved. At the end of the file these are fewer. A
+    /// call that a signal interrupted is repeated.
     #[inline]
-    pub(super) fn carry_out(
+    pub(super) fn execute(
         self,
         submission: &Submission,
         file: &RingFile,
         buffers: &Buffers,
     ) -> rustix::io::Result<usize> {
         loop {
-            match self.call(submission, file, buffers) {
+            match self.issue_call(submission, file, buffers) {
                 Err(Errno::INTR) => {}
                 result => return result,
             }
         }
     }
 
-    fn call(
+    fn issue_call(
         self,
         submission: &Submission,
         file: &RingFile,
@@ -58,12 +59,12 @@ impl Positioned {
         let descriptor = file.descriptor();
         match operation {
             Operation::Read => {
-                let buffer = buffers.of_under_way(slot, bytes);
+                let buffer = buffers.in_flight_buffer(slot, bytes);
                 let mut parts = [IoSliceMut::new(buffer)];
                 preadv2(descriptor, &mut parts, offset_bytes, self.flags)
             }
             Operation::Write => {
-                let parts = [IoSlice::new(buffers.of_under_way(slot, bytes))];
+                let parts = [IoSlice::new(buffers.in_flight_buffer(slot, bytes))];
                 pwritev2(descriptor, &parts, offset_bytes, self.flags)
             }
             Operation::Fsync => rustix::fs::fsync(descriptor).map(|()| 0),
@@ -72,7 +73,7 @@ impl Positioned {
                 sync_range::call(descriptor, (offset_bytes, bytes), steps).map(|()| 0)
             }
             Operation::Discard if file.is_block_device => {
-                discard(descriptor, offset_bytes, bytes).map(|()| 0)
+                discard_range(descriptor, offset_bytes, bytes).map(|()| 0)
             }
             Operation::Discard => {
                 let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
@@ -82,14 +83,14 @@ impl Positioned {
     }
 }
 
-/// `BLKDISCARD`, `_IO(0x12, 119)`.
-const DISCARD: libc::Ioctl = (0x12 << 8) | 119;
+/// Code of the ioctl `BLKDISCARD`, `_IO(0x12, 119)`.
+const BLKDISCARD: libc::Ioctl = (0x12 << 8) | 119;
 
 #[allow(unsafe_code)]
-fn discard(device: BorrowedFd<'_>, offset_bytes: u64, bytes: u32) -> rustix::io::Result<()> {
+fn discard_range(device: BorrowedFd<'_>, offset_bytes: u64, bytes: u32) -> rustix::io::Result<()> {
     let range = [offset_bytes, u64::from(bytes)];
     // SAFETY: the pointer is to the two numbers that the call reads.
-    match unsafe { libc::ioctl(device.as_raw_fd(), DISCARD, &raw const range) } {
+    match unsafe { libc::ioctl(device.as_raw_fd(), BLKDISCARD, &raw const range) } {
         0 => Ok(()),
         _ => {
             let error = std::io::Error::last_os_error();

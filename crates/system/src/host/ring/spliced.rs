@@ -1,4 +1,4 @@
-//! splice(2): data goes between a file and the worker's memory through a pipe, by the worker.
+//! Engine with splice(2): the worker moves data between a file and its memory through a pipe.
 
 use super::buffers::Buffers;
 use super::files::RingFile;
@@ -8,29 +8,28 @@ use rustix::io::Errno;
 use rustix::pipe::{IoSliceRaw, PipeFlags, SpliceFlags, pipe_with, splice, vmsplice};
 use std::os::fd::OwnedFd;
 
-/// The pipe. It is empty between two requests.
-pub(super) struct Spliced {
+/// Pipe between the file and the worker's memory. It is empty between requests.
+pub(super) struct SplicePipe {
     reader: OwnedFd,
     writer: OwnedFd,
-    /// Bytes that it holds at most.
-    capacity_bytes: usize,
+    pipe_capacity_bytes: usize,
 }
 
-impl Spliced {
+impl SplicePipe {
     pub(super) fn new() -> Result<Self> {
         let made = pipe_with(PipeFlags::CLOEXEC).and_then(|(reader, writer)| {
-            let capacity_bytes = rustix::pipe::fcntl_getpipe_size(&writer)?;
+            let pipe_capacity_bytes = rustix::pipe::fcntl_getpipe_size(&writer)?;
             Ok(Self {
                 reader,
                 writer,
-                capacity_bytes,
+                pipe_capacity_bytes,
             })
         });
-        made.map_err(|errno| Error::failed(Call::Pipe, "the pipe of splice", errno))
+        made.map_err(|errno| Error::failed(Call::Pipe, "the splice pipe", errno))
     }
 
-    /// Does a request: how many bytes it moved. At the end of the file these are fewer.
-    pub(super) fn carry_out(
+    /// Executes a request and returns the bytes moved. At the end of the file these are fewer.
+    pub(super) fn execute(
         &self,
         submission: &Submission,
         file: &RingFile,
@@ -43,8 +42,10 @@ impl Spliced {
             ..
         } = submission;
         match submission.operation {
-            Operation::Read => self.read(file, offset_bytes, buffers.of_under_way(slot, bytes)),
-            Operation::Write => self.write(file, offset_bytes, buffers.of_under_way(slot, bytes)),
+            Operation::Read => self.read(file, offset_bytes, buffers.in_flight_buffer(slot, bytes)),
+            Operation::Write => {
+                self.write(file, offset_bytes, buffers.in_flight_buffer(slot, bytes))
+            }
             Operation::Fsync => rustix::fs::fsync(file.descriptor()).map(|()| 0),
             Operation::Fdatasync => rustix::fs::fdatasync(file.descriptor()).map(|()| 0),
             Operation::SyncRange(steps) => {
@@ -58,8 +59,8 @@ impl Spliced {
         let mut done = 0;
         while done < buffer.len() {
             let mut from = offset + done as u64;
-            let wanted = (buffer.len() - done).min(self.capacity_bytes);
-            let moved = again(|| {
+            let wanted = (buffer.len() - done).min(self.pipe_capacity_bytes);
+            let moved = retry_interrupted(|| {
                 let flags = SpliceFlags::MOVE;
                 let (file, pipe) = (file.descriptor(), &self.writer);
                 splice(file, Some(&mut from), pipe, None, wanted, flags)
@@ -69,7 +70,8 @@ impl Spliced {
             }
             let end = done + moved;
             while done < end {
-                done += again(|| rustix::io::read(&self.reader, &mut buffer[done..end]))?;
+                done +=
+                    retry_interrupted(|| rustix::io::read(&self.reader, &mut buffer[done..end]))?;
             }
         }
         Ok(done)
@@ -78,49 +80,50 @@ impl Spliced {
     fn write(&self, file: &RingFile, offset: u64, buffer: &[u8]) -> rustix::io::Result<usize> {
         let mut done = 0;
         while done < buffer.len() {
-            let wanted = (buffer.len() - done).min(self.capacity_bytes);
-            let end = done + self.give(&buffer[done..done + wanted])?;
+            let wanted = (buffer.len() - done).min(self.pipe_capacity_bytes);
+            let end = done + self.fill_pipe(&buffer[done..done + wanted])?;
             while done < end {
                 let mut to = offset + done as u64;
-                let moved = again(|| {
+                let moved = retry_interrupted(|| {
                     let flags = SpliceFlags::MOVE;
                     let (pipe, file) = (&self.reader, file.descriptor());
                     splice(pipe, None, file, Some(&mut to), end - done, flags)
                 });
                 match moved {
-                    Ok(0) => return self.empty(end - done).map(|()| done),
+                    Ok(0) => return self.drain_pipe(end - done).map(|()| done),
                     Ok(moved) => done += moved,
-                    Err(errno) => return self.empty(end - done).and(Err(errno)),
+                    Err(errno) => return self.drain_pipe(end - done).and(Err(errno)),
                 }
             }
         }
         Ok(done)
     }
 
-    /// Gives the pipe memory to read, which stays as it is until the file has it.
+    /// Fills the pipe with references to memory, which must stay unchanged until the file has the
+    /// data.
     #[allow(unsafe_code)]
-    fn give(&self, memory: &[u8]) -> rustix::io::Result<usize> {
+    fn fill_pipe(&self, memory: &[u8]) -> rustix::io::Result<usize> {
         let parts = [IoSliceRaw::from_slice(memory)];
-        again(|| {
+        retry_interrupted(|| {
             // SAFETY: the memory is borrowed, and the pipe is empty again when the request
             // ends that it belongs to.
             unsafe { vmsplice(&self.writer, &parts, SpliceFlags::empty()) }
         })
     }
 
-    /// Takes out of the pipe what the file did not take.
-    fn empty(&self, mut bytes: usize) -> rustix::io::Result<()> {
+    /// Removes the data from the pipe that the file did not accept.
+    fn drain_pipe(&self, mut bytes: usize) -> rustix::io::Result<()> {
         let mut sink = [0; 4096];
         while bytes > 0 {
             let room = bytes.min(sink.len());
-            bytes -= again(|| rustix::io::read(&self.reader, &mut sink[..room]))?;
+            bytes -= retry_interrupted(|| rustix::io::read(&self.reader, &mut sink[..room]))?;
         }
         Ok(())
     }
 }
 
-/// A call that a signal cut short is made again.
-fn again<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+/// Repeats a call while signals interrupt it.
+fn retry_interrupted<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
     loop {
         match call() {
             Err(Errno::INTR) => {}

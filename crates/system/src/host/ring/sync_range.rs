@@ -1,11 +1,11 @@
-//! sync_file_range(2).
+//! System call sync_file_range(2), which writes a range of a file.
 
 use crate::RangeSteps;
 use rustix::io::Errno;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// The flags of the steps that are asked for.
-pub(super) fn flags(steps: RangeSteps) -> u32 {
+/// Returns the sync_file_range(2) flags for the requested steps.
+pub(super) fn to_flags(steps: RangeSteps) -> u32 {
     let asked = [
         (steps.wait_before, libc::SYNC_FILE_RANGE_WAIT_BEFORE),
         (steps.write, libc::SYNC_FILE_RANGE_WRITE),
@@ -15,7 +15,8 @@ pub(super) fn flags(steps: RangeSteps) -> u32 {
     asked.fold(0, |flags, (_, flag)| flags | flag)
 }
 
-/// The call, of a range by its offset and length; no length is a range to the end.
+/// Calls sync_file_range(2) for a range given by offset and length. A length of zero extends to the
+/// end of the file.
 #[allow(unsafe_code)]
 pub(super) fn call(
     file: BorrowedFd<'_>,
@@ -24,7 +25,8 @@ pub(super) fn call(
 ) -> rustix::io::Result<()> {
     let offset = i64::try_from(offset_bytes).map_err(|_| Errno::INVAL)?;
     // SAFETY: the call takes numbers alone.
-    match unsafe { libc::sync_file_range(file.as_raw_fd(), offset, bytes.into(), flags(steps)) } {
+    match unsafe { libc::sync_file_range(file.as_raw_fd(), offset, bytes.into(), to_flags(steps)) }
+    {
         0 => Ok(()),
         _ => {
             let error = std::io::Error::last_os_error();

@@ -1,11 +1,11 @@
-//! io_uring: a queue of submissions and one of completions, shared with the kernel.
+//! Engine with io_uring: a submission queue and a completion queue shared with the kernel.
 
 mod setup;
 
-pub(super) use setup::Refusal;
+pub(super) use setup::SetupRefusal;
 
 use super::buffers::Buffers;
-use super::enter::{GET_EVENTS, Gate, WAIT_FOR_ROOM, WAKE_UP};
+use super::enter::{GET_EVENTS, RingHandle, WAIT_FOR_ROOM, WAKE_SUBMISSION_THREAD};
 use super::files::{RingFile, RingFiles};
 use super::sync_range;
 use super::{EngineNote, WAIT_SLICE};
@@ -16,36 +16,36 @@ use io_uring::{IoUring, opcode, squeue};
 use rustix::io::Errno;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// What completions say that are of no slot.
+/// User data that marks the completion of the heartbeat timeout, which belongs to no slot.
 const HEARTBEAT: u64 = u64::MAX;
 const CANCELLATION: u64 = u64::MAX - 1;
 
-/// `BLOCK_URING_CMD_DISCARD`, `_IO(0x12, 0)` (Linux 6.12).
+/// Code of `BLOCK_URING_CMD_DISCARD`, `_IO(0x12, 0)` (Linux 6.12).
 const DISCARD_COMMAND: u32 = 0x12 << 8;
 
-/// So much before a moment, a wait for it stops to sleep: a thread is woken late.
-const SPIN: Nanoseconds = Nanoseconds(50_000);
+/// Time before a deadline at which a wait stops sleeping and polls, because threads wake up late.
+const SPIN_TIME_MAX: Nanoseconds = Nanoseconds(50_000);
 
-/// How often the kernel may lack the memory to take submissions, one after the other.
-const ATTEMPTS_TO_FLUSH: usize = 10_000;
+/// Maximum number of consecutive attempts to submit while the kernel lacks memory.
+const FLUSH_ATTEMPTS_MAX: usize = 10_000;
 
-/// A ring that io_uring_setup(2) made.
+/// Submission and completion queues of an io_uring, with its features.
 pub(super) struct Uring {
     ring: IoUring,
-    gate: Gate,
-    /// Whether a thread of the kernel polls the submission queue.
+    handle: RingHandle,
+    /// Whether a kernel thread polls the submission queue.
     has_submission_thread: bool,
-    /// Whether completions are polled for.
+    /// Whether the kernel polls the device for completions (IOPOLL).
     is_polled: bool,
-    /// Whether the buffers are registered.
+    /// Whether the buffers are registered with the kernel.
     has_buffers: bool,
-    /// The wait for a single completion is not timed, which costs a timer each: a request
-    /// that completes after a slice of time ends it.
+    /// Timeout request that ends a wait for a single completion after a time slice. A timed wait
+    /// would cost a kernel timer each.
     heartbeat: Box<Timespec>,
-    is_beating: bool,
+    has_heartbeat: bool,
     note: Option<EngineNote>,
-    /// Whether the kernel still has requests of it, for good.
-    is_stuck: bool,
+    /// Whether the ring was given up while the kernel still has requests.
+    is_given_up: bool,
 }
 
 impl Uring {
@@ -53,26 +53,26 @@ impl Uring {
         options: &RingOptions,
         files: &RingFiles,
         buffers: &Buffers,
-    ) -> Result<Self, Refusal> {
-        let ring = setup::ring(options)?;
+    ) -> Result<Self, SetupRefusal> {
+        let ring = setup::create_ring(options)?;
         let registered = ring.submitter().register_files(&files.descriptors());
-        registered.map_err(|error| Refusal::registration(&error))?;
+        registered.map_err(|error| SetupRefusal::from_registration(&error))?;
         let note = setup::register_buffers(&ring, options, buffers).err();
-        let gate = Gate::new(descriptor(&ring));
+        let handle = RingHandle::new(descriptor(&ring));
         // A filter of system calls may know one of the three and not the others.
-        if let Err(errno) = gate.enter(0, 0, 0) {
-            gate.close(descriptor(&ring));
-            return Err(Refusal::entering(errno));
+        if let Err(errno) = handle.enter(0, 0, 0) {
+            handle.close(descriptor(&ring));
+            return Err(SetupRefusal::from_enter(errno));
         }
         Ok(Self {
-            gate,
+            handle,
             has_submission_thread: ring.params().is_setup_sqpoll(),
             is_polled: options.poll,
             has_buffers: note.is_none(),
             heartbeat: Box::new(Timespec::new().nsec(WAIT_SLICE.0 as u32)),
-            is_beating: false,
+            has_heartbeat: false,
             note,
-            is_stuck: false,
+            is_given_up: false,
             ring,
         })
     }
@@ -85,13 +85,13 @@ impl Uring {
         self.note.clone()
     }
 
-    /// Queues a request, for [`Self::flush`] to submit.
+    /// Queues a request that [`Self::flush`] will submit.
     #[inline]
     pub(super) fn push(&mut self, submission: &Submission, file: &RingFile, buffers: &Buffers) {
-        let entry = entry(
+        let entry = build_entry(
             submission,
             file,
-            buffers.start(submission.slot),
+            buffers.buffer_address(submission.slot),
             self.has_buffers,
         );
         self.push_entry(&entry.user_data(u64::from(submission.slot)))
@@ -108,18 +108,18 @@ impl Uring {
         unsafe { self.ring.submission().push(entry) }
     }
 
-    /// Submits what is queued, in one system call where the kernel takes all at once.
+    /// Submits the queued requests, in one system call if the kernel accepts all.
     #[inline]
     pub(super) fn flush(&mut self) -> Result<(), Errno> {
         if self.has_submission_thread {
             return self.wake_submission_thread();
         }
-        for _ in 0..ATTEMPTS_TO_FLUSH {
+        for _ in 0..FLUSH_ATTEMPTS_MAX {
             let queued = self.ring.submission().len() as u32;
             if queued == 0 {
                 return Ok(());
             }
-            match self.gate.enter(queued, 0, GET_EVENTS) {
+            match self.handle.enter(queued, 0, GET_EVENTS) {
                 Ok(taken) if taken == queued => return Ok(()),
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN | Errno::BUSY) => std::thread::yield_now(),
@@ -133,25 +133,25 @@ impl Uring {
         if !self.ring.submission().need_wakeup() {
             return Ok(());
         }
-        match self.gate.enter(0, 0, WAKE_UP) {
+        match self.handle.enter(0, 0, WAKE_SUBMISSION_THREAD) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(errno),
         }
     }
 
-    /// Takes what the completion queue holds, without a system call.
+    /// Moves the completions to `ready`, without a system call.
     #[inline]
-    pub(super) fn harvest(&mut self, ready: &mut Vec<(u32, i32)>) {
+    pub(super) fn move_completions(&mut self, ready: &mut Vec<(u32, i32)>) {
         for entry in self.ring.completion() {
             match entry.user_data() {
-                HEARTBEAT => self.is_beating = false,
+                HEARTBEAT => self.has_heartbeat = false,
                 CANCELLATION => {}
                 slot => ready.push((slot as u32, entry.result())),
             }
         }
     }
 
-    /// Has the kernel post what is complete and what it kept for this thread to do.
+    /// Makes the kernel post completions, including those that it left for this thread to process.
     pub(super) fn poll(&mut self) -> Result<(), Errno> {
         let owes = self.is_polled || {
             let queue = self.ring.submission();
@@ -160,22 +160,26 @@ impl Uring {
         if owes { self.enter(0, None) } else { Ok(()) }
     }
 
-    /// Waits for completions, for a slice of time or so long at most.
-    pub(super) fn wait(&mut self, least: usize, left: Option<Nanoseconds>) -> Result<(), Errno> {
-        let least = least as u32;
+    /// Waits for `completions_min` completions, a time slice, or `left`, whichever ends first.
+    pub(super) fn wait(
+        &mut self,
+        completions_min: usize,
+        left: Option<Nanoseconds>,
+    ) -> Result<(), Errno> {
+        let completions_min = completions_min as u32;
         match left {
             // The kernel polls until there are so many, unless others want the processor.
-            None if self.is_polled => self.enter(least, None),
+            None if self.is_polled => self.enter(completions_min, None),
             Some(_) if self.is_polled => self.enter(0, None),
             // A heartbeat is a completion: it ends a wait for one.
-            None if least == 1 && !self.has_submission_thread => {
-                self.beat();
+            None if completions_min == 1 && !self.has_submission_thread => {
+                self.submit_heartbeat();
                 self.enter(1, None)
             }
-            None => self.enter(least, Some(WAIT_SLICE)),
-            Some(left) if left > SPIN => {
-                let sleep = Nanoseconds(left.0 - SPIN.0).min(WAIT_SLICE);
-                self.enter(least, Some(sleep))
+            None => self.enter(completions_min, Some(WAIT_SLICE)),
+            Some(left) if left > SPIN_TIME_MAX => {
+                let sleep = Nanoseconds(left.0 - SPIN_TIME_MAX.0).min(WAIT_SLICE);
+                self.enter(completions_min, Some(sleep))
             }
             Some(_) => {
                 std::hint::spin_loop();
@@ -184,23 +188,27 @@ impl Uring {
         }
     }
 
-    fn beat(&mut self) {
-        if !self.is_beating {
+    fn submit_heartbeat(&mut self) {
+        if !self.has_heartbeat {
             let timeout = opcode::Timeout::new(&raw const *self.heartbeat).build();
             // A queue that is full has what is to be waited for.
-            self.is_beating = self.push_entry(&timeout.user_data(HEARTBEAT)).is_ok();
+            self.has_heartbeat = self.push_entry(&timeout.user_data(HEARTBEAT)).is_ok();
         }
     }
 
-    fn enter(&mut self, least: u32, at_most: Option<Nanoseconds>) -> Result<(), Errno> {
+    fn enter(&mut self, completions_min: u32, time_max: Option<Nanoseconds>) -> Result<(), Errno> {
         let (queued, flags) = match self.has_submission_thread {
             false => (self.ring.submission().len() as u32, GET_EVENTS),
-            true if self.ring.submission().need_wakeup() => (0, GET_EVENTS | WAKE_UP),
+            true if self.ring.submission().need_wakeup() => {
+                (0, GET_EVENTS | WAKE_SUBMISSION_THREAD)
+            }
             true => (0, GET_EVENTS),
         };
-        let entered = match at_most {
-            None => self.gate.enter(queued, least, flags),
-            Some(at_most) => self.gate.enter_for(queued, least, flags, at_most.0),
+        let entered = match time_max {
+            None => self.handle.enter(queued, completions_min, flags),
+            Some(time_max) => self
+                .handle
+                .enter_for(queued, completions_min, flags, time_max.0),
         };
         match entered {
             Ok(_) | Err(Errno::TIME | Errno::INTR | Errno::AGAIN | Errno::BUSY) => Ok(()),
@@ -208,30 +216,32 @@ impl Uring {
         }
     }
 
-    /// Asks for an end of all that is under way. What a device already has goes on.
+    /// Cancels all requests in flight. Requests that a device already has continue.
     pub(super) fn cancel(&mut self) {
         let all = opcode::AsyncCancel2::new(CancelBuilder::any()).build();
         let _ = self.flush();
         if self.has_submission_thread {
-            let _ = self.gate.enter(0, 0, WAIT_FOR_ROOM | WAKE_UP);
+            let _ = self
+                .handle
+                .enter(0, 0, WAIT_FOR_ROOM | WAKE_SUBMISSION_THREAD);
         }
         // Where it is refused, as by an old kernel, all complete by themselves.
         let _ = self.push_entry(&all.user_data(CANCELLATION));
         let _ = self.flush();
     }
 
-    /// Requests stay under way: the kernel keeps what they need.
+    /// Gives up the requests in flight. The kernel keeps the resources that they need.
     pub(super) fn give_up(&mut self) {
-        self.is_stuck = true;
+        self.is_given_up = true;
     }
 }
 
-/// The kernel gives registered files up some time after a ring is closed, and a file
-/// system cannot be unmounted before.
+/// Unregisters the ring's files. The kernel would release them only some time after the ring is
+/// closed, and a file system cannot be unmounted before.
 impl Drop for Uring {
     fn drop(&mut self) {
-        self.gate.close(descriptor(&self.ring));
-        if !self.is_stuck {
+        self.handle.close(descriptor(&self.ring));
+        if !self.is_given_up {
             let submitter = self.ring.submitter();
             // What is not registered needs no end.
             let _ = submitter.unregister_buffers();
@@ -246,9 +256,9 @@ fn descriptor(ring: &IoUring) -> BorrowedFd<'_> {
     unsafe { BorrowedFd::borrow_raw(ring.as_raw_fd()) }
 }
 
-/// What the kernel is told of a request.
+/// Builds the submission queue entry of a request.
 #[inline]
-fn entry(
+fn build_entry(
     submission: &Submission,
     file: &RingFile,
     buffer: *mut u8,
@@ -261,7 +271,7 @@ fn entry(
         slot,
         ..
     } = submission;
-    let place = Fixed(file.place);
+    let place = Fixed(file.index);
     let number = slot as u16;
     match operation {
         Operation::Read if is_registered => opcode::ReadFixed::new(place, buffer, bytes, number)
@@ -282,16 +292,16 @@ fn entry(
             .build(),
         Operation::SyncRange(steps) => opcode::SyncFileRange::new(place, bytes)
             .offset(offset_bytes)
-            .flags(sync_range::flags(steps))
+            .flags(sync_range::to_flags(steps))
             .build(),
-        Operation::Discard => discard(file, offset_bytes, bytes),
+        Operation::Discard => build_discard(file, offset_bytes, bytes),
     }
 }
 
-/// A file gets a hole. A device is told to discard: from Linux 6.12 on; before, the request
-/// fails with EOPNOTSUPP.
-fn discard(file: &RingFile, offset_bytes: u64, bytes: u32) -> squeue::Entry {
-    let place = Fixed(file.place);
+/// Builds a discard: a punched hole for a file, a discard command for a device. Before Linux 6.12
+/// the command fails with EOPNOTSUPP.
+fn build_discard(file: &RingFile, offset_bytes: u64, bytes: u32) -> squeue::Entry {
+    let place = Fixed(file.index);
     if file.is_block_device {
         let mut length = [0; 16];
         length[..8].copy_from_slice(&u64::from(bytes).to_ne_bytes());

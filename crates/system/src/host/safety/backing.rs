@@ -1,20 +1,18 @@
-//! Files whose bytes something shows, as loop devices and swap do, and whether
-//! two of them are one file.
+//! Backing files of loop devices and swap, and whether two of them are the same file.
 //!
-//! A file has a number, its file system's and its own, by whatever names it is
-//! reached. But a file system that is stacked on others (overlay), or asks
-//! somebody else for its files (FUSE, NFS), gives them numbers of its own: there
-//! two numbers may be of one file. Its place on the disk tells then.
+//! A file is identified by its device and inode numbers, under any name. But a stacked file system
+//! (overlay), or one that gets its files from elsewhere (FUSE, NFS), assigns numbers of its own, so
+//! that two numbers may belong to one file. Then the file's extents on disk are compared.
 
-use super::extents::Extents;
+use super::extents::FileExtents;
 use crate::host::device::FileNumber;
 use rustix::fs::{Mode, OFlags};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
-/// File systems without a device of their own whose numbers are all the same
-/// their files' only ones: `statfs` names them so.
-const KEEPING_FILES: &[u64] = &[
+/// Magic numbers (`statfs`) of file systems without a device of their own that still give each file
+/// a single number.
+const STABLE_NUMBER_FILESYSTEMS: &[u64] = &[
     0x9123_683e, // btrfs
     0x0102_1994, // tmpfs
     0x8584_58f6, // ramfs
@@ -22,90 +20,90 @@ const KEEPING_FILES: &[u64] = &[
     0xca45_1a4e, // bcachefs
 ];
 
-/// A file that something shows.
+/// Backing file of a loop device or of swap.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ShownFile {
-    /// The name that the kernel has for it, which need not lead there from here.
+pub(super) struct BackingFile {
+    /// Path that the kernel has for the file, which need not lead to it in this mount namespace.
     pub(super) path: PathBuf,
-    /// Its number, where that is known.
+    /// Device and inode numbers of the backing file, if they are known.
     pub(super) number: Option<FileNumber>,
-    /// Whether it is shown for writing. Of a stacked file system, only then is
-    /// what was opened still what its name leads to.
+    /// Whether the file is open for writing. On a stacked file system, only then does its path
+    /// still lead to the opened file.
     pub(super) writable: bool,
 }
 
-/// Whether two files are one.
+/// Result of comparing two backing files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sameness {
-    /// They are.
+pub(super) enum FileComparison {
+    /// Same file under both names.
     Same,
-    /// They are not.
+    /// Different files.
     Different,
-    /// It cannot be told.
+    /// Inconclusive comparison: the files may be the same.
     Unknown,
 }
 
-impl ShownFile {
-    /// Compares it with another.
-    pub(super) fn sameness(&self, other: &Self) -> Sameness {
+impl BackingFile {
+    /// Compares the backing file with another one.
+    pub(super) fn compare(&self, other: &Self) -> FileComparison {
         let (Some(number), Some(other_number)) = (self.number, other.number) else {
             return match self.path == other.path {
-                true => Sameness::Same,
-                false => Sameness::Unknown,
+                true => FileComparison::Same,
+                false => FileComparison::Unknown,
             };
         };
         if number == other_number {
-            return Sameness::Same;
+            return FileComparison::Same;
         }
         let (one, two) = (self.open(), other.open());
-        if is_only_number(number, one.as_ref()) && is_only_number(other_number, two.as_ref()) {
-            return Sameness::Different;
+        if is_unique_number(number, one.as_ref()) && is_unique_number(other_number, two.as_ref()) {
+            return FileComparison::Different;
         }
         let followed = |file: &Self, opened: &Option<OwnedFd>| {
             file.writable
                 || file
                     .number
-                    .is_some_and(|number| is_only_number(number, opened.as_ref()))
+                    .is_some_and(|number| is_unique_number(number, opened.as_ref()))
         };
         match (&one, &two) {
             (Some(left), Some(right)) if followed(self, &one) && followed(other, &two) => {
-                by_place(left, right)
+                compare_extents(left, right)
             }
-            _ => Sameness::Unknown,
+            _ => FileComparison::Unknown,
         }
     }
 
-    /// Opens it, if its name leads to it from here.
+    /// Opens the backing file; `None` if its path does not lead to it in this mount namespace.
     fn open(&self) -> Option<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let opened = rustix::fs::open(&self.path, flags, Mode::empty()).ok()?;
-        let number = FileNumber::of(opened.as_fd()).ok()?;
+        let number = FileNumber::from_file(opened.as_fd()).ok()?;
         (Some(number) == self.number).then_some(opened)
     }
 }
 
-/// Whether a file's number is the only one that it has.
-fn is_only_number(number: FileNumber, opened: Option<&OwnedFd>) -> bool {
+/// Reports whether a file has no other file number than this one.
+fn is_unique_number(number: FileNumber, opened: Option<&OwnedFd>) -> bool {
     if number.device.major != 0 {
         return true;
     }
     let kind = opened.and_then(|file| rustix::fs::fstatfs(file).ok());
-    kind.is_some_and(|kind| KEEPING_FILES.contains(&(kind.f_type as u64 & 0xffff_ffff)))
+    kind.is_some_and(|kind| STABLE_NUMBER_FILESYSTEMS.contains(&(kind.f_type as u64 & 0xffff_ffff)))
 }
 
-/// One file has one place. The first is looked at twice, since the other may be
-/// written to in between.
-fn by_place(one: &OwnedFd, other: &OwnedFd) -> Sameness {
-    let places = [one, other, one].map(|file| Extents::of(file.as_fd()));
+/// Compares two files by their extents on disk. The first file is examined twice, since the other
+/// may be written to in between.
+fn compare_extents(one: &OwnedFd, other: &OwnedFd) -> FileComparison {
+    let places = [one, other, one].map(|file| FileExtents::read(file.as_fd()));
     let [Ok(before), Ok(other), Ok(after)] = &places else {
-        return Sameness::Unknown;
+        return FileComparison::Unknown;
     };
-    if before.overlap(other) || after.overlap(other) {
-        Sameness::Same
+    if before.overlaps(other) || after.overlaps(other) {
+        FileComparison::Same
     } else if before != after || (before.is_empty() && other.is_empty()) {
-        Sameness::Unknown
+        FileComparison::Unknown
     } else {
-        Sameness::Different
+        FileComparison::Different
     }
 }
 
@@ -116,7 +114,7 @@ mod tests {
 
     #[test]
     fn files_are_compared_by_number_and_else_by_path() {
-        let file = |path: &str, number: Option<(&str, u64)>| ShownFile {
+        let file = |path: &str, number: Option<(&str, u64)>| BackingFile {
             path: PathBuf::from(path),
             number: number.map(|(device, inode)| FileNumber {
                 device: device.parse().unwrap(),
@@ -126,19 +124,27 @@ mod tests {
         };
         let disk = |path: &str, inode| file(path, Some(("254:0", inode)));
         for (one, other, sameness) in [
-            (disk("/no/a", 1), disk("/no/b", 1), Sameness::Same),
-            (disk("/no/a", 1), disk("/no/a", 2), Sameness::Different),
-            (disk("/no/a", 1), file("/no/a", None), Sameness::Same),
-            (file("/no/a", None), file("/no/b", None), Sameness::Unknown),
+            (disk("/no/a", 1), disk("/no/b", 1), FileComparison::Same),
+            (
+                disk("/no/a", 1),
+                disk("/no/a", 2),
+                FileComparison::Different,
+            ),
+            (disk("/no/a", 1), file("/no/a", None), FileComparison::Same),
+            (
+                file("/no/a", None),
+                file("/no/b", None),
+                FileComparison::Unknown,
+            ),
             // Of no device's file system, and not to be opened from here.
             (
                 disk("/no/a", 1),
                 file("/no/b", Some(("0:41", 2))),
-                Sameness::Unknown,
+                FileComparison::Unknown,
             ),
         ] {
-            assert_eq!(one.sameness(&other), sameness, "{one:?} {other:?}");
-            assert_eq!(other.sameness(&one), sameness, "{other:?} {one:?}");
+            assert_eq!(one.compare(&other), sameness, "{one:?} {other:?}");
+            assert_eq!(other.compare(&one), sameness, "{other:?} {one:?}");
         }
     }
 
@@ -152,13 +158,13 @@ mod tests {
         let shown = |name: &str| {
             let path = folder.path().join(name);
             let file = std::fs::File::create(&path).unwrap();
-            let number = FileNumber::of(file.as_fd()).ok();
-            ShownFile {
+            let number = FileNumber::from_file(file.as_fd()).ok();
+            BackingFile {
                 path,
                 number,
                 writable: false,
             }
         };
-        assert_eq!(shown("a").sameness(&shown("b")), Sameness::Different);
+        assert_eq!(shown("a").compare(&shown("b")), FileComparison::Different);
     }
 }

@@ -1,23 +1,24 @@
-//! Where the bytes of a file lie on its disk.
+//! Extents of a file on its disk.
 
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// `FS_IOC_FIEMAP`.
+/// Code of the ioctl `FS_IOC_FIEMAP`.
 const FIEMAP: libc::Ioctl = 0xc020_660b_u32 as libc::Ioctl;
-/// `FIEMAP_FLAG_SYNC`: what was written gets its place first.
-const SYNC: u32 = 1;
-/// `FIEMAP_EXTENT_LAST`.
-const LAST: u32 = 1;
-/// `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC` and `_DATA_INLINE`: no place of their own.
-const NOWHERE: u32 = 0x2 | 0x4 | 0x200;
-const PER_CALL: usize = 128;
+/// Flag `FIEMAP_FLAG_SYNC`: the file is written to disk first.
+const FIEMAP_SYNC: u32 = 1;
+/// Flag `FIEMAP_EXTENT_LAST`: the last extent of the file.
+const LAST_EXTENT: u32 = 1;
+/// Flags of extents without a disk position: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC` and
+/// `_DATA_INLINE`.
+const UNPLACED_FLAGS: u32 = 0x2 | 0x4 | 0x200;
+const EXTENTS_PER_CALL: usize = 128;
 
-/// `struct fiemap_extent`.
+/// Kernel's `struct fiemap_extent`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Extent {
+struct FiemapExtent {
     logical: u64,
     physical: u64,
     length: u64,
@@ -26,41 +27,44 @@ struct Extent {
     more_reserved: [u32; 3],
 }
 
-/// `struct fiemap` with room for some extents.
+/// Kernel's `struct fiemap`, with room for some extents.
 #[repr(C)]
-struct Request {
+struct FiemapRequest {
     start: u64,
     length: u64,
     flags: u32,
-    mapped: u32,
-    room: u32,
+    extent_count: u32,
+    extents_max: u32,
     reserved: u32,
-    extents: [Extent; PER_CALL],
+    extents: [FiemapExtent; EXTENTS_PER_CALL],
 }
 
-/// The places of a file's bytes on what its file system lies on, each from its
-/// first byte to behind its last, in order.
+/// Disk extents of a file as ranges of bytes, each from its start (inclusive) to its end
+/// (exclusive), in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Extents(Vec<(u64, u64)>);
+pub(super) struct FileExtents(Vec<(u64, u64)>);
 
-impl Extents {
-    /// Of an open file.
+impl FileExtents {
+    /// Returns the extents of an open file.
     ///
     /// # Errors
-    /// Its file system does not tell.
-    pub(super) fn of(file: BorrowedFd<'_>) -> io::Result<Self> {
+    ///
+    /// The file system does not report them.
+    pub(super) fn read(file: BorrowedFd<'_>) -> io::Result<Self> {
         let mut places = Vec::new();
         let mut start = 0;
         loop {
-            let request = map(file, start)?;
-            let mapped = &request.extents[..(request.mapped as usize).min(PER_CALL)];
-            let with_place = mapped.iter().filter(|extent| extent.flags & NOWHERE == 0);
+            let request = read_extents(file, start)?;
+            let mapped = &request.extents[..(request.extent_count as usize).min(EXTENTS_PER_CALL)];
+            let with_place = mapped
+                .iter()
+                .filter(|extent| extent.flags & UNPLACED_FLAGS == 0);
             places.extend(with_place.map(|extent| {
                 let end = extent.physical.saturating_add(extent.length);
                 (extent.physical, end)
             }));
             match mapped.last() {
-                Some(last) if last.flags & LAST == 0 => {
+                Some(last) if last.flags & LAST_EXTENT == 0 => {
                     start = last.logical.saturating_add(last.length);
                 }
                 _ => break,
@@ -70,13 +74,13 @@ impl Extents {
         Ok(Self(places))
     }
 
-    /// Whether the file has no bytes on the disk.
+    /// Reports whether the file has no bytes on the disk.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether some place is of both.
-    pub(super) fn overlap(&self, other: &Self) -> bool {
+    /// Reports whether any extents of the two files overlap.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
         let (mut own, mut others) = (self.0.iter().peekable(), other.0.iter().peekable());
         while let (Some(&&(start, end)), Some(&&(other_start, other_end))) =
             (own.peek(), others.peek())
@@ -95,15 +99,15 @@ impl Extents {
 }
 
 #[allow(unsafe_code)]
-fn map(file: BorrowedFd<'_>, start: u64) -> io::Result<Box<Request>> {
-    let mut request = Box::new(Request {
+fn read_extents(file: BorrowedFd<'_>, start: u64) -> io::Result<Box<FiemapRequest>> {
+    let mut request = Box::new(FiemapRequest {
         start,
         length: u64::MAX - start,
-        flags: SYNC,
-        mapped: 0,
-        room: PER_CALL as u32,
+        flags: FIEMAP_SYNC,
+        extent_count: 0,
+        extents_max: EXTENTS_PER_CALL as u32,
         reserved: 0,
-        extents: [Extent::default(); PER_CALL],
+        extents: [FiemapExtent::default(); EXTENTS_PER_CALL],
     });
     loop {
         // SAFETY: the descriptor is open for as long as it is borrowed, and the
@@ -126,7 +130,7 @@ mod tests {
 
     #[test]
     fn places_that_touch_do_not_overlap() {
-        let extents = |places: &[(u64, u64)]| Extents(places.to_vec());
+        let extents = |places: &[(u64, u64)]| FileExtents(places.to_vec());
         for (one, other, overlap) in [
             (&[(0, 4), (8, 12)][..], &[(4, 8)][..], false),
             (&[(0, 4), (8, 12)], &[(4, 9)], true),
@@ -136,8 +140,8 @@ mod tests {
             (&[], &[(0, 5)], false),
             (&[], &[], false),
         ] {
-            assert_eq!(extents(one).overlap(&extents(other)), overlap);
-            assert_eq!(extents(other).overlap(&extents(one)), overlap);
+            assert_eq!(extents(one).overlaps(&extents(other)), overlap);
+            assert_eq!(extents(other).overlaps(&extents(one)), overlap);
         }
     }
 }

@@ -1,164 +1,167 @@
-//! Why a device is not written.
+//! Reasons for refusing to write a device.
 
 use crate::host::device::{DeviceError, DeviceNumber};
 use std::io;
 use std::path::PathBuf;
 
-/// Why a device is not written. Every message names the device, the reason
-/// with its evidence, and what to do.
+/// Reason for refusing to write a device. Every message names the device, the reason with its
+/// evidence, and a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The user named another device, or none.
+    /// Device that differs from the one that the user permitted to overwrite.
     #[error(
         "{device} is not written: `--destroy-data-on {named}` names another device ({named_number}, where {device} is {number}): name {device} itself, if its data may be lost"
     )]
-    NamedAnother {
-        /// The device that would be written.
+    PermittedOtherDevice {
+        /// Path of the device to be written.
         device: PathBuf,
-        /// Its number.
+        /// Device number of the device to be written.
         number: DeviceNumber,
-        /// As the user wrote it.
+        /// Device that the user permitted to overwrite, as written.
         named: PathBuf,
-        /// The number of that.
+        /// Device number of the device that the user permitted to overwrite.
         named_number: DeviceNumber,
     },
-    /// What was named is no block device.
+    /// Path that the user permitted to overwrite, but that is not a block device.
     #[error("{device} is not written: `--destroy-data-on` must name that same device: {source}")]
-    NamedNoDevice {
-        /// The device that would be written.
+    PermittedNoDevice {
+        /// Path of the device to be written.
         device: PathBuf,
-        /// What is wrong with the named path.
+        /// Error of the path that the user permitted to overwrite.
         source: DeviceError,
     },
-    /// The kernel does not take writes to it.
+    /// Device to which the kernel refuses writes.
     #[error(
         "{device} is not written: it is read-only (`blockdev --getro {device}` says 1): name another device, or `blockdev --setrw {device}`"
     )]
     ReadOnly {
-        /// The device.
+        /// Path of the device to be written.
         device: PathBuf,
     },
-    /// It, or something of it, is mounted.
+    /// Device that is mounted, as a whole or in part.
     #[error(
         "{device} is not written: {part} is mounted on {mount_point}: `umount {mount_point}`, or name another device"
     )]
     Mounted {
-        /// The device.
+        /// Path of the device to be written.
         device: PathBuf,
-        /// The device itself, a partition, or what is made of it.
+        /// Mounted device: the device to be written, one of its partitions, or a device built on
+        /// it.
         part: PathBuf,
-        /// Where.
+        /// Directory that the mounted device is mounted on.
         mount_point: PathBuf,
     },
-    /// It, or something of it, is swap.
+    /// Device that is used as swap, as a whole or in part.
     #[error(
         "{device} is not written: {part} is swap (/proc/swaps): `swapoff {part}`, or name another device"
     )]
     Swap {
-        /// The device.
+        /// Path of the device to be written.
         device: PathBuf,
-        /// The device itself, a partition, or what is made of it.
+        /// Swap device: the device to be written, one of its partitions, or a device built on it.
         part: PathBuf,
     },
-    /// Device mapper or md has made something of it.
+    /// Device that a device mapper or md device is built on.
     #[error(
         "{device} is not written: {part} is in use by {holder} (device mapper or md): stop {holder} (`dmsetup`, `vgchange -an`, `mdadm --stop`), or name another device"
     )]
     Held {
-        /// The device.
+        /// Path of the device to be written.
         device: PathBuf,
-        /// The device itself, a partition, or its disk.
+        /// Device underneath the device mapper or md device: the device to be written, one of its
+        /// partitions, or its disk.
         part: PathBuf,
-        /// What is made of it.
+        /// Device mapper or md device that is built on the used device.
         holder: PathBuf,
     },
-    /// A loop device shows it.
+    /// Device that is attached to a loop device.
     #[error(
-        "{device} is not written: {part} is shown as {loop_device}: `losetup --detach {loop_device}`, or name another device"
+        "{device} is not written: {part} backs {loop_device}: `losetup --detach {loop_device}`, or name another device"
     )]
-    BacksLoop {
-        /// The device.
+    AttachedToLoop {
+        /// Path of the device to be written.
         device: PathBuf,
-        /// The device itself, a partition, or its disk.
+        /// Device that is attached: the device to be written, one of its partitions, or its disk.
         part: PathBuf,
-        /// The loop device.
+        /// Loop device that the device is attached to.
         loop_device: PathBuf,
     },
-    /// Its bytes are a file's, and another loop device shows the same file.
+    /// Loop device with a backing file that another loop device has, too.
     #[error(
-        "{device} is not written: {loop_device} shows the same file as {part} ({file}), and whatever uses it would be destroyed: `losetup --detach {loop_device}`, or name another device"
+        "{device} is not written: {loop_device} has the same backing file as {part} ({file}), and its data would be destroyed: `losetup --detach {loop_device}`, or name another device"
     )]
-    ShownTwice {
-        /// The device.
+    SharedBackingFile {
+        /// Path of the device to be written.
         device: PathBuf,
-        /// The device itself, its disk, or the loop device that it shows.
+        /// Device with the backing file: the device to be written, its disk, or the loop device
+        /// underneath.
         part: PathBuf,
-        /// The file, by the name that the kernel has for it.
+        /// Path of the backing file, as the kernel reports it.
         file: PathBuf,
-        /// The other loop device.
+        /// Other loop device with the same backing file.
         loop_device: PathBuf,
     },
-    /// Its bytes are a file's that is active as swap.
+    /// Loop device with a backing file that is used as swap.
     #[error(
-        "{device} is not written: {part} shows {file}, which is swap (/proc/swaps): `swapoff {file}`, or name another device"
+        "{device} is not written: {file}, which backs {part}, is swap (/proc/swaps): `swapoff {file}`, or name another device"
     )]
-    ShowsSwap {
-        /// The device.
+    BackingFileIsSwap {
+        /// Path of the device to be written.
         device: PathBuf,
-        /// The loop device that shows the file.
+        /// Loop device whose backing file is swap.
         part: PathBuf,
-        /// The file.
+        /// Path of the backing file that is used as swap.
         file: PathBuf,
     },
-    /// Another process may write to it at any moment.
+    /// Device that another process may write to at any time.
     #[error(
         "{device} is not written: process {process} ({command}) has {part} open for writing: end that process, or name another device"
     )]
     OpenForWriting {
-        /// The device.
+        /// Path of the device to be written.
         device: PathBuf,
-        /// The device itself, one that it is entangled with, or the file that
-        /// it shows.
+        /// Device or file that is open: the device itself, one that shares its bytes, or its
+        /// backing file.
         part: PathBuf,
-        /// The process's number.
+        /// Process id of the process that may write.
         process: i32,
-        /// Its name.
+        /// Command name of the process that may write.
         command: String,
     },
-    /// Something has it open exclusively, and is none of the above.
+    /// Device that something has open exclusively, for none of the other reasons.
     #[error(
-        "{device} is not written: the kernel says that it is in use (exclusive open: {source}), perhaps by a mount in a container: find the user with `lsblk {device}` and `fuser {device}`, or name another device"
+        "{device} is not written: the kernel reports that it is in use (exclusive open: {source}), perhaps by a mount in a container: find the user with `lsblk {device}` and `fuser {device}`, or name another device"
     )]
     InUse {
-        /// The device.
+        /// Path of the device to be written.
         device: PathBuf,
-        /// What open(2) said.
+        /// Error that open(2) returned.
         source: io::Error,
     },
-    /// There is data on it.
-    #[error("{device} is not written: it carries {}: if that may be lost, add `--ignore-signature`", .found.join(", "))]
+    /// Device with a signature of existing data.
+    #[error("{device} is not written: it contains {}: if that may be lost, add `--ignore-signature`", .found.join(", "))]
     Signature {
-        /// The device.
+        /// Path of the device to be written.
         device: PathBuf,
-        /// What was found, as `ext4 at 0x438`.
+        /// Signatures that were found, such as `ext4 at 0x438`.
         found: Vec<String>,
     },
-    /// It could not be opened.
+    /// Device that cannot be opened for writing.
     #[error(
-        "{device} is not written: it cannot be opened for that ({source}): use sudo, or name another device"
+        "{device} is not written: it cannot be opened for writing ({source}): use sudo, or name another device"
     )]
     NotOpened {
-        /// The device.
+        /// Path of the device to be written.
         device: PathBuf,
-        /// What open(2) said.
+        /// Error that open(2) returned.
         source: io::Error,
     },
-    /// It could not be found out whether it is idle.
+    /// Device that could not be proven idle.
     #[error("{device} is not written: diskperf cannot tell whether it is idle and empty: {why}")]
-    NotProven {
-        /// The device.
+    IdleUnproven {
+        /// Path of the device to be written.
         device: PathBuf,
-        /// What failed, with its remedy.
+        /// Failure of the idleness check, with a remedy.
         why: String,
     },
 }

@@ -1,35 +1,35 @@
-//! Whether the system uses a device, or anything that is made of it.
+//! Check whether the system uses a device, or anything built on it.
 
 use super::Refusal;
-use super::backing::{Sameness, ShownFile};
-use super::writers::Watched;
+use super::backing::{BackingFile, FileComparison};
+use super::writers::WatchedStorage;
 use crate::host::device::{
-    BackingFiles, BlockDevice, DeviceError, FileNumber, attached_backing_files,
-    losetup_backing_files, node_number,
+    BackingFiles, BlockDevice, DeviceError, FileNumber, attached_backing_files, device_number_at,
+    losetup_backing_files,
 };
 use crate::host::mounts::{Mounts, unescaped_path};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Refuses a device that is mounted, swap, held or shown by a loop device, or
-/// whose partitions, disk or holders are; and a loop device whose file is swap,
-/// or is shown a second time.
+/// Refuses a device that is mounted, used as swap, or has a device mapper, md or loop device on it,
+/// directly or through its partitions, disk or holders. Also refuses a loop device whose backing
+/// file is used as swap or by another loop device.
 pub(super) fn require_idle(device: &BlockDevice) -> Result<(), Refusal> {
-    let not_proven = |why: String| Refusal::NotProven {
+    let not_proven = |why: String| Refusal::IdleUnproven {
         device: device.path().to_owned(),
         why,
     };
-    let parts = entangled(device).map_err(|error| not_proven(error.to_string()))?;
-    let shown = Shown::by(device).map_err(not_proven)?;
+    let parts = related_devices(device).map_err(|error| not_proven(error.to_string()))?;
+    let storage = UnderlyingStorage::find(device).map_err(not_proven)?;
     let mounts = Mounts::read().map_err(|error| not_proven(error.to_string()))?;
     let swaps = std::fs::read("/proc/swaps")
         .map_err(|error| not_proven(format!("/proc/swaps: {error}")))?;
     let mut others =
         attached_backing_files().map_err(|error| not_proven(format!("/sys/block: {error}")))?;
-    others.retain(|(loop_device, _)| part_at(&parts, loop_device).is_none());
+    others.retain(|(loop_device, _)| find_part(&parts, loop_device).is_none());
 
-    if let Some((part, mount_point)) = mounted(&parts, &mounts) {
+    if let Some((part, mount_point)) = find_mounted(&parts, &mounts) {
         return Err(Refusal::Mounted {
             device: device.path().to_owned(),
             part,
@@ -37,11 +37,11 @@ pub(super) fn require_idle(device: &BlockDevice) -> Result<(), Refusal> {
         });
     }
     for swap in swap_paths(&swaps) {
-        if let Some(part) = part_at(&parts, &swap) {
+        if let Some(part) = find_part(&parts, &swap) {
             let device = device.path().to_owned();
             return Err(Refusal::Swap { device, part });
         }
-        shown.require_no_swap(device, swap)?;
+        storage.require_no_swap(device, swap)?;
     }
     for part in &parts {
         let holders = part
@@ -56,37 +56,37 @@ pub(super) fn require_idle(device: &BlockDevice) -> Result<(), Refusal> {
         }
     }
     for (loop_device, file) in &others {
-        if let Some(part) = part_at(&parts, file) {
-            return Err(Refusal::BacksLoop {
+        if let Some(part) = find_part(&parts, file) {
+            return Err(Refusal::AttachedToLoop {
                 device: device.path().to_owned(),
                 part,
                 loop_device: loop_device.clone(),
             });
         }
     }
-    shown.require_shown_once(device, &others)
+    storage.require_single_loop_device(device, &others)
 }
 
-/// Refuses a device that another process can write to as well, by whatever
-/// device or file: what is measured, and what that process writes, would both
-/// be spoilt. Returns what could not be found out of processes, in words.
+/// Refuses a device that another process can write to through any device or file, since both the
+/// measurement and that process's data would be spoilt. Returns descriptions of what could not be
+/// determined about processes.
 pub(super) fn require_no_writer(device: &BlockDevice) -> Result<BTreeSet<String>, Refusal> {
-    let not_proven = |why: String| Refusal::NotProven {
+    let not_proven = |why: String| Refusal::IdleUnproven {
         device: device.path().to_owned(),
         why,
     };
-    let parts = entangled(device).map_err(|error| not_proven(error.to_string()))?;
-    let shown = Shown::by(device).map_err(not_proven)?;
+    let parts = related_devices(device).map_err(|error| not_proven(error.to_string()))?;
+    let storage = UnderlyingStorage::find(device).map_err(not_proven)?;
     let name = |part: &BlockDevice| (part.number(), part.path().to_owned());
-    let watched = Watched {
-        devices: parts.iter().chain(&shown.below).map(name).collect(),
-        files: shown.files.into_iter().map(|(_, file)| file).collect(),
+    let watched = WatchedStorage {
+        devices: parts.iter().chain(&storage.devices).map(name).collect(),
+        files: storage.files.into_iter().map(|(_, file)| file).collect(),
     };
-    let look = watched
-        .look()
+    let search = watched
+        .find_writer()
         .map_err(|error| not_proven(format!("/proc: {error}")))?;
-    match look.writer {
-        None => Ok(look.untold),
+    match search.writer {
+        None => Ok(search.undetermined),
         Some(writer) => Err(Refusal::OpenForWriting {
             device: device.path().to_owned(),
             part: writer.part,
@@ -96,20 +96,20 @@ pub(super) fn require_no_writer(device: &BlockDevice) -> Result<BTreeSet<String>
     }
 }
 
-/// What a device's bytes end up in.
-struct Shown {
-    /// The device, and all that it is made of.
-    below: Vec<BlockDevice>,
-    /// The files that loop devices among these show.
-    files: Vec<(BlockDevice, ShownFile)>,
+/// Devices and files that store a device's bytes.
+struct UnderlyingStorage {
+    /// Device to be written and all devices underneath.
+    devices: Vec<BlockDevice>,
+    /// Backing files of the loop devices among these.
+    files: Vec<(BlockDevice, BackingFile)>,
 }
 
-impl Shown {
-    /// Down from a device: the disk of a partition, what device mapper and md
-    /// have made it of, and what a loop device shows.
-    fn by(device: &BlockDevice) -> Result<Self, String> {
-        let mut shown = Self {
-            below: Vec::new(),
+impl UnderlyingStorage {
+    /// Finds everything underneath a device: the disk of a partition, the devices below device
+    /// mapper and md, and the backing file of a loop device.
+    fn find(device: &BlockDevice) -> Result<Self, String> {
+        let mut storage = Self {
+            devices: Vec::new(),
             files: Vec::new(),
         };
         let mut numbers = None;
@@ -118,90 +118,92 @@ impl Shown {
             let failed = |error: DeviceError| error.to_string();
             let disk = device.whole_disk().map_err(failed)?;
             waiting.extend(disk.slaves().map_err(failed)?);
-            waiting.extend(shown_device(&disk));
+            waiting.extend(backing_device(&disk));
             if let Some(path) = disk.backing_file() {
                 let numbers = match &mut numbers {
                     Some(numbers) => numbers,
                     none => none.insert(losetup_backing_files().map_err(|e| e.to_string())?),
                 };
-                let file = file_of_loop(numbers, &disk, path);
-                shown.files.push((disk.clone(), file));
+                let file = loop_backing_file(numbers, &disk, path);
+                storage.files.push((disk.clone(), file));
             }
-            shown.below.push(disk);
+            storage.devices.push(disk);
         }
-        Ok(shown)
+        Ok(storage)
     }
 
-    /// Refuses a loop device whose file is active as swap.
     fn require_no_swap(&self, device: &BlockDevice, swap: PathBuf) -> Result<(), Refusal> {
-        if self.files.is_empty() || node_number(&swap).is_ok_and(|number| number.is_some()) {
+        if self.files.is_empty() || device_number_at(&swap).is_ok_and(|number| number.is_some()) {
             return Ok(());
         }
         let number = rustix::fs::stat(&swap).ok();
-        let swap = ShownFile {
+        let swap = BackingFile {
             path: swap,
-            number: number.as_ref().map(FileNumber::in_status),
+            number: number.as_ref().map(FileNumber::from_status),
             writable: true,
         };
         for (part, file) in &self.files {
-            match file.sameness(&swap) {
-                Sameness::Different => {}
-                Sameness::Same => {
-                    return Err(Refusal::ShowsSwap {
+            match file.compare(&swap) {
+                FileComparison::Different => {}
+                FileComparison::Same => {
+                    return Err(Refusal::BackingFileIsSwap {
                         device: device.path().to_owned(),
                         part: part.path().to_owned(),
                         file: swap.path,
                     });
                 }
-                Sameness::Unknown => return Err(cannot_tell(device, (part, file), &swap, "swap")),
+                FileComparison::Unknown => {
+                    return Err(inconclusive_error(device, (part, file), &swap, "swap"));
+                }
             }
         }
         Ok(())
     }
 
-    /// Refuses a loop device whose file another loop device shows as well: the
-    /// kernel sees two devices there, and what uses the one does not hold the
-    /// other. `others` are the loop devices that are no part, with their files.
-    fn require_shown_once(
+    /// Refuses a loop device whose backing file another loop device has, too. The kernel sees two
+    /// devices there, and using one does not claim the other. `others` are the loop devices that
+    /// are no part of the device, with their backing files.
+    fn require_single_loop_device(
         &self,
         device: &BlockDevice,
         others: &[(PathBuf, PathBuf)],
     ) -> Result<(), Refusal> {
         let is_below = |node: &Path| {
             let name = node.file_name();
-            let mut below = self.below.iter();
+            let mut below = self.devices.iter();
             below.any(|part| Some(OsStr::new(part.name())) == name)
         };
         let mut others = others.iter().filter(|(node, _)| !is_below(node)).peekable();
         if self.files.is_empty() || others.peek().is_none() {
             return Ok(());
         }
-        let numbers = losetup_backing_files().map_err(|error| Refusal::NotProven {
+        let numbers = losetup_backing_files().map_err(|error| Refusal::IdleUnproven {
             device: device.path().to_owned(),
             why: error.to_string(),
         })?;
         for (loop_device, path) in others {
-            let Ok(shower) = BlockDevice::from_path(loop_device) else {
+            let Ok(other_device) = BlockDevice::from_path(loop_device) else {
                 // It has gone.
                 continue;
             };
-            let other = file_of_loop(&numbers, &shower, path.clone());
+            let other = loop_backing_file(&numbers, &other_device, path.clone());
             for (part, file) in &self.files {
-                match file.sameness(&other) {
-                    Sameness::Different => {}
+                match file.compare(&other) {
+                    FileComparison::Different => {}
                     // It shows something else by now, or nothing.
-                    Sameness::Unknown if shower.backing_file().as_ref() != Some(path) => {}
-                    Sameness::Same => {
-                        return Err(Refusal::ShownTwice {
+                    FileComparison::Unknown
+                        if other_device.backing_file().as_ref() != Some(path) => {}
+                    FileComparison::Same => {
+                        return Err(Refusal::SharedBackingFile {
                             device: device.path().to_owned(),
                             part: part.path().to_owned(),
                             file: file.path.clone(),
                             loop_device: loop_device.clone(),
                         });
                     }
-                    Sameness::Unknown => {
+                    FileComparison::Unknown => {
                         let by = loop_device.display().to_string();
-                        return Err(cannot_tell(device, (part, file), &other, &by));
+                        return Err(inconclusive_error(device, (part, file), &other, &by));
                     }
                 }
             }
@@ -210,27 +212,27 @@ impl Shown {
     }
 }
 
-/// The file of a loop device, whose name the kernel gives.
-fn file_of_loop(numbers: &BackingFiles, device: &BlockDevice, path: PathBuf) -> ShownFile {
+/// Returns the backing file of a loop device, with the path that the kernel reports.
+fn loop_backing_file(numbers: &BackingFiles, device: &BlockDevice, path: PathBuf) -> BackingFile {
     // The user may have named it by a node of another name.
     let node = Path::new("/dev").join(device.name());
-    ShownFile {
+    BackingFile {
         path,
         number: numbers.get(&node).copied(),
         writable: !device.is_read_only(),
     }
 }
 
-fn cannot_tell(
+fn inconclusive_error(
     device: &BlockDevice,
-    (part, file): (&BlockDevice, &ShownFile),
-    other: &ShownFile,
+    (part, file): (&BlockDevice, &BackingFile),
+    other: &BackingFile,
     by: &str,
 ) -> Refusal {
-    Refusal::NotProven {
+    Refusal::IdleUnproven {
         device: device.path().to_owned(),
         why: format!(
-            "{}, which {} shows, may be the same file as {}, in use by {by}: end that use, or lay the image on a file system of a disk by itself (no overlay, FUSE or NFS)",
+            "{}, which backs {}, may be the same file as {}, in use by {by}: end that use, or move the image to a file system directly on a disk (no overlay, FUSE or NFS)",
             file.path.display(),
             part.path().display(),
             other.path.display(),
@@ -238,11 +240,10 @@ fn cannot_tell(
     }
 }
 
-/// The device, and all whose use is a use of its bytes: its partitions, the
-/// disk that it is a partition of, whatever device mapper and md have made of
-/// any of these, and where it is a loop device, the device that it shows with
-/// all of that one's. Not the other partitions of its disk.
-fn entangled(device: &BlockDevice) -> Result<Vec<BlockDevice>, DeviceError> {
+/// Returns the device and all devices that share its bytes: its partitions, its disk, and the
+/// device mapper and md devices on any of these. For a loop device over a block device it includes
+/// that device and all of its related devices. Other partitions of its disk are excluded.
+fn related_devices(device: &BlockDevice) -> Result<Vec<BlockDevice>, DeviceError> {
     let mut parts = Vec::new();
     let mut seen = BTreeSet::new();
     let mut below = vec![device.clone()];
@@ -250,7 +251,7 @@ fn entangled(device: &BlockDevice) -> Result<Vec<BlockDevice>, DeviceError> {
         let disk = device.whole_disk()?;
         let mut waiting = vec![device];
         if seen.insert(disk.number()) {
-            below.extend(shown_device(&disk));
+            below.extend(backing_device(&disk));
             if disk == waiting[0] {
                 // Of a disk whose one partition is in question, the others
                 // are not.
@@ -270,17 +271,17 @@ fn entangled(device: &BlockDevice) -> Result<Vec<BlockDevice>, DeviceError> {
     Ok(parts)
 }
 
-/// The block device that a loop device shows; `None` of one that shows a
-/// file, and of any other device.
-fn shown_device(device: &BlockDevice) -> Option<BlockDevice> {
-    let number = node_number(&device.backing_file()?).ok().flatten()?;
+/// Returns the block device that backs a loop device; `None` if it is backed by a file, and for
+/// other devices.
+fn backing_device(device: &BlockDevice) -> Option<BlockDevice> {
+    let number = device_number_at(&device.backing_file()?).ok().flatten()?;
     BlockDevice::from_number(number).ok()
 }
 
-/// The part that is mounted, and where. A file system over several devices
-/// (btrfs) shows only in its source; its other devices fail the exclusive
-/// open.
-fn mounted(parts: &[BlockDevice], mounts: &Mounts) -> Option<(PathBuf, PathBuf)> {
+/// Returns the first of `parts` that is mounted, with its mount point; `None` if none is. A file
+/// system over several devices (btrfs) shows only one of them, in its source; the others fail the
+/// exclusive open.
+fn find_mounted(parts: &[BlockDevice], mounts: &Mounts) -> Option<(PathBuf, PathBuf)> {
     mounts.iter().find_map(|mount| {
         let part = parts
             .iter()
@@ -290,16 +291,16 @@ fn mounted(parts: &[BlockDevice], mounts: &Mounts) -> Option<(PathBuf, PathBuf)>
                 mount
                     .source
                     .is_absolute()
-                    .then(|| part_at(parts, &mount.source))?
+                    .then(|| find_part(parts, &mount.source))?
             })?;
         Some((part, mount.mount_point.clone()))
     })
 }
 
-/// The part that a path names. A path that leads nowhere, as of a node that
-/// was removed or lies in another mount namespace, counts by its last name.
-fn part_at(parts: &[BlockDevice], path: &Path) -> Option<PathBuf> {
-    let is_part = |part: &&BlockDevice| match node_number(path) {
+/// Returns the device that a path names. A path that leads nowhere, such as a removed node or one
+/// in another mount namespace, is compared by its last component.
+fn find_part(parts: &[BlockDevice], path: &Path) -> Option<PathBuf> {
+    let is_part = |part: &&BlockDevice| match device_number_at(path) {
         Ok(number) => number == Some(part.number()),
         Err(_) => path.file_name() == part.path().file_name(),
     };
@@ -309,7 +310,6 @@ fn part_at(parts: &[BlockDevice], path: &Path) -> Option<PathBuf> {
         .map(|part| part.path().to_owned())
 }
 
-/// The paths in /proc/swaps.
 fn swap_paths(swaps: &[u8]) -> impl Iterator<Item = PathBuf> {
     swaps
         .split(|&byte| byte == b'\n')
@@ -362,7 +362,7 @@ mod tests {
 
         let device = |name: &str| BlockDevice::from_sysfs(&at(name)).unwrap();
         let names = |name: &str| {
-            let mut names: Vec<String> = entangled(&device(name))
+            let mut names: Vec<String> = related_devices(&device(name))
                 .unwrap()
                 .iter()
                 .map(|part| part.name().to_owned())
@@ -420,8 +420,8 @@ mod tests {
             ("loop2", &["/no such/loop2"]),
         ] {
             let device = BlockDevice::from_sysfs(&at(name)).unwrap();
-            let shown = Shown::by(&device).unwrap();
-            let mut files: Vec<_> = shown
+            let storage = UnderlyingStorage::find(&device).unwrap();
+            let mut files: Vec<_> = storage
                 .files
                 .iter()
                 .map(|(_, file)| file.path.as_path())

@@ -1,13 +1,13 @@
-//! Other processes that have something open for writing, or mapped so; and those
-//! that may have, where the system does not tell.
+//! Search for other processes that have a device or file open or mapped for writing, and for
+//! processes that may have it but whose files the system does not show.
 
 mod descriptors;
 
-use super::backing::{Sameness, ShownFile};
-use crate::host::device::{DeviceNumber, FileNumber, number_in};
+use super::backing::{BackingFile, FileComparison};
+use crate::host::device::{DeviceNumber, FileNumber, device_number_from_status};
 use crate::host::is_root;
 use crate::host::mounts::Mounts;
-use descriptors::{Descriptor, Kind, registered_files};
+use descriptors::{Descriptor, DescriptorKind, registered_files};
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
@@ -15,63 +15,64 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Looks at the processes: one that is just being started has a copy of every file
-/// that its parent has open, so whoever is found is looked at again.
-const LOOKS: u32 = 3;
-const PAUSE: Duration = Duration::from_millis(30);
+/// Number of searches before a writer is reported. A process that is being started has a copy of
+/// every file that its parent has open, so it is checked again.
+const SEARCHES_MAX: u32 = 3;
+const SEARCH_PAUSE: Duration = Duration::from_millis(30);
 
-/// Link of /proc to the PID namespace that the kernel boots with.
-const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+/// Link in /proc to the kernel's initial PID namespace.
+const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// What others may not have open for writing.
+/// Devices and files that no other process may have open for writing.
 #[derive(Debug, Default)]
-pub(super) struct Watched {
-    /// Devices, each with what to call it.
+pub(super) struct WatchedStorage {
+    /// Watched devices with their paths for messages.
     pub(super) devices: Vec<(DeviceNumber, PathBuf)>,
-    /// Files that loop devices show.
-    pub(super) files: Vec<ShownFile>,
+    /// Watched backing files of loop devices.
+    pub(super) files: Vec<BackingFile>,
 }
 
-/// A process that can write to something of these.
+/// Process that can write to a watched device or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Writer {
     pub(super) process: i32,
     pub(super) command: String,
-    /// The device or file that it can write to.
+    /// Device or file that the process can write to.
     pub(super) part: PathBuf,
 }
 
-/// What a look at all processes has come to.
+/// Result of a search for writers among all processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Look {
-    /// The first that can write to something.
+pub(super) struct WriterSearch {
+    /// First process found that can write to a watched device or file.
     pub(super) writer: Option<Writer>,
-    /// Gaps in what can be found out, as "what process 1 (init) has open".
-    pub(super) untold: BTreeSet<String>,
+    /// Facts about processes that could not be determined, such as "what process 1 (init) has
+    /// open".
+    pub(super) undetermined: BTreeSet<String>,
 }
 
-impl Watched {
-    /// Looks for another process than this one that has something of these open
-    /// for writing.
+impl WatchedStorage {
+    /// Searches for another process that has a watched device or file open for writing.
     ///
     /// # Errors
+    ///
     /// /proc cannot be read.
-    pub(super) fn look(&self) -> io::Result<Look> {
-        for _ in 1..LOOKS {
-            let look = self.look_once()?;
-            if look.writer.is_none() {
-                return Ok(look);
+    pub(super) fn find_writer(&self) -> io::Result<WriterSearch> {
+        for _ in 1..SEARCHES_MAX {
+            let search = self.search_once()?;
+            if search.writer.is_none() {
+                return Ok(search);
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(SEARCH_PAUSE);
         }
-        self.look_once()
+        self.search_once()
     }
 
-    fn look_once(&self) -> io::Result<Look> {
+    fn search_once(&self) -> io::Result<WriterSearch> {
         let own = rustix::process::getpid().as_raw_nonzero().get();
-        let mut look = Look {
+        let mut search = WriterSearch {
             writer: None,
-            untold: hidden_processes(),
+            undetermined: describe_hidden_processes(),
         };
         for entry in std::fs::read_dir("/proc")?.flatten() {
             let name = entry.file_name();
@@ -81,17 +82,17 @@ impl Watched {
             if process == own {
                 continue;
             }
-            let command = command_of(&entry.path());
-            let mut visit = Visit {
+            let command = read_command(&entry.path());
+            let mut scan = ProcessScan {
                 watched: self,
                 directory: entry.path(),
                 title: format!("process {process} ({command})"),
-                untold: &mut look.untold,
+                undetermined: &mut search.undetermined,
             };
-            match visit.part() {
+            match scan.find_part() {
                 Ok(None) => {}
                 Ok(Some(part)) => {
-                    look.writer = Some(Writer {
+                    search.writer = Some(Writer {
                         process,
                         command,
                         part,
@@ -99,16 +100,16 @@ impl Watched {
                     break;
                 }
                 // It has ended.
-                Err(error) if is_gone(&error) => {}
-                Err(_) => visit.cannot_tell("what {} has open"),
+                Err(error) if has_ended(&error) => {}
+                Err(_) => scan.add_undetermined("what {} has open"),
             }
         }
-        Ok(look)
+        Ok(search)
     }
 
-    fn named(&self, status: &Stat) -> Option<PathBuf> {
-        let device = number_in(status);
-        let file = FileNumber::in_status(status);
+    fn find_by_number(&self, status: &Stat) -> Option<PathBuf> {
+        let device = device_number_from_status(status);
+        let file = FileNumber::from_status(status);
         let devices = self.devices.iter();
         let device = devices
             .filter(|(number, _)| Some(*number) == device)
@@ -120,32 +121,34 @@ impl Watched {
         device.chain(file).next().cloned()
     }
 
-    /// The file of these that has another number on a stacked file system (overlay),
-    /// by which `link` leads to it.
-    fn stacked(&self, link: &Path, status: &Stat) -> Option<PathBuf> {
-        let number = FileNumber::in_status(status);
+    /// Returns the watched file that `link` leads to on a stacked file system (overlay), where it
+    /// has another file number.
+    fn find_on_stacked(&self, link: &Path, status: &Stat) -> Option<PathBuf> {
+        let number = FileNumber::from_status(status);
         let is_file = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
         // Numbers of two file systems with devices of their own tell files apart.
-        let may_be_one = |file: &&ShownFile| {
+        let may_be_one = |file: &&BackingFile| {
             let other = file.number.map(|other| other.device.major);
             is_file && (number.device.major == 0 || other.is_none_or(|major| major == 0))
         };
-        let opened = ShownFile {
+        let opened = BackingFile {
             path: link.to_owned(),
             number: Some(number),
             writable: true,
         };
         let mut files = self.files.iter().filter(may_be_one);
         files
-            .find(|file| file.sameness(&opened) == Sameness::Same)
+            .find(|file| file.compare(&opened) == FileComparison::Same)
             .map(|file| file.path.clone())
     }
 
-    /// The watched device or file at a path of the kernel's. A path that leads nowhere
-    /// from here counts by its last name.
-    fn at(&self, path: &Path) -> Option<PathBuf> {
+    /// Returns the watched device or file at a path from the kernel. A path that leads nowhere in
+    /// this namespace is compared by its last component.
+    fn find_by_path(&self, path: &Path) -> Option<PathBuf> {
         if let Ok(status) = rustix::fs::stat(path) {
-            return self.named(&status).or_else(|| self.stacked(path, &status));
+            return self
+                .find_by_number(&status)
+                .or_else(|| self.find_on_stacked(path, &status));
         }
         let devices = self.devices.iter().map(|(_, path)| path);
         let mut all = devices.chain(self.files.iter().map(|file| &file.path));
@@ -154,11 +157,10 @@ impl Watched {
     }
 }
 
-/// Processes that /proc does not list, in words.
-fn hidden_processes() -> BTreeSet<String> {
+fn describe_hidden_processes() -> BTreeSet<String> {
     let mut hidden = BTreeSet::new();
     let namespace = std::fs::read_link("/proc/self/ns/pid");
-    if namespace.ok().as_deref() != Some(Path::new(FIRST_PID_NAMESPACE)) {
+    if namespace.ok().as_deref() != Some(Path::new(INITIAL_PID_NAMESPACE)) {
         let text = "what processes outside of this PID namespace (a container) have open";
         hidden.insert(text.to_owned());
     }
@@ -176,61 +178,64 @@ fn hidden_processes() -> BTreeSet<String> {
     hidden
 }
 
-/// One process that is looked at.
-struct Visit<'a> {
-    watched: &'a Watched,
-    /// Its directory in /proc.
+/// Examination of one process for access to watched devices and files.
+struct ProcessScan<'a> {
+    watched: &'a WatchedStorage,
     directory: PathBuf,
-    /// `process 7 (fio)`.
+    /// Title of the process in messages: `process 7 (fio)`.
     title: String,
-    untold: &'a mut BTreeSet<String>,
+    undetermined: &'a mut BTreeSet<String>,
 }
 
-impl Visit<'_> {
-    /// Adds a gap in what the system tells of this process; the process's title takes
-    /// the place of `{}`.
-    fn cannot_tell(&mut self, text: &str) {
-        self.untold.insert(text.replace("{}", &self.title));
+impl ProcessScan<'_> {
+    /// Records a fact about the process that could not be determined. The process's title replaces
+    /// `{}` in the text.
+    fn add_undetermined(&mut self, text: &str) {
+        self.undetermined.insert(text.replace("{}", &self.title));
     }
 
     /// Returns the watched device or file that the process can write to.
-    fn part(&mut self) -> io::Result<Option<PathBuf>> {
+    fn find_part(&mut self) -> io::Result<Option<PathBuf>> {
         let mut has_ring = false;
         for thread in std::fs::read_dir(self.directory.join("task"))? {
             // A thread may have a table of descriptors of its own.
             let thread = thread?.path();
-            let found = match self.part_of_table(&thread, &mut has_ring) {
-                Err(error) if is_gone(&error) => continue,
+            let found = match self.find_in_descriptors(&thread, &mut has_ring) {
+                Err(error) if has_ended(&error) => continue,
                 found => found?,
             };
             if found.is_some() {
                 return Ok(found);
             }
         }
-        self.part_mapped(has_ring)
+        self.find_mapped(has_ring)
     }
 
-    fn part_of_table(&mut self, thread: &Path, has_ring: &mut bool) -> io::Result<Option<PathBuf>> {
+    fn find_in_descriptors(
+        &mut self,
+        thread: &Path,
+        has_ring: &mut bool,
+    ) -> io::Result<Option<PathBuf>> {
         for entry in std::fs::read_dir(thread.join("fd"))? {
-            let descriptor = Descriptor::of(thread, entry?.file_name());
+            let descriptor = Descriptor::new(thread, entry?.file_name());
             let Some(status) = stat(&descriptor.link)? else {
                 continue;
             };
             let found = match descriptor.kind(&status) {
-                Kind::Ring => {
+                DescriptorKind::Ring => {
                     *has_ring = true;
-                    self.part_registered(&descriptor)?
+                    self.find_registered(&descriptor)?
                 }
-                Kind::Socket => {
+                DescriptorKind::Socket => {
                     if descriptor
                         .info()?
                         .is_some_and(|info| info.has_files_in_flight())
                     {
-                        self.cannot_tell("what descriptors wait in a socket of {}");
+                        self.add_undetermined("which descriptors are queued in a socket of {}");
                     }
                     None
                 }
-                Kind::Other => self.part_opened(&descriptor, &status)?,
+                DescriptorKind::Other => self.find_opened(&descriptor, &status)?,
             };
             if found.is_some() {
                 return Ok(found);
@@ -239,50 +244,50 @@ impl Visit<'_> {
         Ok(None)
     }
 
-    fn part_opened(&self, descriptor: &Descriptor, status: &Stat) -> io::Result<Option<PathBuf>> {
-        let named = self.watched.named(status);
+    fn find_opened(&self, descriptor: &Descriptor, status: &Stat) -> io::Result<Option<PathBuf>> {
+        let named = self.watched.find_by_number(status);
         if named.is_none() && self.watched.files.is_empty() {
             return Ok(None);
         }
         match descriptor.info()? {
             Some(info) if info.is_open_for_writing() => {
-                Ok(named.or_else(|| self.watched.stacked(&descriptor.link, status)))
+                Ok(named.or_else(|| self.watched.find_on_stacked(&descriptor.link, status)))
             }
             _ => Ok(None),
         }
     }
 
-    /// Returns the watched device or file that is registered with an io_uring: the
-    /// kernel tells its name, and not whether it may be written.
-    fn part_registered(&mut self, ring: &Descriptor) -> io::Result<Option<PathBuf>> {
+    /// Returns the watched device or file that is registered with an io_uring. The kernel shows its
+    /// name, but not whether it is open for writing.
+    fn find_registered(&mut self, ring: &Descriptor) -> io::Result<Option<PathBuf>> {
         let Some(info) = ring.info()? else {
             return Ok(None);
         };
         let registered = registered_files(&info);
         if !registered.are_all_named {
-            self.cannot_tell("what files {} has registered with io_uring");
+            self.add_undetermined("what files {} has registered with io_uring");
         }
         let mut paths = registered.paths.iter();
-        Ok(paths.find_map(|path| self.watched.at(path)))
+        Ok(paths.find_map(|path| self.watched.find_by_path(path)))
     }
 
-    fn part_mapped(&mut self, has_ring: bool) -> io::Result<Option<PathBuf>> {
+    fn find_mapped(&mut self, has_ring: bool) -> io::Result<Option<PathBuf>> {
         let maps = std::fs::read(self.directory.join("maps"))?;
         for line in maps.split(|&byte| byte == b'\n') {
             if !has_ring && line.ends_with(b"anon_inode:[io_uring]") {
-                self.cannot_tell(
+                self.add_undetermined(
                     "what files {} has registered with an io_uring that it has closed",
                 );
             }
-            let Some(mapping) = SharedMapping::of_line(line) else {
+            let Some(mapping) = SharedMapping::parse(line) else {
                 continue;
             };
             let link = self.directory.join("map_files").join(mapping.range());
             let Some(status) = stat(&link)? else {
                 continue;
             };
-            let stacked = || self.watched.stacked(&link, &status);
-            let part = self.watched.named(&status).or_else(stacked);
+            let stacked = || self.watched.find_on_stacked(&link, &status);
+            let part = self.watched.find_by_number(&status).or_else(stacked);
             if part.is_some() && (mapping.is_written || self.may_write(&mapping)) {
                 return Ok(part);
             }
@@ -290,25 +295,25 @@ impl Visit<'_> {
         Ok(None)
     }
 
-    /// Whether a mapping that is only read can become one that is written, by mprotect: its
-    /// file was open for writing when it was mapped, and may have been closed since.
+    /// Reports whether a read-only mapping can be made writable by mprotect. It can if its file was
+    /// open for writing when it was mapped, even if that was closed since.
     fn may_write(&mut self, mapping: &SharedMapping) -> bool {
         let mappings = std::fs::read(self.directory.join("smaps"));
         let flags = mappings
             .ok()
             .and_then(|mappings| mapping.flags_in(&mappings));
         match flags {
-            Some(flags) => flags.iter().any(|flag| flag == MAY_WRITE),
+            Some(flags) => flags.iter().any(|flag| flag == MAY_WRITE_FLAG),
             // Mapped otherwise meanwhile, or a kernel without CONFIG_PROC_PAGE_MONITOR.
             None => {
-                self.cannot_tell("whether a mapping that {} reads can become one that it writes");
+                self.add_undetermined("whether {} can make a read-only mapping writable");
                 false
             }
         }
     }
 }
 
-/// The status of what a link of /proc leads to.
+/// Returns the status of the target of a link in /proc; `None` if the target is gone.
 fn stat(link: &Path) -> io::Result<Option<Stat>> {
     match rustix::fs::stat(link) {
         Ok(status) => Ok(Some(status)),
@@ -318,22 +323,22 @@ fn stat(link: &Path) -> io::Result<Option<Stat>> {
     }
 }
 
-fn is_gone(error: &io::Error) -> bool {
+fn has_ended(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
         Some(Errno::NOENT | Errno::SRCH)
     )
 }
 
-fn command_of(process: &Path) -> String {
+fn read_command(process: &Path) -> String {
     let name = std::fs::read_to_string(process.join("comm")).unwrap_or_default();
     name.trim().to_owned()
 }
 
-/// Flag of a mapping in /proc/PID/smaps that may be made one for writing.
-const MAY_WRITE: &str = "mw";
+/// Flag in /proc/PID/smaps of a mapping that may become writable.
+const MAY_WRITE_FLAG: &str = "mw";
 
-/// A mapping that its process shares with the file.
+/// Shared memory mapping of a file in another process.
 #[derive(Debug, PartialEq, Eq)]
 struct SharedMapping {
     start: u64,
@@ -342,9 +347,9 @@ struct SharedMapping {
 }
 
 impl SharedMapping {
-    /// The shared mapping of a line of /proc/PID/maps, or of a first line of
-    /// /proc/PID/smaps: `7f1c00-7f2c00 rw-s 00000000 00:05 8 /dev/loop0`.
-    fn of_line(line: &[u8]) -> Option<Self> {
+    /// Parses a line of /proc/PID/maps, or the first line of a mapping in /proc/PID/smaps:
+    /// `7f1c00-7f2c00 rw-s 00000000 00:05 8 /dev/loop0`. `None` unless the mapping is shared.
+    fn parse(line: &[u8]) -> Option<Self> {
         let line = std::str::from_utf8(line.split(|&byte| byte == b'/').next()?).ok()?;
         let mut fields = line.split_ascii_whitespace();
         let (range, rights) = (fields.next()?, fields.next()?.as_bytes());
@@ -358,15 +363,15 @@ impl SharedMapping {
         (rights.get(3) == Some(&b's')).then_some(mapping)
     }
 
-    /// Its name in /proc/PID/map_files.
+    /// Returns the memory mapping's name in /proc/PID/map_files.
     fn range(&self) -> String {
         format!("{:x}-{:x}", self.start, self.end)
     }
 
-    /// Its flags in the text of /proc/PID/smaps, if it is there with flags.
+    /// Returns the mapping's flags from the text of /proc/PID/smaps; `None` if the text lacks them.
     fn flags_in(&self, mappings: &[u8]) -> Option<Vec<String>> {
         let mut lines = mappings.split(|&byte| byte == b'\n');
-        let is_this = |line: &[u8]| Self::of_line(line).is_some_and(|one| one.start == self.start);
+        let is_this = |line: &[u8]| Self::parse(line).is_some_and(|one| one.start == self.start);
         lines.find(|line| is_this(line))?;
         // Those of a mapping are in its last line, before the next begins.
         let flags = lines.find_map(|line| match line.strip_prefix(b"VmFlags:") {
@@ -378,7 +383,7 @@ impl SharedMapping {
     }
 }
 
-/// Whether a line of /proc/PID/smaps begins a mapping: other lines begin with `Name:`.
+/// Reports whether a line of /proc/PID/smaps begins a mapping. Other lines begin with `Name:`.
 fn is_first_line(line: &[u8]) -> bool {
     let word = line.split(|&byte| byte == b' ').next().unwrap_or_default();
     !word.is_empty() && !word.ends_with(b":")
@@ -409,7 +414,7 @@ mod tests {
             ("00400000-00500000 rw-p 00000000 00:05 8 /dev/loop0", None),
             ("", None),
         ] {
-            assert_eq!(SharedMapping::of_line(line.as_bytes()), found, "{line}");
+            assert_eq!(SharedMapping::parse(line.as_bytes()), found, "{line}");
         }
         assert_eq!(mapping(true).unwrap().range(), "400000-500000");
     }
@@ -444,10 +449,10 @@ mod tests {
             let text = std::fs::read("/proc/self/smaps").unwrap();
             let mut lines = text.split(|&byte| byte == b'\n');
             let is_here = |one: &SharedMapping| one.start == place as u64;
-            let mapping = lines.find_map(|line| SharedMapping::of_line(line).filter(is_here));
+            let mapping = lines.find_map(|line| SharedMapping::parse(line).filter(is_here));
             let found = mapping.map(|mapping| {
                 let flags = mapping.flags_in(&text).expect("flags");
-                flags.iter().any(|flag| flag == MAY_WRITE)
+                flags.iter().any(|flag| flag == MAY_WRITE_FLAG)
             });
             assert_eq!(
                 found, may_write,

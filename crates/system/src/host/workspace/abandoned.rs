@@ -1,9 +1,9 @@
-//! Folders that a killed run left behind.
+//! Workspaces that killed runs left behind.
 
 use super::WorkspaceError;
 use super::folder::{self, Folder, path_through};
 use crate::host::device::detach_backed_by;
-use crate::host::fresh::unmount_patiently;
+use crate::host::fresh::unmount_with_retries;
 use crate::host::listing::Listing;
 use crate::host::processes::is_alive;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
@@ -14,62 +14,61 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A folder of a dead owner. While this lives, its lock keeps others from
-/// taking the folder for abandoned as well.
+/// Workspace of a dead owner. Its lock keeps other processes from handling the folder at the same
+/// time.
 #[derive(Debug)]
-pub struct Abandoned(Remains);
+pub struct AbandonedWorkspace(AbandonedState);
 
 #[derive(Debug)]
-enum Remains {
-    /// A folder with its marker.
+enum AbandonedState {
     Folder(Folder),
-    /// The owner died between making the folder and making the marker, or
-    /// between removing the one and the other.
+    /// Empty folder. The owner died between creating the folder and its marker, or between removing
+    /// the marker and the folder.
     Empty {
         path: PathBuf,
         name: OsString,
         parent: Arc<OwnedFd>,
         directory: OwnedFd,
     },
-    /// Its name is of ours and its owner this user, and no more can be told.
+    /// Folder with the name and user of a workspace, for which nothing else could be determined.
     Unknown {
         path: PathBuf,
         error: WorkspaceError,
     },
 }
 
-impl Abandoned {
-    /// The folder.
+impl AbandonedWorkspace {
+    /// Returns the path of the workspace folder.
     pub fn path(&self) -> &Path {
         match &self.0 {
-            Remains::Folder(folder) => folder.path(),
-            Remains::Empty { path, .. } | Remains::Unknown { path, .. } => path,
+            AbandonedState::Folder(folder) => folder.path(),
+            AbandonedState::Empty { path, .. } | AbandonedState::Unknown { path, .. } => path,
         }
     }
 
-    /// Why it cannot be told whether the folder is abandoned; `None` of one that
-    /// is, and can be removed.
+    /// Returns the reason why it is unknown whether the folder is abandoned; `None` if it is
+    /// abandoned and can be removed.
     pub fn obstacle(&self) -> Option<&WorkspaceError> {
         match &self.0 {
-            Remains::Unknown { error, .. } => Some(error),
-            Remains::Folder(_) | Remains::Empty { .. } => None,
+            AbandonedState::Unknown { error, .. } => Some(error),
+            AbandonedState::Folder(_) | AbandonedState::Empty { .. } => None,
         }
     }
 
-    /// Unmounts what is mounted inside, detaches the loop devices of files
-    /// inside, and removes the folder with all that is in it.
+    /// Unmounts file systems inside, detaches the loop devices of files inside, and removes the
+    /// folder with all its contents.
     ///
     /// # Errors
-    /// A mount is in use, a loop device cannot be detached, or a file cannot
-    /// be removed.
+    ///
+    /// A mount is in use, a loop device cannot be detached, or a file cannot be removed.
     pub fn remove(self) -> Result<(), WorkspaceError> {
         match self.0 {
-            Remains::Folder(mut folder) => match take_down(&folder) {
+            AbandonedState::Folder(mut folder) => match remove_with_mounts(&folder) {
                 // Its owner was just removing it, or another `clean` is.
                 Err(_) if folder.is_gone() => Ok(()),
                 taken_down => taken_down.and_then(|()| folder.remove()),
             },
-            Remains::Empty {
+            AbandonedState::Empty {
                 path,
                 name,
                 parent,
@@ -82,13 +81,13 @@ impl Abandoned {
                     Err(error) => Err(WorkspaceError::from_io("remove", &path, error)),
                 }
             }
-            Remains::Unknown { error, .. } => Err(error),
+            AbandonedState::Unknown { error, .. } => Err(error),
         }
     }
 }
 
-/// Takes down what stands on files of a folder.
-fn take_down(folder: &Folder) -> Result<(), WorkspaceError> {
+/// Unmounts and detaches everything that uses files of the folder.
+fn remove_with_mounts(folder: &Folder) -> Result<(), WorkspaceError> {
     unmount_inside(folder)?;
     let files = folder
         .files()
@@ -98,46 +97,49 @@ fn take_down(folder: &Folder) -> Result<(), WorkspaceError> {
 
 fn unmount_inside(folder: &Folder) -> Result<(), WorkspaceError> {
     let failed = |source| WorkspaceError::Io {
-        action: "unmount what is inside",
+        action: "unmount the file systems inside",
         path: folder.path().to_owned(),
         source,
     };
     for (_, below) in folder.mounts_inside().map_err(failed)? {
         let mount_point = path_through(folder.directory()).join(below);
-        unmount_patiently(&mount_point).map_err(failed)?;
+        unmount_with_retries(&mount_point).map_err(failed)?;
     }
     Ok(())
 }
 
-/// Looks through a directory, not below it, in the order of names.
+/// Searches a directory for abandoned workspaces, without subdirectories, in order of names.
 pub(super) fn find(
     directory: &Path,
-) -> Result<impl Iterator<Item = Abandoned> + use<>, WorkspaceError> {
+) -> Result<impl Iterator<Item = AbandonedWorkspace> + use<>, WorkspaceError> {
     let Listing {
         path,
         directory: parent,
         names,
-    } = Listing::of(directory, |name| folder::owner(name).is_some())
+    } = Listing::read(directory, |name| folder::parse_owner(name).is_some())
         .map_err(|error| WorkspaceError::from_io("list", directory, error))?;
     Ok(names.into_iter().filter_map(move |name| {
-        let pid = folder::owner(&name)?;
+        let pid = folder::parse_owner(&name)?;
         let at = path.join(&name);
         match examine(&path, &parent, name, pid) {
             Ok(found) => found,
             // It went away while it was looked at.
             Err(WorkspaceError::NoSuchPath { .. }) => None,
-            Err(error) => Some(Abandoned(Remains::Unknown { path: at, error })),
+            Err(error) => Some(AbandonedWorkspace(AbandonedState::Unknown {
+                path: at,
+                error,
+            })),
         }
     }))
 }
 
-/// A folder with a name of ours: abandoned or not?
+/// Examines whether a folder with the name of a workspace is abandoned.
 fn examine(
     parent_path: &Path,
     parent: &Arc<OwnedFd>,
     name: OsString,
     pid: i32,
-) -> Result<Option<Abandoned>, WorkspaceError> {
+) -> Result<Option<AbandonedWorkspace>, WorkspaceError> {
     let path = parent_path.join(&name);
     let failed = |error: Errno| WorkspaceError::from_io("look at", &path, error);
     // Needs no permission for the folder.
@@ -155,19 +157,19 @@ fn examine(
     }
     // Anything but a file here is not ours, and must not be waited on.
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let lock = match rustix::fs::openat(&directory, folder::MARKER, flags, Mode::empty()) {
+    let lock = match rustix::fs::openat(&directory, folder::MARKER_NAME, flags, Mode::empty()) {
         Ok(lock) => File::from(lock),
         Err(Errno::NOENT) => {
             let empty = !is_alive(pid)
                 && folder::is_empty(directory.as_fd())
                     .map_err(|error| WorkspaceError::from_io("look into", &path, error))?;
-            let remains = Remains::Empty {
+            let remains = AbandonedState::Empty {
                 path,
                 name,
                 parent: parent.clone(),
                 directory,
             };
-            return Ok(empty.then_some(Abandoned(remains)));
+            return Ok(empty.then_some(AbandonedWorkspace(remains)));
         }
         Err(Errno::LOOP | Errno::ISDIR | Errno::NXIO) => return Ok(None),
         Err(error) => return Err(failed(error)),
@@ -191,7 +193,7 @@ fn examine(
     }
     let folder = Folder::new(parent_path, name, parent.clone(), directory, lock);
     match folder.is_ours() {
-        Ok(ours) => Ok(ours.then_some(Abandoned(Remains::Folder(folder)))),
+        Ok(ours) => Ok(ours.then_some(AbandonedWorkspace(AbandonedState::Folder(folder)))),
         Err(_) if folder.is_gone() => Ok(None),
         Err(error) => Err(WorkspaceError::from_io("look at", &path, error)),
     }

@@ -1,4 +1,4 @@
-//! A workspace's folder with its lock, in the hands of whoever may remove it.
+//! Workspace folder with its lock, as held by a process that may remove it.
 
 use super::WorkspaceError;
 use crate::host::device::{DeviceNumber, FileNumber};
@@ -15,28 +15,31 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The file that makes a folder a workspace.
-pub(super) const MARKER: &str = "diskperf-workspace";
-const PREFIX: &str = "diskperf-";
+/// Name of the marker file, which makes a folder a workspace.
+pub(super) const MARKER_NAME: &str = "diskperf-workspace";
+const WORKSPACE_NAME_PREFIX: &str = "diskperf-";
 const HEX_DIGITS: usize = 6;
 
-/// What FUSE's library and NFS rename a file to that is removed while somebody
-/// has it open; it goes when it is closed.
-const HIDDEN: [&str; 2] = [".fuse_hidden", ".nfs"];
+/// Name prefixes of files that FUSE's library and NFS keep for removed files that are still open.
+/// Such a file disappears when it is closed.
+const KEPT_OPEN_PREFIXES: [&str; 2] = [".fuse_hidden", ".nfs"];
 
-/// How often, and how long apart, a folder is tried again that is not empty
-/// yet, because a file that was removed from it is still being closed.
-const REMOVE_ATTEMPTS: u32 = 200;
+/// Maximum attempts to remove a folder that is not yet empty, because a removed file is still being
+/// closed.
+const REMOVE_ATTEMPTS_MAX: u32 = 200;
 const REMOVE_PAUSE: Duration = Duration::from_millis(20);
 
-/// The name of a new folder.
+/// Returns the name of a new workspace folder.
 pub(super) fn new_name(pid: u32, random: u64) -> String {
-    format!("{PREFIX}{pid}-{:06x}", random & 0xff_ffff)
+    format!("{WORKSPACE_NAME_PREFIX}{pid}-{:06x}", random & 0xff_ffff)
 }
 
-/// The process that made a folder of this name; `None` of other names.
-pub(super) fn owner(name: &OsStr) -> Option<i32> {
-    let (pid, hex) = name.to_str()?.strip_prefix(PREFIX)?.split_once('-')?;
+/// Returns the process id in the name of a workspace folder; `None` for other names.
+pub(super) fn parse_owner(name: &OsStr) -> Option<i32> {
+    let (pid, hex) = name
+        .to_str()?
+        .strip_prefix(WORKSPACE_NAME_PREFIX)?
+        .split_once('-')?;
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let pid_is_plain = pid.bytes().all(|byte| byte.is_ascii_digit());
     if hex.len() != HEX_DIGITS || !hex.bytes().all(is_hex) || !pid_is_plain {
@@ -45,28 +48,28 @@ pub(super) fn owner(name: &OsStr) -> Option<i32> {
     pid.parse().ok().filter(|&pid| pid > 0)
 }
 
-/// A path that leads to an open directory, whatever becomes of its names. What
-/// is opened by it and a name below lies in that very directory.
+/// Returns a path through an open directory's descriptor. Names below it lie in that very
+/// directory, whatever becomes of its own path.
 pub(in crate::host) fn path_through(directory: BorrowedFd<'_>) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()))
 }
 
-/// A folder whose marker is locked by this process. Everything is done through
-/// its descriptor and its parent's, because its path may come to lead
-/// elsewhere: whoever owns a directory above can put a link there.
+/// Workspace folder whose marker this process has locked. All operations use its descriptor and its
+/// parent's. Its path may come to lead elsewhere, because the owner of a directory above can put a
+/// link there.
 #[derive(Debug)]
 pub(super) struct Folder {
-    /// For messages only.
+    /// Path of the workspace folder, for messages only.
     path: PathBuf,
     name: OsString,
     parent: Arc<OwnedFd>,
     directory: OwnedFd,
-    /// The marker, open and locked; nothing once it was released.
+    /// Marker file, open and locked; `None` after its release.
     lock: Option<File>,
 }
 
 impl Folder {
-    /// The folder `name` in `parent`, open as `directory`, with its marker.
+    /// Returns the folder `name` in `parent`, open as `directory`, with its locked marker.
     pub(super) fn new(
         parent_path: &Path,
         name: OsString,
@@ -83,7 +86,7 @@ impl Folder {
         }
     }
 
-    /// Writes into the marker.
+    /// Writes a text into the marker file.
     pub(super) fn write_marker(&self, text: &str) -> io::Result<()> {
         self.lock
             .as_ref()
@@ -98,31 +101,32 @@ impl Folder {
         self.directory.as_fd()
     }
 
-    /// Whether it still is the folder of that name, and the locked marker the
-    /// one in it.
+    /// Reports whether the path still leads to this folder, and the folder still contains the
+    /// locked marker.
     pub(super) fn is_ours(&self) -> io::Result<bool> {
-        Ok(self.is_in_place()? && self.marker_there()? == MarkerThere::Locked)
+        Ok(self.is_in_place()? && self.marker_state()? == MarkerState::LockedByUs)
     }
 
-    /// Whether it still is the folder of that name.
+    /// Reports whether the path still leads to this folder.
     fn is_in_place(&self) -> io::Result<bool> {
-        let there = number_at(self.parent.as_fd(), &self.name)?;
-        Ok(there == Some(FileNumber::of(self.directory())?))
+        let there = file_number_at(self.parent.as_fd(), &self.name)?;
+        Ok(there == Some(FileNumber::from_file(self.directory())?))
     }
 
-    fn marker_there(&self) -> io::Result<MarkerThere> {
-        let held = self.lock.as_ref().map(FileNumber::of).transpose()?;
-        Ok(match number_at(self.directory(), OsStr::new(MARKER))? {
-            None => MarkerThere::None,
-            there if there == held => MarkerThere::Locked,
-            Some(_) => MarkerThere::Another,
-        })
+    fn marker_state(&self) -> io::Result<MarkerState> {
+        let held = self.lock.as_ref().map(FileNumber::from_file).transpose()?;
+        Ok(
+            match file_number_at(self.directory(), OsStr::new(MARKER_NAME))? {
+                None => MarkerState::Missing,
+                there if there == held => MarkerState::LockedByUs,
+                Some(_) => MarkerState::OtherFile,
+            },
+        )
     }
 
-    /// Whether it was removed since it was opened. A file system behind a
-    /// server may have forgotten it, or may still say what was true before: an
-    /// answer that was under way during the removal counts links again. The
-    /// kernel's own name of the folder does not come from the server.
+    /// Reports whether the folder was removed since it was opened. A file server may have forgotten
+    /// the folder or report outdated facts: a reply that was in flight during the removal counts
+    /// links again. The kernel's own name of the folder does not depend on the server.
     pub(super) fn is_gone(&self) -> bool {
         let has_no_name = std::fs::read_link(path_through(self.directory()))
             .is_ok_and(|name| name.as_os_str().as_encoded_bytes().ends_with(b" (deleted)"));
@@ -133,7 +137,6 @@ impl Folder {
             }
     }
 
-    /// Frees the lock and closes the marker.
     fn release(&mut self) {
         if let Some(lock) = self.lock.take() {
             // Another thread may be starting a tool: until that runs, it has a
@@ -142,8 +145,7 @@ impl Folder {
         }
     }
 
-    /// Where something is mounted inside, the latest first, each with its path
-    /// below the folder.
+    /// Returns the mounts inside the folder, the latest first, each with its path below the folder.
     pub(super) fn mounts_inside(&self) -> io::Result<Vec<(PathBuf, PathBuf)>> {
         // The kernel's own name of the folder, which mount points begin with
         // also after a directory above was renamed.
@@ -158,7 +160,8 @@ impl Folder {
             .collect())
     }
 
-    /// Every regular file below the folder; links are not followed.
+    /// Returns the device and inode numbers of every regular file below the folder, without
+    /// following links.
     pub(super) fn files(&self) -> io::Result<BTreeSet<FileNumber>> {
         let mut files = BTreeSet::new();
         let mut folders = vec![path_through(self.directory())];
@@ -179,8 +182,8 @@ impl Folder {
         Ok(files)
     }
 
-    /// Removes the folder with all that is in it, and nothing else: links are
-    /// removed, not followed, and another file system is not entered.
+    /// Removes the folder with all its contents, and nothing else. Links are removed, not followed,
+    /// and other file systems are not entered.
     pub(super) fn remove(&mut self) -> Result<(), WorkspaceError> {
         match self.try_remove() {
             // Somebody else has removed it.
@@ -202,23 +205,23 @@ impl Folder {
         }
         // Without its marker it is being removed by somebody else as well.
         let is_in_place = self.is_in_place().map_err(failed)?;
-        if !is_in_place || self.marker_there().map_err(failed)? == MarkerThere::Another {
+        if !is_in_place || self.marker_state().map_err(failed)? == MarkerState::OtherFile {
             return Err(WorkspaceError::Replaced { path });
         }
-        patiently(|| self.remove_contents()).map_err(failed)?;
+        retry_while_busy(|| self.remove_contents()).map_err(failed)?;
         // What is open cannot be removed from every file system.
         self.release();
-        patiently(|| self.remove_marker_and_folder()).map_err(|error| {
+        retry_while_busy(|| self.remove_marker_and_folder()).map_err(|error| {
             self.put_marker_back();
             failed(error)
         })
     }
 
-    /// Everything but the marker.
+    /// Removes everything in the folder except the marker.
     fn remove_contents(&self) -> io::Result<()> {
         for entry in std::fs::read_dir(path_through(self.directory()))? {
             let entry = entry?;
-            if entry.file_name() == MARKER {
+            if entry.file_name() == MARKER_NAME {
                 continue;
             }
             let removed = if entry.file_type()?.is_dir() {
@@ -234,10 +237,10 @@ impl Folder {
         Ok(())
     }
 
-    /// The parent's directory cannot be swapped: it is open. At worst an empty
-    /// folder of the same name is removed there.
+    /// Removes the marker and then the folder. The parent is open, so that it cannot be swapped; at
+    /// worst an empty folder of the same name is removed from it.
     fn remove_marker_and_folder(&self) -> io::Result<()> {
-        match rustix::fs::unlinkat(&self.directory, MARKER, AtFlags::empty()) {
+        match rustix::fs::unlinkat(&self.directory, MARKER_NAME, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
@@ -248,11 +251,12 @@ impl Folder {
         )?)
     }
 
-    /// A folder that stays must be told from others' by whoever looks later.
+    /// Recreates the marker of a folder that could not be removed, so that it stays recognisable as
+    /// a workspace.
     fn put_marker_back(&self) {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
-        if let Ok(marker) = rustix::fs::openat(&self.directory, MARKER, flags, mode) {
+        if let Ok(marker) = rustix::fs::openat(&self.directory, MARKER_NAME, flags, mode) {
             let _ = File::from(marker).write_all(b"not removed\n");
         }
     }
@@ -264,35 +268,36 @@ impl Drop for Folder {
     }
 }
 
-/// What has the marker's name in a folder.
+/// State of the marker's name in a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum MarkerThere {
-    /// The file whose lock is held.
-    Locked,
-    /// Nothing.
-    None,
-    /// Some other file.
-    Another,
+enum MarkerState {
+    /// Marker file whose lock this process holds.
+    LockedByUs,
+    Missing,
+    OtherFile,
 }
 
-/// The file that has a name in a directory, if any has; a link is not followed.
-fn number_at(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<FileNumber>> {
+/// Returns the number of the file with a name in a directory, without following a link; `None` if
+/// there is none.
+fn file_number_at(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<FileNumber>> {
     match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(status) => Ok(Some(FileNumber::in_status(&status))),
+        Ok(status) => Ok(Some(FileNumber::from_status(&status))),
         Err(Errno::NOENT) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Removes what may hold a file that is still being closed.
-pub(in crate::host) fn patiently(mut remove: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+/// Repeats a removal that fails because a file is still being closed.
+pub(in crate::host) fn retry_while_busy(
+    mut remove: impl FnMut() -> io::Result<()>,
+) -> io::Result<()> {
     use io::ErrorKind::{DirectoryNotEmpty, ResourceBusy};
     let mut attempts = 1;
     loop {
         match remove() {
             Err(error)
                 if matches!(error.kind(), DirectoryNotEmpty | ResourceBusy)
-                    && attempts < REMOVE_ATTEMPTS =>
+                    && attempts < REMOVE_ATTEMPTS_MAX =>
             {
                 attempts += 1;
                 std::thread::sleep(REMOVE_PAUSE);
@@ -302,14 +307,14 @@ pub(in crate::host) fn patiently(mut remove: impl FnMut() -> io::Result<()>) -> 
     }
 }
 
-/// Whether nothing is in an open directory but files that are hidden because
-/// they were removed.
+/// Reports whether an open directory is empty except for hidden files, which stand for removed
+/// files that are still open.
 pub(super) fn is_empty(directory: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(names(directory)?.all(|name| is_hidden(&name)))
 }
 
-/// Removes the hidden files of an open directory, which are still there where
-/// the server was killed that had hidden them.
+/// Removes the hidden files of an open directory. They remain if the file server was killed that
+/// had hidden them.
 pub(super) fn remove_hidden(directory: BorrowedFd<'_>) -> io::Result<()> {
     for name in names(directory)?.filter(|name| is_hidden(name)) {
         match rustix::fs::unlinkat(directory, &name, AtFlags::empty()) {
@@ -327,7 +332,7 @@ fn names(directory: BorrowedFd<'_>) -> io::Result<impl Iterator<Item = OsString>
 }
 
 fn is_hidden(name: &OsStr) -> bool {
-    HIDDEN
+    KEPT_OPEN_PREFIXES
         .iter()
         .any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }
@@ -339,7 +344,7 @@ mod tests {
     #[test]
     fn only_names_of_this_form_are_ours() {
         assert_eq!(
-            owner(OsStr::new(&new_name(4711, 0xfedc_ba98_7654_3210))),
+            parse_owner(OsStr::new(&new_name(4711, 0xfedc_ba98_7654_3210))),
             Some(4711)
         );
         for (name, pid) in [
@@ -355,7 +360,7 @@ mod tests {
             ("diskperf-results-00ff3a", None),
             ("diskperf", None),
         ] {
-            assert_eq!(owner(OsStr::new(name)), pid, "{name}");
+            assert_eq!(parse_owner(OsStr::new(name)), pid, "{name}");
         }
     }
 }

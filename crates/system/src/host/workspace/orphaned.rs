@@ -1,15 +1,15 @@
-//! Loop devices of killed runs whose folder somebody has removed by hand, so
-//! that their image cannot be found by looking into it.
+//! Loop devices of killed runs whose workspace was removed by hand, so that their image cannot be
+//! found in it.
 //!
-//! A run's loop device detaches itself when its last user closes it, but for the
-//! moment in which it is attached. One that was left in that moment is told by
-//! what it shows: a deleted file whose path is that of an image in a workspace,
-//! of a process that runs no more. It is taken down only where nothing uses it.
+//! A run's loop device detaches itself on its last close, except during the short time in which it
+//! is attached. A device left from that time is recognised by its backing file: a deleted file with
+//! the path of an image in a workspace, of a process that no longer runs. It is detached only if
+//! nothing uses it.
 
 use super::folder;
 use crate::host::device::BlockDevice;
 use crate::host::device::tool::Tool;
-use crate::host::fresh::{IMAGE, IMAGE_FOLDER};
+use crate::host::fresh::{IMAGE_FOLDER_PREFIX, IMAGE_NAME};
 use crate::host::processes::is_alive;
 use rustix::fs::OFlags;
 use std::ffi::{OsStr, OsString};
@@ -18,14 +18,14 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What the kernel writes behind the path of a file that has no name any more.
-const DELETED: &[u8] = b" (deleted)";
+/// Suffix that the kernel appends to the path of a deleted file.
+const DELETED_SUFFIX: &[u8] = b" (deleted)";
 
-/// How often, and how long apart, a device is looked at until it is detached.
-const DETACH_ATTEMPTS: u32 = 100;
+/// Maximum number of checks whether a device has been detached.
+const DETACH_ATTEMPTS_MAX: u32 = 100;
 const DETACH_PAUSE: Duration = Duration::from_millis(20);
 
-/// A loop device that shows the deleted image of a run that was killed.
+/// Loop device whose backing file is the deleted image of a killed run.
 #[derive(Debug)]
 pub struct OrphanedLoop {
     device: BlockDevice,
@@ -33,23 +33,24 @@ pub struct OrphanedLoop {
 }
 
 impl OrphanedLoop {
-    /// The device's node.
+    /// Returns the path of the loop device's node.
     pub fn device(&self) -> &Path {
         self.device.path()
     }
 
-    /// Where the image was.
+    /// Returns the former path of the deleted image.
     pub fn image(&self) -> &Path {
         &self.image
     }
 
-    /// Detaches it; another `clean` that does the same is no error.
+    /// Detaches the loop device. It is no error if another `clean` does the same.
     ///
     /// # Errors
-    /// It is in use since it was found.
+    ///
+    /// The device came into use after it was found.
     pub fn detach(self) -> io::Result<()> {
         let mut failure = None;
-        for _ in 0..DETACH_ATTEMPTS {
+        for _ in 0..DETACH_ATTEMPTS_MAX {
             if !self.is_orphaned() {
                 return Ok(());
             }
@@ -65,7 +66,9 @@ impl OrphanedLoop {
         let _held = self.device.open(OFlags::RDONLY | OFlags::EXCL)?;
         if self.is_orphaned() {
             let detach = [OsStr::new("--detach"), self.device.path().as_os_str()];
-            Tool::Losetup.run_well(&detach).map_err(io::Error::other)?;
+            Tool::Losetup
+                .run_checked(&detach)
+                .map_err(io::Error::other)?;
         }
         Ok(())
     }
@@ -75,7 +78,7 @@ impl OrphanedLoop {
     }
 }
 
-/// The orphaned loop devices that nothing uses; none for others than root.
+/// Returns the orphaned loop devices that nothing uses; none for users other than root.
 pub fn orphaned_loops() -> Vec<OrphanedLoop> {
     let Ok(entries) = std::fs::read_dir("/sys/block") else {
         return Vec::new();
@@ -96,27 +99,30 @@ pub fn orphaned_loops() -> Vec<OrphanedLoop> {
     found
 }
 
-/// The image that a device shows, if it is one of a run that was killed, was
-/// deleted, and will not be let go of by itself.
+/// Returns the former path of a device's image, if the image belongs to a killed run and was
+/// deleted, and the device does not detach itself.
 fn orphaned_image(device: &BlockDevice) -> Option<PathBuf> {
     let attribute = |name: &str| std::fs::read(device.sysfs().join("loop").join(name)).ok();
     if attribute("autoclear")?.trim_ascii() != b"0" {
         return None;
     }
     let file = attribute("backing_file")?;
-    let image = image_of_dead_owner(file.trim_ascii_end())?;
+    let image = parse_orphaned_image(file.trim_ascii_end())?;
     Some(image)
 }
 
-/// The path before ` (deleted)`, if it is that of an image in a workspace whose
-/// owner runs no more.
-fn image_of_dead_owner(backing_file: &[u8]) -> Option<PathBuf> {
-    let path = backing_file.strip_suffix(DELETED)?;
+/// Returns the path before ` (deleted)`, if it is that of an image in a workspace whose owner no
+/// longer runs.
+fn parse_orphaned_image(backing_file: &[u8]) -> Option<PathBuf> {
+    let path = backing_file.strip_suffix(DELETED_SUFFIX)?;
     let path = PathBuf::from(OsString::from_vec(path.to_vec()));
     let folder = path.parent()?;
-    let number = folder.file_name()?.to_str()?.strip_prefix(IMAGE_FOLDER)?;
-    let owner = folder::owner(folder.parent()?.file_name()?)?;
-    let is_image = path.file_name()? == IMAGE && number.parse::<u32>().is_ok();
+    let number = folder
+        .file_name()?
+        .to_str()?
+        .strip_prefix(IMAGE_FOLDER_PREFIX)?;
+    let owner = folder::parse_owner(folder.parent()?.file_name()?)?;
+    let is_image = path.file_name()? == IMAGE_NAME && number.parse::<u32>().is_ok();
     (path.is_absolute() && is_image && !is_alive(owner)).then_some(path)
 }
 
@@ -140,7 +146,7 @@ mod tests {
             ("/x/other/fresh-1/image (deleted)".to_owned(), false),
             (" (deleted)".to_owned(), false),
         ] {
-            let found = image_of_dead_owner(file.as_bytes());
+            let found = parse_orphaned_image(file.as_bytes());
             assert_eq!(found.is_some(), is_orphaned, "{file}");
         }
     }

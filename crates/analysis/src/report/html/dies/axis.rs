@@ -1,16 +1,17 @@
-//! The axis of time, as the script draws it too when somebody looks closer (`page.js`).
+//! Time axis of the die picture, which the script of the page draws as well when a reader zooms in
+//! (`page.js`).
 
 use std::fmt::Write;
 
-/// Measures of the picture, in pixels of its own.
+/// Width of the picture's left margin in pixels of the picture.
 pub(super) const LEFT: f64 = 112.0;
 pub(super) const WIDTH: f64 = 830.0;
 pub(super) const RIGHT: f64 = 28.0;
 
-/// Steps between two named moments that a whole axis has at the most.
+/// Maximum number of steps between two labels of the whole axis.
 const MOST_STEPS: f64 = 9.0;
 
-/// Named moments from `from_ns` to `until_ns`, and their words.
+/// Returns the labelled times from `from_ns` to `until_ns` with their labels.
 pub(super) fn ticks(from_ns: f64, until_ns: f64) -> Vec<(f64, String)> {
     let length = until_ns - from_ns;
     let least = (length / MOST_STEPS).max(1.0);
@@ -33,7 +34,7 @@ pub(super) fn ticks(from_ns: f64, until_ns: f64) -> Vec<(f64, String)> {
     (0..=count).map(tick).collect()
 }
 
-/// The axis above and below what reaches from `top` to `bottom`.
+/// Draws the axis above and below the area from `top` to `bottom`.
 pub(super) fn axis((from_ns, until_ns): (f64, f64), (top, bottom): (f64, f64)) -> String {
     let mut out = format!("<g class=\"axis\" data-top=\"{top:.1}\" data-bottom=\"{bottom:.1}\">\n");
     for (at, words) in ticks(from_ns, until_ns) {

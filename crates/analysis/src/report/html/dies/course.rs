@@ -1,48 +1,50 @@
-//! Throughput, levels and write amplification over some time.
+//! Throughput, fill levels and write amplification of a flash drive over a time range.
 
-use super::Drive;
+use super::DriveGeometry;
 use diskperf_timeline::trace::{FlashLevels, Purpose, TracedFlash};
 use diskperf_timeline::{Nanoseconds, Trace};
 
-/// Intervals at the most, and the requests that one has to have on average.
+/// Maximum number of intervals that the time range of a die picture is divided into.
 const MOST: usize = 120;
-const REQUESTS_EACH: usize = 6;
-/// Fewer would show no course.
+/// Minimum mean number of requests in an interval of the die picture.
+const REQUESTS_PER_INTERVAL_MIN: usize = 6;
+/// Minimum number of intervals in the time range of a die picture; fewer would show no trend.
 const LEAST: usize = 12;
 
-/// Of how many intervals amplification is one figure: it is of programs, which are few.
-const TOGETHER: usize = 4;
+/// Number of intervals that share one figure of write amplification, since program operations are
+/// few.
+const INTERVALS_PER_AMPLIFICATION: usize = 4;
 
-/// What happened in equal intervals, one after the other.
+/// Throughput, fill levels and write amplification of a flash drive in equal consecutive intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Course {
+pub(super) struct FlashSeries {
     pub(super) intervals: Vec<Interval>,
 }
 
-/// An interval of a course.
+/// Throughput, fill levels and write amplification of a flash drive in one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Interval {
     pub(super) from: Nanoseconds,
     pub(super) until: Nanoseconds,
     pub(super) read_bytes_per_s: f64,
     pub(super) written_bytes_per_s: f64,
-    /// At its end, if that is known.
+    /// Fill levels of the drive's buffers at the end of the interval, if known.
     pub(super) levels: Option<FlashLevels>,
-    /// Units programmed for each that the host wrote.
+    /// Write amplification: units programmed for each unit that the host wrote, if known.
     pub(super) amplification: Option<f64>,
 }
 
-impl Course {
+impl FlashSeries {
     pub(super) fn of(
         trace: &Trace,
         flash: &TracedFlash,
-        (drive, (from, until)): (Drive, (Nanoseconds, Nanoseconds)),
+        (drive, (from, until)): (DriveGeometry, (Nanoseconds, Nanoseconds)),
     ) -> Self {
         let all = trace.requests.iter();
         let ended = |at: Nanoseconds| at > from && at <= until;
         let own = all.filter(|one| one.drive == drive.number && ended(one.completed()));
         let own: Vec<_> = own.collect();
-        let count = (own.len() / REQUESTS_EACH).clamp(LEAST, MOST);
+        let count = (own.len() / REQUESTS_PER_INTERVAL_MIN).clamp(LEAST, MOST);
         let length = until.since(from).0 as f64 / count as f64;
         let at = |number: usize| {
             Nanoseconds(
@@ -53,7 +55,7 @@ impl Course {
         let interval = |number: usize| Interval {
             from: at(number),
             until: at(number + 1),
-            levels: levels_at(flash, at(number + 1)),
+            levels: flash_levels_at(flash, at(number + 1)),
             ..Interval::default()
         };
         let mut intervals: Vec<Interval> = (0..count).map(interval).collect();
@@ -67,8 +69,8 @@ impl Course {
                 Purpose::Write | Purpose::WriteBehind => interval.written_bytes_per_s += rate,
             }
         }
-        let mut before = levels_at(flash, from);
-        for some in intervals.chunks_mut(TOGETHER) {
+        let mut before = flash_levels_at(flash, from);
+        for some in intervals.chunks_mut(INTERVALS_PER_AMPLIFICATION) {
             let after = some.last().and_then(|last| last.levels);
             let amplification = before
                 .zip(after)
@@ -80,14 +82,17 @@ impl Course {
         Self { intervals }
     }
 
-    /// The largest of a figure; 0 without any.
-    pub(super) fn most(&self, of: impl Fn(&Interval) -> Option<f64>) -> f64 {
-        self.intervals.iter().filter_map(of).fold(0.0, f64::max)
+    /// Returns the maximum of a figure over all intervals; 0 without any.
+    pub(super) fn max_of(&self, figure_of: impl Fn(&Interval) -> Option<f64>) -> f64 {
+        self.intervals
+            .iter()
+            .filter_map(figure_of)
+            .fold(0.0, f64::max)
     }
 }
 
-/// The last sample by a moment.
-fn levels_at(flash: &TracedFlash, at: Nanoseconds) -> Option<FlashLevels> {
+/// Returns the last sample of the fill levels up to a given time.
+fn flash_levels_at(flash: &TracedFlash, at: Nanoseconds) -> Option<FlashLevels> {
     let after = flash.levels.partition_point(|one| one.at <= at);
     flash.levels.get(after.checked_sub(1)?).copied()
 }

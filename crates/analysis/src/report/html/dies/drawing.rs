@@ -1,12 +1,14 @@
-//! The picture as SVG, in the colours of the page.
+//! Picture of the dies as SVG, in the colours of the page.
 //!
-//! What is drawn over time is in plots: pictures within the picture, as wide as
-//! [`ACROSS`], of which the script shows a part when somebody looks closer.
+//! Content over time is drawn in plots: pictures within the picture, of width [`PLOT_WIDTH`]. The
+//! script shows a part of a plot when a reader zooms in.
 
 use super::axis::{LEFT, RIGHT, WIDTH, axis};
 use super::panels::panels;
-use super::stretches::STRETCHES;
-use super::{Dies, Drive, Picture, View, die_of, is_wait, waited};
+use super::stretches::SLICES_PER_DIE;
+use super::{
+    DieActivities, DriveGeometry, Picture, PictureView, die_of, is_wait_stage, longest_wait,
+};
 use crate::explanation::words;
 use crate::report::html::chart::figure_with;
 use crate::report::html::escape;
@@ -16,78 +18,75 @@ use diskperf_timeline::units::{format_nanoseconds, format_size};
 use diskperf_timeline::{DieBusy, Nanoseconds, Stage};
 use std::fmt::Write;
 
-/// The width of a plot in units of its own.
-pub(super) const ACROSS: f64 = 10_000.0;
+/// Width of a plot in units of its own.
+pub(super) const PLOT_WIDTH: f64 = 10_000.0;
 
 const TOP: f64 = 24.0;
-/// The line of a request: its words, and its bar.
-const WORDS: f64 = 14.0;
-const BAR: f64 = 9.0;
-/// The width of a letter, about.
-const LETTER: f64 = 6.6;
-const REQUEST: f64 = WORDS + BAR + 5.0;
-/// What part of its waiting a cause has to be to be told.
+/// Height of a request's caption in the list of slow requests.
+const CAPTION_HEIGHT: f64 = 14.0;
+const BAR_HEIGHT: f64 = 9.0;
+const LETTER_WIDTH: f64 = 6.6;
+const REQUEST_HEIGHT: f64 = CAPTION_HEIGHT + BAR_HEIGHT + 5.0;
+/// Divisor of a request's total wait. The picture does not mention a cause below that share.
 const LEAST_CAUSE: u64 = 50;
-/// All dies together, and one.
-const DIES: f64 = 360.0;
+/// Height of the rows of all dies together, in the picture's pixels.
+const DIES_HEIGHT: f64 = 360.0;
 const LEAST_DIE: f64 = 5.0;
 const MOST_DIE: f64 = 16.0;
-/// Between channels.
-const GAP: f64 = 4.0;
+const CHANNEL_GAP: f64 = 4.0;
 
-impl View {
-    /// A moment as a place in a plot.
+impl PictureView {
+    /// Converts a time to an x coordinate in a plot.
     pub(super) fn x(&self, at: Nanoseconds) -> f64 {
         let length = (self.until.since(self.from).0 as f64).max(1.0);
-        ACROSS * (at.since(self.from).0 as f64 / length).min(1.0)
+        PLOT_WIDTH * (at.since(self.from).0 as f64 / length).min(1.0)
     }
 }
 
-/// Where dies are drawn: those of a channel below each other.
-struct Rows {
+/// Layout of the rows of dies in the picture, with those of a channel below each other.
+struct DieRows {
     height: f64,
     channels: u32,
-    each: u32,
+    dies_per_channel: u32,
 }
 
-impl Rows {
-    fn of(drive: &Drive) -> Self {
+impl DieRows {
+    fn from_drive(drive: &DriveGeometry) -> Self {
         Self {
-            height: (DIES / f64::from(drive.dies.max(1))).clamp(LEAST_DIE, MOST_DIE),
+            height: (DIES_HEIGHT / f64::from(drive.dies.max(1))).clamp(LEAST_DIE, MOST_DIE),
             channels: drive.channels,
-            each: drive.dies.div_ceil(drive.channels).max(1),
+            dies_per_channel: drive.dies.div_ceil(drive.channels).max(1),
         }
     }
 
-    fn channel(&self, channel: u32) -> f64 {
-        f64::from(channel) * (f64::from(self.each) * self.height + GAP)
+    fn channel_top(&self, channel: u32) -> f64 {
+        f64::from(channel) * (f64::from(self.dies_per_channel) * self.height + CHANNEL_GAP)
     }
 
-    fn die(&self, die: u32) -> f64 {
+    fn die_top(&self, die: u32) -> f64 {
         let (channel, place) = (die % self.channels, die / self.channels);
-        self.channel(channel) + f64::from(place) * self.height
+        self.channel_top(channel) + f64::from(place) * self.height
     }
 
-    /// What of its row a die takes.
-    fn mark(&self) -> f64 {
+    /// Returns the height of a die's mark in its row.
+    fn mark_height(&self) -> f64 {
         self.height - 1.0
     }
 
-    fn all(&self) -> f64 {
-        self.channel(self.channels) - GAP
+    fn total_height(&self) -> f64 {
+        self.channel_top(self.channels) - CHANNEL_GAP
     }
 }
 
-/// A plot at a height of the picture.
+/// Draws a plot at a vertical position of the picture.
 pub(super) fn plot((top, height): (f64, f64), content: &str) -> String {
     format!(
         "<svg class=\"plot\" x=\"{LEFT}\" y=\"{top:.1}\" width=\"{WIDTH}\" height=\"{height:.1}\" \
-         viewBox=\"0 0 {ACROSS} {height:.1}\" preserveAspectRatio=\"none\">{content}</svg>\n"
+         viewBox=\"0 0 {PLOT_WIDTH} {height:.1}\" preserveAspectRatio=\"none\">{content}</svg>\n"
     )
 }
 
-/// The class that has the colour of what keeps a die.
-fn colour(by: DieBusy) -> &'static str {
+fn activity_colour(by: DieBusy) -> &'static str {
     match by {
         DieBusy::Read => "media",
         DieBusy::Program => "processor",
@@ -98,7 +97,7 @@ fn colour(by: DieBusy) -> &'static str {
     }
 }
 
-fn keeps(by: DieBusy) -> &'static str {
+fn activity_text(by: DieBusy) -> &'static str {
     match by {
         DieBusy::Read => "read",
         DieBusy::Program => "program",
@@ -109,12 +108,12 @@ fn keeps(by: DieBusy) -> &'static str {
     }
 }
 
-fn die_name(drive: &Drive, die: u32) -> String {
+fn die_name(drive: &DriveGeometry, die: u32) -> String {
     let (channel, place) = (die % drive.channels, die / drive.channels);
     format!("channel {channel}, die {place}")
 }
 
-/// A rectangle in a plot.
+/// Draws a rectangle from one time to another in a plot.
 pub(super) fn rectangle(
     out: &mut String,
     class: &str,
@@ -123,7 +122,7 @@ pub(super) fn rectangle(
     title: &str,
 ) {
     // What is shorter than half a pixel is drawn, and seen, all the same.
-    let width = (until - from).max(ACROSS / WIDTH / 2.0);
+    let width = (until - from).max(PLOT_WIDTH / WIDTH / 2.0);
     let title = escape::text(title);
     let _ = writeln!(
         out,
@@ -131,39 +130,39 @@ pub(super) fn rectangle(
     );
 }
 
-/// What kept dies, as marks, and how many these are.
-fn marks(view: &View, drive: &Drive, rows: &Rows) -> (String, usize) {
+/// Draws the activities of the dies as marks, and counts the marks.
+fn draw_marks(view: &PictureView, drive: &DriveGeometry, rows: &DieRows) -> (String, usize) {
     let mut out = String::new();
     match &view.dies {
-        Dies::Exact(kept) => {
+        DieActivities::Exact(kept) => {
             for one in kept {
-                let (x, y) = ((view.x(one.from), view.x(one.until)), rows.die(one.die));
+                let (x, y) = ((view.x(one.from), view.x(one.until)), rows.die_top(one.die));
                 let took = format_nanoseconds(one.until.since(one.from));
                 let stands = match one.stands {
                     true => ", while a program or an erase stands still",
                     false => "",
                 };
                 let name = die_name(drive, one.die);
-                let title = format!("{name}: {}, {took}{stands}", keeps(one.by));
+                let title = format!("{name}: {}, {took}{stands}", activity_text(one.by));
                 let class = match one.stands {
-                    true => format!("{} stands", colour(one.by)),
-                    false => colour(one.by).to_owned(),
+                    true => format!("{} stands", activity_colour(one.by)),
+                    false => activity_colour(one.by).to_owned(),
                 };
-                rectangle(&mut out, &class, x, (y, rows.mark()), &title);
+                rectangle(&mut out, &class, x, (y, rows.mark_height()), &title);
             }
             (out, kept.len())
         }
-        Dies::Stretches(stretches) => {
-            let x = |place: usize| ACROSS * place as f64 / STRETCHES as f64;
+        DieActivities::Slices(stretches) => {
+            let x = |place: usize| PLOT_WIDTH * place as f64 / SLICES_PER_DIE as f64;
             for one in stretches {
-                let class = format!("{} step{}", colour(one.by), one.step);
+                let class = format!("{} step{}", activity_colour(one.by), one.step);
                 let name = die_name(drive, one.die);
-                let percent = 100 * one.step / super::stretches::STEPS;
+                let percent = 100 * one.step / super::stretches::BUSY_STEPS;
                 let title = format!(
                     "{name}: busy about {percent} %, most with {}",
-                    keeps(one.by)
+                    activity_text(one.by)
                 );
-                let y = (rows.die(one.die), rows.mark());
+                let y = (rows.die_top(one.die), rows.mark_height());
                 rectangle(&mut out, &class, (x(one.first), x(one.last)), y, &title);
             }
             (out, stretches.len())
@@ -171,17 +170,17 @@ fn marks(view: &View, drive: &Drive, rows: &Rows) -> (String, usize) {
     }
 }
 
-/// The rows of dies, what requests waited for at them in red, and what is not known.
-fn dies(picture: (&View, &Drive), rows: &Rows, top: f64) -> (String, usize) {
+/// Draws the rows of dies, with the waits of requests in red and the time without data marked.
+fn draw_dies(picture: (&PictureView, &DriveGeometry), rows: &DieRows, top: f64) -> (String, usize) {
     let (view, drive) = picture;
-    let (marks, count) = marks(view, drive, rows);
+    let (marks, count) = draw_marks(view, drive, rows);
     let mut inner = String::new();
     for die in 0..drive.dies {
-        let y = rows.die(die);
+        let y = rows.die_top(die);
         let _ = writeln!(
             inner,
-            "<rect class=\"ground\" x=\"0\" y=\"{y:.1}\" width=\"{ACROSS}\" height=\"{:.1}\"/>",
-            rows.mark()
+            "<rect class=\"ground\" x=\"0\" y=\"{y:.1}\" width=\"{PLOT_WIDTH}\" height=\"{:.1}\"/>",
+            rows.mark_height()
         );
     }
     if drive.complete_from > view.from && drive.left_out > 0 {
@@ -190,7 +189,7 @@ fn dies(picture: (&View, &Drive), rows: &Rows, top: f64) -> (String, usize) {
             drive.left_out
         );
         let x = (0.0, view.x(drive.complete_from));
-        rectangle(&mut inner, "gone", x, (0.0, rows.all()), &title);
+        rectangle(&mut inner, "gone", x, (0.0, rows.total_height()), &title);
     }
     let _ = write!(inner, "<g class=\"rows_marks\">\n{marks}</g>\n");
     for request in &view.slowest {
@@ -200,15 +199,20 @@ fn dies(picture: (&View, &Drive), rows: &Rows, top: f64) -> (String, usize) {
         for (stage, from, until) in request.parts() {
             if matches!(stage, Stage::DieWait(_)) {
                 let x = (view.x(from), view.x(until));
-                let y = (rows.die(die) + rows.mark() - 1.6, 2.4);
-                let title = format!("{}: {}", described(request, drive), words::stage(stage));
+                let y = (rows.die_top(die) + rows.mark_height() - 1.6, 2.4);
+                let title = format!(
+                    "{}: {}",
+                    describe_request(request, drive),
+                    words::stage(stage)
+                );
                 rectangle(&mut inner, "missed", x, y, &title);
             }
         }
     }
     let mut out = String::new();
     for channel in 0..drive.channels {
-        let middle = top + rows.channel(channel) + f64::from(rows.each) * rows.height / 2.0;
+        let middle =
+            top + rows.channel_top(channel) + f64::from(rows.dies_per_channel) * rows.height / 2.0;
         let _ = writeln!(
             out,
             "<text class=\"time\" x=\"{:.1}\" y=\"{:.1}\">channel {channel}</text>",
@@ -216,10 +220,10 @@ fn dies(picture: (&View, &Drive), rows: &Rows, top: f64) -> (String, usize) {
             middle + 3.5
         );
     }
-    (out + &plot((top, rows.all()), &inner), count)
+    (out + &plot((top, rows.total_height()), &inner), count)
 }
 
-fn described(request: &TracedRequest, drive: &Drive) -> String {
+fn describe_request(request: &TracedRequest, drive: &DriveGeometry) -> String {
     let purpose = match request.purpose {
         Purpose::Read => "read",
         Purpose::ReadAhead => "read-ahead",
@@ -237,10 +241,11 @@ fn described(request: &TracedRequest, drive: &Drive) -> String {
     }
 }
 
-/// What a request waited for, the longest first, without what hardly counts.
-fn causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
+/// Returns the causes of a request's wait with their durations, the longest first, without
+/// negligible ones.
+fn wait_causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
     let mut causes: Vec<(Stage, u64)> = Vec::new();
-    for (stage, from, until) in request.parts().filter(|(stage, ..)| is_wait(*stage)) {
+    for (stage, from, until) in request.parts().filter(|(stage, ..)| is_wait_stage(*stage)) {
         let took = until.since(from).0;
         match causes.iter_mut().find(|(other, _)| *other == stage) {
             Some((_, all)) => *all = all.saturating_add(took),
@@ -248,86 +253,85 @@ fn causes(request: &TracedRequest) -> Vec<(Stage, u64)> {
         }
     }
     causes.sort_by_key(|(_, took)| std::cmp::Reverse(*took));
-    let least = waited(request) / LEAST_CAUSE;
+    let least = longest_wait(request) / LEAST_CAUSE;
     causes.retain(|(_, took)| *took >= least);
     causes
 }
 
-/// A request in a sentence: what it was, how long it took, and what for.
-fn told(request: &TracedRequest, drive: &Drive, most: usize) -> String {
+/// Describes a request in a sentence: its kind, its response time and its main waits.
+fn describe_causes(request: &TracedRequest, drive: &DriveGeometry, most: usize) -> String {
     let took = format_nanoseconds(request.completed().since(request.issued));
     let cause = |(stage, ns): &(Stage, u64)| {
         let took = format_nanoseconds(Nanoseconds(*ns));
         format!("{took} {}", words::stage(*stage))
     };
-    let causes = causes(request);
+    let causes = wait_causes(request);
     let named: Vec<String> = causes.iter().take(most).map(cause).collect();
     format!(
         "{}, {took}: {}",
-        described(request, drive),
+        describe_request(request, drive),
         named.join(", ")
     )
 }
 
-/// The slowest requests, one below the other.
-fn requests(view: &View, drive: &Drive) -> String {
+fn draw_requests(view: &PictureView, drive: &DriveGeometry) -> String {
     let mut out = String::new();
     for (number, request) in view.slowest.iter().enumerate() {
-        let top = TOP + number as f64 * REQUEST;
-        let words = escape::text(&told(request, drive, 2));
+        let top = TOP + number as f64 * REQUEST_HEIGHT;
+        let words = escape::text(&describe_causes(request, drive, 2));
         // Where the request begins, or further left, where they would not end in the picture.
         let at = view.x(request.issued);
-        let room = WIDTH - words.chars().count() as f64 * LETTER;
-        let x = LEFT + (at / ACROSS * WIDTH).min(room).max(0.0);
+        let room = WIDTH - words.chars().count() as f64 * LETTER_WIDTH;
+        let x = LEFT + (at / PLOT_WIDTH * WIDTH).min(room).max(0.0);
         let _ = writeln!(
             out,
             "<text class=\"waits\" x=\"{x:.1}\" y=\"{:.1}\" data-at=\"{at:.2}\">{words}</text>",
-            top + WORDS - 4.0,
+            top + CAPTION_HEIGHT - 4.0,
         );
         let mut bar = String::new();
         let _ = write!(
             bar,
-            "<rect class=\"ground\" x=\"0\" y=\"0\" width=\"{ACROSS}\" height=\"{BAR}\"/>"
+            "<rect class=\"ground\" x=\"0\" y=\"0\" width=\"{PLOT_WIDTH}\" height=\"{BAR_HEIGHT}\"/>"
         );
         // Where all of it is one pixel, that is red.
         let mut parts: Vec<_> = request.parts().collect();
-        parts.sort_by_key(|(stage, ..)| is_wait(*stage));
+        parts.sort_by_key(|(stage, ..)| is_wait_stage(*stage));
         for (stage, from, until) in parts {
-            let class = match is_wait(stage) {
+            let class = match is_wait_stage(stage) {
                 true => "missed",
                 false => Family::of(stage).variable().trim_start_matches('-'),
             };
             let took = format_nanoseconds(until.since(from));
             let title = format!(
                 "{}: {}, {took}",
-                described(request, drive),
+                describe_request(request, drive),
                 words::stage(stage)
             );
             rectangle(
                 &mut bar,
                 class,
                 (view.x(from), view.x(until)),
-                (0.0, BAR),
+                (0.0, BAR_HEIGHT),
                 &title,
             );
         }
-        out += &plot((top + WORDS, BAR), &bar);
+        out += &plot((top + CAPTION_HEIGHT, BAR_HEIGHT), &bar);
     }
     if !view.slowest.is_empty() {
         let _ = writeln!(
             out,
             "<text class=\"time\" x=\"{:.1}\" y=\"{:.1}\">slowest requests</text>",
             LEFT - 8.0,
-            TOP + WORDS + BAR - 1.0
+            TOP + CAPTION_HEIGHT + BAR_HEIGHT - 1.0
         );
     }
     out
 }
 
-fn key(view: &View) -> String {
+fn draw_key(view: &PictureView) -> String {
     let mut all: Vec<DieBusy> = match &view.dies {
-        Dies::Exact(kept) => kept.iter().map(|one| one.by).collect(),
-        Dies::Stretches(stretches) => stretches.iter().map(|one| one.by).collect(),
+        DieActivities::Exact(kept) => kept.iter().map(|one| one.by).collect(),
+        DieActivities::Slices(stretches) => stretches.iter().map(|one| one.by).collect(),
     };
     all.sort_unstable_by_key(|by| *by as usize);
     all.dedup();
@@ -336,9 +340,9 @@ fn key(view: &View) -> String {
     };
     let mut keys: String = all
         .iter()
-        .map(|by| entry(colour(*by), keeps(*by)))
+        .map(|by| entry(activity_colour(*by), activity_text(*by)))
         .collect();
-    if matches!(&view.dies, Dies::Exact(kept) if kept.iter().any(|one| one.stands)) {
+    if matches!(&view.dies, DieActivities::Exact(kept) if kept.iter().any(|one| one.stands)) {
         keys += "<li><i class=\"stands\"></i>a program or an erase stands still</li>";
     }
     if !view.slowest.is_empty() {
@@ -347,7 +351,7 @@ fn key(view: &View) -> String {
     format!("<ul class=\"key\">{keys}</ul>")
 }
 
-fn caption(view: &View, drive: &Drive, is_close: bool) -> String {
+fn write_caption(view: &PictureView, drive: &DriveGeometry, is_close: bool) -> String {
     let from = format_nanoseconds(view.from.since(drive.opened));
     let length = format_nanoseconds(view.until.since(view.from));
     let mut text = match is_close {
@@ -355,15 +359,19 @@ fn caption(view: &View, drive: &Drive, is_close: bool) -> String {
         false => format!("The whole repetition, {length}. "),
     };
     text += match view.dies {
-        Dies::Exact(_) => "Each line is a die, and a mark is what kept it. ",
-        Dies::Stretches(_) => {
+        DieActivities::Exact(_) => "Each line is a die, and a mark is what kept it. ",
+        DieActivities::Slices(_) => {
             "Each line is a die; a mark has the colour of what kept it the most of some time, \
              and is the stronger the busier it was. "
         }
     };
-    let slowest = view.slowest.iter().max_by_key(|one| waited(one));
+    let slowest = view.slowest.iter().max_by_key(|one| longest_wait(one));
     if let Some(slowest) = slowest {
-        let _ = write!(text, "The slowest: {}. ", told(slowest, drive, 4));
+        let _ = write!(
+            text,
+            "The slowest: {}. ",
+            describe_causes(slowest, drive, 4)
+        );
     }
     if drive.left_out > 0 && drive.complete_from > view.from {
         let shown = format_nanoseconds(drive.complete_from.since(drive.opened));
@@ -375,31 +383,34 @@ fn caption(view: &View, drive: &Drive, is_close: bool) -> String {
     text
 }
 
-/// One picture, with its words.
-fn figure(picture: (&View, &Drive), (name, title): (&str, &str), is_close: bool) -> String {
+fn draw_figure(
+    picture: (&PictureView, &DriveGeometry),
+    (name, title): (&str, &str),
+    is_close: bool,
+) -> String {
     let (view, drive) = picture;
-    let rows = Rows::of(drive);
-    let of_requests = view.slowest.len() as f64 * REQUEST;
+    let rows = DieRows::from_drive(drive);
+    let of_requests = view.slowest.len() as f64 * REQUEST_HEIGHT;
     let top = TOP + of_requests + if of_requests > 0.0 { 6.0 } else { 0.0 };
-    let (dies, count) = dies(picture, &rows, top);
-    let (panels, bottom) = panels(view, drive, top + rows.all() + 12.0);
+    let (dies, count) = draw_dies(picture, &rows, top);
+    let (panels, bottom) = panels(view, drive, top + rows.total_height() + 12.0);
     let from_ns = view.from.since(drive.opened).0 as f64;
     let until_ns = view.until.since(drive.opened).0 as f64;
     let (width, height) = (LEFT + WIDTH + RIGHT, bottom + 20.0);
     let content = format!(
         "<div class=\"scroll\"><svg class=\"platter dies\" viewBox=\"0 0 {width} {height:.1}\" role=\"img\" \
-         aria-label=\"{}\" data-left=\"{LEFT}\" data-width=\"{WIDTH}\" data-across=\"{ACROSS}\" \
+         aria-label=\"{}\" data-left=\"{LEFT}\" data-width=\"{WIDTH}\" data-across=\"{PLOT_WIDTH}\" \
          data-from=\"{from_ns}\" data-until=\"{until_ns}\">\n{}{}{dies}{panels}</svg></div>{}\
          <p class=\"quiet screen closer\" hidden>Drag across the picture to look closer; a double click \
          shows all of it again.</p>",
         escape::text(title),
         axis((from_ns, until_ns), (TOP - 4.0, bottom)),
-        requests(view, drive),
-        key(view)
+        draw_requests(view, drive),
+        draw_key(view)
     );
     figure_with(
         title,
-        &caption(view, drive, is_close),
+        &write_caption(view, drive, is_close),
         &content,
         &format!(
             "data-picture=\"{}\" data-rows=\"{count}\"",
@@ -408,18 +419,18 @@ fn figure(picture: (&View, &Drive), (name, title): (&str, &str), is_close: bool)
     )
 }
 
-/// The pictures with their words: looked at closely, and as a whole.
+/// Draws the close-up and the whole picture of dies with their captions.
 pub(in crate::report::html) fn figures(picture: &Picture, name: &str, title: &str) -> String {
     let drive = &picture.drive;
     let number = drive.number + 1;
-    let whole = figure(
+    let whole = draw_figure(
         (&picture.whole, drive),
         (name, &format!("{title}: dies of drive {number}")),
         false,
     );
-    let close = picture.close.as_ref().map_or_else(String::new, |close| {
+    let close = picture.close_up.as_ref().map_or_else(String::new, |close| {
         let title = format!("{title}: dies of drive {number}, closely");
-        figure((close, drive), (&format!("{name}-closely"), &title), true)
+        draw_figure((close, drive), (&format!("{name}-closely"), &title), true)
     });
     close + &whole
 }

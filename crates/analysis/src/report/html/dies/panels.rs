@@ -1,63 +1,63 @@
-//! What stands below the dies: throughput, levels and write amplification over time.
+//! Panels below the dies: throughput, fill levels and write amplification over time.
 
 use super::axis::LEFT;
 use super::course::Interval;
 use super::drawing::{plot, rectangle};
-use super::{Drive, View};
+use super::{DriveGeometry, PictureView};
 use diskperf_timeline::units::{format_nanoseconds, format_size};
 use std::fmt::Write;
 
-const HEIGHT: f64 = 46.0;
-const BELOW: f64 = 12.0;
+const PANEL_HEIGHT: f64 = 46.0;
+const PANEL_GAP: f64 = 12.0;
 
-/// A line of a panel: its class, and what it is at an interval.
-type Line<'a> = (&'a str, Box<dyn Fn(&Interval) -> Option<f64> + 'a>);
+/// Line in a panel of the die picture: its CSS class, and its value in an interval.
+type PanelLine<'a> = (&'a str, Box<dyn Fn(&Interval) -> Option<f64> + 'a>);
 
-/// A panel: some figures on one scale.
+/// Panel of the die picture, with some figures on one scale.
 struct Panel<'a> {
     name: &'a str,
-    /// What its upper edge is.
+    /// Value at the upper edge of the panel.
     most: f64,
     words: Box<dyn Fn(f64) -> String + 'a>,
-    lines: Vec<Line<'a>>,
+    lines: Vec<PanelLine<'a>>,
 }
 
-/// All panels that there is something to be seen in, and where they end.
-pub(super) fn panels(view: &View, drive: &Drive, top: f64) -> (String, f64) {
+/// Draws all panels with data, and returns the y coordinate of their end.
+pub(super) fn panels(view: &PictureView, drive: &DriveGeometry, top: f64) -> (String, f64) {
     let mut out = String::new();
     let mut at = top;
-    for panel in all(view, drive) {
+    for panel in all_panels(view, drive) {
         if panel.most > 0.0 {
-            out += &drawn(view, drive, &panel, at);
-            at += HEIGHT + BELOW;
+            out += &draw_panel(view, drive, &panel, at);
+            at += PANEL_HEIGHT + PANEL_GAP;
         }
     }
-    (out, at - BELOW)
+    (out, at - PANEL_GAP)
 }
 
-fn all<'a>(view: &View, drive: &'a Drive) -> Vec<Panel<'a>> {
-    let course = &view.course;
-    let read: Line<'a> = ("media", Box::new(|one| Some(one.read_bytes_per_s)));
-    let written: Line<'a> = ("processor", Box::new(|one| Some(one.written_bytes_per_s)));
-    let rate = course.most(|one| Some(one.read_bytes_per_s.max(one.written_bytes_per_s)));
+fn all_panels<'a>(view: &PictureView, drive: &'a DriveGeometry) -> Vec<Panel<'a>> {
+    let course = &view.flash_series;
+    let read: PanelLine<'a> = ("media", Box::new(|one| Some(one.read_bytes_per_s)));
+    let written: PanelLine<'a> = ("processor", Box::new(|one| Some(one.written_bytes_per_s)));
+    let rate = course.max_of(|one| Some(one.read_bytes_per_s.max(one.written_bytes_per_s)));
     let unit_bytes = u64::from(drive.unit_bytes);
     let bytes = move |units: f64| format_size((units as u64).saturating_mul(unit_bytes));
     let buffer = |one: &Interval| Some(f64::from(one.levels?.buffer_units));
     let cache = |one: &Interval| Some(one.levels?.cache_free_units? as f64);
     let spare = |one: &Interval| Some(f64::from(one.levels?.free_superblocks));
     let amplification = |one: &Interval| one.amplification;
-    let level = |name, most, words: Box<dyn Fn(f64) -> String>, line: Line<'a>| Panel {
+    let level = |name, most, words: Box<dyn Fn(f64) -> String>, line: PanelLine<'a>| Panel {
         name,
         most,
         words,
         lines: vec![line],
     };
-    let is_written = course.most(amplification) > 0.0;
+    let is_written = course.max_of(amplification) > 0.0;
     let shown = |most: f64| if is_written { most } else { 0.0 };
     vec![
         Panel {
             name: "throughput",
-            most: rounded(rate),
+            most: round_up(rate),
             words: Box::new(per_second),
             lines: vec![read, written],
         },
@@ -70,28 +70,28 @@ fn all<'a>(view: &View, drive: &'a Drive) -> Vec<Panel<'a>> {
         ),
         level(
             "pSLC free",
-            shown(course.most(cache)),
+            shown(course.max_of(cache)),
             Box::new(bytes),
             ("controller", Box::new(cache)),
         ),
         level(
             "free superblocks",
-            shown(course.most(spare)),
+            shown(course.max_of(spare)),
             Box::new(|count| format!("{count:.0}")),
             ("arm", Box::new(spare)),
         ),
         level(
             "amplification",
             // The least there is, 1, is not to lie on the edge.
-            rounded(1.1 * course.most(amplification)),
+            round_up(1.1 * course.max_of(amplification)),
             Box::new(|factor| format!("{factor:.2}")),
             ("queue", Box::new(amplification)),
         ),
     ]
 }
 
-/// A round figure that is no less.
-fn rounded(most: f64) -> f64 {
+/// Rounds a value up to a round figure.
+fn round_up(most: f64) -> f64 {
     if most <= 0.0 || !most.is_finite() {
         return 0.0;
     }
@@ -110,15 +110,15 @@ fn per_second(bytes_per_s: f64) -> String {
     }
 }
 
-fn drawn(view: &View, drive: &Drive, panel: &Panel<'_>, top: f64) -> String {
+fn draw_panel(view: &PictureView, drive: &DriveGeometry, panel: &Panel<'_>, top: f64) -> String {
     let mut inner = format!(
-        "<rect class=\"ground\" x=\"0\" y=\"0\" width=\"{}\" height=\"{HEIGHT}\"/>\n",
-        super::drawing::ACROSS
+        "<rect class=\"ground\" x=\"0\" y=\"0\" width=\"{}\" height=\"{PANEL_HEIGHT}\"/>\n",
+        super::drawing::PLOT_WIDTH
     );
-    let y = |value: f64| 1.0 + (HEIGHT - 2.0) * (1.0 - (value / panel.most).clamp(0.0, 1.0));
+    let y = |value: f64| 1.0 + (PANEL_HEIGHT - 2.0) * (1.0 - (value / panel.most).clamp(0.0, 1.0));
     for (class, of) in &panel.lines {
         let (mut line, mut pen) = (String::new(), "M");
-        for one in &view.course.intervals {
+        for one in &view.flash_series.intervals {
             let Some(value) = of(one) else {
                 pen = "M";
                 continue;
@@ -129,7 +129,7 @@ fn drawn(view: &View, drive: &Drive, panel: &Panel<'_>, top: f64) -> String {
         }
         let _ = writeln!(inner, "<path class=\"course {class}-line\" d=\"{line}\"/>");
     }
-    for one in &view.course.intervals {
+    for one in &view.flash_series.intervals {
         let values = panel
             .lines
             .iter()
@@ -148,7 +148,7 @@ fn drawn(view: &View, drive: &Drive, panel: &Panel<'_>, top: f64) -> String {
         let title = format!("{} at {at}: {}", panel.name, values.join(", "));
         if !values.is_empty() {
             let x = (view.x(one.from), view.x(one.until));
-            rectangle(&mut inner, "hover", x, (0.0, HEIGHT), &title);
+            rectangle(&mut inner, "hover", x, (0.0, PANEL_HEIGHT), &title);
         }
     }
     let right = LEFT - 8.0;
@@ -156,11 +156,11 @@ fn drawn(view: &View, drive: &Drive, panel: &Panel<'_>, top: f64) -> String {
         "<text class=\"time\" x=\"{right:.1}\" y=\"{:.1}\">{}</text>\
          <text class=\"time\" x=\"{right:.1}\" y=\"{:.1}\">{}</text>\
          <text class=\"time\" x=\"{right:.1}\" y=\"{:.1}\">0</text>\n{}",
-        top + HEIGHT / 2.0 + 4.0,
+        top + PANEL_HEIGHT / 2.0 + 4.0,
         panel.name,
         top + 9.0,
         (panel.words)(panel.most),
-        top + HEIGHT,
-        plot((top, HEIGHT), &inner)
+        top + PANEL_HEIGHT,
+        plot((top, PANEL_HEIGHT), &inner)
     )
 }

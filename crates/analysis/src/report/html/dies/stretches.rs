@@ -1,64 +1,67 @@
-//! What most of each stretch of time went to, for each die.
+//! Main activity of each die in equal slices of time.
 
 use diskperf_timeline::trace::TracedDie;
 use diskperf_timeline::{DieBusy, Nanoseconds};
 
-/// Stretches that a time is cut into.
-pub(super) const STRETCHES: usize = 160;
+/// Number of time slices into which a picture of dies is divided.
+pub(super) const SLICES_PER_DIE: usize = 160;
 
-/// Steps in which it is told how busy a die was.
-pub(super) const STEPS: u32 = 4;
+/// Number of steps in which a picture shows the busy share of a die.
+pub(super) const BUSY_STEPS: u32 = 4;
 
-/// Some time in which a die was kept by something, more than by anything else.
+/// Consecutive time slices of one die with the same main activity and busy share.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Stretch {
+pub(super) struct DieSlice {
     pub(super) die: u32,
     pub(super) by: DieBusy,
-    /// How busy it was, by all, in steps.
+    /// Busy share of the die over all activities, in steps.
     pub(super) step: u32,
-    /// The first and the last stretch that are so, the last not among them.
+    /// First time slice of the sequence.
     pub(super) first: usize,
+    /// Time slice after the end of the sequence.
     pub(super) last: usize,
 }
 
-/// The stretches of a time, die by die, those that are alike joined.
+/// Divides a time range into slices for each die, and joins neighbouring slices that are equal.
 pub(super) fn of<'k>(
     kept: impl Iterator<Item = &'k TracedDie>,
     (from, until): (Nanoseconds, Nanoseconds),
     dies: u32,
-) -> Vec<Stretch> {
-    let length = (until.since(from).0 as f64 / STRETCHES as f64).max(1.0);
-    let mut busy = vec![[0.0; DieBusy::ALL.len()]; STRETCHES * dies as usize];
+) -> Vec<DieSlice> {
+    let length = (until.since(from).0 as f64 / SLICES_PER_DIE as f64).max(1.0);
+    let mut busy = vec![[0.0; DieBusy::ALL.len()]; SLICES_PER_DIE * dies as usize];
     for one in kept {
-        let place = |at: Nanoseconds| (at.since(from).0 as f64 / length).min(STRETCHES as f64);
+        let place = |at: Nanoseconds| (at.since(from).0 as f64 / length).min(SLICES_PER_DIE as f64);
         let (mut at, end) = (place(one.from), place(one.until));
         while at < end {
-            let stretch = (at as usize).min(STRETCHES - 1);
+            let stretch = (at as usize).min(SLICES_PER_DIE - 1);
             let next = end.min((stretch + 1) as f64);
-            busy[one.die as usize * STRETCHES + stretch][one.by as usize] += next - at;
+            busy[one.die as usize * SLICES_PER_DIE + stretch][one.by as usize] += next - at;
             at = next;
-            if stretch == STRETCHES - 1 {
+            if stretch == SLICES_PER_DIE - 1 {
                 break;
             }
         }
     }
-    let mut stretches: Vec<Stretch> = Vec::new();
+    let mut stretches: Vec<DieSlice> = Vec::new();
     for (place, busy) in busy.iter().enumerate() {
         let share: f64 = busy.iter().sum();
-        let step = (share * f64::from(STEPS)).round().min(f64::from(STEPS)) as u32;
+        let step = (share * f64::from(BUSY_STEPS))
+            .round()
+            .min(f64::from(BUSY_STEPS)) as u32;
         let most = DieBusy::ALL.into_iter();
         let most = most.max_by(|a, b| busy[*a as usize].total_cmp(&busy[*b as usize]));
         let Some(by) = most.filter(|_| step > 0) else {
             continue;
         };
-        let (die, first) = ((place / STRETCHES) as u32, place % STRETCHES);
+        let (die, first) = ((place / SLICES_PER_DIE) as u32, place % SLICES_PER_DIE);
         match stretches.last_mut() {
             Some(before)
                 if (before.die, before.by, before.step, before.last) == (die, by, step, first) =>
             {
                 before.last += 1;
             }
-            _ => stretches.push(Stretch {
+            _ => stretches.push(DieSlice {
                 die,
                 by,
                 step,

@@ -7,7 +7,7 @@ fn us(us: u64) -> Nanoseconds {
     Nanoseconds(us * 1000)
 }
 
-fn kept(die: u32, by: DieBusy, (from, until): (u64, u64)) -> TracedDie {
+fn die_activity(die: u32, by: DieBusy, (from, until): (u64, u64)) -> TracedDie {
     TracedDie {
         die,
         by,
@@ -80,11 +80,11 @@ fn trace() -> Trace {
             unit_bytes: 4096,
             buffer_units: 16,
             kept: vec![
-                kept(0, DieBusy::Read, (100, 200)),
-                kept(3, DieBusy::Erase, (2000, 5000)),
+                die_activity(0, DieBusy::Read, (100, 200)),
+                die_activity(3, DieBusy::Erase, (2000, 5000)),
                 TracedDie {
                     stands: true,
-                    ..kept(3, DieBusy::Read, (5000, 5050))
+                    ..die_activity(3, DieBusy::Read, (5000, 5050))
                 },
             ],
             levels: vec![levels(0, 100, 100), levels(4000, 110, 130)],
@@ -97,7 +97,7 @@ fn trace() -> Trace {
 /// The same with so much going on that not every interval can be drawn.
 fn busy() -> Trace {
     let mut trace = trace();
-    let reads = (0..9_000).map(|number| kept(1, DieBusy::Read, (number, number + 1)));
+    let reads = (0..9_000).map(|number| die_activity(1, DieBusy::Read, (number, number + 1)));
     trace.flash[0].kept.extend(reads);
     trace
 }
@@ -105,7 +105,7 @@ fn busy() -> Trace {
 #[test]
 fn a_short_time_is_drawn_interval_by_interval() {
     let picture = Picture::of(&trace()).unwrap();
-    assert!(picture.close.is_none());
+    assert!(picture.close_up.is_none());
     let html = figures(&picture, "dies-1", "a test");
     assert!(html.contains("data-picture=\"dies-1\" data-rows=\"3\""));
     let marks = html.split("class=\"rows_marks\"").nth(1).unwrap();
@@ -135,13 +135,13 @@ fn what_a_request_waits_for_is_red_at_its_die() {
 #[test]
 fn a_long_time_is_drawn_twice() {
     let picture = Picture::of(&busy()).unwrap();
-    let close = picture.close.as_ref().unwrap();
+    let close = picture.close_up.as_ref().unwrap();
     // Around the read that waited, all of which is in it.
     assert!(
         close.from <= us(2000) && close.until >= us(5050),
         "{close:?}"
     );
-    assert!(matches!(picture.whole.dies, Dies::Stretches(_)));
+    assert!(matches!(picture.whole.dies, DieActivities::Slices(_)));
     let html = figures(&picture, "dies-1", "a test");
     assert!(html.contains("data-picture=\"dies-1-closely\""));
     assert!(html.contains("channel 1, die 0: busy about 100 %, most with read"));
@@ -151,9 +151,9 @@ fn a_long_time_is_drawn_twice() {
 #[test]
 fn stretches_are_joined_and_say_what_most_of_them_went_to() {
     let all = [
-        kept(0, DieBusy::Program, (0, 800)),
-        kept(0, DieBusy::Read, (800, 805)),
-        kept(1, DieBusy::Read, (1595, 1600)),
+        die_activity(0, DieBusy::Program, (0, 800)),
+        die_activity(0, DieBusy::Read, (800, 805)),
+        die_activity(1, DieBusy::Read, (1595, 1600)),
     ];
     let found = stretches::of(all.iter(), (us(0), us(1600)), 2);
     let found: Vec<_> = found
@@ -185,7 +185,7 @@ fn what_was_left_out_is_said_and_not_searched() {
 #[test]
 fn amplification_and_rates_are_of_their_intervals() {
     let picture = Picture::of(&trace()).unwrap();
-    let intervals = &picture.whole.course.intervals;
+    let intervals = &picture.whole.flash_series.intervals;
     assert_eq!(intervals.len(), 12);
     let moved: f64 = (intervals.iter())
         .map(|one| one.read_bytes_per_s * one.until.since(one.from).seconds())
@@ -209,11 +209,11 @@ fn documents_of_any_numbers_are_drawn() {
     flash.channels = 0;
     flash.kept.push(TracedDie {
         from: Nanoseconds(u64::MAX),
-        ..kept(u32::MAX, DieBusy::Read, (0, 1))
+        ..die_activity(u32::MAX, DieBusy::Read, (0, 1))
     });
     flash.kept.push(TracedDie {
         until: Nanoseconds(u64::MAX),
-        ..kept(0, DieBusy::Read, (0, 1))
+        ..die_activity(0, DieBusy::Read, (0, 1))
     });
     flash.levels.push(FlashLevels {
         buffer_units: u32::MAX,

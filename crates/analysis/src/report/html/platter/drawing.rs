@@ -1,4 +1,4 @@
-//! The picture as SVG, in the colours of the page.
+//! Platter picture as SVG, in the colours of the page.
 
 use super::Picture;
 use super::mark::Mark;
@@ -11,27 +11,25 @@ use diskperf_timeline::units::format_nanoseconds;
 use diskperf_timeline::{Nanoseconds, Stage};
 use std::fmt::Write;
 
-/// Measures of the picture, in pixels of its own.
 const LEFT: f64 = 76.0;
 const WIDTH: f64 = 880.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 44.0;
-const LINE: f64 = 46.0;
-const PROCESSOR: f64 = 8.0;
-const DRIVE: f64 = 20.0;
-/// Firmware and link of a disk that has both, at the foot of the drive's band.
-const LINK: f64 = 6.0;
+const LINE_HEIGHT: f64 = 46.0;
+const PROCESSOR_HEIGHT: f64 = 8.0;
+const DRIVE_HEIGHT: f64 = 20.0;
+/// Height of the part for firmware and link, at the foot of a drive's band in the picture.
+const LINK_HEIGHT: f64 = 6.0;
 
-/// A part of a span that lies in one revolution: the line, and where it begins
-/// and ends as shares of it.
+/// Part of a span within one revolution: its line, and its start and end as shares of the line.
 #[derive(Clone, Copy)]
-struct Piece {
+struct LineSegment {
     line: u32,
     from: f64,
     until: f64,
 }
 
-impl Piece {
+impl LineSegment {
     fn width(self) -> f64 {
         (self.until - self.from) * WIDTH
     }
@@ -42,25 +40,26 @@ impl Piece {
 }
 
 fn top(line: u32) -> f64 {
-    TOP + f64::from(line) * LINE
+    TOP + f64::from(line) * LINE_HEIGHT
 }
 
-/// The middle of the drive's band.
 fn middle(line: u32) -> f64 {
-    top(line) + PROCESSOR + 3.0 + DRIVE / 2.0
+    top(line) + PROCESSOR_HEIGHT + 3.0 + DRIVE_HEIGHT / 2.0
 }
 
 impl Picture {
-    /// A span, cut where revolutions end.
-    fn pieces(&self, from: Nanoseconds, until: Nanoseconds) -> Vec<Piece> {
-        let shown =
-            |at| (self.drive.revolutions(at) - self.first).clamp(0.0, f64::from(super::SHOWN));
+    /// Divides a span of time at the ends of revolutions.
+    fn line_segments(&self, from: Nanoseconds, until: Nanoseconds) -> Vec<LineSegment> {
+        let shown = |at| {
+            (self.drive.revolutions(at) - self.first)
+                .clamp(0.0, f64::from(super::REVOLUTIONS_SHOWN))
+        };
         let (mut from, until) = (shown(from), shown(until));
         let mut pieces = Vec::new();
         while from < until {
             let line = from.floor();
             let end = until.min(line + 1.0);
-            pieces.push(Piece {
+            pieces.push(LineSegment {
                 line: line as u32,
                 from: from - line,
                 until: end - line,
@@ -70,15 +69,15 @@ impl Picture {
         pieces
     }
 
-    /// A moment that is shown: line and place.
-    fn at(&self, moment: Nanoseconds) -> Option<(u32, f64)> {
+    /// Returns the line and the x coordinate of a time; `None` outside the picture.
+    fn position_at(&self, moment: Nanoseconds) -> Option<(u32, f64)> {
         let turned = self.drive.revolutions(moment) - self.first;
-        (0.0..f64::from(super::SHOWN))
+        (0.0..f64::from(super::REVOLUTIONS_SHOWN))
             .contains(&turned)
             .then(|| (turned as u32, LEFT + turned.fract() * WIDTH))
     }
 
-    fn ground(&self) -> String {
+    fn draw_background(&self) -> String {
         let mut out = String::new();
         let every = [1, 2, 4, 5, 8, 10, 16, 20, 32, 64]
             .into_iter()
@@ -93,7 +92,7 @@ impl Picture {
                 true => (TOP - 6.0, &mut named_lines),
                 false => (TOP, &mut lines),
             };
-            let bottom = top(super::SHOWN) - 8.0;
+            let bottom = top(super::REVOLUTIONS_SHOWN) - 8.0;
             let _ = write!(path, "M{x:.1} {from:.1}V{bottom:.1}");
             if named && slot < self.slots {
                 let y = TOP - 10.0;
@@ -107,14 +106,14 @@ impl Picture {
             out,
             "<text class=\"quiet\" x=\"{LEFT}\" y=\"14\">angle: the sector slot under the heads →</text>"
         );
-        for line in 0..super::SHOWN {
-            let (y, band) = (top(line), top(line) + PROCESSOR + 3.0);
+        for line in 0..super::REVOLUTIONS_SHOWN {
+            let (y, band) = (top(line), top(line) + PROCESSOR_HEIGHT + 3.0);
             let ms = f64::from(line) * self.drive.revolution_ns / 1e6;
             let _ = writeln!(
                 out,
                 "<text class=\"time\" x=\"{:.1}\" y=\"{:.1}\">{ms:.1} ms</text>\
-                 <rect class=\"ground\" x=\"{LEFT}\" y=\"{y:.1}\" width=\"{WIDTH}\" height=\"{PROCESSOR}\"/>\
-                 <rect class=\"ground\" x=\"{LEFT}\" y=\"{band:.1}\" width=\"{WIDTH}\" height=\"{DRIVE}\"/>",
+                 <rect class=\"ground\" x=\"{LEFT}\" y=\"{y:.1}\" width=\"{WIDTH}\" height=\"{PROCESSOR_HEIGHT}\"/>\
+                 <rect class=\"ground\" x=\"{LEFT}\" y=\"{band:.1}\" width=\"{WIDTH}\" height=\"{DRIVE_HEIGHT}\"/>",
                 LEFT - 8.0,
                 middle(line) + 4.0
             );
@@ -122,37 +121,50 @@ impl Picture {
         out
     }
 
-    /// All spans as rectangles, and how many these are.
-    fn spans(&self) -> (String, usize) {
+    fn draw_spans(&self) -> (String, usize) {
         let mut out = String::new();
         let mut count = 0;
-        for one in &self.work {
+        for one in &self.processor_work {
             let title = format!("processor: {}", words::stage(one.stage));
-            for piece in self.pieces(one.from, one.until) {
+            for piece in self.line_segments(one.from, one.until) {
                 count += 1;
                 let mark = Mark::of(one.stage);
-                rectangle(&mut out, piece, (0.0, PROCESSOR), mark, &title);
+                rectangle(&mut out, piece, (0.0, PROCESSOR_HEIGHT), mark, &title);
             }
         }
-        for arm in &self.arms {
+        for arm in &self.arm_work {
             for (stage, from, until) in arm.parts() {
                 let took = format_nanoseconds(Nanoseconds(until.0 - from.0));
-                let title = format!("{}: {}, {took}", of_arm(arm), words::stage(stage));
-                for piece in self.pieces(from, until) {
+                let title = format!(
+                    "{}: {}, {took}",
+                    describe_arm_work(arm),
+                    words::stage(stage)
+                );
+                for piece in self.line_segments(from, until) {
                     count += 1;
                     let mark = Mark::of_arm(arm.work, stage);
-                    rectangle(&mut out, piece, (PROCESSOR + 3.0, DRIVE), mark, &title);
+                    rectangle(
+                        &mut out,
+                        piece,
+                        (PROCESSOR_HEIGHT + 3.0, DRIVE_HEIGHT),
+                        mark,
+                        &title,
+                    );
                 }
             }
         }
         for request in &self.requests {
             for (stage, from, until) in request.parts() {
-                if !self.at_the_drive(stage) {
+                if !self.is_at_drive(stage) {
                     continue;
                 }
                 let took = format_nanoseconds(Nanoseconds(until.0 - from.0));
-                let title = format!("{}: {}, {took}", described(request), words::stage(stage));
-                for piece in self.pieces(from, until) {
+                let title = format!(
+                    "{}: {}, {took}",
+                    describe_request(request),
+                    words::stage(stage)
+                );
+                for piece in self.line_segments(from, until) {
                     count += 1;
                     let mark = Mark::of(stage);
                     let band = self.band(mark);
@@ -163,46 +175,46 @@ impl Picture {
         (out, count)
     }
 
-    /// What is written into the bands, and the marks of issues.
-    fn labels(&self) -> String {
+    /// Draws the texts in the bands of the picture, and the marks at the issue of requests.
+    fn draw_labels(&self) -> String {
         let mut out = String::new();
         for request in &self.requests {
-            if let Some((line, x)) = self.at(request.issued) {
-                let y = top(line) + PROCESSOR + 3.0;
+            if let Some((line, x)) = self.position_at(request.issued) {
+                let y = top(line) + PROCESSOR_HEIGHT + 3.0;
                 let _ = writeln!(
                     out,
                     "<path class=\"issue\" d=\"M{:.1} {:.1}h7l-3.5 6z\"><title>issued: {}</title></path>",
                     x - 3.5,
                     y - 3.5,
-                    described(request)
+                    describe_request(request)
                 );
             }
             let parts = request.parts();
-            for (stage, from, until) in parts.filter(|(stage, ..)| self.at_the_drive(*stage)) {
-                let what = (purpose(request.purpose), request.sectors);
+            for (stage, from, until) in parts.filter(|(stage, ..)| self.is_at_drive(*stage)) {
+                let what = (purpose_text(request.purpose), request.sectors);
                 let text = self.label(what, stage, (from, until));
-                self.write(&mut out, text, (from, until));
+                self.write_label(&mut out, text, (from, until));
             }
         }
         // Reads that wait for what is read ahead are written into it.
-        let own = self.arms.iter();
+        let own = self.arm_work.iter();
         for arm in own.filter(|one| one.work != ArmWork::ReadAhead) {
             for (stage, from, until) in arm.parts() {
-                let text = self.label((work(arm.work), arm.sectors), stage, (from, until));
-                self.write(&mut out, text, (from, until));
+                let text = self.label((arm_work_text(arm.work), arm.sectors), stage, (from, until));
+                self.write_label(&mut out, text, (from, until));
             }
         }
         out
     }
 
-    /// Writes the first text for which there is room in a span.
-    fn write(
+    /// Draws the first of some texts that fits into a span of the picture.
+    fn write_label(
         &self,
         out: &mut String,
         text: Vec<String>,
         (from, until): (Nanoseconds, Nanoseconds),
     ) {
-        let widest = self.pieces(from, until).into_iter();
+        let widest = self.line_segments(from, until).into_iter();
         let Some(widest) = widest.max_by(|a, b| a.width().total_cmp(&b.width())) else {
             return;
         };
@@ -220,23 +232,25 @@ impl Picture {
         }
     }
 
-    /// Where a mark of a request is: how far down its line, and how high. Firmware and link
-    /// are at work while the arm does something else.
+    /// Returns the offset and the height of a request's mark in its line of the picture. Firmware
+    /// and link have a separate part, since they work while the arm does something else.
     fn band(&self, mark: Mark) -> (f64, f64) {
         let beside_arm = matches!(
             mark,
             Mark::Hit | Mark::Stage(Family::Controller | Family::Queue)
         );
         match beside_arm && self.drive.has_link {
-            true => (PROCESSOR + 3.0 + DRIVE - LINK, LINK),
-            false => (PROCESSOR + 3.0, DRIVE),
+            true => (
+                PROCESSOR_HEIGHT + 3.0 + DRIVE_HEIGHT - LINK_HEIGHT,
+                LINK_HEIGHT,
+            ),
+            false => (PROCESSOR_HEIGHT + 3.0, DRIVE_HEIGHT),
         }
     }
 
-    /// Whether a stage is something that the drive, or its controller, does for a
-    /// request, and not a place in a queue. What a request waits for while the arm works of
-    /// its own accord is drawn as that work.
-    fn at_the_drive(&self, stage: Stage) -> bool {
+    /// Tests whether the drive or its controller works on a request in this stage, rather than
+    /// letting it wait in a queue. Waits for background work of the arm are drawn as that work.
+    fn is_at_drive(&self, stage: Stage) -> bool {
         let of_arm = matches!(stage, Stage::Destage | Stage::Cleaning);
         let families = matches!(
             Family::of(stage),
@@ -246,7 +260,7 @@ impl Picture {
         (families || waits) && !(of_arm && self.drive.has_link)
     }
 
-    /// What may be written into a span, the longest first.
+    /// Returns possible texts for a span of the picture, the longest first.
     fn label(
         &self,
         (what, sectors): (&str, u32),
@@ -260,7 +274,7 @@ impl Picture {
                 sectors.to_string(),
             ],
             Stage::MissedRevolution(_) => {
-                let late = self.late(from, until);
+                let late = self.lateness(from, until);
                 vec![
                     format!("{}, by {}", words::stage(stage), format_nanoseconds(late)),
                     "missed revolution".to_owned(),
@@ -272,18 +286,24 @@ impl Picture {
         }
     }
 
-    /// How long before `from` the place passed the heads that comes at `until`.
-    fn late(&self, from: Nanoseconds, until: Nanoseconds) -> Nanoseconds {
+    /// Returns the time by which the request missed its sector: from the sector's last pass until
+    /// `from`.
+    fn lateness(&self, from: Nanoseconds, until: Nanoseconds) -> Nanoseconds {
         let period = self.drive.revolution_ns as u64;
         Nanoseconds(period.saturating_sub((until.0 - from.0) % period.max(1)))
     }
 
-    /// The deadline that was missed.
-    fn deadline(&self) -> String {
-        let Some((line, x)) = self.missed.and_then(|missed| self.at(missed.deadline)) else {
+    fn describe_deadline(&self) -> String {
+        let Some((line, x)) = self
+            .missed
+            .and_then(|missed| self.position_at(missed.deadline))
+        else {
             return String::new();
         };
-        let (y, bottom) = (top(line) - 5.0, top(line) + PROCESSOR + DRIVE + 8.0);
+        let (y, bottom) = (
+            top(line) - 5.0,
+            top(line) + PROCESSOR_HEIGHT + DRIVE_HEIGHT + 8.0,
+        );
         // On the side where there is room.
         let (anchor, beside) = match x < LEFT + WIDTH / 2.0 {
             true => ("start", x + 5.0),
@@ -329,13 +349,13 @@ impl Picture {
         let stages = self.requests.iter().flat_map(|one| one.parts());
         let stages = stages
             .map(|(stage, ..)| stage)
-            .filter(|stage| self.at_the_drive(*stage));
-        let of_arms = self.arms.iter().flat_map(|one| {
+            .filter(|stage| self.is_at_drive(*stage));
+        let of_arms = self.arm_work.iter().flat_map(|one| {
             let parts = one.parts();
             parts.map(|(stage, ..)| Mark::of_arm(one.work, stage))
         });
         let mut marks: Vec<Mark> = stages
-            .chain(self.work.iter().map(|one| one.stage))
+            .chain(self.processor_work.iter().map(|one| one.stage))
             .map(Mark::of)
             .chain(of_arms)
             .collect();
@@ -353,7 +373,7 @@ impl Picture {
     }
 }
 
-fn work(work: ArmWork) -> &'static str {
+fn arm_work_text(work: ArmWork) -> &'static str {
     match work {
         ArmWork::Destage => "destage",
         ArmWork::Cleaning => "cleaning",
@@ -361,18 +381,18 @@ fn work(work: ArmWork) -> &'static str {
     }
 }
 
-/// A piece of the arm's own work, with its sectors and where they are.
-fn of_arm(arm: &TracedArm) -> String {
+/// Describes a piece of the arm's background work, with its sectors and their position.
+fn describe_arm_work(arm: &TracedArm) -> String {
     format!(
         "{} of {} sectors from {}{}",
-        work(arm.work),
+        arm_work_text(arm.work),
         arm.sectors,
         arm.sector,
-        place(Some(arm.position))
+        position_text(Some(arm.position))
     )
 }
 
-fn purpose(purpose: Purpose) -> &'static str {
+fn purpose_text(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Read => "read",
         Purpose::ReadAhead => "read-ahead",
@@ -381,7 +401,7 @@ fn purpose(purpose: Purpose) -> &'static str {
     }
 }
 
-fn place(position: Option<DiskPosition>) -> String {
+fn position_text(position: Option<DiskPosition>) -> String {
     position.map_or_else(String::new, |on| {
         format!(
             " (cylinder {}, head {}, slot {})",
@@ -390,17 +410,23 @@ fn place(position: Option<DiskPosition>) -> String {
     })
 }
 
-fn described(request: &TracedRequest) -> String {
+fn describe_request(request: &TracedRequest) -> String {
     format!(
         "{} of {} sectors from {}{}",
-        purpose(request.purpose),
+        purpose_text(request.purpose),
         request.sectors,
         request.sector,
-        place(request.on_disk())
+        position_text(request.on_disk())
     )
 }
 
-fn rectangle(out: &mut String, piece: Piece, (down, height): (f64, f64), mark: Mark, title: &str) {
+fn rectangle(
+    out: &mut String,
+    piece: LineSegment,
+    (down, height): (f64, f64),
+    mark: Mark,
+    title: &str,
+) {
     // What is shorter than this is drawn, and seen, all the same.
     let width = piece.width().max(0.6);
     let y = top(piece.line) + down;
@@ -413,17 +439,17 @@ fn rectangle(out: &mut String, piece: Piece, (down, height): (f64, f64), mark: M
     );
 }
 
-/// The picture with its words.
+/// Draws the platter picture with its title and caption.
 pub(in crate::report::html) fn figure(picture: &Picture, name: &str, title: &str) -> String {
-    let (spans, count) = picture.spans();
-    let (width, height) = (LEFT + WIDTH + RIGHT, top(super::SHOWN));
+    let (spans, count) = picture.draw_spans();
+    let (width, height) = (LEFT + WIDTH + RIGHT, top(super::REVOLUTIONS_SHOWN));
     let content = format!(
         "<div class=\"scroll\"><svg class=\"platter\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">\n\
          {}<g class=\"rows_marks\">\n{spans}</g>\n{}{}</svg></div>{}",
         escape::text(title),
-        picture.ground(),
-        picture.labels(),
-        picture.deadline(),
+        picture.draw_background(),
+        picture.draw_labels(),
+        picture.describe_deadline(),
         picture.legend()
     );
     figure_with(

@@ -1,22 +1,22 @@
-//! What a mark of the picture stands for, with a colour each.
+//! Meaning of the marks in the platter picture, each with a colour.
 
 use crate::report::html::family::Family;
 use diskperf_timeline::Stage;
 use diskperf_timeline::trace::ArmWork;
 
-/// What a mark stands for.
+/// Meaning of a mark in the platter picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mark {
-    /// A stage of a request, of the processor or of the arm.
+    /// Stage of a request, of the processor or of the arm.
     Stage(Family),
-    /// Data that the drive's buffer had cross its link.
+    /// Transfer of buffered data over the drive's link.
     Hit,
-    /// Sectors that the arm has pass for no request.
+    /// Media transfer of the arm's background work.
     Arm(ArmWork),
 }
 
 impl Mark {
-    /// Of a stage that the processor or a request is in.
+    /// Returns the mark of a stage of the processor or of a request.
     pub(super) fn of(stage: Stage) -> Self {
         match stage {
             Stage::CacheHit => Self::Hit,
@@ -24,7 +24,8 @@ impl Mark {
         }
     }
 
-    /// Of what the arm does for no request: its ways and its waiting are those of any.
+    /// Returns the mark of the arm's background work in a stage. Its seeks and rotational waits
+    /// have the marks of any request.
     pub(super) fn of_arm(work: ArmWork, stage: Stage) -> Self {
         match stage {
             Stage::MediaTransfer => Self::Arm(work),
@@ -32,7 +33,7 @@ impl Mark {
         }
     }
 
-    /// The words of the legend.
+    /// Returns the text of the mark in the legend.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Stage(Family::Memory) => "slowed by transfers to memory",
@@ -44,7 +45,7 @@ impl Mark {
         }
     }
 
-    /// The variable of the page's style that holds its colour.
+    /// Returns the variable of the page's style sheet that holds the mark's colour.
     pub(super) fn variable(self) -> &'static str {
         match self {
             Self::Stage(family) => family.variable(),

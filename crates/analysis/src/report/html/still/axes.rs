@@ -1,37 +1,36 @@
-//! Axes and legends.
+//! Axes and legends of static chart pictures.
 
-use super::{CHARACTER, Drawing, Layer, colours, scale, words};
+use super::{CHARACTER_WIDTH, Drawing, DrawingLayer, colours, scale, words};
 use crate::report::html::escape;
 use serde_json::Value;
 
-/// Pixels below the area, for the x axis.
+/// Space below the drawing area in pixels, for the x axis.
 pub(super) const BELOW: f64 = 40.0;
 
-/// Pixels of a line of a legend.
 const LINE: f64 = 17.0;
 
-/// What the first layer that says anything of a channel's axis or scale says.
-pub(super) fn definition<'s>(layers: &[Layer<'s>], channel: &str, what: &str) -> &'s Value {
+/// Returns a property of an axis or scale from the first layer of the chart that defines it.
+pub(super) fn definition<'s>(layers: &[DrawingLayer<'s>], channel: &str, what: &str) -> &'s Value {
     let said = layers.iter().map(|layer| &layer.channel(channel)[what]);
     let mut said = said.filter(|one| !one.is_null());
     said.next().unwrap_or(&Value::Null)
 }
 
-/// A number beside an axis, as the axis wants it: a share of calls as the percentage of
-/// the others, bytes in multiples of 1024, others short.
+/// Formats a number beside an axis by the axis's label expression: a share of calls as the
+/// percentage of the others, bytes in multiples of 1024, others short.
 pub(super) fn number(axis: &Value, value: f64) -> String {
     let wanted = axis["labelExpr"].as_str().unwrap_or_default();
     if wanted.contains("100 - 100 * datum.value") {
-        return format!("{}%", short(100.0 - 100.0 * value));
+        return format!("{}%", short_number(100.0 - 100.0 * value));
     }
     match wanted.contains("/ 1024") && value >= 1024.0 {
-        true => format!("{}K", short(value / 1024.0)),
-        false => short(value),
+        true => format!("{}K", short_number(value / 1024.0)),
+        false => short_number(value),
     }
 }
 
-/// A number with few digits: `25M`, `1.5k`, `0.001`.
-pub(super) fn short(value: f64) -> String {
+/// Formats a number with few digits: `25M`, `1.5k`, `0.001`.
+pub(super) fn short_number(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         size if size >= 1e9 => (value / 1e9, "G"),
         size if size >= 1e6 => (value / 1e6, "M"),
@@ -51,20 +50,20 @@ pub(super) fn short(value: f64) -> String {
     format!("{text}{unit}")
 }
 
-/// Both axes with lines, words and titles.
+/// Draws both axes of a chart with lines, labels and titles.
 pub(super) fn axes(drawing: &Drawing<'_>) -> String {
     let (width, height) = (drawing.width, drawing.height);
     let mut svg = String::new();
     for (share, text) in drawing.x.ticks(definition(&drawing.layers, "x", "axis")) {
         let at = share * width;
-        if !drawing.x.is_of_names() {
+        if !drawing.x.has_names() {
             svg += &format!("<path class=\"tick\" d=\"M{at:.1} 0V{height:.1}\"/>");
         }
-        let text = fitting(&text, f64::max(60.0, drawing.x.band() * width));
-        svg += &written((at, height + 14.0), "middle", &text);
+        let text = truncate_to_width(&text, f64::max(60.0, drawing.x.band() * width));
+        svg += &text_element((at, height + 14.0), "middle", &text);
     }
     for (share, text) in drawing.y.ticks(definition(&drawing.layers, "y", "axis")) {
-        let at = match drawing.y.is_of_names() {
+        let at = match drawing.y.has_names() {
             true => share * height,
             false => {
                 let at = (1.0 - share) * height;
@@ -72,10 +71,10 @@ pub(super) fn axes(drawing: &Drawing<'_>) -> String {
                 at
             }
         };
-        svg += &written(
+        svg += &text_element(
             (-7.0, at + 4.0),
             "end",
-            &fitting(&text, drawing.left - 24.0),
+            &truncate_to_width(&text, drawing.left - 24.0),
         );
     }
     let title = |channel| {
@@ -100,28 +99,28 @@ pub(super) fn axes(drawing: &Drawing<'_>) -> String {
     svg
 }
 
-/// Words at a place in pixels.
-pub(super) fn written((x, y): (f64, f64), anchor: &str, text: &str) -> String {
+/// Draws a text at a position in pixels.
+pub(super) fn text_element((x, y): (f64, f64), anchor: &str, text: &str) -> String {
     let text = escape::text(text);
     format!("<text text-anchor=\"{anchor}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>")
 }
 
-/// A text, cut where it takes more than so many pixels.
-fn fitting(text: &str, pixels: f64) -> String {
-    let most = (pixels / CHARACTER).max(4.0) as usize;
+/// Shortens a text to a width in pixels.
+fn truncate_to_width(text: &str, pixels: f64) -> String {
+    let most = (pixels / CHARACTER_WIDTH).max(4.0) as usize;
     match text.chars().count() > most {
         true => text.chars().take(most - 1).chain(['…']).collect(),
         false => text.to_owned(),
     }
 }
 
-/// What the colours mean, above the area, and how many pixels that takes.
+/// Draws the legend of a chart's colours, and returns its height in pixels.
 pub(super) fn legend(drawing: &Drawing<'_>) -> (String, f64) {
     let mut svg = String::new();
     let (mut x, mut y) = (0.0, 12.0);
-    for (name, colour) in meanings(drawing) {
-        let name = fitting(&name, 0.8 * drawing.total);
-        let long = 30.0 + CHARACTER * name.chars().count() as f64;
+    for (name, colour) in colour_meanings(drawing) {
+        let name = truncate_to_width(&name, 0.8 * drawing.total);
+        let long = 30.0 + CHARACTER_WIDTH * name.chars().count() as f64;
         if x > 0.0 && x + long > drawing.total {
             (x, y) = (0.0, y + LINE);
         }
@@ -130,7 +129,7 @@ pub(super) fn legend(drawing: &Drawing<'_>) -> (String, f64) {
             y - 9.0,
             escape::text(&colour)
         );
-        svg += &written((x + 14.0, y), "start", &name);
+        svg += &text_element((x + 14.0, y), "start", &name);
         x += long;
     }
     match svg.is_empty() {
@@ -139,10 +138,10 @@ pub(super) fn legend(drawing: &Drawing<'_>) -> (String, f64) {
     }
 }
 
-/// Names with their colours; of numbers, the ends.
-fn meanings(drawing: &Drawing<'_>) -> Vec<(String, String)> {
+/// Returns the names and colours of a legend. For numbers these are the two ends.
+fn colour_meanings(drawing: &Drawing<'_>) -> Vec<(String, String)> {
     let mut layers = drawing.layers.iter();
-    let coloured = |layer: &&Layer<'_>| layer.channel("color")["field"].is_string();
+    let coloured = |layer: &&DrawingLayer<'_>| layer.channel("color")["field"].is_string();
     let Some(layer) = layers.find(coloured) else {
         return Vec::new();
     };
@@ -151,17 +150,17 @@ fn meanings(drawing: &Drawing<'_>) -> Vec<(String, String)> {
         return Vec::new();
     }
     if channel["type"] == "quantitative" {
-        let (low, high) = colours::ends(layer, "color");
+        let (low, high) = colours::value_range(layer, "color");
         let end = |value: f64| {
             let row = serde_json::json!({ channel["field"].as_str().unwrap_or_default(): value });
-            let words = format!("{} {}", words(&channel["title"]), short(value));
+            let words = format!("{} {}", words(&channel["title"]), short_number(value));
             (words, colours::colour(layer, "color", &row))
         };
         return vec![end(low), end(high)];
     }
     let names = scale::names(std::slice::from_ref(layer), "color");
     let meaning = |name: String| {
-        let colour = colours::of_name(layer, "color", &name);
+        let colour = colours::colour_of_name(layer, "color", &name);
         (name, colour)
     };
     names.into_iter().map(meaning).collect()

@@ -1,29 +1,28 @@
-//! The colours of marks.
+//! Colours of marks in static chart pictures.
 
-use super::{Layer, holds, scale, words};
+use super::{DrawingLayer, matches_test, scale, words};
 use serde_json::Value;
 
-/// Tableau's ten, and the lighter ones beside them.
+/// Colours of names: the ten of Tableau, and a lighter one of each.
 const TABLEAU: [&str; 20] = [
     "#4c78a8", "#f58518", "#e45756", "#72b7b2", "#54a24b", "#eeca3b", "#b279a2", "#ff9da6",
     "#9d755d", "#bab0ac", "#9ecae9", "#ffbf79", "#ff9d98", "#83bcb6", "#88d27a", "#f2cf5b",
     "#d6a5c9", "#fcbfd2", "#d8b5a5", "#79706e",
 ];
 
-/// Steps of viridis from dark to light.
 const VIRIDIS: [&str; 9] = [
     "#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30",
     "#fde725",
 ];
 
-/// What is drawn in no colour of its own.
+/// Default colour of marks in static chart pictures.
 pub(super) const INK: &str = "currentColor";
 
-/// The colour of a mark, by the channel `name`.
-pub(super) fn colour(layer: &Layer<'_>, name: &str, row: &Value) -> String {
+/// Returns the colour of a mark by the channel `name`.
+pub(super) fn colour(layer: &DrawingLayer<'_>, name: &str, row: &Value) -> String {
     let channel = layer.channel(name);
     if let Some(test) = channel["condition"]["test"].as_str()
-        && holds(test, row)
+        && matches_test(test, row)
     {
         return words(&channel["condition"]["value"]);
     }
@@ -37,13 +36,14 @@ pub(super) fn colour(layer: &Layer<'_>, name: &str, row: &Value) -> String {
         return own.unwrap_or(INK).to_owned();
     };
     match channel["type"] == "quantitative" {
-        true => of_number(layer, name, value),
-        false => of_name(layer, name, &words(value)),
+        true => colour_of_number(layer, name, value),
+        false => colour_of_name(layer, name, &words(value)),
     }
 }
 
-/// The colour of a name: that of its place in the domain, or among the names.
-pub(super) fn of_name(layer: &Layer<'_>, channel: &str, name: &str) -> String {
+/// Returns the colour that a chart gives to a name, by its position in the domain or among the
+/// names.
+pub(super) fn colour_of_name(layer: &DrawingLayer<'_>, channel: &str, name: &str) -> String {
     let scale = &layer.channel(channel)["scale"];
     let found = |names: &[String]| names.iter().position(|other| other == name).unwrap_or(0);
     match (scale["domain"].as_array(), scale["range"].as_array()) {
@@ -58,8 +58,8 @@ pub(super) fn of_name(layer: &Layer<'_>, channel: &str, name: &str) -> String {
     }
 }
 
-fn of_number(layer: &Layer<'_>, channel: &str, value: &Value) -> String {
-    let (low, high) = ends(layer, channel);
+fn colour_of_number(layer: &DrawingLayer<'_>, channel: &str, value: &Value) -> String {
+    let (low, high) = value_range(layer, channel);
     let share = match high - low {
         0.0 => 1.0,
         span => (value.as_f64().unwrap_or(low) - low) / span,
@@ -72,8 +72,8 @@ fn of_number(layer: &Layer<'_>, channel: &str, value: &Value) -> String {
     VIRIDIS[step.round() as usize].to_owned()
 }
 
-/// The least and the most of a channel.
-pub(super) fn ends(layer: &Layer<'_>, channel: &str) -> (f64, f64) {
+/// Returns the minimum and the maximum of the data behind a visual property.
+pub(super) fn value_range(layer: &DrawingLayer<'_>, channel: &str) -> (f64, f64) {
     let values = layer
         .rows
         .iter()
@@ -83,8 +83,8 @@ pub(super) fn ends(layer: &Layer<'_>, channel: &str) -> (f64, f64) {
     })
 }
 
-/// How opaque a mark is, from 0 to 1.
-pub(super) fn opacity(layer: &Layer<'_>, row: &Value) -> f64 {
+/// Returns the opacity of a mark in a static picture, from 0 to 1.
+pub(super) fn opacity(layer: &DrawingLayer<'_>, row: &Value) -> f64 {
     let own = layer.mark["opacity"].as_f64().unwrap_or(1.0);
     let scale = &layer.channel("opacity")["scale"];
     let (Some(value), Some(domain)) = (layer.value("opacity", row), scale["domain"].as_array())

@@ -1,13 +1,13 @@
-//! Marks of all kinds.
+//! Marks of static chart pictures: bars, points, texts, rules, rectangles, lines and areas.
 
 use super::colours::{self, colour, opacity};
-use super::{Drawing, Layer, axes, words};
+use super::{Drawing, DrawingLayer, axes, words};
 use crate::report::html::escape;
 use serde_json::Value;
 
-/// The marks of a layer.
-pub(super) fn group(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
-    let each = |mark: fn(&Drawing<'_>, &Layer<'_>, &Value) -> Option<String>| -> String {
+/// Draws all marks of a chart's layer.
+pub(super) fn group(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>) -> String {
+    let each = |mark: fn(&Drawing<'_>, &DrawingLayer<'_>, &Value) -> Option<String>| -> String {
         layer
             .rows
             .iter()
@@ -30,8 +30,8 @@ pub(super) fn group(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
     }
 }
 
-/// The middle of a row's band, and the pixels that its bar is high.
-fn band(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<(f64, f64)> {
+/// Returns the middle of a row's band and the height of its bar, in pixels.
+fn band(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>, row: &Value) -> Option<(f64, f64)> {
     let middle = drawing.y(layer.value("y", row)?)?;
     let band = drawing.y.band() * drawing.height;
     let Some(offset) = layer.value("yOffset", row) else {
@@ -44,9 +44,8 @@ fn band(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<(f64, f
     Some((first + (place as f64 + 0.5) * each, 0.86 * each))
 }
 
-/// Bars to the right. Those that have neither an end nor a place of their own in a band
-/// stand behind each other.
-fn bars(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
+/// Draws horizontal bars. Bars of one band without an end or an offset of their own are stacked.
+fn bars(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>) -> String {
     let is_stacked = layer.channel("x2").is_null() && layer.channel("yOffset").is_null();
     let mut ends: Vec<(String, f64)> = Vec::new();
     let mut svg = String::new();
@@ -72,13 +71,17 @@ fn bars(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
         let (Some(from), Some(until)) = (drawing.x(&from), drawing.x(&until)) else {
             continue;
         };
-        svg += &filled((from, middle - high / 2.0, until - from, high), layer, row);
+        svg += &filled_rectangle((from, middle - high / 2.0, until - from, high), layer, row);
     }
     svg
 }
 
-/// A rectangle at a place, as wide and as high as said, in pixels.
-fn filled((x, y, width, height): (f64, f64, f64, f64), layer: &Layer<'_>, row: &Value) -> String {
+/// Draws a filled rectangle at a position, with its size in pixels.
+fn filled_rectangle(
+    (x, y, width, height): (f64, f64, f64, f64),
+    layer: &DrawingLayer<'_>,
+    row: &Value,
+) -> String {
     let colour = escape::text(&colour(layer, "color", row));
     let paint = match layer.mark["filled"] == false {
         true => format!("fill=\"none\" stroke-width=\"3\" stroke=\"{colour}\""),
@@ -88,26 +91,27 @@ fn filled((x, y, width, height): (f64, f64, f64, f64), layer: &Layer<'_>, row: &
     format!("<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" {paint}/>")
 }
 
-/// A cell of two names; or from one number to another over the whole height.
-fn rectangle(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<String> {
+/// Draws a rectangle: the cell of two names, or the range between two numbers over the whole
+/// height.
+fn rectangle(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>, row: &Value) -> Option<String> {
     let x = drawing.x(layer.value("x", row)?)?;
     if let Some(end) = layer.value("x2", row) {
         let place = (x, 0.0, drawing.x(end)? - x, drawing.height);
-        return Some(filled(place, layer, row));
+        return Some(filled_rectangle(place, layer, row));
     }
     let y = drawing.y(layer.value("y", row)?)?;
     let (width, height) = (
         drawing.x.band() * drawing.width,
         drawing.y.band() * drawing.height,
     );
-    Some(filled(
+    Some(filled_rectangle(
         (x - width / 2.0, y - height / 2.0, width, height),
         layer,
         row,
     ))
 }
 
-fn point(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<String> {
+fn point(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>, row: &Value) -> Option<String> {
     let (x, y) = (
         drawing.x(layer.value("x", row)?)?,
         drawing.y(layer.value("y", row)?)?,
@@ -126,8 +130,8 @@ fn point(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<String
     ))
 }
 
-/// Words beside a bar, or at the right end.
-fn text(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<String> {
+/// Draws a text beside a bar, or at the right end.
+fn text(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>, row: &Value) -> Option<String> {
     let x = match layer.channel("x")["value"] == "width" {
         true => drawing.width,
         false => drawing.x(layer.value("x", row)?)?,
@@ -140,16 +144,18 @@ fn text(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<String>
     };
     let (middle, _) = band(drawing, layer, row)?;
     let value = layer.value("text", row)?;
-    let text = value.as_f64().map_or_else(|| words(value), axes::short);
-    let colour = match layer.own["color"].is_null() {
+    let text = value
+        .as_f64()
+        .map_or_else(|| words(value), axes::short_number);
+    let colour = match layer.own_encoding["color"].is_null() {
         true => colours::INK.to_owned(),
         false => colour(layer, "color", row),
     };
-    let words = axes::written((x, middle + 4.0), anchor, &text);
+    let words = axes::text_element((x, middle + 4.0), anchor, &text);
     Some(format!("<g fill=\"{}\">{words}</g>", escape::text(&colour)))
 }
 
-fn rule(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<String> {
+fn rule(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>, row: &Value) -> Option<String> {
     let (from, until) = (
         drawing.x(layer.value("x", row)?)?,
         drawing.x(layer.value("x2", row)?)?,
@@ -161,8 +167,7 @@ fn rule(drawing: &Drawing<'_>, layer: &Layer<'_>, row: &Value) -> Option<String>
     ))
 }
 
-/// A line for each colour, through its rows in their order.
-fn lines(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
+fn lines(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>) -> String {
     let is_stepped = layer.mark["interpolate"] == "step-before";
     let mut found: Vec<(String, String)> = Vec::new();
     for row in &layer.rows {
@@ -188,8 +193,7 @@ fn lines(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
     found.into_iter().map(line).collect()
 }
 
-/// What lies between two curves.
-fn area(drawing: &Drawing<'_>, layer: &Layer<'_>) -> String {
+fn area(drawing: &Drawing<'_>, layer: &DrawingLayer<'_>) -> String {
     let curve = |channel: &str| -> Vec<String> {
         let place = |row: &&Value| {
             let x = drawing.x(layer.value("x", row)?)?;

@@ -1,9 +1,9 @@
-//! From values to places along an axis.
+//! Scales that convert values to positions along an axis.
 
-use super::{Layer, axes, words};
+use super::{DrawingLayer, axes, words};
 use serde_json::Value;
 
-/// An axis of names, or of numbers with the values at its two ends.
+/// Scale of an axis: names, or numbers with the values at its two ends.
 #[derive(Debug)]
 pub(super) enum Scale {
     Names(Vec<String>),
@@ -12,10 +12,10 @@ pub(super) enum Scale {
 }
 
 impl Scale {
-    /// The scale of a channel, by what layers say of it and by their rows.
-    pub(super) fn of(layers: &[Layer<'_>], channel: &str) -> Self {
-        let is_of_names = |layer: &Layer<'_>| layer.channel(channel)["type"] == "nominal";
-        if layers.iter().any(is_of_names) {
+    /// Creates the scale of an axis from its definitions in the chart's layers and from their data.
+    pub(super) fn of(layers: &[DrawingLayer<'_>], channel: &str) -> Self {
+        let has_names = |layer: &DrawingLayer<'_>| layer.channel(channel)["type"] == "nominal";
+        if layers.iter().any(has_names) {
             return Self::Names(names(layers, channel));
         }
         let scale = axes::definition(layers, channel, "scale");
@@ -30,36 +30,36 @@ impl Scale {
         }
     }
 
-    pub(super) fn is_of_names(&self) -> bool {
+    pub(super) fn has_names(&self) -> bool {
         matches!(self, Self::Names(_))
     }
 
-    /// Makes the axis longer by a factor, where it begins at zero.
-    pub(super) fn stretch(&mut self, factor: f64) {
+    /// Extends the axis by a factor, where it begins at zero.
+    pub(super) fn widen(&mut self, factor: f64) {
         if let Self::Linear(_, high) = self {
             *high *= factor;
         }
     }
 
-    /// The share of the axis before a value; of a name, before the middle of its band.
-    pub(super) fn place(&self, value: &Value) -> Option<f64> {
+    /// Returns the position of a value as a share of the axis; for a name, the middle of its band.
+    pub(super) fn position(&self, value: &Value) -> Option<f64> {
         let share = match self {
             Self::Names(names) => {
                 let wanted = words(value);
                 let place = names.iter().position(|name| *name == wanted)?;
                 (place as f64 + 0.5) * self.band()
             }
-            Self::Linear(low, high) => between(value.as_f64()?, (*low, *high)),
+            Self::Linear(low, high) => share_between(value.as_f64()?, (*low, *high)),
             Self::Logarithmic(low, high) => {
                 let value = value.as_f64().filter(|value| *value > 0.0)?;
                 let ends = (libm::log10(*low), libm::log10(*high));
-                between(libm::log10(value), ends)
+                share_between(libm::log10(value), ends)
             }
         };
         Some(share.clamp(0.0, 1.0))
     }
 
-    /// The share of the axis that a name has; nothing of a number.
+    /// Returns the share of the axis that a name occupies; 0 for numbers.
     pub(super) fn band(&self) -> f64 {
         match self {
             Self::Names(names) => 1.0 / names.len().max(1) as f64,
@@ -67,7 +67,7 @@ impl Scale {
         }
     }
 
-    /// Places with what is written there.
+    /// Returns the positions of the axis labels with their texts.
     pub(super) fn ticks(&self, axis: &Value) -> Vec<(f64, String)> {
         if let Self::Names(names) = self {
             let place = |(place, name): (usize, &String)| {
@@ -79,7 +79,7 @@ impl Scale {
             Some(values) => values.iter().filter_map(Value::as_f64).collect(),
             None => self.round_values(),
         };
-        let tick = |value: f64| Some((self.place(&value.into())?, axes::number(axis, value)));
+        let tick = |value: f64| Some((self.position(&value.into())?, axes::number(axis, value)));
         values.into_iter().filter_map(tick).collect()
     }
 
@@ -87,7 +87,7 @@ impl Scale {
         match self {
             Self::Names(_) => Vec::new(),
             Self::Linear(low, high) => {
-                let step = round_above((high - low).abs() / 6.0);
+                let step = round_number_above((high - low).abs() / 6.0);
                 let first = (low / step).ceil() as i64;
                 let last = (high / step).floor() as i64;
                 (first..=last).map(|place| place as f64 * step).collect()
@@ -108,16 +108,16 @@ impl Scale {
     }
 }
 
-/// How far a value is from the first of two towards the second.
-fn between(value: f64, (low, high): (f64, f64)) -> f64 {
+/// Returns the relative position of a value between two ends: 0 at the first, 1 at the second.
+fn share_between(value: f64, (low, high): (f64, f64)) -> f64 {
     match high - low {
         0.0 => 0.5,
         span => (value - low) / span,
     }
 }
 
-/// The least of 1, 2, 5, 10, ... with any power of ten that is not below a number.
-fn round_above(number: f64) -> f64 {
+/// Returns the smallest of 1, 2, 5, 10, ... times a power of ten that is at least a number.
+fn round_number_above(number: f64) -> f64 {
     if number <= 0.0 {
         return 1.0;
     }
@@ -129,8 +129,8 @@ fn round_above(number: f64) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// The least and the most that a channel shows. A linear axis begins at zero.
-fn extent(layers: &[Layer<'_>], channel: &str, is_logarithmic: bool) -> (f64, f64) {
+/// Returns the minimum and the maximum of the data along an axis. A linear axis begins at zero.
+fn extent(layers: &[DrawingLayer<'_>], channel: &str, is_logarithmic: bool) -> (f64, f64) {
     let second = format!("{channel}2");
     let mut values = Vec::new();
     for layer in layers {
@@ -152,8 +152,8 @@ fn extent(layers: &[Layer<'_>], channel: &str, is_logarithmic: bool) -> (f64, f6
     }
 }
 
-/// The names that a channel shows, in the order of the rows.
-pub(super) fn names(layers: &[Layer<'_>], channel: &str) -> Vec<String> {
+/// Returns the names along an axis, in the order of the rows of data.
+pub(super) fn names(layers: &[DrawingLayer<'_>], channel: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for layer in layers {
         for value in layer

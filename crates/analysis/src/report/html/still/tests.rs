@@ -57,7 +57,7 @@ fn a_bar_is_as_long_as_its_share_of_the_longest() {
         }],
         "data": { "values": [row("seek", 0.0, 25.0), row("<read>", 25.0, 100.0)] },
     });
-    let drawing = Drawing::of(&spec, NARROW);
+    let drawing = Drawing::of(&spec, CHART_WIDTH_NARROW);
     assert_eq!(drawing.x(&json!(25.0)), Some(drawing.width / 4.0));
     assert_eq!(drawing.y(&json!("<read>")), Some(75.0));
     let svg = marks::group(&drawing, &drawing.layers[0]);
@@ -86,7 +86,7 @@ fn numbers_are_short() {
         (25e6, "25M"),
         (-20.0, "-20"),
     ] {
-        assert_eq!(axes::short(value), text);
+        assert_eq!(axes::short_number(value), text);
     }
 }
 
@@ -102,6 +102,6 @@ fn tests_of_rows_are_understood() {
         ("isValid(datum.share)", true),
         ("isValid(datum.low)", false),
     ] {
-        assert_eq!(holds(test, &row), is, "{test}");
+        assert_eq!(matches_test(test, &row), is, "{test}");
     }
 }

@@ -16,20 +16,20 @@ const LIMIT: f64 = 0.05;
 const OPEN_SHARE_BEFORE_MIN: f64 = 0.10;
 
 /// A measurement that has ended.
-struct Ended {
+struct EndedSequence {
     sequence: Sequence,
     /// Whether there was time for more blocks.
     has_room: bool,
 }
 
-impl Ended {
+impl EndedSequence {
     fn is_open(&self) -> bool {
         self.has_room && self.sequence.is_regression(LIMIT).is_none()
     }
 }
 
 /// Judges as [`Sequence::is_regression`], by the median of all blocks.
-fn by_all_blocks(sequence: &Sequence) -> Option<bool> {
+fn judge_by_all_blocks(sequence: &Sequence) -> Option<bool> {
     let estimate = sequence.estimate()?;
     let bound = -libm::log1p(-LIMIT);
     if sequence.verdict() == Some(Decided::Slower) && estimate.ln_ratio > bound {
@@ -44,7 +44,7 @@ fn measured(
     block: &mut dyn FnMut() -> (f64, bool),
     answered: fn(&Sequence) -> Option<bool>,
     extends: bool,
-) -> Ended {
+) -> EndedSequence {
     let mut sequence = Sequence::new(1, Limits::default());
     let mut add = |sequence: &mut Sequence| {
         let has_room = sequence.blocks() < BLOCKS_MAX;
@@ -70,7 +70,7 @@ fn measured(
             has_room &= add(&mut sequence);
         }
         if !extends || !has_room || sequence.is_regression(LIMIT).is_some() {
-            return Ended { sequence, has_room };
+            return EndedSequence { sequence, has_room };
         }
         phase = size_blocks(sequence.blocks());
     }
@@ -78,24 +78,24 @@ fn measured(
 
 /// Shares of measurements of one difference.
 #[derive(Debug)]
-struct Shares {
+struct GateShares {
     open_before: f64,
     open: f64,
     exceeded: f64,
 }
 
-fn shares(ln_ratio: f64, deviation: f64) -> Shares {
+fn shares(ln_ratio: f64, deviation: f64) -> GateShares {
     let mut random = Random::new(43);
     let mut block = || (ln_ratio + deviation * random.normal(), random.coin());
     let share = |count: usize| count as f64 / CASES as f64;
-    let mut count = |answered, extends, is: &dyn Fn(&Ended) -> bool| {
+    let mut count = |answered, extends, is: &dyn Fn(&EndedSequence) -> bool| {
         let all = (0..CASES).map(|_| measured(&mut block, answered, extends));
         share(all.filter(|one| is(one)).count())
     };
     let answered = |sequence: &Sequence| sequence.is_regression(LIMIT);
-    Shares {
-        open_before: count(by_all_blocks, false, &Ended::is_open),
-        open: count(answered, true, &Ended::is_open),
+    GateShares {
+        open_before: count(judge_by_all_blocks, false, &EndedSequence::is_open),
+        open: count(answered, true, &EndedSequence::is_open),
         exceeded: count(answered, true, &|one| {
             one.sequence.is_regression(LIMIT) == Some(true)
         }),

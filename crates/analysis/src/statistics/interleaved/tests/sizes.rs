@@ -17,7 +17,7 @@ const HALF_TOLERANCE: f64 = 0.06;
 const CONFIDENCE: f64 = 0.95;
 
 /// A size and its interval, as ln(t_B / t_A).
-type Sized = fn(&Sequence) -> Estimate;
+type SizeEstimator = fn(&Sequence) -> Estimate;
 
 /// The size that is reported, in the interval that is reported.
 fn reported(sequence: &Sequence) -> Estimate {
@@ -76,7 +76,7 @@ fn measured(block: &mut dyn FnMut() -> (f64, bool)) -> Option<Sequence> {
 
 /// Sizes of many measurements of one difference beside the truth.
 #[derive(Debug)]
-struct Beside {
+struct SizeBias {
     /// Median of the sizes as a share of the truth.
     median: f64,
     /// Share of the sizes above the truth.
@@ -85,8 +85,8 @@ struct Beside {
     covered: f64,
 }
 
-impl Beside {
-    fn the_truth(truth: f64, found: &[Estimate]) -> Self {
+impl SizeBias {
+    fn from_estimates(truth: f64, found: &[Estimate]) -> Self {
         let share = |is: &dyn Fn(&Estimate) -> bool| {
             found.iter().filter(|one| is(one)).count() as f64 / found.len() as f64
         };
@@ -135,7 +135,7 @@ const NOISES: [(&str, Noise); 4] = [
 
 /// Each kind of noise with a difference that is seldom found early: `check` of the
 /// sizes of those in which it is.
-fn every_kind(stream: u64, sized: Sized, check: impl Fn(&str, &Beside)) {
+fn for_each_noise(stream: u64, sized: SizeEstimator, check: impl Fn(&str, &SizeBias)) {
     let cases = std::env::var("DISKPERF_SIZE_CASES");
     let cases: usize = cases.map_or(1000, |cases| cases.parse().unwrap());
     let mut random = Random::new(stream);
@@ -145,7 +145,7 @@ fn every_kind(stream: u64, sized: Sized, check: impl Fn(&str, &Beside)) {
             let mut block = || (truth + noise(&mut random, scale), random.coin());
             let early = std::iter::repeat_with(|| measured(&mut block)).flatten();
             let found: Vec<Estimate> = early.take(cases).map(|one| sized(&one)).collect();
-            let beside = Beside::the_truth(truth, &found);
+            let beside = SizeBias::from_estimates(truth, &found);
             check(&format!("{kind}, {share}: {beside:?}"), &beside);
         }
     }
@@ -153,7 +153,7 @@ fn every_kind(stream: u64, sized: Sized, check: impl Fn(&str, &Beside)) {
 
 #[test]
 fn a_size_that_was_found_early_is_unbiased_and_its_interval_covers() {
-    every_kind(41, reported, |told, beside| {
+    for_each_noise(41, reported, |told, beside| {
         assert!(beside.is_unbiased(), "{told}");
         assert!(beside.covers(), "{told}");
     });
@@ -162,7 +162,7 @@ fn a_size_that_was_found_early_is_unbiased_and_its_interval_covers() {
 /// The control: without the blocks after the verdict the same check fails everywhere.
 #[test]
 fn the_median_of_the_deciding_blocks_overstates_and_its_interval_misses() {
-    every_kind(41, of_deciding_blocks, |told, beside| {
+    for_each_noise(41, of_deciding_blocks, |told, beside| {
         assert!(!beside.is_unbiased() && beside.median > 1.0, "{told}");
         assert!(!beside.covers(), "{told}");
     });

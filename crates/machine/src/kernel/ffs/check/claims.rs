@@ -1,4 +1,4 @@
-//! Who claims which fragment.
+//! Claims of files and metadata on fragments, collected for the consistency check.
 
 use super::super::FileSystem;
 use super::super::indirect::IndirectId;
@@ -6,25 +6,25 @@ use super::super::inode::{DIRECT_POINTERS, Inode, InodeKind, InodeNumber};
 use super::super::superblock::{Fragment, Group};
 use super::Problem;
 
-/// A bit for each fragment that metadata or a file claims.
+/// Bitmap of the fragments that metadata or a file claims.
 pub(super) struct Claims {
     claimed: Vec<u64>,
     used_fragments: u32,
-    /// Indirect blocks reached from inodes.
     indirect_blocks: u32,
 }
 
-/// The file whose pointers are followed.
+/// File whose block pointers are followed to collect its claims.
 struct Claimant<'a> {
     inode: InodeNumber,
     record: &'a Inode,
-    /// Blocks up to the end of the file.
+    /// Number of blocks up to the end of the file.
     blocks: u64,
 }
 
 impl Claims {
-    /// Claims for the metadata of all groups and for all inodes.
-    pub(super) fn of(file_system: &FileSystem, problems: &mut Vec<Problem>) -> Self {
+    /// Collects the claims of all cylinder groups' metadata and of all inodes, and reports problems
+    /// with the pointers.
+    pub(super) fn collect(file_system: &FileSystem, problems: &mut Vec<Problem>) -> Self {
         let size = file_system.superblock.size_fragments();
         let mut claims = Self {
             claimed: vec![0; size.div_ceil(64) as usize],
@@ -62,7 +62,7 @@ impl Claims {
         self.used_fragments
     }
 
-    fn set(&mut self, address: u32) {
+    fn mark_claimed(&mut self, address: u32) {
         self.claimed[address as usize / 64] |= 1 << (address % 64);
     }
 
@@ -76,7 +76,7 @@ impl Claims {
                 end += superblock.summary_fragments();
             }
             for address in start..end.min(superblock.group_end(group).0) {
-                self.set(address);
+                self.mark_claimed(address);
             }
         }
     }
@@ -104,7 +104,7 @@ impl Claims {
             if self.is_claimed(address) {
                 problems.push(Problem::ClaimedTwice { inode, address });
             }
-            self.set(address.0);
+            self.mark_claimed(address.0);
         }
         self.used_fragments += fragments;
     }
@@ -149,8 +149,8 @@ impl Claims {
         }
     }
 
-    /// `place`: 1 if second-level blocks hang on it, and the first block of
-    /// the file that does.
+    /// Adds the claims of an indirect block and of all blocks below it. `place` is the level (1 for
+    /// a double indirect block) and the first block of the file below it.
     fn claim_indirect(
         &mut self,
         file_system: &FileSystem,

@@ -1,12 +1,12 @@
-//! Names, links, and the tree of directories.
+//! Consistency checks of names, link counts, and the directory tree.
 
 use super::super::FileSystem;
 use super::super::inode::{InodeKind, InodeNumber};
-use super::{Problem, is_name};
+use super::{Problem, is_valid_name};
 use std::collections::BTreeMap;
 
 impl FileSystem {
-    /// Walks the tree from the root, then compares names with link counts.
+    /// Walks the directory tree from the root, then compares the names found with the link counts.
     /// Returns the number of files and of directories.
     pub(super) fn check_names(
         &self,
@@ -86,7 +86,7 @@ impl FileSystem {
         let Some(contents) = record.directory.as_deref() else {
             return damaged("it has no contents");
         };
-        if let Some(what) = contents.damage() {
+        if let Some(what) = contents.find_damage() {
             damaged(what);
         }
         if contents.size_bytes() != record.size_bytes {
@@ -104,7 +104,7 @@ impl FileSystem {
         {
             damaged("its .. is wrong");
         }
-        if !contents.entries().all(|entry| is_name(entry.name)) {
+        if !contents.entries().all(|entry| is_valid_name(entry.name)) {
             damaged("it has an impossible name");
         }
     }

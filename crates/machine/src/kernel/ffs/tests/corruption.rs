@@ -105,7 +105,7 @@ fn maps_and_counters() {
         },
     );
     planted(
-        |f| f.total.free_blocks -= 1,
+        |f| f.total_summary.free_blocks -= 1,
         |p| matches!(p, Problem::Total { .. }),
     );
     planted(
@@ -181,31 +181,31 @@ fn names_and_links() {
     );
     planted(
         |f| {
-            f.directory_remove(directory, "small");
+            f.remove_entry(directory, "small");
         },
         |p| matches!(p, Problem::LinkCount { names: 0, .. }),
     );
     planted(
         |f| {
-            f.directory_replace(directory, "small", InodeNumber(9999));
+            f.replace_entry(directory, "small", InodeNumber(9999));
         },
         |p| matches!(p, Problem::DanglingName { .. }),
     );
     planted(
         |f| {
-            f.directory_remove(FileSystem::ROOT, "d");
+            f.remove_entry(FileSystem::ROOT, "d");
         },
         |p| matches!(p, Problem::Disconnected { .. }),
     );
     planted(
         |f| {
-            f.directory_replace(directory, "small", directory);
+            f.replace_entry(directory, "small", directory);
         },
         |p| matches!(p, Problem::Disconnected { .. }),
     );
     planted(
         |f| {
-            f.directory_replace(directory, "..", directory);
+            f.replace_entry(directory, "..", directory);
         },
         |p| {
             matches!(

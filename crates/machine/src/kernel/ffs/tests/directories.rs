@@ -27,7 +27,7 @@ fn a_directory_grows_by_chunks_and_fragments() {
         writer.create(directory, &name).expect("space");
         let place = writer
             .file_system
-            .directory_lookup(directory, &name)
+            .lookup_entry(directory, &name)
             .expect("a name");
         offsets.push(place.offset_bytes);
     }
@@ -42,13 +42,13 @@ fn a_directory_grows_by_chunks_and_fragments() {
     writer.unlink(directory, "f010");
     let slot = writer
         .file_system
-        .directory_slot(directory, "new")
+        .find_entry_slot(directory, "new")
         .expect("a name that fits");
     assert_eq!((slot.offset_bytes, slot.grows), (24 + 9 * 16, false));
     writer.create(directory, "new").expect("space");
     let place = writer
         .file_system
-        .directory_lookup(directory, "new")
+        .lookup_entry(directory, "new")
         .expect("a name");
     assert_eq!(place.offset_bytes, 24 + 10 * 16);
     // The first record of a chunk becomes vacant and is taken again.
@@ -58,7 +58,7 @@ fn a_directory_grows_by_chunks_and_fragments() {
     assert_eq!(
         writer
             .file_system
-            .directory_lookup(directory, "f030")
+            .lookup_entry(directory, "f030")
             .map(|p| p.offset_bytes),
         Some(512)
     );
@@ -84,7 +84,7 @@ fn records_are_compacted() {
     let name = "a".repeat(20);
     let slot = writer
         .file_system
-        .directory_slot(directory, &name)
+        .find_entry_slot(directory, &name)
         .expect("a name that fits");
     // From the record in front of the first removed one.
     assert_eq!((slot.offset_bytes, slot.grows), (24 + 2 * 16, false));
@@ -92,7 +92,7 @@ fn records_are_compacted() {
     assert_eq!(writer.file_system.size_bytes(directory), 1024);
     let place = writer
         .file_system
-        .directory_lookup(directory, &name)
+        .lookup_entry(directory, &name)
         .expect("a name");
     assert_eq!(place.offset_bytes, 24 + 6 * 16);
     let order: Vec<&str> = writer
@@ -113,7 +113,7 @@ fn records_are_compacted() {
 fn names_that_are_refused() {
     let mut writer = writer();
     writer.create(FileSystem::ROOT, "here").expect("space");
-    let slot = |name: &str| writer.file_system.directory_slot(FileSystem::ROOT, name);
+    let slot = |name: &str| writer.file_system.find_entry_slot(FileSystem::ROOT, name);
     assert_eq!(slot(""), Err(NameError::Empty));
     assert_eq!(slot(&"x".repeat(256)), Err(NameError::TooLong));
     assert!(slot(&"x".repeat(255)).is_ok());
@@ -130,28 +130,19 @@ fn links_renames_and_the_tree() {
     let file = writer.create(b, "file").expect("space");
     writer.link(a, "also", file).expect("space");
     assert_eq!(writer.file_system.links(file), 2);
-    assert_eq!(
-        writer.file_system.directory_ancestry(b),
-        [b, a, FileSystem::ROOT]
-    );
+    assert_eq!(writer.file_system.ancestors(b), [b, a, FileSystem::ROOT]);
     assert_sound(&writer.file_system);
     writer
         .rename((a, "b"), (FileSystem::ROOT, "c"))
         .expect("space");
-    assert_eq!(
-        writer.file_system.directory_ancestry(b),
-        [b, FileSystem::ROOT]
-    );
+    assert_eq!(writer.file_system.ancestors(b), [b, FileSystem::ROOT]);
     assert_eq!(writer.file_system.links(a), 2);
     assert_sound(&writer.file_system);
     let other = writer.create(a, "other").expect("space");
     writer.rename((a, "other"), (a, "also")).expect("space");
     assert_eq!(writer.file_system.links(file), 1);
     assert_eq!(
-        writer
-            .file_system
-            .directory_lookup(a, "also")
-            .map(|p| p.inode),
+        writer.file_system.lookup_entry(a, "also").map(|p| p.inode),
         Some(other)
     );
     assert!(!writer.file_system.directory_is_empty(a));
@@ -187,9 +178,7 @@ fn a_huge_directory() {
 fn open_without_a_name() {
     let mut writer = writer();
     let file = writer.create(FileSystem::ROOT, "file").expect("space");
-    writer
-        .file_system
-        .directory_remove(FileSystem::ROOT, "file");
+    writer.file_system.remove_entry(FileSystem::ROOT, "file");
     writer.file_system.set_links(file, 0);
     assert_eq!(
         writer.file_system.check(),

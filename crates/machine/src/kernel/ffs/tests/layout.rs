@@ -323,7 +323,7 @@ fn maxcontig_and_tuning() {
     let mut file_system = make(eagle_g(), 8192, 4);
     let tuning = Tuning {
         maxcontig_blocks: 2,
-        ..Tuning::of(file_system.superblock().parameters())
+        ..Tuning::from_parameters(file_system.superblock().parameters())
     };
     file_system.tune(tuning).expect("a possible tuning");
     let mut writer = Writer::new(file_system);

@@ -183,22 +183,25 @@ fn far_blocks_and_the_largest_file() {
     assert_eq!(writer.file_system.held_fragments(file), 3 * 4);
     assert_sound(&writer.file_system);
     let superblock = writer.file_system.superblock();
-    assert_eq!(writer.file_system.locate(superblock.block_of(max)), None);
+    assert_eq!(
+        writer.file_system.locate(superblock.block_index_at(max)),
+        None
+    );
     assert_eq!(
         writer.file_system.locate(11),
-        Some(Path::Direct { index: 11 })
+        Some(BlockPath::Direct { index: 11 })
     );
     assert_eq!(
         writer.file_system.locate(12),
-        Some(Path::Single { index: 0 })
+        Some(BlockPath::Single { index: 0 })
     );
     assert_eq!(
         writer.file_system.locate(1036),
-        Some(Path::Double { outer: 0, inner: 0 })
+        Some(BlockPath::Double { outer: 0, inner: 0 })
     );
     assert_eq!(
         writer.file_system.locate(2060),
-        Some(Path::Double { outer: 1, inner: 0 })
+        Some(BlockPath::Double { outer: 1, inner: 0 })
     );
     writer.unlink(FileSystem::ROOT, "file");
     assert_sound(&writer.file_system);

@@ -1,6 +1,6 @@
 //! The cache against a plain list of what was used last.
 
-use super::super::cache::{Again, BlockKey, Cache};
+use super::super::cache::{BlockKey, Cache, ReuseExpectation};
 use diskperf_sim::Streams;
 
 fn key(block: u32) -> BlockKey {
@@ -18,7 +18,7 @@ fn the_least_recently_used_block_is_the_next_to_go() {
     let mut choice = Streams::new(1989).stream("blocks");
     for _ in 0..10_000 {
         let block = choice.below(16) as u32;
-        let found = cache.take(key(block));
+        let found = cache.take_cached(key(block));
         assert_eq!(found.is_some(), reference.contains(&block));
         let id = found.unwrap_or_else(|| {
             if reference.len() == 8 {
@@ -26,12 +26,12 @@ fn the_least_recently_used_block_is_the_next_to_go() {
             }
             cache.replace(key(block))
         });
-        cache.put(id, Again::Perhaps);
+        cache.put(id, ReuseExpectation::Possible);
         reference.retain(|other| *other != block);
         reference.push(block);
     }
     for block in 0..16 {
-        assert_eq!(cache.holds(key(block)), reference.contains(&block));
+        assert_eq!(cache.contains(key(block)), reference.contains(&block));
     }
 }
 
@@ -40,29 +40,29 @@ fn what_is_in_use_or_dirty_does_not_go() {
     let mut cache = Cache::new(2);
     let used = cache.replace(key(1));
     let dirty = cache.replace(key(2));
-    cache.soil(dirty);
-    cache.put(dirty, Again::Perhaps);
+    cache.mark_dirty(dirty);
+    cache.put(dirty, ReuseExpectation::Possible);
     assert_eq!(cache.dirty_victim(), Some(key(2)));
-    assert_eq!(cache.dirty(0), [key(2)]);
-    cache.clean(key(2));
+    assert_eq!(cache.dirty_blocks(0), [key(2)]);
+    cache.mark_clean(key(2));
     assert_eq!(cache.dirty_victim(), None);
     let third = cache.replace(key(3));
-    assert!(cache.holds(key(1)) && !cache.holds(key(2)));
-    assert_eq!(cache.free(), 0);
-    cache.put(used, Again::Perhaps);
-    cache.put(third, Again::Hardly);
+    assert!(cache.contains(key(1)) && !cache.contains(key(2)));
+    assert_eq!(cache.unused_count(), 0);
+    cache.put(used, ReuseExpectation::Possible);
+    cache.put(third, ReuseExpectation::Unlikely);
     cache.replace(key(4));
-    assert!(!cache.holds(key(3)), "what is hardly wanted goes first");
+    assert!(!cache.contains(key(3)), "what is hardly wanted goes first");
 }
 
 #[test]
 fn a_block_that_is_in_use_is_not_forgotten() {
     let mut cache = Cache::new(2);
     let id = cache.replace(key(1));
-    cache.forget(key(1));
-    assert!(cache.holds(key(1)));
-    cache.put(id, Again::Perhaps);
-    cache.forget(key(1));
-    assert!(!cache.holds(key(1)));
-    assert_eq!(cache.free(), 2);
+    cache.discard(key(1));
+    assert!(cache.contains(key(1)));
+    cache.put(id, ReuseExpectation::Possible);
+    cache.discard(key(1));
+    assert!(!cache.contains(key(1)));
+    assert_eq!(cache.unused_count(), 2);
 }

@@ -1,8 +1,8 @@
 //! What lies where on a drive.
 
 use super::super::layout::{
-    BLOCK_BYTES, INODE_BYTES, Inode, Kind, MOST_BLOCKS, MOST_BYTES, MinixParameters, MkfsError,
-    Pointer, ROOT, Volume, pointer, room_bytes, word,
+    BLOCK_BYTES, BlockPointer, INODE_BYTES, Inode, Kind, MOST_BLOCKS, MOST_BYTES, MinixParameters,
+    MkfsError, ROOT, Volume, locate_pointer, read_u16, room_bytes,
 };
 
 const PARAMETERS: MinixParameters = MinixParameters {
@@ -43,16 +43,16 @@ fn an_inode_comes_back_from_its_32_bytes() {
 #[test]
 fn pointers_go_from_the_inode_to_the_double_indirect_block() {
     for (block, expected) in [
-        (0, Pointer::Direct(0)),
-        (6, Pointer::Direct(6)),
-        (7, Pointer::Indirect(0)),
-        (518, Pointer::Indirect(511)),
-        (519, Pointer::Double(0, 0)),
-        (1030, Pointer::Double(0, 511)),
-        (1031, Pointer::Double(1, 0)),
-        (MOST_BLOCKS - 1, Pointer::Double(511, 511)),
+        (0, BlockPointer::Direct(0)),
+        (6, BlockPointer::Direct(6)),
+        (7, BlockPointer::Indirect(0)),
+        (518, BlockPointer::Indirect(511)),
+        (519, BlockPointer::Double(0, 0)),
+        (1030, BlockPointer::Double(0, 511)),
+        (1031, BlockPointer::Double(1, 0)),
+        (MOST_BLOCKS - 1, BlockPointer::Double(511, 511)),
     ] {
-        assert_eq!(pointer(block), expected, "{block}");
+        assert_eq!(locate_pointer(block), expected, "{block}");
     }
     // s_max_size of a file system with zones of 1 KB.
     assert_eq!(MOST_BYTES, 268_966_912);
@@ -69,7 +69,7 @@ fn a_volume_has_its_parts_in_their_order() {
     ] {
         let volume = Volume::new(bytes, PARAMETERS).unwrap();
         let blocks = volume.super_blocks(true);
-        let head = |place: usize| u64::from(word(&blocks[0].1, 2 * place));
+        let head = |place: usize| u64::from(read_u16(&blocks[0].1, 2 * place));
         let inodes = inodes.next_multiple_of(32);
         let inode_maps = (inodes + 1).div_ceil(8192);
         assert_eq!(head(0), inodes);
@@ -91,7 +91,7 @@ fn a_volume_has_its_parts_in_their_order() {
 fn a_volume_that_was_made_can_be_mounted() {
     let volume = Volume::new(8 * MEGABYTE, PARAMETERS).unwrap();
     let mut drive = vec![0; 8 << 20];
-    volume.make(&mut |block, bytes| {
+    volume.write_empty(&mut |block, bytes| {
         let at = block as usize * BLOCK_BYTES;
         drive[at..at + BLOCK_BYTES].copy_from_slice(bytes);
     });
@@ -99,7 +99,7 @@ fn a_volume_that_was_made_can_be_mounted() {
         let at = block as usize * BLOCK_BYTES;
         drive[at..at + BLOCK_BYTES].to_vec()
     };
-    let mounted = Volume::read(&mut read).unwrap();
+    let mounted = Volume::read_from_drive(&mut read).unwrap();
     assert!(mounted.inode_map.is_taken(ROOT) && !mounted.inode_map.is_taken(2));
     assert_eq!(mounted.free_bytes(), volume.free_bytes());
     let root = read(mounted.inode_block(ROOT));
@@ -108,7 +108,7 @@ fn a_volume_that_was_made_can_be_mounted() {
     let entries = read(u32::from(root.zones[0]));
     assert_eq!(entries[..5], [0, 1, b'.', 0, 0]);
     assert_eq!(entries[16..21], [0, 1, b'.', b'.', 0]);
-    assert!(Volume::read(&mut |_| vec![0; BLOCK_BYTES]).is_none());
+    assert!(Volume::read_from_drive(&mut |_| vec![0; BLOCK_BYTES]).is_none());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The rendezvous: who waits for whom, and what it costs.
 
-use super::super::errand::Errand;
-use super::super::message::{Accepts, Body, Endpoint, Party};
+use super::super::call_account::CallAccount;
+use super::super::message::{AcceptedSenders, Endpoint, MessageBody, MessageParty};
 use crate::kernel::minix::Minix;
 use crate::kernel::process::Process;
 use crate::software::Kernel;
@@ -24,8 +24,8 @@ fn kernel(machine: &Machine) -> Rc<Minix> {
     }
 }
 
-fn party(kernel: &Rc<Minix>, number: usize) -> Party {
-    let me = Party {
+fn party(kernel: &Rc<Minix>, number: usize) -> MessageParty {
+    let me = MessageParty {
         endpoint: Endpoint::Program(number),
         process: Process::new(number),
     };
@@ -51,13 +51,13 @@ fn a_message_passes_when_both_have_come() {
             machine.spawn("party", async move {
                 kernel.begin(&me.process).await;
                 if sends {
-                    let errand = Errand::at(kernel.sim.now());
-                    kernel.send(&me, to, &errand, Body::Copied).await;
-                    assert_eq!(errand.marked(), kernel.sim.now());
+                    let account = CallAccount::starting_at(kernel.sim.now());
+                    kernel.send(&me, to, &account, MessageBody::Copied).await;
+                    assert_eq!(account.marked_until(), kernel.sim.now());
                     log.borrow_mut().push((1, 0));
                 } else {
-                    let message = kernel.receive(&me, Accepts::Any).await;
-                    assert!(matches!(message.body, Body::Copied));
+                    let message = kernel.receive(&me, AcceptedSenders::Any).await;
+                    assert!(matches!(message.body, MessageBody::Copied));
                     log.borrow_mut().push((0, 1));
                 }
                 kernel.end(&me.process);
@@ -75,7 +75,7 @@ fn a_message_passes_when_both_have_come() {
 fn each_who_asks_gets_its_own_answer() {
     let machine = machine();
     let kernel = kernel(&machine);
-    let parties: Vec<Party> = (0..4).map(|number| party(&kernel, number)).collect();
+    let parties: Vec<MessageParty> = (0..4).map(|number| party(&kernel, number)).collect();
     let server = parties[0].clone();
     let log = Log::default();
     for me in parties[1..].iter().cloned() {
@@ -84,15 +84,17 @@ fn each_who_asks_gets_its_own_answer() {
             kernel.begin(&me.process).await;
             for round in 0..3 {
                 let begin = kernel.sim.now();
-                let errand = Errand::at(begin);
+                let account = CallAccount::starting_at(begin);
                 let asked = me.process.pid * 10 + round;
-                let answer = kernel.sendrec(&me, to, &errand, Body::Copy(asked)).await;
-                let Body::Moved(Ok(answer)) = answer else {
+                let answer = kernel
+                    .sendrec(&me, to, &account, MessageBody::Copy(asked))
+                    .await;
+                let MessageBody::Transferred(Ok(answer)) = answer else {
                     panic!("an answer")
                 };
                 assert_eq!(answer, asked + 100);
                 assert_eq!(
-                    errand.marked(),
+                    account.marked_until(),
                     kernel.sim.now(),
                     "all time is accounted for"
                 );
@@ -106,13 +108,13 @@ fn each_who_asks_gets_its_own_answer() {
         async move {
             kernel.begin(&server.process).await;
             for _ in 0..9 {
-                let message = kernel.receive(&server, Accepts::Any).await;
-                let Body::Copy(asked) = message.body else {
+                let message = kernel.receive(&server, AcceptedSenders::Any).await;
+                let MessageBody::Copy(asked) = message.body else {
                     panic!("a question")
                 };
-                let answer = Body::Moved(Ok(asked + 100));
+                let answer = MessageBody::Transferred(Ok(asked + 100));
                 kernel
-                    .send(&server, message.from, &message.errand, answer)
+                    .send(&server, message.from, &message.account, answer)
                     .await;
             }
             kernel.end(&server.process);
@@ -131,15 +133,15 @@ fn each_who_asks_gets_its_own_answer() {
 fn a_receiver_may_wait_for_one_alone() {
     let machine = machine();
     let kernel = kernel(&machine);
-    let parties: Vec<Party> = (0..3).map(|number| party(&kernel, number)).collect();
+    let parties: Vec<MessageParty> = (0..3).map(|number| party(&kernel, number)).collect();
     let order = Log::default();
     for me in parties[1..].iter().cloned() {
         let (kernel, to) = (Rc::clone(&kernel), parties[0].endpoint);
         machine.spawn("sender", async move {
             kernel.begin(&me.process).await;
-            let errand = Errand::at(kernel.sim.now());
-            let body = Body::Copy(me.process.pid);
-            kernel.send(&me, to, &errand, body).await;
+            let account = CallAccount::starting_at(kernel.sim.now());
+            let body = MessageBody::Copy(me.process.pid);
+            kernel.send(&me, to, &account, body).await;
             kernel.end(&me.process);
         });
     }
@@ -147,9 +149,12 @@ fn a_receiver_may_wait_for_one_alone() {
         let (kernel, order, me) = (Rc::clone(&kernel), Rc::clone(&order), parties[0].clone());
         async move {
             kernel.begin(&me.process).await;
-            for accepts in [Accepts::Only(Endpoint::Program(2)), Accepts::Any] {
+            for accepts in [
+                AcceptedSenders::Only(Endpoint::Program(2)),
+                AcceptedSenders::Any,
+            ] {
                 let message = kernel.receive(&me, accepts).await;
-                let Body::Copy(number) = message.body else {
+                let MessageBody::Copy(number) = message.body else {
                     panic!("a number")
                 };
                 order.borrow_mut().push((number, number));

@@ -4,7 +4,7 @@ use super::super::V7Check;
 use super::super::layout::BLOCK_BYTES;
 use crate::calls::How;
 use crate::errno::Errno;
-use crate::kernel::On;
+use crate::kernel::FileSystemView;
 use crate::software::Kernel;
 use crate::specification::Specification;
 use crate::{Circumstances, Machine, Rendezvous, Session};
@@ -42,7 +42,7 @@ fn check(machine: &Machine) -> Result<V7Check, Vec<String>> {
     let Kernel::Unix(unix) = machine.kernel() else {
         panic!("Xenix is UNIX")
     };
-    let On::V7(v7) = unix.on() else {
+    let FileSystemView::V7(v7) = unix.file_system_view() else {
         panic!("Xenix has the file system of the seventh edition")
     };
     v7.check_volume(0)
@@ -81,8 +81,8 @@ fn blocks_of(session: &mut Session, file: usize, blocks: usize) -> Vec<u32> {
     let Session::Unix(session) = session else {
         panic!("Xenix runs the UNIX kernel's system calls")
     };
-    let node = session.node_of(file).unwrap();
-    let On::V7(on) = session.kernel.on() else {
+    let node = session.vnode_of_file(file).unwrap();
+    let FileSystemView::V7(on) = session.kernel.file_system_view() else {
         panic!("Xenix has the file system of the seventh edition")
     };
     let places = on.blocks(node, (blocks * BLOCK_BYTES) as u64);

@@ -1,9 +1,10 @@
 //! What lies where on a drive, and the free list that mkfs makes.
 
-use super::super::check::Check;
+use super::super::check::V7Checker;
 use super::super::layout::{
-    BLOCK_BYTES, FIRST_INODE_BLOCK, INODE_BYTES, Inode, MOST_BYTES, MOST_FREE, MkfsError, ROOT,
-    SUPERBLOCK, Superblock, V7Parameters, cut, cylinder_order, free_order, mkfs, path, room_bytes,
+    BLOCK_BYTES, FIRST_INODE_BLOCK, INODE_BYTES, Inode, MOST_BYTES, MOST_FREE, MkfsError,
+    ROOT_INODE, SUPERBLOCK_BLOCK, Superblock, V7Parameters, cylinder_order, free_order, mkfs,
+    pointer_path, room_bytes, truncate_name,
 };
 use crate::kernel::ffs::InodeKind;
 use std::cell::RefCell;
@@ -38,7 +39,7 @@ fn block_of(drive: &[u8], block: u32) -> Vec<u8> {
 /// The first blocks that a file on an empty file system gets.
 fn given_out(parameters: V7Parameters, blocks: u32, count: usize) -> Vec<u32> {
     let drive = made(blocks as usize, parameters);
-    let superblock = Superblock::decode(&block_of(&drive, SUPERBLOCK));
+    let superblock = Superblock::decode(&block_of(&drive, SUPERBLOCK_BLOCK));
     let order = free_order(&superblock, parameters);
     let home = Inode::decode(&block_of(&drive, FIRST_INODE_BLOCK)[INODE_BYTES..]).addresses[0];
     assert_eq!(
@@ -127,7 +128,7 @@ fn pointers_go_from_the_inode_to_the_triple_indirect_block() {
         (2_113_673, Some(vec![12, 127, 127, 127])),
         (2_113_674, None),
     ] {
-        assert_eq!(path(block), expected, "{block}");
+        assert_eq!(pointer_path(block), expected, "{block}");
     }
     assert_eq!(MOST_BYTES, 2_113_674 * 512);
 }
@@ -148,22 +149,22 @@ fn a_fresh_file_system_is_sound_and_has_its_parts() {
         ),
     ] {
         let drive = made(blocks, parameters);
-        let superblock = Superblock::decode(&block_of(&drive, SUPERBLOCK));
+        let superblock = Superblock::decode(&block_of(&drive, SUPERBLOCK_BLOCK));
         let first = superblock.first_data_block;
         assert_eq!(first, 2 + (blocks as u32 / 25).max(1));
-        assert!((1..=MOST_FREE).contains(&superblock.free.len()));
-        assert_eq!(superblock.inodes, [0; 0], "the kernel looks for them");
-        assert_eq!(superblock.step, parameters.gap_blocks as u16 + 1);
-        let found = Check {
-            read: &|block| block_of(&drive, block),
+        assert!((1..=MOST_FREE).contains(&superblock.free_blocks.len()));
+        assert_eq!(superblock.free_inodes, [0; 0], "the kernel looks for them");
+        assert_eq!(superblock.interleave_step, parameters.gap_blocks as u16 + 1);
+        let found = V7Checker {
+            read_block: &|block| block_of(&drive, block),
             superblock: &superblock,
             in_core: &BTreeMap::new(),
         }
-        .all()
+        .check_all()
         .unwrap();
         assert_eq!((found.directories, found.blocks), (1, 1));
         assert_eq!(found.free_blocks, blocks as u32 - first - 1);
-        assert_eq!(Superblock::inode_place(ROOT), (2, INODE_BYTES));
+        assert_eq!(Superblock::inode_position(ROOT_INODE), (2, INODE_BYTES));
     }
 }
 
@@ -172,22 +173,22 @@ fn a_fresh_file_system_is_sound_and_has_its_parts() {
 fn a_check_sees_what_is_wrong() {
     let problems = |spoil: &dyn Fn(&mut Superblock, &mut Vec<u8>)| {
         let mut drive = made(408, CONTIGUOUS);
-        let mut superblock = Superblock::decode(&block_of(&drive, SUPERBLOCK));
+        let mut superblock = Superblock::decode(&block_of(&drive, SUPERBLOCK_BLOCK));
         spoil(&mut superblock, &mut drive);
-        let check = Check {
-            read: &|block| block_of(&drive, block),
+        let check = V7Checker {
+            read_block: &|block| block_of(&drive, block),
             superblock: &superblock,
             in_core: &BTreeMap::new(),
         };
-        check.all().unwrap_err().join("; ")
+        check.check_all().unwrap_err().join("; ")
     };
-    let twice = problems(&|superblock, _| superblock.free.push(18));
+    let twice = problems(&|superblock, _| superblock.free_blocks.push(18));
     assert!(
         twice.contains("block 18 is free, and used: true"),
         "{twice}"
     );
     let lost = problems(&|superblock, _| {
-        superblock.free.pop();
+        superblock.free_blocks.pop();
     });
     assert!(lost.contains("389 of 390 blocks"), "{lost}");
     let named = problems(&|_, drive| {
@@ -199,7 +200,7 @@ fn a_check_sees_what_is_wrong() {
 
 #[test]
 fn names_are_cut_and_partitions_refused() {
-    assert_eq!(&cut("a-name-of-sixteen"), b"a-name-of-sixt");
+    assert_eq!(&truncate_name("a-name-of-sixteen"), b"a-name-of-sixt");
     assert_eq!(room_bytes(3 * 512, CONTIGUOUS), Err(MkfsError::TooSmall(3)));
     let large = (1 << 24) + 1;
     assert_eq!(

@@ -1,69 +1,65 @@
-//! A policy that follows what is asked: nobody built it in 1987 ("adaptive
-//! algorithms would be nice", Zachariassen 1987).
+//! Adaptive cache policy that follows the requests. Nobody built it in 1987 ("adaptive algorithms
+//! would be nice", Zachariassen 1987).
 //!
-//! It remembers the last commands of a drive, and knows where the last reads and
-//! writes ended: a command that begins where one of them ended belongs to a sequence,
-//! any other stands alone. From time to time it carries out the last commands again,
-//! on a model of itself ([`rehearsal`]), with other bits and distances for each kind of
-//! command, and goes on with what would have taken the least time ([`choice`]). What
-//! one program's reads ahead cost another, what a small cache forgets too soon and
-//! where a revolution is lost all show there; none of it has to be known.
+//! The controller remembers the last commands of a drive and the ends of the last reads and writes.
+//! A command that begins at one of these ends belongs to a sequence; any other command stands
+//! alone. From time to time, the controller executes the last commands again on a model of itself
+//! ([`rehearsal`]), with other policy bits and read-ahead distances for each kind of command. It
+//! continues with the fastest combination ([`choice`]). This way, the controller finds the cost of
+//! one program's read-ahead for another, early evictions of a small cache, and lost revolutions,
+//! without knowing any of these effects.
 //!
-//! The rehearsals take none of the modelled processor's time: a board of 1987 could
-//! not have had them, one of today has idle cores.
+//! The rehearsals use none of the modelled processor's time: a board of 1987 could not have done
+//! them, but one of today has idle cores.
 
 mod choice;
 mod rehearsal;
 mod script;
 
 use super::policy::Policy;
-use choice::{Choice, Kind};
+use choice::{CommandKind, PolicyChoice};
 use diskperf_device::{Request, RequestId};
 use diskperf_sim::Time;
 pub(super) use rehearsal::Rehearsal;
-use script::{Script, Seen};
+use script::{RecordedCommand, Script};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Sequences of a drive that are remembered: more than programs read at once.
-const SEQUENCES: usize = 16;
+/// Number of sequences per drive that are remembered; more than programs read at the same time.
+const SEQUENCES_MAX: usize = 16;
 
-/// Commands that are remembered, and of these such as only fill the cache when they
-/// are carried out again.
-const REMEMBERED: usize = 256;
-const WARM: usize = 32;
+/// Number of commands of a drive that are remembered for a rehearsal.
+const HISTORY_COMMANDS_MAX: usize = 256;
+/// Remembered commands that only fill the cache at the start of a rehearsal.
+const WARMUP_COMMANDS: usize = 32;
 
-/// Commands from one search to the next.
-const BETWEEN: u64 = 32;
+const COMMANDS_BETWEEN_REHEARSALS: u64 = 32;
 
-/// What is known of the commands of one drive.
+/// Command history of one drive, with the cache policies chosen from it.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct CommandHistory {
     reads: Sequences,
     writes: Sequences,
-    /// Commands so far.
-    commands: u64,
-    /// The last of them, and what came of them.
-    seen: VecDeque<(Asked, Seen)>,
-    /// Those that have come and not been decoded.
-    undecoded: Vec<Asked>,
-    choice: Choice,
-    /// Events of the simulations in which policies were tried out.
+    command_count: u64,
+    recorded: VecDeque<(HistoryCommand, RecordedCommand)>,
+    undecoded: Vec<HistoryCommand>,
+    choice: PolicyChoice,
+    /// Number of events in the simulations of rehearsals.
     pub(super) rehearsed_events: u64,
 }
 
-/// What a command is to those before it.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct HistoryCommand {
     id: RequestId,
-    kind: Kind,
-    /// Sectors of the sequence that it goes on with; 0 if it begins one.
+    kind: CommandKind,
+    /// Length of the sequence that the command continues, in sectors; 0 if it begins one.
     length: u64,
 }
 
-impl Asked {
-    /// What is done for it.
-    fn policy(self, choice: &Choice) -> Policy {
+impl HistoryCommand {
+    /// Returns the cache policy for a command. At the start of a sequence, read-ahead is limited to
+    /// twice the length of the sequence.
+    fn policy(self, choice: &PolicyChoice) -> Policy {
         let policy = choice.policy(self.kind);
         // A sequence that has just begun may be over as soon.
         let ahead_sectors = match self.length {
@@ -77,30 +73,28 @@ impl Asked {
     }
 }
 
-/// Accesses of which each began where the one before it ended.
+/// Sequences of accesses, each access of which began at the end of the previous one.
 #[derive(Clone, Debug, Default)]
 struct Sequences {
-    /// The longest unused first.
-    known: Vec<Sequence>,
+    /// Remembered sequences, the least recently used first.
+    recent: Vec<Sequence>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Sequence {
-    /// Its first access, of all of the drive.
     number: u64,
     end: u64,
-    /// Sectors since it was seen to be one.
+    /// Length of the sequence of accesses, in sectors, without its first access.
     length: u64,
 }
 
 impl Sequences {
-    /// Takes note of an access of this number; the sequence that it goes on with, or
-    /// begins.
-    fn follow(&mut self, number: u64, (first, end): (u64, u64)) -> Sequence {
-        let goes_on = |sequence: &Sequence| sequence.end == first;
-        let sequence = match self.known.iter().position(goes_on) {
+    /// Records an access. Returns the sequence that it continues or begins.
+    fn record_access(&mut self, number: u64, first: u64, end: u64) -> Sequence {
+        let is_continued = |sequence: &Sequence| sequence.end == first;
+        let sequence = match self.recent.iter().position(is_continued) {
             Some(place) => {
-                let before = self.known.remove(place);
+                let before = self.recent.remove(place);
                 Sequence {
                     end,
                     length: before.length + (end - first),
@@ -113,24 +107,28 @@ impl Sequences {
                 length: 0,
             },
         };
-        if self.known.len() == SEQUENCES {
-            self.known.remove(0);
+        if self.recent.len() == SEQUENCES_MAX {
+            self.recent.remove(0);
         }
-        self.known.push(sequence);
+        self.recent.push(sequence);
         sequence
     }
 }
 
-impl Watch {
-    /// A command has come.
-    pub(super) fn come(
+impl CommandHistory {
+    /// Records the arrival of a command, and rehearses policies from time to time.
+    pub(super) fn record_arrival(
         &mut self,
         now: Time,
-        (id, request): (RequestId, &Request),
+        id: RequestId,
+        request: &Request,
         rehearsal: &Rehearsal<'_>,
     ) {
-        self.commands += 1;
-        if self.commands.is_multiple_of(BETWEEN) {
+        self.command_count += 1;
+        if self
+            .command_count
+            .is_multiple_of(COMMANDS_BETWEEN_REHEARSALS)
+        {
             self.rehearse(rehearsal);
         }
         let end = request.end();
@@ -139,17 +137,17 @@ impl Watch {
             false => &mut self.reads,
         };
         let Sequence { number, length, .. } =
-            sequences.follow(self.commands, (request.sector, end));
+            sequences.record_access(self.command_count, request.sector, end);
         let kind = match (request.is_write(), length > 0) {
-            (false, true) => Kind::Sequence(request.hint),
-            (false, false) => Kind::Other(request.hint),
-            (true, true) => Kind::WriteSequence,
-            (true, false) => Kind::WriteOther,
+            (false, true) => CommandKind::Sequence(request.hint),
+            (false, false) => CommandKind::Other(request.hint),
+            (true, true) => CommandKind::WriteSequence,
+            (true, false) => CommandKind::WriteOther,
         };
-        if self.seen.len() == REMEMBERED {
-            self.seen.pop_front();
+        if self.recorded.len() == HISTORY_COMMANDS_MAX {
+            self.recorded.pop_front();
         }
-        let seen = Seen {
+        let recorded = RecordedCommand {
             request: Request {
                 operation: request.operation,
                 device: 0,
@@ -159,42 +157,46 @@ impl Watch {
                 spans: Default::default(),
             },
             sequence: number,
-            arrived: now,
-            ended: None,
+            arrived_at: now,
+            ended_at: None,
         };
-        let asked = Asked { id, kind, length };
-        self.seen.push_back((asked, seen));
-        self.undecoded.push(asked);
+        let command = HistoryCommand { id, kind, length };
+        self.recorded.push_back((command, recorded));
+        self.undecoded.push(command);
     }
 
-    /// What to do for a command, once.
+    /// Returns the policy for an arrived command, and removes the command from the undecoded ones.
     ///
     /// # Panics
     ///
-    /// When it has not come.
+    /// If the command has not arrived.
     pub(super) fn policy(&mut self, id: RequestId) -> Policy {
         let mut undecoded = self.undecoded.iter();
-        let place = undecoded.position(|asked| asked.id == id);
+        let place = undecoded.position(|command| command.id == id);
         let place = place.expect("a command comes before it is decoded");
         self.undecoded.remove(place).policy(&self.choice)
     }
 
-    /// A command has ended.
-    pub(super) fn ended(&mut self, now: Time, id: RequestId) {
-        let mut last = self.seen.iter_mut().rev();
-        if let Some((_, seen)) = last.find(|(asked, _)| asked.id == id) {
-            seen.ended = Some(now);
+    /// Records the end of a command in the drive's history.
+    pub(super) fn record_end(&mut self, now: Time, id: RequestId) {
+        let mut last = self.recorded.iter_mut().rev();
+        if let Some((_, recorded)) = last.find(|(command, _)| command.id == id) {
+            recorded.ended_at = Some(now);
         }
     }
 
     fn rehearse(&mut self, rehearsal: &Rehearsal<'_>) {
-        let warm = WARM.min(self.seen.len() / 4);
-        let script = Rc::new(Script::new(self.seen.iter().map(|(_, seen)| seen), warm));
-        let asked: Vec<Asked> = self.seen.iter().map(|(asked, _)| *asked).collect();
-        let kinds: Vec<Kind> = asked.iter().map(|asked| asked.kind).collect();
+        let warmup_count = WARMUP_COMMANDS.min(self.recorded.len() / 4);
+        let script = Rc::new(Script::new(
+            self.recorded.iter().map(|(_, recorded)| recorded),
+            warmup_count,
+        ));
+        let command: Vec<HistoryCommand> =
+            self.recorded.iter().map(|(command, _)| *command).collect();
+        let kinds: Vec<CommandKind> = command.iter().map(|command| command.kind).collect();
         self.choice.improve(&kinds, |choice| {
-            let policies = asked.iter().map(|asked| asked.policy(choice));
-            rehearsal.took(&script, policies.collect())
+            let policies = command.iter().map(|command| command.policy(choice));
+            rehearsal.measure(&script, policies.collect())
         });
         self.rehearsed_events += rehearsal.events.get();
     }

@@ -1,181 +1,202 @@
-//! What the arm of a drive does: one thing at a time, and what waits for it.
+//! Scheduling of a drive's arm: its current work, and the commands that wait for it.
 
-use super::adaptive::Watch;
-use super::stream::{Stream, ahead_limit};
-use super::{Command, Served, Vme, VmeEvent};
-use crate::hardware::marking::{late_stage, mark_move, mark_passing};
-use crate::hardware::mechanism::Move;
+use super::adaptive::CommandHistory;
+use super::stream::{ReadStream, read_ahead_limit};
+use super::{StreamOrigin, Vme, VmeCommand, VmeEvent};
+use crate::hardware::marking::{mark_arm_move, mark_media_transfer, rotational_wait_stage};
+use crate::hardware::mechanism::ArmMove;
 use crate::hardware::{Parts, Surroundings};
 use diskperf_device::moment;
 use diskperf_sim::Time;
 use diskperf_timeline::{Deadline, Stage};
 use std::collections::VecDeque;
 
-/// What belongs to one drive.
+/// State of one drive on the controller.
 #[derive(Default)]
-pub(super) struct Unit {
-    /// Commands that wait for the arm.
-    pub(super) waiting: VecDeque<Command>,
-    pub(super) arm: Option<Arm>,
-    /// Of what the arm does, so that what was scheduled for something else is
-    /// known to be over.
+pub(super) struct VmeDriveState {
+    /// Decoded commands that wait for the arm of the drive.
+    pub(super) waiting: VecDeque<VmeCommand>,
+    pub(super) arm: Option<ArmState>,
+    /// Generation of the arm's current work. Events of earlier work carry another generation and
+    /// are ignored.
     pub(super) generation: u32,
-    /// Where the last sequence that was read ended, if the arm has not moved
-    /// since.
-    pub(super) tail: Option<u64>,
-    /// Sectors of the last stream that are kept only until the next one.
-    unsaved: Option<(u64, u64)>,
-    /// Where the last read ended, and whether it began where the one before it
-    /// ended.
+    /// Sector at which the last read stream of a sequence ended. None if the arm has moved since.
+    pub(super) last_stream_end: Option<u64>,
+    /// Range of sectors of the last read stream that stays in the cache only until the next stream.
+    unsaved_range: Option<(u64, u64)>,
+    /// End of the last read of the drive, as a sector number.
     pub(super) sequence_end: u64,
+    /// Whether the last read of the drive began at the end of the read before it.
     pub(super) in_sequence: bool,
-    /// Of a controller that chooses by itself.
-    pub(super) watch: Watch,
+    /// Command history for an adaptive controller.
+    pub(super) history: CommandHistory,
 }
 
-/// What an arm does.
-pub(super) enum Arm {
-    /// Reading.
-    Read(Stream),
-    /// On the way to where it writes, until there is enough to write.
-    Seek(Command),
-    /// Writing.
-    Write(Command),
+/// Current work of a drive's arm.
+pub(super) enum ArmState {
+    /// Arm that reads a stream of sectors.
+    Read(ReadStream),
+    /// Arm that is at or on its way to the start of a write, until enough data to write have been
+    /// fetched.
+    Seek(VmeCommand),
+    /// Arm that writes the data of a command.
+    Write(VmeCommand),
 }
 
 impl Vme {
-    /// Whether reading ahead for this command leaves the arm to a write that waits.
-    pub(super) fn yields(&self, place: usize, command: &Command) -> bool {
-        let mut waiting = self.units[place].waiting.iter();
-        !command.policy.keeps_arm() && waiting.any(|command| command.write)
+    /// Reports whether read-ahead for a command gives way to a waiting write.
+    pub(super) fn yields_to_write(&self, drive_index: usize, command: &VmeCommand) -> bool {
+        let mut waiting = self.units[drive_index].waiting.iter();
+        !command.policy.holds_arm() && waiting.any(|command| command.write)
     }
 
-    /// Has reading ahead leave off for a write that waits.
-    pub(super) fn make_way(&mut self, around: &Surroundings<'_>, place: usize) {
-        let unit = &self.units[place];
-        let Some(Arm::Read(stream)) = &unit.arm else {
-            return;
-        };
-        if !stream.keeps_arm {
-            let at = stream.needed.max(around.now());
-            let event = VmeEvent::LeaveOff(place as u8, unit.generation);
-            self.id.schedule(around, at, event);
-        }
-    }
-
-    pub(super) fn leave_off(
+    /// Ends read-ahead in favour of a waiting write, as soon as no command needs the stream.
+    pub(super) fn schedule_read_ahead_end(
         &mut self,
-        around: &Surroundings<'_>,
-        parts: &mut Parts<'_>,
-        (place, generation): (usize, u32),
+        context: &Surroundings<'_>,
+        drive_index: usize,
     ) {
-        let now = around.now();
-        if self.units[place].generation != generation {
-            return;
-        }
-        self.absorb(place, now);
-        let Some(Arm::Read(stream)) = &self.units[place].arm else {
+        let unit = &self.units[drive_index];
+        let Some(ArmState::Read(stream)) = &unit.arm else {
             return;
         };
-        if stream.needed > now {
-            self.make_way(around, place);
-            return;
+        if !stream.holds_arm {
+            let at = stream.needed_until.max(context.now());
+            let event = VmeEvent::EndReadAhead(drive_index as u8, unit.generation);
+            self.id.schedule(context, at, event);
         }
-        if now >= stream.ends() {
-            return;
-        }
-        parts.drives[self.drives.at(place)].cut_short(now);
-        self.stream_over(place);
-        self.start_arm(around, parts, place);
     }
 
-    /// The arm is free; what it read is kept until the next stream, or longer.
-    fn stream_over(&mut self, place: usize) {
-        self.next_generation(place);
-        let unit = &mut self.units[place];
-        if let Some(Arm::Read(stream)) = unit.arm.take() {
-            let absorbed = &stream.sectors[..stream.absorbed];
-            let last = absorbed.last().map(|(sector, _)| sector + 1);
-            unit.tail = last.filter(|_| !stream.whole_track);
-            if let (Some((_, end)), Some(last)) = (&mut unit.unsaved, last) {
+    pub(super) fn handle_end_read_ahead(
+        &mut self,
+        context: &Surroundings<'_>,
+        parts: &mut Parts<'_>,
+        drive_index: usize,
+        generation: u32,
+    ) {
+        let now = context.now();
+        if self.units[drive_index].generation != generation {
+            return;
+        }
+        self.cache_passed_sectors(drive_index, now);
+        let Some(ArmState::Read(stream)) = &self.units[drive_index].arm else {
+            return;
+        };
+        if stream.needed_until > now {
+            self.schedule_read_ahead_end(context, drive_index);
+            return;
+        }
+        if now >= stream.ends_at() {
+            return;
+        }
+        parts.drives[self.drives.mechanism_at(drive_index)].cut_short(now);
+        self.end_stream(drive_index);
+        self.start_arm(context, parts, drive_index);
+    }
+
+    /// Frees the arm at the end of a stream. Its sectors are kept until the next stream, or longer.
+    fn end_stream(&mut self, drive_index: usize) {
+        self.next_generation(drive_index);
+        let unit = &mut self.units[drive_index];
+        if let Some(ArmState::Read(stream)) = unit.arm.take() {
+            let cached_count = &stream.sectors[..stream.cached_count];
+            let last = cached_count.last().map(|(sector, _)| sector + 1);
+            unit.last_stream_end = last.filter(|_| !stream.whole_track);
+            if let (Some((_, end)), Some(last)) = (&mut unit.unsaved_range, last) {
                 *end = last.max(*end);
             }
         }
     }
 
-    pub(super) fn arm_done(
+    pub(super) fn handle_arm_done(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (place, generation): (usize, u32),
+        drive_index: usize,
+        generation: u32,
     ) {
-        if self.units[place].generation != generation {
+        if self.units[drive_index].generation != generation {
             return;
         }
-        self.absorb(place, around.now());
-        match self.units[place].arm {
-            Some(Arm::Read(_)) => {
-                self.stream_over(place);
-                self.start_arm(around, parts, place);
-                if self.config.caching.by_tracks() {
-                    self.read_next_track(around, parts, place);
+        self.cache_passed_sectors(drive_index, context.now());
+        match self.units[drive_index].arm {
+            Some(ArmState::Read(_)) => {
+                self.end_stream(drive_index);
+                self.start_arm(context, parts, drive_index);
+                if self.config.caching.is_track_cache() {
+                    self.read_next_track(context, parts, drive_index);
                 }
             }
-            Some(Arm::Seek(command)) => self.start_writing(around, parts, (place, command)),
-            Some(Arm::Write(command)) => {
-                self.next_generation(place);
-                self.units[place].arm = None;
-                self.finish(around, &command);
-                self.start_arm(around, parts, place);
+            Some(ArmState::Seek(command)) => {
+                self.start_writing(context, parts, drive_index, command)
+            }
+            Some(ArmState::Write(command)) => {
+                self.next_generation(drive_index);
+                self.units[drive_index].arm = None;
+                self.schedule_finish(context, &command);
+                self.start_arm(context, parts, drive_index);
             }
             None => {}
         }
     }
 
-    /// Gives the arm, if it is free, the next thing to do.
+    /// Starts the next command of the arm, if the arm is free.
     pub(super) fn start_arm(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        place: usize,
+        drive_index: usize,
     ) {
-        while self.units[place].arm.is_none() {
-            let Some(mut command) = self.next_command(parts, place) else {
+        while self.units[drive_index].arm.is_none() {
+            let Some(mut command) = self.next_command(parts, drive_index) else {
                 return;
             };
             let request = &mut parts.requests[command.id];
-            let now = moment(around.now()).max(request.spans.marked());
+            let now = moment(context.now()).max(request.spans.marked());
             request.mark(Stage::ControllerQueue, now);
             if command.write {
-                self.start_write(around, parts, (place, command));
+                self.start_write(context, parts, drive_index, command);
                 continue;
             }
             // While it waited, what it wants may have been read for another.
-            self.serve_held(around, parts, (place, &mut command));
-            if command.next == command.end {
-                self.finish(around, &command);
-            } else if self.config.caching.by_tracks() {
-                self.start_track(around, parts, (place, command.next), Some(&command));
-                self.follow(around, parts, (place, command), Served::ForIt);
+            self.serve_cached(context, parts, drive_index, &mut command);
+            if command.next_sector == command.end_sector {
+                self.schedule_finish(context, &command);
+            } else if self.config.caching.is_track_cache() {
+                self.start_track(
+                    context,
+                    parts,
+                    drive_index,
+                    command.next_sector,
+                    Some(&command),
+                );
+                self.serve_from_stream(context, parts, drive_index, command, StreamOrigin::OwnRead);
             } else {
-                let limit = match self.yields(place, &command) {
-                    true => command.end,
+                let limit = match self.yields_to_write(drive_index, &command) {
+                    true => command.end_sector,
                     false => {
-                        let drive = &parts.drives[self.drives.at(place)];
-                        ahead_limit(drive.geometry(), &command)
+                        let drive = &parts.drives[self.drives.mechanism_at(drive_index)];
+                        read_ahead_limit(drive.geometry(), &command)
                     }
                 };
-                let count = (limit - command.next) as u32;
-                self.start_stream(around, parts, (place, command.next, count), &command);
-                self.follow(around, parts, (place, command), Served::ForIt);
+                let count = (limit - command.next_sector) as u32;
+                self.start_stream(
+                    context,
+                    parts,
+                    drive_index,
+                    command.next_sector,
+                    count,
+                    &command,
+                );
+                self.serve_from_stream(context, parts, drive_index, command, StreamOrigin::OwnRead);
             }
         }
     }
 
-    /// The next of the commands that wait: the first, or the nearest of its
-    /// direction on from the arm, upwards, if its policy sorts.
-    fn next_command(&mut self, parts: &Parts<'_>, place: usize) -> Option<Command> {
-        let unit = &mut self.units[place];
+    /// Takes the next waiting command: the first one, or with a sorting policy the nearest of the
+    /// same direction (read or write), upwards from the arm.
+    fn next_command(&mut self, parts: &Parts<'_>, drive_index: usize) -> Option<VmeCommand> {
+        let unit = &mut self.units[drive_index];
         let first = unit.waiting.front()?;
         if unit.waiting.len() > 1 {
             let class = parts.requests[first.id].hint;
@@ -188,12 +209,12 @@ impl Vme {
         if !sorts {
             return unit.waiting.pop_front();
         }
-        let drive = &parts.drives[self.drives.at(place)];
+        let drive = &parts.drives[self.drives.mechanism_at(drive_index)];
         let here = drive.cylinder();
         let cylinders = drive.geometry().cylinders();
         let write = first.write;
-        let way = |command: &Command| {
-            let cylinder = drive.geometry().locate(command.next).cylinder;
+        let way = |command: &VmeCommand| {
+            let cylinder = drive.geometry().locate(command.next_sector).cylinder;
             (cylinder + cylinders - here) % cylinders
         };
         let (best, _) = unit
@@ -205,183 +226,188 @@ impl Vme {
         unit.waiting.remove(best)
     }
 
-    /// Reads a sequence of sectors, for a command or ahead of one.
+    /// Starts to read consecutive sectors, for a command or as read-ahead.
     pub(super) fn start_stream(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (place, first, count): (usize, u64, u32),
-        command: &Command,
+        drive_index: usize,
+        first: u64,
+        count: u32,
+        command: &VmeCommand,
     ) {
-        let now = around.now();
-        let drive = &mut parts.drives[self.drives.at(place)];
-        let since = drive.last_transfer();
+        let now = context.now();
+        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
+        let ready_since = drive.last_transfer();
         let passage = drive.transfer(now, first, count, false);
-        let passes = drive.sectors_pass();
+        let passes = drive.sector_end_times();
         let period = drive.spindle().period();
         // What is read ahead is nobody's way.
-        if command.next == first && command.next < command.end {
-            let begins = now + passage.to_first_sector();
-            mark_way(
+        if command.next_sector == first && command.next_sector < command.end_sector {
+            let starts_at = now + passage.to_first_sector();
+            mark_positioning(
                 parts,
                 command,
                 (now, passage.to_track),
-                (since, begins, period),
+                (ready_since, starts_at, period),
             );
         }
         let sectors: Vec<(u64, Time)> = (first..).zip(passes).collect();
-        let stream = Stream {
+        let stream = ReadStream {
             sectors,
-            absorbed: 0,
+            cached_count: 0,
             whole_track: false,
-            kept: command.policy.search,
-            needed: now,
-            keeps_arm: command.policy.keeps_arm(),
+            is_cached: command.policy.search,
+            needed_until: now,
+            holds_arm: command.policy.holds_arm(),
         };
-        let ends = stream.ends();
-        let goes_on = self.units[place].tail == Some(first);
+        let ends_at = stream.ends_at();
+        let goes_on = self.units[drive_index].last_stream_end == Some(first);
         if !goes_on {
-            self.forget_unsaved(place);
+            self.evict_unsaved(drive_index);
         }
-        let unit = &mut self.units[place];
-        if !command.policy.save_reads && unit.unsaved.is_none() {
-            unit.unsaved = Some((first, first));
+        let unit = &mut self.units[drive_index];
+        if !command.policy.save_reads && unit.unsaved_range.is_none() {
+            unit.unsaved_range = Some((first, first));
         }
-        unit.tail = None;
-        self.set_arm(around, place, Arm::Read(stream), ends);
+        unit.last_stream_end = None;
+        self.set_arm(context, drive_index, ArmState::Read(stream), ends_at);
     }
 
-    /// What was read before another stream, and was not to be saved, is lost.
-    fn forget_unsaved(&mut self, place: usize) {
-        let unit = &mut self.units[place];
-        if let Some((first, end)) = unit.unsaved.take() {
-            self.cache.remove(place, first, end);
+    /// Removes the sectors of earlier read streams from the cache, if their policy was not to keep
+    /// read sectors.
+    fn evict_unsaved(&mut self, drive_index: usize) {
+        let unit = &mut self.units[drive_index];
+        if let Some((first, end)) = unit.unsaved_range.take() {
+            self.cache.remove(drive_index, first, end);
         }
     }
 
-    /// Reads a whole track, for a command or ahead of it.
+    /// Starts to read a whole track, for a command or as read-ahead.
     pub(super) fn start_track(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (place, sector): (usize, u64),
-        command: Option<&Command>,
+        drive_index: usize,
+        sector: u64,
+        command: Option<&VmeCommand>,
     ) {
-        let now = around.now();
-        let drive = &mut parts.drives[self.drives.at(place)];
-        let since = drive.last_transfer();
+        let now = context.now();
+        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
+        let ready_since = drive.last_transfer();
         let period = drive.spindle().period();
         let read = drive.read_track(now, sector);
         if let Some(command) = command {
-            mark_way(
+            mark_positioning(
                 parts,
                 command,
                 (now, read.to_track),
-                (since, read.begins, period),
+                (ready_since, read.starts_at, period),
             );
         }
-        let stream = Stream {
+        let stream = ReadStream {
             sectors: read.sectors,
-            absorbed: 0,
+            cached_count: 0,
             whole_track: true,
-            kept: true,
-            needed: now,
+            is_cached: true,
+            needed_until: now,
             // A track is read to its end.
-            keeps_arm: true,
+            holds_arm: true,
         };
-        let ends = stream.ends();
-        self.units[place].tail = None;
-        self.set_arm(around, place, Arm::Read(stream), ends);
+        let ends_at = stream.ends_at();
+        self.units[drive_index].last_stream_end = None;
+        self.set_arm(context, drive_index, ArmState::Read(stream), ends_at);
     }
 
-    /// The arm goes to where a write begins.
     fn start_write(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (place, command): (usize, Command),
+        drive_index: usize,
+        command: VmeCommand,
     ) {
-        let now = around.now();
-        self.units[place].tail = None;
-        if !self.config.caching.by_tracks() {
+        let now = context.now();
+        self.units[drive_index].last_stream_end = None;
+        if !self.config.caching.is_track_cache() {
             // Nothing that is kept may be older than what is on the drive.
             if !command.policy.save_writes {
-                self.cache.remove(place, command.next, command.end);
+                self.cache
+                    .remove(drive_index, command.next_sector, command.end_sector);
             }
         }
-        let drive = &mut parts.drives[self.drives.at(place)];
-        let target = drive.geometry().locate(command.next);
-        let before_last = (command.end - command.next - 1) as u32;
+        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
+        let target = drive.geometry().locate(command.next_sector);
+        let before_last = (command.end_sector - command.next_sector - 1) as u32;
         let media = drive.slots_time(target.cylinder, before_last);
         // The medium does not wait for memory: writing begins when the last
         // sector will be there in time.
-        let in_time = Time(command.ready.0.saturating_sub(media.0));
-        let enough = in_time.max(command.enough);
-        if enough <= now {
-            self.start_writing(around, parts, (place, command));
+        let in_time = Time(command.data_ready_at.0.saturating_sub(media.0));
+        let start_allowed_at = in_time.max(command.start_allowed_at);
+        if start_allowed_at <= now {
+            self.start_writing(context, parts, drive_index, command);
             return;
         }
         let arm = drive.seek(target.cylinder, true);
-        let begins = (now + arm.total()).max(enough);
+        let starts_at = (now + arm.total()).max(start_allowed_at);
         let transfer = &mut parts.requests[command.id];
-        mark_move(transfer, now, arm);
-        transfer.mark(Stage::BusTransfer, moment(begins));
-        self.set_arm(around, place, Arm::Seek(command), begins);
+        mark_arm_move(transfer, now, arm);
+        transfer.mark(Stage::BusTransfer, moment(starts_at));
+        self.set_arm(context, drive_index, ArmState::Seek(command), starts_at);
     }
 
     fn start_writing(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (place, mut command): (usize, Command),
+        drive_index: usize,
+        mut command: VmeCommand,
     ) {
-        let now = around.now();
-        let drive = &mut parts.drives[self.drives.at(place)];
-        let since = drive.last_transfer();
+        let now = context.now();
+        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
+        let ready_since = drive.last_transfer();
         let period = drive.spindle().period();
-        let count = (command.end - command.next) as u32;
-        let passage = drive.transfer(now, command.next, count, true);
-        let begins = now + passage.to_first_sector();
-        let ends = now + passage.total();
-        mark_way(
+        let count = (command.end_sector - command.next_sector) as u32;
+        let passage = drive.transfer(now, command.next_sector, count, true);
+        let starts_at = now + passage.to_first_sector();
+        let ends_at = now + passage.total();
+        mark_positioning(
             parts,
             &command,
             (now, passage.to_track),
-            (since, begins, period),
+            (ready_since, starts_at, period),
         );
-        let drive = &mut parts.drives[self.drives.at(place)];
-        mark_passing(&mut parts.requests[command.id], drive, ends);
+        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
+        mark_media_transfer(&mut parts.requests[command.id], drive, ends_at);
         assert!(
-            command.ready <= ends,
+            command.data_ready_at <= ends_at,
             "what is written has been fetched before"
         );
-        command.ready = ends;
-        self.set_arm(around, place, Arm::Write(command), ends);
+        command.data_ready_at = ends_at;
+        self.set_arm(context, drive_index, ArmState::Write(command), ends_at);
     }
 }
 
-/// Marks a request's way to its first sector.
-fn mark_way(
+fn mark_positioning(
     parts: &mut Parts<'_>,
-    command: &Command,
-    (now, arm): (Time, Move),
-    (since, begins, period): (Option<Time>, Time, Time),
+    command: &VmeCommand,
+    (now, arm): (Time, ArmMove),
+    (ready_since, starts_at, period): (Option<Time>, Time, Time),
 ) {
     let transfer = &mut parts.requests[command.id];
     // What the cache held of it may still be on the bus.
     if Time(transfer.spans.marked().0) > now {
         let marked = transfer.spans.marked();
-        transfer.mark(Stage::RotationalLatency, moment(begins).max(marked));
+        transfer.mark(Stage::RotationalLatency, moment(starts_at).max(marked));
         return;
     }
-    mark_move(transfer, now, arm);
-    let late = late_stage(
+    mark_arm_move(transfer, now, arm);
+    let late = rotational_wait_stage(
         transfer,
-        since,
+        ready_since,
         period,
-        begins,
+        starts_at,
         arm,
         Deadline::TransferCommand,
     );
-    transfer.mark(late, moment(begins));
+    transfer.mark(late, moment(starts_at));
 }

@@ -1,34 +1,33 @@
-//! What a controller does with its cache: the bits that a driver gives with
-//! each command.
+//! Cache policy of a controller: the bits that a driver gives with each command.
 
-/// The bits of one class of accesses, and how far it reads ahead.
+/// Cache policy of one class of accesses: bits and read-ahead distance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Policy {
-    /// SEA: look for sectors in the cache.
+    /// Search bit (SEA): the controller looks for sectors in the cache.
     pub search: bool,
-    /// CRD: keep what was read.
+    /// Read cache bit (CRD): the controller keeps read sectors.
     pub save_reads: bool,
-    /// RAP: reading ahead goes before writes that wait.
+    /// Read-ahead priority bit (RAP): read-ahead comes before waiting writes.
     pub ahead_priority: bool,
-    /// CWT: keep what was written.
+    /// Write cache bit (CWT): the controller keeps written sectors.
     pub save_writes: bool,
-    /// SRD: the nearest of the reads that wait, not the first.
+    /// Sort bit for reads (SRD): the controller takes the nearest waiting read, not the first.
     pub sort_reads: bool,
-    /// SWT: the same of writes.
+    /// Sort bit for writes (SWT): the controller takes the nearest waiting write, not the first.
     pub sort_writes: bool,
-    /// XHD: read ahead over the end of a track.
+    /// Head bit (XHD): read-ahead crosses the end of a track.
     pub across_heads: bool,
-    /// XCY: read ahead over the end of a cylinder.
+    /// Cylinder bit (XCY): read-ahead crosses the end of a cylinder.
     pub across_cylinders: bool,
-    /// Sectors read ahead.
+    /// Read-ahead distance, in sectors.
     pub ahead_sectors: u32,
 }
 
-/// The most that such a controller reads ahead, in sectors (Zachariassen 1987).
+/// Maximum read-ahead of a VMEbus controller with policy bits, in sectors (Zachariassen 1987).
 pub const MOST_AHEAD_SECTORS: u32 = 244;
 
 impl Policy {
-    /// The bits by their names, in the order of the seed.
+    /// Returns the policy bits with their names, in a fixed order.
     pub fn bits(&mut self) -> [(&'static str, &mut bool); 8] {
         [
             ("SEA", &mut self.search),
@@ -42,12 +41,12 @@ impl Policy {
         ]
     }
 
-    /// Reads `SEA|XHD`, or `0` for none.
+    /// Parses policy bits such as `SEA|XHD`, or `0` for none.
     ///
     /// # Errors
     ///
-    /// A bit that there is not, given twice, or that means nothing without
-    /// another one; in words.
+    /// A message about a bit that is unknown, given twice, or without effect because another bit is
+    /// missing.
     pub fn parse(text: &str, ahead_sectors: u32) -> Result<Self, String> {
         let mut policy = Self {
             ahead_sectors,
@@ -71,17 +70,16 @@ impl Policy {
         Ok(policy)
     }
 
-    /// Whether reading ahead, once begun, goes to its end before a write that
-    /// waits. Across cylinders the controller's processor moves the arm itself,
-    /// between one operation of the drive and the next, and sees the write;
-    /// within a cylinder it is one operation (inferred: Zachariassen 1987's copies of
-    /// files keep what was read ahead, those of raw partitions lose it, and
-    /// XCY is the bit by which the two differ).
-    pub fn keeps_arm(&self) -> bool {
+    /// Reports whether read-ahead, once started, runs to its end before a waiting write. Across
+    /// cylinders, the controller's processor moves the arm between two operations of the drive, and
+    /// sees the write; within a cylinder, read-ahead is one operation. (Inferred: Zachariassen
+    /// 1987's copies of files keep what was read ahead, those of raw partitions lose it, and XCY is
+    /// the bit by which the two differ.)
+    pub fn holds_arm(&self) -> bool {
         self.ahead_priority || !self.across_cylinders
     }
 
-    /// The bits as they are written: `SEA|XHD`, or `0` for none.
+    /// Formats the policy bits, such as `SEA|XHD`, or `0` for none.
     pub fn text(mut self) -> String {
         let bits = self.bits();
         let set = bits.into_iter().filter(|(_, bit)| **bit);
@@ -92,8 +90,7 @@ impl Policy {
         }
     }
 
-    /// Every policy that does not contradict itself, with each of these
-    /// distances.
+    /// Returns all policies without contradictions, with each of the given read-ahead distances.
     pub fn all(distances: &[u32]) -> Vec<Self> {
         let mut all = Vec::new();
         for mask in 0..256_u32 {
@@ -111,9 +108,9 @@ impl Policy {
         all
     }
 
-    /// What of it can show, where no write came (`writes`) and no two commands
-    /// waited for the arm (`choices`): two policies of which this is the same do
-    /// the same. The result need not be one that could be given.
+    /// Returns the policy reduced to the settings that can have an effect. `writes` is whether a
+    /// write came, and `choices` whether two commands waited for the arm. Two policies with the
+    /// same result behave alike. The result may be a policy that cannot be given.
     pub fn effective(self, writes: bool, choices: bool) -> Self {
         let ahead_sectors = match self.search {
             true => self.ahead_sectors,
@@ -124,7 +121,7 @@ impl Policy {
         Self {
             search: self.search,
             save_reads: self.save_reads,
-            // It is looked at only through `keeps_arm`, and that only where a
+            // It is looked at only through `holds_arm`, and that only where a
             // write waits.
             ahead_priority: ahead && writes && self.across_cylinders && self.ahead_priority,
             save_writes: writes && self.save_writes,
@@ -133,13 +130,12 @@ impl Policy {
             across_heads: ahead && self.across_heads,
             across_cylinders: match ahead {
                 true => self.across_cylinders,
-                false => writes && !self.keeps_arm(),
+                false => writes && !self.holds_arm(),
             },
             ahead_sectors,
         }
     }
 
-    /// Bits that contradict each other.
     fn check(&self) -> Result<(), String> {
         let needs = [
             (

@@ -1,8 +1,8 @@
-//! What the arm is reading: sectors and when each has passed.
+//! Read streams of the arm: sectors with the time when each has passed.
 
-use super::arm::Arm;
-use super::{Command, Served, Vme, VmeEvent};
-use crate::hardware::marking::mark_passing;
+use super::arm::ArmState;
+use super::{StreamOrigin, Vme, VmeCommand, VmeEvent};
+use crate::hardware::marking::mark_media_transfer;
 use crate::hardware::mechanism::Geometry;
 use crate::hardware::{Parts, Surroundings};
 use diskperf_device::disk::layout::Place;
@@ -10,26 +10,26 @@ use diskperf_device::moment;
 use diskperf_sim::Time;
 use diskperf_timeline::Stage;
 
-/// A read under way, which serves commands and reads ahead of them.
+/// Read stream in progress, which serves commands and reads ahead of them.
 #[derive(Clone, Debug)]
-pub(super) struct Stream {
-    /// In the order in which they pass.
+pub(super) struct ReadStream {
+    /// Sectors in the order of passing, with the time when each has passed.
     pub(super) sectors: Vec<(u64, Time)>,
-    /// How many of these are in the cache.
-    pub(super) absorbed: usize,
-    /// Whether it is a track from whatever sector came first, not a sequence.
+    /// Number of the stream's sectors that have passed and been entered into the cache.
+    pub(super) cached_count: usize,
+    /// Whether the stream is a full-track read that starts at any sector, not a sequence.
     pub(super) whole_track: bool,
-    /// Whether what passes is put into the cache.
-    pub(super) kept: bool,
-    /// Until when some command needs it.
-    pub(super) needed: Time,
-    /// Whether writes wait for its end.
-    pub(super) keeps_arm: bool,
+    /// Whether passing sectors are entered into the cache.
+    pub(super) is_cached: bool,
+    /// Time until which some command needs the read stream.
+    pub(super) needed_until: Time,
+    /// Whether waiting writes must wait for the end of the read stream.
+    pub(super) holds_arm: bool,
 }
 
-impl Stream {
-    /// When it ends.
-    pub(super) fn ends(&self) -> Time {
+impl ReadStream {
+    /// Returns the time at which the last sector of the stream passes.
+    pub(super) fn ends_at(&self) -> Time {
         self.sectors
             .last()
             .map_or(Time::ZERO, |(_, passes)| *passes)
@@ -39,7 +39,7 @@ impl Stream {
         self.sectors.last().map_or(0, |(sector, _)| sector + 1)
     }
 
-    fn passes(&self, sector: u64) -> Option<Time> {
+    fn pass_time(&self, sector: u64) -> Option<Time> {
         let (first, _) = self.sectors.first()?;
         let found = match self.whole_track {
             true => self.sectors.iter().find(|(other, _)| *other == sector),
@@ -49,18 +49,18 @@ impl Stream {
     }
 }
 
-/// Where reading ahead of `end` stops.
-pub(super) fn ahead_limit(geometry: &Geometry, command: &Command) -> u64 {
+/// Returns the sector at which read-ahead of a command stops.
+pub(super) fn read_ahead_limit(geometry: &Geometry, command: &VmeCommand) -> u64 {
     let policy = command.policy;
-    let end = command.end;
+    let end = command.end_sector;
     if !policy.search || policy.ahead_sectors == 0 {
         return end;
     }
     let last = geometry.locate(end - 1);
     let most = (end + u64::from(policy.ahead_sectors)).min(geometry.sectors());
-    let allowed = |place: &Place| {
-        (policy.across_heads || place.same_track(&last))
-            && (policy.across_cylinders || place.cylinder == last.cylinder)
+    let allowed = |drive_index: &Place| {
+        (policy.across_heads || drive_index.same_track(&last))
+            && (policy.across_cylinders || drive_index.cylinder == last.cylinder)
     };
     let mut limit = end;
     while limit < most {
@@ -75,118 +75,131 @@ pub(super) fn ahead_limit(geometry: &Geometry, command: &Command) -> u64 {
 }
 
 impl Vme {
-    /// What has passed of a stream is in the cache.
-    pub(super) fn absorb(&mut self, place: usize, now: Time) {
-        let unit = &mut self.units[place];
-        let Some(Arm::Read(stream)) = &mut unit.arm else {
+    /// Enters the sectors of a stream that have passed into the cache.
+    pub(super) fn cache_passed_sectors(&mut self, drive_index: usize, now: Time) {
+        let unit = &mut self.units[drive_index];
+        let Some(ArmState::Read(stream)) = &mut unit.arm else {
             return;
         };
-        let from = stream.absorbed;
+        let from = stream.cached_count;
         let passed = stream.sectors[from..]
             .iter()
             .take_while(|(_, passes)| *passes <= now)
             .count();
-        stream.absorbed += passed;
-        if !stream.kept {
+        stream.cached_count += passed;
+        if !stream.is_cached {
             return;
         }
         let passed = &stream.sectors[from..from + passed];
         for run in passed.chunk_by(|(one, _), (next, _)| one + 1 == *next) {
             let end = run[0].0 + run.len() as u64;
-            self.cache.insert(place, run[0].0, end);
+            self.cache.insert(drive_index, run[0].0, end);
         }
     }
 
-    /// Whether what a command wants next is coming by.
+    /// Reports whether the next sector of a command is still to pass in the current stream.
     pub(super) fn is_passing(
         &self,
-        around: &Surroundings<'_>,
-        place: usize,
-        command: &Command,
+        context: &Surroundings<'_>,
+        drive_index: usize,
+        command: &VmeCommand,
     ) -> bool {
-        match &self.units[place].arm {
-            Some(Arm::Read(stream)) if command.policy.search && command.next < command.end => {
-                let now = around.now();
+        match &self.units[drive_index].arm {
+            Some(ArmState::Read(stream))
+                if command.policy.search && command.next_sector < command.end_sector =>
+            {
+                let now = context.now();
                 stream
-                    .passes(command.next)
+                    .pass_time(command.next_sector)
                     .is_some_and(|passes| passes > now)
             }
             _ => false,
         }
     }
 
-    /// A command takes what passes, and has the stream go on for it.
-    pub(super) fn follow(
+    /// Serves a read command from the current stream, and extends the stream for it.
+    pub(super) fn serve_from_stream(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (place, mut command): (usize, Command),
-        served: Served,
+        drive_index: usize,
+        mut command: VmeCommand,
+        origin: StreamOrigin,
     ) {
-        let Some(Arm::Read(stream)) = &self.units[place].arm else {
+        let Some(ArmState::Read(stream)) = &self.units[drive_index].arm else {
             panic!("a command follows what is being read")
         };
         let whole_track = stream.whole_track;
         // Where it takes from what was read ahead, and where from the drive.
-        let own_from = match served {
-            Served::ForIt => command.next,
-            Served::FromOthers if whole_track => command.end,
-            Served::FromOthers => stream.end_sector(),
+        let own_from = match origin {
+            StreamOrigin::OwnRead => command.next_sector,
+            StreamOrigin::OtherRead if whole_track => command.end_sector,
+            StreamOrigin::OtherRead => stream.end_sector(),
         };
         if !whole_track {
-            self.extend(around, parts, (place, &command));
+            self.extend_stream(context, parts, drive_index, &command);
         }
-        let Some(Arm::Read(stream)) = &mut self.units[place].arm else {
+        let Some(ArmState::Read(stream)) = &mut self.units[drive_index].arm else {
             panic!("a command follows what is being read")
         };
-        let mut passes: Vec<(Time, bool)> = (command.next..command.end)
-            .map_while(|sector| Some((stream.passes(sector)?, sector >= own_from)))
+        let mut passes: Vec<(Time, bool)> = (command.next_sector..command.end_sector)
+            .map_while(|sector| Some((stream.pass_time(sector)?, sector >= own_from)))
             .collect();
         let taken = passes.len() as u64;
         passes.sort_unstable();
         let (last, _) = *passes.last().expect("its first sector passes");
-        stream.needed = stream.needed.max(last);
-        let drive = &mut parts.drives[self.drives.at(place)];
+        stream.needed_until = stream.needed_until.max(last);
+        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
         let sector_bytes = u64::from(drive.geometry().sector_bytes());
-        let over_bus = parts.bus.time(sector_bytes);
-        let from = passes[0].0.max(command.ready);
+        let over_bus = parts.bus.transfer_time(sector_bytes);
+        let from = passes[0].0.max(command.data_ready_at);
         for (passed, own) in passes {
-            let moved = command.ready.max(passed);
+            let moved = command.data_ready_at.max(passed);
             if own {
-                command.ready = moved + over_bus;
+                command.data_ready_at = moved + over_bus;
             } else {
-                command.ready = moved + self.config.move_per_sector;
-                self.engine_free = self.engine_free.max(command.ready);
+                command.data_ready_at = moved + self.config.move_time_per_sector;
+                self.engine_free_at = self.engine_free_at.max(command.data_ready_at);
             }
         }
-        command.next += taken;
+        command.next_sector += taken;
         let transfer = &mut parts.requests[command.id];
         let media_end = moment(last).max(transfer.spans.marked());
-        mark_passing(transfer, drive, Time(media_end.0));
-        transfer.mark(Stage::BusTransfer, moment(command.ready).max(media_end));
-        self.move_data(around, parts, (command.id, taken), (from, command.ready));
-        if command.next == command.end {
-            self.finish(around, &command);
+        mark_media_transfer(transfer, drive, Time(media_end.0));
+        transfer.mark(
+            Stage::BusTransfer,
+            moment(command.data_ready_at).max(media_end),
+        );
+        self.schedule_data_transfer(
+            context,
+            parts,
+            command.id,
+            taken,
+            from,
+            command.data_ready_at,
+        );
+        if command.next_sector == command.end_sector {
+            self.schedule_finish(context, &command);
         } else {
             // The rest is on the next track.
-            self.units[place].waiting.push_front(command);
+            self.units[drive_index].waiting.push_front(command);
         }
     }
 
-    /// The stream goes on as far as a command and reading ahead of it go.
-    fn extend(
+    fn extend_stream(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (place, command): (usize, &Command),
+        drive_index: usize,
+        command: &VmeCommand,
     ) {
-        let drive = &mut parts.drives[self.drives.at(place)];
-        let yields = self.yields(place, command);
-        let limit = match yields {
-            true => command.end,
-            false => ahead_limit(drive.geometry(), command),
+        let drive = &mut parts.drives[self.drives.mechanism_at(drive_index)];
+        let yields_to_write = self.yields_to_write(drive_index, command);
+        let limit = match yields_to_write {
+            true => command.end_sector,
+            false => read_ahead_limit(drive.geometry(), command),
         };
-        let Some(Arm::Read(stream)) = &mut self.units[place].arm else {
+        let Some(ArmState::Read(stream)) = &mut self.units[drive_index].arm else {
             panic!("only what is being read goes on")
         };
         let end = stream.end_sector();
@@ -194,74 +207,83 @@ impl Vme {
             return;
         }
         let first = stream.sectors[0].0;
-        let passes = drive.lengthen((limit - first) as u32);
+        let passes = drive.extend_transfer((limit - first) as u32);
         stream.sectors.extend((end..limit).zip(passes));
-        let ends = stream.ends();
+        let ends_at = stream.ends_at();
         assert!(
-            drive.last_transfer() == Some(ends),
+            drive.last_transfer() == Some(ends_at),
             "a stream ends when its last sector has passed"
         );
-        let generation = self.next_generation(place);
-        self.id
-            .schedule(around, ends, VmeEvent::ArmDone(place as u8, generation));
-        if yields {
-            self.make_way(around, place);
+        let generation = self.next_generation(drive_index);
+        self.id.schedule(
+            context,
+            ends_at,
+            VmeEvent::ArmDone(drive_index as u8, generation),
+        );
+        if yields_to_write {
+            self.schedule_read_ahead_end(context, drive_index);
         }
     }
 
-    /// After a read was served from the cache: reads on ahead of it, if the arm
-    /// is still where the stream was.
+    /// Continues read-ahead after a read was served from the cache, if the arm is still at the end
+    /// of the stream.
     pub(super) fn read_ahead(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        (place, command): (usize, Command),
+        drive_index: usize,
+        command: VmeCommand,
     ) {
-        if self.config.caching.by_tracks() {
-            self.read_next_track(around, parts, place);
+        if self.config.caching.is_track_cache() {
+            self.read_next_track(context, parts, drive_index);
             return;
         }
-        let unit = &self.units[place];
-        let limit = ahead_limit(parts.drives[self.drives.at(place)].geometry(), &command);
+        let unit = &self.units[drive_index];
+        let limit = read_ahead_limit(
+            parts.drives[self.drives.mechanism_at(drive_index)].geometry(),
+            &command,
+        );
         match &unit.arm {
-            Some(Arm::Read(stream)) => {
-                let goes_on = (command.end..=limit).contains(&stream.end_sector());
-                if goes_on && !self.yields(place, &command) {
-                    self.extend(around, parts, (place, &command));
+            Some(ArmState::Read(stream)) => {
+                let goes_on = (command.end_sector..=limit).contains(&stream.end_sector());
+                if goes_on && !self.yields_to_write(drive_index, &command) {
+                    self.extend_stream(context, parts, drive_index, &command);
                 }
             }
-            Some(Arm::Seek(_) | Arm::Write(_)) => {}
+            Some(ArmState::Seek(_) | ArmState::Write(_)) => {}
             None => {
-                let from = unit.tail.filter(|tail| (command.end..limit).contains(tail));
+                let from = unit.last_stream_end.filter(|last_stream_end| {
+                    (command.end_sector..limit).contains(last_stream_end)
+                });
                 if let (Some(from), true) = (from, unit.waiting.is_empty()) {
                     let count = (limit - from) as u32;
-                    self.start_stream(around, parts, (place, from, count), &command);
+                    self.start_stream(context, parts, drive_index, from, count, &command);
                 }
             }
         }
     }
 
-    /// Reads in sequence have the track after theirs read.
+    /// Starts to prefetch the next track after sequential reads, if the arm is free.
     pub(super) fn read_next_track(
         &mut self,
-        around: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         parts: &mut Parts<'_>,
-        place: usize,
+        drive_index: usize,
     ) {
-        let unit = &self.units[place];
+        let unit = &self.units[drive_index];
         if !unit.in_sequence || unit.arm.is_some() || !unit.waiting.is_empty() {
             return;
         }
-        let geometry = parts.drives[self.drives.at(place)].geometry();
+        let geometry = parts.drives[self.drives.mechanism_at(drive_index)].geometry();
         let from = unit.sequence_end;
         if from == geometry.sectors() {
             return;
         }
         let track = geometry.sectors_per_track(geometry.locate(from).cylinder);
         let most = (from + u64::from(track)).min(geometry.sectors());
-        let next = from + self.cache.prefix(place, from, most);
+        let next = from + self.cache.cached_prefix(drive_index, from, most);
         if next < most {
-            self.start_track(around, parts, (place, next), None);
+            self.start_track(context, parts, drive_index, next, None);
         }
     }
 }

@@ -24,7 +24,7 @@ fn events_of_devices_are_read_whoever_is_running() {
     let queued = "              dd-22659   [001] ..... 69938.039176: block_bio_queue: 254,0 RS 319348736 + 2048 [dd]";
     let expected = BlockEvent {
         at: Nanoseconds(69_938_039_176_000),
-        step: Step::Queued,
+        step: BioStep::Queued,
         device: DeviceNumber {
             major: 254,
             minor: 0,
@@ -39,7 +39,7 @@ fn events_of_devices_are_read_whoever_is_running() {
         block(issued),
         BlockEvent {
             at: Nanoseconds(69_938_040_599_000),
-            step: Step::Issued,
+            step: BioStep::Issued,
             sector: 319_350_768,
             sectors: 16,
             ..expected
@@ -51,7 +51,7 @@ fn events_of_devices_are_read_whoever_is_running() {
         block(older),
         BlockEvent {
             at: Nanoseconds(69_938_041_876_000),
-            step: Step::Completed,
+            step: BioStep::Completed,
             operation: Operation::ReadAhead,
             sector: 319_350_784,
             sectors: 2032,
@@ -62,7 +62,7 @@ fn events_of_devices_are_read_whoever_is_running() {
     let requeued = block(requeued);
     assert_eq!(
         (requeued.step, requeued.operation),
-        (Step::Requeued, Operation::Write)
+        (BioStep::Requeued, Operation::Write)
     );
 }
 
@@ -92,7 +92,7 @@ fn letters_stand_for_operations() {
         ("N", Operation::Other),
         ("", Operation::Other),
     ] {
-        assert_eq!(operation(letters), expected, "{letters}");
+        assert_eq!(parse_operation(letters), expected, "{letters}");
     }
 }
 
@@ -120,15 +120,15 @@ fn our_threads_are_followed_and_no_others() {
 #[test]
 fn charges_are_of_our_threads() {
     let line = "       dpio-4711-4713    [001] d..2. 7021.519545: sched_stat_runtime: comm=dpio-4711 pid=4713 runtime=6580 [ns]";
-    let expected = Accounted {
+    let expected = CpuCharge {
         at: Nanoseconds(7_021_519_545_000),
         thread: 4713,
-        time: Nanoseconds(6580),
+        charged: Nanoseconds(6580),
     };
     // Linux 5.10 says the virtual time too.
     for line in [line.to_owned(), format!("{line} vruntime=17 [ns]")] {
         let read = parse(line.as_bytes(), THREADS).unwrap();
-        assert_eq!(read, Some(Line::Accounted(expected)));
+        assert_eq!(read, Some(Line::CpuCharge(expected)));
     }
     assert_eq!(parse(line.as_bytes(), "dpio-47").unwrap(), None);
 }

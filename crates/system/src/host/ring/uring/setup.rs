@@ -1,4 +1,4 @@
-//! Making a ring, with what the kernel has to offer.
+//! Creation of an io_uring with the best features of the kernel.
 
 use super::super::EngineNote;
 use super::super::buffers::Buffers;
@@ -8,92 +8,98 @@ use rustix::io::Errno;
 use std::fmt;
 use std::io;
 
-/// The most requests that a ring takes.
+/// Maximum number of requests in an io_uring.
 const MOST_ENTRIES: u32 = 32_768;
 
-/// How long the kernel's thread polls an empty submission queue before it sleeps.
+/// Time that the kernel's submission thread polls an empty queue before it sleeps, in milliseconds.
 const SUBMISSION_THREAD_IDLE_MS: u32 = 10;
 
-/// Whether processes may use io_uring: 0 all, 1 those of a group, 2 none.
-const DISABLED: &str = "/proc/sys/kernel/io_uring_disabled";
+/// Kernel setting for the use of io_uring: 0 permits all processes, 1 those of a group, 2 none.
+const DISABLED_SETTING_PATH: &str = "/proc/sys/kernel/io_uring_disabled";
 
-/// Why there is no ring.
-pub(in super::super) struct Refusal {
+/// Reason why io_uring cannot be used.
+pub(in super::super) struct SetupRefusal {
     errno: Errno,
-    kind: Kind,
+    reason: RefusalReason,
 }
 
-enum Kind {
-    /// io_uring_setup(2).
-    Setup,
-    /// A depth beyond what it takes.
-    Depth(u32),
-    /// A kernel before Linux 5.11, whose waits cannot be timed.
-    TooOld,
-    /// io_uring_register(2), of files.
-    Files,
-    /// io_uring_enter(2), of no requests.
-    Enter,
+enum RefusalReason {
+    /// Failure of io_uring_setup(2).
+    SetupFailed,
+    /// Queue depth that exceeds the maximum of a ring.
+    DepthTooLarge(u32),
+    /// Kernel before Linux 5.11, which has no timed waits.
+    KernelTooOld,
+    /// Failure of io_uring_register(2) for files.
+    FileRegistrationFailed,
+    /// Failure of a test call of io_uring_enter(2) without requests.
+    EnterFailed,
 }
 
-impl Refusal {
-    pub(super) fn registration(error: &io::Error) -> Self {
+impl SetupRefusal {
+    pub(super) fn from_registration(error: &io::Error) -> Self {
         Self {
             errno: errno(error),
-            kind: Kind::Files,
+            reason: RefusalReason::FileRegistrationFailed,
         }
     }
 
-    pub(super) fn entering(errno: Errno) -> Self {
+    pub(super) fn from_enter(errno: Errno) -> Self {
         Self {
             errno,
-            kind: Kind::Enter,
+            reason: RefusalReason::EnterFailed,
         }
     }
 
-    /// Whether this system has no ring for this process at all.
-    pub(in super::super) fn is_of_the_system(&self) -> bool {
+    /// Reports whether the system denies io_uring to this process entirely.
+    pub(in super::super) fn is_system_wide(&self) -> bool {
         let is_forbidden = matches!(self.errno, Errno::NOSYS | Errno::PERM | Errno::ACCESS);
-        match self.kind {
-            Kind::TooOld => true,
-            Kind::Depth(_) => false,
-            Kind::Files | Kind::Enter => is_forbidden,
-            Kind::Setup => is_forbidden || self.errno == Errno::NOMEM,
+        match self.reason {
+            RefusalReason::KernelTooOld => true,
+            RefusalReason::DepthTooLarge(_) => false,
+            RefusalReason::FileRegistrationFailed | RefusalReason::EnterFailed => is_forbidden,
+            RefusalReason::SetupFailed => is_forbidden || self.errno == Errno::NOMEM,
         }
     }
 
     pub(in super::super) fn into_error(self) -> Error {
-        let what = match self.kind {
-            Kind::Setup => "of a ring".to_owned(),
-            Kind::Depth(depth) => format!("of depth {depth} (at most {MOST_ENTRIES})"),
-            Kind::TooOld => "of a kernel before Linux 5.11".to_owned(),
-            Kind::Files => "of the files of a ring".to_owned(),
-            Kind::Enter => "of requests of a ring".to_owned(),
+        let what = match self.reason {
+            RefusalReason::SetupFailed => "of a ring".to_owned(),
+            RefusalReason::DepthTooLarge(depth) => {
+                format!("of depth {depth} (at most {MOST_ENTRIES})")
+            }
+            RefusalReason::KernelTooOld => "of a kernel before Linux 5.11".to_owned(),
+            RefusalReason::FileRegistrationFailed => "of the files of a ring".to_owned(),
+            RefusalReason::EnterFailed => "of requests of a ring".to_owned(),
         };
         Error::failed(Call::Ring, what, self.errno)
     }
 }
 
-/// Which rule of the system it is, as far as it tells.
-impl fmt::Display for Refusal {
+/// Describes the rule of the system that denies io_uring, as far as it is known.
+impl fmt::Display for SetupRefusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let disabled = std::fs::read_to_string(DISABLED).unwrap_or_default();
-        match (&self.kind, self.errno, disabled.trim()) {
-            (Kind::TooOld, ..) => out.write_str("io_uring of this kernel is older than Linux 5.11"),
-            (Kind::Files | Kind::Enter, errno, _) => write!(
-                out,
-                "{} of io_uring is forbidden here, as by a filter of system calls ({})",
-                match self.kind {
-                    Kind::Files => "io_uring_register",
-                    _ => "io_uring_enter",
-                },
-                crate::Errno::from(errno)
-            ),
+        let disabled = std::fs::read_to_string(DISABLED_SETTING_PATH).unwrap_or_default();
+        match (&self.reason, self.errno, disabled.trim()) {
+            (RefusalReason::KernelTooOld, ..) => {
+                out.write_str("this kernel's io_uring is older than Linux 5.11")
+            }
+            (RefusalReason::FileRegistrationFailed | RefusalReason::EnterFailed, errno, _) => {
+                write!(
+                    out,
+                    "{} is forbidden here, probably by a system-call filter ({})",
+                    match self.reason {
+                        RefusalReason::FileRegistrationFailed => "io_uring_register",
+                        _ => "io_uring_enter",
+                    },
+                    crate::Errno::from(errno)
+                )
+            }
             (_, Errno::NOSYS, _) => out.write_str(
-                "this kernel has no io_uring, or a filter of system calls hides it (ENOSYS)",
+                "this kernel has no io_uring, or a system-call filter hides it (ENOSYS)",
             ),
             (_, Errno::NOMEM, _) => {
-                out.write_str("io_uring gets no memory (ENOMEM; `ulimit -l` limits what is locked)")
+                out.write_str("io_uring cannot lock enough memory (ENOMEM): raise `ulimit -l`")
             }
             (_, _, level @ ("1" | "2")) => {
                 write!(
@@ -103,48 +109,48 @@ impl fmt::Display for Refusal {
             }
             (_, errno, _) => write!(
                 out,
-                "io_uring is forbidden here, as containers forbid it ({})",
+                "io_uring is forbidden here, as in many containers ({})",
                 crate::Errno::from(errno)
             ),
         }
     }
 }
 
-/// What a ring is asked to be, from the best to what every kernel has. Completions that are
-/// deferred until the thread waits (6.1) cost a sixth more of the processor for a request of
-/// a disk at depth 32 (`bench/ring`), and are no faster.
+/// Feature sets of a ring, from the best to the one that every kernel has. Deferring completions
+/// until the thread waits (Linux 6.1) is left out: it costs a sixth more CPU time for a disk
+/// request at depth 32 (`bench/ring`), and is no faster.
 #[derive(Clone, Copy)]
-enum Features {
-    /// Completions do not interrupt the thread, of which there is one, and entries go by
-    /// their place (6.6).
+enum SetupFeatures {
+    /// Single issuer thread without interrupts for completions, and no submission index array
+    /// (Linux 6.6).
     CooperativeWithoutArray,
-    /// Completions do not interrupt the thread (5.19).
+    /// Completions without interrupts of the thread (Linux 5.19).
     Cooperative,
     Plain,
 }
 
-const FEATURES: [Features; 3] = [
-    Features::CooperativeWithoutArray,
-    Features::Cooperative,
-    Features::Plain,
+const FEATURES_BEST_FIRST: [SetupFeatures; 3] = [
+    SetupFeatures::CooperativeWithoutArray,
+    SetupFeatures::Cooperative,
+    SetupFeatures::Plain,
 ];
 
-/// Makes the ring with the best features that the kernel has.
-pub(super) fn ring(options: &RingOptions) -> Result<IoUring, Refusal> {
+/// Creates the ring with the best features that the kernel supports.
+pub(super) fn create_ring(options: &RingOptions) -> Result<IoUring, SetupRefusal> {
     let depth = options.depth;
     if depth > MOST_ENTRIES {
-        return Err(Refusal {
+        return Err(SetupRefusal {
             errno: Errno::INVAL,
-            kind: Kind::Depth(depth),
+            reason: RefusalReason::DepthTooLarge(depth),
         });
     }
     let mut refused = Errno::INVAL;
-    for features in FEATURES {
-        match with(options, features) {
+    for features in FEATURES_BEST_FIRST {
+        match build_ring(options, features) {
             Ok(ring) if !ring.params().is_feature_ext_arg() => {
-                return Err(Refusal {
+                return Err(SetupRefusal {
                     errno: Errno::NOSYS,
-                    kind: Kind::TooOld,
+                    reason: RefusalReason::KernelTooOld,
                 });
             }
             Ok(ring) => return Ok(ring),
@@ -154,13 +160,13 @@ pub(super) fn ring(options: &RingOptions) -> Result<IoUring, Refusal> {
             break;
         }
     }
-    Err(Refusal {
+    Err(SetupRefusal {
         errno: refused,
-        kind: Kind::Setup,
+        reason: RefusalReason::SetupFailed,
     })
 }
 
-fn with(options: &RingOptions, features: Features) -> io::Result<IoUring> {
+fn build_ring(options: &RingOptions, features: SetupFeatures) -> io::Result<IoUring> {
     let mut builder = IoUring::builder();
     // A child of this process has no part in it.
     builder.dontfork();
@@ -171,22 +177,22 @@ fn with(options: &RingOptions, features: Features) -> io::Result<IoUring> {
     if polls {
         builder.setup_sqpoll(SUBMISSION_THREAD_IDLE_MS);
     }
-    if !polls && !matches!(features, Features::Plain) {
+    if !polls && !matches!(features, SetupFeatures::Plain) {
         builder.setup_coop_taskrun().setup_taskrun_flag();
     }
-    if matches!(features, Features::CooperativeWithoutArray) {
+    if matches!(features, SetupFeatures::CooperativeWithoutArray) {
         builder.setup_single_issuer().setup_submit_all();
         builder.setup_no_sqarray();
     }
     builder.build(options.depth)
 }
 
-/// Registers each slot's buffer, which spares the kernel to look up its pages at each
-/// request.
+/// Registers each slot's buffer, so that the kernel need not look up its pages for each request.
 ///
 /// # Errors
 ///
-/// A note of why it does without, as where a process may lock little memory.
+/// A note why the ring works without registration; for example, the process may lock too little
+/// memory.
 #[allow(unsafe_code)]
 pub(super) fn register_buffers(
     ring: &IoUring,
@@ -195,7 +201,7 @@ pub(super) fn register_buffers(
 ) -> Result<(), EngineNote> {
     let slots: Vec<libc::iovec> = (0..options.depth)
         .map(|slot| libc::iovec {
-            iov_base: buffers.start(slot).cast(),
+            iov_base: buffers.buffer_address(slot).cast(),
             iov_len: options.buffer_bytes as usize,
         })
         .collect();

@@ -1,73 +1,74 @@
-//! Open descriptors of other processes, as /proc shows them.
+//! Open descriptors of other processes, from /proc.
 
-use super::is_gone;
+use super::has_ended;
 use crate::host::mounts::unescaped_path;
 use rustix::fs::{FileType, Stat};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A descriptor in the table of a thread.
+/// File descriptor of a thread in another process.
 pub(super) struct Descriptor {
-    /// The link to what is open.
+    /// Link in /proc to the open file.
     pub(super) link: PathBuf,
-    info: PathBuf,
+    info_path: PathBuf,
 }
 
-/// Kinds of open files that hold others open.
+/// Kind of open file, by whether it may keep other files open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// An io_uring, with which files can be registered.
+pub(super) enum DescriptorKind {
+    /// Ring of io_uring, with which files can be registered.
     Ring,
-    /// A socket, in which descriptors can wait for their receiver.
+    /// Socket, in which descriptors can wait for their receiver.
     Socket,
-    /// Anything else, which stands for itself.
+    /// Any other file, which keeps no other files open.
     Other,
 }
 
 impl Descriptor {
-    /// The descriptor of this name; `thread` is a directory of /proc/PID/task.
-    pub(super) fn of(thread: &Path, name: OsString) -> Self {
+    /// Returns the descriptor of a thread by its name (a number in text form). `thread` is a
+    /// directory of /proc/PID/task.
+    pub(super) fn new(thread: &Path, name: OsString) -> Self {
         Self {
             link: thread.join("fd").join(&name),
-            info: thread.join("fdinfo").join(&name),
+            info_path: thread.join("fdinfo").join(&name),
         }
     }
 
-    pub(super) fn kind(&self, status: &Stat) -> Kind {
+    pub(super) fn kind(&self, status: &Stat) -> DescriptorKind {
         match FileType::from_raw_mode(status.st_mode) {
-            FileType::Socket => Kind::Socket,
+            FileType::Socket => DescriptorKind::Socket,
             // Only what has no type of its own is made by the kernel for itself.
             FileType::Unknown => match std::fs::read_link(&self.link) {
-                Ok(name) if name == Path::new("anon_inode:[io_uring]") => Kind::Ring,
-                _ => Kind::Other,
+                Ok(name) if name == Path::new("anon_inode:[io_uring]") => DescriptorKind::Ring,
+                _ => DescriptorKind::Other,
             },
-            _ => Kind::Other,
+            _ => DescriptorKind::Other,
         }
     }
 
-    /// Its file in fdinfo; none where it was closed meanwhile.
-    pub(super) fn info(&self) -> io::Result<Option<Info>> {
-        match std::fs::read_to_string(&self.info) {
-            Ok(text) => Ok(Some(Info(text))),
-            Err(error) if is_gone(&error) => Ok(None),
+    /// Reads the descriptor's file in fdinfo; `None` if the descriptor was closed meanwhile.
+    pub(super) fn info(&self) -> io::Result<Option<DescriptorInfo>> {
+        match std::fs::read_to_string(&self.info_path) {
+            Ok(text) => Ok(Some(DescriptorInfo(text))),
+            Err(error) if has_ended(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
 }
 
-/// The text of a file in /proc/PID/fdinfo.
-pub(super) struct Info(String);
+/// Text of a descriptor's file in /proc/PID/fdinfo.
+pub(super) struct DescriptorInfo(String);
 
-impl Info {
-    /// Whether what is open may be written. One whose flags are not told may be.
+impl DescriptorInfo {
+    /// Reports whether the open file may be written; true if its flags are unknown.
     pub(super) fn is_open_for_writing(&self) -> bool {
         let flags = self.field("flags:");
         let flags = flags.and_then(|flags| u32::from_str_radix(flags, 8).ok());
         flags.is_none_or(|flags| flags & libc::O_ACCMODE as u32 != libc::O_RDONLY as u32)
     }
 
-    /// Whether descriptors wait in a socket for their receiver.
+    /// Reports whether descriptors wait in a socket for their receiver.
     pub(super) fn has_files_in_flight(&self) -> bool {
         self.field("scm_fds:").is_some_and(|count| count != "0")
     }
@@ -82,16 +83,16 @@ impl Info {
 
 /// Files that are registered with an io_uring.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Registered {
+pub(super) struct RegisteredFiles {
     pub(super) paths: Vec<PathBuf>,
-    /// Whether there are no more than these: a ring that is being worked with lists
-    /// none.
+    /// Whether the list of registered files is complete. The kernel lists none for an io_uring in
+    /// use.
     pub(super) are_all_named: bool,
 }
 
-/// Reads `UserFiles:` with the number of slots, and a line of each that is in use:
-/// `    0: /tmp/some\040file`.
-pub(super) fn registered_files(info: &Info) -> Registered {
+/// Parses `UserFiles:` with the number of slots, and the line of each slot in use: `    0:
+/// /tmp/some\040file`.
+pub(super) fn registered_files(info: &DescriptorInfo) -> RegisteredFiles {
     let slots = info.field("UserFiles:");
     let slots = slots.and_then(|slots| slots.parse::<u64>().ok());
     let lines = info.0.lines();
@@ -105,7 +106,7 @@ pub(super) fn registered_files(info: &Info) -> Registered {
             Some(unescaped_path(path.as_bytes()))
         })
         .collect();
-    Registered {
+    RegisteredFiles {
         // Kernels before 5.1 have no io_uring, and later ones tell the number.
         are_all_named: slots == Some(0) || !paths.is_empty(),
         paths,
@@ -116,8 +117,8 @@ pub(super) fn registered_files(info: &Info) -> Registered {
 mod tests {
     use super::*;
 
-    fn info(text: &str) -> Info {
-        Info(text.to_owned())
+    fn info(text: &str) -> DescriptorInfo {
+        DescriptorInfo(text.to_owned())
     }
 
     #[test]
@@ -156,7 +157,7 @@ mod tests {
             ("SqThread:\t-1\n", &[], false),
         ] {
             let paths = paths.iter().map(PathBuf::from).collect();
-            let expected = Registered {
+            let expected = RegisteredFiles {
                 paths,
                 are_all_named,
             };

@@ -1,23 +1,23 @@
-//! A policy for each kind of command, and the search for better ones.
+//! Policy for each kind of command, and the search for better policies.
 
 use super::super::policy::Policy;
 use diskperf_device::Hint;
 use diskperf_sim::Time;
 
-/// What a policy is chosen for.
+/// Kind of command for which a policy is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A read that goes on with a sequence.
+pub(super) enum CommandKind {
+    /// Read that continues a sequence.
     Sequence(Hint),
-    /// Any other.
+    /// Read that continues no sequence.
     Other(Hint),
-    /// A write that goes on with a sequence.
+    /// Write that continues a sequence.
     WriteSequence,
-    /// Any other.
+    /// Write that continues no sequence.
     WriteOther,
 }
 
-impl Kind {
+impl CommandKind {
     const COUNT: usize = 2 * Hint::ALL.len() + 2;
 
     fn index(self) -> usize {
@@ -29,53 +29,53 @@ impl Kind {
         }
     }
 
-    /// Whether an index is of writes.
     fn is_write(index: usize) -> bool {
         index >= Self::COUNT - 2
     }
 }
 
-/// Distances that are tried, in sectors.
-const DISTANCES: [u32; 6] = [0, 10, 30, 60, 100, 244];
+/// Read-ahead distances that the search tries, in sectors.
+const READ_AHEAD_DISTANCES: [u32; 6] = [0, 10, 30, 60, 100, 244];
 
-/// How far ahead of a sequence is read before anything is known: half a track.
-const AT_FIRST: u32 = 30;
+/// Initial read-ahead distance for sequences, in sectors: half a track.
+const INITIAL_DISTANCE: u32 = 30;
 
-/// A kind is worth a search if it has one in so many of the commands.
-const WORTH: usize = 16;
+/// Rarity limit of a kind of command: the search considers a kind only if at least one in this many
+/// commands is of it.
+const KIND_RARITY_MAX: usize = 16;
 
-/// A change is worth it that gains this share: of the many that are tried some are
-/// better by chance.
-const GAIN: f64 = 0.03;
+/// Minimum gain of an accepted change, as a share. Some of the many tried changes are better by
+/// chance.
+const GAIN_MIN: f64 = 0.03;
 
-/// A change that gains this share is worth it though it harms the first half: after
-/// other work has begun, what comes is like the second.
-const GAIN_AFTER_CHANGE: f64 = 0.1;
+/// Minimum gain, as a share, of an accepted change that harms the first half of the commands. After
+/// a change of the workload, future commands resemble the second half.
+const GAIN_AFTER_CHANGE_MIN: f64 = 0.1;
 
-/// How long commands take: the first half of them, and the second.
-pub(super) type Halves = [Time; 2];
+/// Total time of the commands: of the first half and of the second half.
+pub(super) type HalfTimes = [Time; 2];
 
-/// Whether some time is less than another by [`GAIN`], and no half of it is more; or the
-/// second is not, and both are less by [`GAIN_AFTER_CHANGE`].
-fn is_better(one: Halves, other: Halves) -> bool {
+/// Tests whether `one` is better than `other`. The total must be lower by [`GAIN_MIN`] with neither
+/// half longer, or lower by [`GAIN_AFTER_CHANGE_MIN`] with only the first half longer.
+fn is_better(one: HalfTimes, other: HalfTimes) -> bool {
     let gain = match one[0] <= other[0] {
-        true => GAIN,
-        false => GAIN_AFTER_CHANGE,
+        true => GAIN_MIN,
+        false => GAIN_AFTER_CHANGE_MIN,
     };
-    one[1] <= other[1] && (sum(one).0 as f64) < sum(other).0 as f64 * (1.0 - gain)
+    one[1] <= other[1] && (total(one).0 as f64) < total(other).0 as f64 * (1.0 - gain)
 }
 
-fn sum(halves: Halves) -> Time {
+fn total(halves: HalfTimes) -> Time {
     halves[0] + halves[1]
 }
 
-/// A policy for each kind.
+/// Cache policies chosen for all kinds of commands.
 #[derive(Clone, Debug)]
-pub(super) struct Choice {
-    policies: [Policy; Kind::COUNT],
+pub(super) struct PolicyChoice {
+    policies: [Policy; CommandKind::COUNT],
 }
 
-impl Default for Choice {
+impl Default for PolicyChoice {
     fn default() -> Self {
         let read = |ahead_sectors| Policy {
             search: true,
@@ -95,88 +95,86 @@ impl Default for Choice {
             sort_writes: true,
             ..Policy::default()
         };
-        let mut policies = [read(0); Kind::COUNT];
+        let mut policies = [read(0); CommandKind::COUNT];
         for class in Hint::ALL {
-            policies[Kind::Sequence(class).index()] = read(AT_FIRST);
+            policies[CommandKind::Sequence(class).index()] = read(INITIAL_DISTANCE);
         }
         // What is written in sequence is seldom read soon.
-        policies[Kind::WriteSequence.index()] = write(false);
-        policies[Kind::WriteOther.index()] = write(true);
+        policies[CommandKind::WriteSequence.index()] = write(false);
+        policies[CommandKind::WriteOther.index()] = write(true);
         Self { policies }
     }
 }
 
-impl Choice {
-    /// The policy for a command of a kind.
-    pub(super) fn policy(&self, kind: Kind) -> Policy {
+impl PolicyChoice {
+    /// Returns the policy for a kind of command.
+    pub(super) fn policy(&self, kind: CommandKind) -> Policy {
         self.policies[kind.index()]
     }
 
-    /// The policies of reads.
-    fn reads(&mut self) -> impl Iterator<Item = &mut Policy> {
+    fn read_policies(&mut self) -> impl Iterator<Item = &mut Policy> {
         let policies = self.policies.iter_mut().enumerate();
-        let reads = policies.filter(|(index, _)| !Kind::is_write(*index));
+        let reads = policies.filter(|(index, _)| !CommandKind::is_write(*index));
         reads.map(|(_, policy)| policy)
     }
 
-    /// The same with another distance for all reads.
-    fn at(mut self, ahead_sectors: u32) -> Self {
-        for policy in self.reads() {
+    fn with_read_ahead(mut self, ahead_sectors: u32) -> Self {
+        for policy in self.read_policies() {
             policy.ahead_sectors = ahead_sectors;
         }
         self
     }
 
-    /// The same with all of the cache for what is written and what is read ahead: a host
-    /// with a cache of its own has what it has read.
+    /// Returns the policies without caching of read sectors, which leaves the cache to writes and
+    /// read-ahead. A host with its own cache already has the sectors that it has read.
     fn without_saved_reads(mut self) -> Self {
-        for policy in self.reads() {
+        for policy in self.read_policies() {
             policy.save_reads = false;
         }
         self
     }
 
-    /// Changes what makes commands of these kinds take less time; `took` says how long
-    /// they take with a choice.
-    pub(super) fn improve(&mut self, kinds: &[Kind], took: impl Fn(&Self) -> Halves) {
-        let of_own = took(self);
-        let (own, of_own) = self.clone().climbed(of_own, kinds, &took);
+    /// Improves the cache policies by rehearsal. `kinds` holds the kind of each recent command, and
+    /// `measure` returns the time of these commands with given policies.
+    pub(super) fn improve(&mut self, kinds: &[CommandKind], measure: impl Fn(&Self) -> HalfTimes) {
+        let of_own = measure(self);
+        let (own, of_own) = self.clone().hill_climb(of_own, kinds, &measure);
         // Single steps from here may lead nowhere, where two at once are far better.
         let plain = Self::default();
-        let others = DISTANCES.map(|distance| plain.clone().at(distance));
+        let others = READ_AHEAD_DISTANCES.map(|distance| plain.clone().with_read_ahead(distance));
         let plain = std::iter::once(plain).chain(others);
         let starts = plain.flat_map(|one| [one.clone(), one.without_saved_reads()]);
-        let starts = starts.map(|start| (took(&start), start));
+        let starts = starts.map(|start| (measure(&start), start));
         let (of_fresh, fresh) = starts
-            .min_by_key(|(halves, _)| sum(*halves))
+            .min_by_key(|(halves, _)| total(*halves))
             .expect("there are some");
-        let (fresh, of_fresh) = fresh.climbed(of_fresh, kinds, &took);
+        let (fresh, of_fresh) = fresh.hill_climb(of_fresh, kinds, &measure);
         *self = match is_better(of_fresh, of_own) {
             true => fresh,
             false => own,
         };
     }
 
-    /// What one step after the other leads to, and how long commands take with it; they
-    /// take `best` without a step.
-    fn climbed(
+    /// Improves the cache policies in single steps (hill climbing). `best` is the time of the
+    /// commands without a step. Returns the policies and the time of the commands with them.
+    fn hill_climb(
         mut self,
-        mut best: Halves,
-        kinds: &[Kind],
-        took: &impl Fn(&Self) -> Halves,
-    ) -> (Self, Halves) {
+        mut best: HalfTimes,
+        kinds: &[CommandKind],
+        measure: &impl Fn(&Self) -> HalfTimes,
+    ) -> (Self, HalfTimes) {
         let count = |index| kinds.iter().filter(|kind| kind.index() == index).count();
-        let is_worth = |index: &usize| count(*index) * WORTH >= kinds.len().max(1);
-        for index in (0..Kind::COUNT).filter(is_worth) {
-            let variations = match Kind::is_write(index) {
-                true => &OF_WRITES[..],
-                false => &OF_READS[..],
+        let is_worth = |index: &usize| count(*index) * KIND_RARITY_MAX >= kinds.len().max(1);
+        for index in (0..CommandKind::COUNT).filter(is_worth) {
+            let variations = match CommandKind::is_write(index) {
+                true => &WRITE_VARIATIONS[..],
+                false => &READ_VARIATIONS[..],
             };
             for variation in variations {
-                for policy in variation.of(self.policies[index]) {
+                for policy in variation.apply(self.policies[index]) {
                     let mut other = self.clone();
                     other.policies[index] = policy;
-                    let of_other = took(&other);
+                    let of_other = measure(&other);
                     if is_better(of_other, best) {
                         (self, best) = (other, of_other);
                     }
@@ -187,30 +185,29 @@ impl Choice {
     }
 }
 
-/// What is tried of a policy.
 #[derive(Clone, Copy, Debug)]
-enum Variation {
-    /// Reading ahead by another distance, or over something else.
-    Ahead,
-    /// The other state of the bit of this name.
-    Flip(&'static str),
+enum PolicyVariation {
+    /// Variation of the read-ahead distance and of its limits at track and cylinder ends.
+    ReadAhead,
+    FlipBit(&'static str),
 }
 
-/// What is tried of reads, and of writes.
-const OF_READS: [Variation; 4] = [
-    Variation::Ahead,
-    Variation::Flip("CRD"),
-    Variation::Flip("RAP"),
-    Variation::Flip("SRD"),
+const READ_VARIATIONS: [PolicyVariation; 4] = [
+    PolicyVariation::ReadAhead,
+    PolicyVariation::FlipBit("CRD"),
+    PolicyVariation::FlipBit("RAP"),
+    PolicyVariation::FlipBit("SRD"),
 ];
-const OF_WRITES: [Variation; 2] = [Variation::Flip("CWT"), Variation::Flip("SWT")];
+const WRITE_VARIATIONS: [PolicyVariation; 2] = [
+    PolicyVariation::FlipBit("CWT"),
+    PolicyVariation::FlipBit("SWT"),
+];
 
-impl Variation {
-    /// The policies that differ from one in it.
-    fn of(self, mut policy: Policy) -> Vec<Policy> {
+impl PolicyVariation {
+    fn apply(self, mut policy: Policy) -> Vec<Policy> {
         match self {
-            Self::Ahead => aheads(policy),
-            Self::Flip(name) => {
+            Self::ReadAhead => read_ahead_variations(policy),
+            Self::FlipBit(name) => {
                 for (other, bit) in policy.bits() {
                     *bit ^= other == name;
                 }
@@ -220,10 +217,11 @@ impl Variation {
     }
 }
 
-/// Reading ahead by another distance, or over something else.
-fn aheads(policy: Policy) -> Vec<Policy> {
+/// Returns policies with other read-ahead distances or with other limits at track and cylinder
+/// ends.
+fn read_ahead_variations(policy: Policy) -> Vec<Policy> {
     let across = [(false, false), (true, false), (true, true)];
-    let all = DISTANCES.into_iter().flat_map(|ahead_sectors| {
+    let all = READ_AHEAD_DISTANCES.into_iter().flat_map(|ahead_sectors| {
         across.map(|(across_heads, across_cylinders)| Policy {
             ahead_sectors,
             across_heads,
@@ -239,17 +237,17 @@ mod tests {
     use super::*;
 
     /// Commands that take longer the further a distance is from the best one.
-    fn best_at(best: u32) -> impl Fn(&Choice) -> Halves {
-        move |choice: &Choice| {
-            let policy = choice.policy(Kind::Sequence(Hint::Raw));
+    fn best_at(best: u32) -> impl Fn(&PolicyChoice) -> HalfTimes {
+        move |choice: &PolicyChoice| {
+            let policy = choice.policy(CommandKind::Sequence(Hint::Raw));
             [Time(10_000 + 100 * u64::from(policy.ahead_sectors.abs_diff(best))); 2]
         }
     }
 
     #[test]
     fn the_best_distance_is_found_and_another_one_when_things_change() {
-        let mut choice = Choice::default();
-        let kinds = [Kind::Sequence(Hint::Raw)];
+        let mut choice = PolicyChoice::default();
+        let kinds = [CommandKind::Sequence(Hint::Raw)];
         for best in [244, 10, 100, 0] {
             choice.improve(&kinds, best_at(best));
             assert_eq!(choice.policy(kinds[0]).ahead_sectors, best);
@@ -258,8 +256,8 @@ mod tests {
 
     #[test]
     fn what_single_steps_do_not_lead_to_is_found() {
-        let mut choice = Choice::default();
-        let kinds = [Hint::Raw, Hint::FileWhole].map(Kind::Other);
+        let mut choice = PolicyChoice::default();
+        let kinds = [Hint::Raw, Hint::FileWhole].map(CommandKind::Other);
         choice.improve(&kinds, |choice| {
             let is_there = |kind| choice.policy(kind).ahead_sectors == 60;
             let gain = if kinds.into_iter().all(is_there) {
@@ -274,19 +272,19 @@ mod tests {
 
     #[test]
     fn what_gains_little_is_left() {
-        let mut choice = Choice::default();
-        let kinds = [Kind::Other(Hint::Raw)];
+        let mut choice = PolicyChoice::default();
+        let kinds = [CommandKind::Other(Hint::Raw)];
         choice.improve(&kinds, |choice| {
             let ahead = u64::from(choice.policy(kinds[0]).ahead_sectors);
             [Time(10_000 - ahead.min(100)); 2]
         });
-        assert_eq!(choice.policies, Choice::default().policies);
+        assert_eq!(choice.policies, PolicyChoice::default().policies);
     }
 
     #[test]
     fn what_helps_some_and_harms_others_is_left() {
-        let mut choice = Choice::default();
-        let kinds = [Kind::Other(Hint::FileWhole)];
+        let mut choice = PolicyChoice::default();
+        let kinds = [CommandKind::Other(Hint::FileWhole)];
         choice.improve(&kinds, |choice| {
             let ahead = u64::from(choice.policy(kinds[0]).ahead_sectors);
             [Time(20_000 - 50 * ahead), Time(20_000 + ahead)]
@@ -296,9 +294,9 @@ mod tests {
 
     #[test]
     fn after_a_change_the_later_half_counts() {
-        let kinds = [Kind::Other(Hint::FileWhole)];
+        let kinds = [CommandKind::Other(Hint::FileWhole)];
         for (gain, expected) in [(40, 244), (4, 0)] {
-            let mut choice = Choice::default();
+            let mut choice = PolicyChoice::default();
             choice.improve(&kinds, |choice| {
                 let ahead = u64::from(choice.policy(kinds[0]).ahead_sectors);
                 [Time(20_000 + ahead), Time(20_000 - gain * ahead)]

@@ -1,99 +1,109 @@
-//! The last commands as a script: what each of them waited for.
+//! Script of the last commands with the conditions that each command waited for.
 //!
-//! Who asks waits for what it asked for before. So a command comes as long after the
-//! end of another one as it did in fact, and what is faster lets what follows come
-//! sooner.
+//! A program waits for its earlier requests. A command therefore arrives as long after the end of
+//! another command as it did in the recording, and a faster command lets its successors arrive
+//! earlier.
 
 use diskperf_device::Request;
 use diskperf_sim::Time;
 
-/// A command that came, and what came of it.
+/// Command that arrived at the controller, with its times of arrival and end.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct RecordedCommand {
     pub(super) request: Request,
-    /// The number of the sequence that it belongs to.
+    /// Number of the sequence of accesses that the command belongs to.
     pub(super) sequence: u64,
-    pub(super) arrived: Time,
-    pub(super) ended: Option<Time>,
+    pub(super) arrived_at: Time,
+    pub(super) ended_at: Option<Time>,
 }
 
-/// An end of a command is answered by one of so many that come next, or by none: more
-/// than are under way at once.
-const ANSWERED_WITHIN: usize = 16;
+/// Maximum distance, in commands, from a command to the later command that responds to its end. It
+/// is above the number of commands in flight.
+const RESPONSE_DISTANCE_MAX: usize = 16;
 
-/// What comes so soon after the end of a command of another sequence answers that: the
-/// write of a copy. It is about what a system call and a driver take.
-const AT_ONCE: Time = Time(4_000_000);
+/// Maximum delay after which a command counts as a response to the end of a command of another
+/// sequence, as the write of a copy does. It is about the time of a system call and a driver.
+const RESPONSE_DELAY_MAX: Time = Time(4_000_000);
 
-/// Commands in the order in which they came, and what each waits for.
+/// Commands in the order of their arrival, with the conditions that each waits for.
 #[derive(Debug)]
 pub(super) struct Script {
     pub(super) requests: Vec<Request>,
-    /// Of each command those that wait for its end, and for its coming.
+    /// Commands of the script that wait for the end of each command, by the index of that command.
     pub(super) after_end: Vec<Vec<usize>>,
-    pub(super) after_coming: Vec<Vec<usize>>,
-    /// For how many of these each waits, and how long it comes after the last.
-    pub(super) waits: Vec<u8>,
-    pub(super) gaps: Vec<Time>,
-    /// The end of so many is where the time begins that counts.
-    pub(super) warm: usize,
+    pub(super) after_arrival: Vec<Vec<usize>>,
+    /// Number of conditions (ends and arrivals of other commands) that each command of the script
+    /// waits for.
+    pub(super) condition_counts: Vec<u8>,
+    /// Delay of each command of the script after its last condition.
+    pub(super) delays: Vec<Time>,
+    /// Number of commands that end before the measured time begins.
+    pub(super) warmup_count: usize,
 }
 
 impl Script {
-    /// Of these commands; the end of `warm` of them is where the time begins that
-    /// counts.
-    pub(super) fn new<'a>(seen: impl Iterator<Item = &'a Seen>, warm: usize) -> Self {
-        let seen: Vec<&Seen> = seen.collect();
+    /// Returns the script of the given commands. The measured time begins at the end of the first
+    /// `warmup_count` commands.
+    pub(super) fn new<'a>(
+        recorded: impl Iterator<Item = &'a RecordedCommand>,
+        warmup_count: usize,
+    ) -> Self {
+        let recorded: Vec<&RecordedCommand> = recorded.collect();
         let mut script = Self {
-            requests: seen.iter().map(|one| one.request.clone()).collect(),
-            after_end: vec![Vec::new(); seen.len()],
-            after_coming: vec![Vec::new(); seen.len()],
-            waits: vec![0; seen.len()],
-            gaps: vec![Time::ZERO; seen.len()],
-            warm,
+            requests: recorded.iter().map(|one| one.request.clone()).collect(),
+            after_end: vec![Vec::new(); recorded.len()],
+            after_arrival: vec![Vec::new(); recorded.len()],
+            condition_counts: vec![0; recorded.len()],
+            delays: vec![Time::ZERO; recorded.len()],
+            warmup_count,
         };
-        let mut answered = vec![false; seen.len()];
-        for (number, one) in seen.iter().enumerate() {
-            let mut since = seen[0].arrived;
+        let mut has_response = vec![false; recorded.len()];
+        for (number, one) in recorded.iter().enumerate() {
+            let mut since = recorded[0].arrived_at;
             let earlier = (0..number).rev();
-            let mut same = earlier.filter(|other| seen[*other].sequence == one.sequence);
+            let mut same = earlier.filter(|other| recorded[*other].sequence == one.sequence);
             if let Some(before) = same.next() {
-                script.after_coming[before].push(number);
-                script.waits[number] += 1;
-                since = seen[before].arrived;
+                script.after_arrival[before].push(number);
+                script.condition_counts[number] += 1;
+                since = recorded[before].arrived_at;
             }
-            if let Some((ended, before)) = answers(&seen, &answered, number) {
-                answered[before] = true;
+            if let Some((ended_at, before)) = find_trigger(&recorded, &has_response, number) {
+                has_response[before] = true;
                 script.after_end[before].push(number);
-                script.waits[number] += 1;
-                since = since.max(ended);
+                script.condition_counts[number] += 1;
+                since = since.max(ended_at);
             }
-            script.gaps[number] = one.arrived - since;
+            script.delays[number] = one.arrived_at - since;
         }
         script
     }
 }
 
-/// The end of a command, and its number, to which the coming of another is an answer.
-/// Who asks has some commands under way, mostly of one sequence, and gives the next
-/// when the first of them has ended and he has done with it.
-fn answers(seen: &[&Seen], answered: &[bool], number: usize) -> Option<(Time, usize)> {
-    let one = seen[number];
-    let is_own = |before: usize| seen[before].sequence == one.sequence;
-    let ends = || {
-        let ended = |before: usize| Some((seen[before].ended?, before));
-        let ended = (0..number).filter_map(ended);
-        ended.filter(|(at, _)| *at <= one.arrived)
+/// Returns the end time and the number of the earlier command to whose end a command responds. A
+/// program has some commands in flight, mostly of one sequence, and submits the next one when the
+/// first of them has ended and has been processed.
+fn find_trigger(
+    recorded: &[&RecordedCommand],
+    has_response: &[bool],
+    number: usize,
+) -> Option<(Time, usize)> {
+    let one = recorded[number];
+    let is_own = |before: usize| recorded[before].sequence == one.sequence;
+    let ends_at = || {
+        let ended_at = |before: usize| Some((recorded[before].ended_at?, before));
+        let ended_at = (0..number).filter_map(ended_at);
+        ended_at.filter(|(at, _)| *at <= one.arrived_at)
     };
-    let is_open = |before: usize| !answered[before] && number - before <= ANSWERED_WITHIN;
-    let open = || ends().filter(|(_, before)| is_open(*before));
+    let is_open = |before: usize| !has_response[before] && number - before <= RESPONSE_DISTANCE_MAX;
+    let open = || ends_at().filter(|(_, before)| is_open(*before));
     let own = open().filter(|(_, before)| is_own(*before)).min();
     let last = open().max();
-    let at_once = last.filter(|(at, before)| !is_own(*before) && one.arrived - *at < AT_ONCE);
+    let at_once =
+        last.filter(|(at, before)| !is_own(*before) && one.arrived_at - *at < RESPONSE_DELAY_MAX);
     match (own, at_once) {
         (Some(own), Some(last)) if last > own => Some(last),
         (Some(own), _) => Some(own),
-        (None, _) => open().min().or_else(|| ends().max()),
+        (None, _) => open().min().or_else(|| ends_at().max()),
     }
 }
 
@@ -103,56 +113,56 @@ mod tests {
 
     /// Commands of sequences, with the milliseconds at which they came and ended, and
     /// what each waits for: ends, comings, and for how long after these.
-    fn waits(seen: &[(u64, u64, u64)]) -> Vec<(Vec<usize>, Vec<usize>, u64)> {
-        let seen: Vec<Seen> = seen
+    fn list_conditions(recorded: &[(u64, u64, u64)]) -> Vec<(Vec<usize>, Vec<usize>, u64)> {
+        let recorded: Vec<RecordedCommand> = recorded
             .iter()
-            .map(|(sequence, arrived, ended)| Seen {
+            .map(|(sequence, arrived_at, ended_at)| RecordedCommand {
                 request: Request::default(),
                 sequence: *sequence,
-                arrived: Time::from_millis(*arrived),
-                ended: Some(Time::from_millis(*ended)),
+                arrived_at: Time::from_millis(*arrived_at),
+                ended_at: Some(Time::from_millis(*ended_at)),
             })
             .collect();
-        let script = Script::new(seen.iter(), 0);
+        let script = Script::new(recorded.iter(), 0);
         let of = |lists: &[Vec<usize>], number: usize| {
             let has = |before: &usize| lists[*before].contains(&number);
             (0..lists.len()).filter(has).collect::<Vec<_>>()
         };
-        let gap = |number: usize| script.gaps[number].0 / 1_000_000;
+        let gap = |number: usize| script.delays[number].0 / 1_000_000;
         let one = |number| {
-            let ends = of(&script.after_end, number);
-            (ends, of(&script.after_coming, number), gap(number))
+            let ends_at = of(&script.after_end, number);
+            (ends_at, of(&script.after_arrival, number), gap(number))
         };
-        (0..seen.len()).map(one).collect()
+        (0..recorded.len()).map(one).collect()
     }
 
     #[test]
     fn the_next_block_of_a_file_waits_for_the_last_but_one() {
-        let seen = [(1, 0, 10), (1, 1, 14), (1, 13, 20), (1, 17, 24)];
+        let recorded = [(1, 0, 10), (1, 1, 14), (1, 13, 20), (1, 17, 24)];
         let expected = [
             (vec![], vec![], 0),
             (vec![], vec![0], 1),
             (vec![0], vec![1], 3),
             (vec![1], vec![2], 3),
         ];
-        assert_eq!(waits(&seen), expected);
+        assert_eq!(list_conditions(&recorded), expected);
     }
 
     #[test]
     fn a_copy_waits_for_its_read_and_then_for_its_write() {
-        let seen = [(1, 0, 10), (2, 11, 20), (1, 21, 30), (2, 31, 40)];
+        let recorded = [(1, 0, 10), (2, 11, 20), (1, 21, 30), (2, 31, 40)];
         let expected = [
             (vec![], vec![], 0),
             (vec![0], vec![], 1),
             (vec![1], vec![0], 1),
             (vec![2], vec![1], 1),
         ];
-        assert_eq!(waits(&seen), expected);
+        assert_eq!(list_conditions(&recorded), expected);
     }
 
     #[test]
     fn of_two_readers_each_waits_for_itself() {
-        let seen = [
+        let recorded = [
             (1, 0, 10),
             (2, 0, 16),
             (1, 30, 40),
@@ -166,6 +176,6 @@ mod tests {
             (vec![1], vec![1], 20),
             (vec![2], vec![2], 20),
         ];
-        assert_eq!(waits(&seen), expected);
+        assert_eq!(list_conditions(&recorded), expected);
     }
 }
