@@ -78,7 +78,7 @@ impl CacheVerdict {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::NotApplicable => "nothing was read from storage",
-            Self::AsRequested => "cached as asked",
+            Self::AsRequested => "cached as requested",
             Self::Unknown => "the kernel does not report whether the bytes came from the device",
             Self::WarmButNotResident => {
                 "meant to be warm, but part of the file was not in memory: \

@@ -82,7 +82,7 @@ fn write_note(fate: DisturbanceHandling, results: &[&ProgramResult]) -> String {
     let plural = if of == 1 { "" } else { "s" };
     match fate {
         DisturbanceHandling::Blocks => {
-            format!("{count} of {of} blocks disturbed, which count all the same: {what}")
+            format!("{count} of {of} blocks disturbed, which still count: {what}")
         }
         DisturbanceHandling::Repeated => {
             format!("{count} of {of} repetition{plural} disturbed and repeated: {what}")
@@ -181,7 +181,7 @@ mod tests {
         result.repetitions[2].interference.push(waited_share(41));
         assert_eq!(
             note(&result),
-            Some("1 of 5 blocks disturbed, which count all the same: waited 41 % of the time for a processor".to_owned())
+            Some("1 of 5 blocks disturbed, which still count: waited 41 % of the time for a processor".to_owned())
         );
     }
 
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_disturbed_is_told_by_its_worst_case() {
+    fn the_worst_disturbance_is_reported() {
         assert_eq!(noted(&[]), None);
         // The first does not count anyhow.
         assert_eq!(noted(&[(0, true, waited_share(41))]), None);

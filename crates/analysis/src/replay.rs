@@ -80,14 +80,14 @@ impl Fidelity {
         let mut said = Vec::new();
         if !self.kept_up {
             said.push(format!(
-                "the host did not keep up: {:.1} % of the requests were issued more than {:.0} µs late, so that this run gives no verdict; give a smaller --speed, or a quieter host",
+                "the host did not keep up: {:.1} % of the requests were issued more than {:.0} µs late, so this run gives no verdict; use a smaller --speed or a quieter host",
                 100.0 * self.late,
                 self.late_after_us
             ));
         }
         if self.held_up > 0 {
             said.push(format!(
-                "the storage did not keep up: {} of {} requests waited because all slots were under way ({} at the most); their responses count from when they were to be issued",
+                "the storage did not keep up: {} of {} requests waited because all slots were in flight ({} at most); their response times count from the intended issue",
                 self.held_up, self.issued, self.deepest
             ));
         }

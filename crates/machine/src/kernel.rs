@@ -45,7 +45,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::rc::Rc;
-use v7::{OnV7, V7};
+use v7::{V7, V7View};
 
 /// UNIX kernel on its computer.
 pub struct Unix {
@@ -56,7 +56,7 @@ pub struct Unix {
     /// Receiver of each request's completion, indexed by request.
     pub(crate) owners: RefCell<Vec<driver::RequestOwner>>,
     /// Raw I/O buffer headers of each volume, and of processes with several transfers in flight.
-    pub(crate) raw_headers: RefCell<Vec<raw::Header>>,
+    pub(crate) raw_headers: RefCell<Vec<raw::RawHeader>>,
 }
 
 impl Deref for Unix {
@@ -79,7 +79,7 @@ pub(crate) enum FileSystems {
 /// Kind of the file systems, with the kernel that uses them.
 pub(crate) enum FileSystemView<'a> {
     Ffs(FfsView<'a>),
-    V7(OnV7<'a>),
+    V7(V7View<'a>),
 }
 
 /// Fast file systems of 4.2BSD, with the kernel that uses them.
@@ -164,7 +164,7 @@ impl Unix {
     pub(crate) fn file_system_view(&self) -> FileSystemView<'_> {
         match &self.file_systems {
             FileSystems::Ffs(mounts) => FileSystemView::Ffs(FfsView { unix: self, mounts }),
-            FileSystems::V7(v7) => FileSystemView::V7(OnV7 { unix: self, v7 }),
+            FileSystems::V7(v7) => FileSystemView::V7(V7View { unix: self, v7 }),
         }
     }
 
@@ -232,7 +232,7 @@ impl Unix {
 
     /// Returns a shared page of zeroes.
     pub(crate) fn zero_page(&self, bytes: u32) -> Page {
-        self.buffers.borrow_mut().pages.zeroes(bytes)
+        self.buffers.borrow_mut().pages.zero_page(bytes)
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Medium {
     block_bytes: u32,
     fragment_bytes: u32,
     /// Chunks of blocks. None for a chunk in which no block was ever written.
-    chunks: Vec<Option<Chunk>>,
+    chunks: Vec<Option<MediumChunk>>,
     /// Memory of the blocks that were allocated for the medium, in bytes. Whole blocks that are
     /// shared with their writer do not count.
     made_bytes: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Medium {
 }
 
 /// Blocks with consecutive numbers. None for a block that was never written.
-type Chunk = Box<[Option<Page>]>;
+type MediumChunk = Box<[Option<Page>]>;
 
 const CHUNK_BLOCKS: usize = 512;
 
@@ -37,7 +37,7 @@ pub(crate) const PLACE_BYTES: u64 = size_of::<Option<Page>>() as u64;
 
 /// Returns the memory of a volume with `blocks` blocks before the first write, in bytes.
 pub(crate) fn empty_bytes(blocks: u64) -> u64 {
-    blocks.div_ceil(CHUNK_BLOCKS as u64) * size_of::<Option<Chunk>>() as u64
+    blocks.div_ceil(CHUNK_BLOCKS as u64) * size_of::<Option<MediumChunk>>() as u64
 }
 
 impl Medium {
@@ -224,7 +224,7 @@ const REMEMBERED_PAGES: usize = 1024;
 
 impl Pages {
     /// Returns a shared page of zeroes.
-    pub(crate) fn zeroes(&mut self, bytes: u32) -> Page {
+    pub(crate) fn zero_page(&mut self, bytes: u32) -> Page {
         let bytes = bytes as usize;
         if let Some(page) = self.zeroes.iter().find(|page| page.len() == bytes) {
             return Rc::clone(page);
@@ -292,7 +292,7 @@ const REMEMBERED_PART_DIVISOR: usize = 4;
 
 impl DataPage {
     fn from_data(page: Page, data: Written<'_>) -> Self {
-        let known = data.known();
+        let known = data.known_content();
         Self {
             page,
             source_identity: known,
@@ -305,9 +305,9 @@ impl DataPage {
         let known = self
             .source_identity
             .as_ref()
-            .is_some_and(|known| known.is(data));
+            .is_some_and(|known| known.is_same_content(data));
         if !known && self.page[part] == *data {
-            self.source_identity = data.known();
+            self.source_identity = data.known_content();
             return true;
         }
         known
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn the_same_change_makes_the_same_page() {
         let mut pages = Pages::default();
-        let zeroes = pages.zeroes(8192);
+        let zeroes = pages.zero_page(8192);
         let made: Vec<Page> = (0..3)
             .map(|_| {
                 let mut page = Rc::clone(&zeroes);

@@ -11,7 +11,7 @@ pub struct Rendezvous {
 }
 
 struct RendezvousState {
-    expected: usize,
+    expected_count: usize,
     arrived: Vec<TaskId>,
     completed_meetings: u64,
     released_at: Time,
@@ -86,11 +86,11 @@ impl Rendezvous {
 }
 
 impl Rendezvous {
-    /// Returns a meeting of `expected` workers.
+    /// Returns a meeting of the given number of workers.
     pub fn new(expected: usize) -> Rc<Self> {
         Rc::new(Self {
             state: RefCell::new(RendezvousState {
-                expected,
+                expected_count: expected,
                 arrived: Vec::new(),
                 completed_meetings: 0,
                 released_at: Time::ZERO,
@@ -116,7 +116,7 @@ impl Rendezvous {
         if state.is_broken {
             return Arrival::Broken;
         }
-        if state.arrived.len() + 1 < state.expected {
+        if state.arrived.len() + 1 < state.expected_count {
             state.arrived.push(task);
             return Arrival::Early(state.completed_meetings);
         }

@@ -21,7 +21,7 @@ impl From<Completion> for Event {
 
 type Log<T> = Rc<RefCell<Vec<T>>>;
 
-fn order_of(tie_break: TieBreak) -> Vec<u32> {
+fn event_order(tie_break: TieBreak) -> Vec<u32> {
     let sim: Rc<Sim<Event>> = Rc::new(Sim::new(tie_break));
     for (at, number) in [(5, 1), (3, 2), (5, 3), (3, 4)] {
         sim.schedule(Time(at), Event::Number(number));
@@ -37,8 +37,8 @@ fn order_of(tie_break: TieBreak) -> Vec<u32> {
 
 #[test]
 fn equal_times_go_by_insertion_or_the_reverse() {
-    assert_eq!(order_of(TieBreak::Insertion), [2, 4, 1, 3]);
-    assert_eq!(order_of(TieBreak::Reversed), [4, 2, 3, 1]);
+    assert_eq!(event_order(TieBreak::Insertion), [2, 4, 1, 3]);
+    assert_eq!(event_order(TieBreak::Reversed), [4, 2, 3, 1]);
 }
 
 /// Who runs a simulation in step with something else asks when it has to come back.
@@ -104,7 +104,7 @@ fn sleeping_tasks_wake_in_time() {
 /// Who sleeps until a moment finds done what hardware does at that moment,
 /// whichever of the two was scheduled first.
 #[test]
-fn a_sleep_ends_after_the_events_of_its_moment() {
+fn a_sleep_ends_after_the_events_of_its_time() {
     for tie_break in [TieBreak::Insertion, TieBreak::Reversed] {
         for asleep_since in [0, 5] {
             let sim: Rc<Sim<Event>> = Rc::new(Sim::new(tie_break));
@@ -138,7 +138,7 @@ fn a_sleep_ends_after_the_events_of_its_moment() {
 }
 
 #[test]
-fn a_deadlock_names_who_waits_for_what() {
+fn a_deadlock_names_each_waiting_task() {
     let sim: Rc<Sim<Event>> = Rc::new(Sim::new(TieBreak::Insertion));
     let inner = Rc::clone(&sim);
     sim.spawn("reader", true, async move {
@@ -156,7 +156,7 @@ fn a_deadlock_names_who_waits_for_what() {
 struct Bench {
     sim: Rc<Sim<Event>>,
     processors: Rc<Processors>,
-    /// The processor that processes and interrupts are for.
+    /// Processor on which the processes and interrupts of the bench run.
     cpu: CpuId,
 }
 
@@ -165,7 +165,7 @@ impl Bench {
         Self::with_processors(1).remove(0)
     }
 
-    /// One bench for each of so many processors, all in one simulation.
+    /// Returns a bench for each of `count` processors, all in one simulation.
     fn with_processors(count: u32) -> Vec<Self> {
         let sim = Rc::new(Sim::new(TieBreak::Insertion));
         let processors = Rc::new(Processors::new(count));
@@ -199,7 +199,7 @@ impl Bench {
         ended.expect("nobody waits for ever");
     }
 
-    /// A process that works, then says what it cost.
+    /// Starts a process that works once. Returns the log of its end and its time breakdown.
     fn process(&self, cost: u64, mask: Level) -> Log<(u64, Usage)> {
         let log: Log<(u64, Usage)> = Log::default();
         let (sim, processors, inner) = (
@@ -277,7 +277,7 @@ fn interrupts_cost_the_same_in_one_step_and_in_several() {
 /// Work that waits for its end on the spot is disturbed by the same things at the same
 /// moments, in whatever order they are due.
 #[test]
-fn waiting_on_the_spot_changes_nothing() {
+fn nested_waits_change_no_result() {
     let seed = 7;
     let mut draws = Streams::new(seed).stream("moments");
     for scenario in 0..200 {
@@ -351,7 +351,7 @@ fn processors_work_side_by_side_as_each_does_alone() {
 /// A task that was woken before it ran for the first time is told so at its first wait, be
 /// that the end of its work.
 #[test]
-fn a_wake_up_from_before_is_told_once_on_the_spot_too() {
+fn an_earlier_wake_up_ends_one_nested_wait() {
     let run = |on_the_spot: bool| {
         let bench = Bench::new();
         let (sim, processors) = (Rc::clone(&bench.sim), Rc::clone(&bench.processors));
@@ -382,7 +382,7 @@ fn a_wake_up_from_before_is_told_once_on_the_spot_too() {
 /// Tasks that wait on top of each other, more of them than may be polled so, go on in the
 /// order in which the loop would have polled them.
 #[test]
-fn tasks_on_top_of_each_other_go_on_in_the_order_of_the_loop() {
+fn nested_tasks_resume_in_the_order_of_the_event_loop() {
     let seed = 19;
     let mut draws = Streams::new(seed).stream("tasks");
     for scenario in 0..100 {
@@ -425,7 +425,7 @@ fn tasks_on_top_of_each_other_go_on_in_the_order_of_the_loop() {
 }
 
 #[test]
-fn a_deadlock_on_the_spot_is_told_as_any_other() {
+fn a_nested_deadlock_is_reported_like_any_other() {
     let bench = Bench::new();
     let (sim, processors) = (Rc::clone(&bench.sim), Rc::clone(&bench.processors));
     bench.sim.spawn("stopped", true, async move {
@@ -457,7 +457,7 @@ fn many_events_come_in_the_order_of_their_time() {
 }
 
 #[test]
-fn an_interrupt_preempts_and_the_process_pays() {
+fn an_interrupt_preempts_and_delays_the_process() {
     let bench = Bench::new();
     let process = bench.process(100, 0);
     let low = bench.interrupt(40, 1, 20);
@@ -503,7 +503,7 @@ fn a_mask_holds_an_interrupt_back() {
 }
 
 #[test]
-fn a_slower_rate_stretches_what_is_left() {
+fn a_slower_rate_stretches_the_remaining_work() {
     let bench = Bench::new();
     let process = bench.process(100, 0);
     bench.sim.schedule(Time(20), Event::Rate(800));
@@ -517,7 +517,7 @@ fn a_slower_rate_stretches_what_is_left() {
 }
 
 #[test]
-fn exponential_times_have_their_mean_and_forget() {
+fn exponential_times_have_their_mean_and_no_memory() {
     let mut stream = Streams::new(11).stream("arrivals");
     let mean = Time(1_000_000);
     let times: Vec<f64> = (0..40_000)

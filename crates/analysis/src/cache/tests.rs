@@ -80,7 +80,7 @@ fn verdicts() {
 }
 
 #[test]
-fn one_cached_repetition_spoils_all_that_are_kept() {
+fn one_cached_repetition_invalidates_all_kept_ones() {
     let cold = repetition(Some((0, 1000)), Some(1000));
     let cached = repetition(Some((1000, 1000)), Some(0));
     let discarded = Repetition {
@@ -103,7 +103,7 @@ fn one_cached_repetition_spoils_all_that_are_kept() {
 }
 
 #[test]
-fn what_is_not_read_from_storage_has_no_verdict() {
+fn programs_without_storage_reads_have_no_verdict() {
     let written = Repetition {
         workers: vec![WorkerMeasure {
             written_bytes: 1000,

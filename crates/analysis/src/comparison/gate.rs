@@ -150,7 +150,7 @@ impl fmt::Display for Failure {
                 limit,
             } => write!(
                 f,
-                "{pair}: slower by {:.1} %, which is over {:.1} %",
+                "{pair}: slower by {:.1} %, above the limit of {:.1} %",
                 100.0 * slowdown,
                 100.0 * limit
             ),
@@ -163,7 +163,7 @@ impl fmt::Display for Failure {
                 let remedy = match basis {
                     Basis::MedianBlock => "give `diskperf ab` a larger --budget or a --min-time",
                     Basis::Medians | Basis::Exact | Basis::SameRun => {
-                        "separate runs seldom can; measure the two with `diskperf ab`"
+                        "separate runs can seldom resolve it; measure both with `diskperf ab`"
                     }
                 };
                 match at_most {

@@ -200,7 +200,7 @@ fn the_blocks_after_a_verdict_give_the_ratio() {
 }
 
 #[test]
-fn what_disturbed_blocks_is_said() {
+fn disturbed_blocks_are_reported() {
     let blocks: Vec<Speeds> = (0..20).map(|n| (1000.0, 1000.0, n % 2 == 0)).collect();
     let mut runs = arms(&blocks);
     assert!(compare(&runs).pairs[0].warnings.is_empty());
@@ -212,7 +212,7 @@ fn what_disturbed_blocks_is_said() {
     }
     let warnings = &compare(&runs).pairs[0].warnings;
     let said = format!(
-        "disturbed in 2 blocks of the base and 1 of the other, which count all the same: {busy} (3)"
+        "disturbed in 2 blocks of the base and 1 of the other, which still count: {busy} (3)"
     );
     assert_eq!(warnings, &[said]);
 }
@@ -400,7 +400,7 @@ fn run_of(id: &str, programs: &[(&str, Vec<f64>)]) -> Run {
 }
 
 #[test]
-fn only_a_slow_down_that_is_seen_counts_as_the_worst() {
+fn only_significant_slow_downs_count_as_the_worst() {
     let noisy: Vec<f64> = noisy_speeds(1.0)
         .iter()
         .zip([900.0, 300.0])

@@ -81,7 +81,7 @@ pub(super) fn warn_of_run_pair(base: &Run, other: &Run, run: usize) -> Vec<RunWa
         .is_some_and(|one| one.places_differ)
     {
         texts.push(
-            "each arm had files of its own: a difference is one of these places, and files lie differently by 2 % to 5 % in any two"
+            "each side had its own files: the difference may come from their positions, which change speeds by 2 % to 5 %"
                 .to_owned(),
         );
     }
@@ -180,7 +180,7 @@ fn disturbed_blocks(base: &ProgramResult, other: &ProgramResult) -> Option<Strin
     let (base, other) = (disturbed_repetitions(base), disturbed_repetitions(other));
     let what = interference::told(base.iter().chain(&other).copied())?;
     Some(format!(
-        "disturbed in {} blocks of the base and {} of the other, which count all the same: {what}",
+        "disturbed in {} blocks of the base and {} of the other, which still count: {what}",
         base.len(),
         other.len()
     ))

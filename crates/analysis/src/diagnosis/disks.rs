@@ -78,10 +78,10 @@ fn disk_cause(part: DrivePart, weight: (Rank, f64), evidence: String) -> Cause {
 /// of reporting completion to the host.
 fn find_firmware_causes(a: &Disks, b: &Disks) -> Vec<Cause> {
     let kinds = [
-        ("a read that the arm moves for", false, true),
-        ("a read that the buffer answers", false, false),
-        ("a write that the arm moves for", true, true),
-        ("a write that the buffer takes", true, false),
+        ("a read that needs the arm", false, true),
+        ("a read served from the buffer", false, false),
+        ("a write that needs the arm", true, true),
+        ("a write accepted by the buffer", true, false),
     ];
     let kind = |(what, writes, needs_arm): (&str, bool, bool)| {
         let kind = CommandKind { writes, needs_arm };
@@ -105,7 +105,7 @@ fn find_firmware_causes(a: &Disks, b: &Disks) -> Vec<Cause> {
         let (ns, there) = (Some(one as f64), Some(other as f64));
         let size =
             log_ratio_if_different(ns, there).filter(|_| one.abs_diff(other) > ROUNDING_NS)?;
-        let evidence = describe_both(&format!("telling the host of a {what}"), ns, there);
+        let evidence = describe_both(&format!("reporting the completion of a {what}"), ns, there);
         let weight = (Rank::Unit, size.min(1.0));
         Some(disk_cause(DrivePart::Firmware, weight, evidence))
     };
@@ -131,15 +131,15 @@ fn find_buffer_causes(a: &Disks, b: &Disks) -> Vec<Cause> {
     let (one, other) = (&a.buffers, &b.buffers);
     let mut found = Vec::new();
     let shares = [
-        ("the buffer answers", "of the reads", one.reads, other.reads),
+        ("the buffer serves", "of the reads", one.reads, other.reads),
         (
-            "the buffer takes",
+            "the buffer accepts",
             "of the writes",
             one.writes,
             other.writes,
         ),
         (
-            "the buffer has the data at once of",
+            "the buffer holds all data on arrival for",
             "of the reads",
             one.full_hits,
             other.full_hits,
@@ -185,8 +185,12 @@ fn find_capacity_causes(one: &Buffers, other: &Buffers) -> Vec<Cause> {
         other.destaged_bytes_max as f64,
     );
     let sizes = [
-        ("wait in the buffer, which is full,", held, there),
-        ("are written of it at once, at most,", most, most_there),
+        ("wait in the full buffer", held, there),
+        (
+            "are destaged from it in one access, at most,",
+            most,
+            most_there,
+        ),
     ];
     let size = |(what, one, other): (&str, f64, f64)| {
         let size = log_ratio_if_different(Some(one), Some(other))
@@ -216,13 +220,13 @@ fn find_cleaning_cause(a: &Disks, b: &Disks) -> Option<Cause> {
         let mb = of.moved_bytes as f64 / 1e6;
         match of.per_byte() {
             _ if of.moved_bytes == 0 => "nothing".to_owned(),
-            Some(each) => format!("{mb:.0} MB, {each:.0} bytes for each that is written,"),
+            Some(each) => format!("{mb:.0} MB, {each:.0} bytes for each byte written,"),
             None => format!("{mb:.0} MB"),
         }
     };
     (size > POLICY_SHARE_DIFFERENCE_MIN).then(|| {
         let evidence = format!(
-            "to clean bands the arm moves {} in one run and {} in the other",
+            "band cleaning moves {} in one run and {} in the other",
             told(one),
             told(other)
         );
@@ -257,18 +261,18 @@ fn find_order_cause(a: &Disks, b: &Disks) -> Option<Cause> {
         let seek = of.mean_ns(|stage| matches!(stage, Stage::Seek | Stage::HeadSwitch));
         let latency = of.mean_ns(|stage| !matches!(stage, Stage::Seek | Stage::HeadSwitch));
         let (seek, latency) = (words::milliseconds(seek), words::milliseconds(latency));
-        format!("{seek} to move and {latency} of rotational latency")
+        format!("{seek} of seek and {latency} of rotational latency")
     };
     let turns = match waits_long {
         true => format!(
-            ", and passes by {} and {} of those that came before",
+            ", and overtakes {} and {} of the older requests",
             words::percent(one.passed_share()),
             words::percent(other.passed_share())
         ),
         false => String::new(),
     };
     let evidence = format!(
-        "the queue is served in another order: an access takes the arm {} in one run and {} in the other{turns}",
+        "the order of service differs: an access takes {} in one run and {} in the other{turns}",
         parts(of_a),
         parts(of_b)
     );

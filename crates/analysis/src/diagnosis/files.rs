@@ -36,7 +36,8 @@ pub(super) fn find_layout_cause(a: &Measures, b: &Measures, ending: Ending) -> O
     });
     let same: f64 = shares.sum();
     if common == 0.0 && same > EQUAL_STEP_SHARE_MIN {
-        let evidence = "the same blocks, equally spaced, are elsewhere on the drive".to_owned();
+        let evidence =
+            "the same blocks, equally spaced, are at another position on the drive".to_owned();
         return Some(cause(Suspect::Drive, (Rank::Layout, 1.0), evidence));
     }
     let usual = |of: &Measures| {
@@ -52,7 +53,7 @@ pub(super) fn find_layout_cause(a: &Measures, b: &Measures, ending: Ending) -> O
     };
     let evidence = if usual(a) == usual(b) {
         format!(
-            "the files are laid out differently: {:.0} of {all:.0} blocks are elsewhere",
+            "the files are laid out differently: {:.0} of {all:.0} blocks are at other positions",
             elsewhere * all
         )
     } else {

@@ -122,11 +122,11 @@ fn find_limit_causes(a: &Measures, b: &Measures) -> Vec<Cause> {
         // Who waits for the arm of a disk with firmware has left no queue before it.
         let has_queue = !a.has_firmware && !b.has_firmware;
         if has_queue && more(Stage::ControllerQueue) == (served.1 < served.0) {
-            limit(Suspect::Controller, served, "requests are served at once");
+            limit(Suspect::Controller, served, "requests are in service");
         }
     } else if a.in_flight_max.max(b.in_flight_max) > BUFFER_CACHE_DEPTH_MIN {
         let at_once = (a.in_flight_max, b.in_flight_max);
-        limit(Suspect::Kernel, at_once, "requests are under way");
+        limit(Suspect::Kernel, at_once, "requests are in flight");
     }
     found
 }
@@ -147,7 +147,8 @@ fn find_queue_causes(a: &Measures, b: &Measures) -> Vec<Cause> {
     if let Some(size) =
         log_ratio_if_different(each(a), each(b)).filter(|size| worth && *size > CAUSE_SHARE_MIN)
     {
-        let evidence = super::causes::describe_both("for a request, data late", each(a), each(b));
+        let evidence =
+            super::causes::describe_both("waiting after late data, per request,", each(a), each(b));
         found.push(cause(Suspect::Controller, (Rank::Unit, size), evidence));
     }
     let own = [

@@ -231,7 +231,7 @@ fn find_contention_cause(a: &Routines, b: &Routines) -> Option<Cause> {
     (clear >= SLOWED_SHARE_MIN && above >= SLOWER_COUNT_MIN).then(|| {
         let told = |thousandths: u64| words::percent(thousandths as f64 / 1000.0);
         let evidence = format!(
-            "work of the processor during transfers takes up to {} longer in one run and {} in the other",
+            "processor work during transfers takes up to {} longer in one run and {} in the other",
             told(one),
             told(other)
         );

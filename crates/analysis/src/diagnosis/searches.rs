@@ -118,7 +118,7 @@ pub(super) fn find_search_causes(a: &Searches, b: &Searches) -> Vec<Cause> {
         && (one - other).abs() >= 1.0
     {
         let evidence = format!(
-            "searches end {one:.0} sectors ahead of the one wanted in one run and {other:.0} in the other"
+            "searches end {one:.0} sectors before the target in one run and {other:.0} in the other"
         );
         found.push(cause(Suspect::Driver, (Rank::Policy, 2.0), evidence));
     }
@@ -136,7 +136,7 @@ pub(super) fn find_search_causes(a: &Searches, b: &Searches) -> Vec<Cause> {
     };
     if places > 0 {
         let evidence = format!(
-            "{what} the drive is told to search in one run and not in the other, for {places} of them"
+            "{what} the drive gets a search command in one run and not in the other, at {places} positions"
         );
         found.push(cause(Suspect::Driver, (Rank::Limit, 3.0), evidence));
     }

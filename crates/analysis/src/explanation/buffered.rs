@@ -90,12 +90,12 @@ impl Buffered {
             return None;
         }
         let of_what = match self.answered - self.read_ahead {
-            0 => "all of what it had read ahead".to_owned(),
+            0 => "all from read-ahead".to_owned(),
             kept if self.read_ahead == 0 && kept == self.answered => {
-                "of what it held from before: the medium has no part in their rate".to_owned()
+                "from data cached earlier: the media do not limit their rate".to_owned()
             }
             kept => format!(
-                "{} of what it had read ahead and {kept} of what it held from before",
+                "{} from read-ahead and {kept} from data cached earlier",
                 self.read_ahead
             ),
         };

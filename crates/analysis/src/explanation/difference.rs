@@ -65,7 +65,7 @@ impl Requests {
     /// Describes the number of requests to which a program's times refer.
     pub fn note(self, program: &str) -> String {
         format!(
-            "{program} lasts a time, in which A completed {} requests and B {}: the time of each request is compared, and B's times are for as many requests as A's",
+            "{program} runs for a fixed time, in which A completed {} requests and B {}: B's times are scaled to the requests of A",
             self.a, self.b
         )
     }
@@ -203,7 +203,7 @@ mod tests {
     use super::{over_all_orders, rounded};
 
     #[test]
-    fn what_changes_do_together_is_shared() {
+    fn joint_effects_of_changes_are_shared() {
         // 1 costs 10, 2 costs 20, and both together 6 more.
         assert_eq!(over_all_orders(2, &[100, 110, 120, 136]), [13, 23]);
         // One that does nothing has no part.

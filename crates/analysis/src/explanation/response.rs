@@ -116,21 +116,21 @@ impl Response {
         let (share, under_way) = (self.share(queued), self.under_way_mean);
         let told = match share >= DOMINANT_SHARE_MIN {
             true => format!(
-                "Queueing is what requests spend their time on: with {under_way:.1} under way in the mean, one takes {mean}, {each} of it ({}) in queues behind others{others}.",
+                "Queueing dominates the response time: with {under_way:.1} in flight on average, a request takes {mean}, {each} of it ({}) in queues behind others{others}.",
                 percent(share)
             ),
             false if queued > Nanoseconds::ZERO => format!(
-                "With {under_way:.1} requests under way in the mean, one takes {mean}: {each} ({}) in queues behind others{others}.",
+                "With {under_way:.1} requests in flight on average, a request takes {mean}: {each} ({}) in queues behind others{others}.",
                 percent(share)
             ),
             false => format!(
-                "With {under_way:.1} requests under way in the mean, one takes {mean}{}.",
+                "With {under_way:.1} requests in flight on average, a request takes {mean}{}.",
                 others.replacen("; then", ":", 1)
             ),
         };
         match self.before_issue_ns.filter(|ns| *ns > 0.0) {
             Some(before) => format!(
-                "{told} That is from its issue on: before, one waits {} from its arrival until it is issued, and so takes {} in the mean.",
+                "{told} Before its issue, a request waits {} from its arrival; with that wait it takes {} on average.",
                 milliseconds(before),
                 milliseconds(before + self.mean_ns())
             ),

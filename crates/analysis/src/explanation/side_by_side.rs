@@ -68,8 +68,7 @@ pub fn side_by_side(a: &Side<'_>, b: &Side<'_>, unlike: Vec<String>) -> Option<D
         }
     }
     notes.push(
-        "the changes are listed and not modelled: the difference is divided by stages alone"
-            .to_owned(),
+        "the changes are listed but not modelled: only stages divide the difference".to_owned(),
     );
     Some(Differences {
         a: a.name.to_owned(),

@@ -167,7 +167,7 @@ pub fn note(result: &ProgramResult, layers: &[Decomposition]) -> Option<String> 
     let told = layers.iter().any(|one| one.layer == own);
     Some(match (told, own) {
         (true, _) => {
-            "seqread: mean parts from the layers: copy is the lookup and the copy of cached pages, which no layer separates; cache lookup is the processor time of a miss; device is the remaining wait".to_owned()
+            "seqread: mean parts from the layers: copy is the lookup and the copy of cached pages together; cache lookup is the processor time of a miss; device is the remaining wait".to_owned()
         }
         (false, Layer::Null) => {
             "seqread layer=null is the bare call, which all other layers include".to_owned()

@@ -123,7 +123,7 @@ fn a_program_by_itself_is_its_ledger() {
 }
 
 #[test]
-fn of_several_programs_the_last_to_end_counts_and_then_the_one_before() {
+fn the_ledger_follows_the_last_running_program() {
     let one = process(1, 0, &[(Stage::User, 20), (Stage::Copy, 30)]);
     let two = process(2, 25, &[(Stage::Seek, 35), (Stage::Copy, 40)]);
     let account = Account::of(&trace(vec![one, two])).expect("programs");
@@ -177,7 +177,7 @@ fn with_arm(link_ms: u64) -> Trace {
 }
 
 #[test]
-fn what_several_wait_for_is_done_once() {
+fn a_shared_wait_counts_once() {
     let account = Account::of(&with_arm(2)).expect("a program");
     let drive = &account.drives[0];
     assert_eq!(drive.parts.destaging, at(20));
@@ -187,7 +187,7 @@ fn what_several_wait_for_is_done_once() {
     assert_eq!(account.utilisation.drives, [25.0 / 40.0]);
     assert_eq!(account.utilisation.links, [2.0 / 40.0]);
     let words = verdict(&account).join(" ");
-    let each = "0.67 writing from the drive's buffer, 0.17 reading ahead, 0.50 the drive idle";
+    let each = "0.67 destaging from the drive's buffer, 0.17 reading ahead, 0.50 the drive idle";
     assert!(words.contains(each), "{words}");
 }
 
@@ -220,7 +220,7 @@ fn two_at_a_time() -> Trace {
 }
 
 #[test]
-fn what_requests_waited_for_sums_to_what_they_took() {
+fn stages_sum_to_the_response_time() {
     let account = Account::of(&two_at_a_time()).expect("a program");
     assert_eq!(account.ledger.stage(Stage::ControllerQueue), at(0));
     let response = account.response.as_ref().expect("two were under way");
@@ -231,7 +231,7 @@ fn what_requests_waited_for_sums_to_what_they_took() {
     assert_eq!(response.mean_ns(), 30e6);
     assert_eq!(response.under_way_mean, 1.5);
     let words = verdict(&account).join(" ");
-    let each = "With 1.5 requests under way in the mean, one takes 30.0 ms: 10.0 ms (33 %) in queues behind others; then 13.0 ms rotational latency, 7.00 ms seek.";
+    let each = "With 1.5 requests in flight on average, a request takes 30.0 ms: 10.0 ms (33 %) in queues behind others; then 13.0 ms rotational latency, 7.00 ms seek.";
     assert!(words.contains(each), "{words}");
 }
 
@@ -244,7 +244,7 @@ fn a_queue_that_dominates_is_the_cause() {
     };
     found.requests.extend([third.clone(), third]);
     let words = verdict(&Account::of(&found).expect("a program")).join(" ");
-    let each = "Queueing is what requests spend their time on: with 3.5 under way in the mean, one takes 35.0 ms, 25.0 ms of it (71 %)";
+    let each = "Queueing dominates the response time: with 3.5 in flight on average, a request takes 35.0 ms, 25.0 ms of it (71 %)";
     assert!(words.contains(each), "{words}");
 }
 
@@ -292,14 +292,14 @@ fn reads_of_the_buffer_are_counted_by_where_they_come_from() {
         (4, 2, 1)
     );
     let words = verdict(&account).join(" ");
-    let told = "The drive's cache answers 2 of 4 reads (50 %) at the rate of its link, 1 of what it had read ahead and 1 of what it held from before.";
+    let told = "The drive's cache answers 2 of 4 reads (50 %) at the rate of its link, 1 from read-ahead and 1 from data cached earlier.";
     assert!(words.contains(told), "{words}");
 }
 
 /// What the arm read on to after a read was answered had no part in that; and a piece within
 /// a longer one hides it not.
 #[test]
-fn what_is_read_ahead_later_answers_nothing_before() {
+fn later_read_ahead_serves_no_earlier_read() {
     let mut found = with_arm(2);
     found.requests = vec![
         read(1000, 2, Stage::CacheHit),
@@ -320,7 +320,7 @@ fn what_is_read_ahead_later_answers_nothing_before() {
 /// Flushes are no requests of the mean, dies that are at work for others are a queue, and
 /// where nobody waits no sum of nothing is told.
 #[test]
-fn what_counts_as_a_queue_and_as_a_request() {
+fn queue_stages_and_waiting_requests() {
     let mut found = two_at_a_time();
     let flush = TracedRequest {
         sectors: 0,
@@ -338,6 +338,6 @@ fn what_counts_as_a_queue_and_as_a_request() {
     );
     found.requests[1].spans = spans(&[(Stage::Seek, 20), (Stage::RotationalLatency, 40)]);
     let words = verdict(&of(&found)).join(" ");
-    assert!(words.contains("one takes 30.0 ms: 15.0 ms"), "{words}");
+    assert!(words.contains("a request takes 30.0 ms: 15.0 ms"), "{words}");
     assert!(!words.contains("in queues"), "{words}");
 }

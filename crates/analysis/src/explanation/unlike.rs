@@ -69,7 +69,7 @@ mod tests {
     use crate::fixtures::run;
 
     #[test]
-    fn what_differs_is_told_with_both_values() {
+    fn differences_show_both_values() {
         let a = run("a", "ffs83", "/var", Vec::new());
         let mut b = run("b", "ffs83", "/var", Vec::new());
         assert_eq!(unlike(&a, &b), [""; 0]);

@@ -96,7 +96,7 @@ fn describe_bottleneck(account: &Account) -> String {
     }
     if of_drive >= BOTTLENECK_SHARE_MIN {
         return format!(
-            "Bottleneck: {name}, busy {busy} of the time, though sectors of the data pass under its heads in {} only{meanwhile}.",
+            "Bottleneck: {name}, busy {busy} of the time, though data sectors pass under its heads in only {}{meanwhile}.",
             percent(media)
         );
     }
@@ -121,7 +121,7 @@ fn describe_bottleneck(account: &Account) -> String {
     }
     match processor {
         Some(processor) => format!(
-            "No component is busy all the time: {name} {busy}, the processor {processor}, {with_any} at once {both}; the rest of the time one waits for the other."
+            "No component is busy all the time: {name} {busy}, the processor {processor}, {with_any} at once {both}; for the rest of the time they wait for each other."
         ),
         None => format!(
             "No component is busy all the time: {name} {busy}; the rest of the time it waits for the program."
@@ -192,12 +192,12 @@ fn describe_drive_part(account: &Account, drive: &DriveAccount, name: &str) -> O
     };
     let own_work = match dies {
         Some(dies) if dies > media + MENTION_SHARE_MIN => format!(
-            " The dies write what the buffer took; requests wait for them in {}.",
+            " The dies write the buffered data; requests wait for them for {} of the time.",
             percent(media)
         ),
         Some(_) => String::new(),
         None => format!(
-            " The arm is busy {} of the time; requests wait for it in {}.",
+            " The arm is busy {} of the time; requests wait for it for {} of the time.",
             percent(media),
             percent(awaited.unwrap_or_default())
         ),
@@ -211,7 +211,7 @@ fn describe_drive_part(account: &Account, drive: &DriveAccount, name: &str) -> O
             list(others)
         ),
         false => format!(
-            "No component is busy all the time: {}; a request goes through one after the other.{own_work}",
+            "No component is busy all the time: {}; a request passes through them in turn.{own_work}",
             list(&parts)
         ),
     })
@@ -238,7 +238,7 @@ fn describe_request_cost(account: &Account) -> Option<String> {
         ("head switches", of.head_switches),
         ("rotational latency", of.latency),
         ("missed revolutions", of.missed),
-        ("writing from the drive's buffer", of.destaging),
+        ("destaging from the drive's buffer", of.destaging),
         ("cleaning of bands", of.cleaning),
         ("reading ahead", of.reading_ahead),
         ("the drive idle", drive.idle),

@@ -39,7 +39,7 @@ pub fn stage(stage: Stage) -> String {
         Stage::DieWait(busy) => format!("die busy: {}", die_busy(busy)),
         Stage::MapMiss => "map look-up".to_owned(),
         Stage::BufferFull => "drive's buffer full".to_owned(),
-        Stage::Collection => "writes held for collection".to_owned(),
+        Stage::Collection => "writes blocked by garbage collection".to_owned(),
         Stage::ReadRetry => "flash read again".to_owned(),
         Stage::ChannelTransfer => "channel transfer".to_owned(),
         Stage::Decode => "correcting errors".to_owned(),
@@ -81,7 +81,7 @@ pub fn die_busy(busy: DieBusy) -> &'static str {
 pub fn cause(of: Stage) -> String {
     match of {
         Stage::DieWait(DieBusy::Read) => "behind other reads".to_owned(),
-        Stage::DieWait(DieBusy::Program) => "behind a program of what was written".to_owned(),
+        Stage::DieWait(DieBusy::Program) => "behind a program of host data".to_owned(),
         Stage::DieWait(DieBusy::Erase) => {
             "behind an erase that garbage collection began".to_owned()
         }
@@ -89,9 +89,11 @@ pub fn cause(of: Stage) -> String {
             "behind reads and programs of garbage collection".to_owned()
         }
         Stage::DieWait(DieBusy::Channel) => {
-            "until the channel had carried what the die read before".to_owned()
+            "until the channel had transferred the die's previous read".to_owned()
         }
-        Stage::DieWait(DieBusy::Suspension) => "until a program or an erase stood still".to_owned(),
+        Stage::DieWait(DieBusy::Suspension) => {
+            "until a program or an erase was suspended".to_owned()
+        }
         of => stage(of),
     }
 }
@@ -101,11 +103,11 @@ pub fn describe_late_event(deadline: Deadline) -> &'static str {
     match deadline {
         Deadline::Search => "the search command is issued",
         Deadline::TransferCommand => "the transfer command is issued",
-        Deadline::DataLate => "a sector comes to memory, or from it,",
-        Deadline::ChannelHeld => "the channel, held by another drive, comes free",
+        Deadline::DataLate => "a sector reaches memory, or leaves it,",
+        Deadline::ChannelHeld => "the channel, which another drive occupies, is free",
         Deadline::ReadAhead => "the request reaches the drive",
         Deadline::Interleave => "the controller is ready for the next sector",
-        Deadline::PartOfSector => "the drive has read a sector of which a part is written",
+        Deadline::PartOfSector => "the drive has read a sector that is partly written",
     }
 }
 

@@ -48,7 +48,7 @@ impl fmt::Display for InputError {
             } => write!(f, "{value} is out of range; {least} to {most} is allowed"),
             Self::TooMany { looks, .. } => write!(
                 f,
-                "to follow all interrupts takes {looks:.1e} steps; up to {MOST_LOOKS:.0e} are allowed"
+                "simulating all interrupts takes {looks:.1e} steps; the limit is {MOST_LOOKS:.0e}"
             ),
             Self::Overload { share, .. } => write!(
                 f,

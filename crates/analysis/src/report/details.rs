@@ -228,7 +228,7 @@ pub(super) fn loads(view: &View) -> Vec<Block> {
     }
     let strips = series::strips(view);
     if !strips.is_empty() {
-        let heading = "IOPS over time, the least to the most; `diskperf show --series` has them";
+        let heading = "IOPS over time, scaled from min to max; `diskperf show --series` has them";
         blocks.push(Block::Section(heading.to_owned()));
         blocks.push(Block::List(strips));
     }
@@ -261,7 +261,7 @@ pub(super) fn controller_caches(view: &View) -> Vec<Block> {
         column("sectors", &|one| one.sectors.to_string()),
         column("held", &|one| format!("{:.2}%", one.held_percent())),
     ];
-    let heading = "Controllers' caches, over all kept repetitions: reads that started no work of the arm, and sectors in the cache when the command was decoded";
+    let heading = "Controllers' caches, over all kept repetitions: reads without an access of the arm, and sectors in the cache when the command was decoded";
     vec![
         Block::Section(heading.to_owned()),
         Block::Grid(Grid {

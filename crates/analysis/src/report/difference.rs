@@ -50,7 +50,7 @@ fn describe_program(program: &Difference) -> Vec<Block> {
         ),
     };
     let verdict = match difference {
-        0.0 => "both take the same time".to_owned(),
+        0.0 => "equal elapsed times".to_owned(),
         more => format!(
             "B takes {} {}, {:+.1} %",
             time(more.abs()),
@@ -109,11 +109,11 @@ fn describe_diagnosis(diagnosis: &Diagnosis) -> String {
     };
     let missed = diagnosis
         .deadline
-        .map(|missed| format!(", by way of a deadline: {}", deadline(missed)));
+        .map(|missed| format!(", through a missed deadline: {}", deadline(missed)));
     let others: Vec<&str> = diagnosis.others.iter().map(|one| one.name()).collect();
     let others = match others.as_slice() {
         [] => String::new(),
-        others => format!(" (these differ as well: {})", others.join(", ")),
+        others => format!(" (also different: {})", others.join(", ")),
     };
     format!(
         "{component}{}{others}. {}",

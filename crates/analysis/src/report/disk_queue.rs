@@ -13,7 +13,7 @@ pub(super) fn blocks(disk_queue: &DiskQueue) -> Vec<Block> {
         format_size(disk_queue.block_bytes)
     );
     let remarks = [
-        Some("bound: the shortest positioning among so many fresh requests, from the drive's own seek curve; orders leave the bad ones behind and come near it".to_owned()),
+        Some("bound: the shortest positioning time among that many new requests, from the drive's seek curve; an order of service can approach it".to_owned()),
         Some("only the arm: without the firmware's time, caches and the link, which `diskperf run today26` has".to_owned()),
         describe_limits(disk_queue),
         parameters(disk_queue),
@@ -73,12 +73,12 @@ fn describe_limits(disk_queue: &DiskQueue) -> Option<String> {
     let mut limits = Vec::new();
     if let Some(limit_ms) = disk_queue.age_limit_ms {
         limits.push(format!(
-            "without the age limit, by which the drive serves next what has waited {limit_ms} ms"
+            "without the age limit, at which the drive serves a request next once it has waited {limit_ms} ms"
         ));
     }
     if deepest > disk_queue.queue_depth {
         limits.push(format!(
-            "the drive takes {} commands at once: deeper queues are what it could gain if it took more",
+            "the drive accepts {} commands in its queue: greater depths show the gain if it accepted more",
             disk_queue.queue_depth
         ));
     }

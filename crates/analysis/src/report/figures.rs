@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_slow_is_not_nothing() {
+    fn slow_speeds_are_not_shown_as_zero() {
         for (per_s, written) in [
             (0.0, "0.0"),
             (0.000_012_3, "0.000012"),

@@ -20,7 +20,7 @@ use diskperf_timeline::{
 /// Error for a run without any program that fio's format can represent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "fio's form is that of programs that keep requests under way (random, sequential, log_append, database, the jobs of a job file), and {0} has none"
+    "fio's format exists only for programs with requests in flight (random, sequential, log_append, database, the jobs of a job file), and {0} has none"
 )]
 pub struct NoRequests(pub String);
 
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_keeps_no_requests_under_way_has_no_such_form() {
+    fn programs_without_requests_have_no_fio_form() {
         let run = crate::fixtures::run("aaaaaaaaaa", "ffs83", "/mnt", Vec::new());
         let refused = fio_json(&[run], Format::Json).unwrap_err();
         assert!(refused.to_string().contains("run aaaaaaaaaa"), "{refused}");

@@ -29,7 +29,7 @@ pub(super) fn blocks(flash: &Flash) -> Vec<Block> {
 fn remarks(flash: &Flash) -> Vec<String> {
     let drive = &flash.drive;
     let mut remarks = vec![
-        "spare: the share of closed superblocks that holds no mapped unit; OP: the same over the mapped units, as data sheets have it".to_owned(),
+        "spare: share of the closed superblocks without mapped data; OP: the same capacity divided by the mapped data, as in data sheets".to_owned(),
         format!(
             "IOPS, DWPD: steady random writes of {} dies that program {} in {} µs, and {} erases of each block in {} years, at the model's amplification",
             drive.dies,
@@ -38,16 +38,16 @@ fn remarks(flash: &Flash) -> Vec<String> {
             drive.cycles,
             drive.years
         ),
-        "busy: the share of the time that a die works, in mean value analysis; many dies: with as many reads for each of very many; bound: dies hit if no read waits for another".to_owned(),
+        "busy: utilisation of a die, from mean value analysis; many dies: the limit for very many dies with as many reads per die; bound: dies hit if no read waits for another".to_owned(),
     ];
     if flash.spares.iter().any(|of| of.pools.is_some()) {
         remarks.push(
-            "pools: hot and cold data each with superblocks of its own, and the spare split as is best"
+            "pools: separate superblocks for hot and cold data, with the optimal split of the spare"
                 .to_owned(),
         );
     }
     if (flash.spares.iter().flat_map(|of| &of.policies)).any(|of| of.formula.is_none()) {
-        remarks.push("a formula is missing where none is known: the model stands alone".to_owned());
+        remarks.push("no formula: none is known, so only the model's figure is given".to_owned());
     }
     remarks
 }

@@ -196,7 +196,7 @@ fn add_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: 
     page.html(&figures(&curves));
     let shaped = repetitions::run_charts(view);
     if !shaped.is_empty() {
-        page.part("Repetitions about more than one level");
+        page.part("Repetitions with more than one level");
         page.html(&figures(&shaped));
     }
     let ledgers = waterfall::charts(view);
@@ -211,7 +211,7 @@ fn add_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: 
     }
     let latency: Vec<Chart> = latency::chart(view).map(Chart::wide).into_iter().collect();
     if !latency.is_empty() {
-        page.part("How long calls took");
+        page.part("Latency of calls");
         page.html(&figures(&latency));
         let mut same = details::latencies(view);
         same.extend(details::loads(view));
@@ -223,8 +223,8 @@ fn add_run(page: &mut Page, view: &View<'_>, reported: &Reported, among_others: 
     page.blocks(&details::flash(view));
     page.folded("Every repetition", &details::repetitions(view));
     page.part(match view.run.world {
-        World::Host => "The machine that it was measured on",
-        World::Model => "The machine that was modelled",
+        World::Host => "Measured machine",
+        World::Model => "Modelled machine",
     });
     page.list(&repeat::environment(view.run));
     page.part("How to repeat it");
@@ -280,8 +280,8 @@ fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
     if !reported.pictures.is_empty() || reported.no_pictures.is_some() {
         let is_of_dies = |(_, picture): &(usize, Picture)| matches!(picture, Picture::Dies(_));
         page.part(match reported.pictures.iter().any(is_of_dies) {
-            true => "What the dies did",
-            false => "What the platter did",
+            true => "Activity of the dies",
+            false => "Activity on the platter",
         });
     }
     if let Some(reason) = &reported.no_pictures {
@@ -293,11 +293,11 @@ fn pictures(page: &mut Page, view: &View<'_>, reported: &Reported) {
         page.paragraph(&format!(
             "Of {results} programs {drawn} are drawn: {}.",
             match runs_on_flash(view.run) {
-                true => "those that lose the most at the dies, or the first",
+                true => "the programs that lose the most time at the dies, or the first ones",
                 false if results <= MOST_PICTURES =>
-                    "those that run at once share a picture, and those that ask the disk for nothing have none",
+                    "concurrent programs share a picture, and programs without disk requests have none",
                 false =>
-                    "those that lose the most to missed revolutions; of those that run at once the first, with the requests of all",
+                    "the programs that lose the most to missed revolutions; of concurrent programs the first, with the requests of all",
             }
         ));
     }

@@ -249,7 +249,7 @@ pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec
     ];
     if loads().any(|load| load.latency.iter().any(|one| one.name == "commit")) {
         lines.push(
-            "programs that commit are judged by their commits: IOPS are commits a second, p50 ... max from the first write until the sync returned"
+            "for programs that commit, commits count: IOPS are commits a second, p50 ... max from the first write until the sync returned"
                 .to_owned(),
         );
     }
@@ -267,8 +267,7 @@ pub(super) fn legend<'a>(rows: impl Iterator<Item = &'a Row<'a>> + Clone) -> Vec
     }
     if loads().any(|load| load.issue_lag_us.is_some()) {
         lines.push(
-            "where requests arrive by the clock, a response counts from the moment that it was to be issued"
-                .to_owned(),
+            "in open loop, a response counts from the intended issue of its request".to_owned(),
         );
     }
     let mut engines: Vec<Engine> = Vec::new();
@@ -289,7 +288,7 @@ pub(super) fn engine(engine: Engine) -> &'static str {
         Engine::IoUringSqPoll => "io_uring with a polling thread of the kernel",
         Engine::Threads => "a pool of threads with preadv2 and pwritev2",
         Engine::Mapped => "copies to and from memory-mapped files",
-        Engine::Null => "nothing: each is complete as it is submitted",
+        Engine::Null => "nothing: each request completes on submission",
         Engine::Model => "a model",
         Engine::Calls => "one system call after the other",
     }

@@ -29,7 +29,7 @@ pub(super) fn blocks(real_drives: &RealDrives) -> Vec<Block> {
         .collect();
     if !drives.is_empty() {
         blocks.push(Block::Text(
-            "Fitted to the first half of each trace; every figure is of its second half, replayed in a closed loop. Unfitted: the same model with the values of the drive's files; only where the pauses are and the period of revolution were found.".to_owned(),
+            "Fitted to the first half of each trace; every figure is of its second half, replayed in a closed loop. Unfitted: the same model with the values of the drive's files; only the pauses and the revolution period are fitted.".to_owned(),
         ));
         blocks.push(error_grid(&drives));
         blocks.push(Block::Section("Service times, ms".to_owned()));
@@ -38,7 +38,7 @@ pub(super) fn blocks(real_drives: &RealDrives) -> Vec<Block> {
             "Spindle, and reads from the buffer".to_owned(),
         ));
         blocks.push(spindle_grid(&drives));
-        blocks.push(Block::Section("What is off by more than 0.5 ms".to_owned()));
+        blocks.push(Block::Section("Errors of more than 0.5 ms".to_owned()));
         blocks.push(Block::List(drives.iter().map(revolutions).collect()));
         blocks.push(cause_grid(&drives));
     }

@@ -110,7 +110,7 @@ fn describe_issue_times(view: &View, pace: ReplayPace, views: usize) -> Vec<Stri
         let title = view.title_of(row, views);
         if let Some(found) = Fidelity::of(row.result) {
             said.push(format!(
-                "{title}: {:.2} % of the requests were issued within 100 µs of {}; late by {} at p50, {} at p99, {} at most; {} under way at the most",
+                "{title}: {:.2} % of the requests were issued within 100 µs of {}; late by {} at p50, {} at p99, {} at most; {} in flight at most",
                 100.0 * found.within_100_us,
                 pace_reference(pace),
                 figures::time_us(found.p50_us),
@@ -136,13 +136,13 @@ fn pace_reference(pace: ReplayPace) -> &'static str {
 fn pace_meaning(pace: ReplayPace) -> &'static str {
     match pace {
         ReplayPace::Open { .. } => {
-            "open loop: requests come whatever is under way, so a storage that is slower than the trace's is asked for more at once than a program would ask it"
+            "open loop: requests arrive at the trace's times, so storage slower than the trace's gets more requests in flight than a program would submit"
         }
         ReplayPace::Closed { .. } => {
-            "closed loop: requests come as fast as they are served, in the trace's order and not by its times"
+            "closed loop: each completion issues the next request, in the trace's order, without its times"
         }
         ReplayPace::Dependent => {
-            "dependent: pauses are the trace's, and what requests take is this storage's"
+            "dependent: pauses come from the trace, response times from this storage"
         }
     }
 }

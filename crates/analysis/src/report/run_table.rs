@@ -466,10 +466,10 @@ fn cliffs(view: &View, views: usize) -> Vec<String> {
         let past = figures::share(cliff.past_share);
         Some(match cliff.cache {
             WriteCache::Slc => format!(
-                "{title}: {falls}: the drive's cache of one bit a cell (SLC) is full; {past} of the writes that count went past it"
+                "{title}: {falls}: the drive's SLC cache is full; {past} of the counted writes bypassed it"
             ),
             WriteCache::Media => format!(
-                "{title}: {falls}: the disk's media cache, or its map, is full; {past} of the writes that count came after that, and wait until bands are cleaned"
+                "{title}: {falls}: the disk's media cache, or its map, is full; {past} of the counted writes came later and wait for the cleaning of bands"
             ),
         })
     };

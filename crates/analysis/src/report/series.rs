@@ -54,7 +54,7 @@ pub(super) fn blocks(views: &[View]) -> Vec<Block> {
     }
     if blocks.is_empty() {
         blocks.push(Block::Text(
-            "No program of this run kept a course over time: those that keep several requests under way do."
+            "No program of this run recorded figures over time; programs with several requests in flight record them."
                 .to_owned(),
         ));
     }

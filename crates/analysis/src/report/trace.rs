@@ -214,7 +214,7 @@ fn describe_times(summary: &Summary) -> Vec<String> {
     lines.extend(summary.arrivals.as_ref().and_then(describe_dispersion));
     lines.extend(summary.depth.as_ref().map(|depth| {
         format!(
-            "under way: {:.2} in the mean, {} at the most",
+            "in flight: {:.2} on average, {} at most",
             depth.mean, depth.most
         )
     }));
@@ -232,7 +232,7 @@ fn describe_times(summary: &Summary) -> Vec<String> {
 /// Describes timestamps that are too coarse for the gaps between requests.
 fn describe_resolution(resolution: &Resolution) -> String {
     format!(
-        "times are in steps of {}: {} of the requests have that of the one before, so nothing that is shorter is told",
+        "times are in steps of {}: {} of the requests have that of the one before, so shorter times are unknown",
         format_duration(resolution.ns as f64),
         percent(resolution.shared_share)
     )
@@ -462,7 +462,7 @@ fn notices(trace: &Trace) -> Vec<String> {
     lines.extend(dropped);
     if of.out_of_order > 0 {
         lines.push(format!(
-            "{}, by {} at the most",
+            "{}, by {} at most",
             match of.out_of_order {
                 1 => "1 request comes before the one that precedes it".to_owned(),
                 count => format!(

@@ -163,7 +163,7 @@ fn describe_verdict(tuned: &Tuned, best: &Places, cliffs: &[Cliff]) -> Vec<Strin
     match (&tuned.samples, &tuned.spread, standing) {
         (Some(samples), ..) => verdict.push(match samples.against_today(best) {
             Some(judged) => compare_with_today(judged, standing),
-            None => "no settings that were tried are better than today's".to_owned(),
+            None => "none of the tried settings is better than today's".to_owned(),
         }),
         (None, _, Standing::AsGood) => {
             verdict.push("today's settings are as good as the best".to_owned());
@@ -309,7 +309,7 @@ fn remarks(tuned: &Tuned) -> Vec<String> {
     let doubtful = tuned.doubtful();
     if doubtful > 0 {
         remarks.push(format!(
-            "no cliff is named down from {doubtful} of {} points: their p99 is of fewer than {FEWEST_CALLS} calls in a repetition, too few to tell a cliff from chance; a larger --size tells",
+            "no cliff is named down from {doubtful} of {} points: their p99 is of fewer than {FEWEST_CALLS} calls in a repetition, too few to tell a cliff from chance; use a larger --size",
             tuned.points.len()
         ));
     }

@@ -17,7 +17,7 @@ pub(super) fn mark(share: Option<f64>) -> &'static str {
 pub(super) fn legend(shares: impl IntoIterator<Item = Option<f64>>) -> Option<String> {
     let most = shares.into_iter().flatten().reduce(f64::max)?;
     Some(format!(
-        "{MARK} never written: up to {} of what it read, which the drive answers with zeroes, without its dies; --set drive.past=random is a drive in use",
+        "{MARK} never written: up to {} of what it read, for which the drive returns zeroes without a die access; use --set drive.past=random for a drive in use",
         figures::share(most)
     ))
 }

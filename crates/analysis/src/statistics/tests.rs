@@ -110,7 +110,7 @@ fn six_or_more_get_a_bootstrap() {
 }
 
 #[test]
-fn what_cannot_be_said_is_not_said() {
+fn invalid_samples_have_no_interval() {
     for values in [
         vec![],
         vec![1.0],

@@ -84,7 +84,7 @@ fn the_best_is_found_with_the_steps_around_it() {
 }
 
 #[test]
-fn of_equal_ones_the_first_is_the_best() {
+fn the_first_of_equal_points_is_the_best() {
     let one = tuned(2, &[5.0, 5.004, 5.0, 1.0, 1.0, 1.0]);
     assert_eq!(*one.best().unwrap(), [0, 0]);
     // And not the first of a chain of small steps.

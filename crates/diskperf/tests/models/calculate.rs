@@ -134,7 +134,7 @@ fn the_limits_of_a_disks_queue_are_said() {
     let line = "calculate disk --requests 1000 --depth 64 --order fcfs,sptf";
     let shown = user.run(&words(line)).expect(0, &[]).shows(&[
         "p99 and longest response, ms",
-        "without the age limit, by which the drive serves next what has waited 1000 ms",
+        "without the age limit, at which the drive serves a request next once it has waited 1000 ms",
         "the drive takes 32 commands at once",
         "times its mean response",
     ]);
@@ -185,7 +185,7 @@ fn a_flash_drives_formulas_stand_beside_its_model() {
         "Random reads of 4 KiB from 32 dies, 48.8 µs each",
         "many dies",
         "buffer, sequential writes",
-        "the model stands alone",
+        "none is known, so only the model's figure is given",
     ]);
     for (format, says) in [
         ("csv", "spare,over_provisioning,policy"),

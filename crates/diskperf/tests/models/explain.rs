@@ -153,7 +153,7 @@ fn a_file_made_anew_is_no_difference() {
     for change in ["driver.search_lead_sectors=2", "driver.complete_ms=3"] {
         let line = format!("explain {EAGLE} --suite write_8192 --size 4M --change {change}");
         let told = user.run(&words(&line)).expect(0, &[]);
-        let told = told.shows(&["point to the driver", "by way of a deadline"]);
+        let told = told.shows(&["point to the driver", "through a missed deadline"]);
         assert!(!told.stdout.contains("laid out"), "{change}: {told:?}");
     }
 }

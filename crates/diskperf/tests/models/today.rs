@@ -266,7 +266,7 @@ fn a_ring_program_by_name_runs_on_a_drive_by_itself() {
     let explain = format!("explain bare-sata-7200 --no-counterfactuals --suite {line}");
     let shown = user.run(&words(&explain)).expect(0, &[]);
     let shown = shown.shows(&[
-        "Queueing is what requests spend their time on: with",
+        "Queueing dominates the response time: with",
         "the mean of 2048 requests",
         "controller queue",
         "response",

@@ -24,7 +24,7 @@ fn a_trace_is_summed_up_in_every_format() {
         "on 2 devices: 1000 requests/s",
         "commonest 4 KiB 100.0 %",
         "coefficient of variation 0.00",
-        "under way: 0.10 in the mean, 1 at the most",
+        "in flight: 0.10 on average, 1 at most",
         "footprint 400 KiB",
         "LRU cache",
         "web.0",

@@ -68,7 +68,7 @@ fn arrivals_by_the_clock() {
         assert!(lag["max"].is_f64(), "{result}");
     }
     user.run(&words("show last")).expect(0, &[]).shows(&[
-        "where requests arrive by the clock",
+        "in open loop, a response",
         "requests were issued",
         "late at p99",
         "threads with preadv2",

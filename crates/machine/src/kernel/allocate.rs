@@ -47,7 +47,7 @@ impl FfsView<'_> {
         loop {
             let other = {
                 let buffers = self.buffers.borrow();
-                let found = buffers.overlapping(key, fragments, fragment_bytes);
+                let found = buffers.find_overlapping(key, fragments, fragment_bytes);
                 found.map(|id| {
                     let buffer = &buffers.buffers[id.0 as usize];
                     (id, buffer.key, buffer.is_busy)
@@ -256,7 +256,7 @@ impl FfsView<'_> {
             self.costs.allocate,
         )
         .await;
-        self.with_fs_mut(volume, |fs| fs.free(address, fragments));
+        self.with_fs_mut(volume, |fs| fs.free_fragments(address, fragments));
         self.bdwrite(process, map).await;
     }
 }

@@ -70,15 +70,15 @@ pub(crate) struct Buffer {
     /// Time of the buffer's last completed request, split by stage.
     pub(crate) transfer_spans: Spans,
     free_list: Option<FreeList>,
-    previous: u32,
-    next: u32,
+    previous_in_list: u32,
+    next_in_list: u32,
     chain_next: u32,
 }
 
 /// Host memory of one buffer header, in bytes.
 pub(crate) const HEADER_BYTES: u64 = size_of::<Buffer>() as u64;
 
-const NONE: u32 = u32::MAX;
+const NO_BUFFER: u32 = u32::MAX;
 
 /// Hash chains of the buffer cache. 4.2BSD has 63. The number does not change modelled time: the
 /// kernel's costs fix the time of a look-up, however long the chains are.
@@ -110,8 +110,8 @@ impl Buffers {
         let mut buffers = Self {
             buffers: Vec::with_capacity(headers as usize),
             delayed_writes: 0,
-            chains: [NONE; HASH_CHAINS],
-            lists: [(NONE, NONE); 3],
+            chains: [NO_BUFFER; HASH_CHAINS],
+            lists: [(NO_BUFFER, NO_BUFFER); 3],
             waiters: Vec::new(),
             pages: Pages::default(),
             writes_in_flight: vec![(0, Vec::new()); volumes],
@@ -167,7 +167,7 @@ impl Buffers {
     #[inline]
     pub(crate) fn find(&self, key: BlockKey) -> Option<BufferId> {
         let mut number = self.chains[Self::chain_index(key)];
-        while number != NONE {
+        while number != NO_BUFFER {
             let buffer = &self.buffers[number as usize];
             if buffer.key == Some(key) {
                 return Some(BufferId(number));
@@ -180,14 +180,14 @@ impl Buffers {
     /// Returns a buffer of another block that shares fragments with the given block. Such a buffer
     /// remains from a file whose fragments were freed. All blocks that can overlap are in one hash
     /// chain.
-    pub(crate) fn overlapping(
+    pub(crate) fn find_overlapping(
         &self,
         key: BlockKey,
         fragments: u32,
         fragment_bytes: u32,
     ) -> Option<BufferId> {
         let mut number = self.chains[Self::chain_index(key)];
-        while number != NONE {
+        while number != NO_BUFFER {
             let buffer = &self.buffers[number as usize];
             let shares = |other: BlockKey| {
                 other != key
@@ -232,7 +232,7 @@ impl Buffers {
     /// Returns the first buffer of a free list, which is reused first.
     pub(crate) fn free_list_head(&self, list: FreeList) -> Option<BufferId> {
         let (first, _) = self.lists[list as usize];
-        (first != NONE).then_some(BufferId(first))
+        (first != NO_BUFFER).then_some(BufferId(first))
     }
 
     /// Takes a buffer off its free list and marks it busy. Panics if the buffer is in use.
@@ -242,20 +242,20 @@ impl Buffers {
             .free_list
             .take()
             .expect("a buffer in use is on no list");
-        let (previous, next) = (buffer.previous, buffer.next);
+        let (previous, next) = (buffer.previous_in_list, buffer.next_in_list);
         buffer.is_busy = true;
         let ends = &mut self.lists[list as usize];
-        if previous == NONE {
+        if previous == NO_BUFFER {
             ends.0 = next;
         }
-        if next == NONE {
+        if next == NO_BUFFER {
             ends.1 = previous;
         }
-        if previous != NONE {
-            self.buffers[previous as usize].next = next;
+        if previous != NO_BUFFER {
+            self.buffers[previous as usize].next_in_list = next;
         }
-        if next != NONE {
-            self.buffers[next as usize].previous = previous;
+        if next != NO_BUFFER {
+            self.buffers[next as usize].previous_in_list = previous;
         }
     }
 
@@ -266,12 +266,12 @@ impl Buffers {
         assert!(buffer.free_list.is_none(), "a buffer is on one list");
         buffer.is_busy = false;
         buffer.free_list = Some(list);
-        buffer.previous = last;
-        buffer.next = NONE;
-        if last == NONE {
+        buffer.previous_in_list = last;
+        buffer.next_in_list = NO_BUFFER;
+        if last == NO_BUFFER {
             self.lists[list as usize].0 = id.0;
         } else {
-            self.buffers[last as usize].next = id.0;
+            self.buffers[last as usize].next_in_list = id.0;
         }
         self.lists[list as usize].1 = id.0;
     }
@@ -283,12 +283,12 @@ impl Buffers {
         assert!(buffer.free_list.is_none(), "a buffer is on one list");
         buffer.is_busy = false;
         buffer.free_list = Some(list);
-        buffer.previous = NONE;
-        buffer.next = first;
-        if first == NONE {
+        buffer.previous_in_list = NO_BUFFER;
+        buffer.next_in_list = first;
+        if first == NO_BUFFER {
             self.lists[list as usize].1 = id.0;
         } else {
-            self.buffers[first as usize].previous = id.0;
+            self.buffers[first as usize].previous_in_list = id.0;
         }
         self.lists[list as usize].0 = id.0;
     }
@@ -327,9 +327,9 @@ impl Buffer {
             request: None,
             transfer_spans: Spans::default(),
             free_list: None,
-            previous: NONE,
-            next: NONE,
-            chain_next: NONE,
+            previous_in_list: NO_BUFFER,
+            next_in_list: NO_BUFFER,
+            chain_next: NO_BUFFER,
         }
     }
 }

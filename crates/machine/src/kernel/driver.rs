@@ -5,7 +5,7 @@ use super::Unix;
 use super::buffers::BufferId;
 use super::computer::Computer;
 use super::process::{BIO_LEVEL, Context};
-use super::raw::HeaderId;
+use super::raw::RawHeaderId;
 use crate::controllers::Controller;
 use crate::driver::{Driver, DriverHost};
 use crate::hardware::{Hardware, Surroundings};
@@ -103,7 +103,7 @@ pub(crate) enum RequestOwner {
     /// Buffer of the cache whose transfer the request performs.
     Buffer(BufferId),
     /// Header of a raw transfer, which moves data past the cache.
-    Raw(HeaderId),
+    Raw(RawHeaderId),
 }
 
 impl Unix {

@@ -11,7 +11,7 @@
 //!    of the source. [`FileSystem::group_may_hold`] tells from the in-core summary whether a
 //!    group's map is worth reading. [`Superblock::group_map_address`] locates the map.
 //! 2. The change itself: [`FileSystem::allocate_in_group`], [`FileSystem::extend_fragments`],
-//!    [`FileSystem::free`], the pointer setters and the directory calls.
+//!    [`FileSystem::free_fragments`], the pointer setters and the directory calls.
 //!
 //! A write of one block takes these calls, in order (`writer.rs` has the whole sequence):
 //!

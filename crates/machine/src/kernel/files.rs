@@ -37,7 +37,7 @@ pub(super) struct OpenFile {
 
 impl Account {
     /// Returns the time account of a process up to now.
-    pub(crate) fn of(kernel: &Computer, process: &Process) -> Self {
+    pub(crate) fn from_process(kernel: &Computer, process: &Process) -> Self {
         let (ledger, user, system) = process.account(kernel.sim.now());
         kernel.trace_process(process);
         let tick = 1_000_000_000 / kernel.costs.clock_hz;
@@ -96,7 +96,7 @@ impl UnixSession {
 
     /// Returns the time account of the process since `open_account`.
     pub fn account(&self) -> Account {
-        Account::of(&self.kernel, &self.process)
+        Account::from_process(&self.kernel, &self.process)
     }
 
     pub(super) async fn enter_kernel(&self) {

@@ -71,7 +71,7 @@ impl FfsView<'_> {
     /// the inode has no name left.
     pub(super) async fn unpin(&self, process: &Rc<Process>, node: Vnode) {
         let last = self.with_core_inode(node, |core| core.user_count == 1);
-        if last && self.with_fs(node.volume, |fs| fs.links(node.inode)) == 0 {
+        if last && self.with_fs(node.volume, |fs| fs.link_count(node.inode)) == 0 {
             self.drop_inode(process, node).await;
         } else {
             self.release_pin(node);
@@ -110,7 +110,7 @@ impl FfsView<'_> {
             }
             // It stays taken while this process sleeps: somebody may come
             // upon it, as long as it has a name.
-            if self.with_fs(node.volume, |fs| fs.links(node.inode)) == 0 {
+            if self.with_fs(node.volume, |fs| fs.link_count(node.inode)) == 0 {
                 self.truncate(process, node, 0).await;
                 self.free_inode(process, node).await;
             } else if modified {

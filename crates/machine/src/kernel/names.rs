@@ -154,7 +154,7 @@ impl FfsView<'_> {
     /// Returns the inode that a name in a directory refers to now, without any delay. Fails with
     /// `NoEntry` if the directory itself was removed.
     pub(super) fn lookup_name(&self, parent: Vnode, name: &str) -> Result<Option<Vnode>> {
-        if self.links(parent) == 0 {
+        if self.link_count(parent) == 0 {
             return Err(Errno::NoEntry);
         }
         let place = self.with_fs(parent.volume, |fs| fs.lookup_entry(parent.inode, name));
@@ -168,8 +168,8 @@ impl FfsView<'_> {
         self.with_fs(node.volume, |fs| fs.kind(node.inode))
     }
 
-    pub(super) fn links(&self, node: Vnode) -> u32 {
-        self.with_fs(node.volume, |fs| fs.links(node.inode))
+    pub(super) fn link_count(&self, node: Vnode) -> u32 {
+        self.with_fs(node.volume, |fs| fs.link_count(node.inode))
     }
 
     pub(super) async fn set_links(&self, process: &Rc<Process>, node: Vnode, links: u32) {
@@ -273,7 +273,7 @@ impl FfsView<'_> {
         }
         let held = self.lock_nodes(process, vec![last.parent]).await;
         let made = match self.lookup_name(last.parent, last.name) {
-            Ok(None) if self.links(last.parent) >= MOST_LINKS => Err(Errno::TooManyLinks),
+            Ok(None) if self.link_count(last.parent) >= MOST_LINKS => Err(Errno::TooManyLinks),
             Ok(None) => self.make_directory(process, &last).await,
             Ok(Some(_)) => Err(Errno::Exists),
             Err(errno) => Err(errno),
@@ -296,13 +296,13 @@ impl FfsView<'_> {
                     fs.set_links(node.inode, 2);
                 });
                 self.write_directory(process, node, 0).await;
-                self.set_links(process, parent, self.links(parent) + 1)
+                self.set_links(process, parent, self.link_count(parent) + 1)
                     .await;
                 let entered = self
                     .enter_name(process, (parent, last.name), node.inode)
                     .await;
                 if entered.is_err() {
-                    self.set_links(process, parent, self.links(parent) - 1)
+                    self.set_links(process, parent, self.link_count(parent) - 1)
                         .await;
                 }
                 entered
@@ -343,7 +343,7 @@ impl FfsView<'_> {
         }
         self.take_inode(process, node).await;
         self.remove_name(process, (last.parent, last.name)).await;
-        let links = self.links(node) - 1;
+        let links = self.link_count(node) - 1;
         self.with_fs_mut(node.volume, |fs| fs.set_links(node.inode, links));
         self.with_core_inode(node, |core| core.is_modified = true);
         self.drop_inode(process, node).await;
@@ -387,7 +387,7 @@ impl FfsView<'_> {
         }
         self.take_inode(process, node).await;
         self.remove_name(process, (last.parent, last.name)).await;
-        self.set_links(process, last.parent, self.links(last.parent) - 1)
+        self.set_links(process, last.parent, self.link_count(last.parent) - 1)
             .await;
         self.with_fs_mut(node.volume, |fs| fs.set_links(node.inode, 0));
         self.drop_inode(process, node).await;

@@ -19,9 +19,9 @@ pub struct Pipe {
 
 #[derive(Default)]
 struct PipeState {
-    bytes: VecDeque<u8>,
-    readers: u32,
-    writers: u32,
+    buffered_bytes: VecDeque<u8>,
+    reader_count: u32,
+    writer_count: u32,
     waiting_processes: Vec<Rc<Process>>,
 }
 
@@ -40,8 +40,8 @@ impl Pipe {
         let pipe = Rc::new(Self::default());
         {
             let mut state = pipe.state.borrow_mut();
-            state.readers = 1;
-            state.writers = 1;
+            state.reader_count = 1;
+            state.writer_count = 1;
         }
         (PipeEnd::Read(Rc::clone(&pipe)), PipeEnd::Write(pipe))
     }
@@ -57,16 +57,16 @@ impl Computer {
         loop {
             let taken = {
                 let mut state = pipe.state.borrow_mut();
-                if state.bytes.is_empty() && state.writers > 0 && !into.is_empty() {
+                if state.buffered_bytes.is_empty() && state.writer_count > 0 && !into.is_empty() {
                     None
                 } else {
-                    let count = into.len().min(state.bytes.len());
-                    let (first, rest) = state.bytes.as_slices();
+                    let count = into.len().min(state.buffered_bytes.len());
+                    let (first, rest) = state.buffered_bytes.as_slices();
                     let (into_first, into_rest) =
                         into[..count].split_at_mut(count.min(first.len()));
                     into_first.copy_from_slice(&first[..into_first.len()]);
                     into_rest.copy_from_slice(&rest[..into_rest.len()]);
-                    state.bytes.drain(..count);
+                    state.buffered_bytes.drain(..count);
                     Some(count)
                 }
             };
@@ -91,15 +91,15 @@ impl Computer {
         while done < data.len() {
             let taken = {
                 let mut state = pipe.state.borrow_mut();
-                if state.readers == 0 {
+                if state.reader_count == 0 {
                     return if done == 0 {
                         Err(Errno::BrokenPipe)
                     } else {
                         Ok(done)
                     };
                 }
-                let count = (PIPE_BYTES - state.bytes.len()).min(data.len() - done);
-                state.bytes.extend(&data[done..done + count]);
+                let count = (PIPE_BYTES - state.buffered_bytes.len()).min(data.len() - done);
+                state.buffered_bytes.extend(&data[done..done + count]);
                 count
             };
             if taken == 0 {
@@ -119,11 +119,11 @@ impl Computer {
     pub(crate) fn close_pipe(&self, end: &PipeEnd) {
         let pipe = match end {
             PipeEnd::Read(pipe) => {
-                pipe.state.borrow_mut().readers -= 1;
+                pipe.state.borrow_mut().reader_count -= 1;
                 pipe
             }
             PipeEnd::Write(pipe) => {
-                pipe.state.borrow_mut().writers -= 1;
+                pipe.state.borrow_mut().writer_count -= 1;
                 pipe
             }
         };

@@ -41,7 +41,7 @@ pub struct Process {
     runnable_at: Cell<Time>,
     in_user_mode: Cell<bool>,
     /// Clock ticks that found the process in user mode, and in the kernel.
-    ticks: Cell<(u64, u64)>,
+    user_and_system_ticks: Cell<(u64, u64)>,
     /// Account of the process's time by stage. A daemon's account keeps every time span.
     stage_account: StageAccount,
     /// Traced routines that the process has run since it began.
@@ -126,7 +126,7 @@ impl Process {
             cpu: Cell::new(None),
             runnable_at: Cell::new(Time::ZERO),
             in_user_mode: Cell::new(true),
-            ticks: Cell::new((0, 0)),
+            user_and_system_ticks: Cell::new((0, 0)),
             stage_account: StageAccount::new(),
             work_records: RefCell::default(),
             works_for: None,
@@ -196,7 +196,7 @@ impl Process {
 
     /// Resets the time account and the tick counts of the process.
     pub(crate) fn open_account(&self, now: Time) {
-        self.ticks.set((0, 0));
+        self.user_and_system_ticks.set((0, 0));
         self.open(now);
     }
 
@@ -214,19 +214,20 @@ impl Process {
     ///
     /// Panics if the account does not sum to the elapsed time.
     pub(crate) fn account(&self, now: Time) -> (Ledger, u64, u64) {
-        let (user, system) = self.ticks.get();
+        let (user, system) = self.user_and_system_ticks.get();
         (self.ledger(now), user, system)
     }
 
     /// Charges a clock tick to the process. The tick counts as system time if the process was in
     /// the kernel, or if `for_it` says that another process was running for it.
     pub(crate) fn tick(&self, for_it: bool) {
-        let (user, system) = self.ticks.get();
-        self.ticks.set(if self.in_user_mode.get() && !for_it {
-            (user + 1, system)
-        } else {
-            (user, system + 1)
-        });
+        let (user, system) = self.user_and_system_ticks.get();
+        self.user_and_system_ticks
+            .set(if self.in_user_mode.get() && !for_it {
+                (user + 1, system)
+            } else {
+                (user, system + 1)
+            });
     }
 
     pub(crate) fn enter_mode(&self, user: bool) {

@@ -15,14 +15,14 @@ use std::rc::Rc;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawDevice {
     pub(crate) volume: u32,
-    pub(crate) header: HeaderId,
+    pub(crate) header: RawHeaderId,
     /// Whether a completed write is on the medium (force unit access).
     pub(crate) dsync: bool,
 }
 
 /// Index of a raw transfer header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct HeaderId(usize);
+pub(crate) struct RawHeaderId(usize);
 
 /// Data of a raw transfer, with its direction.
 pub(crate) enum RawData<'a> {
@@ -147,7 +147,7 @@ impl Unix {
     }
 
     /// Performs one request through a raw header, from its queueing until the process resumes.
-    async fn raw_request(&self, process: &Rc<Process>, header: HeaderId, mut request: Request) {
+    async fn raw_request(&self, process: &Rc<Process>, header: RawHeaderId, mut request: Request) {
         self.reserve_header(process, header).await;
         request.spans.issue(moment(self.sim.now()));
         let id = self.issue_request(request, RequestOwner::Raw(header), true);
@@ -164,8 +164,8 @@ impl Unix {
 
     fn with_header<T>(
         &self,
-        HeaderId(number): HeaderId,
-        use_it: impl FnOnce(&mut Header) -> T,
+        RawHeaderId(number): RawHeaderId,
+        use_it: impl FnOnce(&mut RawHeader) -> T,
     ) -> T {
         use_it(&mut self.raw_headers.borrow_mut()[number])
     }
@@ -173,7 +173,7 @@ impl Unix {
     /// Returns raw access to a volume through the volume's own header. 4.2BSD has one for each
     /// drive (`rhpbuf`).
     pub(super) fn volume_header(volume: u32) -> RawDevice {
-        let header = HeaderId(volume as usize);
+        let header = RawHeaderId(volume as usize);
         RawDevice {
             volume,
             header,
@@ -182,19 +182,19 @@ impl Unix {
     }
 
     /// Returns an additional raw header, for a process with several transfers in flight.
-    pub(super) fn take_additional_header(&self) -> HeaderId {
+    pub(super) fn take_additional_header(&self) -> RawHeaderId {
         let mut headers = self.raw_headers.borrow_mut();
         let number = headers.iter().position(|header| header.is_spare);
         let number = number.unwrap_or_else(|| {
-            headers.push(Header::default());
+            headers.push(RawHeader::default());
             headers.len() - 1
         });
         headers[number].is_spare = false;
-        HeaderId(number)
+        RawHeaderId(number)
     }
 
     /// Releases an additional raw header for reuse. Panics if a transfer uses it.
-    pub(super) fn release_additional_header(&self, id: HeaderId) {
+    pub(super) fn release_additional_header(&self, id: RawHeaderId) {
         self.with_header(id, |header| {
             assert!(!header.is_busy, "a header in use is not spare");
             header.is_spare = true;
@@ -202,7 +202,7 @@ impl Unix {
     }
 
     /// Reserves a raw header for one transfer. Sleeps while another transfer uses the header.
-    async fn reserve_header(&self, process: &Rc<Process>, id: HeaderId) {
+    async fn reserve_header(&self, process: &Rc<Process>, id: RawHeaderId) {
         loop {
             let taken = self.with_header(id, |header| {
                 if header.is_busy {
@@ -210,7 +210,7 @@ impl Unix {
                     return false;
                 }
                 header.is_busy = true;
-                header.done = None;
+                header.completed_spans = None;
                 true
             });
             if taken {
@@ -223,10 +223,10 @@ impl Unix {
     }
 
     /// Sleeps until the transfer of a raw header is complete.
-    async fn wait_for_raw(&self, process: &Rc<Process>, id: HeaderId) {
+    async fn wait_for_raw(&self, process: &Rc<Process>, id: RawHeaderId) {
         let from = self.sim.now();
         let done = self.with_header(id, |header| {
-            let done = header.done.is_some();
+            let done = header.completed_spans.is_some();
             if !done {
                 header.waiters.push(Rc::clone(process));
             }
@@ -237,17 +237,17 @@ impl Unix {
         }
         self.park(process, "a transfer").await;
         self.with_header(id, |header| {
-            let spent = header.done.as_ref();
+            let spent = header.completed_spans.as_ref();
             let spent = spent.expect("a woken process finds its transfer complete");
             process.book_request(spent, from, process.runnable_at());
         });
     }
 
     /// Completes a raw transfer and wakes its process, which then moves the data.
-    pub(super) fn complete_raw(&self, id: HeaderId, request: Request) {
+    pub(super) fn complete_raw(&self, id: RawHeaderId, request: Request) {
         self.count_request(None, &request, true);
         let waiters = self.with_header(id, |header| {
-            header.done = Some(request.spans);
+            header.completed_spans = Some(request.spans);
             std::mem::take(&mut header.waiters)
         });
         for process in &waiters {
@@ -258,17 +258,17 @@ impl Unix {
 
 /// Header of a raw transfer, which bypasses the buffer cache. One transfer at a time uses it.
 #[derive(Default)]
-pub(crate) struct Header {
+pub(crate) struct RawHeader {
     is_busy: bool,
     /// Whether the header is free for reuse by any process.
     is_spare: bool,
     /// Time of the completed transfer by stage; `None` while the transfer is in flight.
-    done: Option<Spans>,
+    completed_spans: Option<Spans>,
     /// Processes that wait for the header or for its transfer.
     waiters: Vec<Rc<Process>>,
 }
 
 /// Creates one raw header for each volume.
-pub(crate) fn headers(volumes: usize) -> RefCell<Vec<Header>> {
-    RefCell::new((0..volumes).map(|_| Header::default()).collect())
+pub(crate) fn headers(volumes: usize) -> RefCell<Vec<RawHeader>> {
+    RefCell::new((0..volumes).map(|_| RawHeader::default()).collect())
 }

@@ -116,7 +116,7 @@ impl FfsView<'_> {
                 let place = (target.parent, target.name);
                 self.enter_name(process, place, node.inode).await?;
                 if *directory {
-                    let links = self.links(target.parent) + 1;
+                    let links = self.link_count(target.parent) + 1;
                     self.set_links(process, target.parent, links).await;
                 }
             }
@@ -124,7 +124,7 @@ impl FfsView<'_> {
         self.remove_name(process, (source.parent, source.name))
             .await;
         if *directory {
-            let links = self.links(source.parent) - 1;
+            let links = self.link_count(source.parent) - 1;
             self.set_links(process, source.parent, links).await;
             self.with_fs_mut(node.volume, |fs| {
                 fs.replace_entry(node.inode, "..", target.parent.inode)
@@ -151,7 +151,11 @@ impl FfsView<'_> {
         let place = place.expect("the name was looked up");
         self.write_directory(process, target.parent, place.offset_bytes)
             .await;
-        let links = if directory { 0 } else { self.links(old) - 1 };
+        let links = if directory {
+            0
+        } else {
+            self.link_count(old) - 1
+        };
         self.with_fs_mut(old.volume, |fs| fs.set_links(old.inode, links));
         self.with_core_inode(old, |core| core.is_modified = true);
         self.drop_inode(process, old).await;

@@ -42,11 +42,11 @@ const BLOCK_BYTES_U32: u32 = BLOCK_BYTES as u32;
 
 /// State of a UNIX kernel that belongs to the seventh edition's file system.
 pub(crate) struct V7 {
-    volumes: RefCell<Vec<Volume>>,
+    volumes: RefCell<Vec<V7Volume>>,
 }
 
 /// Mounted file system of the seventh edition.
-pub(crate) struct Volume {
+pub(crate) struct V7Volume {
     superblock: Superblock,
     /// Whether the super block was changed since its last write (`s_fmod`).
     modified: bool,
@@ -58,7 +58,7 @@ pub(crate) struct Volume {
     inodes: BTreeMap<InodeNumber, V7InodeInCore>,
 }
 
-impl Volume {
+impl V7Volume {
     fn free_list(&mut self) -> &mut SleepLock {
         &mut self.free_list
     }
@@ -99,7 +99,7 @@ impl V7 {
             .expect("the specification was checked");
             let mut superblock = [0; BLOCK_BYTES];
             medium.read_bytes(at(SUPERBLOCK_BLOCK), &mut superblock);
-            Volume {
+            V7Volume {
                 superblock: Superblock::decode(&superblock),
                 modified: false,
                 free_list: SleepLock::default(),
@@ -128,12 +128,12 @@ impl V7 {
 }
 
 /// File system state of the seventh edition, together with the kernel that uses it.
-pub(crate) struct OnV7<'a> {
+pub(crate) struct V7View<'a> {
     pub(crate) unix: &'a Unix,
     pub(crate) v7: &'a V7,
 }
 
-impl Deref for OnV7<'_> {
+impl Deref for V7View<'_> {
     type Target = Unix;
 
     fn deref(&self) -> &Unix {
@@ -141,8 +141,8 @@ impl Deref for OnV7<'_> {
     }
 }
 
-impl OnV7<'_> {
-    fn with_volume<T>(&self, volume: u32, use_it: impl FnOnce(&mut Volume) -> T) -> T {
+impl V7View<'_> {
+    fn with_volume<T>(&self, volume: u32, use_it: impl FnOnce(&mut V7Volume) -> T) -> T {
         use_it(&mut self.v7.volumes.borrow_mut()[volume as usize])
     }
 
@@ -187,7 +187,7 @@ impl OnV7<'_> {
         &self,
         process: &Rc<Process>,
         volume: u32,
-        gate: fn(&mut Volume) -> &mut SleepLock,
+        gate: fn(&mut V7Volume) -> &mut SleepLock,
     ) {
         loop {
             let shut = self.with_volume(volume, |volume| {
@@ -209,7 +209,7 @@ impl OnV7<'_> {
         }
     }
 
-    fn release_lock(&self, volume: u32, gate: fn(&mut Volume) -> &mut SleepLock) {
+    fn release_lock(&self, volume: u32, gate: fn(&mut V7Volume) -> &mut SleepLock) {
         let waiters = self.with_volume(volume, |volume| {
             let gate = gate(volume);
             gate.is_locked = false;

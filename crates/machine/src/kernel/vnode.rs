@@ -104,7 +104,7 @@ impl Unix {
     /// Returns the length of an open file in bytes.
     pub(super) fn size_bytes(&self, node: Vnode) -> u64 {
         match self.file_system_view() {
-            FileSystemView::V7(v7) => v7.with_inode(node, |inode| u64::from(inode.size)),
+            FileSystemView::V7(v7) => v7.with_inode(node, |inode| u64::from(inode.size_bytes)),
             FileSystemView::Ffs(ffs) => ffs.with_fs(node.volume, |fs| fs.size_bytes(node.inode)),
         }
     }

@@ -21,7 +21,7 @@ pub(crate) struct Tracing {
 }
 
 impl Tracing {
-    fn add(&mut self, buffer: Option<usize>, request: TracedRequest) {
+    fn add_request(&mut self, buffer: Option<usize>, request: TracedRequest) {
         if let Some(number) = buffer {
             if self.latest_requests.len() <= number {
                 self.latest_requests.resize(number + 1, None);
@@ -82,7 +82,7 @@ impl Records {
         awaited: bool,
     ) {
         let Some(tracing) = &self.tracing else { return };
-        tracing.borrow_mut().add(
+        tracing.borrow_mut().add_request(
             buffer,
             TracedRequest {
                 drive: request.device as u32,

@@ -19,13 +19,13 @@ fn a_limit_must_be_seen_to_be_kept() {
     assert_eq!(exceeded, Gate::Exceeded);
     assert_eq!(
         why,
-        "read (ext4/4096), /other against /base: slower by 50.0 %, which is over 5.0 %"
+        "read (ext4/4096), /other against /base: slower by 50.0 %, above the limit of 5.0 %"
     );
     let (open, why) = gate(1000.0, 1000.0, 0.05);
     assert_eq!(open, Gate::CannotTell);
     assert_eq!(
         why,
-        "read (ext4/4096), /other against /base: cannot tell whether it is slower by more than 5.0 %: it may be slower by up to 23 %; separate runs seldom can; measure the two with `diskperf ab`"
+        "read (ext4/4096), /other against /base: cannot tell whether it is slower by more than 5.0 %: it may be slower by up to 23 %; separate runs can seldom resolve it; measure both with `diskperf ab`"
     );
     let drifting = |n: i32| {
         (
@@ -46,7 +46,7 @@ fn a_limit_must_be_seen_to_be_kept() {
 }
 
 #[test]
-fn what_was_not_compared_is_missing() {
+fn results_without_a_partner_are_missing() {
     let (read, write) = (
         ("read", noisy_speeds(1000.0)),
         ("write", noisy_speeds(1000.0)),

@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn who_is_served_at_once_never_waits() {
+    fn immediately_served_requests_never_wait() {
         let alone: Vec<(u64, u64)> = (1..100).map(|turn| (turn * 20, turn * 20)).collect();
         let found = order(&alone);
         assert_eq!((found.waiting_mean(), found.passed_share()), (0.0, 0.0));
     }
 
     #[test]
-    fn who_serves_by_turns_passes_nobody_by() {
+    fn first_come_first_served_overtakes_no_request() {
         let mut turns: Vec<(u64, u64)> = (1..100).map(|turn| (turn * 10, turn * 20)).collect();
         turns[0].1 = 10;
         let found = order(&turns);

@@ -117,7 +117,7 @@ fn a_device_that_works_while_the_program_does_shows_in_the_utilisation_alone() {
 }
 
 #[test]
-fn what_has_lost_events_tells_nothing() {
+fn a_trace_with_lost_events_has_no_account() {
     let mut found = block(Vec::new(), Vec::new());
     assert!(account(&found).is_some());
     found.lost_events = 1;

@@ -171,7 +171,7 @@ fn requests_that_the_program_may_have_caused_come_first() {
 }
 
 #[test]
-fn of_a_program_that_wrote_the_verdict_says_what_came_after() {
+fn the_verdict_on_writes_includes_the_final_sync() {
     let wrote = result("write_8192", 0, vec![write(64 * MIB, 65_536.0, 99.0)]);
     let found = account(&wrote, &[]).unwrap();
     let said = storage_verdict(&found, &wrote.repetitions[0]).join(" ");

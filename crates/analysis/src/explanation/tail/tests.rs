@@ -63,7 +63,7 @@ fn only(trace: &Trace) -> Tail {
 }
 
 #[test]
-fn what_the_slowest_spent_more_than_others_is_their_cause() {
+fn excess_time_of_the_slowest_requests_is_their_cause() {
     let tail = only(&with_erases(100));
     assert_eq!((tail.requests, tail.slowest), (2000, 20));
     let us = |us: u64| Nanoseconds(us * 1000);
@@ -121,7 +121,7 @@ fn a_program_that_ran_again_counts_for_as_many_requests() {
 }
 
 #[test]
-fn of_requests_that_all_take_as_long_there_is_nothing_to_say() {
+fn equal_response_times_have_no_tail() {
     assert_eq!(tails(&reads(|_| Vec::new())), []);
     // Nine are too few.
     assert_eq!(

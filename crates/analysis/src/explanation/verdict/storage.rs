@@ -83,7 +83,7 @@ fn describe_bottleneck(account: &Account, workers: usize) -> String {
         );
     }
     format!(
-        "No component is busy all the time: {name} {at_device}, {who} {busy}{meanwhile}; the rest of the time one waits for the other."
+        "No component is busy all the time: {name} {at_device}, {who} {busy}{meanwhile}; for the rest of the time they wait for each other."
     )
 }
 
@@ -126,7 +126,7 @@ fn describe_request_cost(
         .map(|(ns, what)| format!("{} {what}", each(*ns)))
         .collect();
     let of = match (worker.read_bytes + worker.written_bytes) / calls {
-        _ if name_calls > 0 => " on names, with what makes it durable,".to_owned(),
+        _ if name_calls > 0 => " on names, including the sync that makes it durable,".to_owned(),
         0 => String::new(),
         size => format!(" of {}", format_size(size)),
     };

@@ -207,7 +207,7 @@ fn a_service_longer_than_the_track_misses_at_every_factor() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_inputs_are_rejected() {
     let refused = |inputs: &Inputs, also| calculate(inputs, also).unwrap_err();
     let range = |error| match error {
         InputError::Range { input, .. } => input,

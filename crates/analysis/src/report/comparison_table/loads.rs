@@ -61,7 +61,7 @@ pub(super) fn legend(pairs: &[Pair]) -> Vec<String> {
     let remarks = [
         (
             has(Quantity::Iops),
-            "p99: 99 in 100 responses took no longer; it is shown beside the rate, and not judged",
+            "p99: 99 % of the responses took at most this time; shown beside the rate, not judged",
         ),
         (
             has(Quantity::ResponseP50Us),

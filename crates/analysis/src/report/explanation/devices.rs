@@ -49,7 +49,7 @@ pub(super) fn requests(devices: &[DeviceAccount]) -> Grid {
             Group::of("", sizes),
             spread("in the queue", |one| one.queue_ns),
             spread("at the device", |one| one.device_ns),
-            Group::of("at once, in the mean", counts),
+            Group::of("in flight, on average", counts),
         ],
     }
 }

@@ -38,7 +38,7 @@ fn us(ns: f64) -> String {
 
 fn describe_tail(tail: &Tail) -> String {
     let mut all = vec![format!(
-        "The slowest {} of {} {} took more than {} (p99), {} above it together (p50 {}, p99.9 {}).",
+        "The slowest {} of {} {} took more than {} (p99), in total {} above it (p50 {}, p99.9 {}).",
         tail.slowest,
         tail.requests,
         plural_of_direction(tail.way),
@@ -49,10 +49,10 @@ fn describe_tail(tail: &Tail) -> String {
     )];
     if let Some(first) = tail.causes.first() {
         all.push(format!(
-            "{}: {}, {} each where {} have {} in the mean.",
+            "{}: {}, {} each, where {} have {} on average.",
             match first.rerun {
                 Some(rerun) if tail.removed_share(&rerun) < MENTION_SHARE_MIN =>
-                    "No cause by itself is behind much of it; most",
+                    "No single cause explains much of it; most",
                 _ => "Top cause",
             },
             stage(first.stage),
@@ -74,7 +74,7 @@ fn describe_rerun(tail: &Tail, rerun: &TailRerun) -> String {
     let is_much = 1.0 - tail.removed_share(rerun) > MENTION_SHARE_MIN;
     let left = rerun.left.filter(|_| is_much);
     let left = left.map_or_else(String::new, |left| {
-        format!("; the slowest wait most for {} then", stage(left))
+        format!("; the slowest then wait most for {}", stage(left))
     });
     format!(
         "{} without it removes {} of the time above p99 ({}): p99 {}, p99.9 {}{left}.",
@@ -93,7 +93,7 @@ fn describe_rerun(tail: &Tail, rerun: &TailRerun) -> String {
 fn describe_check(check: &TailCheck, stated: f64) -> String {
     let there = check.removed_share();
     let doubt = match (there - stated).abs() > CHECK_DIFFERENCE_MAX * stated.abs() {
-        true => ": that is another share, and a longer run would say more",
+        true => ": that share differs, so use a longer run",
         false => "",
     };
     format!(

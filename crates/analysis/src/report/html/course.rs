@@ -42,7 +42,7 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
         let name = format!("iops-over-time-{run}-{}", number + 1);
         let chart = Chart::new(&name, title.to_owned(), rows, lines(&y));
         charts.push(match number {
-            0 => chart.caption("Of the repetition in the middle, interval by interval."),
+            0 => chart.caption("The median repetition, interval by interval."),
             _ => chart,
         });
     }
@@ -53,7 +53,7 @@ pub(super) fn charts(view: &View<'_>) -> Vec<Chart> {
         let title = "99th percentile of the response, over time".to_owned();
         let chart = Chart::new(&format!("p99-over-time-{run}"), title, rows, lines(&y));
         charts.push(chart.caption(
-            "99 in 100 requests that ended in the interval took no longer. Intervals with fewer \
+            "Response time that 99 % of the requests of the interval did not exceed. Intervals with fewer \
              than 100 requests are left out.",
         ));
     }

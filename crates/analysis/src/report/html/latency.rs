@@ -46,7 +46,7 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
         "height": 280,
         "encoding": {
             "x": {
-                "field": "slower_share", "type": "quantitative", "title": "calls that took no longer",
+                "field": "slower_share", "type": "quantitative", "title": "share of calls at most this long",
                 "scale": { "type": "log", "domain": [1, 0.0001], "nice": false },
                 "axis": { "values": [1, 0.5, 0.1, 0.01, 0.001, 0.0001],
                           "labelExpr": "format(100 - 100 * datum.value, '~r') + '%'" },
@@ -64,8 +64,7 @@ pub(super) fn chart(view: &View<'_>) -> Option<Chart> {
     let name = format!("latency-{}", slug(&view.run.id));
     let title = "Latency of a call".to_owned();
     Some(Chart::new(&name, title, rows, drawn).caption(
-        "Over all kept repetitions. To the right are the slowest calls: one in a hundred at 99%, \
-         one in ten thousand at 99.99%.",
+        "Over all kept repetitions. The slowest calls are at the right: one in a hundred at 99 %, one in ten thousand at 99.99 %.",
     ))
 }
 

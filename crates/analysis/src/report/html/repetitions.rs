@@ -115,6 +115,6 @@ fn chart(name: &str, (title, unit): (String, &str), all: &[RepetitionSeries<'_>]
     });
     let rows = all.iter().flat_map(RepetitionSeries::rows).collect();
     Chart::new(name, title, rows, view).caption(
-        "The repetitions that count, in the order of running: one figure does not stand for them.",
+        "Counted repetitions in running order. They have several levels, so a single figure does not represent them.",
     )
 }

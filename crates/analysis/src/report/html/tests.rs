@@ -180,7 +180,7 @@ fn repetitions_about_two_levels_are_drawn_one_by_one() {
 }
 
 #[test]
-fn no_two_bars_are_in_one_place() {
+fn bars_do_not_overlap() {
     let other = Reported {
         run: Run {
             target: "vax750-sc750-eagle".to_owned(),
@@ -200,7 +200,7 @@ fn no_two_bars_are_in_one_place() {
 }
 
 #[test]
-fn what_one_scale_cannot_show_has_two() {
+fn speeds_far_apart_get_two_charts() {
     let mut fast = reported(ffs83("bbbb", "/fast"));
     for worker in fast
         .run

@@ -47,9 +47,9 @@ fn rate_charts(trace: &Trace) -> Vec<Chart> {
     if of.depth.is_some() {
         let depth = Chart::new(
             "trace-depth",
-            "Requests under way, over time".to_owned(),
+            "Requests in flight, over time".to_owned(),
             rows("depth", &|one| one.depth),
-            lines("requests, in the mean"),
+            lines("requests, on average"),
         );
         charts.push(depth);
     }
@@ -96,7 +96,7 @@ fn miss_ratio_chart(trace: &Trace) -> Option<Chart> {
             "x": { "field": "mib", "type": "quantitative", "title": "cache, MiB",
                    "scale": { "type": "log" },
                    "axis": { "labelExpr": "format(datum.value, '~g')", "tickCount": 6 } },
-            "y": { "field": "percent", "type": "quantitative", "title": "uses of blocks that miss, %" },
+            "y": { "field": "percent", "type": "quantitative", "title": "misses, % of block uses" },
             "color": { "field": "series", "type": "nominal", "sort": null, "title": null,
                        "scale": { "scheme": "tableau10" } },
         },
@@ -106,7 +106,7 @@ fn miss_ratio_chart(trace: &Trace) -> Option<Chart> {
         true => "By SHARDS, from a sample of the blocks; first uses are misses.",
         false => "Of all blocks; first uses are misses.",
     };
-    let title = "What a cache that drops the block unused for longest misses".to_owned();
+    let title = "Miss ratio of an LRU cache, by its size".to_owned();
     Some(Chart::new("trace-misses", title, rows, drawn).caption(caption))
 }
 

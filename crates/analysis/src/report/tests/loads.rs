@@ -159,7 +159,7 @@ fn an_open_loop_says_how_late_it_was() {
       until its completion was taken; CPU/IO: processor time per request
     p50, p99: the median of the repetitions that count, each with its own; p99.9, max: of all their
       requests together
-    where requests arrive by the clock, a response counts from the moment that it was to be issued
+    in open loop, a response counts from the intended issue of its request
     requests by io_uring
     95 %: interval by Student t on logarithms, wide because the repetitions are few
 
@@ -194,7 +194,7 @@ fn a_comparison_has_the_slowest_beside_the_rate() {
 
     ratio: other over base, of the medians; 99 %: its interval, for all rows together, by how far
       quarters of the runs, and earlier runs, differ
-    p99: 99 in 100 responses took no longer; it is shown beside the rate, and not judged
+    p99: 99 % of the responses took at most this time; shown beside the rate, not judged
     unknown: the repetitions are too few for an interval
     too few repetitions: separate runs need 16 that count on each side for a verdict; use --runs 20
     `diskperf ab` measures both in turn, so that what disturbs meets both, and tells differences of a
@@ -300,7 +300,7 @@ fn details_split_the_response_and_show_the_course() {
     4 KiB random, 30 % writes, QD16: depth 16, 2 workers
     log_append depth=1: depth 1, 1 worker
 
-    IOPS over time, the least to the most; `diskperf show --series` has them
+    IOPS over time, scaled from min to max; `diskperf show --series` has them
     ███ 4 KiB random, 30 % writes, QD16
     ███ log_append depth=1
 

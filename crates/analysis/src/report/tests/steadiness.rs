@@ -16,7 +16,7 @@ fn rounds(rates: &[f64]) -> Run {
 }
 
 #[test]
-fn it_is_said_when_a_program_was_steady() {
+fn a_steady_program_is_reported() {
     // 8 MiB at these rates: 8 + 4 + 5 * 2 seconds.
     let attained = rounds(&[1024.0, 2048.0, 4096.0, 4096.0, 4096.0, 4096.0, 4096.0]);
     let text = runs(std::slice::from_ref(&attained), Format::Table, 200);
@@ -34,7 +34,7 @@ fn it_is_said_when_a_program_was_steady() {
 }
 
 #[test]
-fn it_is_said_when_a_program_was_not_steady() {
+fn an_unsteady_program_is_reported() {
     let rising = rounds(&[1000.0, 1030.0, 1060.0, 1090.0, 1120.0]);
     let text = runs(std::slice::from_ref(&rising), Format::Table, 200);
     let said = "read_8192: not steady in 5 rounds (last 5: range at most 20 %, slope at most 10 % of the mean); --runs N allows more";

@@ -33,10 +33,10 @@ struct Document<'t> {
     /// Cliffs between all points that were tried.
     cliffs: Vec<CliffJson<'t>>,
     /// Falls as deep as a cliff, between values too far apart to tell a cliff from a slope.
-    find_wide_steps: Vec<CliffJson<'t>>,
+    wide_steps: Vec<CliffJson<'t>>,
     /// Best point among those on no cliff, where the best one is on a cliff.
     safe: Option<Point<'t>>,
-    parameters_at_range_end: Vec<&'t str>,
+    at_an_end: Vec<&'t str>,
     no_effect: Vec<&'t str>,
     method: &'t Method,
     notes: &'t [String],
@@ -190,12 +190,12 @@ pub(in crate::report) fn json(tuned: &Tuned) -> String {
         }),
         cliff: best.map_or(Vec::new(), |best| tuned.steps(best)),
         cliffs: falls(tuned, &tuned.cliffs()),
-        find_wide_steps: falls(tuned, &tuned.find_wide_steps()),
+        wide_steps: falls(tuned, &tuned.find_wide_steps()),
         on_cliff: best.is_some_and(|best| tuned.on_cliff(best)),
         safe: proven
             .and_then(|_| tuned.safe())
             .map(|safe| point(tuned, safe)),
-        parameters_at_range_end: tuned
+        at_an_end: tuned
             .parameters_at_range_end()
             .into_iter()
             .map(|(path, _)| path)

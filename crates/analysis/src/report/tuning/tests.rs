@@ -121,7 +121,7 @@ fn two_parameters_are_a_heat_table() {
 /// What is run again decides whether anything is called the best: other seeds and phases of a
 /// model, and rounds of real storage.
 #[test]
-fn what_is_not_shown_to_be_better_is_not_the_best() {
+fn an_unproven_point_is_not_the_best() {
     let spread = |phases: u32, best: &[f64]| Spread {
         seeds: best.len() as u32 / phases,
         phases,

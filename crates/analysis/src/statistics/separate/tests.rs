@@ -41,7 +41,7 @@ fn a_factor_is_needed() {
 }
 
 #[test]
-fn what_was_disturbed_is_open() {
+fn a_disturbed_run_leaves_the_verdict_open() {
     let slow: Vec<f64> = quiet().iter().map(|one| one + libm::log(2.0)).collect();
     let with_fast = |of: &[f64]| {
         let mut values = of.to_vec();

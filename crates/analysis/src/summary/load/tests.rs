@@ -56,7 +56,7 @@ fn the_middle_of_two_times_is_that_of_their_rates() {
 }
 
 #[test]
-fn what_too_few_requests_cannot_tell_is_absent() {
+fn percentiles_of_too_few_requests_are_absent() {
     let mut load = LoadMeasure::default();
     load.sync.response = vec![(1_000, 60)].into();
     let one = || Repetition {

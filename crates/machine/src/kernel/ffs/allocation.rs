@@ -35,8 +35,8 @@ pub struct Candidate {
 /// A group may occur twice. The iterator covers every group before it ends.
 #[derive(Debug, Clone)]
 pub struct AllocationSearch {
-    groups: u32,
-    first: u32,
+    group_count: u32,
+    first_group: u32,
     stage: SearchStage,
 }
 
@@ -54,8 +54,8 @@ impl AllocationSearch {
             "the search starts in a group of the file system"
         );
         Self {
-            groups,
-            first: first.0,
+            group_count: groups,
+            first_group: first.0,
             stage: SearchStage::Preferred,
         }
     }
@@ -75,16 +75,16 @@ impl Iterator for AllocationSearch {
             match self.stage {
                 SearchStage::Preferred => {
                     self.stage = SearchStage::Rehash {
-                        last: self.first,
+                        last: self.first_group,
                         step: 1,
                     };
                     return Some(Candidate {
-                        group: Group(self.first),
+                        group: Group(self.first_group),
                         is_preferred: true,
                     });
                 }
-                SearchStage::Rehash { last, step } if step < self.groups => {
-                    let group = (last + step) % self.groups;
+                SearchStage::Rehash { last, step } if step < self.group_count => {
+                    let group = (last + step) % self.group_count;
                     self.stage = SearchStage::Rehash {
                         last: group,
                         step: step * 2,
@@ -94,9 +94,9 @@ impl Iterator for AllocationSearch {
                 // The first was tried, and the one after it is always the
                 // first of the rehash.
                 SearchStage::Rehash { .. } => self.stage = SearchStage::Linear { tried: 2 },
-                SearchStage::Linear { tried } if tried < self.groups => {
+                SearchStage::Linear { tried } if tried < self.group_count => {
                     self.stage = SearchStage::Linear { tried: tried + 1 };
-                    return rehashed((self.first + tried) % self.groups);
+                    return rehashed((self.first_group + tried) % self.group_count);
                 }
                 SearchStage::Linear { .. } => return None,
             }
@@ -156,7 +156,7 @@ impl FileSystem {
             Some(address) => self.superblock.group_of(address),
             None => self.superblock.group_of_inode(inode),
         };
-        AllocationSearch::new(self.superblock.groups(), group)
+        AllocationSearch::new(self.superblock.group_count(), group)
     }
 
     /// Returns the cylinder groups to try for a fragment that could not be extended in place. The
@@ -164,7 +164,7 @@ impl FileSystem {
     #[must_use]
     pub fn relocation_search(&self, address: Fragment) -> AllocationSearch {
         let group = self.superblock.group_of(address);
-        AllocationSearch::new(self.superblock.groups(), group)
+        AllocationSearch::new(self.superblock.group_count(), group)
     }
 
     /// Drops an allocation preference beyond the end of the file system.
@@ -263,7 +263,7 @@ impl FileSystem {
     ///
     /// # Panics
     /// Panics if a fragment is free already, lies outside the file system, or crosses a block.
-    pub fn free(&mut self, address: Fragment, fragments: u32) {
+    pub fn free_fragments(&mut self, address: Fragment, fragments: u32) {
         let per_block = self.superblock.fragments_per_block();
         assert!(
             fragments > 0
@@ -322,7 +322,7 @@ impl FileSystem {
         match kind {
             InodeKind::File => parent,
             InodeKind::Directory => {
-                let average = self.total_summary.free_inodes / self.superblock.groups();
+                let average = self.total_summary.free_inodes / self.superblock.group_count();
                 let mut fewest = self.superblock.inodes_per_group();
                 let mut best = 0;
                 for (group, summary) in self.summaries.iter().enumerate() {
@@ -340,7 +340,7 @@ impl FileSystem {
     #[must_use]
     pub fn inode_search(&self, preference: InodeNumber) -> AllocationSearch {
         let group = self.superblock.group_of_inode(preference);
-        AllocationSearch::new(self.superblock.groups(), group)
+        AllocationSearch::new(self.superblock.group_count(), group)
     }
 
     /// Reports whether the in-core summary of a cylinder group has a free inode. If not, the
@@ -391,7 +391,7 @@ impl FileSystem {
     /// Panics if the inode is free, is linked, or still has blocks.
     pub fn free_inode(&mut self, inode: InodeNumber) {
         let record = self.inodes.remove(inode);
-        assert!(record.links == 0, "a linked inode is freed: {inode:?}");
+        assert!(record.link_count == 0, "a linked inode is freed: {inode:?}");
         assert!(
             !record.has_blocks(),
             "an inode with blocks is freed: {inode:?}"

@@ -6,7 +6,7 @@ mod connectivity;
 
 use super::FileSystem;
 use super::directory::NAME_MAX_BYTES;
-use super::group::{GroupSummary, runs};
+use super::group::{GroupSummary, free_runs};
 use super::inode::{InodeKind, InodeNumber};
 use super::newfs::RESERVED_INODES;
 use super::rotation::ROTATIONAL_POSITIONS;
@@ -272,7 +272,7 @@ impl FileSystem {
         let claims = Claims::collect(self, &mut problems);
         self.check_free_map(&claims, &mut problems);
         self.check_inodes(&mut problems);
-        for group in (0..self.superblock.groups()).map(Group) {
+        for group in (0..self.superblock.group_count()).map(Group) {
             self.check_group_counters(group, &mut problems);
         }
         self.check_totals(&mut problems);
@@ -283,7 +283,7 @@ impl FileSystem {
         let unlinked = open.iter().filter(|&&inode| {
             self.inodes
                 .try_get(inode)
-                .is_some_and(|record| record.links == 0)
+                .is_some_and(|record| record.link_count == 0)
         });
         Ok(CheckSummary {
             files,
@@ -295,7 +295,7 @@ impl FileSystem {
     }
 
     fn check_free_map(&self, claims: &Claims, problems: &mut Vec<Problem>) {
-        for group in (0..self.superblock.groups()).map(Group) {
+        for group in (0..self.superblock.group_count()).map(Group) {
             let base = self.superblock.group_base(group).0;
             for address in base..self.superblock.group_end(group).0 {
                 let is_free = self.groups[group.0 as usize].is_free(address - base);
@@ -338,7 +338,7 @@ impl FileSystem {
                 found.free_blocks += 1;
                 continue;
             }
-            for (_, length) in runs(map.block_bits(superblock, block), per_block) {
+            for (_, length) in free_runs(map.block_bits(superblock, block), per_block) {
                 fragment_runs[length as usize] += 1;
                 found.free_fragments += length;
             }

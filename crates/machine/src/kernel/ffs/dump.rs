@@ -53,7 +53,7 @@ impl FileSystem {
     #[must_use]
     pub fn inode_blocks(&self) -> Vec<Fragment> {
         let superblock = &self.superblock;
-        let inodes = superblock.groups() * superblock.inodes_per_group();
+        let inodes = superblock.group_count() * superblock.inodes_per_group();
         (0..inodes)
             .step_by(superblock.inodes_per_block() as usize)
             .map(|inode| superblock.inode_block_address(InodeNumber(inode)))

@@ -63,11 +63,11 @@ impl FileSystem {
             directory_piece: None,
         };
         walk.read_superblock_and_summary();
-        for group in (0..self.superblock.groups()).map(Group) {
+        for group in (0..self.superblock.group_count()).map(Group) {
             walk.scan_inodes(group);
         }
         walk.descend();
-        for group in (0..self.superblock.groups()).map(Group) {
+        for group in (0..self.superblock.group_count()).map(Group) {
             let address = self.superblock.group_map_address(group);
             walk.add_read(FsckPass::Map, address, self.superblock.group_map_bytes());
         }
@@ -88,7 +88,7 @@ impl FsckWalk<'_> {
     /// time.
     fn read_superblock_and_summary(&mut self) {
         let superblock = &self.fs.superblock;
-        let last = Group(superblock.groups() - 1);
+        let last = Group(superblock.group_count() - 1);
         let bytes = superblock.superblock_bytes();
         for address in [
             superblock.superblock_address(),

@@ -241,7 +241,7 @@ impl CylinderGroup {
             .step_by(per_block as usize)
             .find_map(|block| {
                 let bits = self.free_map[byte] >> (block % 8) & full_block(per_block);
-                runs(bits, per_block)
+                free_runs(bits, per_block)
                     .find(|&(_, length)| length == run)
                     .map(|(offset, _)| block + offset)
             })
@@ -304,7 +304,7 @@ impl CylinderGroup {
     fn count_runs(&mut self, superblock: &Superblock, fragment: u32, change: i32) {
         let per_block = superblock.fragments_per_block();
         let bits = self.block_bits(superblock, fragment);
-        for (_, length) in runs(bits, per_block) {
+        for (_, length) in free_runs(bits, per_block) {
             let count = &mut self.fragment_runs[length as usize];
             *count = count.wrapping_add_signed(change);
         }
@@ -362,7 +362,7 @@ pub(super) fn full_block(fragments_per_block: u32) -> u8 {
 
 /// Returns the runs of free fragments in a block, as (offset, length). A wholly free block is a
 /// single run.
-pub(super) fn runs(bits: u8, fragments_per_block: u32) -> impl Iterator<Item = (u32, u32)> {
+pub(super) fn free_runs(bits: u8, fragments_per_block: u32) -> impl Iterator<Item = (u32, u32)> {
     let mut offset = 0;
     std::iter::from_fn(move || {
         let rest = (u16::from(bits) & u16::from(full_block(fragments_per_block))) >> offset;

@@ -55,7 +55,7 @@ pub enum BlockNeed {
 #[derive(Debug, Clone)]
 pub(super) struct Inode {
     pub(super) kind: InodeKind,
-    pub(super) links: u32,
+    pub(super) link_count: u32,
     pub(super) size_bytes: u64,
     pub(super) direct: [u32; DIRECT_POINTERS as usize],
     /// Roots of the single and the double indirect tree.
@@ -67,7 +67,7 @@ impl Inode {
     fn new(kind: InodeKind) -> Self {
         Self {
             kind,
-            links: 0,
+            link_count: 0,
             size_bytes: 0,
             direct: [0; DIRECT_POINTERS as usize],
             indirect: [None; 2],
@@ -169,13 +169,13 @@ impl FileSystem {
 
     /// Returns the link count of an inode: the number of its names.
     #[must_use]
-    pub fn links(&self, inode: InodeNumber) -> u32 {
-        self.inodes.get(inode).links
+    pub fn link_count(&self, inode: InodeNumber) -> u32 {
+        self.inodes.get(inode).link_count
     }
 
     /// Sets the link count of an inode. The kernel writes the inode block.
     pub fn set_links(&mut self, inode: InodeNumber, links: u32) {
-        self.inodes.get_mut(inode).links = links;
+        self.inodes.get_mut(inode).link_count = links;
     }
 
     /// Returns the length of a file in bytes.

@@ -39,7 +39,7 @@ impl FileSystem {
         let maps = (inodes + fragments).div_ceil(8) + cylinders * by_cylinder as u64;
         let itself = size_of::<CylinderGroup>() + size_of::<GroupSummary>();
         let a_group = maps + inodes * size_of::<u32>() as u64 + itself as u64;
-        Ok(u64::from(superblock.groups()) * a_group)
+        Ok(u64::from(superblock.group_count()) * a_group)
     }
 
     /// Creates a file system with a root directory and its `lost+found`.
@@ -48,7 +48,7 @@ impl FileSystem {
     /// [`NewfsError`] names the parameter that is not possible and the allowed values.
     pub fn newfs(geometry: Geometry, parameters: Parameters) -> Result<Self, NewfsError> {
         let superblock = Superblock::new(geometry, parameters)?;
-        let groups = superblock.groups();
+        let groups = superblock.group_count();
         let mut file_system = Self {
             inodes: InodeTable::new(groups * superblock.inodes_per_group()),
             summaries: Vec::with_capacity(groups as usize),
@@ -119,8 +119,8 @@ impl FileSystem {
         self.make_first_directory(Self::LOST_AND_FOUND, Self::ROOT, block_bytes);
         self.make_first_directory(Self::ROOT, Self::ROOT, DIRECTORY_CHUNK_BYTES);
         self.add_entry(Self::ROOT, "lost+found", Self::LOST_AND_FOUND);
-        self.inodes.get_mut(Self::ROOT).links = 3;
-        self.inodes.get_mut(Self::LOST_AND_FOUND).links = 2;
+        self.inodes.get_mut(Self::ROOT).link_count = 3;
+        self.inodes.get_mut(Self::LOST_AND_FOUND).link_count = 2;
     }
 
     fn make_first_directory(&mut self, inode: InodeNumber, parent: InodeNumber, size: u32) {
@@ -134,7 +134,7 @@ impl FileSystem {
             .allocate_in_group(Group(0), first_free, per_block)
             .expect("the file system has room for its first directories");
         if kept < per_block {
-            self.free(Fragment(address.0 + kept), per_block - kept);
+            self.free_fragments(Fragment(address.0 + kept), per_block - kept);
         }
         let made = self.allocate_inode(Group(0), Some(inode), InodeKind::Directory);
         assert!(

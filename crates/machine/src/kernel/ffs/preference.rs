@@ -58,7 +58,7 @@ impl FileSystem {
             let group = self.superblock.group_of_inode(inode);
             return Some(self.superblock.section_start(group));
         }
-        let groups = self.superblock.groups();
+        let groups = self.superblock.group_count();
         let average = self.total_summary.free_blocks / groups;
         let rotor = self.section_rotor.0;
         let group = (rotor + 1..groups)

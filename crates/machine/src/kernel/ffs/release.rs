@@ -21,7 +21,7 @@ pub enum ReleaseStep {
         kept_pointers: u32,
     },
     /// Release of fragments: the map of their cylinder group is read, the kernel frees them with
-    /// [`FileSystem::free`], and the map stays dirty.
+    /// [`FileSystem::free_fragments`], and the map stays dirty.
     Free {
         /// First fragment to free.
         address: Fragment,
@@ -32,7 +32,7 @@ pub enum ReleaseStep {
 
 /// Last block that a truncation keeps under each kind of pointer, as an index; -1 for none.
 struct LastKeptBlocks {
-    direct: i64,
+    last_direct: i64,
     /// Index under the single and the double indirect block.
     indirect: [i64; 2],
 }
@@ -84,7 +84,13 @@ impl FileSystem {
                 return;
             }
         }
-        self.release_direct(inode, kept.direct, old_size_bytes, new_size_bytes, steps);
+        self.release_direct(
+            inode,
+            kept.last_direct,
+            old_size_bytes,
+            new_size_bytes,
+            steps,
+        );
     }
 
     fn last_kept_blocks(&self, new_size_bytes: u64) -> LastKeptBlocks {
@@ -93,7 +99,7 @@ impl FileSystem {
         let single = direct - i64::from(DIRECT_POINTERS);
         let double = single - i64::from(self.superblock.pointers_per_block());
         LastKeptBlocks {
-            direct,
+            last_direct: direct,
             indirect: [single.max(-1), double.max(-1)],
         }
     }

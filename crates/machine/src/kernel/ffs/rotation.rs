@@ -9,7 +9,7 @@ pub const ROTATIONAL_POSITIONS: usize = 8;
 pub(super) const MAX_TABLE_BLOCKS: u32 = 8192 - 1380;
 
 /// End of a chain, or a rotational position without blocks.
-const NONE: u16 = u16::MAX;
+const NO_BLOCK: u16 = u16::MAX;
 
 /// Cylinder (within the group) and rotational position of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +51,8 @@ pub(super) struct RotationTables {
 
 impl RotationTables {
     pub(super) fn new(cycle_cylinders: u32, cycle_blocks: u32, places: &[BlockPosition]) -> Self {
-        let mut first = vec![[NONE; ROTATIONAL_POSITIONS]; cycle_cylinders as usize];
-        let mut next = vec![NONE; cycle_blocks as usize];
+        let mut first = vec![[NO_BLOCK; ROTATIONAL_POSITIONS]; cycle_cylinders as usize];
+        let mut next = vec![NO_BLOCK; cycle_blocks as usize];
         for block in (0..cycle_blocks as usize).rev() {
             let BlockPosition { cylinder, position } = places[block];
             let head = &mut first[cylinder as usize][position as usize];
@@ -73,7 +73,7 @@ impl RotationTables {
         let base = cylinder / self.cycle_cylinders * self.cycle_blocks;
         let mut block = self.first[(cylinder % self.cycle_cylinders) as usize][position];
         std::iter::from_fn(move || {
-            if block == NONE {
+            if block == NO_BLOCK {
                 return None;
             }
             let found = base + u32::from(block);

@@ -34,7 +34,7 @@ pub struct Superblock {
     sectors_per_fragment: u32,
     fragments_per_block: u32,
     cycle_cylinders: u32,
-    groups: u32,
+    group_count: u32,
     size_fragments: u32,
     fragments_per_group: u32,
     inodes_per_group: u32,
@@ -91,7 +91,7 @@ impl Superblock {
             sectors_per_fragment,
             fragments_per_block,
             cycle_cylinders,
-            groups: 0,
+            group_count: 0,
             size_fragments: geometry.partition_sectors / sectors_per_fragment,
             fragments_per_group,
             inodes_per_group,
@@ -141,9 +141,9 @@ impl Superblock {
     /// Computes the number of cylinder groups, and drops a last group that its own metadata would
     /// fill.
     fn place_groups(&mut self) -> Result<(), NewfsError> {
-        self.groups = self.size_fragments.div_ceil(self.fragments_per_group);
+        self.group_count = self.size_fragments.div_ceil(self.fragments_per_group);
         self.summary_bytes =
-            (self.groups * SUMMARY_BYTES).next_multiple_of(self.parameters.fragment_bytes);
+            (self.group_count * SUMMARY_BYTES).next_multiple_of(self.parameters.fragment_bytes);
         // Summary, root directory and lost+found.
         let first_group = self.data_offset
             + (self.summary_fragments()).next_multiple_of(self.fragments_per_block)
@@ -154,18 +154,18 @@ impl Superblock {
                 needed: first_group * self.sectors_per_fragment,
             });
         }
-        let widest = Group(self.group_shift_mask.min(self.groups - 1));
+        let widest = Group(self.group_shift_mask.min(self.group_count - 1));
         let metadata = self.data_start(widest).0 - self.group_base(widest).0;
-        if metadata.max(first_group) >= self.fragments_per_group && self.groups > 1 {
+        if metadata.max(first_group) >= self.fragments_per_group && self.group_count > 1 {
             return Err(NewfsError::GroupTooSmall {
                 metadata_fragments: metadata.max(first_group),
                 group_fragments: self.fragments_per_group,
             });
         }
-        let last = Group(self.groups - 1);
-        if self.groups > 1 && self.data_start(last).0 > self.size_fragments {
-            self.groups -= 1;
-            self.size_fragments = self.groups * self.fragments_per_group;
+        let last = Group(self.group_count - 1);
+        if self.group_count > 1 && self.data_start(last).0 > self.size_fragments {
+            self.group_count -= 1;
+            self.size_fragments = self.group_count * self.fragments_per_group;
         }
         Ok(())
     }
@@ -228,8 +228,8 @@ impl Superblock {
 
     /// Returns the number of cylinder groups.
     #[must_use]
-    pub fn groups(&self) -> u32 {
-        self.groups
+    pub fn group_count(&self) -> u32 {
+        self.group_count
     }
 
     /// Returns the size of the file system in fragments.

@@ -86,10 +86,10 @@ impl Writer {
         Err(NoSpace)
     }
 
-    fn free(&mut self, address: Fragment, fragments: u32) {
+    fn free_fragments(&mut self, address: Fragment, fragments: u32) {
         let group = self.file_system.superblock().group_of(address);
         self.metadata.push(Metadata::ReadGroupMap(group));
-        self.file_system.free(address, fragments);
+        self.file_system.free_fragments(address, fragments);
     }
 
     /// Extends the fragments at the end of a file, in place or by moving them (`realloccg`).
@@ -119,7 +119,7 @@ impl Writer {
         }
         let search = self.file_system.relocation_search(address);
         let moved = self.search_groups(search, preference, new_fragments)?;
-        self.free(address, old_fragments);
+        self.free_fragments(address, old_fragments);
         self.file_system.set_direct_pointer(inode, lbn, moved);
         Ok(moved)
     }
@@ -275,7 +275,7 @@ impl Writer {
                     self.metadata.push(Metadata::ReadIndirect(address));
                     self.metadata.push(Metadata::WriteIndirect(address));
                 }
-                ReleaseStep::Free { address, fragments } => self.free(address, fragments),
+                ReleaseStep::Free { address, fragments } => self.free_fragments(address, fragments),
             }
         }
         self.steps = steps;
@@ -368,7 +368,7 @@ impl Writer {
             return Err(error);
         }
         self.file_system
-            .set_links(parent, self.file_system.links(parent) + 1);
+            .set_links(parent, self.file_system.link_count(parent) + 1);
         Ok(inode)
     }
 
@@ -383,7 +383,7 @@ impl Writer {
     }
 
     fn drop_link(&mut self, inode: InodeNumber) {
-        let links = self.file_system.links(inode) - 1;
+        let links = self.file_system.link_count(inode) - 1;
         self.file_system.set_links(inode, links);
         if links == 0 {
             self.release(inode, 0);
@@ -396,7 +396,7 @@ impl Writer {
         let place = self.file_system.remove_entry(parent, name).expect("a name");
         assert!(self.file_system.directory_is_empty(place.inode));
         self.file_system
-            .set_links(parent, self.file_system.links(parent) - 1);
+            .set_links(parent, self.file_system.link_count(parent) - 1);
         self.file_system.set_links(place.inode, 0);
         self.release(place.inode, 0);
         self.file_system.free_inode(place.inode);
@@ -410,11 +410,11 @@ impl Writer {
         inode: InodeNumber,
     ) -> Result<(), NoSpace> {
         self.file_system
-            .set_links(inode, self.file_system.links(inode) + 1);
+            .set_links(inode, self.file_system.link_count(inode) + 1);
         let entered = self.enter_name(directory, name, inode);
         if entered.is_err() {
             self.file_system
-                .set_links(inode, self.file_system.links(inode) - 1);
+                .set_links(inode, self.file_system.link_count(inode) - 1);
         }
         entered
     }
@@ -442,9 +442,9 @@ impl Writer {
         if self.file_system.kind(inode) == InodeKind::Directory && from.0 != to.0 {
             self.file_system.replace_entry(inode, "..", to.0);
             self.file_system
-                .set_links(from.0, self.file_system.links(from.0) - 1);
+                .set_links(from.0, self.file_system.link_count(from.0) - 1);
             self.file_system
-                .set_links(to.0, self.file_system.links(to.0) + 1);
+                .set_links(to.0, self.file_system.link_count(to.0) + 1);
         }
         Ok(())
     }

@@ -111,7 +111,7 @@ impl ServerCall<'_> {
         self.with_server(|server| {
             for (place, further) in buffers.iter().enumerate().skip(1) {
                 if place < whole {
-                    server.cache.put(*further, ReuseExpectation::Possible);
+                    server.cache.release(*further, ReuseExpectation::Possible);
                 } else {
                     server.cache.put_empty(*further);
                 }
@@ -160,7 +160,7 @@ impl ServerCall<'_> {
             let drive = dirty.drive.expect("a dirty block belongs to a drive");
             self.flush(drive).await?;
         }
-        Ok(self.with_server(|server| server.cache.replace(key)))
+        Ok(self.with_server(|server| server.cache.replace_unused(key)))
     }
 
     /// Writes all dirty blocks of a drive, in ascending order.
@@ -190,7 +190,7 @@ impl ServerCall<'_> {
     }
 
     pub(super) fn put_block(&self, id: BufferId) {
-        self.with_server(|server| server.cache.put(id, ReuseExpectation::Possible));
+        self.with_server(|server| server.cache.release(id, ReuseExpectation::Possible));
     }
 
     pub(super) fn block_data(&self, id: BufferId) -> SharedBytes {

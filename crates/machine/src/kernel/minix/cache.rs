@@ -118,7 +118,7 @@ impl Cache {
     ///
     /// Panics if all buffers are in use, if the buffer is dirty, or if the cache holds the block
     /// already.
-    pub(crate) fn replace(&mut self, key: BlockKey) -> BufferId {
+    pub(crate) fn replace_unused(&mut self, key: BlockKey) -> BufferId {
         let (_, number) = self
             .unused_chain
             .first_key_value()
@@ -136,7 +136,7 @@ impl Cache {
     }
 
     /// Releases a buffer. After its last user, the buffer may be replaced.
-    pub(crate) fn put(&mut self, id: BufferId, again: ReuseExpectation) {
+    pub(crate) fn release(&mut self, id: BufferId, again: ReuseExpectation) {
         let buffer = &mut self.buffers[id.0];
         assert!(buffer.user_count > 0, "a buffer is released once per use");
         buffer.user_count -= 1;
@@ -162,7 +162,7 @@ impl Cache {
             self.by_key.remove(&key);
         }
         self.buffers[id.0].is_dirty = false;
-        self.put(id, ReuseExpectation::Unlikely);
+        self.release(id, ReuseExpectation::Unlikely);
     }
 
     /// Returns the memory of a buffer.
@@ -206,7 +206,7 @@ impl Cache {
             if self.buffers[id.0].user_count == 1 {
                 self.put_empty(id);
             } else {
-                self.put(id, ReuseExpectation::Possible);
+                self.release(id, ReuseExpectation::Possible);
             }
         }
     }

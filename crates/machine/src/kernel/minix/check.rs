@@ -4,8 +4,8 @@
 use super::Minix;
 use super::cache::BlockKey;
 use super::layout::{
-    BLOCK_BYTES, BlockPointer, ENTRY_BYTES, INODE_BYTES, Inode, Kind, ROOT, Volume, locate_pointer,
-    read_u16,
+    BLOCK_BYTES, BlockPointer, ENTRY_BYTES, INODE_BYTES, Inode, Kind, ROOT_INODE, Volume,
+    locate_pointer, read_u16,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,8 +30,8 @@ struct MinixChecker<'a> {
     /// Inodes that the file server has in core. They supersede the inodes on the drive.
     in_core: &'a BTreeMap<u32, Inode>,
     volume: &'a Volume,
-    links: BTreeMap<u32, u32>,
-    zones: BTreeSet<u16>,
+    name_counts: BTreeMap<u32, u32>,
+    claimed_zones: BTreeSet<u16>,
     summary: MinixCheck,
     problems: Vec<String>,
 }
@@ -60,8 +60,8 @@ impl Minix {
             read_block: &mut read,
             in_core: &in_core,
             volume: &server.volumes[drive as usize],
-            links: BTreeMap::new(),
-            zones: BTreeSet::new(),
+            name_counts: BTreeMap::new(),
+            claimed_zones: BTreeSet::new(),
             summary: MinixCheck::default(),
             problems: Vec::new(),
         };
@@ -76,23 +76,27 @@ impl Minix {
 
 impl MinixChecker<'_> {
     fn check_all(&mut self) {
-        self.check_directory(ROOT, ROOT);
+        self.check_directory(ROOT_INODE, ROOT_INODE);
         let unlinked: Vec<u32> = self
             .in_core
             .iter()
-            .filter(|(number, inode)| inode.links == 0 && !self.links.contains_key(number))
+            .filter(|(number, inode)| {
+                inode.link_count == 0 && !self.name_counts.contains_key(number)
+            })
             .map(|(number, _)| *number)
             .collect();
         for number in unlinked {
             self.summary.open_unlinked += 1;
-            self.links.insert(number, 0);
+            self.name_counts.insert(number, 0);
             if let Some(inode) = self.read_inode(number) {
                 self.claim_zones(number, &inode);
             }
         }
-        let links = std::mem::take(&mut self.links);
+        let links = std::mem::take(&mut self.name_counts);
         for (number, named) in &links {
-            let said = self.read_inode(*number).map(|inode| u32::from(inode.links));
+            let said = self
+                .read_inode(*number)
+                .map(|inode| u32::from(inode.link_count));
             if said != Some(*named) {
                 self.add_problem(format!(
                     "inode {number}: link count {said:?}, {named} names"
@@ -110,7 +114,7 @@ impl MinixChecker<'_> {
         }
         for bit in 1..self.volume.zone_map.bits() {
             let used = self
-                .zones
+                .claimed_zones
                 .iter()
                 .any(|zone| self.volume.zone_bit(*zone) == Some(bit));
             if self.volume.zone_map.is_taken(bit) != used {
@@ -120,7 +124,7 @@ impl MinixChecker<'_> {
                 ));
             }
         }
-        self.summary.zones = self.zones.len() as u32;
+        self.summary.zones = self.claimed_zones.len() as u32;
     }
 
     fn add_problem(&mut self, problem: String) {
@@ -146,7 +150,8 @@ impl MinixChecker<'_> {
         for block in 0..inode.blocks() {
             let zone = self.zone_of_block(&inode, block);
             let bytes = (self.read_block)(u32::from(zone));
-            let end = (inode.size - u64::from(block) * BLOCK_BYTES as u64).min(BLOCK_BYTES as u64);
+            let end =
+                (inode.size_bytes - u64::from(block) * BLOCK_BYTES as u64).min(BLOCK_BYTES as u64);
             for entry in bytes[..end as usize].chunks(ENTRY_BYTES) {
                 let name = entry[2..].split(|byte| *byte == 0).next().unwrap_or(&[]);
                 entries.push((u32::from(read_u16(entry, 0)), name.to_vec()));
@@ -165,8 +170,8 @@ impl MinixChecker<'_> {
     }
 
     fn check_entry(&mut self, directory: u32, number: u32, name: &[u8]) {
-        let first = !self.links.contains_key(&number);
-        *self.links.entry(number).or_default() += 1;
+        let first = !self.name_counts.contains_key(&number);
+        *self.name_counts.entry(number).or_default() += 1;
         if name == b"." || name == b".." {
             return;
         }
@@ -209,7 +214,7 @@ impl MinixChecker<'_> {
             if zone == 0 {
                 continue;
             }
-            if self.volume.zone_bit(zone).is_none() || !self.zones.insert(zone) {
+            if self.volume.zone_bit(zone).is_none() || !self.claimed_zones.insert(zone) {
                 self.add_problem(format!(
                     "inode {number} claims zone {zone}, which is no data zone or belongs to another inode"
                 ));

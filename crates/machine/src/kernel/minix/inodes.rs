@@ -131,7 +131,7 @@ impl ServerCall<'_> {
         let (users, links) = self.with_server(|server| {
             let core = server.inodes.get_mut(node);
             core.user_count -= 1;
-            (core.user_count, core.inode.links)
+            (core.user_count, core.inode.link_count)
         });
         if users > 0 {
             return Ok(());
@@ -338,7 +338,7 @@ impl ServerCall<'_> {
     /// Frees all zones of a file and sets its length to 0.
     pub(super) async fn truncate(&self, node: DriveInode) -> Result<()> {
         let zones = self.with_inode_mut(node, |inode| {
-            inode.size = 0;
+            inode.size_bytes = 0;
             std::mem::take(&mut inode.zones)
         });
         let mut below: Vec<(u16, u32)> = Vec::new();

@@ -24,7 +24,7 @@ pub(crate) const MOST_BLOCKS: u32 =
 /// Maximum length of a Minix file in bytes.
 pub(crate) const MOST_BYTES: u64 = MOST_BLOCKS as u64 * BLOCK_BYTES as u64;
 /// Inode number of the root directory.
-pub(crate) const ROOT: u32 = 1;
+pub(crate) const ROOT_INODE: u32 = 1;
 /// Magic number that identifies a Minix super block.
 const MAGIC: u16 = 0x137f;
 /// First block of the bit maps, which follow the boot block and the super block.
@@ -48,8 +48,8 @@ const MODE_KIND: u16 = 0o170_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Inode {
     pub(crate) kind: Kind,
-    pub(crate) size: u64,
-    pub(crate) links: u8,
+    pub(crate) size_bytes: u64,
+    pub(crate) link_count: u8,
     /// Direct, indirect and double indirect zones; 0 is no zone.
     pub(crate) zones: [u16; 9],
 }
@@ -58,8 +58,8 @@ impl Inode {
     pub(crate) fn new(kind: Kind) -> Self {
         Self {
             kind,
-            size: 0,
-            links: 0,
+            size_bytes: 0,
+            link_count: 0,
             zones: [0; 9],
         }
     }
@@ -78,8 +78,8 @@ impl Inode {
         }
         Some(Self {
             kind,
-            size: u64::from(read_u16(bytes, 4)) << 16 | u64::from(read_u16(bytes, 6)),
-            links: bytes[13],
+            size_bytes: u64::from(read_u16(bytes, 4)) << 16 | u64::from(read_u16(bytes, 6)),
+            link_count: bytes[13],
             zones,
         })
     }
@@ -93,9 +93,9 @@ impl Inode {
             Kind::Directory => MODE_DIRECTORY,
         };
         write_u16(bytes, 0, mode);
-        write_u16(bytes, 4, (self.size >> 16) as u16);
-        write_u16(bytes, 6, self.size as u16);
-        bytes[13] = self.links;
+        write_u16(bytes, 4, (self.size_bytes >> 16) as u16);
+        write_u16(bytes, 6, self.size_bytes as u16);
+        bytes[13] = self.link_count;
         for (number, zone) in self.zones.iter().enumerate() {
             write_u16(bytes, 14 + 2 * number, *zone);
         }
@@ -103,7 +103,7 @@ impl Inode {
 
     /// Returns the number of blocks that the contents of the inode extend over.
     pub(crate) fn blocks(&self) -> u32 {
-        self.size.div_ceil(BLOCK_BYTES as u64) as u32
+        self.size_bytes.div_ceil(BLOCK_BYTES as u64) as u32
     }
 }
 
@@ -267,7 +267,7 @@ impl Volume {
             inode_map,
             zone_map,
         };
-        volume.inode_map.take_bit(ROOT);
+        volume.inode_map.take_bit(ROOT_INODE);
         volume.zone_map.take_bit(1);
         Ok(volume)
     }
@@ -278,16 +278,16 @@ impl Volume {
             write(block, &bytes);
         }
         let mut root = Inode::new(Kind::Directory);
-        root.links = 2;
-        root.size = 2 * ENTRY_BYTES as u64;
+        root.link_count = 2;
+        root.size_bytes = 2 * ENTRY_BYTES as u64;
         root.zones[0] = self.first_data_zone as u16;
         let mut bytes = vec![0; BLOCK_BYTES];
         root.encode(&mut bytes[..INODE_BYTES]);
-        write(self.inode_block(ROOT), &bytes);
+        write(self.inode_block(ROOT_INODE), &bytes);
         bytes.fill(0);
         for (place, name) in [".", ".."].into_iter().enumerate() {
             let entry = &mut bytes[place * ENTRY_BYTES..(place + 1) * ENTRY_BYTES];
-            write_u16(entry, 0, ROOT as u16);
+            write_u16(entry, 0, ROOT_INODE as u16);
             entry[2..2 + name.len()].copy_from_slice(name.as_bytes());
         }
         write(self.first_data_zone, &bytes);

@@ -210,10 +210,10 @@ struct Mailbox {
     process: Rc<Process>,
     /// Senders that the process accepts while it waits for a message; `None` while it does not
     /// wait.
-    receiving: Option<AcceptedSenders>,
+    awaited_senders: Option<AcceptedSenders>,
     arrived_message: Option<Message>,
     /// Waiting messages in order. The flag tells whether the sender then waits for an answer.
-    senders: VecDeque<(Message, bool)>,
+    waiting_senders: VecDeque<(Message, bool)>,
     /// Whether an interrupt is pending.
     has_pending_interrupt: bool,
 }
@@ -223,9 +223,9 @@ impl Exchange {
     pub(super) fn register(&self, endpoint: Endpoint, process: &Rc<Process>) {
         let place = Mailbox {
             process: Rc::clone(process),
-            receiving: None,
+            awaited_senders: None,
             arrived_message: None,
-            senders: VecDeque::new(),
+            waiting_senders: VecDeque::new(),
             has_pending_interrupt: false,
         };
         let known = self.mailboxes.borrow_mut().insert(endpoint, place);
@@ -243,21 +243,21 @@ impl Exchange {
         let mut places = self.mailboxes.borrow_mut();
         let place = places.get_mut(&to).expect("the receiver is registered");
         if place
-            .receiving
+            .awaited_senders
             .is_some_and(|accepts| accepts.includes(message.from))
         {
-            place.receiving = None;
+            place.awaited_senders = None;
             place.arrived_message = Some(message);
             return Some(Rc::clone(&place.process));
         }
-        place.senders.push_back((message, answered));
+        place.waiting_senders.push_back((message, answered));
         None
     }
 
     /// Reports whether a sender's message is still queued at a receiver.
     fn is_queued(&self, to: Endpoint, from: Endpoint) -> bool {
         let places = self.mailboxes.borrow();
-        let senders = places.get(&to).map(|place| &place.senders);
+        let senders = places.get(&to).map(|place| &place.waiting_senders);
         senders.is_some_and(|all| all.iter().any(|(message, _)| message.from == from))
     }
 
@@ -275,8 +275,8 @@ impl Exchange {
             return Some((interrupt_message(), None));
         }
         let heard = |(message, _): &(Message, bool)| accepts.includes(message.from);
-        let first = place.senders.iter().position(heard)?;
-        let (message, answered) = place.senders.remove(first).expect("it was found");
+        let first = place.waiting_senders.iter().position(heard)?;
+        let (message, answered) = place.waiting_senders.remove(first).expect("it was found");
         let sender = (!answered).then(|| Rc::clone(&places[&message.from].process));
         Some((message, sender))
     }
@@ -284,8 +284,11 @@ impl Exchange {
     fn await_message(&self, me: Endpoint, accepts: AcceptedSenders) {
         let mut places = self.mailboxes.borrow_mut();
         let place = places.get_mut(&me).expect("the receiver is registered");
-        assert!(place.receiving.is_none(), "{me:?} waits for one message");
-        place.receiving = Some(accepts);
+        assert!(
+            place.awaited_senders.is_none(),
+            "{me:?} waits for one message"
+        );
+        place.awaited_senders = Some(accepts);
     }
 
     fn take_arrived_message(&self, me: Endpoint) -> Message {
@@ -303,10 +306,10 @@ impl Exchange {
         let mut places = self.mailboxes.borrow_mut();
         let place = places.get_mut(&task).expect("the task is registered");
         if place
-            .receiving
+            .awaited_senders
             .is_some_and(|accepts| accepts.includes(Endpoint::Hardware))
         {
-            place.receiving = None;
+            place.awaited_senders = None;
             place.arrived_message = Some(interrupt_message());
             return Some(Rc::clone(&place.process));
         }

@@ -4,7 +4,7 @@
 use super::blocks::{ContentsNeeded, ServerCall};
 use super::cache::{BlockKey, BufferId};
 use super::inodes::DriveInode;
-use super::layout::{BLOCK_BYTES, ENTRY_BYTES, Kind, NAME_BYTES, ROOT, read_u16, write_u16};
+use super::layout::{BLOCK_BYTES, ENTRY_BYTES, Kind, NAME_BYTES, ROOT_INODE, read_u16, write_u16};
 use super::read_write::CachedSource;
 use crate::errno::{Errno, Result};
 
@@ -66,7 +66,7 @@ impl ServerCall<'_> {
         if !self.with_server(|server| (drive as usize) < server.volumes.len()) {
             return Err(Errno::NoEntry);
         }
-        let mut at = (drive, ROOT);
+        let mut at = (drive, ROOT_INODE);
         self.get_inode(at).await?;
         let Some((last, before)) = names.split_last() else {
             return Ok((at, None));
@@ -122,7 +122,7 @@ impl ServerCall<'_> {
         directory: DriveInode,
         wanted: EntryWanted<'_>,
     ) -> Result<Option<FoundEntry>> {
-        let size = self.with_inode(directory, |inode| inode.size);
+        let size = self.with_inode(directory, |inode| inode.size_bytes);
         for block in 0..size.div_ceil(BLOCK_BYTES as u64) as u32 {
             let key = self.directory_block(directory, block).await?;
             let id = self.get_block(key, ContentsNeeded::Current).await?;
@@ -188,7 +188,7 @@ impl ServerCall<'_> {
 
     /// Extends a directory by one entry. Returns the block, in use, and the entry's offset in it.
     async fn extend_directory(&self, directory: DriveInode) -> Result<(BufferId, usize)> {
-        let size = self.with_inode(directory, |inode| inode.size);
+        let size = self.with_inode(directory, |inode| inode.size_bytes);
         let block = (size / BLOCK_BYTES as u64) as u32;
         let at = (size % BLOCK_BYTES as u64) as usize;
         let id = if at == 0 {
@@ -197,7 +197,7 @@ impl ServerCall<'_> {
             let key = self.directory_block(directory, block).await?;
             self.get_block(key, ContentsNeeded::Current).await?
         };
-        self.with_inode_mut(directory, |inode| inode.size += ENTRY_BYTES as u64);
+        self.with_inode_mut(directory, |inode| inode.size_bytes += ENTRY_BYTES as u64);
         Ok((id, at))
     }
 
@@ -223,7 +223,7 @@ impl ServerCall<'_> {
         let node = self.allocate_inode(last.parent.0, kind).await?;
         let made = self.fill_node(last, node).await;
         if made.is_err() {
-            self.with_inode_mut(node, |inode| inode.links = 0);
+            self.with_inode_mut(node, |inode| inode.link_count = 0);
             self.put_inode(node).await?;
         }
         made.map(|()| node)
@@ -237,9 +237,9 @@ impl ServerCall<'_> {
         }
         self.enter_name(last.parent, &last.name, node.1).await?;
         let directory = self.kind(node) == Kind::Directory;
-        self.with_inode_mut(node, |inode| inode.links = 1 + u8::from(directory));
+        self.with_inode_mut(node, |inode| inode.link_count = 1 + u8::from(directory));
         if directory {
-            self.with_inode_mut(last.parent, |inode| inode.links += 1);
+            self.with_inode_mut(last.parent, |inode| inode.link_count += 1);
         }
         Ok(())
     }
@@ -260,7 +260,7 @@ impl ServerCall<'_> {
             self.put_inode(known).await?;
             return Err(Errno::Exists);
         }
-        if self.with_inode(last.parent, |inode| inode.links) >= MOST_LINKS {
+        if self.with_inode(last.parent, |inode| inode.link_count) >= MOST_LINKS {
             return Err(Errno::TooManyLinks);
         }
         let node = self.make_node(last, Kind::Directory).await?;
@@ -302,7 +302,7 @@ impl ServerCall<'_> {
     /// Returns the length of a file in bytes by its path, stat(2).
     pub(super) async fn stat(&self, path: &str) -> Result<u64> {
         let node = self.eat_path(path).await?;
-        let length = self.with_inode(node, |inode| inode.size);
+        let length = self.with_inode(node, |inode| inode.size_bytes);
         self.put_inode(node).await?;
         Ok(length)
     }
@@ -315,7 +315,7 @@ impl ServerCall<'_> {
             return Err(Errno::NotPermitted);
         }
         self.erase_entry(last.parent, &last.name).await?;
-        self.with_inode_mut(node, |inode| inode.links -= 1);
+        self.with_inode_mut(node, |inode| inode.link_count -= 1);
         Ok(())
     }
 
@@ -336,8 +336,8 @@ impl ServerCall<'_> {
         }
         self.erase_entry(last.parent, &last.name).await?;
         // Its own `.`, its name, and its `..` in the directory above.
-        self.with_inode_mut(node, |inode| inode.links = 0);
-        self.with_inode_mut(last.parent, |inode| inode.links -= 1);
+        self.with_inode_mut(node, |inode| inode.link_count = 0);
+        self.with_inode_mut(last.parent, |inode| inode.link_count -= 1);
         Ok(())
     }
 
@@ -357,7 +357,7 @@ impl ServerCall<'_> {
         let mut at = below;
         self.get_inode(at).await?;
         loop {
-            if at == above || at.1 == ROOT {
+            if at == above || at.1 == ROOT_INODE {
                 self.put_inode(at).await?;
                 return Ok(at == above);
             }

@@ -57,7 +57,7 @@ impl ServerCall<'_> {
         let mut wanted = memory.borrow().len();
         if let CachedSource::Node(node) = from {
             let left = self
-                .with_inode(node, |inode| inode.size)
+                .with_inode(node, |inode| inode.size_bytes)
                 .saturating_sub(position);
             wanted = wanted.min(usize::try_from(left).unwrap_or(usize::MAX));
         }
@@ -169,9 +169,9 @@ impl ServerCall<'_> {
         }
         let end = position + done as u64;
         if let (CachedSource::Node(node), true) = (to, done > 0) {
-            let size = self.with_inode(node, |inode| inode.size);
+            let size = self.with_inode(node, |inode| inode.size_bytes);
             if end > size {
-                self.with_inode_mut(node, |inode| inode.size = end);
+                self.with_inode_mut(node, |inode| inode.size_bytes = end);
             }
         }
         (end, result.map(|()| done))
@@ -213,7 +213,7 @@ impl ServerCall<'_> {
         match to {
             CachedSource::Block(_) => false,
             CachedSource::Node(node) => {
-                block_offset(block) >= self.with_inode(node, |inode| inode.size)
+                block_offset(block) >= self.with_inode(node, |inode| inode.size_bytes)
             }
         }
     }

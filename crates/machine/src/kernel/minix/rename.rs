@@ -58,7 +58,7 @@ impl ServerCall<'_> {
             }
         } else if directory
             && old.parent != new.parent
-            && self.with_inode(new.parent, |inode| inode.links) >= MOST_LINKS
+            && self.with_inode(new.parent, |inode| inode.link_count) >= MOST_LINKS
         {
             return Err(Errno::TooManyLinks);
         }
@@ -96,8 +96,8 @@ impl ServerCall<'_> {
         self.erase_entry(old.parent, &old.name).await?;
         if self.kind(node) == Kind::Directory {
             self.set_parent_entry(node, new.parent).await?;
-            self.with_inode_mut(old.parent, |inode| inode.links -= 1);
-            self.with_inode_mut(new.parent, |inode| inode.links += 1);
+            self.with_inode_mut(old.parent, |inode| inode.link_count -= 1);
+            self.with_inode_mut(new.parent, |inode| inode.link_count += 1);
         }
         Ok(())
     }

@@ -286,7 +286,7 @@ impl ServerCall<'_> {
 
     fn target_bytes(&self, what: &DescriptorTarget) -> u64 {
         match what {
-            DescriptorTarget::Node(node) => self.with_inode(*node, |inode| inode.size),
+            DescriptorTarget::Node(node) => self.with_inode(*node, |inode| inode.size_bytes),
             DescriptorTarget::Block(Some(drive))
             | DescriptorTarget::Character(MinixDevice::Drive(drive)) => {
                 self.kernel.volumes.partition(*drive).bytes()

@@ -88,7 +88,7 @@ impl MinixSession {
     }
 
     pub(crate) fn account(&self) -> Account {
-        Account::of(&self.kernel, &self.program_party.process)
+        Account::from_process(&self.kernel, &self.program_party.process)
     }
 
     /// Makes a system call of the program: sends a message to the file server and waits for the

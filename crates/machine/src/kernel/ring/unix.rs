@@ -5,7 +5,7 @@ use super::super::Unix;
 use super::super::file_io::FileTarget;
 use super::super::files::UnixSession;
 use super::super::process::{Context, Process};
-use super::super::raw::{HeaderId, RawDevice};
+use super::super::raw::{RawDevice, RawHeaderId};
 use super::DaemonRequests;
 use crate::errno::{Errno, Result};
 use crate::ring::{RingCompletion, RingOperation, RingRequest, RingSize};
@@ -19,7 +19,7 @@ use std::rc::Rc;
 pub(crate) struct UnixRing {
     requests: DaemonRequests,
     files: Vec<RingFile>,
-    headers: Vec<HeaderId>,
+    headers: Vec<RawHeaderId>,
 }
 
 /// File of an asynchronous ring. The file stays open as long as the ring.

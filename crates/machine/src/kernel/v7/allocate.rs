@@ -4,17 +4,17 @@
 use super::super::Vnode;
 use super::super::ffs::{InodeKind, InodeNumber};
 use super::super::process::{Context, Process};
-use super::OnV7;
+use super::V7View;
 use super::layout::{
     FIRST_INODE_BLOCK, INODE_BYTES, Inode, MOST_FREE, MOST_INODES, ROOT_INODE, decode_free,
     encode_free,
 };
-use super::{BLOCK_BYTES_U32, BufferId, InodeInCore, V7InodeInCore, Volume};
+use super::{BLOCK_BYTES_U32, BufferId, InodeInCore, V7InodeInCore, V7Volume};
 use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-impl OnV7<'_> {
+impl V7View<'_> {
     async fn spend_allocate(&self, process: &Rc<Process>) {
         let context = Context::Process(process);
         self.spend(context, Stage::Allocate, self.costs.allocate)
@@ -28,7 +28,8 @@ impl OnV7<'_> {
         process: &Rc<Process>,
         volume: u32,
     ) -> Result<(u32, BufferId)> {
-        self.acquire_lock(process, volume, Volume::free_list).await;
+        self.acquire_lock(process, volume, V7Volume::free_list)
+            .await;
         self.spend_allocate(process).await;
         let (taken, chained) = self.with_volume(volume, |volume| {
             let free = &mut volume.superblock.free_blocks;
@@ -42,7 +43,7 @@ impl OnV7<'_> {
             self.with_volume(volume, |volume| volume.superblock.free_blocks = next);
             self.brelse(process, id).await;
         }
-        self.release_lock(volume, Volume::free_list);
+        self.release_lock(volume, V7Volume::free_list);
         let block = taken.ok_or(Errno::NoSpace)?;
         let id = self
             .getblk(process, Self::block_key(volume, block), BLOCK_BYTES_U32)
@@ -59,8 +60,9 @@ impl OnV7<'_> {
     }
 
     /// Frees a block. The free list returns it at the next allocation (`free`).
-    pub(super) async fn free(&self, process: &Rc<Process>, volume: u32, block: u32) {
-        self.acquire_lock(process, volume, Volume::free_list).await;
+    pub(super) async fn free_block(&self, process: &Rc<Process>, volume: u32, block: u32) {
+        self.acquire_lock(process, volume, V7Volume::free_list)
+            .await;
         self.spend_allocate(process).await;
         let full = self.with_volume(volume, |volume| {
             volume.modified = true;
@@ -78,7 +80,7 @@ impl OnV7<'_> {
             self.with_volume(volume, |volume| volume.superblock.free_blocks.clear());
         }
         self.with_volume(volume, |volume| volume.superblock.free_blocks.push(block));
-        self.release_lock(volume, Volume::free_list);
+        self.release_lock(volume, V7Volume::free_list);
     }
 
     /// Allocates an inode without names, in use until it is put back (`ialloc`).
@@ -137,7 +139,8 @@ impl OnV7<'_> {
     /// Refills the super block's list of free inodes, with a search from the first inode block on.
     /// Fails with `NoSpace` if no inode is free.
     async fn find_free_inodes(&self, process: &Rc<Process>, volume: u32) -> Result<()> {
-        self.acquire_lock(process, volume, Volume::inode_list).await;
+        self.acquire_lock(process, volume, V7Volume::inode_list)
+            .await;
         let end = self.with_volume(volume, |volume| volume.superblock.first_data_block);
         let mut inode = 0;
         // Somebody may have filled them meanwhile.
@@ -166,7 +169,7 @@ impl OnV7<'_> {
             });
             self.brelse(process, id).await;
         }
-        self.release_lock(volume, Volume::inode_list);
+        self.release_lock(volume, V7Volume::inode_list);
         (found > 0).then_some(()).ok_or(Errno::NoSpace)
     }
 

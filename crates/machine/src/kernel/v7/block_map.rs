@@ -5,13 +5,13 @@ use super::super::Vnode;
 use super::super::block_map::BlockMapping;
 use super::super::ffs::Fragment;
 use super::super::process::{Context, Process};
-use super::OnV7;
+use super::V7View;
 use super::layout::{DIRECT_ADDRESSES, POINTERS_PER_BLOCK, pointer_path, read_u32, write_u32};
 use crate::errno::{Errno, Result};
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-impl OnV7<'_> {
+impl V7View<'_> {
     async fn spend_map(&self, process: &Rc<Process>) {
         let context = Context::Process(process);
         self.spend(context, Stage::SystemCall, self.costs.block_map)

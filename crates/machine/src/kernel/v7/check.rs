@@ -3,7 +3,7 @@
 
 use super::super::buffers::BlockKey;
 use super::super::ffs::{InodeKind, InodeNumber};
-use super::OnV7;
+use super::V7View;
 use super::layout::{
     BLOCK_BYTES, DIRECT_ADDRESSES, ENTRY_BYTES, INODE_BYTES, Inode, ROOT_INODE, Superblock,
     decode_free, read_u16, read_u32, truncate_name,
@@ -37,7 +37,7 @@ pub(super) struct V7Checker<'a> {
 
 #[derive(Default)]
 struct CheckState {
-    blocks: BTreeSet<u32>,
+    claimed_blocks: BTreeSet<u32>,
     /// Number of names of each inode, including `.` and `..`.
     link_counts: BTreeMap<u32, u32>,
     /// Number of names of each inode, without `.` and `..`.
@@ -46,7 +46,7 @@ struct CheckState {
     problems: Vec<String>,
 }
 
-impl OnV7<'_> {
+impl V7View<'_> {
     /// Returns the current contents of a block, from the cache or else from the drive, without
     /// passing virtual time.
     pub(super) fn current_block(&self, volume: u32, block: u32) -> Vec<u8> {
@@ -94,7 +94,7 @@ impl V7Checker<'_> {
             if inode.kind.is_some() {
                 self.claim_blocks(&mut state, number, &inode);
                 // What is removed and still open has no names of others.
-                if inode.kind == Some(InodeKind::Directory) && inode.links > 0 {
+                if inode.kind == Some(InodeKind::Directory) && inode.link_count > 0 {
                     self.check_directory(&mut state, number, &inode);
                 }
                 inodes.push((number, inode));
@@ -112,7 +112,7 @@ impl V7Checker<'_> {
             let problem = format!("a directory entry names inode {named}, which is free");
             state.problems.push(problem);
         }
-        state.summary.blocks = state.blocks.len() as u32;
+        state.summary.blocks = state.claimed_blocks.len() as u32;
         self.check_free_blocks(&mut state);
         if state.problems.is_empty() {
             Ok(state.summary)
@@ -144,7 +144,7 @@ impl V7Checker<'_> {
             if block == 0 {
                 continue;
             }
-            if !self.superblock.is_data_block(block) || !state.blocks.insert(block) {
+            if !self.superblock.is_data_block(block) || !state.claimed_blocks.insert(block) {
                 let problem = format!(
                     "inode {number} claims block {block}, which is no data block or belongs to another inode"
                 );
@@ -167,7 +167,7 @@ impl V7Checker<'_> {
                 continue;
             };
             let bytes = (self.read_block)(block);
-            let end = (inode.size as usize - lbn as usize * BLOCK_BYTES).min(BLOCK_BYTES);
+            let end = (inode.size_bytes as usize - lbn as usize * BLOCK_BYTES).min(BLOCK_BYTES);
             for bytes in bytes[..end].chunks(ENTRY_BYTES) {
                 let named = u32::from(read_u16(bytes, 0));
                 if named == 0 {
@@ -208,7 +208,7 @@ impl V7Checker<'_> {
             if block == 0 {
                 break;
             }
-            let used = state.blocks.contains(&block);
+            let used = state.claimed_blocks.contains(&block);
             if used || !self.superblock.is_data_block(block) || !free.insert(block) {
                 let problem = format!(
                     "free list: invalid or duplicate block {block} (used by a file: {used})"
@@ -234,7 +234,7 @@ fn count_inode(state: &mut CheckState, number: u32, inode: &Inode) {
     let of = |names: &BTreeMap<u32, u32>| names.get(&number).copied().unwrap_or(0);
     let (names, proper) = (of(&state.link_counts), of(&state.name_counts));
     let directory = inode.kind == Some(InodeKind::Directory);
-    if inode.links == 0 {
+    if inode.link_count == 0 {
         state.summary.open_unlinked += 1;
         if proper > 0 {
             let problem = format!("inode {number}: link count 0, {proper} names");
@@ -246,8 +246,8 @@ fn count_inode(state: &mut CheckState, number: u32, inode: &Inode) {
         true => state.summary.directories += 1,
         false => state.summary.files += 1,
     }
-    if u32::from(inode.links) != names {
-        let said = inode.links;
+    if u32::from(inode.link_count) != names {
+        let said = inode.link_count;
         let problem = format!("inode {number}: link count {said}, {names} names");
         state.problems.push(problem);
     }

@@ -3,14 +3,14 @@
 use super::super::Vnode;
 use super::super::ffs::InodeKind;
 use super::super::process::Process;
-use super::OnV7;
+use super::V7View;
 use super::layout::{
     DIRECT_ADDRESSES, INODE_ADDRESSES, INODE_BYTES, Inode, POINTERS_PER_BLOCK, Superblock, read_u32,
 };
 use diskperf_timeline::Stage;
 use std::rc::Rc;
 
-impl OnV7<'_> {
+impl V7View<'_> {
     /// Brings an inode into core, in use until it is put back. Reads it if no process used it
     /// (`iget`).
     pub(crate) async fn take_inode(&self, process: &Rc<Process>, node: Vnode) {
@@ -71,7 +71,8 @@ impl OnV7<'_> {
             }
             // It stays in use while this process sleeps: somebody may come
             // upon it.
-            let nameless = self.with_inode(node, |inode| inode.links == 0 && inode.kind.is_some());
+            let nameless =
+                self.with_inode(node, |inode| inode.link_count == 0 && inode.kind.is_some());
             if nameless {
                 self.truncate(process, node).await;
                 self.with_inode_mut(node, |inode| inode.kind = None);
@@ -116,7 +117,7 @@ impl OnV7<'_> {
             let depth = (place as u32 + 1).saturating_sub(DIRECT_ADDRESSES);
             self.free_tree(process, node.volume, (block, depth)).await;
         }
-        self.with_inode_mut(node, |inode| inode.size = 0);
+        self.with_inode_mut(node, |inode| inode.size_bytes = 0);
     }
 
     /// Frees a block and all blocks below it. `top` is the block and its level of indirection, 0
@@ -126,7 +127,7 @@ impl OnV7<'_> {
         let mut left = vec![top];
         while let Some((block, depth)) = left.pop() {
             if depth == 0 {
-                self.free(process, volume, block).await;
+                self.free_block(process, volume, block).await;
                 continue;
             }
             let id = self.read_block(process, volume, block).await;

@@ -50,8 +50,8 @@ const BLOCKS_PER_INODE_BLOCK: u32 = 25;
 pub(crate) struct Inode {
     /// Type of the inode; `None` for a free inode.
     pub(crate) kind: Option<InodeKind>,
-    pub(crate) links: u16,
-    pub(crate) size: u32,
+    pub(crate) link_count: u16,
+    pub(crate) size_bytes: u32,
     /// Block numbers: ten of data, then indirect, double and triple indirect; 0 is no block.
     pub(crate) addresses: [u32; INODE_ADDRESSES],
 }
@@ -70,8 +70,8 @@ impl Inode {
         };
         let mut inode = Self {
             kind,
-            links: read_u16(bytes, 2),
-            size: read_u32(bytes, 8),
+            link_count: read_u16(bytes, 2),
+            size_bytes: read_u32(bytes, 8),
             addresses: [0; INODE_ADDRESSES],
         };
         for (number, address) in inode.addresses.iter_mut().enumerate() {
@@ -91,8 +91,8 @@ impl Inode {
             Some(InodeKind::Directory) => MODE_DIRECTORY,
         };
         write_u16(bytes, 0, mode);
-        write_u16(bytes, 2, self.links);
-        write_u32(bytes, 8, self.size);
+        write_u16(bytes, 2, self.link_count);
+        write_u32(bytes, 8, self.size_bytes);
         for (number, address) in self.addresses.iter().enumerate() {
             let at = ADDRESSES_OFFSET + 3 * number;
             bytes[at..at + 3].copy_from_slice(&address.to_le_bytes()[..3]);
@@ -101,7 +101,7 @@ impl Inode {
 
     /// Returns the number of blocks that the contents of the inode extend over.
     pub(crate) fn blocks(&self) -> u32 {
-        self.size.div_ceil(BLOCK_BYTES as u32)
+        self.size_bytes.div_ceil(BLOCK_BYTES as u32)
     }
 }
 
@@ -388,8 +388,8 @@ pub(crate) fn mkfs(
     // The file of the bad blocks has none, and no name.
     inode.encode(&mut inodes[..INODE_BYTES]);
     inode.kind = Some(InodeKind::Directory);
-    inode.links = 2;
-    inode.size = 2 * ENTRY_BYTES as u32;
+    inode.link_count = 2;
+    inode.size_bytes = 2 * ENTRY_BYTES as u32;
     inode.addresses[0] = home;
     inode.encode(&mut inodes[INODE_BYTES..2 * INODE_BYTES]);
     write(FIRST_INODE_BLOCK, &inodes);

@@ -6,7 +6,7 @@
 use super::super::Vnode;
 use super::super::ffs::{InodeKind, InodeNumber};
 use super::super::process::{Context, Process};
-use super::OnV7;
+use super::V7View;
 use super::layout::{BLOCK_BYTES, ENTRY_BYTES, NAME_BYTES, encode_entry, read_u16, truncate_name};
 use crate::calls::How;
 use crate::errno::{Errno, Result};
@@ -40,13 +40,13 @@ enum V7EntryWanted<'a> {
     AnyExceptDots,
 }
 
-impl OnV7<'_> {
+impl V7View<'_> {
     /// Looks up a path and returns its inode, in use until it is put back.
     pub(crate) async fn resolve_path(&self, process: &Rc<Process>, path: &str) -> Result<Vnode> {
         let (root, rest) = self.split_mount(path)?;
         let mut at = root;
         self.take_inode(process, at).await;
-        for name in names(rest) {
+        for name in path_names(rest) {
             at = self.step_into(process, at, name).await?;
         }
         Ok(at)
@@ -89,7 +89,7 @@ impl OnV7<'_> {
             return Err(Errno::NotDirectory);
         }
         // Somebody may have removed it.
-        if self.with_inode(directory, |inode| inode.links) == 0 {
+        if self.with_inode(directory, |inode| inode.link_count) == 0 {
             return Err(Errno::NoEntry);
         }
         let context = Context::Process(process);
@@ -105,7 +105,7 @@ impl OnV7<'_> {
         directory: Vnode,
         wanted: &V7EntryWanted<'_>,
     ) -> Result<NameLookup> {
-        let size = self.with_inode(directory, |inode| u64::from(inode.size));
+        let size = self.with_inode(directory, |inode| u64::from(inode.size_bytes));
         let mut free = size;
         for lbn in 0..size.div_ceil(BLOCK_BYTES as u64) {
             let mapped = self.map_for_reading(process, directory, lbn as u32).await?;
@@ -151,7 +151,7 @@ impl OnV7<'_> {
     /// for the root itself.
     async fn find_last(&self, process: &Rc<Process>, path: &str) -> Result<Option<V7PathEnd>> {
         let (root, rest) = self.split_mount(path)?;
-        let mut names = names(rest).peekable();
+        let mut names = path_names(rest).peekable();
         let mut parent = root;
         self.take_inode(process, parent).await;
         while let Some(name) = names.next() {
@@ -232,7 +232,7 @@ impl OnV7<'_> {
         }
         let volume = last.parent.volume;
         let node = self.make_inode(process, volume, InodeKind::File).await?;
-        self.with_inode_mut(node, |inode| inode.links = 1);
+        self.with_inode_mut(node, |inode| inode.link_count = 1);
         // A name must not point at an inode that is not there yet.
         self.write_inode(process, node).await;
         self.enter_or_drop(process, last, node).await?;
@@ -250,7 +250,7 @@ impl OnV7<'_> {
         let at = (last.lookup.free_offset, Written::from(&bytes));
         let (_, entered) = self.write(process, last.parent, at).await;
         if entered.is_err() {
-            self.with_inode_mut(node, |inode| inode.links = 0);
+            self.with_inode_mut(node, |inode| inode.link_count = 0);
             self.put_inode(process, node).await;
         }
         entered
@@ -276,7 +276,7 @@ impl OnV7<'_> {
             return Err(Errno::Exists);
         }
         let parent = last.parent;
-        if self.with_inode(parent, |inode| inode.links) >= MOST_LINKS {
+        if self.with_inode(parent, |inode| inode.link_count) >= MOST_LINKS {
             return Err(Errno::TooManyLinks);
         }
         let node = self
@@ -293,10 +293,10 @@ impl OnV7<'_> {
             self.put_inode(process, node).await;
             return Err(errno);
         }
-        self.with_inode_mut(node, |inode| inode.links = 2);
+        self.with_inode_mut(node, |inode| inode.link_count = 2);
         self.write_inode(process, node).await;
         self.enter_or_drop(process, last, node).await?;
-        self.with_inode_mut(parent, |inode| inode.links += 1);
+        self.with_inode_mut(parent, |inode| inode.link_count += 1);
         self.put_inode(process, node).await;
         Ok(())
     }
@@ -308,7 +308,7 @@ impl OnV7<'_> {
 
     /// Removes an empty directory, as rmdir(1) does with unlink(2).
     pub(crate) async fn rmdir(&self, process: &Rc<Process>, path: &str) -> Result<()> {
-        if matches!(names(path).last(), Some("." | "..")) {
+        if matches!(path_names(path).last(), Some("." | "..")) {
             return Err(Errno::Invalid);
         }
         self.remove(process, path, InodeKind::Directory).await
@@ -356,7 +356,7 @@ impl OnV7<'_> {
             return Err(Errno::NotPermitted);
         }
         self.erase_entry(process, last, at).await?;
-        self.with_inode_mut(node, |inode| inode.links -= 1);
+        self.with_inode_mut(node, |inode| inode.link_count -= 1);
         Ok(())
     }
 
@@ -377,8 +377,8 @@ impl OnV7<'_> {
         }
         self.erase_entry(process, last, at).await?;
         // Its own `.`, its name, and its `..` in the directory above.
-        self.with_inode_mut(node, |inode| inode.links = 0);
-        self.with_inode_mut(last.parent, |inode| inode.links -= 1);
+        self.with_inode_mut(node, |inode| inode.link_count = 0);
+        self.with_inode_mut(last.parent, |inode| inode.link_count -= 1);
         Ok(())
     }
 
@@ -392,6 +392,6 @@ impl OnV7<'_> {
     }
 }
 
-fn names(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+fn path_names(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split('/').filter(|name| !name.is_empty())
 }

@@ -4,7 +4,7 @@
 use super::super::Vnode;
 use super::super::ffs::Fragment;
 use super::super::process::{Context, Process};
-use super::OnV7;
+use super::V7View;
 use super::layout::{BLOCK_BYTES, MOST_BYTES};
 use super::{BLOCK_BYTES_U32, BlockKey};
 use crate::errno::{Errno, Result};
@@ -27,7 +27,7 @@ fn next_part(offset: u64, wanted: usize) -> V7BlockPart {
     }
 }
 
-impl OnV7<'_> {
+impl V7View<'_> {
     /// Reads from a file at an offset and returns the number of bytes read. The number is smaller
     /// than the buffer at the end of the file.
     pub(crate) async fn read(
@@ -36,7 +36,7 @@ impl OnV7<'_> {
         node: Vnode,
         (offset, into): (u64, &mut [u8]),
     ) -> Result<usize> {
-        let size = self.with_inode(node, |inode| u64::from(inode.size));
+        let size = self.with_inode(node, |inode| u64::from(inode.size_bytes));
         let left = size.saturating_sub(offset);
         let wanted = into.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let mut done = 0;
@@ -110,7 +110,7 @@ impl OnV7<'_> {
             }
             done += bytes;
             let end = (at + bytes as u64) as u32;
-            self.with_inode_mut(node, |inode| inode.size = inode.size.max(end));
+            self.with_inode_mut(node, |inode| inode.size_bytes = inode.size_bytes.max(end));
         }
         (done, Ok(()))
     }

@@ -102,9 +102,9 @@ fn activity_text(by: DieBusy) -> &'static str {
         DieBusy::Read => "read",
         DieBusy::Program => "program",
         DieBusy::Erase => "erase",
-        DieBusy::Collection => "collection: reads and programs of the drive's own",
-        DieBusy::Suspension => "suspension: a program or an erase comes to stand still",
-        DieBusy::Channel => "channel: what was read has not crossed it yet",
+        DieBusy::Collection => "collection: reads and programs of garbage collection",
+        DieBusy::Suspension => "suspension: a program or an erase stops for a read",
+        DieBusy::Channel => "channel: the data read wait for the channel",
     }
 }
 
@@ -139,7 +139,7 @@ fn draw_marks(view: &PictureView, drive: &DriveGeometry, rows: &DieRows) -> (Str
                 let (x, y) = ((view.x(one.from), view.x(one.until)), rows.die_top(one.die));
                 let took = format_nanoseconds(one.until.since(one.from));
                 let stands = match one.stands {
-                    true => ", while a program or an erase stands still",
+                    true => ", while a program or an erase is suspended",
                     false => "",
                 };
                 let name = die_name(drive, one.die);
@@ -343,7 +343,7 @@ fn draw_key(view: &PictureView) -> String {
         .map(|by| entry(activity_colour(*by), activity_text(*by)))
         .collect();
     if matches!(&view.dies, DieActivities::Exact(kept) if kept.iter().any(|one| one.stands)) {
-        keys += "<li><i class=\"stands\"></i>a program or an erase stands still</li>";
+        keys += "<li><i class=\"stands\"></i>a suspended program or erase</li>";
     }
     if !view.slowest.is_empty() {
         keys += &entry("missed", "a slow request waits");
@@ -355,14 +355,13 @@ fn write_caption(view: &PictureView, drive: &DriveGeometry, is_close: bool) -> S
     let from = format_nanoseconds(view.from.since(drive.opened));
     let length = format_nanoseconds(view.until.since(view.from));
     let mut text = match is_close {
-        true => format!("{length} from {from} on, around the request that waited the longest. "),
+        true => format!("{length} from {from} on, around the request with the longest wait. "),
         false => format!("The whole repetition, {length}. "),
     };
     text += match view.dies {
-        DieActivities::Exact(_) => "Each line is a die, and a mark is what kept it. ",
+        DieActivities::Exact(_) => "Each line is a die; each mark is one activity. ",
         DieActivities::Slices(_) => {
-            "Each line is a die; a mark has the colour of what kept it the most of some time, \
-             and is the stronger the busier it was. "
+            "Each line is a die; a mark has the colour of the main activity in a slice of time, and is darker the busier the die was. "
         }
     };
     let slowest = view.slowest.iter().max_by_key(|one| longest_wait(one));
@@ -377,7 +376,7 @@ fn write_caption(view: &PictureView, drive: &DriveGeometry, is_close: bool) -> S
         let shown = format_nanoseconds(drive.complete_from.since(drive.opened));
         let _ = write!(
             text,
-            "What kept dies before {shown} was left out, and no request of then is among the slowest. "
+            "Die activities before {shown} are omitted, and so are the requests of that time. "
         );
     }
     text

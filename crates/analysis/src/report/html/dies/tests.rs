@@ -113,7 +113,7 @@ fn a_short_time_is_drawn_interval_by_interval() {
     assert_eq!(marks.matches("<rect").count(), 3, "{marks}");
     for words in [
         "channel 1, die 1: erase, 3.00 ms",
-        "read, 50.0 µs, while a program or an erase stands still",
+        "read, 50.0 µs, while a program or an erase is suspended",
         "The slowest: read of 4 KiB (channel 1, die 1), 3.05 ms: 3.00 ms die busy: erase",
         "amplification at 3.33 ms: 3.00",
         "in the buffer at 5.00 ms: 16 KiB",
@@ -124,7 +124,7 @@ fn a_short_time_is_drawn_interval_by_interval() {
 }
 
 #[test]
-fn what_a_request_waits_for_is_red_at_its_die() {
+fn the_cause_of_a_wait_is_red_at_its_die() {
     let html = figures(&Picture::of(&trace()).unwrap(), "dies-1", "a test");
     // In the lines of both requests, and at their dies.
     assert_eq!(html.matches("<rect class=\"missed\"").count(), 4);
@@ -171,14 +171,14 @@ fn stretches_are_joined_and_say_what_most_of_them_went_to() {
 }
 
 #[test]
-fn what_was_left_out_is_said_and_not_searched() {
+fn omitted_die_activities_are_reported() {
     let mut trace = busy();
     trace.flash[0].left_out = 7;
     trace.flash[0].complete_from = us(3000);
     let picture = Picture::of(&trace).unwrap();
     let html = figures(&picture, "dies-1", "a test");
     assert!(html.contains("not kept: 7 intervals before this moment were left out"));
-    assert!(html.contains("What kept dies before 3.00 ms was left out"));
+    assert!(html.contains("Die activities before 3.00 ms are omitted"));
     assert!(picture.whole.slowest.is_empty(), "it was issued before");
 }
 

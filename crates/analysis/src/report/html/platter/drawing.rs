@@ -319,7 +319,7 @@ impl Picture {
 
     fn caption(&self) -> String {
         let mut text = format!(
-            "Each line is one revolution of drive {}, {}; points below each other are the same place on the platter. The thin band is the processor, the thick one the drive{}; a triangle marks the issue of a request. ",
+            "Each line is one revolution of drive {}, {}; points below each other are at the same angle of the platter. The thin band is the processor, the thick one the drive{}; a triangle marks the issue of a request. ",
             self.number + 1,
             format_nanoseconds(Nanoseconds(self.drive.revolution_ns as u64)),
             match self.drive.has_link {
@@ -334,7 +334,7 @@ impl Picture {
                 let sectors = late.0 as f64 / self.drive.revolution_ns * f64::from(self.slots);
                 let _ = write!(
                     text,
-                    "The place passed the heads at the deadline; {} or {sectors:.1} sectors later the transfer was ready, and waited for the next pass ({}). So did {} of {} requests.",
+                    "The sector passed the heads at the deadline; {} or {sectors:.1} sectors later the transfer was ready, and waited for the next pass ({}). So did {} of {} requests.",
                     format_nanoseconds(late),
                     words::stage(missed.stage),
                     missed.requests,

@@ -38,8 +38,8 @@ impl Mark {
         match self {
             Self::Stage(Family::Memory) => "slowed by transfers to memory",
             Self::Stage(family) => family.words(),
-            Self::Hit => "answered by the drive's buffer",
-            Self::Arm(ArmWork::Destage) => "writing from the drive's buffer",
+            Self::Hit => "served from the drive's buffer",
+            Self::Arm(ArmWork::Destage) => "destaging from the drive's buffer",
             Self::Arm(ArmWork::Cleaning) => "cleaning of bands",
             Self::Arm(ArmWork::ReadAhead) => "reading ahead",
         }

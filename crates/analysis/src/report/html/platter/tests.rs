@@ -127,7 +127,7 @@ fn without_requests_there_is_no_picture() {
 /// A disk that writes from its buffer and cleans a band while reads are answered: the arm's
 /// ways are drawn with its own sectors, and what waits for it is not.
 #[test]
-fn what_the_arm_does_for_nobody_is_drawn() {
+fn background_arm_work_is_drawn() {
     let mut of = trace();
     of.drives[0].has_link = true;
     let mut hit = request(REVOLUTION / 2, &[(Stage::CacheHit, REVOLUTION)]);
@@ -171,7 +171,7 @@ fn what_the_arm_does_for_nobody_is_drawn() {
     );
     assert!(html.contains("read of 16 sectors from 4711"), "{html}");
     let keys = [
-        "answered by the drive's buffer",
+        "served from the drive's buffer",
         "cleaning of bands",
         "reading ahead",
     ];

@@ -8,7 +8,7 @@ use super::Problem;
 
 /// Bitmap of the fragments that metadata or a file claims.
 pub(super) struct Claims {
-    claimed: Vec<u64>,
+    claimed_bits: Vec<u64>,
     used_fragments: u32,
     indirect_blocks: u32,
 }
@@ -27,7 +27,7 @@ impl Claims {
     pub(super) fn collect(file_system: &FileSystem, problems: &mut Vec<Problem>) -> Self {
         let size = file_system.superblock.size_fragments();
         let mut claims = Self {
-            claimed: vec![0; size.div_ceil(64) as usize],
+            claimed_bits: vec![0; size.div_ceil(64) as usize],
             used_fragments: 0,
             indirect_blocks: 0,
         };
@@ -55,7 +55,7 @@ impl Claims {
     }
 
     pub(super) fn is_claimed(&self, address: Fragment) -> bool {
-        self.claimed[address.0 as usize / 64] >> (address.0 % 64) & 1 == 1
+        self.claimed_bits[address.0 as usize / 64] >> (address.0 % 64) & 1 == 1
     }
 
     pub(super) fn used_fragments(&self) -> u32 {
@@ -63,12 +63,12 @@ impl Claims {
     }
 
     fn mark_claimed(&mut self, address: u32) {
-        self.claimed[address as usize / 64] |= 1 << (address % 64);
+        self.claimed_bits[address as usize / 64] |= 1 << (address % 64);
     }
 
     fn claim_metadata(&mut self, file_system: &FileSystem) {
         let superblock = &file_system.superblock;
-        for group in (0..superblock.groups()).map(Group) {
+        for group in (0..superblock.group_count()).map(Group) {
             let mut start = superblock.superblock_copy_address(group).0;
             let mut end = superblock.data_start(group).0;
             if group.0 == 0 {

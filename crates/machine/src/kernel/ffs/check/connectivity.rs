@@ -53,17 +53,17 @@ impl FileSystem {
             }
             let names = names.get(&inode).copied().unwrap_or(0);
             let is_open = open.contains(&inode);
-            let unnamed_and_open = names == 0 && record.links == 0 && is_open;
+            let unnamed_and_open = names == 0 && record.link_count == 0 && is_open;
             if record.kind == InodeKind::Directory
                 && !parents.contains_key(&inode)
                 && !unnamed_and_open
             {
                 problems.push(Problem::Disconnected { directory: inode });
             }
-            if names != record.links {
+            if names != record.link_count {
                 problems.push(Problem::LinkCount {
                     inode,
-                    links: record.links,
+                    links: record.link_count,
                     names,
                 });
             } else if names == 0 && !is_open {

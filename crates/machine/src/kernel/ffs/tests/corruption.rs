@@ -231,7 +231,7 @@ fn names_and_links() {
     );
     planted(
         |f| {
-            f.inodes.get_mut(large).links = 0;
+            f.inodes.get_mut(large).link_count = 0;
         },
         |p| matches!(p, Problem::LinkCount { links: 0, .. }),
     );

@@ -129,18 +129,18 @@ fn links_renames_and_the_tree() {
     let b = writer.make_directory(a, "b").expect("space");
     let file = writer.create(b, "file").expect("space");
     writer.link(a, "also", file).expect("space");
-    assert_eq!(writer.file_system.links(file), 2);
+    assert_eq!(writer.file_system.link_count(file), 2);
     assert_eq!(writer.file_system.ancestors(b), [b, a, FileSystem::ROOT]);
     assert_sound(&writer.file_system);
     writer
         .rename((a, "b"), (FileSystem::ROOT, "c"))
         .expect("space");
     assert_eq!(writer.file_system.ancestors(b), [b, FileSystem::ROOT]);
-    assert_eq!(writer.file_system.links(a), 2);
+    assert_eq!(writer.file_system.link_count(a), 2);
     assert_sound(&writer.file_system);
     let other = writer.create(a, "other").expect("space");
     writer.rename((a, "other"), (a, "also")).expect("space");
-    assert_eq!(writer.file_system.links(file), 1);
+    assert_eq!(writer.file_system.link_count(file), 1);
     assert_eq!(
         writer.file_system.lookup_entry(a, "also").map(|p| p.inode),
         Some(other)

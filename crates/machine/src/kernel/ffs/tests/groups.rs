@@ -89,15 +89,15 @@ fn fragments_break_blocks_and_make_them_whole() {
         !file_system.extend_fragments(three, 3, 4),
         "the next one is taken"
     );
-    file_system.free(four, 4);
+    file_system.free_fragments(four, 4);
     assert!(file_system.may_extend(three, 3, 5));
     assert!(file_system.extend_fragments(three, 3, 5));
     assert!(
         !file_system.extend_fragments(three, 5, 8),
         "the last one is taken"
     );
-    file_system.free(three, 5);
-    file_system.free(one, 1);
+    file_system.free_fragments(three, 5);
+    file_system.free_fragments(one, 1);
     assert_eq!(file_system.total_summary(), start);
     super::assert_sound(&file_system);
 }
@@ -109,8 +109,8 @@ fn freeing_twice_is_caught() {
     let block = file_system
         .allocate_in_group(Group(2), None, 8)
         .expect("space");
-    file_system.free(block, 8);
-    file_system.free(block, 8);
+    file_system.free_fragments(block, 8);
+    file_system.free_fragments(block, 8);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn freeing_a_free_fragment_is_caught() {
     let block = file_system
         .allocate_in_group(Group(2), None, 3)
         .expect("space");
-    file_system.free(Fragment(block.0 + 2), 2);
+    file_system.free_fragments(Fragment(block.0 + 2), 2);
 }
 
 #[test]

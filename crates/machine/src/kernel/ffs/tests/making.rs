@@ -8,7 +8,7 @@ fn eagle_g_is_laid_out_as_mkfs_does() {
     let file_system =
         FileSystem::newfs(eagle_g(), Parameters::bsd42(8192, 1024)).expect("possible");
     let superblock = file_system.superblock();
-    assert_eq!(superblock.groups(), 29);
+    assert_eq!(superblock.group_count(), 29);
     assert_eq!(superblock.inodes_per_group(), 2048);
     assert_eq!(superblock.fragments_per_group(), 7680);
     assert_eq!(superblock.size_fragments(), 216_384);
@@ -47,7 +47,7 @@ fn ra81_repeats_after_its_cycle() {
         let parameters = Parameters::bsd42(block_bytes, 1024);
         let file_system = FileSystem::newfs(ra81_h(), parameters).expect("possible");
         assert_eq!(file_system.superblock().cycle_cylinders(), cycle);
-        assert_eq!(file_system.superblock().groups(), 67);
+        assert_eq!(file_system.superblock().group_count(), 67);
         assert_sound(&file_system);
         let superblock = file_system.superblock();
         let base = superblock.group_base(Group(5));
@@ -107,8 +107,8 @@ fn a_useless_last_group_is_dropped() {
     let parameters = Parameters::bsd42(8192, 1024);
     let whole = FileSystem::newfs(whole, parameters).expect("possible");
     let more = FileSystem::newfs(more, parameters).expect("possible");
-    assert_eq!(whole.superblock().groups(), 2);
-    assert_eq!(more.superblock().groups(), 2);
+    assert_eq!(whole.superblock().group_count(), 2);
+    assert_eq!(more.superblock().group_count(), 2);
     assert_eq!(
         more.superblock().size_fragments(),
         whole.superblock().size_fragments()

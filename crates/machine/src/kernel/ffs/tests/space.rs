@@ -80,7 +80,7 @@ fn freeing_everything_restores_every_count() {
     writer.unlink(directory, "file");
     writer.remove_directory(FileSystem::ROOT, "d");
     assert_sound(&writer.file_system);
-    for group in (0..fresh.superblock().groups()).map(Group) {
+    for group in (0..fresh.superblock().group_count()).map(Group) {
         assert_eq!(
             writer.file_system.group_summary(group),
             fresh.group_summary(group)

@@ -116,7 +116,7 @@ fn steps_of_removing_a_large_file() {
     );
     for step in steps {
         if let ReleaseStep::Free { address, fragments } = step {
-            file_system.free(address, fragments);
+            file_system.free_fragments(address, fragments);
         }
     }
     assert_sound(&file_system);

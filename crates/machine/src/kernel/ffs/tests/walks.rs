@@ -42,12 +42,13 @@ fn fsck_reads_every_inode_block_and_every_map_once() {
         let read: Vec<Fragment> = inodes.iter().map(|read| read.address).collect();
         assert_eq!(read, fs.inode_blocks());
         let blocks = superblock.inodes_per_group() / superblock.inodes_per_block();
-        assert_eq!(read.len() as u32, superblock.groups() * blocks);
+        assert_eq!(read.len() as u32, superblock.group_count() * blocks);
         let maps: Vec<Fragment> = of_pass(&fs, FsckPass::Map)
             .iter()
             .map(|read| read.address)
             .collect();
-        let all = (0..superblock.groups()).map(|group| superblock.group_map_address(Group(group)));
+        let all =
+            (0..superblock.group_count()).map(|group| superblock.group_map_address(Group(group)));
         assert_eq!(maps, all.collect::<Vec<_>>());
         assert!(fs.fsck_reads().is_sorted_by_key(|read| match read.pass {
             FsckPass::Setup => 0,

@@ -24,9 +24,9 @@ fn the_least_recently_used_block_is_the_next_to_go() {
             if reference.len() == 8 {
                 reference.remove(0);
             }
-            cache.replace(key(block))
+            cache.replace_unused(key(block))
         });
-        cache.put(id, ReuseExpectation::Possible);
+        cache.release(id, ReuseExpectation::Possible);
         reference.retain(|other| *other != block);
         reference.push(block);
     }
@@ -38,30 +38,30 @@ fn the_least_recently_used_block_is_the_next_to_go() {
 #[test]
 fn what_is_in_use_or_dirty_does_not_go() {
     let mut cache = Cache::new(2);
-    let used = cache.replace(key(1));
-    let dirty = cache.replace(key(2));
+    let used = cache.replace_unused(key(1));
+    let dirty = cache.replace_unused(key(2));
     cache.mark_dirty(dirty);
-    cache.put(dirty, ReuseExpectation::Possible);
+    cache.release(dirty, ReuseExpectation::Possible);
     assert_eq!(cache.dirty_victim(), Some(key(2)));
     assert_eq!(cache.dirty_blocks(0), [key(2)]);
     cache.mark_clean(key(2));
     assert_eq!(cache.dirty_victim(), None);
-    let third = cache.replace(key(3));
+    let third = cache.replace_unused(key(3));
     assert!(cache.contains(key(1)) && !cache.contains(key(2)));
     assert_eq!(cache.unused_count(), 0);
-    cache.put(used, ReuseExpectation::Possible);
-    cache.put(third, ReuseExpectation::Unlikely);
-    cache.replace(key(4));
+    cache.release(used, ReuseExpectation::Possible);
+    cache.release(third, ReuseExpectation::Unlikely);
+    cache.replace_unused(key(4));
     assert!(!cache.contains(key(3)), "what is hardly wanted goes first");
 }
 
 #[test]
 fn a_block_that_is_in_use_is_not_forgotten() {
     let mut cache = Cache::new(2);
-    let id = cache.replace(key(1));
+    let id = cache.replace_unused(key(1));
     cache.discard(key(1));
     assert!(cache.contains(key(1)));
-    cache.put(id, ReuseExpectation::Possible);
+    cache.release(id, ReuseExpectation::Possible);
     cache.discard(key(1));
     assert!(!cache.contains(key(1)));
     assert_eq!(cache.unused_count(), 2);

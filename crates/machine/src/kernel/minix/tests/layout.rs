@@ -2,7 +2,7 @@
 
 use super::super::layout::{
     BLOCK_BYTES, BlockPointer, INODE_BYTES, Inode, Kind, MOST_BLOCKS, MOST_BYTES, MinixParameters,
-    MkfsError, ROOT, Volume, locate_pointer, read_u16, room_bytes,
+    MkfsError, ROOT_INODE, Volume, locate_pointer, read_u16, room_bytes,
 };
 
 const PARAMETERS: MinixParameters = MinixParameters {
@@ -14,8 +14,8 @@ const MEGABYTE: u64 = 1 << 20;
 fn an_inode_comes_back_from_its_32_bytes() {
     let inode = Inode {
         kind: Kind::File,
-        size: 0x0123_4567,
-        links: 3,
+        size_bytes: 0x0123_4567,
+        link_count: 3,
         zones: [1, 2, 3, 4, 5, 6, 7, 0xfffe, 9],
     };
     let mut bytes = [0xee; INODE_BYTES];
@@ -100,11 +100,14 @@ fn a_volume_that_was_made_can_be_mounted() {
         drive[at..at + BLOCK_BYTES].to_vec()
     };
     let mounted = Volume::read_from_drive(&mut read).unwrap();
-    assert!(mounted.inode_map.is_taken(ROOT) && !mounted.inode_map.is_taken(2));
+    assert!(mounted.inode_map.is_taken(ROOT_INODE) && !mounted.inode_map.is_taken(2));
     assert_eq!(mounted.free_bytes(), volume.free_bytes());
-    let root = read(mounted.inode_block(ROOT));
+    let root = read(mounted.inode_block(ROOT_INODE));
     let root = Inode::decode(&root[..INODE_BYTES]).unwrap();
-    assert_eq!((root.kind, root.links, root.size), (Kind::Directory, 2, 32));
+    assert_eq!(
+        (root.kind, root.link_count, root.size_bytes),
+        (Kind::Directory, 2, 32)
+    );
     let entries = read(u32::from(root.zones[0]));
     assert_eq!(entries[..5], [0, 1, b'.', 0, 0]);
     assert_eq!(entries[16..21], [0, 1, b'.', b'.', 0]);

@@ -103,8 +103,8 @@ fn a_cylinder_gap_turns_each_cylinder_further() {
 fn an_inode_comes_back_from_its_64_bytes() {
     let inode = Inode {
         kind: Some(InodeKind::File),
-        links: 3,
-        size: 0x0123_4567,
+        link_count: 3,
+        size_bytes: 0x0123_4567,
         addresses: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0x00ab_cdef, 12, 0x00ff_ffff],
     };
     let mut bytes = [0xee; INODE_BYTES];
