@@ -61,6 +61,7 @@ bench:
 	./bench/against-fio
 	./bench/explain
 	./bench/record
+	./bench/serve
 	./bench/events
 	./bench/verdicts
 	./bench/report

@@ -11,6 +11,7 @@ mod interleave;
 mod list;
 mod record;
 mod replay;
+mod serve;
 mod trace;
 
 pub(crate) use ab::{AbArguments, with_escaped_variants};
@@ -24,6 +25,7 @@ pub(crate) use interleave::InterleaveArguments;
 pub(crate) use list::{ListArguments, Listed};
 pub(crate) use record::RecordArguments;
 pub(crate) use replay::ReplayArguments;
+pub(crate) use serve::ServeArguments;
 pub(crate) use trace::TraceArguments;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -74,6 +76,8 @@ pub(crate) enum Command {
     Trace(TraceArguments),
     /// Replay a block trace at its times, at a fixed queue depth, or with its think times
     Replay(ReplayArguments),
+    /// Serve a modelled drive to other programs in real time, as a network block device (NBD)
+    Serve(ServeArguments),
     /// Import drives from DiskSim's parameter files as entries of a catalogue
     Import(ImportArguments),
     /// Find the best settings of a modelled system or of real storage, and their distance from a

@@ -82,6 +82,7 @@ fn execute(
         Command::Record(record) => commands::record(&record),
         Command::Trace(trace) => commands::trace(&trace),
         Command::Replay(replay) => commands::replay(&replay, command_line, store),
+        Command::Serve(serve) => commands::serve(&serve),
         Command::Import(import) => commands::import(&import),
         Command::Tune(tune) => commands::tune(&tune, store),
         Command::Report(report) => commands::report(&report, store),

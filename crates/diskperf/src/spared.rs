@@ -7,7 +7,14 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const OUTPUT_ARGUMENTS: [&str; 4] = ["output", "perfetto", "record", "report"];
+const OUTPUT_ARGUMENTS: [&str; 6] = [
+    "output",
+    "perfetto",
+    "record",
+    "report",
+    "data_file",
+    "socket",
+];
 
 /// Arguments whose text is never a file name.
 const TEXT_ARGUMENTS: [&str; 1] = ["label"];

@@ -70,6 +70,7 @@ const MISTAKES: &[Mistake] = &[
             "tune vax780-sc780-egle --over filesystem.rotdelay_ms=2,4",
             "list parameters vax780-sc780-egle",
             "calculate format --on vax780-sc780-egle",
+            "serve vax780-sc780-egle --for 10ms",
             "show vax780-sc780-egle",
         ],
     },

@@ -160,7 +160,11 @@ fn a_limit_of_the_size_of_an_image() {
     let outcome = user.run_by(&["prlimit", "--fsize=2097152"], &line);
     outcome.expect(
         1,
-        &["forbids an image of", "raise the limit (`ulimit -f`)", "`size=`"],
+        &[
+            "forbids an image of",
+            "raise the limit (`ulimit -f`)",
+            "`size=`",
+        ],
     );
     user.assert_nothing_left("an image");
 }

@@ -36,6 +36,7 @@ pub(crate) const LINES: &[(&str, &str)] = &[
     ("record", "record ./target --for 10ms -o ./recorded --force"),
     ("trace", "trace ./web.csv"),
     ("replay", "replay ./web.csv --on bare-fixed"),
+    ("serve", "serve fixed --for 10ms"),
     ("list", "list"),
     ("show", "show ffs83"),
     ("export", "export ./run.json -o -"),

@@ -111,7 +111,9 @@ fn a_store_that_is_put_back_takes_everything() {
     for name in ["runs.sqlite-shm", "runs.sqlite-wal", "runs.sqlite"] {
         fs::rename(away(name), user.store().with_file_name(name)).unwrap();
     }
-    let outcome = process.finish().expect(0, &["was deleted, moved or replaced during its use"]);
+    let outcome = process
+        .finish()
+        .expect(0, &["was deleted, moved or replaced during its use"]);
     assert!(!outcome.stderr.contains("was replaced"), "{outcome:?}");
     assert_all_stored(&user, outcome);
 }

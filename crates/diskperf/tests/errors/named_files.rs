@@ -265,6 +265,25 @@ const ARGUMENTS: &[(&str, &str, Names)] = &[
         "destroy_data_on",
         Written("replay ./web.csv --on {} --destroy-data-on {}"),
     ),
+    ("serve", "drive", Read("serve {} --for 10ms")),
+    (
+        "serve",
+        "socket",
+        Written("serve fixed --for 10ms --socket {}"),
+    ),
+    ("serve", "tcp", Nothing),
+    (
+        "serve",
+        "data_file",
+        Written("serve fixed --for 10ms --data {}"),
+    ),
+    ("serve", "lasts", Nothing),
+    ("serve", "settings", Nothing),
+    (
+        "serve",
+        "catalogue",
+        Read("serve fixed --for 10ms --catalogue {}"),
+    ),
     ("import", "files", Read("import {} -o ./imported")),
     // A directory gets entries beside those that it has: the tests of imports.
     ("import", "output", Nothing),

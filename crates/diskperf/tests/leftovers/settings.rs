@@ -130,7 +130,10 @@ fn they_are_put_back_at_the_end_on_an_error_and_after_a_signal() {
     disk.expect_as_before();
     // Values that no queue takes.
     for (over, part) in [
-        ("read_ahead_kb=4,4294967296", "whole numbers up to 4294967295"),
+        (
+            "read_ahead_kb=4,4294967296",
+            "whole numbers up to 4294967295",
+        ),
         ("read_ahead_kb=4,064", "`064` is not allowed"),
         ("scheduler=none,nosuch", "`nosuch` is not allowed"),
     ] {
@@ -326,7 +329,10 @@ fn another_disk_is_left_as_it_is() {
         changed(text.replace(&format!("kb {}\n", disk.before), &format!("kb {value}\n")));
         disk.user.run(&["clean"]).expect(
             1,
-            &["is not allowed", &note.file_name().unwrap().to_string_lossy()],
+            &[
+                "is not allowed",
+                &note.file_name().unwrap().to_string_lossy(),
+            ],
         );
         assert_eq!(disk.value(), kept);
     }

@@ -1,0 +1,84 @@
+//! The options of `diskperf serve`.
+
+use super::trace::parse_time_ns;
+use super::{OutputFormat, parse_bytes, parse_seed};
+use clap::Args;
+use diskperf_laboratory::Setting;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Speeds between a thousandth and a thousand times real time. Beyond them a request lasts
+/// longer than any client waits, or no time at all.
+const SPEED_MIN: f64 = 0.001;
+const SPEED_MAX: f64 = 1000.0;
+
+#[derive(Args)]
+pub(crate) struct ServeArguments {
+    /// A drive of the catalogue (see `diskperf list drives`), a system that is one drive, or a file
+    /// that describes such a system
+    #[arg(value_name = "DRIVE|FILE.toml")]
+    pub(crate) drive: String,
+    /// Listen at this Unix socket, a new file [default: in a private directory of the user's runtime
+    /// directory]
+    #[arg(long, value_name = "PATH", conflicts_with = "tcp")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Listen at this port of the loopback, as 127.0.0.1:10809; port 0 is a free one
+    #[arg(long, value_name = "127.0.0.1:PORT", value_parser = parse_address)]
+    pub(crate) tcp: Option<SocketAddr>,
+    /// Keep the data in this sparse file, which is created if it is missing, and written if it is
+    /// there [default: in memory]
+    #[arg(long = "data", value_name = "FILE")]
+    pub(crate) data_file: Option<PathBuf>,
+    /// Serve the first bytes of the drive alone, as 1G [default: all of it]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_negative_numbers = true)]
+    pub(crate) size: Option<u64>,
+    /// Seconds of the drive in a second: 0.1 is ten times as slow as real time, 10 ten times as fast
+    #[arg(long, value_name = "X", default_value = "1", value_parser = parse_speed, allow_negative_numbers = true)]
+    pub(crate) speed: f64,
+    /// Refuse writes, trims and zeroes
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// How long, as 60s or 5m [default: until Ctrl-C]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) lasts: Option<Duration>,
+    /// Set a parameter of the drive: drive.KEY=VALUE
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = Setting::parse)]
+    pub(crate) settings: Vec<Setting>,
+    /// Directory with catalogue entries, which override those of the catalogue
+    #[arg(long, value_name = "DIR")]
+    pub(crate) catalogue: Option<PathBuf>,
+    /// Seed of every random choice
+    #[arg(long, value_name = "N", default_value_t = 1983, value_parser = parse_seed, allow_negative_numbers = true)]
+    pub(crate) seed: u64,
+    /// Output format of the statistics
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: OutputFormat,
+    /// Do not show progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| format!("`{text}` is no address with a port: write 127.0.0.1:10809"))
+}
+
+fn parse_speed(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(speed) if (SPEED_MIN..=SPEED_MAX).contains(&speed) => Ok(speed),
+        _ => Err(format!(
+            "`{text}` is no speed from {SPEED_MIN} to {SPEED_MAX}: 1 is real time, 0.1 ten times as slow"
+        )),
+    }
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    match parse_time_ns(text) {
+        Some(0) => Err(format!("{text}: nobody connects in no time")),
+        Some(ns) => Ok(Duration::from_nanos(ns)),
+        None => Err(format!(
+            "`{text}` is no time with a unit: write 60s, 5m or 500ms"
+        )),
+    }
+}

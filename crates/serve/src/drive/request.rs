@@ -1,0 +1,99 @@
+//! Requests between a transport and a served drive.
+
+use diskperf_sim::Time;
+
+/// Kind of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RequestKind {
+    /// Return bytes.
+    Read,
+    /// Take bytes.
+    Write,
+    /// Make all answered writes durable.
+    Flush,
+    /// Give storage back; the bytes read as zeroes.
+    Trim,
+    /// Make bytes zero without data.
+    WriteZeroes,
+    /// Read into the drive's cache; no bytes are returned.
+    Cache,
+}
+
+impl RequestKind {
+    /// All kinds.
+    pub const ALL: [Self; 6] = [
+        Self::Read,
+        Self::Write,
+        Self::Flush,
+        Self::Trim,
+        Self::WriteZeroes,
+        Self::Cache,
+    ];
+
+    /// Name in tables and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Flush => "flush",
+            Self::Trim => "trim",
+            Self::WriteZeroes => "write_zeroes",
+            Self::Cache => "cache",
+        }
+    }
+}
+
+/// A request whose range lies within the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServedRequest {
+    /// Kind of the request.
+    pub kind: RequestKind,
+    /// First byte.
+    pub offset: u64,
+    /// Length in bytes. A request of no bytes is complete when it arrives, unless it is a flush.
+    pub bytes: u64,
+    /// Whether what changes is durable at the completion. Without effect on reads.
+    pub fua: bool,
+}
+
+/// End of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The model completed it.
+    Done {
+        /// Virtual time of its arrival.
+        arrived: Time,
+        /// Virtual time of its completion, which has come.
+        due: Time,
+    },
+    /// Serving ended before.
+    ShutDown,
+}
+
+/// A request that its client may answer now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completed {
+    /// Tag that the client gave it.
+    pub tag: u64,
+    /// End of the request.
+    pub outcome: Outcome,
+}
+
+/// A transport's connection: where requests come from and their completions go to. All that
+/// the drive knows of a transport.
+pub trait Client: Send + Sync {
+    /// Takes the completion of a request, on any thread. It must not block: other clients'
+    /// requests may be due.
+    fn complete(&self, completed: Completed);
+}
+
+/// A request as the drive took it and completed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The request.
+    pub request: ServedRequest,
+    /// Virtual time of its arrival.
+    pub arrived: Time,
+    /// Virtual time of its completion; none if serving ended before.
+    pub due: Option<Time>,
+}

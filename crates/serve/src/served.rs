@@ -1,0 +1,99 @@
+//! A drive, its data and its statistics, as transports share them.
+
+use crate::{Clock, Data, ServeError, ServedDrive, Statistics};
+use diskperf_device::{Device, DeviceSpecification, Drive, Unit};
+use diskperf_sim::Streams;
+use std::path::PathBuf;
+
+/// Choices of a user about a served drive.
+#[derive(Clone, Debug)]
+pub struct ServedOptions {
+    /// File that holds the data; in memory without one.
+    pub data: Option<PathBuf>,
+    /// Bytes that clients see; the whole drive without a choice.
+    pub size_bytes: Option<u64>,
+    /// Virtual seconds per elapsed second.
+    pub speed: f64,
+    /// Whether clients may only read.
+    pub is_read_only: bool,
+    /// Seed of the drive's random choices.
+    pub seed: u64,
+    /// Whether the arrivals are kept, for [`ServedDrive::take_arrivals`].
+    pub keeps_arrivals: bool,
+}
+
+impl Default for ServedOptions {
+    fn default() -> Self {
+        Self {
+            data: None,
+            size_bytes: None,
+            speed: 1.0,
+            is_read_only: false,
+            seed: 1983,
+            keeps_arrivals: false,
+        }
+    }
+}
+
+/// A served drive. Dropping it ends the drive's thread.
+#[derive(Debug)]
+pub struct Served {
+    /// The drive in real time.
+    pub drive: ServedDrive,
+    /// Contents of the drive.
+    pub data: Data,
+    /// Figures of the requests.
+    pub statistics: Statistics,
+    /// Bytes that clients see.
+    pub size_bytes: u64,
+    /// Bytes of a sector of the drive. Requests for parts of sectors cost whole ones.
+    pub sector_bytes: u32,
+    /// Whether clients may only read.
+    pub is_read_only: bool,
+    /// Whether the drive has a rotating medium.
+    pub is_rotational: bool,
+}
+
+impl Served {
+    /// Builds the drive, opens its data, and starts its clock.
+    ///
+    /// # Errors
+    ///
+    /// A size that the drive does not have, or a file that cannot hold the data.
+    pub fn start(
+        specification: &DeviceSpecification,
+        options: &ServedOptions,
+    ) -> Result<Self, ServeError> {
+        let sector_bytes = specification.sector_bytes();
+        let sectors = specification.sectors().unwrap_or(0);
+        let drive_bytes = sectors.saturating_mul(u64::from(sector_bytes));
+        let size_bytes = options.size_bytes.unwrap_or(drive_bytes);
+        if size_bytes == 0 || size_bytes > drive_bytes {
+            return Err(ServeError::Request(format!(
+                "--size {size_bytes}: the drive has {drive_bytes} bytes: give from {sector_bytes} to {drive_bytes}"
+            )));
+        }
+        if !size_bytes.is_multiple_of(u64::from(sector_bytes)) {
+            return Err(ServeError::Request(format!(
+                "--size {size_bytes}: the drive has sectors of {sector_bytes} bytes: give a multiple"
+            )));
+        }
+        let data = match &options.data {
+            Some(path) => Data::in_file(path, size_bytes, options.is_read_only)?,
+            None => Data::in_memory(),
+        };
+        let streams = Streams::new(options.seed);
+        let device = specification.build(&streams, Unit::default());
+        let is_rotational = matches!(device, Device::Disk(_));
+        let clock = Clock::start(options.speed);
+        Ok(Self {
+            drive: ServedDrive::start(Drive::new(device), clock, options.keeps_arrivals)?,
+            data,
+            statistics: Statistics::default(),
+            size_bytes,
+            sector_bytes,
+            is_read_only: options.is_read_only,
+            is_rotational,
+        })
+    }
+}
